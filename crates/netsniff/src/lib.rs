@@ -1,0 +1,1 @@
+//! Composition: threads, commands and outputs around the crates that do the work.

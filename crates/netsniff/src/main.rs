@@ -1,0 +1,3 @@
+//! The `netsniff` binary.
+
+fn main() {}

@@ -1,0 +1,356 @@
+//! What a packet's headers say, found in one walk without allocation.
+//!
+//! Decoding never fails: it returns what it understood, and where and why it stopped. Offsets are
+//! relative to the bytes that the walk was given.
+
+use crate::address::Address;
+
+/// What one walk found, from the first header to the transport header or to where it had to stop.
+///
+/// A walk ends at the first transport header or tunnel; the caller goes on inside the tunnel with
+/// another walk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Every layer passed, for statistics.
+    pub layers: Layers,
+    /// VLAN id of the outer 802.1Q or 802.1ad tag.
+    pub vlan: Option<u16>,
+    /// VLAN id of the second tag.
+    pub inner_vlan: Option<u16>,
+    /// The IP header.
+    pub ip: Option<Ip>,
+    /// What follows the IP header.
+    pub transport: Transport,
+    /// Why the walk ended early.
+    pub stop: Option<Stop>,
+}
+
+/// An IP header of either version with its extension headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Source address.
+    pub source: Address,
+    /// Destination address; with a type 0 routing header or a source route, the final one.
+    pub destination: Address,
+    /// Protocol number of the payload, after all extension headers.
+    pub protocol: u8,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Type of service or traffic class (DSCP and ECN).
+    pub traffic_class: u8,
+    /// IPv4: don't fragment.
+    pub dont_fragment: bool,
+    /// IPv4 identification; for IPv6 of the fragment header, else 0.
+    pub identification: u32,
+    /// IPv6 flow label.
+    pub flow_label: u32,
+    /// Length of the whole IP datagram in bytes as its header says, from the first byte of the IP
+    /// header. Where the header says 0 (segmentation offload, jumbograms), what the frame carried.
+    pub total_len: u32,
+    /// Offset of the IP header.
+    pub offset: u32,
+    /// Offset of the payload, after all options and extension headers.
+    pub payload_offset: u32,
+    /// Length of the payload in bytes as the header says; more than was captured where the packet
+    /// was cut.
+    pub payload_len: u32,
+    /// Bytes of the payload that were captured, without link-layer padding.
+    pub payload_captured: u32,
+    /// Set where this is a fragment (not an atomic one, RFC 6946).
+    pub fragment: Option<Fragment>,
+}
+
+/// Position of a fragment in its datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Offset of the fragment's payload in the datagram's payload, in bytes.
+    pub offset: u32,
+    /// Whether more fragments follow.
+    pub more: bool,
+}
+
+/// The header that follows IP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Not IP, a fragment, or the walk stopped before it.
+    #[default]
+    None,
+    /// TCP, RFC 9293.
+    Tcp(Tcp),
+    /// UDP, RFC 768.
+    Udp(Udp),
+    /// ICMP for IPv4, RFC 792, or ICMPv6, RFC 4443; [`Ip::protocol`] tells which.
+    Icmp(Icmp),
+    /// SCTP, RFC 9260: the common header.
+    Sctp(Sctp),
+    /// A protocol that is not decoded further, or a tunnel directly above IP (GRE, IP in IP).
+    Other,
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number, whether or not the flag says that it counts.
+    pub acknowledgement: u32,
+    /// The flags, see [`TcpFlags`].
+    pub flags: TcpFlags,
+    /// The window as it stands in the header, unscaled.
+    pub window: u16,
+    /// Offset of the payload.
+    pub payload_offset: u32,
+    /// Length of the payload by the IP header.
+    pub payload_len: u32,
+    /// Bytes of the payload that were captured.
+    pub payload_captured: u32,
+    /// Options.
+    pub options: TcpOptions,
+}
+
+/// The low nine bits of the TCP flags, RFC 9293 and RFC 3168.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpFlags(pub u16);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x001);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x002);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x004);
+    /// Push.
+    pub const PSH: Self = Self(0x008);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(0x010);
+    /// The urgent pointer counts.
+    pub const URG: Self = Self(0x020);
+    /// ECN echo.
+    pub const ECE: Self = Self(0x040);
+    /// Congestion window reduced.
+    pub const CWR: Self = Self(0x080);
+    /// Accurate ECN.
+    pub const AE: Self = Self(0x100);
+
+    /// Whether any of `flags` is set.
+    #[must_use]
+    #[inline]
+    pub const fn any(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
+    }
+
+    /// Both sets together.
+    #[must_use]
+    #[inline]
+    pub const fn with(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+}
+
+/// TCP options that analysis uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Maximum segment size, RFC 9293.
+    pub mss: Option<u16>,
+    /// Window scale shift as sent (RFC 7323 allows at most 14).
+    pub window_scale: Option<u8>,
+    /// SACK permitted, RFC 2018.
+    pub sack_permitted: bool,
+    /// Timestamp value and echo reply, RFC 7323.
+    pub timestamps: Option<(u32, u32)>,
+    /// How many of `sack` are set.
+    pub sack_count: u8,
+    /// SACK blocks, left and right edge, RFC 2018; the first may be a D-SACK, RFC 2883.
+    pub sack: [(u32, u32); 4],
+    /// Whether the options were malformed; what stood before the fault is set.
+    pub malformed: bool,
+}
+
+/// A UDP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Udp {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Length field: header and payload.
+    pub len: u16,
+    /// Checksum field; 0 where the sender computed none.
+    pub checksum: u16,
+    /// Offset of the payload.
+    pub payload_offset: u32,
+    /// Length of the payload by the IP header.
+    pub payload_len: u32,
+    /// Bytes of the payload that were captured.
+    pub payload_captured: u32,
+}
+
+/// An ICMP or ICMPv6 header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    /// Type.
+    pub kind: u8,
+    /// Code.
+    pub code: u8,
+    /// Identifier of echo messages, else the first half of the rest of the header.
+    pub identifier: u16,
+    /// Sequence number of echo messages, else the second half of the rest of the header.
+    pub sequence: u16,
+    /// Offset of what follows the 8-byte header.
+    pub payload_offset: u32,
+    /// Length of what follows by the IP header.
+    pub payload_len: u32,
+    /// Bytes of it that were captured.
+    pub payload_captured: u32,
+}
+
+/// The common header of SCTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sctp {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Verification tag.
+    pub verification_tag: u32,
+    /// Offset of the chunks.
+    pub payload_offset: u32,
+    /// Length of the chunks by the IP header.
+    pub payload_len: u32,
+    /// Bytes of them that were captured.
+    pub payload_captured: u32,
+}
+
+macro_rules! layers {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// One protocol layer below the application.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Layer {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Layer {
+            /// Every layer, in the order of its numbers.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The name as Wireshark's protocol hierarchy has it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+layers! {
+    /// Ethernet II or IEEE 802.3.
+    Ethernet = "eth",
+    /// Linux cooked capture, either version.
+    Cooked = "sll",
+    /// BSD null or loopback.
+    Loopback = "null",
+    /// PPP.
+    Ppp = "ppp",
+    /// IEEE 802.11.
+    Wlan = "wlan",
+    /// Radiotap.
+    Radiotap = "radiotap",
+    /// Netfilter log.
+    Nflog = "nflog",
+    /// 802.1Q or 802.1ad.
+    Vlan = "vlan",
+    /// MPLS.
+    Mpls = "mpls",
+    /// PPPoE session.
+    Pppoe = "pppoes",
+    /// PPPoE discovery.
+    PppoeDiscovery = "pppoed",
+    /// IEEE 802.2 LLC, with or without SNAP.
+    Llc = "llc",
+    /// ARP.
+    Arp = "arp",
+    /// IPv4.
+    Ipv4 = "ip",
+    /// IPv6.
+    Ipv6 = "ipv6",
+    /// An IP fragment.
+    Fragment = "fragment",
+    /// TCP.
+    Tcp = "tcp",
+    /// UDP.
+    Udp = "udp",
+    /// ICMP.
+    Icmp = "icmp",
+    /// ICMPv6.
+    Icmpv6 = "icmpv6",
+    /// SCTP.
+    Sctp = "sctp",
+    /// GRE.
+    Gre = "gre",
+    /// IP in IP of any version.
+    IpInIp = "ipip",
+    /// VXLAN.
+    Vxlan = "vxlan",
+    /// Geneve.
+    Geneve = "geneve",
+    /// GTP-U.
+    Gtpu = "gtp",
+    /// Teredo.
+    Teredo = "teredo",
+    /// AYIYA.
+    Ayiya = "ayiya",
+    /// Another protocol above the link layer.
+    OtherNetwork = "other-network",
+    /// Another protocol above IP.
+    OtherTransport = "other-transport",
+}
+
+/// A set of [`Layer`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layers(u32);
+
+impl Layers {
+    /// Adds a layer.
+    #[inline]
+    pub const fn insert(&mut self, layer: Layer) {
+        self.0 |= 1 << layer as u8;
+    }
+
+    /// Whether the layer was met.
+    #[must_use]
+    #[inline]
+    pub const fn contains(self, layer: Layer) -> bool {
+        self.0 & (1 << layer as u8) != 0
+    }
+
+    /// The set as bits; bit n is the layer with number n.
+    #[must_use]
+    #[inline]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// Why and where a walk ended before its natural end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// What is wrong, as a name for the `weird` log.
+    pub weird: &'static str,
+    /// The layer that could not be read.
+    pub layer: Layer,
+    /// Offset of the header at fault.
+    pub offset: u32,
+    /// Bytes that it needs from there, where a length is at fault, else 0.
+    pub needed: u32,
+    /// Bytes that were there.
+    pub had: u32,
+    /// Whether the capture's snaplen is the cause, not the sender.
+    pub cut: bool,
+}

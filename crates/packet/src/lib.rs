@@ -1,0 +1,30 @@
+//! The common language of netsniff: what a packet is, when it was seen, and what its headers say.
+//!
+//! Every other crate speaks in these types, and this crate sees none of them. It performs no I/O,
+//! reads no clock and contains no unsafe code: bytes and time are arguments.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`time`] | [`Timestamp`]: nanoseconds since the Unix epoch |
+//! | [`link_type`] | [`LinkType`]: what the first header of a packet is |
+//! | [`packet`] | [`Packet`]: a borrowed packet with its time and true length |
+//! | [`batch`] | [`Batch`]: many packets in one buffer, the unit that is read and handed over |
+//! | [`address`] | [`Address`]: IPv4 and IPv6 in one shape |
+//! | [`decode`] | [`Decoded`]: what the headers say |
+//! | [`source`] | [`Source`]: anything that lends packets |
+
+pub mod address;
+pub mod batch;
+pub mod decode;
+pub mod link_type;
+pub mod packet;
+pub mod source;
+pub mod time;
+
+pub use address::Address;
+pub use batch::{Batch, PacketRecord};
+pub use decode::Decoded;
+pub use link_type::LinkType;
+pub use packet::Packet;
+pub use source::{Progress, Source};
+pub use time::Timestamp;

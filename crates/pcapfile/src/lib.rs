@@ -1,0 +1,1 @@
+//! pcap and pcapng capture files: told by their magic, unpacked on the fly, read in large pieces.

@@ -1,0 +1,1 @@
+//! Making packets: dialogues in virtual time, impairment, and the workloads of the benchmarks.
