@@ -1,0 +1,146 @@
+//! The `conn` log: one row for each connection, as Zeek writes it, and what can be believed of it.
+
+use netsniff_packet::{Address, Timestamp};
+
+use crate::record::{Interval, Port};
+use crate::uid::Uid;
+
+crate::record! {
+    /// One row for each connection: a TCP connection, or an exchange of UDP or ICMP packets that no
+    /// time-out divides.
+    pub struct Conn<'a> => "conn" {
+        /// Time of the first packet.
+        ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
+        /// Identifier of the connection, the same in every log.
+        uid: Uid => "uid", string, None, Plain, Zeek;
+        /// Address of the originator.
+        id_orig_h: Address => "id.orig_h", addr, None, Address, Zeek;
+        /// Port of the originator; for ICMP the type.
+        id_orig_p: Port => "id.orig_p", port, None, Plain, Zeek;
+        /// Address of the responder.
+        id_resp_h: Address => "id.resp_h", addr, None, Address, Zeek;
+        /// Port of the responder; for ICMP the type of the answer, or the code.
+        id_resp_p: Port => "id.resp_p", port, None, Plain, Zeek;
+        /// Transport protocol.
+        proto: Proto => "proto", enum, None, Plain, Zeek;
+        /// Application protocols that the content showed, with commas between.
+        service: Option<&'a str> => "service", string, None, Plain, Zeek;
+        /// Time from the first packet to the last.
+        duration: Option<Interval> => "duration", interval, Seconds, Plain, Zeek;
+        /// Payload bytes that the originator sent; for TCP counted by sequence numbers.
+        orig_bytes: Option<u64> => "orig_bytes", count, Bytes, Plain, Zeek;
+        /// Payload bytes that the responder sent; for TCP counted by sequence numbers.
+        resp_bytes: Option<u64> => "resp_bytes", count, Bytes, Plain, Zeek;
+        /// How the connection began and ended.
+        conn_state: ConnState => "conn_state", string, None, Plain, Zeek;
+        /// Whether the originator's address is local.
+        local_orig: Option<bool> => "local_orig", bool, None, Plain, Zeek;
+        /// Whether the responder's address is local.
+        local_resp: Option<bool> => "local_resp", bool, None, Plain, Zeek;
+        /// Payload bytes missing in the streams, for whatever cause.
+        missed_bytes: u64 => "missed_bytes", count, Bytes, Plain, Zeek;
+        /// What happened, a letter each: upper case by the originator, lower case by the responder.
+        history: Option<&'a str> => "history", string, None, Plain, Zeek;
+        /// Packets that the originator sent.
+        orig_pkts: Option<u64> => "orig_pkts", count, Packets, Plain, Zeek;
+        /// Bytes of IP that the originator sent, headers included.
+        orig_ip_bytes: Option<u64> => "orig_ip_bytes", count, Bytes, Plain, Zeek;
+        /// Packets that the responder sent.
+        resp_pkts: Option<u64> => "resp_pkts", count, Packets, Plain, Zeek;
+        /// Bytes of IP that the responder sent, headers included.
+        resp_ip_bytes: Option<u64> => "resp_ip_bytes", count, Bytes, Plain, Zeek;
+        /// Identifiers of the connections that this one was tunnelled in.
+        tunnel_parents: Option<&'a [Uid]> => "tunnel_parents", set[string], None, Plain, Zeek;
+        /// Protocol number of the IP header.
+        ip_proto: Option<u8> => "ip_proto", count, None, Plain, Zeek;
+        /// Community ID version 1 with seed 0: a hash of the addresses, ports and protocol that is
+        /// equal in other tools.
+        community_id: Option<&'a str> => "community_id", string, None, Address, ZeekPolicy;
+        /// Id of the outer VLAN.
+        vlan: Option<i32> => "vlan", int, None, Plain, ZeekPolicy;
+        /// Id of the inner VLAN.
+        inner_vlan: Option<i32> => "inner_vlan", int, None, Plain, ZeekPolicy;
+        /// Whether the capture lost anything of this connection.
+        quality: Quality => "quality", enum, None, Plain, Netsniff;
+        /// Payload bytes that the capture lost: acknowledged but never seen.
+        capture_missed_bytes: Option<u64> => "capture_missed_bytes", count, Bytes, Plain, Netsniff;
+        /// Payload bytes that the network lost and that were not sent again.
+        network_missed_bytes: Option<u64> => "network_missed_bytes", count, Bytes, Plain, Netsniff;
+        /// How deep this connection was analysed.
+        depth: Depth => "depth", enum, None, Plain, Netsniff;
+    }
+}
+
+crate::words! {
+    /// The transport protocol of a connection, in Zeek's words.
+    pub enum Proto {
+        /// TCP.
+        Tcp => "tcp",
+        /// UDP.
+        Udp => "udp",
+        /// ICMP or ICMPv6.
+        Icmp => "icmp",
+        /// Any other protocol over IP; `ip_proto` tells which.
+        Unknown => "unknown_transport",
+    }
+}
+
+crate::words! {
+    /// How a connection began and ended, in Zeek's words.
+    pub enum ConnState {
+        /// An attempt to connect, without an answer.
+        S0 => "S0",
+        /// Established, not ended.
+        S1 => "S1",
+        /// Established and ended in order.
+        Sf => "SF",
+        /// The attempt was rejected.
+        Rej => "REJ",
+        /// Established; the originator wants to close, the responder did not answer to that.
+        S2 => "S2",
+        /// Established; the responder wants to close, the originator did not answer to that.
+        S3 => "S3",
+        /// Established; the originator aborted.
+        Rsto => "RSTO",
+        /// The responder aborted.
+        Rstr => "RSTR",
+        /// The originator sent a SYN and then a RST; the responder sent no SYN-ACK.
+        Rstos0 => "RSTOS0",
+        /// The responder sent a SYN-ACK and then a RST; the originator's SYN was not seen.
+        Rstrh => "RSTRH",
+        /// The originator sent a SYN and then a FIN; the responder sent no SYN-ACK.
+        Sh => "SH",
+        /// The responder sent a SYN-ACK and then a FIN; the originator's SYN was not seen.
+        Shr => "SHR",
+        /// No SYN was seen.
+        Oth => "OTH",
+    }
+}
+
+crate::words! {
+    /// Whether a connection's record can be believed.
+    pub enum Quality {
+        /// No loss of the capture touches the connection.
+        Clean => "clean",
+        /// The capture lost packets while the connection was alive; its own streams show no hole.
+        Touched => "touched",
+        /// The connection's own streams show a hole that the capture made.
+        Suspect => "suspect",
+        /// The input does not tell what the capture lost.
+        Unknown => "unknown",
+    }
+}
+
+crate::words! {
+    /// How deep a connection was analysed.
+    pub enum Depth {
+        /// Up to the application protocol.
+        Protocols => "protocols",
+        /// Up to the TCP streams and their metrics.
+        Tcp => "tcp",
+        /// Up to counters for each connection.
+        Flows => "flows",
+        /// Packets were counted only.
+        Packets => "packets",
+    }
+}

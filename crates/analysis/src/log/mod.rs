@@ -1,0 +1,82 @@
+//! The logs: one file each, and the list of all.
+
+pub mod conn;
+pub mod tunnel;
+pub mod weird;
+
+pub use conn::Conn;
+pub use tunnel::Tunnel;
+pub use weird::Weird;
+
+use crate::record::{LogType, Record};
+
+/// Every log, in the order in which the schema and the documentation list them.
+pub const LOGS: &[&LogType] = &[Conn::LOG, Weird::LOG, Tunnel::LOG];
+
+/// Where the log of `R` stands in [`LOGS`].
+///
+/// # Panics
+///
+/// When the list lacks it; evaluated in a `const`, that is an error of the compiler.
+#[must_use]
+pub const fn index_of<R: Record>() -> usize {
+    let mut index = 0;
+    while index < LOGS.len() {
+        if same(LOGS[index].path, R::LOG.path) {
+            return index;
+        }
+        index += 1;
+    }
+    panic!("this record's log is not in the list LOGS in crates/analysis/src/log/mod.rs");
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < a.len() {
+        if a[index] != b[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Scalar;
+
+    #[test]
+    fn names_are_unique_and_described() {
+        for (index, log) in LOGS.iter().enumerate() {
+            assert!(!LOGS[..index].iter().any(|other| other.path == log.path), "{}", log.path);
+            assert!(log.doc.ends_with('.'), "{} lacks a sentence", log.path);
+            for (at, field) in log.fields.iter().enumerate() {
+                let twice = log.fields[..at].iter().any(|other| other.name == field.name);
+                assert!(!twice, "{}.{} is there twice", log.path, field.name);
+                assert!(field.doc.ends_with('.'), "{}.{} lacks a sentence", log.path, field.name);
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_of_the_class_address() {
+        for log in LOGS {
+            for field in log.fields.iter().filter(|f| f.zeek_type.scalar == Scalar::Addr) {
+                let class = field.privacy.name();
+                assert_eq!(class, "address", "{}.{}", log.path, field.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_tells_where_a_log_stands() {
+        assert_eq!(LOGS[const { index_of::<Conn<'static>>() }].path, "conn");
+        assert_eq!(LOGS[const { index_of::<Weird<'static>>() }].path, "weird");
+        assert_eq!(LOGS[const { index_of::<Tunnel>() }].path, "tunnel");
+    }
+}

@@ -1,0 +1,249 @@
+//! Records: declared once with [`record!`](crate::record!), visited field by field.
+//!
+//! One declaration gives the struct, its log's name, and for each field its type, unit, meaning and
+//! privacy class. Every output format, the schema, the documentation and anonymisation read that
+//! declaration; none of them knows a log by name.
+
+mod declare;
+mod order;
+mod value;
+
+pub use order::{Observer, Phase, SortKey};
+pub use value::{Elements, Interval, IntoValue, Port, Value};
+
+use core::fmt;
+
+/// A row of a log.
+pub trait Record {
+    /// The log that the row belongs to, with its fields in column order.
+    const LOG: &'static LogType;
+
+    /// Tells `visitor` each field once, in column order.
+    fn visit<V: Visitor>(&self, visitor: &mut V);
+}
+
+/// Whoever wants the values of a record: a writer, a test, a counter.
+pub trait Visitor {
+    /// The value of column `index` (from 0), which `info` describes.
+    fn field(&mut self, index: usize, info: &'static FieldInfo, value: Value<'_>);
+}
+
+/// A log: a name and its columns.
+#[derive(Debug)]
+pub struct LogType {
+    /// Name as in Zeek's `#path`, and the stem of the file's name.
+    pub path: &'static str,
+    /// What one row is.
+    pub doc: &'static str,
+    /// The columns in order.
+    pub fields: &'static [FieldInfo],
+}
+
+/// A column of a log.
+#[derive(Debug)]
+pub struct FieldInfo {
+    /// Name in the log, as `id.orig_h`.
+    pub name: &'static str,
+    /// Type as Zeek names it.
+    pub zeek_type: ZeekType,
+    /// What a number counts.
+    pub unit: Unit,
+    /// What the value would give away.
+    pub privacy: Privacy,
+    /// Who defined the column.
+    pub origin: Origin,
+    /// What the value means, in a sentence.
+    pub doc: &'static str,
+}
+
+/// The type of a column in Zeek's terms, as its `#types` line has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeekType {
+    /// One value, or a container of values.
+    pub shape: Shape,
+    /// The type of the value or of each element.
+    pub scalar: Scalar,
+}
+
+/// Whether a column has one value or many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One value.
+    One,
+    /// `set[…]`: distinct values without order.
+    Set,
+    /// `vector[…]`: values in order.
+    Vector,
+}
+
+/// A simple Zeek type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// `bool`: `T` or `F`.
+    Bool,
+    /// `count`: unsigned, 64 bits.
+    Count,
+    /// `int`: signed, 64 bits.
+    Int,
+    /// `double`.
+    Double,
+    /// `time`: seconds since the Unix epoch.
+    Time,
+    /// `interval`: seconds.
+    Interval,
+    /// `addr`: an IPv4 or IPv6 address.
+    Addr,
+    /// `port`: a port number, or the type and code of ICMP.
+    Port,
+    /// `enum`: a word of a fixed list.
+    Enum,
+    /// `string`: bytes.
+    String,
+}
+
+impl Scalar {
+    /// Zeek's name of the type.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Count => "count",
+            Self::Int => "int",
+            Self::Double => "double",
+            Self::Time => "time",
+            Self::Interval => "interval",
+            Self::Addr => "addr",
+            Self::Port => "port",
+            Self::Enum => "enum",
+            Self::String => "string",
+        }
+    }
+}
+
+impl ZeekType {
+    /// The type of a field whose Rust type is `T`.
+    ///
+    /// # Panics
+    ///
+    /// When a `T` would not print as that type. Declarations are evaluated at compile time, where
+    /// it is an error.
+    #[must_use]
+    pub const fn of<T: IntoValue>(shape: Shape, scalar: Scalar) -> Self {
+        assert!(
+            T::LIST != matches!(shape, Shape::One),
+            "a set or vector needs a Rust type with many values, and nothing else may have one"
+        );
+        let mut index = 0;
+        while index < T::SCALARS.len() {
+            if T::SCALARS[index] as u8 == scalar as u8 {
+                return Self { shape, scalar };
+            }
+            index += 1;
+        }
+        panic!("the Rust type of this field does not print as its Zeek type");
+    }
+}
+
+impl fmt::Display for ZeekType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.scalar.name();
+        match self.shape {
+            Shape::One => f.write_str(name),
+            Shape::Set => write!(f, "set[{name}]"),
+            Shape::Vector => write!(f, "vector[{name}]"),
+        }
+    }
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Not a quantity.
+    None,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Packets.
+    Packets,
+    /// TCP segments.
+    Segments,
+    /// Flows.
+    Flows,
+    /// Routers passed.
+    Hops,
+    /// How often something happened.
+    Times,
+}
+
+impl Unit {
+    /// The unit's name; empty for [`Unit::None`].
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Seconds => "seconds",
+            Self::Bytes => "bytes",
+            Self::Packets => "packets",
+            Self::Segments => "segments",
+            Self::Flows => "flows",
+            Self::Hops => "hops",
+            Self::Times => "times",
+        }
+    }
+}
+
+/// What a value would give away about people, which anonymisation goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privacy {
+    /// An address, or a value from which an address can be computed.
+    Address,
+    /// The name of a host, a service or a thing.
+    Name,
+    /// The name of a person or an account, or a secret of theirs.
+    User,
+    /// Text that people or programs wrote: anything may stand in it.
+    FreeText,
+    /// A hash of content, by which known content is recognised.
+    ContentHash,
+    /// Nothing of the above.
+    Plain,
+}
+
+impl Privacy {
+    /// The class as the schema prints it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Name => "name",
+            Self::User => "user",
+            Self::FreeText => "free text",
+            Self::ContentHash => "content hash",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// Who defined a column and its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Zeek's default scripts.
+    Zeek,
+    /// A policy script of Zeek that is not loaded by default.
+    ZeekPolicy,
+    /// This project.
+    Netsniff,
+}
+
+impl Origin {
+    /// The origin as the schema prints it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Zeek => "Zeek",
+            Self::ZeekPolicy => "Zeek policy",
+            Self::Netsniff => "netsniff",
+        }
+    }
+}

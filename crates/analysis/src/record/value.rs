@@ -1,0 +1,180 @@
+//! Values as a visitor sees them, and the Rust types that fields may have.
+
+use netsniff_packet::{Address, Timestamp};
+
+use super::Scalar;
+use crate::uid::Uid;
+
+/// The value of one field, borrowed from its record.
+#[derive(Clone, Copy)]
+pub enum Value<'a> {
+    /// The input does not show it.
+    Unset,
+    /// A truth value.
+    Bool(bool),
+    /// An unsigned number.
+    Count(u64),
+    /// A signed number.
+    Int(i64),
+    /// A floating-point number.
+    Double(f64),
+    /// A point in time.
+    Time(Timestamp),
+    /// A span of time.
+    Interval(Interval),
+    /// An address.
+    Addr(Address),
+    /// A port.
+    Port(u16),
+    /// Letters, digits and punctuation of ASCII that no format needs to escape: no control
+    /// characters, spaces, commas, quotes or backslashes, neither empty nor `-`.
+    Word(&'a str),
+    /// Text; formats escape what they must.
+    Str(&'a str),
+    /// Bytes off the wire, mostly text in an unknown encoding; formats escape what they must.
+    Bytes(&'a [u8]),
+    /// The values of a set or vector.
+    List(&'a dyn Elements),
+}
+
+/// The elements of a set or vector.
+pub trait Elements {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// The element at `index`, and [`Value::Unset`] past the end.
+    fn element(&self, index: usize) -> Value<'_>;
+}
+
+/// A Rust type that a field of a record may have.
+pub trait IntoValue {
+    /// The Zeek types that the declaration of such a field may name.
+    const SCALARS: &'static [Scalar];
+    /// Whether the field is a set or vector of them.
+    const LIST: bool = false;
+    /// The value, without copying.
+    fn value(&self) -> Value<'_>;
+}
+
+/// A span of time in nanoseconds, negative where a clock went back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Interval(i64);
+
+impl Interval {
+    /// From nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// The time from `start` to `end`.
+    #[must_use]
+    pub const fn between(start: Timestamp, end: Timestamp) -> Self {
+        Self(end.nanos_since(start))
+    }
+
+    /// In nanoseconds.
+    #[must_use]
+    pub const fn nanos(self) -> i64 {
+        self.0
+    }
+}
+
+/// A port of TCP, UDP or SCTP, or for ICMP what Zeek puts in its place: the type (originator) and
+/// the type of the answer or the code (responder).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+macro_rules! into_value {
+    ($($rust:ty => $($scalar:ident)|+, $self:ident => $value:expr;)+) => {$(
+        impl IntoValue for $rust {
+            const SCALARS: &'static [Scalar] = &[$(Scalar::$scalar),+];
+
+            #[inline(always)]
+            fn value(&$self) -> Value<'_> {
+                $value
+            }
+        }
+    )+};
+}
+
+into_value! {
+    bool => Bool, self => Value::Bool(*self);
+    u8 => Count, self => Value::Count(u64::from(*self));
+    u16 => Count, self => Value::Count(u64::from(*self));
+    u32 => Count, self => Value::Count(u64::from(*self));
+    u64 => Count, self => Value::Count(*self);
+    i32 => Int, self => Value::Int(i64::from(*self));
+    i64 => Int, self => Value::Int(*self);
+    f64 => Double, self => Value::Double(*self);
+    Timestamp => Time, self => Value::Time(*self);
+    Interval => Interval, self => Value::Interval(*self);
+    Address => Addr, self => Value::Addr(*self);
+    Port => Port, self => Value::Port(self.0);
+    Uid => String, self => Value::Word(self.as_str());
+    &str => String | Enum, self => Value::Str(self);
+    String => String | Enum, self => Value::Str(self);
+    &[u8] => String, self => Value::Bytes(self);
+    Box<[u8]> => String, self => Value::Bytes(self);
+}
+
+impl<T: IntoValue> IntoValue for Option<T> {
+    const SCALARS: &'static [Scalar] = T::SCALARS;
+    const LIST: bool = T::LIST;
+
+    #[inline(always)]
+    fn value(&self) -> Value<'_> {
+        match self {
+            Some(value) => value.value(),
+            None => Value::Unset,
+        }
+    }
+}
+
+impl<T: ListElement> IntoValue for &[T] {
+    const SCALARS: &'static [Scalar] = T::SCALARS;
+    const LIST: bool = true;
+
+    #[inline(always)]
+    fn value(&self) -> Value<'_> {
+        Value::List(self)
+    }
+}
+
+impl<T: ListElement> IntoValue for Vec<T> {
+    const SCALARS: &'static [Scalar] = T::SCALARS;
+    const LIST: bool = true;
+
+    #[inline(always)]
+    fn value(&self) -> Value<'_> {
+        Value::List(self)
+    }
+}
+
+impl<T: ListElement> Elements for &[T] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn element(&self, index: usize) -> Value<'_> {
+        self.get(index).map_or(Value::Unset, T::value)
+    }
+}
+
+impl<T: ListElement> Elements for Vec<T> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn element(&self, index: usize) -> Value<'_> {
+        self.get(index).map_or(Value::Unset, T::value)
+    }
+}
+
+/// A type that sets and vectors may hold; `u8` is not one, so that bytes stay a string.
+pub trait ListElement: IntoValue {}
+
+macro_rules! list_elements {
+    ($($rust:ty)+) => {$( impl ListElement for $rust {} )+};
+}
+
+list_elements!(bool u16 u32 u64 i64 f64 Timestamp Interval Address Port Uid &str String &[u8] Box<[u8]>);
