@@ -11,6 +11,7 @@
 //! | [`batch`] | [`Batch`]: many packets in one buffer, the unit that is read and handed over |
 //! | [`address`] | [`Address`]: IPv4 and IPv6 in one shape |
 //! | [`decode`] | [`Decoded`]: what the headers say |
+//! | [`wire`] | one header per file: read and build it |
 //! | [`source`] | [`Source`]: anything that lends packets |
 
 pub mod address;
@@ -20,6 +21,7 @@ pub mod link_type;
 pub mod packet;
 pub mod source;
 pub mod time;
+pub mod wire;
 
 pub use address::Address;
 pub use batch::{Batch, PacketRecord};

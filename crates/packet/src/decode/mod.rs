@@ -5,6 +5,15 @@
 
 use crate::address::Address;
 
+mod layer;
+mod link;
+mod network;
+mod transport;
+mod walk;
+
+pub use layer::{Layer, Layers, Oddities, Oddity};
+pub use walk::{ethernet, ip, packet, reassembled, supported, transport};
+
 /// What one walk found, from the first header to the transport header or to where it had to stop.
 ///
 /// A walk ends at the first transport header or tunnel; the caller goes on inside the tunnel with
@@ -21,6 +30,8 @@ pub struct Decoded {
     pub ip: Option<Ip>,
     /// What follows the IP header.
     pub transport: Transport,
+    /// What was strange on the way but did not end the walk.
+    pub oddities: Oddities,
     /// Why the walk ended early.
     pub stop: Option<Stop>,
 }
@@ -28,9 +39,9 @@ pub struct Decoded {
 /// An IP header of either version with its extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
-    /// Source address.
+    /// Source address; with a home address option (RFC 6275), the home address.
     pub source: Address,
-    /// Destination address; with a type 0 routing header or a source route, the final one.
+    /// Destination address; with a type 0 or type 2 routing header, the final one.
     pub destination: Address,
     /// Protocol number of the payload, after all extension headers.
     pub protocol: u8,
@@ -223,119 +234,6 @@ pub struct Sctp {
     pub payload_len: u32,
     /// Bytes of them that were captured.
     pub payload_captured: u32,
-}
-
-macro_rules! layers {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// One protocol layer below the application.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum Layer {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Layer {
-            /// Every layer, in the order of its numbers.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The name as Wireshark's protocol hierarchy has it.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-layers! {
-    /// Ethernet II or IEEE 802.3.
-    Ethernet = "eth",
-    /// Linux cooked capture, either version.
-    Cooked = "sll",
-    /// BSD null or loopback.
-    Loopback = "null",
-    /// PPP.
-    Ppp = "ppp",
-    /// IEEE 802.11.
-    Wlan = "wlan",
-    /// Radiotap.
-    Radiotap = "radiotap",
-    /// Netfilter log.
-    Nflog = "nflog",
-    /// 802.1Q or 802.1ad.
-    Vlan = "vlan",
-    /// MPLS.
-    Mpls = "mpls",
-    /// PPPoE session.
-    Pppoe = "pppoes",
-    /// PPPoE discovery.
-    PppoeDiscovery = "pppoed",
-    /// IEEE 802.2 LLC, with or without SNAP.
-    Llc = "llc",
-    /// ARP.
-    Arp = "arp",
-    /// IPv4.
-    Ipv4 = "ip",
-    /// IPv6.
-    Ipv6 = "ipv6",
-    /// An IP fragment.
-    Fragment = "fragment",
-    /// TCP.
-    Tcp = "tcp",
-    /// UDP.
-    Udp = "udp",
-    /// ICMP.
-    Icmp = "icmp",
-    /// ICMPv6.
-    Icmpv6 = "icmpv6",
-    /// SCTP.
-    Sctp = "sctp",
-    /// GRE.
-    Gre = "gre",
-    /// IP in IP of any version.
-    IpInIp = "ipip",
-    /// VXLAN.
-    Vxlan = "vxlan",
-    /// Geneve.
-    Geneve = "geneve",
-    /// GTP-U.
-    Gtpu = "gtp",
-    /// Teredo.
-    Teredo = "teredo",
-    /// AYIYA.
-    Ayiya = "ayiya",
-    /// Another protocol above the link layer.
-    OtherNetwork = "other-network",
-    /// Another protocol above IP.
-    OtherTransport = "other-transport",
-}
-
-/// A set of [`Layer`]s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layers(u32);
-
-impl Layers {
-    /// Adds a layer.
-    #[inline]
-    pub const fn insert(&mut self, layer: Layer) {
-        self.0 |= 1 << layer as u8;
-    }
-
-    /// Whether the layer was met.
-    #[must_use]
-    #[inline]
-    pub const fn contains(self, layer: Layer) -> bool {
-        self.0 & (1 << layer as u8) != 0
-    }
-
-    /// The set as bits; bit n is the layer with number n.
-    #[must_use]
-    #[inline]
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
 }
 
 /// Why and where a walk ended before its natural end.

@@ -1,0 +1,196 @@
+//! Transport headers.
+
+use super::walk::{Extent, Frame};
+use super::{Decoded, Icmp, Layer, Sctp, Stop, Tcp, TcpFlags, TcpOptions, Transport, Udp};
+use crate::wire::icmp::IcmpView;
+use crate::wire::ipv4::protocol;
+use crate::wire::sctp::SctpView;
+use crate::wire::tcp::TcpView;
+use crate::wire::tcp_option::{TcpOption, TcpOptionIter};
+use crate::wire::udp::UdpView;
+
+/// Decodes the header at the start of an IP payload.
+#[inline]
+pub(super) fn decode(decoded: &mut Decoded, frame: Frame<'_>, number: u8, payload: Extent) {
+    match number {
+        protocol::TCP => tcp(decoded, frame, payload),
+        protocol::UDP => udp(decoded, frame, payload),
+        _ => rest(decoded, frame, number, payload),
+    }
+}
+
+impl Extent {
+    #[inline]
+    fn bytes<'a>(&self, frame: Frame<'a>) -> &'a [u8] {
+        let rest = frame.from(self.offset);
+        rest.get(..self.captured).unwrap_or(rest)
+    }
+
+    /// What is above a header of `len` bytes.
+    #[inline]
+    const fn above(&self, len: usize) -> Self {
+        Self {
+            offset: self.offset + len,
+            len: self.len.saturating_sub(len),
+            captured: self.captured.saturating_sub(len),
+        }
+    }
+
+    /// The stop of a header that needs more bytes than there are. As Zeek has it, the name tells
+    /// whether the IP header or the capture leaves too little.
+    #[cold]
+    fn short(&self, layer: Layer, needed: usize) -> Stop {
+        let cut = self.len >= needed;
+        Stop {
+            weird: if cut { "internally_truncated_header" } else { "truncated_header" },
+            layer,
+            offset: self.offset as u32,
+            needed: needed as u32,
+            had: self.captured as u32,
+            cut,
+        }
+    }
+}
+
+#[inline]
+fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
+    decoded.layers.insert(Layer::Tcp);
+    let Some(view) = TcpView::parse(payload.bytes(frame)) else {
+        decoded.stop = Some(payload.short(Layer::Tcp, TcpView::LEN));
+        return;
+    };
+    let header_len = view.header_len();
+    let (options, above) = match view.options() {
+        Some(bytes) => (tcp_options(bytes), payload.above(header_len)),
+        None => {
+            decoded.stop = Some(Stop {
+                weird: "bad_TCP_header_len",
+                cut: header_len >= TcpView::LEN && header_len <= payload.len,
+                ..payload.short(Layer::Tcp, header_len)
+            });
+            let lost = if header_len < TcpView::LEN { payload.len } else { header_len };
+            (TcpOptions { malformed: true, ..TcpOptions::default() }, payload.above(lost))
+        }
+    };
+    decoded.transport = Transport::Tcp(Tcp {
+        source_port: view.source_port(),
+        destination_port: view.destination_port(),
+        sequence: view.sequence(),
+        acknowledgement: view.acknowledgement(),
+        flags: TcpFlags(view.flags() & 0x1ff),
+        window: view.window(),
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
+        options,
+    });
+}
+
+/// Most segments carry nothing, or two no-operations and timestamps.
+#[inline]
+fn tcp_options(bytes: &[u8]) -> TcpOptions {
+    if bytes.is_empty() {
+        return TcpOptions::default();
+    }
+    if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *bytes {
+        let value = u32::from_be_bytes([a, b, c, d]);
+        let echo = u32::from_be_bytes([e, f, g, h]);
+        return TcpOptions { timestamps: Some((value, echo)), ..TcpOptions::default() };
+    }
+    any_tcp_options(bytes)
+}
+
+#[inline(never)]
+fn any_tcp_options(bytes: &[u8]) -> TcpOptions {
+    let mut options = TcpOptions::default();
+    for option in TcpOptionIter::new(bytes) {
+        match option {
+            Ok(TcpOption::MaximumSegmentSize(mss)) => options.mss = Some(mss),
+            Ok(TcpOption::WindowScale(shift)) => options.window_scale = Some(shift),
+            Ok(TcpOption::SackPermitted) => options.sack_permitted = true,
+            Ok(TcpOption::Timestamps(value, echo)) => options.timestamps = Some((value, echo)),
+            Ok(TcpOption::Sack(blocks)) => {
+                options.sack_count = 0;
+                for (slot, block) in options.sack.iter_mut().zip(blocks.iter()) {
+                    *slot = block;
+                    options.sack_count += 1;
+                }
+            }
+            Ok(_) => {}
+            Err(_) => options.malformed = true,
+        }
+    }
+    options
+}
+
+#[inline]
+fn udp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
+    decoded.layers.insert(Layer::Udp);
+    let Some(view) = UdpView::parse(payload.bytes(frame)) else {
+        decoded.stop = Some(payload.short(Layer::Udp, UdpView::LEN));
+        return;
+    };
+    let above = payload.above(UdpView::LEN);
+    decoded.transport = Transport::Udp(Udp {
+        source_port: view.source_port(),
+        destination_port: view.destination_port(),
+        len: view.datagram_len(),
+        checksum: view.checksum(),
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
+    });
+}
+
+#[inline(never)]
+fn rest(decoded: &mut Decoded, frame: Frame<'_>, number: u8, payload: Extent) {
+    match number {
+        protocol::ICMP => icmp(decoded, frame, Layer::Icmp, payload),
+        protocol::ICMPV6 => icmp(decoded, frame, Layer::Icmpv6, payload),
+        protocol::SCTP => sctp(decoded, frame, payload),
+        _ => {
+            decoded.layers.insert(match number {
+                protocol::GRE => Layer::Gre,
+                protocol::IPV4 | protocol::IPV6 => Layer::IpInIp,
+                _ => Layer::OtherTransport,
+            });
+            decoded.transport = Transport::Other;
+        }
+    }
+}
+
+fn icmp(decoded: &mut Decoded, frame: Frame<'_>, layer: Layer, payload: Extent) {
+    decoded.layers.insert(layer);
+    let Some(view) = IcmpView::parse(payload.bytes(frame)) else {
+        decoded.stop = Some(payload.short(layer, IcmpView::LEN));
+        return;
+    };
+    let above = payload.above(IcmpView::LEN);
+    let [a, b, c, d] = view.rest();
+    decoded.transport = Transport::Icmp(Icmp {
+        kind: view.kind(),
+        code: view.code(),
+        identifier: u16::from_be_bytes([a, b]),
+        sequence: u16::from_be_bytes([c, d]),
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
+    });
+}
+
+fn sctp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
+    decoded.layers.insert(Layer::Sctp);
+    let Some(view) = SctpView::parse(payload.bytes(frame)) else {
+        decoded.stop = Some(payload.short(Layer::Sctp, SctpView::LEN));
+        return;
+    };
+    let above = payload.above(SctpView::LEN);
+    decoded.transport = Transport::Sctp(Sctp {
+        source_port: view.source_port(),
+        destination_port: view.destination_port(),
+        verification_tag: view.verification_tag(),
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
+    });
+}

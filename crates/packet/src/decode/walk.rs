@@ -1,0 +1,239 @@
+//! The ways into a walk: a whole packet, a header inside a tunnel, a reassembled datagram.
+
+use super::{Decoded, Ip, Layer, Layers, Stop, Transport, link, network, transport as upper};
+use crate::LinkType;
+use crate::wire::ethernet::{EthernetView, ethertype};
+
+/// The bytes that a walk is over. Offsets are relative to the first of them.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    /// What was captured.
+    pub(super) data: &'a [u8],
+    /// What was on the wire; never less than was captured.
+    pub(super) wire_len: usize,
+}
+
+impl<'a> Frame<'a> {
+    #[inline]
+    fn new(data: &'a [u8], wire_len: u32) -> Self {
+        // Offsets are 32 bits wide; nothing that a header can say reaches beyond that.
+        let data = data.get(..u32::MAX as usize).unwrap_or(data);
+        Self { data, wire_len: data.len().max(wire_len as usize) }
+    }
+
+    /// What was captured from `offset` on.
+    #[inline]
+    pub(super) fn from(&self, offset: usize) -> &'a [u8] {
+        self.data.get(offset..).unwrap_or_default()
+    }
+
+    /// What was on the wire from `offset` on, in bytes.
+    #[inline]
+    pub(super) const fn wire_from(&self, offset: usize) -> usize {
+        self.wire_len.saturating_sub(offset)
+    }
+
+    /// The stop of a header at `offset` that needs more bytes than there are.
+    #[cold]
+    pub(super) fn short(
+        &self,
+        weird: &'static str,
+        layer: Layer,
+        offset: usize,
+        needed: usize,
+    ) -> Stop {
+        Stop {
+            weird,
+            layer,
+            offset: offset as u32,
+            needed: needed as u32,
+            had: self.from(offset).len() as u32,
+            cut: self.wire_from(offset) >= needed,
+        }
+    }
+
+    /// The stop of a header at `offset` whose content is at fault.
+    #[cold]
+    pub(super) fn bad(&self, weird: &'static str, layer: Layer, offset: usize) -> Stop {
+        let had = self.from(offset).len() as u32;
+        Stop { weird, layer, offset: offset as u32, needed: 0, had, cut: false }
+    }
+}
+
+/// The bytes above a header.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// Offset of the first byte.
+    pub(super) offset: usize,
+    /// Length by the header, in bytes.
+    pub(super) len: usize,
+    /// How many of the bytes were captured.
+    pub(super) captured: usize,
+}
+
+/// Whether packets of a link type can be decoded.
+#[must_use]
+pub const fn supported(link_type: LinkType) -> bool {
+    link::supported(link_type)
+}
+
+/// Walks a packet from its link layer to its transport header.
+///
+/// `wire_len` is the packet's length on the wire in bytes, as the capture tells it; a value below
+/// `data.len()` counts as `data.len()`. For a link type that is not [`supported`] the result is
+/// empty, without a stop.
+#[must_use]
+#[inline]
+pub fn packet(link_type: LinkType, data: &[u8], wire_len: u32) -> Decoded {
+    let mut decoded = Decoded::default();
+    let frame = Frame::new(data, wire_len);
+    if link_type == LinkType::ETHERNET
+        && let Some(view) = EthernetView::parse(data)
+        && view.ethertype() == ethertype::IPV4
+    {
+        decoded.layers.insert(Layer::Ethernet);
+        network::ip(&mut decoded, frame, EthernetView::LEN);
+    } else {
+        link::walk(&mut decoded, frame, link_type);
+    }
+    decoded
+}
+
+/// Walks from an IP header of either version at `offset` in `data`, as inside a tunnel.
+///
+/// `wire_len` is the length on the wire of all of `data`, not from `offset`; the same value as for
+/// [`packet`] does, or a lesser one where the tunnel's own header says where its payload ends.
+#[must_use]
+pub fn ip(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
+    let mut decoded = Decoded::default();
+    network::ip(&mut decoded, Frame::new(data, wire_len), offset as usize);
+    decoded
+}
+
+/// Walks from an Ethernet header at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
+#[must_use]
+pub fn ethernet(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
+    let mut decoded = Decoded::default();
+    link::ethernet(&mut decoded, Frame::new(data, wire_len), offset as usize);
+    decoded
+}
+
+/// Decodes the transport header at the start of `data`, which follows an IP header with this
+/// protocol number; `len` is the length of the whole payload by that header, in bytes.
+///
+/// This serves fragments that cannot be reassembled: the first one holds the ports.
+#[must_use]
+pub fn transport(protocol: u8, data: &[u8], len: u32) -> (Transport, Layers, Option<Stop>) {
+    let frame = Frame::new(data, len);
+    let mut decoded = Decoded::default();
+    let extent = Extent { offset: 0, len: len as usize, captured: data.len().min(len as usize) };
+    upper::decode(&mut decoded, frame, protocol, extent);
+    (decoded.transport, decoded.layers, decoded.stop)
+}
+
+/// Decodes a datagram whose payload was reassembled from fragments.
+///
+/// `ip` is the header of the first fragment, of which addresses, protocol and the like are kept;
+/// `payload` is the whole payload. Offsets in the result are relative to `payload`: the IP header's
+/// is 0, as is that of its payload unless IPv6 extension headers stand before it.
+#[must_use]
+pub fn reassembled(ip: &Ip, payload: &[u8]) -> Decoded {
+    let frame = Frame::new(payload, 0);
+    let len = frame.data.len();
+    let header_len = ip.payload_offset.saturating_sub(ip.offset);
+    let mut decoded = Decoded::default();
+    let layer = if ip.source.is_v4() { Layer::Ipv4 } else { Layer::Ipv6 };
+    decoded.layers.insert(layer);
+    let whole = Ip {
+        total_len: header_len.saturating_add(len as u32),
+        offset: 0,
+        payload_offset: 0,
+        payload_len: len as u32,
+        payload_captured: len as u32,
+        fragment: None,
+        ..*ip
+    };
+    network::payload(&mut decoded, frame, whole);
+    decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::TcpFlags;
+    use crate::wire::ipv4::{Ipv4Header, protocol};
+    use crate::wire::tcp::TcpHeader;
+    use crate::wire::vlan::VlanTag;
+
+    /// Ethernet, a tag, IPv4 and TCP with `payload` bytes of payload, and 4 bytes of padding.
+    fn segment(payload: u16) -> Vec<u8> {
+        let mut frame = vec![0; 14 + 4 + 20 + 32];
+        frame[12..14].copy_from_slice(&ethertype::VLAN.to_be_bytes());
+        let tag = VlanTag { priority: 5, drop_eligible: false, id: 7, ethertype: ethertype::IPV4 };
+        tag.emit(&mut frame[14..]).unwrap();
+        let ip = Ipv4Header {
+            traffic_class: 0,
+            total_len: 52 + payload,
+            identification: 9,
+            reserved_flag: false,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: 64,
+            protocol: protocol::TCP,
+            checksum: 0,
+            source: [192, 0, 2, 1],
+            destination: [192, 0, 2, 2],
+            options: &[],
+        };
+        ip.emit(&mut frame[18..]).unwrap();
+        let tcp = TcpHeader {
+            source_port: 1000,
+            destination_port: 80,
+            sequence: 5,
+            acknowledgement: 6,
+            flags: TcpFlags::ACK.0,
+            window: 100,
+            checksum: 0,
+            urgent_pointer: 0,
+            options: &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2],
+        };
+        tcp.emit(&mut frame[38..]).unwrap();
+        frame.resize(frame.len() + usize::from(payload) + 4, 0);
+        frame
+    }
+
+    #[test]
+    fn a_segment_is_found_behind_a_tag_and_padding_is_trimmed() {
+        let frame = segment(10);
+        let decoded = packet(LinkType::ETHERNET, &frame, frame.len() as u32);
+        assert_eq!(decoded.stop, None);
+        assert_eq!((decoded.vlan, decoded.inner_vlan), (Some(7), None));
+        let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
+        assert_eq!((tcp.payload_offset, tcp.payload_len, tcp.payload_captured), (70, 10, 10));
+        assert_eq!(tcp.options.timestamps, Some((1, 2)));
+        assert_eq!(decoded.ip.unwrap().destination.to_string(), "192.0.2.2");
+    }
+
+    #[test]
+    fn a_cut_segment_keeps_its_true_length() {
+        let frame = segment(100);
+        let decoded = packet(LinkType::ETHERNET, &frame[..75], frame.len() as u32);
+        let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
+        assert_eq!((tcp.payload_len, tcp.payload_captured), (100, 5));
+        let decoded = packet(LinkType::ETHERNET, &frame[..60], frame.len() as u32);
+        let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
+        assert_eq!((tcp.payload_len, tcp.payload_captured), (100, 0));
+        let stop = decoded.stop.unwrap();
+        assert_eq!((stop.weird, stop.needed, stop.cut), ("bad_TCP_header_len", 32, true));
+    }
+
+    #[test]
+    fn a_datagram_longer_than_its_frame_stops_as_truncated() {
+        let frame = segment(100);
+        let decoded = packet(LinkType::ETHERNET, &frame[..90], 90);
+        let stop = decoded.stop.unwrap();
+        assert_eq!((stop.weird, stop.needed, stop.had), ("truncated_IP_len", 152, 72));
+        assert!(decoded.ip.is_some() && decoded.transport == Transport::None);
+    }
+}
