@@ -5,10 +5,29 @@
 //! | [`record`] | what a record is: declared once, visited field by field, ordered by a key |
 //! | [`log`] | the logs: one file each, and the list of all |
 //! | [`uid`] | [`Uid`]: the name of a flow |
+//! | [`engine`] | [`Engine`]: the door to all of it |
+//! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
+//! | [`unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
+//! | [`flow`] | which packets belong together, and what they amount to |
+//! | [`limits`] | [`Limits`]: every capacity and time-out |
+//! | [`weird`] | oddities by name |
+//! | [`statistics`] | counts for the summary |
+//! | [`community_id`] | a hash of a flow that is equal in other tools |
 
+pub mod community_id;
+pub mod engine;
+pub mod flow;
+pub mod ingress;
+pub mod limits;
 pub mod log;
 pub mod record;
+pub mod statistics;
 pub mod uid;
+pub mod unit;
+pub mod weird;
 
+pub use engine::Engine;
+pub use limits::Limits;
 pub use record::{Observer, Phase, Record, SortKey};
 pub use uid::Uid;
+pub use unit::Unit;

@@ -43,6 +43,18 @@ impl Uid {
         Self(text)
     }
 
+    /// A word made of the name, to mix into other hashes.
+    #[must_use]
+    pub const fn word(&self) -> u64 {
+        let mut word: u64 = 0xcbf2_9ce4_8422_2325;
+        let mut i = 0;
+        while i < Self::LEN {
+            word = (word ^ self.0[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            i += 1;
+        }
+        word
+    }
+
     /// The name as text.
     #[must_use]
     #[inline]

@@ -1,0 +1,93 @@
+//! The engine: packets in, records out, with time as an argument.
+
+use netsniff_packet::{Packet, Timestamp};
+
+use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
+use crate::ingress::Ingress;
+use crate::limits::Limits;
+use crate::record::Observer;
+use crate::unit::Unit;
+
+/// Both halves of the analysis in one: [`Ingress`] and one [`FlowTracker`].
+///
+/// Call the doors in any order, [`Self::finish`] last. The same packets give the same records,
+/// however they are grouped into calls.
+#[derive(Debug)]
+pub struct Engine {
+    ingress: Ingress,
+    tracker: FlowTracker,
+    units: Vec<Unit>,
+}
+
+/// Datagrams that are collected before their flows are looked for.
+const GROUP: usize = 256;
+
+impl Engine {
+    /// An engine that has seen nothing. `seed` protects its tables from senders who aim at them,
+    /// and changes no record.
+    #[must_use]
+    pub fn new(limits: Limits, seed: u64) -> Self {
+        Self {
+            ingress: Ingress::new(limits),
+            tracker: FlowTracker::new(limits, seed),
+            units: Vec::with_capacity(GROUP),
+        }
+    }
+
+    /// Takes a packet, after ending what its time ends.
+    pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
+        self.packets(core::iter::once(*packet), observer);
+    }
+
+    /// Takes packets in order: the same as one by one, but faster.
+    pub fn packets<'a, O: Observer>(
+        &mut self,
+        packets: impl IntoIterator<Item = Packet<'a>>,
+        observer: &mut O,
+    ) {
+        for packet in packets {
+            self.ingress.packet(&packet, &mut self.units, observer);
+            if self.units.len() >= GROUP {
+                self.flush(observer);
+            }
+        }
+        self.flush(observer);
+        self.tracker.advance(self.ingress.now(), observer);
+    }
+
+    /// Ends what the time ends, in the absence of packets.
+    pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.tracker.advance(now, observer);
+    }
+
+    /// Notes that the capture lost packets here.
+    pub fn loss(&mut self) {
+        self.tracker.loss();
+    }
+
+    /// Ends every flow.
+    pub fn finish<O: Observer>(&mut self, observer: &mut O) {
+        let now = self.ingress.now();
+        self.tracker.begin_finish(now, observer);
+        for step in 0..FINISH_STEPS {
+            self.tracker.finish_step(step, now, observer);
+        }
+    }
+
+    /// The half before the flows.
+    #[must_use]
+    pub const fn ingress(&self) -> &Ingress {
+        &self.ingress
+    }
+
+    /// The flows.
+    #[must_use]
+    pub const fn tracker(&self) -> &FlowTracker {
+        &self.tracker
+    }
+
+    fn flush<O: Observer>(&mut self, observer: &mut O) {
+        self.tracker.units(&self.units, observer);
+        self.units.clear();
+    }
+}

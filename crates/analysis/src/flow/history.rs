@@ -1,0 +1,149 @@
+//! The history of a connection as letters, as Zeek's `history` column has it.
+
+/// Letters in the order in which things first happened; capitals for the originator.
+///
+/// Sixteen letters, more than almost every connection has, need no allocation.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    letters: Letters,
+    seen: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Letters {
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Heap(String),
+}
+
+const INLINE: usize = 16;
+
+/// Letters that one connection may have; floods of resets stop here. Zeek knows no such bound,
+/// and no connection of its test-suite comes near it.
+const MAX_LEN: usize = 4096;
+
+impl Default for Letters {
+    fn default() -> Self {
+        Self::Inline { len: 0, bytes: [0; INLINE] }
+    }
+}
+
+impl History {
+    /// Adds `letter` where it is the first of its kind, and tells whether one was there before.
+    /// `kind` is one bit.
+    #[inline]
+    pub fn once(&mut self, kind: u32, letter: u8) -> bool {
+        if self.seen & kind != 0 {
+            return true;
+        }
+        self.seen |= kind;
+        self.push(letter);
+        false
+    }
+
+    /// Adds a letter.
+    pub fn push(&mut self, letter: u8) {
+        match &mut self.letters {
+            Letters::Inline { len, bytes } => match bytes.get_mut(usize::from(*len)) {
+                Some(slot) => {
+                    *slot = letter;
+                    *len += 1;
+                }
+                None => {
+                    let mut text: String = bytes.iter().map(|&b| char::from(b)).collect();
+                    text.push(char::from(letter));
+                    self.letters = Letters::Heap(text);
+                }
+            },
+            Letters::Heap(text) if text.len() < MAX_LEN => text.push(char::from(letter)),
+            Letters::Heap(_) => {}
+        }
+    }
+
+    /// The letters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.letters {
+            Letters::Inline { len, bytes } => bytes
+                .get(..usize::from(*len))
+                .and_then(|letters| core::str::from_utf8(letters).ok())
+                .unwrap_or_default(),
+            Letters::Heap(text) => text,
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match &self.letters {
+            Letters::Inline { .. } => 0,
+            Letters::Heap(text) => text.capacity(),
+        }
+    }
+}
+
+/// Tells the 1st, 10th, 100th … time of something, which is when Zeek adds a letter for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scaled {
+    count: u32,
+    next: u32,
+}
+
+impl Default for Scaled {
+    fn default() -> Self {
+        Self { count: 0, next: 1 }
+    }
+}
+
+impl Scaled {
+    /// Counts once more and tells whether that was a power of ten.
+    pub fn hit(&mut self) -> bool {
+        self.count = self.count.saturating_add(1);
+        if self.count != self.next {
+            return false;
+        }
+        self.next = self.next.saturating_mul(10);
+        true
+    }
+
+    /// How many times so far.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_outgrow_the_inline_space_and_stop_at_the_bound() {
+        let mut history = History::default();
+        for _ in 0..INLINE {
+            history.push(b'R');
+        }
+        assert_eq!(history.heap_bytes(), 0);
+        history.push(b'r');
+        assert_eq!(history.as_str(), "RRRRRRRRRRRRRRRRr");
+        for _ in 0..2 * MAX_LEN {
+            history.push(b'R');
+        }
+        assert_eq!(history.as_str().len(), MAX_LEN);
+    }
+
+    #[test]
+    fn once_adds_a_kind_once() {
+        let mut history = History::default();
+        assert!(!history.once(1, b'S'));
+        assert!(history.once(1, b'S'));
+        assert!(!history.once(2, b'h'));
+        assert_eq!(history.as_str(), "Sh");
+    }
+
+    #[test]
+    fn scaled_hits_at_powers_of_ten() {
+        let mut scaled = Scaled::default();
+        let hits: Vec<u32> = (1..=1000).filter(|_| scaled.hit()).collect();
+        assert_eq!(hits, [1, 10, 100, 1000]);
+    }
+}

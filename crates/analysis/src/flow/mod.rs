@@ -1,0 +1,126 @@
+//! Flows: which packets belong together, and what they amount to.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`key`] | identity and direction |
+//! | [`table`] | look-up |
+//! | [`wheel`] | deadlines |
+//! | [`tracker`] | the flows of one worker, from packet to record |
+//! | [`report`] | a flow as a record |
+//! | [`history`] | what happened, in letters |
+//! | [`roles`] | which side is likely the server, which address is local |
+//! | [`tcp`] | TCP connections |
+
+pub mod history;
+pub mod key;
+pub mod report;
+pub mod roles;
+pub mod table;
+pub mod tcp;
+pub mod tracker;
+pub mod wheel;
+
+use netsniff_packet::Timestamp;
+
+use crate::limits::Limits;
+use crate::uid::Uid;
+use history::History;
+use key::{Endpoint, FlowKey, Side};
+use tcp::TcpConnection;
+
+/// What one side of a flow sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sent {
+    /// Packets; a datagram put together from fragments is one.
+    pub packets: u64,
+    /// Bytes by the length fields of the IP headers.
+    pub ip_bytes: u64,
+    /// Payload bytes of UDP and ICMP by their length fields; `None` until the first packet.
+    pub payload: Option<i64>,
+}
+
+/// A flow in progress.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its identity.
+    pub key: FlowKey,
+    /// Hash of the key.
+    pub hash: u32,
+    /// Which side is the originator.
+    pub originator: Side,
+    /// Whether people type here, so that long pauses are normal.
+    pub interactive: bool,
+    /// The tick at which its timer comes up.
+    pub armed: i64,
+    /// Time of the first packet.
+    pub start: Timestamp,
+    /// Time of the last packet that counts for the duration.
+    pub last: Timestamp,
+    /// Hash that names it.
+    pub name: [u64; 2],
+    /// What each side sent, by [`Side`].
+    pub sent: [Sent; 2],
+    /// What happened.
+    pub history: History,
+    /// VLAN ids of the first packet.
+    pub vlan: [Option<u16>; 2],
+    /// The flows that it was tunnelled in.
+    pub parents: Option<Box<Vec<Uid>>>,
+    /// The connection, for TCP.
+    pub tcp: Option<Box<TcpConnection>>,
+    /// How many losses of the capture there had been when it began.
+    pub losses: u32,
+}
+
+impl Flow {
+    /// Its name.
+    #[must_use]
+    pub const fn uid(&self) -> Uid {
+        Uid::new((self.name[0] as u128) << 64 | self.name[1] as u128)
+    }
+
+    /// The two ends, originator first.
+    #[must_use]
+    pub const fn ends(&self) -> (Endpoint, Endpoint) {
+        match self.originator {
+            Side::Low => (self.key.low(), self.key.high()),
+            Side::High => (self.key.high(), self.key.low()),
+        }
+    }
+
+    /// What originator and responder sent.
+    #[must_use]
+    pub const fn sent_by_role(&self) -> (Sent, Sent) {
+        match self.originator {
+            Side::Low => (self.sent[0], self.sent[1]),
+            Side::High => (self.sent[1], self.sent[0]),
+        }
+    }
+
+    /// Makes the responder the originator.
+    pub fn flip(&mut self) {
+        self.originator = match self.originator {
+            Side::Low => Side::High,
+            Side::High => Side::Low,
+        };
+        self.history.push(b'^');
+    }
+
+    /// When it ends without further packets.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self, limits: &Limits) -> Timestamp {
+        let silence = match (&self.tcp, self.key.protocol) {
+            (Some(_), _) if self.interactive => limits.tcp_interactive_inactivity,
+            (Some(tcp), _) if tcp.is_established() => limits.tcp_inactivity,
+            (Some(_), _) | (None, key::UDP) => limits.udp_inactivity,
+            (None, key::ICMP | key::ICMPV6) => limits.icmp_inactivity,
+            (None, _) => limits.other_inactivity,
+        };
+        let inactive = self.last + silence;
+        match &self.tcp {
+            Some(tcp) => inactive.min(tcp.deadline(self.start, self.last, limits)),
+            None => inactive,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A flow as a record of the `conn` log.
+
+use super::key::{self, Side};
+use super::tcp::{State, TcpConnection};
+use super::{Flow, roles};
+use crate::community_id::CommunityId;
+use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
+use crate::record::{Interval, Port};
+
+/// What a record needs besides the flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Knowledge {
+    /// How many losses of the capture are known of so far.
+    pub losses: u32,
+}
+
+impl Flow {
+    /// Hands the record of this flow to `take`.
+    pub fn report<T>(&self, knowledge: Knowledge, take: impl FnOnce(&Conn<'_>) -> T) -> T {
+        let (originator, responder) = self.ends();
+        let (orig_sent, resp_sent) = self.sent_by_role();
+        let duration = self.last.nanos_since(self.start);
+        let sizes = (duration > 0).then(|| self.sizes());
+        let history = self.history.as_str();
+        let community_id = CommunityId::of(&self.key);
+        take(&Conn {
+            ts: self.start,
+            uid: self.uid(),
+            id_orig_h: originator.address,
+            id_orig_p: Port(originator.port),
+            id_resp_h: responder.address,
+            id_resp_p: Port(responder.port),
+            proto: proto(self.key.protocol),
+            service: None,
+            duration: (duration > 0).then(|| Interval::from_nanos(duration)),
+            orig_bytes: sizes.map(|(orig, _)| orig),
+            resp_bytes: sizes.map(|(_, resp)| resp),
+            conn_state: self.state(),
+            local_orig: Some(roles::is_local(originator.address)),
+            local_resp: Some(roles::is_local(responder.address)),
+            missed_bytes: self.tcp.as_ref().map_or(0, |tcp| tcp.missed_bytes),
+            history: (!history.is_empty()).then_some(history),
+            orig_pkts: Some(orig_sent.packets),
+            orig_ip_bytes: Some(orig_sent.ip_bytes),
+            resp_pkts: Some(resp_sent.packets),
+            resp_ip_bytes: Some(resp_sent.ip_bytes),
+            tunnel_parents: self.parents.as_ref().map(|parents| parents.as_slice()),
+            ip_proto: Some(self.key.protocol),
+            community_id: Some(community_id.as_str()),
+            vlan: self.vlan[0].map(i32::from),
+            inner_vlan: self.vlan[1].map(i32::from),
+            quality: self.quality(knowledge),
+            // Acknowledged but never seen is what the capture lost; other flows cannot tell.
+            capture_missed_bytes: self.tcp.as_ref().map(|tcp| tcp.missed_bytes),
+            network_missed_bytes: None,
+            depth: if self.tcp.is_some() { Depth::Tcp } else { Depth::Flows },
+        })
+    }
+
+    /// Payload bytes of originator and responder.
+    #[must_use]
+    pub fn sizes(&self) -> (u64, u64) {
+        if let Some(tcp) = &self.tcp {
+            let [originator, responder] = &tcp.ends;
+            return (originator.size(responder.state), responder.size(originator.state));
+        }
+        let (orig, resp) = self.sent_by_role();
+        let size = |payload: Option<i64>| payload.unwrap_or(0).max(0).unsigned_abs();
+        (size(orig.payload), size(resp.payload))
+    }
+
+    /// How it began and ended, as Zeek's `conn_state` tells it.
+    #[must_use]
+    pub fn state(&self) -> ConnState {
+        if let Some(tcp) = &self.tcp {
+            return tcp_state(tcp, self.history.as_str());
+        }
+        if self.key.protocol != key::UDP {
+            return ConnState::Oth;
+        }
+        let (orig, resp) = self.sent_by_role();
+        let active = |payload: Option<i64>| payload.is_some_and(|bytes| bytes >= 0);
+        match (active(orig.payload), active(resp.payload)) {
+            (true, true) => ConnState::Sf,
+            (true, false) => ConnState::S0,
+            (false, true) => ConnState::Shr,
+            (false, false) => ConnState::Oth,
+        }
+    }
+
+    fn quality(&self, knowledge: Knowledge) -> Quality {
+        let Some(tcp) = &self.tcp else { return Quality::Unknown };
+        if tcp.missed_bytes > 0 {
+            return Quality::Suspect;
+        }
+        if knowledge.losses != self.losses {
+            return Quality::Touched;
+        }
+        // Only acknowledgements can show that nothing is missing.
+        let both = self.sent.iter().all(|sent| sent.packets > 0);
+        if both { Quality::Clean } else { Quality::Unknown }
+    }
+
+    /// The side that a packet of the originator comes from.
+    #[must_use]
+    pub fn is_from_originator(&self, side: Side) -> bool {
+        self.originator == side
+    }
+}
+
+/// The protocol in Zeek's words.
+#[must_use]
+pub const fn proto(protocol: u8) -> Proto {
+    match protocol {
+        key::TCP => Proto::Tcp,
+        key::UDP => Proto::Udp,
+        key::ICMP | key::ICMPV6 => Proto::Icmp,
+        _ => Proto::Unknown,
+    }
+}
+
+fn tcp_state(tcp: &TcpConnection, history: &str) -> ConnState {
+    let [originator, responder] = &tcp.ends;
+    let silent = |state| matches!(state, State::Inactive | State::Partial);
+    match (originator.state, responder.state) {
+        (State::SynSent | State::SynAckSent, State::Reset) => ConnState::Rej,
+        (State::Reset, State::Reset)
+            if originator.size(responder.state) == 0 && responder.size(originator.state) == 0 =>
+        {
+            ConnState::Rej
+        }
+        (orig, State::Reset) if silent(orig) => ConnState::Rstrh,
+        (_, State::Reset) => ConnState::Rstr,
+        (State::Reset, resp) if silent(resp) => {
+            if is_syn_then_reset(history) {
+                ConnState::Rstos0
+            } else {
+                ConnState::Oth
+            }
+        }
+        (State::Reset, _) => ConnState::Rsto,
+        (State::Closed, State::Closed) => ConnState::Sf,
+        (State::Closed, resp) if silent(resp) => ConnState::Sh,
+        (State::Closed, _) => ConnState::S2,
+        (orig, State::Closed) if silent(orig) => ConnState::Shr,
+        (_, State::Closed) => ConnState::S3,
+        (State::SynSent, State::Inactive) => ConnState::S0,
+        (State::Established, State::Established) => ConnState::S1,
+        _ => ConnState::Oth,
+    }
+}
+
+/// Zeek's `/\^?S[^HAFGIQ]*R.*/`: a SYN and then a RST, without anything between that another state
+/// would follow from.
+fn is_syn_then_reset(history: &str) -> bool {
+    let history = history.strip_prefix('^').unwrap_or(history);
+    let Some(rest) = history.strip_prefix('S') else { return false };
+    let before = rest.find(['H', 'A', 'F', 'G', 'I', 'Q']).unwrap_or(rest.len());
+    rest[..before].contains('R')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_syn_then_reset;
+
+    #[test]
+    fn syn_then_reset() {
+        for (history, expected) in [
+            ("SR", true),
+            ("^SrR", true),
+            ("SAR", false),
+            ("SRA", true),
+            ("DR", false),
+            ("S", false),
+        ] {
+            assert_eq!(is_syn_then_reset(history), expected, "{history}");
+        }
+    }
+}

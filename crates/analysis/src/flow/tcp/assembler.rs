@@ -1,0 +1,265 @@
+//! Which bytes of one direction were seen: interval arithmetic, without the bytes.
+//!
+//! Positions are relative: the SYN is 0 and the first byte of data is 1.
+
+/// What one acknowledgement or segment revealed to be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// How many gaps.
+    pub count: u32,
+    /// Their bytes together.
+    pub bytes: u64,
+}
+
+impl Gaps {
+    fn add(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.count += 1;
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+    }
+}
+
+/// Coverage of one direction of a stream.
+///
+/// Invariants: `ranges` is sorted, its ranges are not empty and neither touch nor overlap, and all
+/// begin above `next`.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    /// The first position not yet seen or given up.
+    next: u64,
+    /// Below this everything was acknowledged.
+    trimmed: u64,
+    /// One past the highest position that was ever inserted.
+    top: u64,
+    /// Ranges beyond holes.
+    ranges: Vec<(u64, u64)>,
+    /// Given up: nothing more is tracked.
+    abandoned: bool,
+}
+
+impl Default for Assembler {
+    fn default() -> Self {
+        Self { next: 1, trimmed: 1, top: 1, ranges: Vec::new(), abandoned: false }
+    }
+}
+
+impl Assembler {
+    /// The first position that is neither seen nor given up.
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The position up to which everything was acknowledged.
+    #[must_use]
+    pub const fn trimmed(&self) -> u64 {
+        self.trimmed
+    }
+
+    /// Whether the stream was given up.
+    #[must_use]
+    pub const fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    /// Whether something was seen that was not acknowledged yet.
+    #[must_use]
+    pub const fn has_unacknowledged(&self) -> bool {
+        !self.abandoned && self.top > self.trimmed
+    }
+
+    /// Bytes from the first hole to the highest byte seen.
+    #[must_use]
+    pub const fn above_hole(&self) -> u64 {
+        if self.abandoned || self.top <= self.trimmed {
+            return 0;
+        }
+        self.top.saturating_sub(self.next)
+    }
+
+    /// Bytes seen above the last acknowledgement.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        let contiguous = self.next.saturating_sub(self.trimmed);
+        self.ranges.iter().fold(contiguous, |sum, (low, high)| sum.saturating_add(high - low))
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub const fn heap_bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// Gives the stream up.
+    pub fn abandon(&mut self) {
+        self.ranges = Vec::new();
+        self.abandoned = true;
+    }
+
+    /// Notes that the positions from `low` up to `high` were seen. At most `limit` ranges beyond
+    /// holes are remembered; for one more the oldest hole is given up, and told.
+    #[inline]
+    pub fn insert(&mut self, low: u64, high: u64, limit: usize) -> Gaps {
+        let low = low.max(self.trimmed);
+        if high <= low || self.abandoned {
+            return Gaps::default();
+        }
+        self.top = self.top.max(high);
+        if low <= self.next {
+            if high > self.next {
+                self.next = high;
+                self.join();
+            }
+            return Gaps::default();
+        }
+        self.insert_range(low, high);
+        let mut gaps = Gaps::default();
+        if self.ranges.len() > limit
+            && let Some(&(first, _)) = self.ranges.first()
+        {
+            gaps.add(first - self.next);
+            self.next = first;
+            self.join();
+        }
+        gaps
+    }
+
+    /// Notes that everything below `position` was acknowledged, and returns what of it was never
+    /// seen. With `ignore_start`, a hole that ends at 2 or before is no gap: it comes from the
+    /// invented start of a stream whose begin was not captured.
+    #[inline]
+    pub fn acknowledge(&mut self, position: u64, ignore_start: bool) -> Gaps {
+        let mut gaps = Gaps::default();
+        if position > self.next {
+            gaps = self.give_up_to(position, ignore_start);
+        }
+        self.ranges.retain(|&(_, high)| high > position);
+        self.join();
+        self.trimmed = self.trimmed.max(position);
+        gaps
+    }
+
+    fn give_up_to(&mut self, position: u64, ignore_start: bool) -> Gaps {
+        let mut gaps = Gaps::default();
+        if position <= 2 && ignore_start {
+            return gaps;
+        }
+        if !self.abandoned {
+            while let Some(&(low, high)) = self.ranges.first() {
+                if low >= position {
+                    break;
+                }
+                gaps.add(low - self.next);
+                self.next = high;
+                self.ranges.remove(0);
+            }
+            gaps.add(position.saturating_sub(self.next));
+        }
+        self.next = self.next.max(position);
+        gaps
+    }
+
+    /// Takes the ranges that `next` has reached.
+    fn join(&mut self) {
+        let mut taken = 0;
+        for &(low, high) in &self.ranges {
+            if low > self.next {
+                break;
+            }
+            self.next = self.next.max(high);
+            taken += 1;
+        }
+        if taken > 0 {
+            self.ranges.drain(..taken);
+        }
+    }
+
+    fn insert_range(&mut self, low: u64, high: u64) {
+        let from = self.ranges.partition_point(|&(_, end)| end < low);
+        let to = self.ranges.partition_point(|&(start, _)| start <= high);
+        if from == to {
+            self.ranges.insert(from, (low, high));
+            return;
+        }
+        let low = low.min(self.ranges[from].0);
+        let high = high.max(self.ranges[to - 1].1);
+        self.ranges[from] = (low, high);
+        self.ranges.drain(from + 1..to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Gaps = Gaps { count: 0, bytes: 0 };
+
+    #[test]
+    fn data_in_order_leaves_nothing_behind() {
+        let mut a = Assembler::default();
+        assert_eq!(a.insert(1, 101, 8), NONE);
+        assert_eq!(a.insert(101, 201, 8), NONE);
+        assert!(a.has_unacknowledged());
+        assert_eq!(a.acknowledge(201, false), NONE);
+        assert!(!a.has_unacknowledged());
+        assert_eq!(a.next(), 201);
+    }
+
+    #[test]
+    fn a_filled_hole_is_no_gap() {
+        let mut a = Assembler::default();
+        a.insert(101, 201, 8);
+        a.insert(301, 401, 8);
+        assert_eq!((a.next(), a.above_hole()), (1, 400));
+        a.insert(1, 101, 8);
+        assert_eq!(a.next(), 201);
+        a.insert(150, 350, 8);
+        assert_eq!(a.next(), 401);
+        assert_eq!(a.acknowledge(401, false), NONE);
+    }
+
+    #[test]
+    fn an_acknowledged_hole_is_a_gap() {
+        let mut a = Assembler::default();
+        a.insert(101, 201, 8);
+        a.insert(301, 401, 8);
+        assert_eq!(a.acknowledge(501, false), Gaps { count: 3, bytes: 300 });
+        assert_eq!(a.next(), 501);
+    }
+
+    #[test]
+    fn an_acknowledgement_may_end_inside_a_range() {
+        let mut a = Assembler::default();
+        a.insert(101, 201, 8);
+        assert_eq!(a.acknowledge(151, false), Gaps { count: 1, bytes: 100 });
+        assert_eq!(a.next(), 201);
+        assert!(a.has_unacknowledged());
+    }
+
+    #[test]
+    fn the_invented_start_is_no_gap() {
+        let mut a = Assembler::default();
+        assert_eq!(a.acknowledge(2, true), NONE);
+        assert_eq!(Assembler::default().acknowledge(2, false), Gaps { count: 1, bytes: 1 });
+    }
+
+    #[test]
+    fn the_oldest_hole_pays_for_too_many_ranges() {
+        let mut a = Assembler::default();
+        assert_eq!(a.insert(10, 20, 2), NONE);
+        assert_eq!(a.insert(30, 40, 2), NONE);
+        assert_eq!(a.insert(50, 60, 2), Gaps { count: 1, bytes: 9 });
+        assert_eq!(a.next(), 20);
+    }
+
+    #[test]
+    fn touching_ranges_become_one() {
+        let mut a = Assembler::default();
+        for (low, high) in [(10, 20), (30, 40), (20, 30), (5, 12)] {
+            a.insert(low, high, 8);
+        }
+        assert_eq!(a.ranges, [(5, 40)]);
+        assert_eq!(a.unacknowledged(), 35);
+    }
+}

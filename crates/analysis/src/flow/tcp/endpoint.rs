@@ -1,0 +1,119 @@
+//! One side of a TCP connection.
+
+use super::assembler::Assembler;
+use super::sequence::Wrapping;
+use crate::flow::history::Scaled;
+
+/// What was seen of a side, with Zeek's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    #[default]
+    Inactive,
+    /// A SYN.
+    SynSent,
+    /// A SYN with an acknowledgement from the side that should have begun.
+    SynAckSent,
+    /// Something, but no SYN before it.
+    Partial,
+    /// The handshake.
+    Established,
+    /// A FIN.
+    Closed,
+    /// A RST.
+    Reset,
+}
+
+impl State {
+    /// Before the handshake is done.
+    #[must_use]
+    pub const fn is_handshake(self) -> bool {
+        matches!(self, Self::Inactive | Self::SynSent | Self::SynAckSent)
+    }
+}
+
+/// One side: state, sequence numbers of what it sends, acknowledgements of what it sent.
+#[derive(Clone, Debug, Default)]
+pub struct TcpEndpoint {
+    /// The state.
+    pub state: State,
+    /// The state before the last change.
+    pub previous: State,
+    /// Window scale shift (RFC 7323), at most 14.
+    pub window_scale: u8,
+    /// Whether this side was reported as closed.
+    pub did_close: bool,
+    /// Whether the end of its data was reached.
+    pub did_end: bool,
+    /// FINs.
+    pub fins: u16,
+    /// RSTs.
+    pub resets: u16,
+    /// Sequence number of its SYN, or one before its first byte.
+    pub start: u32,
+    /// One past the highest sequence number sent.
+    pub last: Wrapping,
+    /// The highest acknowledgement of what it sent.
+    pub acknowledged: Wrapping,
+    /// The window it offers, scaled.
+    pub window: u32,
+    /// Its sequence number when `window` was noted.
+    pub window_sequence: u32,
+    /// Its acknowledgement number when `window` was noted.
+    pub window_acknowledgement: u32,
+    /// Relative position one past its FIN.
+    pub fin_position: u64,
+    /// Relative position of the last SYN, FIN and RST, to tell repetitions.
+    pub last_control: [u32; 3],
+    /// Retransmissions.
+    pub retransmissions: Scaled,
+    /// Zero windows offered.
+    pub zero_windows: Scaled,
+    /// Gaps in what it sent.
+    pub gaps: Scaled,
+    /// Coverage of what it sent.
+    pub assembler: Assembler,
+}
+
+impl TcpEndpoint {
+    /// Begins the numbering with `start` as the SYN.
+    pub const fn begin(&mut self, start: u32, last: u32) {
+        self.start = start;
+        self.acknowledged.reset(start);
+        self.last.reset(last);
+    }
+
+    /// Whether at most the SYN was acknowledged of what it sent.
+    #[must_use]
+    pub const fn nothing_acknowledged(&self) -> bool {
+        let acknowledged = self.acknowledged.full();
+        acknowledged == self.start as u64 || acknowledged == self.start as u64 + 1
+    }
+
+    /// Whether its data was all seen up to its last sequence number, give or take a FIN.
+    #[must_use]
+    pub const fn is_delivered(&self) -> bool {
+        let delivered = self.start as u64 + self.assembler.next();
+        let last = self.last.full();
+        last < delivered || delivered == last || delivered + 1 == last
+    }
+
+    /// Payload bytes by sequence numbers, as Zeek's `orig_bytes` and `resp_bytes` tell them: from
+    /// the start to the highest byte sent or acknowledged, without SYN and FIN.
+    #[must_use]
+    pub const fn size(&self, peer: State) -> u64 {
+        if matches!(self.previous, State::SynSent)
+            && matches!(self.state, State::Reset)
+            && matches!(peer, State::Inactive)
+            && !self.nothing_acknowledged()
+        {
+            // A half-open connection was found out and aborted; its numbers tell nothing.
+            return 0;
+        }
+        let (last, acknowledged) = (self.last.full(), self.acknowledged.full());
+        let end = if last > acknowledged { last } else { acknowledged };
+        let size = end.wrapping_sub(self.start as u64);
+        let without_syn = if size == 0 { 0 } else { size - 1 };
+        if self.fins > 0 && without_syn != 0 { without_syn - 1 } else { without_syn }
+    }
+}

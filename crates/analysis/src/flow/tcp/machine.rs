@@ -1,0 +1,634 @@
+//! A segment's way through a connection, in the order in which Zeek takes the steps, since its
+//! records depend on that order.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::{Tcp, TcpFlags};
+
+use super::assembler::Gaps;
+use super::endpoint::{State, TcpEndpoint};
+use super::sequence;
+use crate::flow::history::History;
+use crate::limits::Limits;
+use crate::weird::Weirds;
+
+/// Zeek's letters are noted once for each of these kinds; the responder's are 16 bits further up.
+mod kind {
+    pub(super) const SYN: u32 = 0x1;
+    pub(super) const FIN: u32 = 0x2;
+    pub(super) const RST: u32 = 0x4;
+    pub(super) const FIN_RST: u32 = 0x8;
+    pub(super) const DATA: u32 = 0x10;
+    pub(super) const ACK: u32 = 0x20;
+    pub(super) const MULTI: u32 = 0x40;
+}
+
+/// Beyond this many bytes a jump of the sequence number is not believed of a SYN or RST.
+const LARGE_JUMP: i32 = 1 << 20;
+
+/// Index of the originator in [`TcpConnection::ends`].
+pub const ORIGINATOR: usize = 0;
+/// Index of the responder.
+pub const RESPONDER: usize = 1;
+
+/// What a segment needs besides the connection itself.
+pub struct Segment<'a> {
+    /// The segment's own time.
+    pub time: Timestamp,
+    /// Index of its sender in [`TcpConnection::ends`].
+    pub from: usize,
+    /// Its header.
+    pub tcp: &'a Tcp,
+}
+
+impl Segment<'_> {
+    /// Whether any of the flags is set.
+    #[inline]
+    pub(super) const fn has(&self, flags: TcpFlags) -> bool {
+        self.tcp.flags.any(flags)
+    }
+
+    /// Whether its sender is the originator.
+    #[inline]
+    pub(super) const fn is_originator(&self) -> bool {
+        self.from == ORIGINATOR
+    }
+}
+
+/// The parts of a flow that a segment changes besides its connection.
+pub struct Context<'a> {
+    /// The letters.
+    pub history: &'a mut History,
+    /// The time of the last packet that counts for the duration.
+    pub last_time: &'a mut Timestamp,
+    /// Oddities that the segment shows.
+    pub weirds: &'a mut Weirds,
+    /// The bounds.
+    pub limits: &'a Limits,
+}
+
+/// Whether and how a segment ended its sender's side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Close {
+    pub(super) closed: bool,
+    pub(super) finished: bool,
+}
+
+/// Both sides of a connection and when it will be over.
+#[derive(Clone, Debug, Default)]
+pub struct TcpConnection {
+    /// Originator and responder.
+    pub ends: [TcpEndpoint; 2],
+    /// Which sides have sent something: bit 0 the originator, bit 1 the responder.
+    pub(super) seen: u8,
+    /// No begin was seen.
+    pub(super) partial: bool,
+    /// Over: only waits to be removed.
+    pub(super) inactive: bool,
+    /// Whether originator and responder changed places with this segment.
+    pub(super) flipped: bool,
+    /// Closing waits for data that is still missing.
+    close_deferred: bool,
+    deferred_finish: bool,
+    /// The handshake is done on either side, so that the longer inactivity time-out applies.
+    pub(super) is_established: bool,
+    /// Ports or handshake say that people type here.
+    pub(super) handshake_done: bool,
+    /// Nothing but `remove_at` ends the connection any more.
+    timers_cancelled: bool,
+    /// When a connection that is over will be removed.
+    pub(super) remove_at: Option<Timestamp>,
+    /// When an attempt will have failed.
+    pub(super) attempt_until: Option<Timestamp>,
+    /// When one side ended first; looks at the connection follow from there.
+    pub(super) half_closed_at: Option<Timestamp>,
+    /// Bytes that were acknowledged but never seen while both sides were in order.
+    pub missed_bytes: u64,
+}
+
+impl TcpConnection {
+    /// Takes one segment. Returns whether originator and responder changed places.
+    #[inline]
+    pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
+        self.flipped = false;
+        self.note_partial(segment);
+        let tcp = segment.tcp;
+        let length = sequence_length(tcp);
+        let end = tcp.sequence.wrapping_add(length);
+        self.begin_endpoint(segment, end, context.weirds);
+
+        let sender = &self.ends[segment.from];
+        let (position, underflow) = sender.last.relative(tcp.sequence, sender.start);
+        if underflow && !segment.has(TcpFlags::RST) {
+            context.weirds.add("TCP_seq_underflow_or_misorder");
+        }
+        self.note_history(segment, position, context.history);
+        self.note_window(segment, context);
+        if !(self.ends[0].did_close && self.ends[1].did_close) {
+            *context.last_time = segment.time;
+        }
+        self.note_flags(segment, position, length, context.weirds);
+        let acknowledged = self.note_acknowledgement(segment, context.weirds);
+        let advance = self.note_last(segment, end, context.history);
+
+        let close = self.transition(segment, advance, context);
+        // The machine may have made the sender the originator.
+        let from = if self.flipped { 1 - segment.from } else { segment.from };
+        if let Some(position) = acknowledged {
+            self.acknowledge(1 - from, position, context);
+        }
+        self.seen |= 1 << from;
+        self.note_data(from, segment, position, underflow, context);
+        self.check_end(from, context);
+        if close.closed {
+            self.close(from, close.finished, *context.last_time, context.limits);
+        }
+        self.flipped
+    }
+
+    /// Whether a side was reported as closed.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.ends[0].did_close || self.ends[1].did_close
+    }
+
+    /// Whether the connection only waits for late packets.
+    #[must_use]
+    pub const fn is_ending(&self) -> bool {
+        self.remove_at.is_some()
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    #[inline]
+    pub const fn heap_bytes(&self) -> usize {
+        self.ends[0].assembler.heap_bytes() + self.ends[1].assembler.heap_bytes()
+    }
+
+    /// Whether no begin of the connection was seen.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        self.partial
+    }
+
+    fn note_partial(&mut self, segment: &Segment<'_>) {
+        let syn = segment.has(TcpFlags::SYN);
+        if self.seen & (1 << segment.from) != 0 {
+            return;
+        }
+        if segment.is_originator() {
+            self.partial = !syn || segment.has(TcpFlags::ACK);
+        } else if !self.partial {
+            self.partial = !syn;
+        }
+    }
+
+    /// Sets the sequence numbers of a side that is heard for the first time, or anew.
+    fn begin_endpoint(&mut self, segment: &Segment<'_>, end: u32, weirds: &mut Weirds) {
+        let peer = self.ends[1 - segment.from].state;
+        let sender = &mut self.ends[segment.from];
+        let sequence = segment.tcp.sequence;
+        let syn = segment.has(TcpFlags::SYN);
+        match sender.state {
+            State::Inactive if syn => sender.begin(sequence, end),
+            // Numbered as though there had been a SYN, and so that this is no repetition.
+            State::Inactive => sender.begin(sequence.wrapping_sub(1), sequence),
+            State::SynSent | State::SynAckSent if syn && sequence != sender.start => {
+                weirds.add("SYN_seq_jump");
+                sender.begin(sequence, end);
+            }
+            State::Established | State::Partial if syn => {
+                if sender.size(peer) > 0 {
+                    weirds.add("SYN_inside_connection");
+                }
+                if sequence != sender.start {
+                    weirds.add("SYN_seq_jump");
+                }
+                sender.begin(sequence, end);
+            }
+            // The RST that came first may have been forged.
+            State::Reset if syn && sender.previous == State::Inactive => {
+                sender.begin(sequence, end);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn note_history(&mut self, segment: &Segment<'_>, position: u64, history: &mut History) {
+        let (shift, case) = if segment.is_originator() { (0, 0) } else { (16, b'a' - b'A') };
+        let tcp = segment.tcp;
+        let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+        if !tcp.flags.any(control) {
+            if tcp.payload_len > 0 {
+                history.once(kind::DATA << shift, b'D' + case);
+            } else if tcp.flags.any(TcpFlags::ACK) {
+                history.once(kind::ACK << shift, b'A' + case);
+            }
+            return;
+        }
+        if (tcp.flags.0 & control.0).count_ones() > 1 {
+            if segment.has(TcpFlags::FIN) && segment.has(TcpFlags::RST) {
+                history.once(kind::FIN_RST << shift, b'I' + case);
+            } else {
+                history.once(kind::MULTI << shift, b'Q' + case);
+            }
+            return;
+        }
+        let (bit, letter, at, slot) = if segment.has(TcpFlags::SYN) {
+            let letter = if segment.has(TcpFlags::ACK) { b'H' } else { b'S' };
+            (kind::SYN, letter, position, 0)
+        } else if segment.has(TcpFlags::FIN) {
+            (kind::FIN, b'F', position.wrapping_add(tcp.payload_len.into()), 1)
+        } else {
+            (kind::RST, b'R', position, 2)
+        };
+        let last = &mut self.ends[segment.from].last_control[slot];
+        if history.once(bit << shift, letter + case) && *last != at as u32 {
+            history.push(letter + case);
+        }
+        *last = at as u32;
+    }
+
+    #[inline]
+    fn note_window(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) {
+        let peer_state = self.ends[1 - segment.from].state;
+        let sender = &mut self.ends[segment.from];
+        let window = u32::from(segment.tcp.window) << sender.window_scale;
+        let over = matches!(sender.state, State::Reset);
+        if window == 0
+            && !segment.has(TcpFlags::RST)
+            && peer_state != State::Closed
+            && !over
+            && sender.zero_windows.hit()
+        {
+            context.history.push(if segment.is_originator() { b'W' } else { b'w' });
+        }
+        // Windows of control segments, and after the end, are often taken back.
+        let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+        if segment.has(control) || over || sender.state == State::Closed {
+            return;
+        }
+        let tcp = segment.tcp;
+        if sequence::delta(tcp.sequence, sender.window_sequence) >= 0
+            && sequence::delta(tcp.acknowledgement, sender.window_acknowledgement) >= 0
+        {
+            let edge = tcp.acknowledgement.wrapping_add(window);
+            let old = sender.window_acknowledgement.wrapping_add(sender.window);
+            let advance = sequence::delta(edge, old);
+            // Scaling rounds windows down, which is no taking back.
+            if advance < 0 && advance.unsigned_abs() >= 1 << sender.window_scale {
+                context.weirds.add("window_recision");
+            }
+            sender.window = window;
+            sender.window_acknowledgement = tcp.acknowledgement;
+            sender.window_sequence = tcp.sequence;
+        }
+    }
+
+    fn note_flags(
+        &mut self,
+        segment: &Segment<'_>,
+        position: u64,
+        length: u32,
+        weirds: &mut Weirds,
+    ) {
+        if segment.has(TcpFlags::SYN) {
+            self.note_syn(segment, weirds);
+        }
+        let sender = &mut self.ends[segment.from];
+        if segment.has(TcpFlags::FIN) {
+            sender.fins = sender.fins.saturating_add(1);
+            sender.fin_position = position.wrapping_add(length.into());
+        }
+        if segment.has(TcpFlags::RST) {
+            sender.resets = sender.resets.saturating_add(1);
+        }
+    }
+
+    fn note_syn(&mut self, segment: &Segment<'_>, weirds: &mut Weirds) {
+        let tcp = segment.tcp;
+        if segment.has(TcpFlags::RST) {
+            weirds.add("TCP_christmas");
+        }
+        if segment.has(TcpFlags::URG) {
+            weirds.add("baroque_SYN");
+        }
+        if tcp.payload_len > 0 {
+            weirds.add("SYN_with_data");
+        }
+        let [low, high] = &mut self.ends;
+        let (sender, peer) = if segment.is_originator() { (low, high) } else { (high, low) };
+        let Some(scale) = tcp.options.window_scale else {
+            sender.window_scale = 0;
+            if segment.has(TcpFlags::ACK) {
+                peer.window_scale = 0;
+            }
+            return;
+        };
+        if scale > 14 {
+            weirds.add("TCP_scale_range");
+        }
+        sender.window_scale = scale.min(14);
+        sender.window_sequence = tcp.sequence;
+        sender.window_acknowledgement = tcp.acknowledgement;
+        peer.window_sequence = tcp.acknowledgement;
+        peer.window_acknowledgement = tcp.sequence;
+    }
+
+    /// Notes what the segment acknowledges, and returns it as a position in what the peer sent.
+    #[inline]
+    fn note_acknowledgement(&mut self, segment: &Segment<'_>, weirds: &mut Weirds) -> Option<u64> {
+        if !segment.has(TcpFlags::ACK) {
+            return None;
+        }
+        let number = segment.tcp.acknowledgement;
+        let sender = self.ends[segment.from].state;
+        let peer = &mut self.ends[1 - segment.from];
+        if peer.state == State::Inactive {
+            let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+            if !segment.has(control)
+                && matches!(sender, State::SynSent | State::SynAckSent | State::Established)
+            {
+                weirds.add("possible_split_routing");
+            }
+            peer.begin(number.wrapping_sub(1), number.wrapping_sub(1));
+            return Some(1);
+        }
+        let (position, underflow) = peer.acknowledged.relative(number, peer.start);
+        if underflow {
+            weirds.add("TCP_ack_underflow_or_misorder");
+            return Some(0);
+        }
+        if !segment.has(TcpFlags::RST) {
+            let advance = sequence::delta(number, peer.acknowledged.number);
+            // A broken zero is more likely than a stream that ends just there.
+            if advance > 0 && !(number == 0 && advance > LARGE_JUMP) {
+                peer.acknowledged.advance(number);
+            }
+        }
+        Some(position)
+    }
+
+    /// Notes the end of the segment, and returns how far beyond the last one it reaches.
+    #[inline]
+    fn note_last(&mut self, segment: &Segment<'_>, end: u32, history: &mut History) -> i32 {
+        let sender = &mut self.ends[segment.from];
+        let advance = sequence::delta(end, sender.last.number);
+        let syn_or_rst = segment.has(TcpFlags::SYN.with(TcpFlags::RST));
+        if syn_or_rst && advance.unsigned_abs() > LARGE_JUMP.unsigned_abs() {
+            return advance;
+        }
+        let only_syn_seen = sender.last.number == sender.start.wrapping_add(1);
+        if segment.has(TcpFlags::FIN) && only_syn_seen {
+            // More than 2 GiB may lie between, of which nothing was seen.
+            sender.last.advance(end);
+        } else if sender.state == State::Reset {
+            // Numbers after a reset are not to be trusted.
+        } else if advance > 0 {
+            sender.last.advance(end);
+        } else if segment.tcp.payload_len > 0 && sender.retransmissions.hit() {
+            history.push(if segment.is_originator() { b'T' } else { b't' });
+        }
+        advance
+    }
+
+    /// The peer of `from` acknowledged `position` in what `from` sent.
+    #[inline]
+    fn acknowledge(&mut self, from: usize, position: u64, context: &mut Context<'_>) {
+        let partial = self.partial;
+        let end = &mut self.ends[from];
+        let mut position = position;
+        if end.fins > 0 && position >= end.fin_position {
+            position = end.fin_position.wrapping_sub(1);
+        }
+        if position <= end.assembler.trimmed() {
+            return;
+        }
+        let gaps = end.assembler.acknowledge(position, partial);
+        self.note_gaps(from, gaps, context.history);
+        self.check_end(from, context);
+    }
+
+    /// Gaps count only while both sides are established or in an orderly end: elsewhere they come
+    /// from numbers that cannot be trusted.
+    fn note_gaps(&mut self, from: usize, gaps: Gaps, history: &mut History) {
+        if gaps.count == 0 || !self.ends.iter().all(is_clean) {
+            return;
+        }
+        self.missed_bytes = self.missed_bytes.saturating_add(gaps.bytes);
+        for _ in 0..gaps.count {
+            if self.ends[from].gaps.hit() {
+                history.push(if from == ORIGINATOR { b'G' } else { b'g' });
+            }
+        }
+    }
+
+    #[inline]
+    fn note_data(
+        &mut self,
+        from: usize,
+        segment: &Segment<'_>,
+        position: u64,
+        underflow: bool,
+        context: &mut Context<'_>,
+    ) {
+        let tcp = segment.tcp;
+        if tcp.payload_len == 0 || segment.has(TcpFlags::RST) || underflow {
+            return;
+        }
+        let peer = self.ends[1 - from].state;
+        let sender = &mut self.ends[from];
+        if sender.assembler.is_abandoned() {
+            return;
+        }
+        if tcp.payload_captured < tcp.payload_len {
+            // As in Zeek, a payload that the capture cut counts as not seen.
+            context.weirds.add("truncated_tcp_payload");
+            return;
+        }
+        let mut low = position;
+        if segment.has(TcpFlags::SYN) {
+            low = low.wrapping_add(1);
+        }
+        let high = low.saturating_add(tcp.payload_len.into());
+        let acknowledged = sender.acknowledged.full().wrapping_sub(sender.start.into());
+        if high <= acknowledged {
+            return;
+        }
+        let gaps = sender.assembler.insert(low.max(acknowledged), high, context.limits.tcp_ranges);
+        if sender.nothing_acknowledged() {
+            // The acknowledgements take another way, or were filtered out.
+            if sender.size(peer) > context.limits.tcp_initial_window {
+                let next = sender.assembler.next();
+                sender.assembler.acknowledge(next, false);
+            }
+            if sender.assembler.above_hole() > context.limits.tcp_above_hole_without_ack {
+                context.weirds.add("above_hole_data_without_any_acks");
+                sender.assembler.abandon();
+            }
+        }
+        if sender.assembler.unacknowledged() > context.limits.tcp_unacknowledged {
+            context.weirds.add("excessive_data_without_further_acks");
+            sender.assembler.abandon();
+        }
+        self.note_gaps(from, gaps, context.history);
+    }
+
+    /// Whether data is missing that a closing side still waits for.
+    fn is_pending(&self, from: usize) -> bool {
+        let end = &self.ends[from];
+        if end.assembler.is_abandoned() {
+            return false;
+        }
+        if (end.start as u64 + end.assembler.next()) > end.last.full() {
+            return false;
+        }
+        !end.is_delivered()
+            || (end.state != State::Reset && self.ends[1 - from].assembler.has_unacknowledged())
+    }
+
+    /// Looks whether the data of a side that has ended is complete by now.
+    #[inline]
+    fn check_end(&mut self, from: usize, context: &mut Context<'_>) {
+        let end = &self.ends[from];
+        let ended = end.fins > 0 || matches!(end.state, State::Closed | State::Reset);
+        if !ended || end.did_end || self.is_pending(from) {
+            return;
+        }
+        self.ends[from].did_end = true;
+        if self.close_deferred {
+            let finish = self.deferred_finish;
+            self.close(from, finish, *context.last_time, context.limits);
+            self.close_deferred = false;
+        }
+    }
+
+    /// Reports a side as closed, and with it perhaps the whole connection.
+    fn close(&mut self, from: usize, finished: bool, last_time: Timestamp, limits: &Limits) {
+        if self.is_pending(from) {
+            self.close_deferred = true;
+            self.deferred_finish |= finished;
+            return;
+        }
+        self.close_deferred = false;
+        if self.ends[from].did_close {
+            return;
+        }
+        self.ends[from].did_close = true;
+        let (end, peer) = (&self.ends[from], &self.ends[1 - from]);
+        let complete = end.state == State::Reset || peer.did_close || peer.state == State::Inactive;
+        if complete {
+            let heard = end.previous != State::Inactive || peer.state != State::Inactive;
+            if heard && (finished || core::mem::take(&mut self.deferred_finish)) {
+                self.inactive = true;
+            }
+            self.timers_cancelled = true;
+            self.attempt_until = None;
+            self.half_closed_at = None;
+            let at = last_time + limits.tcp_close;
+            self.remove_at = Some(self.remove_at.map_or(at, |earlier| earlier.min(at)));
+        } else if end.previous != State::Inactive && !self.timers_cancelled {
+            self.half_closed_at = Some(last_time);
+        }
+    }
+
+    /// When the connection ends without further packets, apart from inactivity; `start` is when
+    /// it began. A look at the connection ends it only where it is half closed or half reset.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self, start: Timestamp, last: Timestamp, limits: &Limits) -> Timestamp {
+        let mut deadline = self.remove_at.unwrap_or(Timestamp::MAX);
+        if self.inactive || self.timers_cancelled {
+            return deadline;
+        }
+        let [originator, responder] = &self.ends;
+        if let Some(until) = self.attempt_until {
+            let attempting = matches!(originator.state, State::SynSent | State::SynAckSent);
+            if attempting && responder.state == State::Inactive {
+                deadline = deadline.min(until);
+            }
+        }
+        let is = |state| originator.state == state || responder.state == state;
+        let over = self.is_closed() && (is(State::Reset) || is(State::Inactive));
+        let nothing = originator.state == State::Inactive && responder.state == State::Inactive;
+        if over || nothing {
+            let after = last + limits.tcp_linger;
+            deadline = deadline.min(next_look(start + limits.tcp_first_check, after, limits));
+            if let Some(from) = self.half_closed_at {
+                let first = from + limits.tcp_check_interval;
+                deadline = deadline.min(next_look(first, after, limits));
+            }
+        }
+        deadline
+    }
+
+    /// Whether the longer inactivity time-out of connections in progress applies.
+    #[must_use]
+    pub const fn is_established(&self) -> bool {
+        self.is_established
+    }
+
+    /// Whether the responder answered the handshake.
+    #[must_use]
+    pub const fn is_handshake_done(&self) -> bool {
+        self.handshake_done
+    }
+
+    /// Whether a segment with these flags and this sequence number begins another connection with
+    /// the same addresses and ports.
+    #[must_use]
+    pub fn is_reused_by(&self, tcp: &Tcp) -> bool {
+        if !tcp.flags.any(TcpFlags::SYN) {
+            return false;
+        }
+        let [originator, responder] = &self.ends;
+        let mut beginner = originator;
+        let with_ack = tcp.flags.any(TcpFlags::ACK);
+        if with_ack {
+            if originator.state != State::Inactive {
+                return false;
+            }
+            beginner = responder;
+        }
+        if self.is_closed() {
+            return true;
+        }
+        if tcp.sequence == beginner.start {
+            return false;
+        }
+        // SYN and SYN-ACK may have been captured in the wrong order.
+        let swapped = !with_ack
+            && beginner.state == State::SynAckSent
+            && responder.state == State::Inactive
+            && tcp.sequence == responder.start;
+        !swapped
+    }
+}
+
+/// Positions that a segment takes in sequence space. Data in a RST is an explanation, not part of
+/// the stream (RFC 9293, 3.10.7.3).
+const fn sequence_length(tcp: &Tcp) -> u32 {
+    let mut length = if tcp.flags.any(TcpFlags::RST) { 0 } else { tcp.payload_len };
+    if tcp.flags.any(TcpFlags::SYN) {
+        length = length.wrapping_add(1);
+    }
+    if tcp.flags.any(TcpFlags::FIN) {
+        length = length.wrapping_add(1);
+    }
+    length
+}
+
+fn is_clean(end: &TcpEndpoint) -> bool {
+    end.state == State::Established
+        || (end.state == State::Closed && end.previous == State::Established)
+}
+
+/// The first of the looks at `first`, and every interval from there, that comes after `after`.
+fn next_look(first: Timestamp, after: Timestamp, limits: &Limits) -> Timestamp {
+    if first > after {
+        return first;
+    }
+    let interval = i64::try_from(limits.tcp_check_interval.as_nanos()).unwrap_or(i64::MAX).max(1);
+    let passed = after.nanos_since(first) / interval + 1;
+    first.offset(passed.saturating_mul(interval))
+}

@@ -1,0 +1,489 @@
+//! The flows of one worker: each packet finds or begins its flow and changes it, and each flow
+//! that ends becomes a record.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::{TcpFlags, Transport};
+
+use super::key::{self, FlowKey, Side};
+use super::report::{Knowledge, proto};
+use super::table::FlowTable;
+use super::tcp::{self, Segment, TcpConnection};
+use super::wheel::{self, Wheel};
+use super::{Flow, Sent, roles};
+use crate::limits::Limits;
+use crate::log::conn::Proto;
+use crate::log::weird::Weird;
+use crate::record::{Observer, Phase, Port, SortKey};
+use crate::statistics::{Ending, FlowStatistics};
+use crate::unit::Unit;
+use crate::weird::Weirds;
+
+/// Packets whose flows are looked for together, so that the waits for memory overlap.
+const GROUP: usize = 32;
+
+/// Below this many flows everything is in the caches, and looking ahead costs more than it gains.
+const LOOK_AHEAD_FROM: usize = 8_192;
+
+/// Steps in which the flows that are left at the end are reported, so that their records never
+/// all wait at once.
+pub const FINISH_STEPS: u32 = 256;
+
+/// The flows of one worker.
+#[derive(Debug)]
+pub struct FlowTracker {
+    limits: Limits,
+    seed: u64,
+    table: FlowTable,
+    wheel: Wheel,
+    /// Bytes that flows hold outside the table.
+    heap_bytes: usize,
+    losses: u32,
+    weirds: Weirds,
+    statistics: FlowStatistics,
+    /// The flows that are left, in the order of their names, once the end has begun.
+    remaining: Vec<(u128, u32)>,
+}
+
+/// A packet's flow as far as its headers tell.
+#[derive(Clone, Copy)]
+struct Lookup {
+    key: FlowKey,
+    side: Side,
+    hash: u32,
+}
+
+impl FlowTracker {
+    /// No flows yet. `seed` keeps senders from aiming at one bucket of the table; it changes no
+    /// record.
+    #[must_use]
+    pub fn new(limits: Limits, seed: u64) -> Self {
+        Self {
+            limits,
+            seed,
+            table: FlowTable::default(),
+            wheel: Wheel::default(),
+            heap_bytes: 0,
+            losses: 0,
+            weirds: Weirds::default(),
+            statistics: FlowStatistics::default(),
+            remaining: Vec::new(),
+        }
+    }
+
+    /// What the flows amount to so far.
+    #[must_use]
+    pub const fn statistics(&self) -> &FlowStatistics {
+        &self.statistics
+    }
+
+    /// Takes datagrams in order.
+    pub fn units<O: Observer>(&mut self, units: &[Unit], observer: &mut O) {
+        let mut lookups: [Option<Lookup>; GROUP] = [None; GROUP];
+        for group in units.chunks(GROUP) {
+            for (unit, lookup) in group.iter().zip(&mut lookups) {
+                *lookup = FlowKey::of(&unit.ip, &unit.transport).map(|(key, side)| Lookup {
+                    key,
+                    side,
+                    hash: key.hash(self.seed),
+                });
+            }
+            if self.table.len() >= LOOK_AHEAD_FROM {
+                self.look_ahead(&lookups[..group.len()]);
+            }
+            for (unit, lookup) in group.iter().zip(&lookups) {
+                if let Some(lookup) = lookup {
+                    self.unit(unit, lookup, observer);
+                }
+            }
+        }
+    }
+
+    /// Reads a little of what each look-up will need. The reads do not depend on each other, so
+    /// the processor waits for all of them at once.
+    #[inline]
+    fn look_ahead(&self, lookups: &[Option<Lookup>]) {
+        let mut places = [None; GROUP];
+        for (lookup, place) in lookups.iter().zip(&mut places) {
+            *place = lookup.and_then(|lookup| self.table.candidate(lookup.hash));
+        }
+        let mut touched = 0;
+        for place in places.iter().flatten() {
+            if let Some(flow) = self.table.flow(*place) {
+                touched ^= flow.last.nanos() ^ flow.armed ^ flow.sent[1].ip_bytes as i64;
+            }
+        }
+        let mut states = 0;
+        for place in places.iter().flatten() {
+            if let Some(tcp) = self.table.flow(*place).and_then(|flow| flow.tcp.as_ref()) {
+                states ^= tcp.ends[0].last.number ^ tcp.ends[1].last.number;
+            }
+        }
+        core::hint::black_box((touched, states));
+    }
+
+    #[inline]
+    fn unit<O: Observer>(&mut self, unit: &Unit, lookup: &Lookup, observer: &mut O) {
+        let mut place = self.table.find(lookup.hash, &lookup.key);
+        if let Some(found) = place {
+            let Some(flow) = self.table.flow(found) else { return };
+            let deadline = flow.deadline(&self.limits);
+            if deadline <= unit.now {
+                let key = timer_key(deadline, flow);
+                self.end(found, &key, Ending::of(flow, deadline, &self.limits), observer);
+                place = None;
+            } else if let (Some(tcp), Transport::Tcp(header)) = (&flow.tcp, &unit.transport)
+                && tcp.is_reused_by(header)
+            {
+                let key = packet_key(unit, flow);
+                self.end(found, &key, Ending::Reused, observer);
+                place = None;
+            }
+        }
+        let place = match place {
+            Some(place) => place,
+            None => match self.begin(unit, lookup, observer) {
+                Some(place) => place,
+                None => return,
+            },
+        };
+        self.update(unit, lookup.side, place);
+        if !self.weirds.is_empty() {
+            self.report_weirds(unit, place, observer);
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, unit: &Unit, side: Side, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let sent = &mut flow.sent[side as usize];
+        sent.packets += 1;
+        sent.ip_bytes += u64::from(unit.ip.total_len);
+        if unit.parent.is_some() {
+            note_parent(flow, unit);
+        }
+        let mut heap_change = 0;
+        match &unit.transport {
+            Transport::Tcp(header) => {
+                let from = usize::from(flow.originator != side);
+                let segment = Segment { time: unit.time, from, tcp: header };
+                let Flow { tcp, history, last, .. } = flow;
+                if let Some(tcp) = tcp {
+                    let before = tcp.heap_bytes();
+                    let mut context = tcp::machine::Context {
+                        history,
+                        last_time: last,
+                        weirds: &mut self.weirds,
+                        limits: &self.limits,
+                    };
+                    let established = tcp.is_handshake_done();
+                    let flipped = tcp.segment(&segment, &mut context);
+                    heap_change = tcp.heap_bytes() as isize - before as isize;
+                    let established_now = tcp.is_handshake_done() && !established;
+                    if flipped {
+                        flow.flip();
+                    }
+                    if established_now {
+                        flow.interactive = is_interactive(flow);
+                    }
+                }
+            }
+            Transport::Udp(header) => {
+                flow.last = unit.time;
+                let from_originator = flow.originator == side;
+                let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
+                flow.history.once(kind, letter);
+                let len = i64::from(header.len) - 8;
+                count_payload(&mut flow.sent[side as usize], len);
+                if u32::from(header.len) != unit.ip.payload_len {
+                    self.weirds.add("UDP_datagram_length_mismatch");
+                }
+            }
+            Transport::Icmp(_) => {
+                flow.last = unit.time;
+                let len = i64::from(unit.ip.payload_len) - 8;
+                count_payload(&mut flow.sent[side as usize], len);
+            }
+            Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
+        }
+        self.heap_bytes = self.heap_bytes.saturating_add_signed(heap_change);
+        self.arm(place);
+    }
+
+    /// Sees to it that the flow's timer comes up in time. Timers that come up too early are armed
+    /// again then, so most packets change nothing here.
+    #[inline]
+    fn arm(&mut self, place: u32) {
+        let entry = self.table.entry(place);
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let tick = wheel::tick_of(flow.deadline(&self.limits));
+        if tick < flow.armed {
+            flow.armed = self.wheel.arm(entry, tick);
+        }
+    }
+
+    fn begin<O: Observer>(
+        &mut self,
+        unit: &Unit,
+        lookup: &Lookup,
+        observer: &mut O,
+    ) -> Option<u32> {
+        self.wheel.start(wheel::tick_of(unit.now));
+        self.make_room(unit, observer);
+        let Lookup { key, side, hash } = *lookup;
+        let context = (u64::from(unit.vlan[0].map_or(0, |id| id + 1)) << 16)
+            ^ u64::from(unit.vlan[1].map_or(0, |id| id + 1))
+            ^ unit.parent.map_or(0, |parent| parent.word());
+        let name = key.name(context, unit.now.nanos(), unit.ordinal);
+        let is_tcp = matches!(unit.transport, Transport::Tcp(_));
+        let mut flow = Flow {
+            key,
+            hash,
+            originator: side,
+            interactive: false,
+            armed: i64::MAX,
+            start: unit.time,
+            last: unit.time,
+            name: [(name >> 64) as u64, name as u64],
+            sent: [Sent::default(); 2],
+            history: super::history::History::default(),
+            vlan: unit.vlan,
+            parents: None,
+            tcp: is_tcp.then(Box::<TcpConnection>::default),
+            losses: self.losses,
+        };
+        if begins_at_server(unit, &flow) {
+            flow.flip();
+        }
+        self.heap_bytes += flow.heap_bytes();
+        self.statistics.begun(proto(key.protocol));
+        let place = self.table.insert(hash, flow)?;
+        self.statistics.note_peak(self.table.len(), self.bytes());
+        Some(place)
+    }
+
+    /// Ends the flow that would expire first, as long as one more would exceed a bound.
+    fn make_room<O: Observer>(&mut self, unit: &Unit, observer: &mut O) {
+        let one_more = FlowTable::bytes_per_flow() + size_of::<TcpConnection>();
+        while !self.table.is_empty()
+            && (self.table.len() >= self.limits.flows
+                || self.bytes() + one_more > self.limits.flow_bytes)
+        {
+            let Some((tick, entry)) = self.wheel.pop_first() else { return };
+            if !self.table.is_current(entry) {
+                continue;
+            }
+            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+            let due = wheel::tick_of(flow.deadline(&self.limits));
+            if due > tick && due > self.wheel.current() {
+                flow.armed = self.wheel.arm(entry, due);
+                continue;
+            }
+            flow.history.push(b'X');
+            let key = packet_key(unit, flow);
+            self.end(entry.place, &key, Ending::Evicted, observer);
+        }
+    }
+
+    /// Bytes that flows and index take.
+    fn bytes(&self) -> usize {
+        self.table.len() * FlowTable::bytes_per_flow() + self.heap_bytes
+    }
+
+    /// Ends the flows whose deadlines lie before the tick that `now` lies in.
+    pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        let until = wheel::tick_of(now);
+        while let Some((tick, entries)) = self.wheel.pass(until) {
+            for &entry in &entries {
+                if !self.table.is_current(entry) {
+                    continue;
+                }
+                let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+                let deadline = flow.deadline(&self.limits);
+                if wheel::tick_of(deadline) > tick {
+                    flow.armed = self.wheel.arm(entry, wheel::tick_of(deadline));
+                    continue;
+                }
+                let key = timer_key(deadline, flow);
+                let ending = Ending::of(flow, deadline, &self.limits);
+                self.end(entry.place, &key, ending, observer);
+            }
+            self.wheel.recycle(tick, entries);
+        }
+    }
+
+    /// Notes that the capture lost packets: the flows alive now are touched by it.
+    pub const fn loss(&mut self) {
+        self.losses = self.losses.wrapping_add(1);
+    }
+
+    /// Begins the end: flows whose deadlines have passed at `now` end by their timers, the others
+    /// wait for [`Self::finish_step`].
+    pub fn begin_finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.advance(now, observer);
+        let limits = self.limits;
+        let due: Vec<u32> = self
+            .table
+            .iter()
+            .filter(|(_, flow)| flow.deadline(&limits) <= now)
+            .map(|(place, _)| place)
+            .collect();
+        for place in due {
+            let Some(flow) = self.table.flow(place) else { continue };
+            let deadline = flow.deadline(&limits);
+            let key = timer_key(deadline, flow);
+            self.end(place, &key, Ending::of(flow, deadline, &limits), observer);
+        }
+        let name = |flow: &Flow| u128::from(flow.name[0]) << 64 | u128::from(flow.name[1]);
+        self.remaining =
+            self.table.iter().map(|(place, flow)| (uid_bits(name(flow)), place)).collect();
+        self.remaining.sort_unstable();
+        // Taken from the back, smallest first.
+        self.remaining.reverse();
+    }
+
+    /// Ends the flows that are left in the `step`th of [`FINISH_STEPS`] equal parts of all names.
+    pub fn finish_step<O: Observer>(&mut self, step: u32, now: Timestamp, observer: &mut O) {
+        while let Some(&(name, place)) = self.remaining.last() {
+            if step_of(name) > step {
+                return;
+            }
+            self.remaining.pop();
+            let Some(flow) = self.table.flow(place) else { continue };
+            let key =
+                SortKey { time: now, phase: Phase::End, ordinal: 0, uid: flow.uid(), number: 0 };
+            self.end(place, &key, Ending::Finished, observer);
+        }
+    }
+
+    fn end<O: Observer>(&mut self, place: u32, key: &SortKey, ending: Ending, observer: &mut O) {
+        let Some(hash) = self.table.flow(place).map(|flow| flow.hash) else { return };
+        let Some(flow) = self.table.remove(hash, place) else { return };
+        self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
+        self.statistics.ended(&flow, ending);
+        let knowledge = Knowledge { losses: self.losses };
+        flow.report(knowledge, |conn| observer.record(key, conn));
+    }
+
+    #[cold]
+    fn report_weirds<O: Observer>(&mut self, unit: &Unit, place: u32, observer: &mut O) {
+        let Some(flow) = self.table.flow(place) else { return };
+        let (originator, responder) = flow.ends();
+        let mut key = packet_key(unit, flow);
+        let source = match proto(flow.key.protocol) {
+            Proto::Tcp => Some("TCP"),
+            Proto::Udp => Some("UDP"),
+            Proto::Icmp => Some("ICMP"),
+            Proto::Unknown => None,
+        };
+        for name in self.weirds.drain() {
+            self.statistics.weird(name);
+            key.number += 1;
+            observer.record(
+                &key,
+                &Weird {
+                    ts: unit.time,
+                    uid: Some(flow.uid()),
+                    id_orig_h: Some(originator.address),
+                    id_orig_p: Some(Port(originator.port)),
+                    id_resp_h: Some(responder.address),
+                    id_resp_p: Some(Port(responder.port)),
+                    name,
+                    addl: None,
+                    notice: false,
+                    peer: "netsniff",
+                    source,
+                },
+            );
+        }
+    }
+}
+
+impl Flow {
+    /// Bytes that it holds outside the table.
+    fn heap_bytes(&self) -> usize {
+        let tcp = self.tcp.as_ref().map_or(0, |tcp| size_of::<TcpConnection>() + tcp.heap_bytes());
+        let parents = self.parents.as_ref().map_or(0, |p| p.capacity() * size_of::<crate::Uid>());
+        tcp + parents + self.history.heap_bytes()
+    }
+}
+
+/// The 96 bits that a uid tells, in whose order records stand at the end.
+const fn uid_bits(name: u128) -> u128 {
+    name & ((1 << 96) - 1)
+}
+
+const fn step_of(name: u128) -> u32 {
+    ((name * FINISH_STEPS as u128) >> 96) as u32
+}
+
+fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {
+    SortKey { time: deadline, phase: Phase::Timer, ordinal: 0, uid: flow.uid(), number: 0 }
+}
+
+fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
+    SortKey {
+        time: unit.now,
+        phase: Phase::Packet,
+        ordinal: unit.ordinal,
+        uid: flow.uid(),
+        number: 0,
+    }
+}
+
+fn count_payload(sent: &mut Sent, len: i64) {
+    sent.payload = match sent.payload {
+        // Zeek begins anew after a length that was too small for its own header.
+        Some(bytes) if bytes >= 0 => Some(bytes.saturating_add(len)),
+        _ => Some(len),
+    };
+}
+
+#[cold]
+fn note_parent(flow: &mut Flow, unit: &Unit) {
+    /// Tunnels that one flow may change between.
+    const MAX_PARENTS: usize = 64;
+    let Some(parent) = unit.parent else { return };
+    let parents = flow.parents.get_or_insert_default();
+    if parents.len() < MAX_PARENTS && !parents.contains(&parent) {
+        parents.push(parent);
+    }
+}
+
+/// Whether the first packet likely comes from the server, by the ports: the begin was missed.
+fn begins_at_server(unit: &Unit, flow: &Flow) -> bool {
+    let (source, destination) = flow.ends();
+    let likely = |port| roles::is_likely_server(flow.key.protocol, port);
+    let flip = match &unit.transport {
+        Transport::Tcp(tcp) => {
+            let syn = tcp.flags.any(TcpFlags::SYN);
+            let begins = syn && !tcp.flags.any(TcpFlags::ACK);
+            // A SYN-ACK between two likely ports may be a scan.
+            !begins
+                && likely(source.port)
+                && (!likely(destination.port) || (!syn && source.port < destination.port))
+        }
+        Transport::Udp(_) => likely(source.port) && !likely(destination.port),
+        _ => false,
+    };
+    flip && !is_broadcast(destination.address)
+}
+
+fn is_broadcast(address: netsniff_packet::Address) -> bool {
+    address == netsniff_packet::Address::from_v4([255; 4])
+}
+
+/// Whether people type at the other end, by the ports of an established connection.
+fn is_interactive(flow: &Flow) -> bool {
+    let (originator, responder) = flow.ends();
+    let silent = flow
+        .tcp
+        .as_ref()
+        .is_some_and(|tcp| tcp.ends[tcp::machine::ORIGINATOR].state == tcp::State::Inactive);
+    let likely = |port| roles::is_likely_server(key::TCP, port);
+    let port = if silent && !likely(responder.port) && likely(originator.port) {
+        originator.port
+    } else {
+        responder.port
+    };
+    roles::is_interactive(port)
+}

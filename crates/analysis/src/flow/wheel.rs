@@ -1,0 +1,156 @@
+//! Deadlines of flows in a ring of ticks, so that arming one costs the same for any number.
+
+use netsniff_packet::Timestamp;
+
+/// Length of a tick. Watermarks come at its multiples.
+pub const TICK_NANOS: i64 = 100_000_000;
+
+/// Ticks in the ring: deadlines further away than this (about seven minutes) are looked at once a
+/// turn. Longer than the usual time-outs, so that nearly every flow is looked at once.
+const SLOTS: usize = 4096;
+
+/// The tick that a time lies in.
+#[must_use]
+#[inline]
+pub const fn tick_of(time: Timestamp) -> i64 {
+    time.nanos().div_euclid(TICK_NANOS)
+}
+
+/// An entry: a flow's place in its table, with the generation that tells it from later flows at
+/// the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Place in the table.
+    pub place: u32,
+    /// Generation of the flow there.
+    pub generation: u32,
+}
+
+/// A timing wheel. Entries are never removed: a flow whose deadline moved on is armed again when
+/// its entry comes up, and entries of flows that are gone are recognised by their generation.
+#[derive(Debug)]
+pub struct Wheel {
+    slots: Vec<Vec<Entry>>,
+    /// The first tick that has not passed.
+    current: i64,
+    started: bool,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Self { slots: (0..SLOTS).map(|_| Vec::new()).collect(), current: 0, started: false }
+    }
+}
+
+impl Wheel {
+    /// Arms an entry for `tick` and returns the tick at which it will come up: that, or an earlier
+    /// one where it lies too far ahead, or the current one where it has passed.
+    #[inline]
+    pub fn arm(&mut self, entry: Entry, tick: i64) -> i64 {
+        if !self.started {
+            self.started = true;
+            self.current = tick.saturating_sub(1);
+        }
+        let tick = tick.clamp(self.current, self.current.saturating_add(SLOTS as i64 - 1));
+        self.slots[slot_of(tick)].push(entry);
+        tick
+    }
+
+    /// The first tick that has not passed.
+    #[must_use]
+    pub const fn current(&self) -> i64 {
+        self.current
+    }
+
+    /// Begins counting at `tick`, unless it has begun.
+    pub const fn start(&mut self, tick: i64) {
+        if !self.started {
+            self.started = true;
+            self.current = tick;
+        }
+    }
+
+    /// Takes the entries of the current tick where it lies before `until`, and moves on. After a
+    /// whole turn without anything left it jumps.
+    pub fn pass(&mut self, until: i64) -> Option<(i64, Vec<Entry>)> {
+        if self.current >= until {
+            return None;
+        }
+        if until - self.current > SLOTS as i64 && self.is_empty() {
+            self.current = until;
+            return None;
+        }
+        let tick = self.current;
+        self.current += 1;
+        Some((tick, core::mem::take(&mut self.slots[slot_of(tick)])))
+    }
+
+    /// Gives back the memory of a slot that was taken.
+    pub fn recycle(&mut self, tick: i64, mut entries: Vec<Entry>) {
+        let slot = &mut self.slots[slot_of(tick)];
+        // A burst of flows leaves large slots behind; those are freed.
+        if slot.is_empty() && entries.capacity() <= 1024 {
+            entries.clear();
+            *slot = entries;
+        }
+    }
+
+    /// Takes one entry of those that come up first, with its tick.
+    pub fn pop_first(&mut self) -> Option<(i64, Entry)> {
+        (self.current..self.current.saturating_add(SLOTS as i64))
+            .find_map(|tick| self.slots[slot_of(tick)].pop().map(|entry| (tick, entry)))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.slots.iter().all(Vec::is_empty)
+    }
+}
+
+const fn slot_of(tick: i64) -> usize {
+    tick.rem_euclid(SLOTS as i64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(place: u32) -> Entry {
+        Entry { place, generation: 0 }
+    }
+
+    fn places(wheel: &mut Wheel, until: i64) -> Vec<(i64, u32)> {
+        let mut seen = Vec::new();
+        while let Some((tick, entries)) = wheel.pass(until) {
+            seen.extend(entries.iter().map(|e| (tick, e.place)));
+            wheel.recycle(tick, entries);
+        }
+        seen
+    }
+
+    #[test]
+    fn entries_come_up_at_their_tick() {
+        let mut wheel = Wheel::default();
+        wheel.start(10);
+        wheel.arm(entry(1), 12);
+        wheel.arm(entry(2), 11);
+        assert_eq!(places(&mut wheel, 12), [(11, 2)]);
+        assert_eq!(places(&mut wheel, 100), [(12, 1)]);
+    }
+
+    #[test]
+    fn far_and_past_deadlines_are_clamped() {
+        let mut wheel = Wheel::default();
+        wheel.start(0);
+        assert_eq!(wheel.arm(entry(1), 1_000_000), SLOTS as i64 - 1);
+        assert_eq!(wheel.arm(entry(2), -5), 0);
+    }
+
+    #[test]
+    fn a_jump_over_years_is_quick_and_loses_nothing() {
+        let mut wheel = Wheel::default();
+        wheel.start(0);
+        wheel.arm(entry(1), 3);
+        assert_eq!(places(&mut wheel, i64::MAX / 2), [(3, 1)]);
+        assert_eq!(wheel.current(), i64::MAX / 2);
+    }
+}

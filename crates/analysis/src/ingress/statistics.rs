@@ -1,0 +1,112 @@
+//! Counts over all packets: layers, sizes, order, and what could not be decoded.
+
+use std::collections::BTreeMap;
+
+use netsniff_packet::decode::{Decoded, Layer, Layers};
+use netsniff_packet::{LinkType, Packet, Timestamp, decode};
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+/// What all packets amount to.
+///
+/// Every packet is in exactly one of `unsupported`, `stopped` and `decoded`.
+#[derive(Clone, Debug, Default)]
+pub struct PacketStatistics {
+    /// Packets read, with their bytes on the wire.
+    pub total: Count,
+    /// Bytes captured.
+    pub captured_bytes: u64,
+    /// Packets of which the capture kept less than the wire carried.
+    pub cut: u64,
+    /// Packets of link types that are not supported.
+    pub unsupported: BTreeMap<LinkType, Count>,
+    /// Packets whose headers could not be read to the end, because they are malformed or cut.
+    pub stopped: u64,
+    /// Packets whose headers were read to the end.
+    pub decoded: u64,
+    /// Earliest and latest stamp.
+    pub span: Option<(Timestamp, Timestamp)>,
+    /// Packets whose stamp lies before that of a packet read earlier.
+    pub out_of_order: u64,
+    /// The furthest that one lies back, in nanoseconds.
+    pub furthest_back_nanos: i64,
+    /// Oddities of headers, by name.
+    pub weirds: BTreeMap<&'static str, u64>,
+    by_layers: Vec<(Layers, Count)>,
+}
+
+impl PacketStatistics {
+    #[inline]
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, decoded: &Decoded, now: Timestamp) {
+        let bytes = u64::from(packet.wire_len);
+        self.total.packets += 1;
+        self.total.bytes += bytes;
+        self.captured_bytes += packet.data.len() as u64;
+        self.cut += u64::from(packet.is_cut());
+        if decoded.stop.is_some() {
+            self.stopped += 1;
+        } else if decoded.layers == Layers::default() && !decode::supported(packet.link_type) {
+            let count = self.unsupported.entry(packet.link_type).or_default();
+            count.packets += 1;
+            count.bytes += bytes;
+        } else {
+            self.decoded += 1;
+        }
+        self.note_time(packet.timestamp, now);
+        self.note_layers(decoded.layers, bytes);
+    }
+
+    #[inline]
+    fn note_time(&mut self, time: Timestamp, now: Timestamp) {
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first.min(time), last.max(time)));
+        if time < now {
+            self.out_of_order += 1;
+            self.furthest_back_nanos = self.furthest_back_nanos.max(now.nanos_since(time));
+        }
+    }
+
+    /// Few combinations of layers occur, and mostly the one that occurred before.
+    #[inline]
+    fn note_layers(&mut self, layers: Layers, bytes: u64) {
+        let at = match self.by_layers.iter().position(|(known, _)| *known == layers) {
+            Some(0) => 0,
+            Some(at) => {
+                self.by_layers.swap(at, at - 1);
+                at - 1
+            }
+            None => {
+                self.by_layers.push((layers, Count::default()));
+                self.by_layers.len() - 1
+            }
+        };
+        let count = &mut self.by_layers[at].1;
+        count.packets += 1;
+        count.bytes += bytes;
+    }
+
+    pub(super) fn weird(&mut self, name: &'static str) {
+        *self.weirds.entry(name).or_default() += 1;
+    }
+
+    /// Packets and bytes of the packets in which each layer was met.
+    #[must_use]
+    pub fn layers(&self) -> Vec<(Layer, Count)> {
+        let count_of = |layer: Layer| {
+            let with = self.by_layers.iter().filter(|(layers, _)| layers.contains(layer));
+            with.fold(Count::default(), |sum, (_, count)| Count {
+                packets: sum.packets + count.packets,
+                bytes: sum.bytes + count.bytes,
+            })
+        };
+        let counts = Layer::ALL.iter().map(|&layer| (layer, count_of(layer)));
+        counts.filter(|(_, count)| count.packets > 0).collect()
+    }
+}

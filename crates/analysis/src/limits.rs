@@ -1,0 +1,95 @@
+//! Every capacity and time-out in one value, each with its default and its reason.
+
+use core::time::Duration;
+
+/// What analysis may hold and how long it waits.
+///
+/// The time-outs have Zeek's defaults (`init-bare.zeek`), so that connections end where Zeek ends
+/// them. Reaching a capacity is counted and never grows memory past it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Flows in the table. One more evicts the flow that would expire first. The default keeps a
+    /// scan of a whole IPv4 /8 below 8 GiB.
+    pub flows: usize,
+    /// Bytes that the flow table may take; the tighter of this and `flows` rules.
+    pub flow_bytes: usize,
+    /// Silence that ends a TCP connection once one side has answered (`tcp_inactivity_timeout`).
+    pub tcp_inactivity: Duration,
+    /// Silence that ends a connection to the ports of FTP, SSH, telnet and rlogin: people pause
+    /// (`Conn::port_inactivity_timeouts`).
+    pub tcp_interactive_inactivity: Duration,
+    /// Silence that ends a UDP flow, and a TCP connection before its handshake is done
+    /// (`udp_inactivity_timeout`).
+    pub udp_inactivity: Duration,
+    /// Silence that ends an ICMP flow (`icmp_inactivity_timeout`).
+    pub icmp_inactivity: Duration,
+    /// Silence that ends a flow of another transport (`unknown_ip_inactivity_timeout`).
+    pub other_inactivity: Duration,
+    /// After this, a SYN without any answer is a failed attempt (`tcp_attempt_delay`).
+    pub tcp_attempt: Duration,
+    /// Wait before the first look at whether a connection is over (`tcp_SYN_timeout`).
+    pub tcp_first_check: Duration,
+    /// Wait between further looks (`tcp_session_timer`).
+    pub tcp_check_interval: Duration,
+    /// Silence after which a look finds a half-closed or reset connection over
+    /// (`tcp_connection_linger`).
+    pub tcp_linger: Duration,
+    /// How long a closed connection is kept for late packets (`tcp_close_delay`).
+    pub tcp_close: Duration,
+    /// Bytes above a hole, without any acknowledgement, after which a stream is given up
+    /// (`tcp_max_above_hole_without_any_acks`).
+    pub tcp_above_hole_without_ack: u64,
+    /// Bytes sent without any acknowledgement, after which none is expected any more
+    /// (`tcp_max_initial_window`).
+    pub tcp_initial_window: u64,
+    /// Bytes seen beyond the last acknowledgement, after which a stream is given up
+    /// (`tcp_excessive_data_without_further_acks`).
+    pub tcp_unacknowledged: u64,
+    /// Ranges beyond holes that one direction may remember; the oldest hole is given up for one
+    /// more. Real streams stay below ten.
+    pub tcp_ranges: usize,
+    /// Datagrams that are being put together from fragments.
+    pub fragmented_datagrams: usize,
+    /// Fragments of one datagram.
+    pub fragments_per_datagram: usize,
+    /// Bytes of all fragments that are held.
+    pub fragment_bytes: usize,
+    /// How long the rest of a fragmented datagram is waited for (RFC 8200, 4.5).
+    pub fragment_timeout: Duration,
+    /// Tunnels within tunnels that are followed (`Tunnel::max_depth`).
+    pub tunnel_depth: u8,
+    /// Tunnelling flows whose identity is remembered.
+    pub tunnels: usize,
+    /// `weird` records of one name; further ones are only counted.
+    pub weirds_per_name: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flows: 16_000_000,
+            flow_bytes: 6 << 30,
+            tcp_inactivity: Duration::from_secs(300),
+            tcp_interactive_inactivity: Duration::from_secs(3600),
+            udp_inactivity: Duration::from_secs(60),
+            icmp_inactivity: Duration::from_secs(60),
+            other_inactivity: Duration::from_secs(60),
+            tcp_attempt: Duration::from_secs(5),
+            tcp_first_check: Duration::from_secs(5),
+            tcp_check_interval: Duration::from_secs(6),
+            tcp_linger: Duration::from_secs(5),
+            tcp_close: Duration::from_secs(5),
+            tcp_above_hole_without_ack: 16_384,
+            tcp_initial_window: 16_384,
+            tcp_unacknowledged: 10 << 20,
+            tcp_ranges: 1024,
+            fragmented_datagrams: 65_536,
+            fragments_per_datagram: 8_192,
+            fragment_bytes: 64 << 20,
+            fragment_timeout: Duration::from_secs(60),
+            tunnel_depth: 2,
+            tunnels: 1_000_000,
+            weirds_per_name: 10_000,
+        }
+    }
+}
