@@ -1,1 +1,3 @@
 //! Composition: threads, commands and outputs around the crates that do the work.
+
+pub mod output;

@@ -1,0 +1,3 @@
+//! Rendering of log rows.
+
+fn main() {}

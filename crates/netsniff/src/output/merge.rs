@@ -1,0 +1,122 @@
+//! One order out of the buffers of many workers.
+
+use super::{RowBuffer, RowSink};
+
+/// Writes the rows of all `buffers`, each sorted, to `sink` in the order of their keys.
+///
+/// # Errors
+///
+/// The first error of the sink; the rows after it are not written.
+pub fn merge(buffers: &[RowBuffer], sink: &mut impl RowSink) -> anyhow::Result<()> {
+    let mut positions = vec![0; buffers.len()];
+    while let Some(lead) = lowest(buffers, &positions, None) {
+        // The leading buffer goes on until another one is lower, so that buffers whose times hardly
+        // overlap cost one comparison a row.
+        let rival = lowest(buffers, &positions, Some(lead));
+        let limit = rival.map(|rival| buffers[rival].rows()[positions[rival]].key);
+        let rest = &buffers[lead].rows()[positions[lead]..];
+        for row in rest {
+            if limit.is_some_and(|limit| row.key > limit) {
+                break;
+            }
+            sink.row(usize::from(row.log), row.key.time, buffers[lead].bytes_of(row))?;
+            positions[lead] += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The buffer whose next row has the lowest key; the first of several.
+fn lowest(buffers: &[RowBuffer], positions: &[usize], except: Option<usize>) -> Option<usize> {
+    let next = |index: usize| buffers[index].rows().get(positions[index]);
+    (0..buffers.len())
+        .filter(|&index| Some(index) != except && next(index).is_some())
+        .min_by_key(|&index| next(index).map(|row| row.key))
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_analysis::log::Weird;
+    use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
+    use netsniff_packet::Timestamp;
+
+    use super::super::{Format, Stream};
+    use super::*;
+
+    /// A record whose name tells its key.
+    fn add(buffer: &mut RowBuffer, time: i64, phase: Phase, ordinal: u64, number: u32) {
+        let time = Timestamp::from_secs_nanos(time, 0);
+        let key = SortKey { time, phase, ordinal, uid: Uid::NONE, number };
+        let weird = Weird {
+            ts: time,
+            uid: None,
+            id_orig_h: None,
+            id_orig_p: None,
+            id_resp_h: None,
+            id_resp_p: None,
+            name: &format!("{phase:?}{ordinal}.{number}"),
+            addl: None,
+            notice: false,
+            peer: "netsniff",
+            source: None,
+        };
+        buffer.record(&key, &weird);
+    }
+
+    /// Names and times of the rows, in the order in which they come out.
+    fn merged(mut buffers: Vec<RowBuffer>) -> Vec<String> {
+        buffers.iter_mut().for_each(RowBuffer::sort);
+        let mut out = Vec::new();
+        let mut stream = Stream::new(&mut out, "memory");
+        merge(&buffers, &mut stream).unwrap();
+        stream.finish().unwrap();
+        let lines = String::from_utf8(out).unwrap();
+        let rows = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+        rows.map(|row: serde_json::Value| {
+            assert_eq!(row["_path"], "weird");
+            format!("{} {}", row["ts"], row["name"].as_str().unwrap())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn timers_come_before_packets_and_the_end_last() {
+        let mut buffer = RowBuffer::new(Format::Json);
+        add(&mut buffer, 2, Phase::End, 0, 0);
+        add(&mut buffer, 2, Phase::Packet, 9, 1);
+        add(&mut buffer, 2, Phase::Packet, 9, 0);
+        add(&mut buffer, 2, Phase::Packet, 8, 0);
+        add(&mut buffer, 2, Phase::Timer, 0, 0);
+        add(&mut buffer, 1, Phase::End, 0, 0);
+        let expected =
+            ["1.0 End0.0", "2.0 Timer0.0", "2.0 Packet8.0", "2.0 Packet9.0", "2.0 Packet9.1"];
+        assert_eq!(merged(vec![buffer])[..5], expected);
+    }
+
+    #[test]
+    fn any_number_of_buffers_gives_the_same_output() {
+        let merged_from = |workers: usize| {
+            let mut buffers: Vec<_> = (0..workers).map(|_| RowBuffer::new(Format::Json)).collect();
+            for ordinal in 0..1000u64 {
+                let worker = (ordinal * 7919 % 1013) as usize % workers;
+                let time = (ordinal / 10) as i64;
+                add(&mut buffers[worker], time, Phase::Packet, ordinal, 0);
+                if ordinal % 3 == 0 {
+                    add(&mut buffers[worker], time - 5, Phase::Timer, 0, ordinal as u32);
+                }
+            }
+            merged(buffers)
+        };
+        let one = merged_from(1);
+        assert_eq!(one.len(), 1334);
+        for workers in [2, 3, 8] {
+            assert_eq!(merged_from(workers), one, "{workers} workers");
+        }
+    }
+
+    #[test]
+    fn no_buffers_give_no_rows() {
+        assert!(merged(Vec::new()).is_empty());
+        assert!(merged(vec![RowBuffer::new(Format::Json)]).is_empty());
+    }
+}

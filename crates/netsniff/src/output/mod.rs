@@ -1,0 +1,123 @@
+//! Logs on their way out: formats, buffers of rendered rows, files and streams.
+//!
+//! A worker renders records into a [`RowBuffer`], sorts it and hands it over; the writer merges the
+//! buffers of all workers into a [`RowSink`]: files in a directory or one stream.
+
+mod digits;
+mod files;
+mod json;
+mod merge;
+mod row_buffer;
+mod stream;
+mod tsv;
+
+pub use files::LogFiles;
+pub use merge::merge;
+pub use row_buffer::RowBuffer;
+pub use stream::Stream;
+
+use netsniff_analysis::Record;
+use netsniff_analysis::record::LogType;
+use netsniff_packet::Timestamp;
+
+/// How a log is written: what stands before its rows, in a row, and after them.
+trait RowFormat {
+    /// Appends what a file of the log `log` begins with; `opened` is the time of its first row.
+    fn header(log: &LogType, opened: Timestamp, out: &mut Vec<u8>);
+    /// Appends one row with its end of line.
+    fn row<R: Record>(record: &R, out: &mut Vec<u8>);
+    /// Appends what a file ends with; `closed` is the time at which the input ended.
+    fn footer(closed: Timestamp, out: &mut Vec<u8>);
+}
+
+/// Takes rendered rows in their final order.
+pub trait RowSink {
+    /// Writes one row: `log` counts in [`LOGS`](netsniff_analysis::log::LOGS), `time` is the engine
+    /// time of the record, `bytes` end with a line feed.
+    ///
+    /// # Errors
+    ///
+    /// When the row cannot be written; the message names the file.
+    fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()>;
+}
+
+/// Makes the list of formats, and calls each through a `match` so that rendering stays static.
+macro_rules! formats {
+    ($( $(#[doc = $doc:literal])+ $variant:ident => $format:ty, $name:literal; )+) => {
+        /// The formats in which logs can be written.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Format {
+            $( $(#[doc = $doc])+ $variant, )+
+        }
+
+        impl Format {
+            /// Every format.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name for the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// Appends what a file of the log `log` begins with; `opened` is the time of its first
+            /// row.
+            pub fn header(self, log: &LogType, opened: Timestamp, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::header(log, opened, out),)+
+                }
+            }
+
+            /// Appends one row with its end of line.
+            #[inline]
+            pub fn row<R: Record>(self, record: &R, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::row(record, out),)+
+                }
+            }
+
+            /// Appends what a file ends with; `closed` is the time at which the input ended.
+            pub fn footer(self, closed: Timestamp, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::footer(closed, out),)+
+                }
+            }
+        }
+    };
+}
+
+// THE list: a format is a file here and an entry below.
+formats! {
+    /// Columns with tabs between and header lines, as Zeek writes by default.
+    Tsv => tsv::Tsv, "tsv";
+    /// One JSON object on each line, as Zeek writes with `LogAscii::use_json`.
+    Json => json::Json, "json";
+}
+
+impl std::str::FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.iter().copied().find(|format| format.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|format| format.name()).collect();
+            format!("no such format: {name} (there are {})", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_found_by_name() {
+        for &format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        let error = "xml".parse::<Format>().unwrap_err();
+        assert_eq!(error, "no such format: xml (there are tsv, json)");
+    }
+}

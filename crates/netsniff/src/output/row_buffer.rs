@@ -1,0 +1,85 @@
+//! Rows that a worker rendered, with the keys by which they are merged.
+
+use netsniff_analysis::log::index_of;
+use netsniff_analysis::{Observer, Record, SortKey};
+
+use super::Format;
+
+/// Rendered rows in one buffer.
+#[derive(Debug)]
+pub struct RowBuffer {
+    format: Format,
+    rows: Vec<Row>,
+    bytes: Vec<u8>,
+}
+
+/// Where a row stands, in the output and in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) key: SortKey,
+    /// Log, counted in the list of logs.
+    pub(super) log: u16,
+    len: u32,
+    start: u64,
+}
+
+impl RowBuffer {
+    /// An empty buffer for rows in `format`.
+    #[must_use]
+    pub const fn new(format: Format) -> Self {
+        Self { format, rows: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes of all rows, for whoever bounds the memory that waits for the writer.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Empties the buffer and keeps its memory.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.bytes.clear();
+    }
+
+    /// Sorts the rows by their keys. Workers do it, since the writer is one thread.
+    pub fn sort(&mut self) {
+        // Rows mostly come in order, which a run of comparisons shows faster than a sort.
+        if !self.rows.is_sorted_by(|a, b| a.key <= b.key) {
+            self.rows.sort_by_key(|row| row.key);
+        }
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The bytes of `row`, which must be one of this buffer's.
+    pub(super) fn bytes_of(&self, row: &Row) -> &[u8] {
+        let start = row.start as usize;
+        self.bytes.get(start..start + row.len as usize).unwrap_or_default()
+    }
+}
+
+impl Observer for RowBuffer {
+    #[inline]
+    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+        let log = const { index_of::<R>() as u16 };
+        let start = self.bytes.len();
+        self.format.row(record, &mut self.bytes);
+        let len = (self.bytes.len() - start) as u32;
+        self.rows.push(Row { key: *key, log, len, start: start as u64 });
+    }
+}

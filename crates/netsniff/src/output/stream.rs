@@ -1,0 +1,47 @@
+//! All logs as JSON lines in one stream, each row with the name of its log.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+use netsniff_analysis::log::LOGS;
+use netsniff_packet::Timestamp;
+
+use super::RowSink;
+
+/// Writes rows of [`Format::Json`](super::Format::Json) with `_path` before their own members.
+#[derive(Debug)]
+pub struct Stream<W> {
+    writer: W,
+    name: &'static str,
+}
+
+impl<W: Write> Stream<W> {
+    /// A stream into `writer`, which should be buffered; `name` stands in error messages.
+    pub const fn new(writer: W, name: &'static str) -> Self {
+        Self { writer, name }
+    }
+
+    /// Writes what is still buffered.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        self.writer.flush().with_context(|| format!("cannot write {}", self.name))
+    }
+
+    fn write(&mut self, path: &str, members: &[u8]) -> std::io::Result<()> {
+        self.writer.write_all(b"{\"_path\":\"")?;
+        self.writer.write_all(path.as_bytes())?;
+        self.writer.write_all(if members.starts_with(b"}") { b"\"" } else { b"\"," })?;
+        self.writer.write_all(members)
+    }
+}
+
+impl<W: Write> RowSink for Stream<W> {
+    fn row(&mut self, log: usize, _: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+        let log = LOGS.get(log).context("a row of a log that is not in the list")?;
+        let members = bytes.strip_prefix(b"{").context("a row that is no JSON object")?;
+        self.write(log.path, members).with_context(|| format!("cannot write {}", self.name))
+    }
+}

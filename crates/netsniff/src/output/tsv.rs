@@ -1,0 +1,260 @@
+//! Columns with tabs between, as Zeek's ASCII writer prints them.
+
+use std::io::Write as _;
+
+use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
+use netsniff_packet::Timestamp;
+
+use super::{RowFormat, digits};
+
+/// Zeek's tab-separated format with its default separators, and UTF-8 left as it is.
+pub(super) struct Tsv;
+
+/// What stands for a value that is not set.
+const UNSET: &[u8] = b"-";
+/// What stands for an empty string, set or vector.
+const EMPTY: &[u8] = b"(empty)";
+
+impl RowFormat for Tsv {
+    fn header(log: &LogType, opened: Timestamp, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"#separator \\x09\n");
+        out.extend_from_slice(b"#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n");
+        out.extend_from_slice(b"#path\t");
+        out.extend_from_slice(log.path.as_bytes());
+        out.extend_from_slice(b"\n#open\t");
+        digits::date(out, opened);
+        out.extend_from_slice(b"\n#fields");
+        for field in log.fields {
+            out.push(b'\t');
+            out.extend_from_slice(field.name.as_bytes());
+        }
+        out.extend_from_slice(b"\n#types");
+        for field in log.fields {
+            out.push(b'\t');
+            out.extend_from_slice(field.zeek_type.to_string().as_bytes());
+        }
+        out.push(b'\n');
+    }
+
+    #[inline]
+    fn row<R: Record>(record: &R, out: &mut Vec<u8>) {
+        let start = out.len();
+        record.visit(&mut Columns { out });
+        out.push(b'\n');
+        if out.get(start) == Some(&b'#') {
+            // It would look like a header line.
+            out.splice(start..=start, *b"\\x23");
+        }
+    }
+
+    fn footer(closed: Timestamp, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"#close\t");
+        digits::date(out, closed);
+        out.push(b'\n');
+    }
+}
+
+/// Appends the values of one record, with tabs between.
+struct Columns<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl Visitor for Columns<'_> {
+    #[inline(always)]
+    fn field(&mut self, index: usize, _: &'static FieldInfo, value: Value<'_>) {
+        if index > 0 {
+            self.out.push(b'\t');
+        }
+        match value {
+            Value::List(elements) => list(self.out, elements),
+            value => scalar(self.out, value, &PLAIN),
+        }
+    }
+}
+
+/// Appends one value; bytes that `plain` lacks are looked at closer.
+#[inline(always)]
+fn scalar(out: &mut Vec<u8>, value: Value<'_>, plain: &[bool; 256]) {
+    match value {
+        Value::Unset | Value::List(_) => out.extend_from_slice(UNSET),
+        Value::Bool(value) => out.push(if value { b'T' } else { b'F' }),
+        Value::Count(value) => digits::integer(out, value),
+        Value::Int(value) => digits::integer(out, value),
+        Value::Double(value) => double(out, value),
+        Value::Time(value) => digits::seconds(out, digits::time_micros(value)),
+        Value::Interval(value) => digits::seconds(out, digits::interval_micros(value)),
+        Value::Addr(value) => digits::address(out, value),
+        Value::Port(value) => digits::integer(out, value),
+        Value::Word(value) => out.extend_from_slice(value.as_bytes()),
+        Value::Str(value) => string(out, value.as_bytes(), plain),
+        Value::Bytes(value) => string(out, value, plain),
+    }
+}
+
+/// Appends the values of a set or vector with commas between.
+fn list(out: &mut Vec<u8>, elements: &dyn Elements) {
+    if elements.count() == 0 {
+        return out.extend_from_slice(EMPTY);
+    }
+    for index in 0..elements.count() {
+        if index > 0 {
+            out.push(b',');
+        }
+        scalar(out, elements.element(index), &PLAIN_IN_LIST);
+    }
+}
+
+/// Appends a floating-point number with up to six decimals.
+fn double(out: &mut Vec<u8>, value: f64) {
+    if value.is_nan() {
+        return out.extend_from_slice(b"nan");
+    }
+    // Writing to a `Vec` cannot fail.
+    let _ = write!(out, "{value:.6}");
+    if value.is_infinite() {
+        return;
+    }
+    while out.last() == Some(&b'0') {
+        out.pop();
+    }
+    if out.last() == Some(&b'.') {
+        out.pop();
+    }
+    if value.fract() == 0.0 {
+        out.extend_from_slice(b".0");
+    }
+}
+
+/// Bytes that stand for themselves.
+const PLAIN: [bool; 256] = plain(false);
+/// Bytes that stand for themselves where a comma separates.
+const PLAIN_IN_LIST: [bool; 256] = plain(true);
+
+const fn plain(in_list: bool) -> [bool; 256] {
+    let mut plain = [false; 256];
+    let mut byte = b' ';
+    while byte < 0x7f {
+        plain[byte as usize] = byte != b'\\' && !(in_list && byte == b',');
+        byte += 1;
+    }
+    plain
+}
+
+/// Appends text, so that it can be told from what the format itself writes.
+#[inline]
+fn string(out: &mut Vec<u8>, bytes: &[u8], plain: &[bool; 256]) {
+    if bytes.len() <= EMPTY.len() && (bytes.is_empty() || bytes == UNSET || bytes == EMPTY) {
+        return reserved(out, bytes);
+    }
+    if bytes.iter().all(|&byte| plain[usize::from(byte)]) {
+        out.extend_from_slice(bytes);
+    } else {
+        escaped(out, bytes, plain);
+    }
+}
+
+/// Appends a string that is empty or reads like one of the format's own words.
+#[cold]
+fn reserved(out: &mut Vec<u8>, bytes: &[u8]) {
+    match bytes.split_first() {
+        None => out.extend_from_slice(EMPTY),
+        Some((&first, rest)) => {
+            digits::escaped_byte(out, first);
+            out.extend_from_slice(rest);
+        }
+    }
+}
+
+/// Appends text with escapes: backslashes doubled, control characters, separators and what is not
+/// UTF-8 as `\xNN`.
+#[cold]
+fn escaped(out: &mut Vec<u8>, bytes: &[u8], plain: &[bool; 256]) {
+    for chunk in bytes.utf8_chunks() {
+        for &byte in chunk.valid().as_bytes() {
+            match byte {
+                b'\\' => out.extend_from_slice(b"\\\\"),
+                byte if plain[usize::from(byte)] || byte >= 0x80 => out.push(byte),
+                byte => digits::escaped_byte(out, byte),
+            }
+        }
+        for &byte in chunk.invalid() {
+            digits::escaped_byte(out, byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: Value<'_>) -> String {
+        let mut out = Vec::new();
+        match value {
+            Value::List(elements) => list(&mut out, elements),
+            value => scalar(&mut out, value, &PLAIN),
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn strings_are_escaped_as_zeek_does() {
+        // The first six stand in Zeek's own logs of public captures.
+        for (bytes, expected) in [
+            (&b"efedejfpeeepeneb\x05jeocacacacacabm"[..], r"efedejfpeeepeneb\x05jeocacacacacabm"),
+            (b"_sip._udp.sip.cyber\xf2ity.dk", r"_sip._udp.sip.cyber\xf2ity.dk"),
+            (b"_\xf3ip._udp.sip.cybercit\x92.dk", r"_\xf3ip._udp.sip.cybercit\x92.dk"),
+            (b"1.0.0.127.in-addr.arp\\", r"1.0.0.127.in-addr.arp\\"),
+            (b"O=VeriSign\\, Inc.", r"O=VeriSign\\, Inc."),
+            ("ynet חדשות".as_bytes(), "ynet חדשות"),
+            (b"a\tb\nc", r"a\x09b\x0ac"),
+            (b"\x7f", r"\x7f"),
+            (b"ends with half a letter \xe2\x82", r"ends with half a letter \xe2\x82"),
+            (b"", "(empty)"),
+            (b"-", r"\x2d"),
+            (b"--", "--"),
+            (b"(empty)", r"\x28empty)"),
+        ] {
+            assert_eq!(text(Value::Bytes(bytes)), expected);
+        }
+    }
+
+    #[test]
+    fn lists_escape_their_separator() {
+        let list = ["a,b", "", "-", "plain"].as_slice();
+        assert_eq!(text(Value::List(&list)), r"a\x2cb,(empty),\x2d,plain");
+        let empty: &[&str] = &[];
+        assert_eq!(text(Value::List(&empty)), "(empty)");
+        let times = [1u64, 2].as_slice();
+        assert_eq!(text(Value::List(&times)), "1,2");
+    }
+
+    #[test]
+    fn doubles_lose_trailing_zeros() {
+        for (value, expected) in [
+            (0.5, "0.5"),
+            (3.0, "3.0"),
+            (100.0, "100.0"),
+            (-1.234_567_89, "-1.234568"),
+            (0.0, "0.0"),
+            (f64::NAN, "nan"),
+            (f64::NEG_INFINITY, "-inf"),
+            (1e-7, "0"),
+        ] {
+            assert_eq!(text(Value::Double(value)), expected);
+        }
+    }
+
+    #[test]
+    fn a_row_never_looks_like_a_header() {
+        netsniff_analysis::record! {
+            /// A row that begins with text.
+            pub struct Note<'a> => "note" {
+                /// The text.
+                text: &'a str => "text", string, None, FreeText, Netsniff;
+            }
+        }
+        let mut out = b"before\n".to_vec();
+        Tsv::row(&Note { text: "#close" }, &mut out);
+        assert_eq!(out, b"before\n\\x23close\n");
+    }
+}
