@@ -107,6 +107,13 @@ pub enum DamageKind {
         /// The most that was accepted.
         limit: u32,
     },
+    /// A captured length (pcapng) that does not fit the packet's block. The packet was left out.
+    PacketLength {
+        /// The length as it stands in the file.
+        captured: u32,
+        /// The most that the block can hold.
+        limit: u32,
+    },
     /// More bytes were captured than the wire carried. The packet was used in full, with its
     /// captured length as its length on the wire.
     CapturedExceedsWire {
@@ -163,6 +170,11 @@ impl fmt::Display for Damage {
                 f,
                 "its captured length {captured} exceeds {limit}; \
                  the last {skipped} bytes of the file were not used"
+            ),
+            DamageKind::PacketLength { captured, limit } => write!(
+                f,
+                "its captured length {captured} exceeds the {limit} bytes of its block; \
+                 it was left out"
             ),
             DamageKind::CapturedExceedsWire { captured, wire } => write!(
                 f,

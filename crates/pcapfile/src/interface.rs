@@ -1,10 +1,12 @@
 //! What a file says of the interfaces on which its packets were captured.
 
-use netsniff_packet::LinkType;
+use netsniff_packet::{LinkType, Timestamp};
 
 /// An interface as its file describes it. Whatever the file does not say is `None`, never 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
+    /// Number of its section in the file, from 0.
+    pub section: u64,
     /// What the first header of its packets is.
     pub link_type: LinkType,
     /// The most bytes that were captured of a packet; `None` for no limit.
@@ -32,8 +34,11 @@ pub struct Interface {
 }
 
 impl Interface {
-    pub(crate) const fn new(link_type: LinkType, snaplen: u32) -> Self {
+    /// An interface of which nothing else is known. A `snaplen` of 0 means no limit.
+    #[must_use]
+    pub const fn new(link_type: LinkType, snaplen: u32) -> Self {
         Self {
+            section: 0,
             link_type,
             snaplen: if snaplen == 0 { None } else { Some(snaplen) },
             fcs_len: None,
@@ -101,6 +106,18 @@ impl Resolution {
     pub const MICROSECONDS: Self = Self(6);
     /// 10⁻⁹ s.
     pub const NANOSECONDS: Self = Self(9);
+
+    pub(crate) fn clock(self, offset_secs: i64) -> Clock {
+        let power = self.0 & 0x7f;
+        let scale = match (self.0 & 0x80 != 0, power) {
+            (true, _) => Scale::Shift(power),
+            (false, 0..=9) => Scale::Multiply(10_u64.pow(u32::from(9 - power))),
+            (false, 10..=28) => Scale::Divide(10_u64.pow(u32::from(power - 9))),
+            // Even the largest stamp is less than a nanosecond.
+            (false, _) => Scale::Multiply(0),
+        };
+        Clock { scale, offset_secs }
+    }
 }
 
 /// `10^-6 s` or `2^-10 s`.
@@ -108,5 +125,84 @@ impl core::fmt::Display for Resolution {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let base = if self.0 & 0x80 == 0 { 10 } else { 2 };
         write!(f, "{base}^-{} s", self.0 & 0x7f)
+    }
+}
+
+/// Turns the ticks of an interface into time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    scale: Scale,
+    offset_secs: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Scale {
+    Multiply(u64),
+    Divide(u64),
+    Shift(u8),
+}
+
+impl Clock {
+    /// The time of `ticks` units since the epoch; saturates at the ends of [`Timestamp`].
+    #[inline]
+    pub(crate) fn time(self, ticks: u64) -> Timestamp {
+        let nanos = match self.scale {
+            Scale::Multiply(factor) => ticks.saturating_mul(factor),
+            Scale::Divide(divisor) => ticks / divisor,
+            Scale::Shift(bits) => {
+                u64::try_from((u128::from(ticks) * 1_000_000_000) >> bits).unwrap_or(u64::MAX)
+            }
+        };
+        if self.offset_secs == 0 {
+            return Timestamp::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+        }
+        let shifted = i128::from(nanos) + i128::from(self.offset_secs) * 1_000_000_000;
+        let clamped = shifted.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
+        Timestamp::from_nanos(clamped as i64)
+    }
+
+    /// The whole units since the epoch at `time`; `None` where they fit no counter of 64 bits.
+    pub(crate) fn ticks(self, time: Timestamp) -> Option<u64> {
+        let nanos = i128::from(time.nanos()) - i128::from(self.offset_secs) * 1_000_000_000;
+        let nanos = u128::try_from(nanos).ok()?;
+        let ticks = match self.scale {
+            Scale::Multiply(0) => return None,
+            Scale::Multiply(factor) => nanos / u128::from(factor),
+            Scale::Divide(divisor) => nanos.checked_mul(u128::from(divisor))?,
+            // The next unit, so that reading does not lose a nanosecond.
+            Scale::Shift(bits) => {
+                (nanos.checked_shl(u32::from(bits)).filter(|shifted| shifted >> bits == nanos)?)
+                    .div_ceil(1_000_000_000)
+            }
+        };
+        u64::try_from(ticks).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_resolution_gives_nanoseconds() {
+        let nanos = |resolution, ticks| Resolution(resolution).clock(0).time(ticks).nanos();
+        assert_eq!(nanos(0, 7), 7_000_000_000);
+        assert_eq!(nanos(6, 1_500_000), 1_500_000_000);
+        assert_eq!(nanos(9, 123), 123);
+        assert_eq!(nanos(12, 5_999), 5);
+        assert_eq!(nanos(28, u64::MAX), 1);
+        assert_eq!(nanos(29, u64::MAX), 0);
+        assert_eq!(nanos(127, u64::MAX), 0);
+        assert_eq!(nanos(0x80, 3), 3_000_000_000);
+        assert_eq!(nanos(0x80 | 10, 1536), 1_500_000_000);
+        assert_eq!(nanos(0x80 | 127, u64::MAX), 0);
+    }
+
+    #[test]
+    fn stamps_beyond_the_range_saturate() {
+        assert_eq!(Resolution(0).clock(0).time(u64::MAX), Timestamp::MAX);
+        assert_eq!(Resolution(0x80).clock(0).time(u64::MAX), Timestamp::MAX);
+        assert_eq!(Resolution(6).clock(i64::MIN).time(0), Timestamp::MIN);
+        assert_eq!(Resolution(6).clock(-2).time(500_000).nanos(), -1_500_000_000);
     }
 }

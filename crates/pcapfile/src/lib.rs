@@ -8,17 +8,22 @@
 //! |---|---|
 //! | [`reader`] | [`Reader`]: a file as a source of packets |
 //! | [`interface`] | [`Interface`]: what a file says of where its packets come from |
+//! | [`writer`] | [`PcapWriter`], [`PcapngWriter`] |
 //! | [`error`] | [`Error`] and [`Damage`] |
 
 mod classic;
 pub mod error;
 pub mod interface;
+mod pcapng;
 pub mod reader;
 mod scan;
 mod unpack;
+pub mod writer;
 
 pub use classic::Variant;
 pub use error::{Damage, DamageKind, Error};
 pub use interface::{Counters, Interface, Resolution};
+pub use pcapng::Section;
 pub use reader::{Format, Reader};
 pub use unpack::Compression;
+pub use writer::{PcapWriter, PcapngWriter};

@@ -8,6 +8,7 @@ use crate::Compression;
 use crate::classic::{self, Classic, Variant};
 use crate::error::{Damage, DamageKind, DamageLog, Error, Hex};
 use crate::interface::Interface;
+use crate::pcapng::{self, Pcapng, Section};
 use crate::scan::{Scanned, Sink};
 use crate::unpack::Unpacked;
 
@@ -17,6 +18,11 @@ use crate::unpack::Unpacked;
 pub enum Format {
     /// Classic pcap.
     Pcap(Variant),
+    /// pcapng.
+    Pcapng {
+        /// Numbers of the first section are stored with their most significant byte first.
+        big_endian: bool,
+    },
 }
 
 /// Reads packets from a capture file.
@@ -58,7 +64,8 @@ enum State {
 /// The format's own part of reading.
 #[derive(Debug)]
 enum Scanner {
-    Classic(Classic),
+    Classic(Box<Classic>),
+    Pcapng { big_endian: bool, blocks: Pcapng },
 }
 
 impl<R: Read> Reader<R> {
@@ -106,6 +113,7 @@ impl<R: Read> Reader<R> {
     pub fn format(&self) -> Format {
         match &self.scanner {
             Scanner::Classic(classic) => Format::Pcap(classic.variant),
+            Scanner::Pcapng { big_endian, .. } => Format::Pcapng { big_endian: *big_endian },
         }
     }
 
@@ -119,6 +127,26 @@ impl<R: Read> Reader<R> {
     pub fn interfaces(&self) -> &[Interface] {
         match &self.scanner {
             Scanner::Classic(classic) => &classic.interface,
+            Scanner::Pcapng { blocks, .. } => &blocks.interfaces,
+        }
+    }
+
+    /// What the sections (pcapng) say of the capturing machine, those of the first 1024.
+    #[must_use]
+    pub fn sections(&self) -> &[Section] {
+        match &self.scanner {
+            Scanner::Classic(_) => &[],
+            Scanner::Pcapng { blocks, .. } => &blocks.sections,
+        }
+    }
+
+    /// Packets that the file gives no time (simple packet blocks). They were given the time of the
+    /// packet before, or the epoch where there was none.
+    #[must_use]
+    pub fn untimed(&self) -> u64 {
+        match &self.scanner {
+            Scanner::Classic(_) => 0,
+            Scanner::Pcapng { blocks, .. } => blocks.untimed,
         }
     }
 
@@ -154,6 +182,7 @@ impl<R: Read> Reader<R> {
 
     fn skip_file_header(&mut self) -> Result<(), Error> {
         match &self.scanner {
+            Scanner::Pcapng { .. } => {}
             Scanner::Classic(_) => {
                 // The head holds it, so this cannot end early.
                 self.input.read_exact(&mut [0; classic::FILE_HEADER_LEN])?;
@@ -215,9 +244,11 @@ impl<R: Read> Reader<R> {
             damage: &mut self.damage,
             packets_before: self.packets,
             bytes_before: self.position,
+            at_end: self.state == State::Ended,
         };
         let Scanned { consumed, needed, stopped } = match &mut self.scanner {
             Scanner::Classic(classic) => classic.scan(data, &mut sink),
+            Scanner::Pcapng { blocks, .. } => blocks.scan(data, &mut sink),
         };
         let rest = data.get(consumed..).unwrap_or_default();
         self.packets += batch.packets.len() as u64;
@@ -293,7 +324,10 @@ impl Scanner {
                 present: head.len(),
                 needed: classic::FILE_HEADER_LEN,
             })?;
-            return Ok(Self::Classic(Classic::new(variant, header)));
+            return Ok(Self::Classic(Box::new(Classic::new(variant, header))));
+        }
+        if let Some(big_endian) = pcapng::begins(head) {
+            return Ok(Self::Pcapng { big_endian, blocks: Pcapng::default() });
         }
         Err(unknown(head))
     }

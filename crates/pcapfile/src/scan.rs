@@ -13,6 +13,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) packets_before: u64,
     /// Bytes that lie before this buffer.
     pub(crate) bytes_before: u64,
+    /// Whether no byte will follow this buffer.
+    pub(crate) at_end: bool,
 }
 
 impl Sink<'_> {
