@@ -10,12 +10,14 @@
 //! | [`packet`] | [`Packet`]: a borrowed packet with its time and true length |
 //! | [`batch`] | [`Batch`]: many packets in one buffer, the unit that is read and handed over |
 //! | [`address`] | [`Address`]: IPv4 and IPv6 in one shape |
+//! | [`checksum`] | the Internet checksum: computing and judging it |
 //! | [`decode`] | [`Decoded`]: what the headers say |
 //! | [`wire`] | one header per file: read and build it |
 //! | [`source`] | [`Source`]: anything that lends packets |
 
 pub mod address;
 pub mod batch;
+pub mod checksum;
 pub mod decode;
 pub mod link_type;
 pub mod packet;

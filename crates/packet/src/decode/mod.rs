@@ -5,11 +5,15 @@
 
 use crate::address::Address;
 
+mod cooked;
+mod gre;
 mod layer;
 mod link;
 mod network;
 mod transport;
+pub mod tunnel;
 mod walk;
+mod wlan;
 
 pub use layer::{Layer, Layers, Oddities, Oddity};
 pub use walk::{ethernet, ip, packet, reassembled, supported, transport};

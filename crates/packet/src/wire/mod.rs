@@ -6,13 +6,21 @@
 //! building cannot drift apart. Lengths and checksums are fields like any other: who builds a packet
 //! sets them (see [`crate::checksum`]).
 
+pub mod arp;
 pub mod ethernet;
+pub mod geneve;
+pub mod gre;
+pub mod gtpu;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod ipv6_extension;
+pub mod llc;
+pub mod mpls;
+pub mod pppoe;
 pub mod sctp;
 pub mod tcp;
 pub mod tcp_option;
 pub mod udp;
 pub mod vlan;
+pub mod vxlan;

@@ -1,0 +1,186 @@
+//! The Internet checksum, RFC 1071: computing it and judging it.
+
+use crate::Address;
+use crate::decode::{Decoded, Ip, Transport};
+use crate::wire::ipv4::{Ipv4View, protocol};
+
+/// What a checksum says about the bytes that it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It fits.
+    Good,
+    /// It does not fit: damage, or a capture on the sender before the card filled it in.
+    Bad,
+    /// There is none: UDP whose sender left it out, or a protocol that has none.
+    Absent,
+    /// It cannot be told: bytes are missing, or the algorithm is another (SCTP).
+    Unknown,
+}
+
+impl Verdict {
+    const fn from_sum(sum: u16) -> Self {
+        if sum == 0xffff { Self::Good } else { Self::Bad }
+    }
+}
+
+/// A one's complement sum in progress.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum(u64);
+
+impl Sum {
+    /// Adds bytes; all but the last run must have an even length.
+    #[inline]
+    fn bytes(self, data: &[u8]) -> Self {
+        // The sum does not depend on byte order but for a final swap, and words of 32 bits in an
+        // accumulator of 64 cannot overflow below 16 GiB of data.
+        let (words, rest) = data.as_chunks::<4>();
+        let sum = words.iter().fold(self.0, |sum, word| sum + u64::from(u32::from_ne_bytes(*word)));
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        Self(sum + u64::from(u32::from_ne_bytes(last)))
+    }
+
+    #[inline]
+    fn pseudo_header(source: Address, destination: Address, number: u8, len: u32) -> Self {
+        let mut sum = Self::default().bytes(&[0, number]).bytes(&len.to_be_bytes());
+        for address in [source, destination] {
+            let [high, low] = address.words();
+            // An address of IPv4 is its last 4 bytes; the mapping prefix must not be added.
+            sum = if address.is_v4() {
+                sum.bytes(&(low as u32).to_be_bytes())
+            } else {
+                sum.bytes(&high.to_be_bytes()).bytes(&low.to_be_bytes())
+            };
+        }
+        sum
+    }
+
+    /// The sum as 16 bits in network byte order.
+    #[inline]
+    const fn fold(self) -> u16 {
+        let sum = (self.0 >> 32) + (self.0 & 0xffff_ffff);
+        let sum = (sum >> 32) + (sum & 0xffff_ffff);
+        let sum = (sum >> 16) + (sum & 0xffff);
+        let sum = (sum >> 16) + (sum & 0xffff);
+        u16::from_be((sum >> 16) as u16 + sum as u16)
+    }
+}
+
+/// The checksum of bytes whose checksum field is zero, as for IPv4 headers and ICMP.
+#[must_use]
+pub fn compute(data: &[u8]) -> u16 {
+    !Sum::default().bytes(data).fold()
+}
+
+/// The checksum of TCP, UDP or ICMPv6, with the pseudo-header of RFC 9293 or RFC 8200, section 8.1.
+///
+/// `segment` is header and payload with a checksum field of zero; `destination` is the final one.
+/// For UDP a result of 0 is returned as 0xffff, since 0 means that there is none.
+#[must_use]
+pub fn compute_with_pseudo_header(
+    source: Address,
+    destination: Address,
+    number: u8,
+    segment: &[u8],
+) -> u16 {
+    let len = u32::try_from(segment.len()).unwrap_or(u32::MAX);
+    let sum = Sum::pseudo_header(source, destination, number, len).bytes(segment).fold();
+    if number == protocol::UDP && sum == 0xffff { 0xffff } else { !sum }
+}
+
+/// Judges the header of IPv4 that starts `data`; absent for IPv6.
+#[must_use]
+pub fn ip_header(data: &[u8]) -> Verdict {
+    let Some(view) = Ipv4View::parse(data) else { return Verdict::Unknown };
+    if view.version() != 4 {
+        return Verdict::Absent;
+    }
+    match data.get(..view.header_len()) {
+        Some(header) if header.len() >= Ipv4View::LEN => {
+            Verdict::from_sum(Sum::default().bytes(header).fold())
+        }
+        _ => Verdict::Unknown,
+    }
+}
+
+/// Judges the transport checksum of a packet that was decoded from `data`.
+///
+/// Unknown for fragments and where the capture cut the packet.
+#[must_use]
+pub fn transport(decoded: &Decoded, data: &[u8]) -> Verdict {
+    let Some(ip) = decoded.ip else { return Verdict::Unknown };
+    let start = ip.payload_offset as usize;
+    let end = start.saturating_add(ip.payload_len as usize);
+    let Some(segment) = data.get(start..end).filter(|_| ip.fragment.is_none()) else {
+        return Verdict::Unknown;
+    };
+    match decoded.transport {
+        Transport::Tcp(_) => judge(&ip, segment),
+        Transport::Udp(udp) if udp.checksum == 0 => Verdict::Absent,
+        Transport::Udp(udp) => {
+            // The length field, not that of IP, tells what the checksum covers; jumbograms have 0.
+            let len = if udp.len == 0 { segment.len() } else { usize::from(udp.len) };
+            segment.get(..len).map_or(Verdict::Unknown, |segment| judge(&ip, segment))
+        }
+        Transport::Icmp(_) if ip.protocol == protocol::ICMPV6 => judge(&ip, segment),
+        Transport::Icmp(_) => Verdict::from_sum(Sum::default().bytes(segment).fold()),
+        Transport::Other | Transport::Sctp(_) | Transport::None => Verdict::Unknown,
+    }
+}
+
+fn judge(ip: &Ip, segment: &[u8]) -> Verdict {
+    let len = segment.len() as u32;
+    let sum = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, len);
+    Verdict::from_sum(sum.bytes(segment).fold())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum as RFC 1071 defines it, word by word.
+    fn reference(data: &[u8]) -> u16 {
+        let mut sum = 0u32;
+        for pair in data.chunks(2) {
+            let word = u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
+            sum += u32::from(word);
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+
+    #[test]
+    fn fits_the_definition_for_all_lengths() {
+        // The example of RFC 1071, section 3.
+        assert_eq!(compute(&[0, 1, 0xf2, 3, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        let mut value = 7u8;
+        let mut data = Vec::new();
+        for _ in 0..600 {
+            assert_eq!(compute(&data), reference(&data), "{} bytes", data.len());
+            value = value.wrapping_mul(61).wrapping_add(113);
+            data.push(value);
+        }
+        assert_eq!(compute(&[0xff; 65535]), reference(&[0xff; 65535]));
+    }
+
+    #[test]
+    fn a_computed_checksum_is_good_and_a_flipped_bit_is_bad() {
+        let mut segment = [0u8; 31];
+        segment[30] = 9;
+        for (source, destination) in [("192.0.2.1", "198.51.100.7"), ("2001:db8::1", "fe80::2")] {
+            let address = |text: &str| Address::from(text.parse::<core::net::IpAddr>().unwrap());
+            let (source, destination) = (address(source), address(destination));
+            segment[16..18].fill(0);
+            let sum = compute_with_pseudo_header(source, destination, protocol::TCP, &segment);
+            segment[16..18].copy_from_slice(&sum.to_be_bytes());
+            let judged = |segment: &[u8]| {
+                let pseudo = Sum::pseudo_header(source, destination, protocol::TCP, 31);
+                Verdict::from_sum(pseudo.bytes(segment).fold())
+            };
+            assert_eq!(judged(&segment), Verdict::Good);
+            segment[3] ^= 4;
+            assert_eq!(judged(&segment), Verdict::Bad);
+            segment[3] ^= 4;
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! IEEE 802.11 data frames, with or without radiotap before them.
+
+use super::link::{Next, bad, cut};
+use super::walk::Frame;
+use super::{Decoded, Layer};
+
+/// Bits of the first byte of the frame control field.
+mod control {
+    pub(super) const TYPE: u8 = 0x0c;
+    pub(super) const DATA: u8 = 0x08;
+    pub(super) const NULL: u8 = 0x40;
+    pub(super) const QOS: u8 = 0x80;
+}
+
+/// Bits of the second byte.
+mod flag {
+    pub(super) const FOUR_ADDRESSES: u8 = 0x03;
+    pub(super) const PROTECTED: u8 = 0x40;
+    pub(super) const ORDER: u8 = 0x80;
+}
+
+/// Passes a frame's header. Only unencrypted data frames have a payload that can be read; of an
+/// aggregate (A-MSDU) the first frame is taken.
+pub(super) fn frame(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Next {
+    header(decoded, frame, offset, false)
+}
+
+fn header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize, is_padded: bool) -> Next {
+    const MIN_LEN: usize = 24;
+    const AGGREGATE_HEADER: usize = 14;
+    decoded.layers.insert(Layer::Wlan);
+    let data = frame.from(offset);
+    let &[control, flags, ..] = data else {
+        return cut(decoded, frame, "truncated_802_11_header", Layer::Wlan, (offset, 2));
+    };
+    if control & control::TYPE != control::DATA
+        || control & control::NULL != 0
+        || flags & flag::PROTECTED != 0
+    {
+        return Next::End;
+    }
+    let mut len = MIN_LEN;
+    if flags & flag::FOUR_ADDRESSES == flag::FOUR_ADDRESSES {
+        len += 6;
+    }
+    let mut is_aggregate = false;
+    if control & control::QOS != 0 {
+        is_aggregate = data.get(len).is_some_and(|byte| byte & 0x80 != 0);
+        len += 2;
+        if flags & flag::ORDER != 0 {
+            len += 4;
+        }
+    }
+    if is_padded {
+        len = len.next_multiple_of(4);
+    }
+    if data.len() < len {
+        return cut(decoded, frame, "truncated_802_11_header", Layer::Wlan, (offset, len));
+    }
+    Next::Llc(offset + len + if is_aggregate { AGGREGATE_HEADER } else { 0 })
+}
+
+/// Passes a radiotap header, <https://www.radiotap.org>.
+pub(super) fn radiotap(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Next {
+    const MIN_LEN: usize = 8;
+    const DATA_PAD: u8 = 0x20;
+    decoded.layers.insert(Layer::Radiotap);
+    let weird = "truncated_radiotap_header";
+    let data = frame.from(offset);
+    let Some(&[_, _, a, b, ..]) = data.first_chunk::<MIN_LEN>() else {
+        return cut(decoded, frame, weird, Layer::Radiotap, (offset, MIN_LEN));
+    };
+    let len = usize::from(u16::from_le_bytes([a, b]));
+    if len < MIN_LEN {
+        return bad(decoded, frame, weird, Layer::Radiotap, offset);
+    }
+    let Some(fields) = data.get(..len) else {
+        return cut(decoded, frame, weird, Layer::Radiotap, (offset, len));
+    };
+    let is_padded = radiotap_flags(fields).is_some_and(|flags| flags & DATA_PAD != 0);
+    header(decoded, frame, offset + len, is_padded)
+}
+
+/// The flags field; only the time stamp, aligned to 8 bytes, can stand before it.
+fn radiotap_flags(header: &[u8]) -> Option<u8> {
+    const TIME_STAMP: u32 = 1;
+    const FLAGS: u32 = 2;
+    const MORE: u32 = 1 << 31;
+    let mut words = header.get(4..)?.as_chunks::<4>().0.iter().copied().map(u32::from_le_bytes);
+    let present = words.next()?;
+    let mut at = 8;
+    let mut last = present;
+    while last & MORE != 0 {
+        last = words.next()?;
+        at += 4;
+    }
+    if present & TIME_STAMP != 0 {
+        at = usize::next_multiple_of(at, 8) + 8;
+    }
+    if present & FLAGS == 0 { None } else { header.get(at).copied() }
+}
