@@ -1,3 +1,4 @@
 //! The commands: arguments in, exit code out.
 
 pub mod analyze;
+pub mod schema;
