@@ -2,7 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`record`] | what a record is: declared once, visited field by field, ordered by a key |
+//! | [`mod@record`] | what a record is: declared once, visited field by field, ordered by a key |
 //! | [`log`] | the logs: one file each, and the list of all |
 //! | [`uid`] | [`Uid`]: the name of a flow |
 //! | [`engine`] | [`Engine`]: the door to all of it |
