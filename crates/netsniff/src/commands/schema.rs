@@ -3,20 +3,17 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use anyhow::bail;
+use clap::builder::PossibleValuesParser;
 use netsniff_analysis::log::LOGS;
 use netsniff_analysis::record::{FieldInfo, LogType, Word};
 use serde_json::{Value, json};
 
-/// Arguments of `netsniff schema`.
-#[derive(clap::Args, Clone, Debug, Default)]
-#[command(
-    about = "Print which logs and fields exist, with types, units and meaning",
-    after_help = "Example: netsniff schema conn"
-)]
-pub struct Args {
+/// Print which logs and fields exist, with types, units and meaning.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = "Example: netsniff schema conn")]
+pub struct SchemaArgs {
     /// Logs to print; all of them if none is named.
-    #[arg(value_name = "LOG")]
+    #[arg(value_name = "LOG", value_parser = PossibleValuesParser::new(paths()))]
     logs: Vec<String>,
     /// Print one JSON document.
     #[arg(long, conflicts_with = "markdown")]
@@ -30,9 +27,10 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// When a log does not exist or `out` cannot be written to.
-pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let logs = chosen(&args.logs)?;
+/// When `out` cannot be written to.
+pub fn run(args: &SchemaArgs, out: &mut impl Write) -> io::Result<()> {
+    let chosen = |log: &&LogType| args.logs.is_empty() || args.logs.iter().any(|l| l == log.path);
+    let logs: Vec<_> = LOGS.iter().copied().filter(chosen).collect();
     let text = if args.json {
         format!("{:#}\n", json(&logs))
     } else if args.markdown {
@@ -43,23 +41,13 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // Whoever reads, `head` for one, may have enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
+        result => result,
     }
 }
 
-fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static LogType>> {
-    if names.is_empty() {
-        return Ok(LOGS.to_vec());
-    }
-    let mut logs = Vec::new();
-    for name in names {
-        let Some(log) = LOGS.iter().find(|log| log.path == name) else {
-            let known: Vec<_> = LOGS.iter().map(|log| log.path).collect();
-            bail!("no such log: {name} (there are {})", known.join(", "));
-        };
-        logs.push(*log);
-    }
-    Ok(logs)
+/// The names of all logs.
+fn paths() -> Vec<&'static str> {
+    LOGS.iter().map(|log| log.path).collect()
 }
 
 /// The type with its unit, as `interval (seconds)`.
@@ -183,9 +171,11 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use clap::Args as _;
+
     use super::*;
 
-    fn printed(args: &Args) -> String {
+    fn printed(args: &SchemaArgs) -> String {
         let mut out = Vec::new();
         run(args, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -208,7 +198,7 @@ mod tests {
 
     #[test]
     fn text_fits_80_columns() {
-        let text = printed(&Args::default());
+        let text = printed(&SchemaArgs::default());
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "too wide: {line}");
         }
@@ -219,7 +209,7 @@ mod tests {
 
     #[test]
     fn json_has_every_field() {
-        let text = printed(&Args { json: true, ..Args::default() });
+        let text = printed(&SchemaArgs { json: true, ..SchemaArgs::default() });
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value.as_array().unwrap().len(), LOGS.len());
         let conn = &value[0];
@@ -233,11 +223,16 @@ mod tests {
 
     #[test]
     fn one_log_can_be_chosen() {
-        let text = printed(&Args { logs: vec!["weird".to_owned()], ..Args::default() });
+        let text = printed(&SchemaArgs { logs: vec!["weird".to_owned()], ..SchemaArgs::default() });
         assert!(text.starts_with("weird\n"), "{text}");
         assert!(!text.contains("\nconn\n"));
-        let args = Args { logs: vec!["wierd".to_owned()], ..Args::default() };
-        let error = run(&args, &mut Vec::new()).unwrap_err().to_string();
-        assert!(error.starts_with("no such log: wierd (there are conn, weird,"), "{error}");
+    }
+
+    #[test]
+    fn a_log_that_does_not_exist_is_an_error_of_usage() {
+        let command = SchemaArgs::augment_args(clap::Command::new("schema"));
+        let error = command.try_get_matches_from(["schema", "wierd"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("a similar value exists: 'weird'"), "{error}");
     }
 }
