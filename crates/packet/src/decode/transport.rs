@@ -63,11 +63,7 @@ fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
     let (options, above) = match view.options() {
         Some(bytes) => (tcp_options(bytes), payload.above(header_len)),
         None => {
-            decoded.stop = Some(Stop {
-                weird: "bad_TCP_header_len",
-                cut: header_len >= TcpView::LEN && header_len <= payload.len,
-                ..payload.short(Layer::Tcp, header_len)
-            });
+            decoded.stop = Some(bad_tcp_header_len(payload, header_len));
             let lost = if header_len < TcpView::LEN { payload.len } else { header_len };
             (TcpOptions { malformed: true, ..TcpOptions::default() }, payload.above(lost))
         }
@@ -84,6 +80,16 @@ fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
         payload_captured: above.captured as u32,
         options,
     });
+}
+
+#[cold]
+fn bad_tcp_header_len(payload: Extent, header_len: usize) -> Stop {
+    let stop = payload.short(Layer::Tcp, header_len);
+    if header_len < TcpView::LEN {
+        Stop { weird: "bad_TCP_header_len", needed: 0, cut: false, ..stop }
+    } else {
+        Stop { weird: "truncated_header", ..stop }
+    }
 }
 
 /// Most segments carry nothing, or two no-operations and timestamps.

@@ -27,6 +27,12 @@ impl<'a> Frame<'a> {
         self.data.get(offset..).unwrap_or_default()
     }
 
+    /// The same frame, ended at `end` where it is longer.
+    pub(super) fn until(&self, end: usize) -> Self {
+        let data = self.data.get(..end).unwrap_or(self.data);
+        Self { data, wire_len: self.wire_len.min(end) }
+    }
+
     /// What was on the wire from `offset` on, in bytes.
     #[inline]
     pub(super) const fn wire_from(&self, offset: usize) -> usize {
@@ -225,7 +231,7 @@ mod tests {
         let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
         assert_eq!((tcp.payload_len, tcp.payload_captured), (100, 0));
         let stop = decoded.stop.unwrap();
-        assert_eq!((stop.weird, stop.needed, stop.cut), ("bad_TCP_header_len", 32, true));
+        assert_eq!((stop.weird, stop.needed, stop.cut), ("truncated_header", 32, true));
     }
 
     #[test]
