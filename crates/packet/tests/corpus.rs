@@ -67,7 +67,7 @@ impl Row<'_> {
     }
 
     /// The protocols from the outermost IP header on, without IPv6 extension headers.
-    fn from_ip(&self) -> Vec<&str> {
+    fn above_link(&self) -> Vec<&str> {
         self.first("frame.protocols")
             .split(':')
             .skip_while(|name| !matches!(*name, "ip" | "ipv6"))
@@ -97,7 +97,7 @@ impl Findings {
         let vlans = [decoded.vlan, decoded.inner_vlan].into_iter().flatten();
         let vlans = vlans.map(|id| id.to_string()).collect::<Vec<_>>().join(",");
         self.check(place, "vlan.id", vlans, row.0.get("vlan.id").unwrap_or(&""));
-        let names = row.from_ip();
+        let names = row.above_link();
         let Some(&version) = names.first() else {
             let ours = decoded.ip.map_or(String::new(), |ip| ip.source.to_string());
             return self.check(place, "source", ours, "");
@@ -140,7 +140,7 @@ impl Findings {
             }
             Some(Ok(tunnel)) => addresses(tunnel),
         };
-        let names = row.from_ip();
+        let names = row.above_link();
         let inner =
             names.iter().skip(1).find(|name| matches!(**name, "ip" | "ipv6" | "icmp" | "arp"));
         let theirs = match (names.first(), inner) {
