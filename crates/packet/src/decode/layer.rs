@@ -146,7 +146,7 @@ oddities! {
     OddRoutingLength = "odd_routing0_len",
     /// An IPv6 routing header of a type that is not known.
     RoutingTypeUnknown = "unknown_routing_type",
-    /// PPPoE: the frame is longer than its header says, beyond padding.
+    /// PPPoE: the frame is longer than its header says, if only by padding.
     PppoeExtraData = "pppoe_extra_data_after_payload",
 }
 

@@ -16,7 +16,7 @@ mod walk;
 mod wlan;
 
 pub use layer::{Layer, Layers, Oddities, Oddity};
-pub use walk::{ethernet, ip, packet, reassembled, supported, transport};
+pub use walk::{ethernet, ip, packet, packet_into, reassembled, supported, transport};
 
 /// What one walk found, from the first header to the transport header or to where it had to stop.
 ///
@@ -38,6 +38,20 @@ pub struct Decoded {
     pub oddities: Oddities,
     /// Why the walk ended early.
     pub stop: Option<Stop>,
+}
+
+impl Decoded {
+    /// Empties it. Only what tells that a part is absent is written, not the parts.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.layers = Layers::default();
+        self.vlan = None;
+        self.inner_vlan = None;
+        self.ip = None;
+        self.transport = Transport::None;
+        self.oddities = Oddities::default();
+        self.stop = None;
+    }
 }
 
 /// An IP header of either version with its extension headers.
