@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`reader`] | [`Reader`]: a file as a source of packets |
 //! | [`interface`] | [`Interface`]: what a file says of where its packets come from |
+//! | [`merge`] | [`Merged`]: several files as one, by time |
 //! | [`writer`] | [`PcapWriter`], [`PcapngWriter`] |
 //! | [`error`] | [`Error`] and [`Damage`] |
 
 mod classic;
 pub mod error;
 pub mod interface;
+pub mod merge;
 mod pcapng;
 pub mod reader;
 mod scan;
@@ -23,6 +25,7 @@ pub mod writer;
 pub use classic::Variant;
 pub use error::{Damage, DamageKind, Error};
 pub use interface::{Counters, Interface, Resolution};
+pub use merge::{MergeError, Merged};
 pub use pcapng::Section;
 pub use reader::{Format, Reader};
 pub use unpack::Compression;
