@@ -58,7 +58,8 @@ where
     K: RowSink + Send,
 {
     let mut front = Front::new(settings);
-    let mut read = |front: &mut Front, deliver: &mut dyn FnMut(&mut Front) -> anyhow::Result<()>| {
+    let mut read = |front: &mut Front,
+                    deliver: &mut dyn FnMut(&mut Front) -> anyhow::Result<()>| {
         let mut batch = Batch::default();
         loop {
             let state = source.read_batch(&mut batch).map_err(Into::into)?;
