@@ -5,11 +5,9 @@
 //! | module | concern |
 //! |---|---|
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
-//! | [`checksum`] | the Internet checksum, RFC 1071, and its update, RFC 1624 |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
-pub mod checksum;
 pub mod random;
 pub mod rewrite;
 pub mod workload;

@@ -4,7 +4,7 @@
 
 use core::net::IpAddr;
 
-use crate::checksum;
+use netsniff_packet::{Address, checksum};
 
 /// Where the addresses of a frame are looked up, one at a time, in the order in which they stand.
 pub trait AddressMap {
@@ -47,7 +47,7 @@ struct Rewrite<'m, M> {
 
 /// What checksums above IP cover of the IP header, before and after.
 struct Pseudo {
-    /// Both addresses, before; 8 or 32 bytes.
+    /// Both addresses as they stood in the header, before and after; 8 or 32 bytes.
     old: [u8; 32],
     new: [u8; 32],
     len: usize,
@@ -56,25 +56,39 @@ struct Pseudo {
 }
 
 impl Pseudo {
-    fn sum(&self, protocol: u8, payload_len: usize) -> u64 {
-        checksum::add(u64::from(protocol) + payload_len as u64, &self.new[..self.len])
+    fn address(&self, half: usize) -> Address {
+        match self.new[..self.len].as_chunks::<16>().0.get(half) {
+            Some(bytes) => Address::from_v6(*bytes),
+            None => Address::from_v4(self.new[..8].as_chunks().0[half]),
+        }
     }
 
     /// Computes the checksum at `at` anew over a whole payload, else updates it.
     fn set(&self, payload: &mut [u8], at: usize, protocol: u8) {
-        let len = payload.len();
         let Some(field) = payload.get_mut(at..at + 2) else { return };
         let value = if self.whole {
             field.fill(0);
-            checksum::finish(checksum::add(self.sum(protocol, len), payload))
+            let (source, destination) = (self.address(0), self.address(1));
+            checksum::compute_with_pseudo_header(source, destination, protocol, payload)
         } else {
             let old = u16::from_be_bytes([field[0], field[1]]);
-            checksum::update(old, &self.old[..self.len], &self.new[..self.len])
+            updated(old, &self.old[..self.len], &self.new[..self.len], protocol)
         };
-        // A computed zero is sent as all ones where zero means "none" (RFC 768).
-        let value = if protocol == 17 && value == 0 { 0xffff } else { value };
         payload[at..at + 2].copy_from_slice(&value.to_be_bytes());
     }
+}
+
+/// The checksum that fits after the bytes `old` became `new`, RFC 1624, equation 3.
+fn updated(checksum: u16, old: &[u8], new: &[u8], protocol: u8) -> u16 {
+    let words = |bytes: &[u8], flip: u16| -> u32 {
+        bytes.as_chunks().0.iter().map(|word| u32::from(u16::from_be_bytes(*word) ^ flip)).sum()
+    };
+    let mut sum = u32::from(!checksum) + words(old, 0xffff) + words(new, 0);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // In UDP a computed zero is sent as all ones, since zero says that there is none (RFC 768).
+    if protocol == 17 && sum == 0xffff { 0xffff } else { !(sum as u16) }
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -165,7 +179,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
         let (source, destination) =
             (<[u8; 4]>::try_from(&bytes[12..16]).ok()?, <[u8; 4]>::try_from(&bytes[16..20]).ok()?);
         bytes[10..12].fill(0);
-        let header = checksum::finish(checksum::add(0, &bytes[..header_len]));
+        let header = checksum::compute(&bytes[..header_len]);
         bytes[10..12].copy_from_slice(&header.to_be_bytes());
 
         pseudo.whole &= total <= bytes.len();
@@ -303,7 +317,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
             self.ipv4(payload.get_mut(8..)?, true);
         }
         payload.get_mut(2..4)?.fill(0);
-        let value = checksum::finish(checksum::add(0, payload));
+        let value = checksum::compute(payload);
         payload[2..4].copy_from_slice(&value.to_be_bytes());
         Some(())
     }
@@ -329,7 +343,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
         self.ethertype(ethertype, payload.get_mut(4 + 4 * optional..)?);
         if flags & 0x8000 != 0 {
             payload[4..6].fill(0);
-            let value = checksum::finish(checksum::add(0, payload));
+            let value = checksum::compute(payload);
             payload[4..6].copy_from_slice(&value.to_be_bytes());
         }
         Some(())
@@ -360,6 +374,8 @@ impl<M: AddressMap> Rewrite<'_, M> {
 
 #[cfg(test)]
 mod tests {
+    use netsniff_packet::checksum::Verdict;
+
     use super::*;
     use crate::Random;
 
@@ -419,13 +435,8 @@ mod tests {
 
     /// Whether the checksum of a whole TCP, UDP or ICMPv6 payload fits its IP header.
     fn fits(ip: &[u8]) -> bool {
-        let (addresses, protocol, payload) = if ip[0] >> 4 == 4 {
-            (&ip[12..20], ip[9], &ip[20..])
-        } else {
-            (&ip[8..40], ip[6], &ip[40..])
-        };
-        let sum = checksum::add(u64::from(protocol) + payload.len() as u64, addresses);
-        checksum::finish(checksum::add(sum, payload)) == 0
+        let decoded = netsniff_packet::decode::ip(ip, 0, ip.len() as u32);
+        checksum::transport(&decoded, ip) == Verdict::Good
     }
 
     #[test]
@@ -437,7 +448,7 @@ mod tests {
             assert_eq!(outer.source.to_string(), "10.1.0.1");
             assert_eq!(outer.destination.to_string(), "192.1.2.9");
             let ip = &frame[14..frame.len() - 9];
-            assert_eq!(checksum::finish(checksum::add(0, &ip[..20])), 0);
+            assert_eq!(checksum::ip_header(ip), Verdict::Good);
             assert!(fits(ip));
             let mut frame = ethernet(0x86dd, &ipv6(payload.0, &payload.1));
             assert_eq!(
@@ -503,7 +514,7 @@ mod tests {
         let mut frame = ethernet(0x0800, &ipv4(1, 0, &icmp));
         rewrite_addresses(&mut frame, &mut Shift).unwrap();
         assert_eq!(frame[42 + 12..42 + 20], [10, 1, 0, 1, 192, 1, 2, 9]);
-        assert_eq!(checksum::finish(checksum::add(0, &frame[34..])), 0);
+        assert_eq!(checksum::compute(&frame[34..]), 0);
 
         let mut arp = vec![
             0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2,
@@ -516,10 +527,9 @@ mod tests {
     #[test]
     fn a_datagram_in_fragments_keeps_a_right_checksum() {
         let mut whole = ipv4(17, 0, &udp(9, &[7; 40]));
-        rewrite_addresses(&mut ethernet(0x0800, &whole.clone()), &mut Shift);
         whole[20 + 6..20 + 8].fill(0);
-        let sum = checksum::add(17 + 48, &whole[12..20]);
-        let right = checksum::finish(checksum::add(sum, &whole[20..]));
+        let [source, destination] = [[10, 0, 0, 1], [192, 0, 2, 9]].map(Address::from_v4);
+        let right = checksum::compute_with_pseudo_header(source, destination, 17, &whole[20..]);
         whole[26..28].copy_from_slice(&right.to_be_bytes());
 
         let mut first = ethernet(0x0800, &ipv4(17, 0x2000, &whole[20..44]));

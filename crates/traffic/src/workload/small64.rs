@@ -1,8 +1,7 @@
 //! `small64`: the smallest frames over very many flows, by arithmetic alone.
 
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Address, Timestamp, checksum};
 
-use crate::checksum;
 use crate::random::{Shuffle, mix};
 
 /// Bytes of each frame, without the frame check sequence.
@@ -79,7 +78,7 @@ fn fill(frame: &mut [u8; FRAME_LEN], seed: u64, flow: u64, turn: u64) {
         d,
         e,
     ]);
-    let header = checksum::finish(checksum::add(0, &frame[14..34]));
+    let header = checksum::compute(&frame[14..34]);
     frame[24..26].copy_from_slice(&header.to_be_bytes());
 
     let source_port = 1024 + (noise % 60_000) as u16;
@@ -98,12 +97,9 @@ fn fill(frame: &mut [u8; FRAME_LEN], seed: u64, flow: u64, turn: u64) {
         frame[54..62].copy_from_slice(&[2, 4, 5, 180, 1, 3, 3, 7]);
         50
     };
-    let pseudo = u64::from(protocol) + u64::from(ip_len - 20);
-    let sum = checksum::add(checksum::add(pseudo, &frame[26..34]), &frame[34..end]);
-    let value = match checksum::finish(sum) {
-        0 if udp => 0xffff,
-        value => value,
-    };
+    let [source, destination] = [[10, a, b, c], [198, 18, d, e]].map(Address::from_v4);
+    let value =
+        checksum::compute_with_pseudo_header(source, destination, protocol, &frame[34..end]);
     frame[checksum_at..checksum_at + 2].copy_from_slice(&value.to_be_bytes());
 }
 

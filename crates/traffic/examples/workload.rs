@@ -6,8 +6,6 @@
     reason = "the library is sans-IO; this program reads and writes files for it"
 )]
 
-mod read;
-
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::fs::{self, File};
@@ -15,11 +13,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Batch, Progress, Source, Timestamp};
+use netsniff_pcapfile::Reader;
 use netsniff_traffic::workload::capture::flow_of;
 use netsniff_traffic::workload::plan::{Goal, plan, share};
 use netsniff_traffic::workload::small64::{FRAME_LEN, Small64};
-use netsniff_traffic::workload::{Capture, Category, Mix, Traits};
+use netsniff_traffic::workload::{Capture, Category, Mix, Rejection, Traits};
 
 const USAGE: &str = "\
 Builds the workloads of the benchmarks; the same seed and captures give the same bytes.
@@ -234,21 +233,36 @@ fn load_one(path: &Path) -> Result<Capture, String> {
     if size > MAX_CAPTURE {
         return Err("too large".into());
     }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let mut capture = Capture::new(folder.and_then(Category::from_name));
-    read::packets(&bytes, &mut |packet| {
-        capture.push(packet).map_err(|rejection| match rejection {
-            netsniff_traffic::workload::Rejection::LinkType(link_type) => {
-                format!("link type {link_type}")
-            }
-            other => format!("{other:?}").to_lowercase(),
-        })
-    })?;
-    capture.finish(SPAN).map_err(|rejection| format!("{rejection:?}").to_lowercase())
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut reader = Reader::new(file).map_err(|_| "not a capture")?;
+    let mut batch = Batch::default();
+    loop {
+        let progress = reader.read_batch(&mut batch).map_err(|error| error.to_string())?;
+        for packet in batch.iter() {
+            capture.push(&packet).map_err(reason)?;
+        }
+        if progress == Progress::End {
+            break;
+        }
+    }
+    if reader.damage_count() > 0 {
+        return Err("damaged".into());
+    }
+    capture.finish(SPAN).map_err(reason)
 }
 
-/// A classic pcap file in microseconds, under another name until it is whole.
+fn reason(rejection: Rejection) -> String {
+    match rejection {
+        Rejection::Cut => "cut by the snaplen".into(),
+        Rejection::LinkType(link_type) => format!("link type {link_type}"),
+        Rejection::NoIp => "no IP".into(),
+        Rejection::Large => "too large".into(),
+    }
+}
+
+/// A classic pcap file in microseconds, which every peer reads, under another name until it is whole.
 struct Pcap {
     file: BufWriter<File>,
     partial: PathBuf,
