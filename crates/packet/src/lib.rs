@@ -11,11 +11,13 @@
 //! | [`batch`] | [`Batch`]: many packets in one buffer, the unit that is read and handed over |
 //! | [`address`] | [`Address`]: IPv4 and IPv6 in one shape |
 //! | [`decode`] | [`Decoded`]: what the headers say |
+//! | [`filter`] | [`Filter`]: pcap-filter(7) expressions |
 //! | [`source`] | [`Source`]: anything that lends packets |
 
 pub mod address;
 pub mod batch;
 pub mod decode;
+pub mod filter;
 pub mod link_type;
 pub mod packet;
 pub mod source;
@@ -24,6 +26,7 @@ pub mod time;
 pub use address::Address;
 pub use batch::{Batch, PacketRecord};
 pub use decode::Decoded;
+pub use filter::{Filter, FilterError};
 pub use link_type::LinkType;
 pub use packet::Packet;
 pub use source::{Progress, Source};
