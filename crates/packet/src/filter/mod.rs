@@ -27,6 +27,7 @@ mod names;
 mod parser;
 mod program;
 mod qualified;
+mod simplify;
 mod tree;
 mod words;
 

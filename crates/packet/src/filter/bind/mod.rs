@@ -9,6 +9,7 @@ mod network;
 
 use super::FilterError;
 use super::program::{ACCEPT, Comparison, Field, Program, REJECT, Step, Test};
+use super::simplify::simplify;
 use super::tree::{LlcKind, Node, Primitive, Protocol, Relation, Tree};
 use crate::LinkType;
 use link::{Layout, ether_type};
@@ -42,7 +43,9 @@ pub(super) fn bind(tree: &Tree, text: &str, link_type: LinkType) -> Result<Progr
         };
         ids.push(id);
     }
-    Ok(binder.link_up(ids.last().copied()))
+    let mut program = binder.link_up(ids.last().copied());
+    simplify(&mut program);
+    Ok(program)
 }
 
 /// A condition of tests; operands are indices of earlier nodes.
