@@ -7,6 +7,7 @@
 //! `NETSNIFF_FILTER_RECORD=1 cargo test -p netsniff-packet --test filter_oracle` asks tcpdump anew
 //! for its verdicts on the packets made here, and writes them to `tests/filter/verdicts.txt`.
 #![allow(
+    clippy::disallowed_macros,
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "an oracle is a file or a program, and only the crate itself is without I/O"

@@ -314,3 +314,124 @@ impl<'a> Parser<'a> {
 
 /// The level of unary minus.
 const CLOSEST: u8 = 6;
+
+#[cfg(test)]
+mod tests {
+    use crate::Filter;
+
+    fn full(text: &str) -> String {
+        Filter::parse(text).unwrap_or_else(|error| panic!("{text:.80}: {error}")).to_string()
+    }
+
+    #[track_caller]
+    fn fails(text: &str, message: &str) {
+        assert_eq!(Filter::parse(text).unwrap_err().to_string(), message, "{text}");
+    }
+
+    #[test]
+    fn and_and_or_have_equal_precedence_and_not_binds_closest() {
+        assert_eq!(full("tcp or udp and icmp"), "((tcp or udp) and icmp)");
+        assert_eq!(full("tcp or (udp && icmp)"), "(tcp or (udp and icmp))");
+        assert_eq!(full("not tcp or udp"), "(not tcp or udp)");
+        assert_eq!(full("!(tcp || udp)"), "not (tcp or udp)");
+        assert_eq!(full(""), "");
+        assert_eq!(full(" \t\n"), "");
+    }
+
+    #[test]
+    fn bare_values_take_the_qualifiers_before_them() {
+        assert_eq!(full("tcp dst port 80 or 443"), "(tcp dst port 80 or tcp dst port 443)");
+        assert_eq!(full("port http or (53)"), "(tcp port 80 or port 53)");
+        assert_eq!(
+            full("host 192.0.2.1 and (port 80 or 443) or 10.0.0.1"),
+            "((host 192.0.2.1 and (port 80 or port 443)) or host 10.0.0.1)"
+        );
+        assert_eq!(
+            full("src net (10 or not 192.168)"),
+            "(src net 10.0.0.0 mask 255.0.0.0 or not src net 192.168.0.0 mask 255.255.0.0)"
+        );
+        assert_eq!(full("port 80 or (443) + 1 = len"), "(port 80 or (443 + 1) = len)");
+    }
+
+    #[test]
+    fn percent_and_circumflex_take_all_that_follows() {
+        assert_eq!(full("1+2*3 - 4 = 5"), "((1 + (2 * 3)) - 4) = 5");
+        assert_eq!(full("6 % 4 + 1 = len"), "(6 % (4 + 1)) = len");
+        assert_eq!(full("2 * 6 ^ 4 + 1 = len"), "(2 * (6 ^ (4 + 1))) = len");
+        assert_eq!(full("-ip[8] % 3 < 1 << 2 & 7"), "(-(ip[8] % 3)) < ((1 << 2) & 7)");
+        assert_eq!(full("tcp[(ip[0]&0xf)<<2:4]!=len"), "tcp[((ip[0] & 15) << 2):4] != len");
+    }
+
+    #[test]
+    fn what_is_written_out_in_full_parses_to_the_same() {
+        let expressions = include_str!("../../tests/filter/expressions.txt");
+        for text in expressions.lines().filter(|line| !line.starts_with('#')) {
+            let once = full(text);
+            assert_eq!(full(&once), once, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_word_and_its_place() {
+        fails("tcp tpc", "expected \"and\", \"or\" or the end, found \"tpc\" at column 5");
+        fails("udp and tpc port 80", "unknown word \"tpc\" at column 9");
+        fails("tcp and", "the filter ends where a condition is expected at column 8");
+        fails("(tcp", "the filter ends where \")\" is expected at column 5");
+        fails("tcp)", "expected \"and\", \"or\" or the end, found \")\" at column 4");
+        fails(
+            "host example.com",
+            "\"example.com\" is a name, and names are not looked up: write an address at column 6",
+        );
+        fails("192.0.2.1", "write \"host\" or \"net\" before \"192.0.2.1\" at column 1");
+        fails("host", "the filter ends where a value after \"host\" is expected at column 5");
+        fails("ip proto tcp", "\"tcp\" is a keyword: write \"\\tcp\" after \"proto\" at column 10");
+        fails("port 70000", "the port 70000 is above 65535 at column 6");
+        fails("port nonsense", "unknown port \"nonsense\" at column 6");
+        fails("udp port http", "the service \"http\" does not run over this protocol at column 10");
+        fails("icmp port 80", "\"icmp\" has no \"port\" at column 11");
+        fails("net 10.0.0.1/8", "the address has bits outside the mask at column 5");
+        fails("net 10.0.0.0/33", "the prefix length 33 is above 32 at column 14");
+        fails("host 10.0.0.0/8", "only \"net\" takes a prefix length at column 15");
+        fails(
+            "tcp host 10.0.0.1",
+            "\"tcp host\" does not go with this kind of address at column 10",
+        );
+        fails("host 2:0:0:0:0:1", "a MAC address is only valid after \"ether host\" at column 6");
+        fails("vlan 4096", "the VLAN 4096 is above 4095 at column 6");
+        fails("ip[0:3] = 1", "expected a size of 1, 2 or 4 bytes, found \"3\" at column 6");
+        fails("len", "the filter ends where a comparison such as \"=\" is expected at column 4");
+        fails(
+            "ip protochain 6",
+            "\"protochain\" is a word of pcap-filter that is not supported here at column 4",
+        );
+        fails(
+            "geneve",
+            "\"geneve\" is a word of pcap-filter that is not supported here at column 1",
+        );
+    }
+
+    #[test]
+    fn nesting_and_length_are_bounded() {
+        let deep = |open: &str, close: &str| open.repeat(5000) + "1" + &close.repeat(5000);
+        for text in [
+            deep("(", ")"),
+            deep("not ", ""),
+            deep("-", ""),
+            deep("ip[", "]"),
+            deep("1%", ""),
+            deep("port (", ")"),
+            deep("src host not ", ""),
+        ] {
+            let error = Filter::parse(&text).unwrap_err();
+            assert!(
+                error.sentence().starts_with("nesting deeper")
+                    || error.sentence().starts_with("expected"),
+                "{error}"
+            );
+        }
+        let hosts = vec!["host 192.0.2.1"; 3000].join(" or ");
+        assert_eq!(full(&hosts).len(), hosts.len() + 2 * 2999);
+        let error = Filter::parse(&"tcp or ".repeat(20_000)).unwrap_err();
+        assert_eq!(error.sentence(), "a filter longer than 65536 bytes is not read");
+    }
+}

@@ -43,27 +43,31 @@ pub(crate) fn all() -> Vec<(LinkType, Vec<Frame>)> {
         [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0xff, 0xff][..], &[0; 40]].concat(),
     );
     vec![
-        (LinkType::ETHERNET, finish(ethernet(&packets))),
-        (LinkType::RAW, finish(packets.clone())),
-        (LinkType::IPV4, finish(packets.clone())),
-        (LinkType::IPV6, finish(packets.clone())),
-        (LinkType::NULL, finish(with(&|packet| family(packet).to_le_bytes().to_vec()))),
-        (LinkType::LOOP, finish(with(&|packet| family(packet).to_be_bytes().to_vec()))),
-        (LinkType::LINUX_SLL, finish(cooked_frames)),
-        (LinkType::LINUX_SLL2, finish(with(&|packet| cooked2(packet, packet[8] % 5)))),
+        (LinkType::ETHERNET, whole_and_cut(ethernet(&packets))),
+        (LinkType::RAW, whole_and_cut(packets.clone())),
+        (LinkType::IPV4, whole(packets.clone())),
+        (LinkType::IPV6, whole(packets.clone())),
+        (LinkType::NULL, whole(with(&|packet| family(packet).to_le_bytes().to_vec()))),
+        (LinkType::LOOP, whole(with(&|packet| family(packet).to_be_bytes().to_vec()))),
+        (LinkType::LINUX_SLL, whole_and_cut(cooked_frames)),
+        (LinkType::LINUX_SLL2, whole(with(&|packet| cooked2(packet, packet[8] % 5)))),
         (
             LinkType::PPP,
-            finish(with(&ppp).into_iter().chain([mpls_over_ppp(&packets[0])]).collect()),
+            whole_and_cut(with(&ppp).into_iter().chain([mpls_over_ppp(&packets[0])]).collect()),
         ),
-        (LinkType::PPP_HDLC, finish(with(&ppp))),
-        (LinkType::PPP_ETHER, finish(with(&pppoe))),
-        (LinkType::NFLOG, finish(packets.clone())),
+        (LinkType::PPP_HDLC, whole(with(&ppp))),
+        (LinkType::PPP_ETHER, whole(with(&pppoe))),
+        (LinkType::NFLOG, whole(packets.clone())),
     ]
 }
 
-/// Each frame whole, then some of them cut at places where headers end and begin.
-fn finish(frames: Vec<Vec<u8>>) -> Vec<Frame> {
-    let mut finished: Vec<_> = frames.into_iter().map(Frame::whole).collect();
+fn whole(frames: Vec<Vec<u8>>) -> Vec<Frame> {
+    frames.into_iter().map(Frame::whole).collect()
+}
+
+/// Each frame whole, then each cut at three places within its headers.
+fn whole_and_cut(frames: Vec<Vec<u8>>) -> Vec<Frame> {
+    let mut finished = whole(frames);
     for number in 0..finished.len() {
         for step in 0..3 {
             let cut = finished[number].cut((number * 7 + step * 23) % 73);
