@@ -3,6 +3,8 @@
 //! What happens here needs all packets in order; what comes after needs only those between the
 //! same two addresses, and can be shared out among workers.
 
+use core::ops::Range;
+
 use netsniff_packet::decode::{self, Decoded};
 use netsniff_packet::{Packet, Timestamp};
 
@@ -43,11 +45,13 @@ impl Ingress {
         &self.statistics
     }
 
-    /// Takes one packet and appends the datagrams that it completes to `units`.
+    /// Takes one packet and appends the datagrams that it completes to `units`; `bytes` is where
+    /// the packet lies among the bytes that will go with them.
     #[inline]
     pub fn packet<O: Observer>(
         &mut self,
         packet: &Packet<'_>,
+        bytes: Range<usize>,
         units: &mut Vec<Unit>,
         observer: &mut O,
     ) {
@@ -66,6 +70,8 @@ impl Ingress {
                 ip,
                 transport: decoded.transport,
                 vlan: [decoded.vlan, decoded.inner_vlan],
+                bytes,
+                reassembled: None,
                 parent: None,
             });
         }

@@ -9,6 +9,7 @@
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
 //! | [`unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
+//! | [`protocol`] | application protocols: one file each, and the list |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`statistics`] | counts for the summary |
@@ -20,6 +21,7 @@ pub mod flow;
 pub mod ingress;
 pub mod limits;
 pub mod log;
+pub mod protocol;
 pub mod record;
 pub mod statistics;
 pub mod uid;

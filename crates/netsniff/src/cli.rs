@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser;
 
-use crate::commands::{analyze, schema};
+use crate::commands::{analyze, info, schema};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -19,6 +19,7 @@ struct Cli {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Analyze(analyze::AnalyzeArgs),
+    Info(info::InfoArgs),
     Schema(schema::SchemaArgs),
 }
 
@@ -27,6 +28,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
+        Command::Info(args) => info::run(&args),
         Command::Schema(args) => schema::run(&args, &mut stdout().lock())
             .map(|()| 0)
             .context("cannot write to standard output"),

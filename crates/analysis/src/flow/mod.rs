@@ -20,9 +20,12 @@ pub mod tcp;
 pub mod tracker;
 pub mod wheel;
 
+use core::time::Duration;
+
 use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
+use crate::protocol::ProtocolId;
 use crate::uid::Uid;
 use history::History;
 use key::{Endpoint, FlowKey, Side};
@@ -68,6 +71,10 @@ pub struct Flow {
     pub parents: Option<Box<Vec<Uid>>>,
     /// The connection, for TCP.
     pub tcp: Option<Box<TcpConnection>>,
+    /// The application protocol that its port hints at, until its content contradicts.
+    pub protocol: Option<ProtocolId>,
+    /// Whether a message of that protocol was seen.
+    pub spoken: bool,
     /// How many losses of the capture there had been when it began.
     pub losses: u32,
 }
@@ -118,9 +125,28 @@ impl Flow {
             (None, _) => limits.other_inactivity,
         };
         let inactive = self.last + silence;
-        match &self.tcp {
-            Some(tcp) => inactive.min(tcp.deadline(self.start, self.last, limits)),
-            None => inactive,
+        match (&self.tcp, self.protocol) {
+            (Some(tcp), _) => inactive.min(tcp.deadline(self.start, self.last, limits)),
+            (None, Some(protocol)) => inactive.min(self.end_of_exchange(protocol)),
+            (None, None) => inactive,
         }
     }
+
+    /// When an exchange of datagrams is over by the rule of its protocol.
+    fn end_of_exchange(&self, protocol: ProtocolId) -> Timestamp {
+        let Some(exchange) = protocol.protocol().exchange() else { return Timestamp::MAX };
+        let interval = exchange.interval;
+        first_look(self.start + interval, interval, self.last + exchange.silence)
+    }
+}
+
+/// The first of the looks at `first`, and every `interval` from there, that does not come before
+/// `due`.
+fn first_look(first: Timestamp, interval: Duration, due: Timestamp) -> Timestamp {
+    if first >= due {
+        return first;
+    }
+    let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
+    let passed = (due.nanos_since(first) - 1) / interval + 1;
+    first.offset(passed.saturating_mul(interval))
 }

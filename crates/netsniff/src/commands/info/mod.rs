@@ -5,7 +5,6 @@ mod text;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub use report::{BurstReport, DamageReport, InterfaceReport, Report, SectionReport};
 
@@ -34,12 +33,12 @@ const DAMAGED: u8 = 3;
 /// # Errors
 ///
 /// Where the standard output cannot be written.
-pub fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &InfoArgs) -> anyhow::Result<u8> {
     let mut output = io::stdout().lock();
     match print(args, &mut output, &mut io::stderr().lock()) {
-        Ok(code) => Ok(code.into()),
+        Ok(code) => Ok(code),
         // Whoever reads has enough, as in `netsniff info FILE | head`.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
         Err(error) => Err(error.into()),
     }
 }
