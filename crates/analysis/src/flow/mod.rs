@@ -59,6 +59,8 @@ pub struct Flow {
     pub start: Timestamp,
     /// Time of the last packet that counts for the duration.
     pub last: Timestamp,
+    /// Engine time of the last packet: stamps may lie, but silence is told by this.
+    pub seen: Timestamp,
     /// Hash that names it.
     pub name: [u64; 2],
     /// What each side sent, by [`Side`].
@@ -124,9 +126,9 @@ impl Flow {
             (None, key::ICMP | key::ICMPV6) => limits.icmp_inactivity,
             (None, _) => limits.other_inactivity,
         };
-        let inactive = self.last + silence;
+        let inactive = self.seen + silence;
         match (&self.tcp, self.protocol) {
-            (Some(tcp), _) => inactive.min(tcp.deadline(self.start, self.last, limits)),
+            (Some(tcp), _) => inactive.min(tcp.deadline(self.start, self.seen, limits)),
             (None, Some(protocol)) => inactive.min(self.end_of_exchange(protocol)),
             (None, None) => inactive,
         }
@@ -136,7 +138,7 @@ impl Flow {
     fn end_of_exchange(&self, protocol: ProtocolId) -> Timestamp {
         let Some(exchange) = protocol.protocol().exchange() else { return Timestamp::MAX };
         let interval = exchange.interval;
-        first_look(self.start + interval, interval, self.last + exchange.silence)
+        first_look(self.start + interval, interval, self.seen + exchange.silence)
     }
 }
 

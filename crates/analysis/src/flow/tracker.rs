@@ -1,8 +1,8 @@
 //! The flows of one worker: each packet finds or begins its flow and changes it, and each flow
 //! that ends becomes a record.
 
-use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{TcpFlags, Transport};
+use netsniff_packet::{Address, Timestamp};
 
 use super::key::{self, FlowKey, Side};
 use super::report::{Knowledge, proto};
@@ -156,6 +156,7 @@ impl FlowTracker {
     #[inline]
     fn update(&mut self, unit: &Unit, bytes: &[u8], side: Side, place: u32) {
         let Some(flow) = self.table.flow_mut(place) else { return };
+        flow.seen = unit.now;
         let sent = &mut flow.sent[side as usize];
         sent.packets += 1;
         sent.ip_bytes += u64::from(unit.ip.total_len);
@@ -248,6 +249,7 @@ impl FlowTracker {
             armed: i64::MAX,
             start: unit.time,
             last: unit.time,
+            seen: unit.now,
             name: [(name >> 64) as u64, name as u64],
             sent: [Sent::default(); 2],
             history: super::history::History::default(),
@@ -453,7 +455,12 @@ fn count_payload(sent: &mut Sent, len: i64) {
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
     match protocol.protocol().datagram(payload) {
         Verdict::Contradicts => flow.protocol = None,
-        Verdict::FromServer if !flow.spoken && flow.originator == side => flow.flip(),
+        Verdict::FromServer if !flow.spoken && flow.originator == side => {
+            // Multicast announcements answer nobody (RFC 6762, section 8.3).
+            if !flow.ends().1.address.to_ip().is_multicast() {
+                flow.flip();
+            }
+        }
         Verdict::FromClient | Verdict::FromServer => {}
     }
     flow.spoken = true;
@@ -486,11 +493,7 @@ fn begins_at_server(unit: &Unit, flow: &Flow) -> bool {
         Transport::Udp(_) => likely(source.port) && !likely(destination.port),
         _ => false,
     };
-    flip && !is_broadcast(destination.address)
-}
-
-fn is_broadcast(address: netsniff_packet::Address) -> bool {
-    address == netsniff_packet::Address::from_v4([255; 4])
+    flip && destination.address != Address::from_v4([255; 4])
 }
 
 /// Whether people type at the other end, by the ports of an established connection.
