@@ -98,6 +98,13 @@ impl Layers {
         self.0 |= 1 << layer as u8;
     }
 
+    /// The set with one more layer.
+    #[must_use]
+    #[inline]
+    pub const fn with(self, layer: Layer) -> Self {
+        Self(self.0 | 1 << layer as u8)
+    }
+
     /// Whether the layer was met.
     #[must_use]
     #[inline]

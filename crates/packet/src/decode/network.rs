@@ -44,14 +44,15 @@ pub(super) fn above_extensions(decoded: &mut Decoded, frame: Frame<'_>) {
             len: ip.payload_len as usize,
             captured: ip.payload_captured as usize,
         };
-        transport::decode(decoded, frame, ip.protocol, above);
+        transport::decode(decoded, frame, decoded.layers, ip.protocol, above);
     }
 }
 
 #[inline]
 fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
-    decoded.layers.insert(Layer::Ipv4);
+    let layers = decoded.layers.with(Layer::Ipv4);
     let Some(view) = Ipv4View::parse(frame.from(offset)) else {
+        decoded.layers = layers;
         decoded.stop = Some(frame.short("truncated_IP", Layer::Ipv4, offset, Ipv4View::LEN));
         return;
     };
@@ -62,6 +63,7 @@ fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         total_len = frame.wire_from(offset);
     }
     if header_len < Ipv4View::LEN || header_len > total_len || view.options().is_none() {
+        decoded.layers = layers;
         decoded.stop = Some(bad_ipv4(frame, offset, header_len, total_len));
         return;
     }
@@ -87,11 +89,12 @@ fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         }),
     });
     if total_len > frame.wire_from(offset) {
+        decoded.layers = layers;
         decoded.stop = Some(overlong(frame, Layer::Ipv4, offset, total_len));
     } else if word & 0x3fff != 0 {
-        decoded.layers.insert(Layer::Fragment);
+        decoded.layers = layers.with(Layer::Fragment);
     } else {
-        transport::decode(decoded, frame, view.protocol(), above);
+        transport::decode(decoded, frame, layers, view.protocol(), above);
     }
 }
 
@@ -123,8 +126,9 @@ fn overlong(frame: Frame<'_>, layer: Layer, offset: usize, total_len: usize) -> 
 }
 
 fn ipv6(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
-    decoded.layers.insert(Layer::Ipv6);
+    let layers = decoded.layers.with(Layer::Ipv6);
     let Some(view) = Ipv6View::parse(frame.from(offset)) else {
+        decoded.layers = layers;
         decoded.stop = Some(frame.short("truncated_IP", Layer::Ipv6, offset, Ipv6View::LEN));
         return;
     };
@@ -152,11 +156,13 @@ fn ipv6(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         fragment: None,
     });
     if total_len > frame.wire_from(offset) {
+        decoded.layers = layers;
         decoded.stop = Some(overlong(frame, Layer::Ipv6, offset, total_len));
     } else if is_extension(next_header) {
+        decoded.layers = layers;
         above_extensions(decoded, frame);
     } else {
-        transport::decode(decoded, frame, next_header, above);
+        transport::decode(decoded, frame, layers, next_header, above);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Transport headers.
 
 use super::walk::{Extent, Frame};
-use super::{Decoded, Icmp, Layer, Sctp, Stop, Tcp, TcpFlags, TcpOptions, Transport, Udp};
+use super::{Decoded, Icmp, Layer, Layers, Sctp, Stop, Tcp, TcpFlags, TcpOptions, Transport, Udp};
 use crate::wire::icmp::IcmpView;
 use crate::wire::ipv4::protocol;
 use crate::wire::sctp::SctpView;
@@ -10,12 +10,30 @@ use crate::wire::tcp_option::{TcpOption, TcpOptionIter};
 use crate::wire::udp::UdpView;
 
 /// Decodes the header at the start of an IP payload.
-#[inline]
-pub(super) fn decode(decoded: &mut Decoded, frame: Frame<'_>, number: u8, payload: Extent) {
+///
+/// `layers` are those met so far. The set is stored once, as a whole: who reads it soon after would
+/// wait long for one that was stored in parts.
+#[inline(always)]
+pub(super) fn decode(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    layers: Layers,
+    number: u8,
+    payload: Extent,
+) {
     match number {
-        protocol::TCP => tcp(decoded, frame, payload),
-        protocol::UDP => udp(decoded, frame, payload),
-        _ => rest(decoded, frame, number, payload),
+        protocol::TCP => {
+            decoded.layers = layers.with(Layer::Tcp);
+            tcp(decoded, frame, payload);
+        }
+        protocol::UDP => {
+            decoded.layers = layers.with(Layer::Udp);
+            udp(decoded, frame, payload);
+        }
+        _ => {
+            decoded.layers = layers;
+            rest(decoded, frame, number, payload);
+        }
     }
 }
 
@@ -52,9 +70,8 @@ impl Extent {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
-    decoded.layers.insert(Layer::Tcp);
     let Some(view) = TcpView::parse(payload.bytes(frame)) else {
         decoded.stop = Some(payload.short(Layer::Tcp, TcpView::LEN));
         return;
@@ -143,9 +160,8 @@ fn any_tcp_options(options: &mut TcpOptions, bytes: &[u8]) {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn udp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
-    decoded.layers.insert(Layer::Udp);
     let Some(view) = UdpView::parse(payload.bytes(frame)) else {
         decoded.stop = Some(payload.short(Layer::Udp, UdpView::LEN));
         return;

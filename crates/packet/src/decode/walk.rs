@@ -141,7 +141,7 @@ pub fn transport(protocol: u8, data: &[u8], len: u32) -> (Transport, Layers, Opt
     let frame = Frame::new(data, len);
     let mut decoded = Decoded::default();
     let extent = Extent { offset: 0, len: len as usize, captured: data.len().min(len as usize) };
-    upper::decode(&mut decoded, frame, protocol, extent);
+    upper::decode(&mut decoded, frame, Layers::default(), protocol, extent);
     (decoded.transport, decoded.layers, decoded.stop)
 }
 
