@@ -136,3 +136,18 @@ fn a_broken_member_behind_good_ones_is_said() {
     let said = whole.damage[0].to_string();
     assert!(said.starts_with("packet 11 at byte 769: the gzip data is broken"), "{said}");
 }
+
+#[test]
+fn a_broken_section_header_leaves_the_byte_order_as_it_was() {
+    let (first, _) = three_packets();
+    let mut header = Bytes::new(true).section().bytes;
+    let end = header.len();
+    header[end - 4..].fill(0x11);
+    // Behind the broken header: no block, then one in the order of the first section.
+    let file = [&first[..], &header, &[0x99; 40], &first[48..]].concat();
+    let big_endian_block = Bytes::new(true).block(5, |body| body.raw(&[0; 20])).bytes;
+    let file = [&file[..], &header, &big_endian_block, &big_endian_block].concat();
+    let whole = read_whole(&file);
+    let pieces = crate::bytes::Pieces { rest: &file, largest: 3, random: crate::bytes::Random(0) };
+    assert_eq!(crate::bytes::read(pieces), Some(whole));
+}

@@ -6,3 +6,4 @@ mod meaning;
 mod merge;
 mod robust;
 mod round_trip;
+mod seeds;

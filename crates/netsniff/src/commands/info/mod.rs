@@ -111,7 +111,7 @@ mod tests {
             "sizes       60 to 1500 bytes, 780.0 on average",
             "earliest    1.499999000 (1970-01-01 00:00:01 UTC)",
             "duration    0.000001000 s",
-            "time order  1 packets earlier than the one before, by at most 1.000 µs",
+            "time order  1 packet earlier than the one before, by at most 1.000 µs",
             "interface   0: ETHERNET, 2 packets, unit 10^-9 s, snaplen 96",
             "dropped by the interface unavailable, by the system unavailable",
         ] {

@@ -28,7 +28,11 @@ fn render(report: &Report, text: &mut String) -> fmt::Result {
     bursts(&report.bursts, text)?;
     sections(report, text)?;
     for (index, interface) in report.interfaces.iter().enumerate().take(LISTED) {
-        interface_lines(index, interface, text)?;
+        let of_section = usize::try_from(interface.section).ok();
+        let section = of_section.and_then(|section| report.sections.get(section));
+        let system = interface.os.as_ref();
+        let is_new = section.is_none_or(|section| section.os.as_ref() != system);
+        interface_lines(index, interface, system.filter(|_| is_new), text)?;
     }
     if let Some(more) = report.interfaces.len().checked_sub(LISTED + 1) {
         line(text, "", &format!("and {} more interfaces", more + 1))?;
@@ -86,15 +90,15 @@ fn times(report: &Report, text: &mut String) -> fmt::Result {
     line(text, "latest", &with_date(latest))?;
     line(text, "duration", &format!("{} s", report.duration))?;
     if report.untimed_packets > 0 {
-        let untimed = grouped(report.untimed_packets);
-        line(text, "untimed", &format!("{untimed} packets take the time of the one before"))?;
+        let untimed = counted(report.untimed_packets);
+        line(text, "untimed", &format!("{untimed}, given the time of the one before"))?;
     }
     let order = if report.in_time_order {
         "strict".to_owned()
     } else {
         let deepest = nanos(report.deepest_inversion_ns);
-        let inversions = grouped(report.inversions);
-        format!("{inversions} packets earlier than the one before, by at most {deepest}")
+        let late = counted(report.inversions);
+        format!("{late} earlier than the one before, by at most {deepest}")
     };
     line(text, "time order", &order)?;
     if let (Some(packets), Some(bits)) = (report.packets_per_second, report.bits_per_second) {
@@ -105,13 +109,19 @@ fn times(report: &Report, text: &mut String) -> fmt::Result {
 
 fn bursts(bursts: &[BurstReport], text: &mut String) -> fmt::Result {
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.1}"));
-    line(text, "peaks", "in     packets  over mean           bytes  over mean")?;
+    let (first, over) = ("within", "over mean");
+    line(
+        text,
+        "peaks",
+        &format!("{first:>6} {:>9} {over:>10} {:>16} {over:>10}", "packets", "bytes"),
+    )?;
     for burst in bursts {
         let BurstReport { window_ms, packets, packets_to_mean, bytes, bytes_to_mean } = burst;
         let (packet_ratio, byte_ratio) = (ratio(*packets_to_mean), ratio(*bytes_to_mean));
         let (packets, bytes) = (grouped(*packets), grouped(*bytes));
-        let columns =
-            format!("{window_ms:>3} ms {packets:>8} {packet_ratio:>9} {bytes:>16} {byte_ratio:>9}");
+        let columns = format!(
+            "{window_ms:>3} ms {packets:>9} {packet_ratio:>10} {bytes:>16} {byte_ratio:>10}"
+        );
         line(text, "", &columns)?;
     }
     Ok(())
@@ -128,23 +138,29 @@ fn sections(report: &Report, text: &mut String) -> fmt::Result {
     Ok(())
 }
 
-fn interface_lines(index: usize, interface: &InterfaceReport, text: &mut String) -> fmt::Result {
+/// `system` is the interface's operating system, where its section does not say the same.
+fn interface_lines(
+    index: usize,
+    interface: &InterfaceReport,
+    system: Option<&String>,
+    text: &mut String,
+) -> fmt::Result {
     let mut head = format!("{index}");
     if let Some(name) = &interface.name {
         write!(head, " {}", printable(name))?;
     }
     let unit = &interface.time_unit;
-    write!(head, ": {}, {} packets, unit {unit}", interface.link_type, grouped(interface.packets))?;
+    write!(head, ": {}, {}, unit {unit}", interface.link_type, counted(interface.packets))?;
     match interface.snaplen {
         Some(snaplen) => write!(head, ", snaplen {snaplen}")?,
         None => head.push_str(", no snaplen"),
     }
     line(text, "interface", &head)?;
     let texts = [
-        ("description", &interface.description),
-        ("filter", &interface.filter),
-        ("system", &interface.os),
-        ("hardware", &interface.hardware),
+        ("description", interface.description.as_ref()),
+        ("filter", interface.filter.as_ref()),
+        ("system", system),
+        ("hardware", interface.hardware.as_ref()),
     ];
     for (name, value) in texts {
         if let Some(value) = value {
@@ -162,6 +178,11 @@ fn interface_lines(index: usize, interface: &InterfaceReport, text: &mut String)
     let between = count(interface.dropped_between_packets);
     let received = count(interface.received);
     line(text, "", &format!("  received {received}, lost between packets {between}"))
+}
+
+/// `1 packet`, `1,234 packets`.
+fn counted(packets: u64) -> String {
+    format!("{} packet{}", grouped(packets), if packets == 1 { "" } else { "s" })
 }
 
 /// A number with its digits in groups of three.
