@@ -14,7 +14,7 @@ pub(crate) fn all() -> Vec<(LinkType, Vec<Frame>)> {
         packets.iter().map(|packet| [header(packet), packet.clone()].concat()).collect()
     };
     let is_v4 = |packet: &[u8]| packet[0] >> 4 == 4;
-    let family = |packet: &[u8]| if is_v4(packet) { 2u32 } else { 24 + 2 * (packet[7] as u32 % 4) };
+    let family = |packet: &[u8]| if is_v4(packet) { 2u32 } else { 24 + 2 * (packet[6] as u32 % 4) };
     let cooked = |packet: &[u8], kind: u8| {
         let ether_type = if is_v4(packet) { [8, 0] } else { [0x86, 0xdd] };
         [&[0, kind, 0, 1, 0, 6][..], &MAC[0], &[0, 0], &ether_type].concat()
@@ -246,6 +246,11 @@ fn packets() -> Vec<Vec<u8>> {
         &datagram(53, 53, &[0; 6]),
     ));
     packets.push(ipv4([192, 0, 2, 1], [192, 0, 2, 2], 6, 0, 33, &[1; 40], &get));
+    packets.push(ipv4([192, 0, 2, 1], [192, 0, 2, 2], 6, 0x1000, 64, &[], &get));
+    for flags in [0x01, 0x04, 0x20, 0x40, 0x80] {
+        let flagged = segment(9, 99, flags, &[]);
+        packets.push(ipv4([192, 0, 2, 3], [192, 0, 2, 4], 6, 0, 64, &[], &flagged));
+    }
     // A header length below 20, as only hostile packets have it.
     let mut short = ipv4([192, 0, 2, 1], [192, 0, 2, 2], 6, 0, 31, &[], &get);
     short[0] = 0x42;
