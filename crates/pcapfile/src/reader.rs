@@ -425,7 +425,8 @@ mod tests {
         let bytes = file(&[(60, 60), (61, 61)]);
         let (header, packets) = bytes.split_at(24);
         let (first, second) = packets.split_at(76);
-        let pieces = vec![header, first, &second[..30], &second[30..]];
+        // What does not complete a packet is waited for, not handed out as one empty batch a piece.
+        let pieces = vec![header, first, &second[..30], &second[30..40], &second[40..]];
         let mut reader = Reader::new(OneByOne(pieces.into_iter())).unwrap();
         let mut batch = Batch::default();
         for expected in [vec![60], vec![], vec![61]] {
