@@ -24,6 +24,8 @@ struct Counts {
     payload: u64,
     /// Retransmissions of any class.
     retransmissions: u64,
+    /// Packets seen twice, which TShark takes for retransmissions or duplicate acknowledgements.
+    duplicates: u64,
     out_of_order: u64,
     keep_alives: u64,
     duplicate_acks: u64,
@@ -133,7 +135,7 @@ fn analyze(path: &Path) -> Table {
     let mut progress = Progress::More;
     while progress == Progress::More {
         progress = reader.read_batch(&mut batch).unwrap();
-        engine.packets(batch.iter(), &mut rows);
+        engine.batch(&batch, &mut rows);
     }
     engine.finish(&mut rows);
     let start = |row: &BTreeMap<_, _>| match row["ts"] {
@@ -163,9 +165,10 @@ fn add_row(table: &mut Table, row: &BTreeMap<&'static str, Cell>) {
         let counts = &mut connections.sides[at];
         counts.segments += number(side, "data_segments");
         counts.payload += number(side, "payload_bytes");
-        for class in ["retx_rto", "retx_fast", "retx_spurious", "duplicates"] {
+        for class in ["retx_rto", "retx_fast", "retx_spurious"] {
             counts.retransmissions += number(side, class);
         }
+        counts.duplicates += number(side, "duplicates");
         counts.out_of_order += number(side, "out_of_order");
         counts.keep_alives += number(side, "keep_alives") + number(side, "window_probes");
         counts.duplicate_acks += number(side, "dup_acks");
@@ -228,7 +231,8 @@ fn tshark(path: &Path) -> Table {
         }
         counts.retransmissions += has("tcp.analysis.retransmission");
         counts.out_of_order += has("tcp.analysis.out_of_order");
-        counts.keep_alives += has("tcp.analysis.keep_alive") + has("tcp.analysis.zero_window_probe");
+        counts.keep_alives +=
+            has("tcp.analysis.keep_alive") + has("tcp.analysis.zero_window_probe");
         counts.duplicate_acks += has("tcp.analysis.duplicate_ack_num");
         counts.zero_windows += has("tcp.analysis.zero_window");
         let rtt = cell("tcp.analysis.initial_rtt");

@@ -14,11 +14,8 @@ use super::{Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
-<<<<<<< HEAD
-use crate::protocol::{ProtocolId, Verdict};
-=======
 use crate::options::Options;
->>>>>>> 773be23 (Measure TCP connections: RTT, retransmissions by class, windows, options; logs tcp and rtt)
+use crate::protocol::{ProtocolId, Verdict};
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
@@ -160,16 +157,12 @@ impl FlowTracker {
                 None => return,
             },
         };
-<<<<<<< HEAD
         self.update(unit, bytes, lookup.side, place);
-=======
-        self.update(unit, lookup.side, place);
         if let Some(interval) = self.rtt.take()
             && let Some(flow) = self.table.flow(place)
         {
             observer.record(&packet_key(unit, flow), &flow.rtt_record(&interval));
         }
->>>>>>> 773be23 (Measure TCP connections: RTT, retransmissions by class, windows, options; logs tcp and rtt)
         if !self.weirds.is_empty() {
             self.report_weirds(unit, place, observer);
         }

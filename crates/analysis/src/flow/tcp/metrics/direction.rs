@@ -238,11 +238,11 @@ impl Direction {
         self.set(bit::SACK_PERMITTED, options.sack_permitted);
     }
 
-    /// Takes the window that the segment offers. Those of SYN segments are not scaled, and not
-    /// meant for data.
+    /// Takes the window that the segment offers. Those of SYN segments are not scaled, and a side
+    /// that ends, or whose host has let go of the connection, may offer anything.
     #[inline]
     pub(super) fn note_window(&mut self, seen: &Observed<'_>) {
-        if seen.has(TcpFlags::SYN) || !seen.has(TcpFlags::ACK) {
+        if seen.has(TcpFlags::SYN.with(TcpFlags::FIN)) || !seen.has(TcpFlags::ACK) {
             return;
         }
         let window = u32::from(seen.tcp.window) << seen.scale.min(14);
