@@ -7,6 +7,7 @@
 //! | [`wheel`] | deadlines |
 //! | [`tracker`] | the flows of one worker, from packet to record |
 //! | [`report`] | a flow as a record |
+//! | [`tcp_report`] | a TCP connection's metrics as a record |
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
 //! | [`tcp`] | TCP connections |
@@ -17,6 +18,7 @@ pub mod report;
 pub mod roles;
 pub mod table;
 pub mod tcp;
+pub mod tcp_report;
 pub mod tracker;
 pub mod wheel;
 

@@ -2,10 +2,12 @@
 //! records depend on that order.
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Tcp, TcpFlags};
+use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
 use super::assembler::Gaps;
 use super::endpoint::{State, TcpEndpoint};
+use super::metrics::series::IntervalRtt;
+use super::metrics::{Metrics, Observed};
 use super::sequence;
 use crate::flow::first_look;
 use crate::flow::history::History;
@@ -37,6 +39,8 @@ pub struct Segment<'a> {
     pub time: Timestamp,
     /// Index of its sender in [`TcpConnection::ends`].
     pub from: usize,
+    /// Its IP header.
+    pub ip: &'a Ip,
     /// Its header.
     pub tcp: &'a Tcp,
 }
@@ -65,6 +69,10 @@ pub struct Context<'a> {
     pub weirds: &'a mut Weirds,
     /// The bounds.
     pub limits: &'a Limits,
+    /// Length of the intervals by which the RTT is sampled, in nanoseconds.
+    pub rtt_interval: Option<i64>,
+    /// The sampling interval that the segment ended.
+    pub rtt: &'a mut Option<IntervalRtt>,
 }
 
 /// Whether and how a segment ended its sender's side.
@@ -104,6 +112,8 @@ pub struct TcpConnection {
     pub(super) half_closed_at: Option<Timestamp>,
     /// Bytes that were acknowledged but never seen while both sides were in order.
     pub missed_bytes: u64,
+    /// What its segments tell of path and hosts.
+    pub metrics: Metrics,
 }
 
 impl TcpConnection {
@@ -138,6 +148,9 @@ impl TcpConnection {
             self.acknowledge(1 - from, position, context);
         }
         self.seen |= 1 << from;
+        let scale = self.ends[from].window_scale;
+        let observed = Observed::new(segment.time, from, segment.ip, tcp, scale);
+        *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);
         if close.closed {
@@ -162,7 +175,9 @@ impl TcpConnection {
     #[must_use]
     #[inline]
     pub const fn heap_bytes(&self) -> usize {
-        self.ends[0].assembler.heap_bytes() + self.ends[1].assembler.heap_bytes()
+        self.ends[0].assembler.heap_bytes()
+            + self.ends[1].assembler.heap_bytes()
+            + self.metrics.heap_bytes()
     }
 
     /// Whether no begin of the connection was seen.

@@ -234,6 +234,7 @@ impl TcpConnection {
         self.seen = (self.seen & 1) << 1 | (self.seen >> 1) & 1;
         self.partial = false;
         self.flipped = true;
+        self.metrics.flip();
     }
 }
 
