@@ -3,24 +3,25 @@
 //! What happens here needs all packets in order; what comes after needs only those between the
 //! same two addresses, and can be shared out among workers.
 
-use netsniff_packet::decode::{self, Decoded};
+use netsniff_packet::decode::{self, Transport};
 use netsniff_packet::{Packet, Timestamp};
 
 use crate::limits::Limits;
-use crate::log::weird::Weird;
-use crate::record::{Observer, Phase, SortKey};
-use crate::uid::Uid;
+use crate::reassembly::fragments::Fragments;
+use crate::record::Observer;
 use crate::unit::Unit;
 use statistics::PacketStatistics;
+use walk::{Outside, Walk};
 
 pub mod statistics;
+mod walk;
 
 /// Decodes packets, and keeps the state that this needs.
 #[derive(Debug)]
 pub struct Ingress {
-    limits: Limits,
     now: Timestamp,
     ordinal: u64,
+    fragments: Fragments,
     statistics: PacketStatistics,
 }
 
@@ -28,7 +29,12 @@ impl Ingress {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, now: Timestamp::MIN, ordinal: 0, statistics: PacketStatistics::default() }
+        Self {
+            now: Timestamp::MIN,
+            ordinal: 0,
+            fragments: Fragments::new(limits),
+            statistics: PacketStatistics::default(),
+        }
     }
 
     /// Engine time: the latest stamp so far; [`Timestamp::MIN`] before the first packet.
@@ -43,6 +49,12 @@ impl Ingress {
         &self.statistics
     }
 
+    /// The datagrams that are being put together.
+    #[must_use]
+    pub const fn fragments(&self) -> &Fragments {
+        &self.fragments
+    }
+
     /// Takes one packet and appends the datagrams that it completes to `units`.
     #[inline]
     pub fn packet<O: Observer>(
@@ -53,12 +65,16 @@ impl Ingress {
     ) {
         self.ordinal += 1;
         self.now = self.now.max(packet.timestamp);
+        if self.fragments.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.fragments.expire(self.now);
+        }
         let decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
-        self.statistics.packet(packet, &decoded, self.now);
-        if let Some(ip) = decoded.ip
-            && decoded.stop.is_none()
-            && ip.fragment.is_none()
+        let is_plain = decoded.stop.is_none() && decoded.oddities.is_empty();
+        if is_plain
+            && let Some(ip) = decoded.ip
+            && let Transport::Tcp(_) | Transport::Icmp(_) = decoded.transport
         {
+            // Most packets: nothing is strange, and nothing can be inside.
             units.push(Unit {
                 time: packet.timestamp,
                 now: self.now,
@@ -68,49 +84,12 @@ impl Ingress {
                 vlan: [decoded.vlan, decoded.inner_vlan],
                 parent: None,
             });
+            self.statistics.packet(packet, decoded.layers, false, self.now);
+            return;
         }
-        if decoded.stop.is_some() || !decoded.oddities.is_empty() {
-            self.report_oddities(packet, &decoded, observer);
-        }
-    }
-
-    #[cold]
-    fn report_oddities<O: Observer>(
-        &mut self,
-        packet: &Packet<'_>,
-        decoded: &Decoded,
-        observer: &mut O,
-    ) {
-        let mut key = SortKey {
-            time: self.now,
-            phase: Phase::Packet,
-            ordinal: self.ordinal,
-            uid: Uid::NONE,
-            number: 0,
-        };
-        let stop = decoded.stop.map(|stop| (stop.weird, Some(stop)));
-        let oddities = decoded.oddities.iter().map(|oddity| (oddity.weird(), None));
-        for (name, stop) in oddities.chain(stop) {
-            self.statistics.weird(name);
-            let detail =
-                stop.map(|stop| format!("{} header at offset {}", stop.layer.name(), stop.offset));
-            observer.record(
-                &key,
-                &Weird {
-                    ts: packet.timestamp,
-                    uid: None,
-                    id_orig_h: decoded.ip.map(|ip| ip.source),
-                    id_orig_p: decoded.ip.map(|_| crate::record::Port(0)),
-                    id_resp_h: decoded.ip.map(|ip| ip.destination),
-                    id_resp_p: decoded.ip.map(|_| crate::record::Port(0)),
-                    name,
-                    addl: detail.as_ref().map(String::as_bytes),
-                    notice: false,
-                    peer: "netsniff",
-                    source: None,
-                },
-            );
-            key.number += 1;
-        }
+        let mut walk = Walk::new(self, packet.timestamp, units, observer);
+        walk.datagram(&decoded, packet.data, Outside::NOTHING);
+        let (layers, is_stopped) = (walk.layers, walk.is_stopped);
+        self.statistics.packet(packet, layers, is_stopped, self.now);
     }
 }

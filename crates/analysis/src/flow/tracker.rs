@@ -230,10 +230,7 @@ impl FlowTracker {
         self.wheel.start(wheel::tick_of(unit.now));
         self.make_room(unit, observer);
         let Lookup { key, side, hash } = *lookup;
-        let context = (u64::from(unit.vlan[0].map_or(0, |id| id + 1)) << 16)
-            ^ u64::from(unit.vlan[1].map_or(0, |id| id + 1))
-            ^ unit.parent.map_or(0, |parent| parent.word());
-        let name = key.name(context, unit.now.nanos(), unit.ordinal);
+        let name = unit.flow_name(&key);
         let is_tcp = matches!(unit.transport, Transport::Tcp(_));
         let mut flow = Flow {
             key,

@@ -1,0 +1,188 @@
+//! The way of one packet from its outermost headers to its innermost datagram.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop};
+
+use super::Ingress;
+use crate::log::weird::Weird;
+use crate::record::{Observer, Phase, Port, SortKey};
+use crate::uid::Uid;
+use crate::unit::Unit;
+use crate::weird::Weirds;
+
+/// One packet on its way, and what was met so far.
+pub(super) struct Walk<'a, O> {
+    ingress: &'a mut Ingress,
+    units: &'a mut Vec<Unit>,
+    observer: &'a mut O,
+    /// When the packet was seen.
+    time: Timestamp,
+    /// Number of the next oddity.
+    number: u32,
+    /// All layers on the way.
+    pub(super) layers: Layers,
+    /// Whether a header could not be read.
+    pub(super) is_stopped: bool,
+}
+
+/// What a datagram is inside of.
+#[derive(Clone, Copy)]
+pub(super) struct Outside {
+    /// The innermost flow or tunnel around it.
+    parent: Option<Uid>,
+    /// Whether the bytes were put together from fragments.
+    is_reassembled: bool,
+}
+
+impl Outside {
+    /// The datagram is what the packet is.
+    pub(super) const NOTHING: Self = Self { parent: None, is_reassembled: false };
+}
+
+impl<'a, O: Observer> Walk<'a, O> {
+    /// At the beginning.
+    pub(super) fn new(
+        ingress: &'a mut Ingress,
+        time: Timestamp,
+        units: &'a mut Vec<Unit>,
+        observer: &'a mut O,
+    ) -> Self {
+        let layers = Layers::default();
+        Self { ingress, units, observer, time, number: 0, layers, is_stopped: false }
+    }
+
+    /// Goes on with what was decoded from `data`.
+    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: Outside) {
+        self.layers = self.layers.union(decoded.layers);
+        if decoded.stop.is_some() || !decoded.oddities.is_empty() {
+            self.report_oddities(decoded);
+        }
+        let Some(ip) = decoded.ip else { return };
+        if decoded.stop.is_some() {
+            return;
+        }
+        if ip.fragment.is_some() {
+            return self.fragment(decoded, &ip, data, outside);
+        }
+        self.units.push(self.unit(decoded, &ip, outside));
+    }
+
+    fn unit(&self, decoded: &Decoded, ip: &Ip, outside: Outside) -> Unit {
+        Unit {
+            time: self.time,
+            now: self.ingress.now,
+            ordinal: self.ingress.ordinal,
+            ip: *ip,
+            transport: decoded.transport,
+            vlan: [decoded.vlan, decoded.inner_vlan],
+            parent: outside.parent,
+        }
+    }
+
+    /// Takes a fragment, and goes on with the datagram that it completes.
+    #[cold]
+    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) {
+        if outside.is_reassembled {
+            // A datagram put together is no fragment again, else there would be no end to it.
+            let stop = Stop {
+                weird: "nested_fragment",
+                layer: decode::Layer::Fragment,
+                offset: ip.offset,
+                needed: 0,
+                had: ip.payload_captured,
+                cut: false,
+            };
+            return self.report_stop(ip, &stop);
+        }
+        let (start, len) = (ip.payload_offset as usize, ip.payload_len as usize);
+        let Some(payload) = start.checked_add(len).and_then(|end| data.get(start..end)) else {
+            return self.cut_fragment(decoded, ip, data, outside);
+        };
+        let mut weirds = Weirds::default();
+        let now = self.ingress.now;
+        let whole = self.ingress.fragments.add(now, ip, payload, &mut weirds);
+        for name in weirds.drain() {
+            self.weird(name, Some(ip), None);
+        }
+        if let Some(whole) = whole {
+            let mut inside = decode::reassembled(&whole.ip, &whole.payload);
+            inside.vlan = decoded.vlan;
+            inside.inner_vlan = decoded.inner_vlan;
+            self.datagram(&inside, &whole.payload, Outside { is_reassembled: true, ..outside });
+        }
+    }
+
+    /// A fragment of which the capture kept too little. The first one has the ports, so that it
+    /// stands for its datagram, as in Zeek.
+    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) {
+        self.ingress.fragments.note_cut();
+        self.weird("incompletely_captured_fragment", Some(ip), None);
+        if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
+            return;
+        }
+        let payload = data.get(ip.payload_offset as usize..).unwrap_or_default();
+        let (transport, layers, stop) = decode::transport(ip.protocol, payload, ip.payload_len);
+        self.layers = self.layers.union(layers);
+        match stop {
+            Some(stop) => self.report_stop(ip, &stop),
+            None => {
+                let unit = self.unit(decoded, ip, outside);
+                self.units.push(Unit { transport, ..unit });
+            }
+        }
+    }
+
+    #[cold]
+    fn report_oddities(&mut self, decoded: &Decoded) {
+        for oddity in decoded.oddities.iter() {
+            self.weird(oddity.weird(), decoded.ip.as_ref(), None);
+        }
+        if let Some(stop) = decoded.stop {
+            self.is_stopped = true;
+            self.weird(stop.weird, decoded.ip.as_ref(), Some(&stop));
+        }
+    }
+
+    #[cold]
+    fn report_stop(&mut self, ip: &Ip, stop: &Stop) {
+        self.is_stopped = true;
+        self.weird(stop.weird, Some(ip), Some(stop));
+    }
+
+    #[cold]
+    fn weird(&mut self, name: &'static str, ip: Option<&Ip>, stop: Option<&Stop>) {
+        self.ingress.statistics.weird(name);
+        let detail =
+            stop.map(|stop| format!("{} header at offset {}", stop.layer.name(), stop.offset));
+        let key = self.key(Uid::NONE);
+        self.observer.record(
+            &key,
+            &Weird {
+                ts: self.time,
+                uid: None,
+                id_orig_h: ip.map(|ip| ip.source),
+                id_orig_p: ip.map(|_| Port(0)),
+                id_resp_h: ip.map(|ip| ip.destination),
+                id_resp_p: ip.map(|_| Port(0)),
+                name,
+                addl: detail.as_ref().map(String::as_bytes),
+                notice: false,
+                peer: "netsniff",
+                source: None,
+            },
+        );
+    }
+
+    /// The place of this packet's next record.
+    fn key(&mut self, uid: Uid) -> SortKey {
+        let number = self.number;
+        self.number += 1;
+        SortKey {
+            time: self.ingress.now,
+            phase: Phase::Packet,
+            ordinal: self.ingress.ordinal,
+            uid,
+            number,
+        }
+    }
+}
