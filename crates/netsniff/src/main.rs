@@ -1,3 +1,7 @@
 //! The `netsniff` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    netsniff::cli::main()
+}

@@ -3,6 +3,8 @@
 use netsniff_analysis::log::index_of;
 use netsniff_analysis::{Observer, Record, SortKey};
 
+use netsniff_packet::Timestamp;
+
 use super::Format;
 
 /// Rendered rows in one buffer.
@@ -59,6 +61,24 @@ impl RowBuffer {
         // Rows mostly come in order, which a run of comparisons shows faster than a sort.
         if !self.rows.is_sorted_by(|a, b| a.key <= b.key) {
             self.rows.sort_by_key(|row| row.key);
+        }
+    }
+
+    /// Moves the rows that belong before `watermark` to `done`, sorted, in place of what it held;
+    /// the others stay.
+    pub fn take_before(&mut self, watermark: Timestamp, done: &mut Self) {
+        done.clear();
+        self.sort();
+        let count = self.rows.partition_point(|row| row.key.time < watermark);
+        if count == 0 {
+            return;
+        }
+        core::mem::swap(self, done);
+        for row in done.rows.drain(count..) {
+            let start = self.bytes.len() as u64;
+            let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
+            self.bytes.extend_from_slice(bytes);
+            self.rows.push(Row { start, ..row });
         }
     }
 

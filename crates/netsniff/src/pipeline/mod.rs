@@ -1,0 +1,14 @@
+//! From packets to logs: reading, sharing out, analysing, merging.
+//!
+//! One thread reads and decodes ([`Ingress`](netsniff_analysis::ingress::Ingress)) and shares the
+//! datagrams out by their addresses. Each worker has a [`lane::Lane`] with flows of its own, and
+//! renders their records. One thread merges the rows of all workers by their keys. All of them move
+//! in rounds: a slice of packets goes to every worker, empty where none is its own, and comes back
+//! as sorted rows that are complete up to a watermark. So the output does not depend on the number
+//! of workers. With one worker everything runs in the calling thread, without any hand-off.
+
+pub mod lane;
+pub mod run;
+mod threads;
+
+pub use run::{Outcome, Settings, run};
