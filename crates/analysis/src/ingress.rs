@@ -11,17 +11,21 @@ use crate::reassembly::fragments::Fragments;
 use crate::record::Observer;
 use crate::unit::Unit;
 use statistics::PacketStatistics;
+use tunnels::Tunnels;
 use walk::{Outside, Walk};
 
 pub mod statistics;
+pub mod tunnels;
 mod walk;
 
 /// Decodes packets, and keeps the state that this needs.
 #[derive(Debug)]
 pub struct Ingress {
+    tunnel_depth: u8,
     now: Timestamp,
     ordinal: u64,
     fragments: Fragments,
+    tunnels: Tunnels,
     statistics: PacketStatistics,
 }
 
@@ -30,9 +34,11 @@ impl Ingress {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
+            tunnel_depth: limits.tunnel_depth,
             now: Timestamp::MIN,
             ordinal: 0,
             fragments: Fragments::new(limits),
+            tunnels: Tunnels::new(limits),
             statistics: PacketStatistics::default(),
         }
     }
@@ -55,6 +61,12 @@ impl Ingress {
         &self.fragments
     }
 
+    /// What carries other packets.
+    #[must_use]
+    pub const fn tunnels(&self) -> &Tunnels {
+        &self.tunnels
+    }
+
     /// Takes one packet and appends the datagrams that it completes to `units`.
     #[inline]
     pub fn packet<O: Observer>(
@@ -64,10 +76,7 @@ impl Ingress {
         observer: &mut O,
     ) {
         self.ordinal += 1;
-        self.now = self.now.max(packet.timestamp);
-        if self.fragments.deadline().is_some_and(|deadline| deadline <= self.now) {
-            self.fragments.expire(self.now);
-        }
+        self.advance(packet.timestamp, observer);
         let decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
         let is_plain = decoded.stop.is_none() && decoded.oddities.is_empty();
         if is_plain
@@ -91,5 +100,23 @@ impl Ingress {
         walk.datagram(&decoded, packet.data, Outside::NOTHING);
         let (layers, is_stopped) = (walk.layers, walk.is_stopped);
         self.statistics.packet(packet, layers, is_stopped, self.now);
+    }
+
+    /// Ends what ends until `now`; time does not go back.
+    #[inline]
+    pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        let last = self.now;
+        self.now = last.max(now);
+        if self.fragments.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.fragments.expire(self.now);
+        }
+        if self.tunnels.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.tunnels.advance(last, self.now, observer);
+        }
+    }
+
+    /// Closes what is still open at the end of the input.
+    pub fn finish<O: Observer>(&mut self, observer: &mut O) {
+        self.tunnels.finish(self.now, observer);
     }
 }

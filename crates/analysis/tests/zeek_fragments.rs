@@ -2,28 +2,7 @@
 
 mod support;
 
-use support::{analyse_file, columns, corpus, zeek_log};
-
-/// What is compared of a connection: all that does not depend on configuration or protocols.
-const CONN: [&str; 17] = [
-    "ts",
-    "id.orig_h",
-    "id.orig_p",
-    "id.resp_h",
-    "id.resp_p",
-    "proto",
-    "duration",
-    "orig_bytes",
-    "resp_bytes",
-    "conn_state",
-    "missed_bytes",
-    "history",
-    "orig_pkts",
-    "orig_ip_bytes",
-    "resp_pkts",
-    "resp_ip_bytes",
-    "ip_proto",
-];
+use support::{CONN, analyse_file, columns, corpus, zeek_log};
 
 #[test]
 fn fragmented_connections_are_zeeks() {

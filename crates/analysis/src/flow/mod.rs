@@ -9,10 +9,12 @@
 //! | [`report`] | a flow as a record |
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
+//! | [`parents`] | which tunnels a flow travelled in |
 //! | [`tcp`] | TCP connections |
 
 pub mod history;
 pub mod key;
+pub mod parents;
 pub mod report;
 pub mod roles;
 pub mod table;
@@ -20,12 +22,15 @@ pub mod tcp;
 pub mod tracker;
 pub mod wheel;
 
+use core::time::Duration;
+
 use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
 use crate::uid::Uid;
 use history::History;
 use key::{Endpoint, FlowKey, Side};
+use parents::Parents;
 use tcp::TcpConnection;
 
 /// What one side of a flow sent.
@@ -65,7 +70,7 @@ pub struct Flow {
     /// VLAN ids of the first packet.
     pub vlan: [Option<u16>; 2],
     /// The flows that it was tunnelled in.
-    pub parents: Option<Box<Vec<Uid>>>,
+    pub parents: Option<Box<Parents>>,
     /// The connection, for TCP.
     pub tcp: Option<Box<TcpConnection>>,
     /// How many losses of the capture there had been when it began.
@@ -82,10 +87,7 @@ impl Flow {
     /// The two ends, originator first.
     #[must_use]
     pub const fn ends(&self) -> (Endpoint, Endpoint) {
-        match self.originator {
-            Side::Low => (self.key.low(), self.key.high()),
-            Side::High => (self.key.high(), self.key.low()),
-        }
+        self.key.ends_from(self.originator)
     }
 
     /// What originator and responder sent.
@@ -110,17 +112,26 @@ impl Flow {
     #[must_use]
     #[inline]
     pub fn deadline(&self, limits: &Limits) -> Timestamp {
-        let silence = match (&self.tcp, self.key.protocol) {
-            (Some(_), _) if self.interactive => limits.tcp_interactive_inactivity,
-            (Some(tcp), _) if tcp.is_established() => limits.tcp_inactivity,
-            (Some(_), _) | (None, key::UDP) => limits.udp_inactivity,
-            (None, key::ICMP | key::ICMPV6) => limits.icmp_inactivity,
-            (None, _) => limits.other_inactivity,
+        let silence = match &self.tcp {
+            Some(_) if self.interactive => limits.tcp_interactive_inactivity,
+            Some(tcp) if tcp.is_established() => limits.tcp_inactivity,
+            Some(_) => limits.udp_inactivity,
+            None => silence_of(self.key.protocol, limits),
         };
         let inactive = self.last + silence;
         match &self.tcp {
             Some(tcp) => inactive.min(tcp.deadline(self.start, self.last, limits)),
             None => inactive,
         }
+    }
+}
+
+/// The silence that ends a flow that is no TCP connection.
+#[inline]
+pub(crate) const fn silence_of(protocol: u8, limits: &Limits) -> Duration {
+    match protocol {
+        key::UDP => limits.udp_inactivity,
+        key::ICMP | key::ICMPV6 => limits.icmp_inactivity,
+        _ => limits.other_inactivity,
     }
 }

@@ -2,7 +2,7 @@
 //! that ends becomes a record.
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{TcpFlags, Transport};
+use netsniff_packet::decode::Transport;
 
 use super::key::{self, FlowKey, Side};
 use super::report::{Knowledge, proto};
@@ -158,10 +158,14 @@ impl FlowTracker {
         let sent = &mut flow.sent[side as usize];
         sent.packets += 1;
         sent.ip_bytes += u64::from(unit.ip.total_len);
-        if unit.parent.is_some() {
-            note_parent(flow, unit);
-        }
         let mut heap_change = 0;
+        if unit.parent.is_some() || flow.parents.is_some() {
+            let before = flow.heap_bytes();
+            if flow.note_parent(unit.parent, self.limits.tunnel_changes) {
+                self.weirds.add("tunnel_max_changes_per_connection_exceeded");
+            }
+            heap_change = flow.heap_bytes() as isize - before as isize;
+        }
         match &unit.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
@@ -177,7 +181,7 @@ impl FlowTracker {
                     };
                     let established = tcp.is_handshake_done();
                     let flipped = tcp.segment(&segment, &mut context);
-                    heap_change = tcp.heap_bytes() as isize - before as isize;
+                    heap_change += tcp.heap_bytes() as isize - before as isize;
                     let established_now = tcp.is_handshake_done() && !established;
                     if flipped {
                         flow.flip();
@@ -248,7 +252,8 @@ impl FlowTracker {
             tcp: is_tcp.then(Box::<TcpConnection>::default),
             losses: self.losses,
         };
-        if begins_at_server(unit, &flow) {
+        let (source, destination) = flow.ends();
+        if roles::begins_at_server(unit, source, destination) {
             flow.flip();
         }
         self.heap_bytes += flow.heap_bytes();
@@ -399,7 +404,7 @@ impl Flow {
     /// Bytes that it holds outside the table.
     fn heap_bytes(&self) -> usize {
         let tcp = self.tcp.as_ref().map_or(0, |tcp| size_of::<TcpConnection>() + tcp.heap_bytes());
-        let parents = self.parents.as_ref().map_or(0, |p| p.capacity() * size_of::<crate::Uid>());
+        let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
         tcp + parents + self.history.heap_bytes()
     }
 }
@@ -433,40 +438,6 @@ fn count_payload(sent: &mut Sent, len: i64) {
         Some(bytes) if bytes >= 0 => Some(bytes.saturating_add(len)),
         _ => Some(len),
     };
-}
-
-#[cold]
-fn note_parent(flow: &mut Flow, unit: &Unit) {
-    /// Tunnels that one flow may change between.
-    const MAX_PARENTS: usize = 64;
-    let Some(parent) = unit.parent else { return };
-    let parents = flow.parents.get_or_insert_default();
-    if parents.len() < MAX_PARENTS && !parents.contains(&parent) {
-        parents.push(parent);
-    }
-}
-
-/// Whether the first packet likely comes from the server, by the ports: the begin was missed.
-fn begins_at_server(unit: &Unit, flow: &Flow) -> bool {
-    let (source, destination) = flow.ends();
-    let likely = |port| roles::is_likely_server(flow.key.protocol, port);
-    let flip = match &unit.transport {
-        Transport::Tcp(tcp) => {
-            let syn = tcp.flags.any(TcpFlags::SYN);
-            let begins = syn && !tcp.flags.any(TcpFlags::ACK);
-            // A SYN-ACK between two likely ports may be a scan.
-            !begins
-                && likely(source.port)
-                && (!likely(destination.port) || (!syn && source.port < destination.port))
-        }
-        Transport::Udp(_) => likely(source.port) && !likely(destination.port),
-        _ => false,
-    };
-    flip && !is_broadcast(destination.address)
-}
-
-fn is_broadcast(address: netsniff_packet::Address) -> bool {
-    address == netsniff_packet::Address::from_v4([255; 4])
 }
 
 /// Whether people type at the other end, by the ports of an established connection.

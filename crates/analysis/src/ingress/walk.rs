@@ -1,7 +1,9 @@
 //! The way of one packet from its outermost headers to its innermost datagram.
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop};
+use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
+use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop, Transport};
+use netsniff_packet::wire::ipv4::protocol;
 
 use super::Ingress;
 use crate::log::weird::Weird;
@@ -30,13 +32,18 @@ pub(super) struct Walk<'a, O> {
 pub(super) struct Outside {
     /// The innermost flow or tunnel around it.
     parent: Option<Uid>,
+    /// How many tunnels it is in.
+    depth: u8,
+    /// The innermost tunnel's kind, and the bytes that it carries.
+    tunnel: Option<(TunnelKind, u32)>,
     /// Whether the bytes were put together from fragments.
     is_reassembled: bool,
 }
 
 impl Outside {
     /// The datagram is what the packet is.
-    pub(super) const NOTHING: Self = Self { parent: None, is_reassembled: false };
+    pub(super) const NOTHING: Self =
+        Self { parent: None, depth: 0, tunnel: None, is_reassembled: false };
 }
 
 impl<'a, O: Observer> Walk<'a, O> {
@@ -51,20 +58,106 @@ impl<'a, O: Observer> Walk<'a, O> {
         Self { ingress, units, observer, time, number: 0, layers, is_stopped: false }
     }
 
-    /// Goes on with what was decoded from `data`.
-    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: Outside) {
+    /// Goes on with what was decoded from `data`. Returns whether something in it belongs to a
+    /// flow.
+    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: Outside) -> bool {
         self.layers = self.layers.union(decoded.layers);
         if decoded.stop.is_some() || !decoded.oddities.is_empty() {
             self.report_oddities(decoded);
         }
-        let Some(ip) = decoded.ip else { return };
+        let Some(ip) = decoded.ip else { return false };
         if decoded.stop.is_some() {
-            return;
+            return false;
         }
         if ip.fragment.is_some() {
             return self.fragment(decoded, &ip, data, outside);
         }
-        self.units.push(self.unit(decoded, &ip, outside));
+        let unit = self.unit(decoded, &ip, outside);
+        match decoded.transport {
+            Transport::Udp(_) => {
+                self.units.push(unit);
+                match tunnel::find(decoded, data) {
+                    Some(Ok(found)) => {
+                        self.tunnel(&unit, &found, data, outside);
+                    }
+                    _ if self.ingress.tunnels.is_followed(&unit) => {
+                        self.carrier(&unit);
+                    }
+                    _ => {}
+                }
+                true
+            }
+            Transport::Other => self.other(&unit, decoded, data, outside),
+            _ => {
+                self.units.push(unit);
+                true
+            }
+        }
+    }
+
+    /// A datagram without a transport header. As in Zeek, tunnels directly above IP are no flows,
+    /// whatever is inside, and neither is a header that says that nothing follows.
+    fn other(&mut self, unit: &Unit, decoded: &Decoded, data: &[u8], outside: Outside) -> bool {
+        match unit.ip.protocol {
+            protocol::IPV4 | protocol::IPV6 | protocol::GRE => match tunnel::find(decoded, data) {
+                Some(Ok(found)) => self.tunnel(unit, &found, data, outside),
+                Some(Err(stop)) => {
+                    self.report_stop(&unit.ip, &stop);
+                    false
+                }
+                None => false,
+            },
+            protocol::NO_NEXT_HEADER => {
+                match outside.tunnel {
+                    // A bubble, which keeps address translations open.
+                    Some((TunnelKind::Teredo, len)) => {
+                        if len > unit.ip.total_len {
+                            self.weird("Teredo_bubble_with_payload", Some(&unit.ip), None);
+                        }
+                    }
+                    _ => self.weird("ipv6_no_next", Some(&unit.ip), None),
+                }
+                false
+            }
+            _ => {
+                self.units.push(*unit);
+                true
+            }
+        }
+    }
+
+    /// Notes a datagram that carries another one, or belongs to a flow that may.
+    fn carrier(&mut self, unit: &Unit) -> Option<Uid> {
+        let tunnels = &mut self.ingress.tunnels;
+        if tunnels.deadline().is_some_and(|deadline| deadline <= unit.now) {
+            // A late packet may have ended its flow, and the same flow be inside of it.
+            tunnels.advance(unit.now, unit.now, self.observer);
+        }
+        tunnels.note(unit)
+    }
+
+    /// Goes on inside the tunnel that `unit` carries.
+    fn tunnel(&mut self, unit: &Unit, found: &Tunnel, data: &[u8], outside: Outside) -> bool {
+        self.layers.insert(found.kind.layer());
+        if outside.depth >= self.ingress.tunnel_depth {
+            self.ingress.tunnels.note_too_deep();
+            if self.ingress.tunnels.is_followed(unit) {
+                self.carrier(unit);
+            }
+            self.weird("exceeded_tunnel_max_depth", Some(&unit.ip), None);
+            return false;
+        }
+        let inside = Outside {
+            parent: self.carrier(unit),
+            depth: outside.depth + 1,
+            tunnel: Some((found.kind, found.end.saturating_sub(found.offset))),
+            is_reassembled: false,
+        };
+        let has_flow = self.datagram(&found.decode(data), data, inside);
+        if has_flow {
+            self.ingress.tunnels.note_inside(unit, found.kind, self.observer);
+        }
+        has_flow
     }
 
     fn unit(&self, decoded: &Decoded, ip: &Ip, outside: Outside) -> Unit {
@@ -81,7 +174,7 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// Takes a fragment, and goes on with the datagram that it completes.
     #[cold]
-    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) {
+    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) -> bool {
         if outside.is_reassembled {
             // A datagram put together is no fragment again, else there would be no end to it.
             let stop = Stop {
@@ -92,7 +185,8 @@ impl<'a, O: Observer> Walk<'a, O> {
                 had: ip.payload_captured,
                 cut: false,
             };
-            return self.report_stop(ip, &stop);
+            self.report_stop(ip, &stop);
+            return false;
         }
         let (start, len) = (ip.payload_offset as usize, ip.payload_len as usize);
         let Some(payload) = start.checked_add(len).and_then(|end| data.get(start..end)) else {
@@ -104,32 +198,34 @@ impl<'a, O: Observer> Walk<'a, O> {
         for name in weirds.drain() {
             self.weird(name, Some(ip), None);
         }
-        if let Some(whole) = whole {
-            let mut inside = decode::reassembled(&whole.ip, &whole.payload);
-            inside.vlan = decoded.vlan;
-            inside.inner_vlan = decoded.inner_vlan;
-            self.datagram(&inside, &whole.payload, Outside { is_reassembled: true, ..outside });
-        }
+        let Some(whole) = whole else { return false };
+        let mut inside = decode::reassembled(&whole.ip, &whole.payload);
+        inside.vlan = decoded.vlan;
+        inside.inner_vlan = decoded.inner_vlan;
+        self.datagram(&inside, &whole.payload, Outside { is_reassembled: true, ..outside })
     }
 
     /// A fragment of which the capture kept too little. The first one has the ports, so that it
     /// stands for its datagram, as in Zeek.
-    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) {
+    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) -> bool {
         self.ingress.fragments.note_cut();
         self.weird("incompletely_captured_fragment", Some(ip), None);
         if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
-            return;
+            return false;
         }
         let payload = data.get(ip.payload_offset as usize..).unwrap_or_default();
         let (transport, layers, stop) = decode::transport(ip.protocol, payload, ip.payload_len);
         self.layers = self.layers.union(layers);
-        match stop {
-            Some(stop) => self.report_stop(ip, &stop),
-            None => {
-                let unit = self.unit(decoded, ip, outside);
-                self.units.push(Unit { transport, ..unit });
-            }
+        if let Some(stop) = stop {
+            self.report_stop(ip, &stop);
+            return false;
         }
+        let unit = Unit { transport, ..self.unit(decoded, ip, outside) };
+        if self.ingress.tunnels.is_followed(&unit) {
+            self.carrier(&unit);
+        }
+        self.units.push(unit);
+        true
     }
 
     #[cold]

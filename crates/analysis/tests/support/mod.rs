@@ -1,5 +1,13 @@
 //! Captures of the corpus, rows that the engine gives for them, and rows that Zeek gave.
 
+// Tests read files and say what they skip; the crate itself does neither. No test needs all of it.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    dead_code
+)]
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,6 +16,27 @@ use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{Engine, Limits, Observer, SortKey};
 use netsniff_packet::{Batch, Packet, Progress, Source};
 use netsniff_pcapfile::Reader;
+
+/// What is compared of a connection: all that does not depend on configuration or protocols.
+pub(crate) const CONN: [&str; 17] = [
+    "ts",
+    "id.orig_h",
+    "id.orig_p",
+    "id.resp_h",
+    "id.resp_p",
+    "proto",
+    "duration",
+    "orig_bytes",
+    "resp_bytes",
+    "conn_state",
+    "missed_bytes",
+    "history",
+    "orig_pkts",
+    "orig_ip_bytes",
+    "resp_pkts",
+    "resp_ip_bytes",
+    "ip_proto",
+];
 
 /// A row as text, by column.
 pub(crate) type Row = BTreeMap<String, String>;
@@ -87,15 +116,22 @@ pub(crate) fn analyse<'a>(packets: impl IntoIterator<Item = Packet<'a>>, limits:
 
 /// What the engine makes of a capture file.
 pub(crate) fn analyse_file(path: &Path) -> Rows {
-    let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
-    let mut batches = Vec::new();
-    let mut progress = Progress::More;
-    while progress == Progress::More {
-        let mut batch = Batch::default();
-        progress = reader.read_batch(&mut batch).unwrap();
-        batches.push(batch);
-    }
+    let batches = read(path);
     analyse(batches.iter().flat_map(Batch::iter), Limits::default())
+}
+
+/// The packets of a capture file, as far as it can be read.
+pub(crate) fn read(path: &Path) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    let Ok(mut reader) = Reader::new(File::open(path).unwrap()) else { return batches };
+    loop {
+        let mut batch = Batch::default();
+        let progress = reader.read_batch(&mut batch);
+        batches.push(batch);
+        if !matches!(progress, Ok(Progress::More)) {
+            return batches;
+        }
+    }
 }
 
 /// The folder of the corpus; where there is none, says so loudly.
@@ -105,6 +141,17 @@ pub(crate) fn corpus() -> Option<PathBuf> {
         eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, nothing was compared with Zeek");
     }
     root.map(PathBuf::from)
+}
+
+/// All captures of the corpus.
+pub(crate) fn captures(root: &Path) -> Vec<PathBuf> {
+    let entries = |folder: PathBuf| {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let folders = entries(root.to_owned()).into_iter().filter(|path| path.is_dir());
+    let mut files: Vec<_> = folders.flat_map(entries).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
 }
 
 /// Zeek's rows of a log for a capture.

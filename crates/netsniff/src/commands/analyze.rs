@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use netsniff_analysis::Limits;
-use netsniff_pcapfile::Reader;
 use netsniff_packet::Timestamp;
+use netsniff_pcapfile::Reader;
 
 use crate::output::{Format, LogFiles, RowSink, Stream};
 use crate::pipeline::{self, Outcome, Settings};
@@ -46,8 +46,8 @@ pub enum LogFormat {
 /// Failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let [path] = args.files.as_slice() else { bail!("one file at a time") };
-    let mut reader = Reader::new(open(path)?)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let mut reader =
+        Reader::new(open(path)?).with_context(|| format!("cannot read {}", path.display()))?;
     let workers = match args.workers {
         Some(0) => bail!("--workers 0 would analyse nothing; 1 is the least"),
         Some(workers) => workers,

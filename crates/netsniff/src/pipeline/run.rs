@@ -58,7 +58,8 @@ where
     K: RowSink + Send,
 {
     let mut front = Front::new(settings);
-    let mut read = |front: &mut Front, deliver: &mut dyn FnMut(&mut Front) -> anyhow::Result<()>| {
+    let mut read = |front: &mut Front,
+                    deliver: &mut dyn FnMut(&mut Front) -> anyhow::Result<()>| {
         let mut batch = Batch::default();
         loop {
             let state = source.read_batch(&mut batch).map_err(Into::into)?;
@@ -121,6 +122,11 @@ impl Front {
         watermark(self.ingress.now())
     }
 
+    /// Closes what is open once everything was read.
+    pub(super) fn finish(&mut self) {
+        self.ingress.finish(&mut self.rows);
+    }
+
     /// Fills `done` with the complete rows of its own.
     pub(super) fn take_rows(&mut self, watermark: Timestamp, done: &mut RowBuffer) {
         self.rows.take_before(watermark, done);
@@ -168,6 +174,7 @@ impl<'a, K: RowSink> Alone<'a, K> {
     }
 
     fn finish(mut self, front: &mut Front) -> anyhow::Result<FlowStatistics> {
+        front.finish();
         let now = front.ingress.now();
         self.task(Task::BeginFinish(now), now, front)?;
         for step in 0..FINISH_STEPS {

@@ -52,9 +52,9 @@ impl<'scope> Workers<'scope> {
             let (filled, queue, free) = row_queue();
             let lane = Lane::new(limits, settings.seed, settings.format);
             let (units_back, format) = (units_back.clone(), settings.format);
-            lanes.push(scope.spawn(move || {
-                work(lane, &receive_task, &filled, &free, &units_back, format)
-            }));
+            lanes.push(
+                scope.spawn(move || work(lane, &receive_task, &filled, &free, &units_back, format)),
+            );
             queues.push(queue);
             tasks.push(send_task);
         }
@@ -100,6 +100,7 @@ impl<'scope> Workers<'scope> {
     }
 
     fn finish_flows(&mut self, front: &mut Front) -> anyhow::Result<()> {
+        front.finish();
         let now = front.ingress.now();
         for worker in 0..self.tasks.len() {
             self.send(worker, Task::BeginFinish(now))?;
