@@ -3,6 +3,8 @@
 //! What happens here needs all packets in order; what comes after needs only those between the
 //! same two addresses, and can be shared out among workers.
 
+use core::ops::Range;
+
 use netsniff_packet::decode::{self, Transport};
 use netsniff_packet::{Packet, Timestamp};
 
@@ -67,11 +69,13 @@ impl Ingress {
         &self.tunnels
     }
 
-    /// Takes one packet and appends the datagrams that it completes to `units`.
+    /// Takes one packet and appends the datagrams that it completes to `units`; `bytes` is where
+    /// the packet lies among the bytes that will go with them.
     #[inline]
     pub fn packet<O: Observer>(
         &mut self,
         packet: &Packet<'_>,
+        bytes: Range<usize>,
         units: &mut Vec<Unit>,
         observer: &mut O,
     ) {
@@ -91,13 +95,15 @@ impl Ingress {
                 ip,
                 transport: decoded.transport,
                 vlan: [decoded.vlan, decoded.inner_vlan],
+                bytes,
+                reassembled: None,
                 parent: None,
             });
             self.statistics.packet(packet, decoded.layers, false, self.now);
             return;
         }
-        let mut walk = Walk::new(self, packet.timestamp, units, observer);
-        walk.datagram(&decoded, packet.data, Outside::NOTHING);
+        let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
+        walk.datagram(&decoded, packet.data, &Outside::default());
         let (layers, is_stopped) = (walk.layers, walk.is_stopped);
         self.statistics.packet(packet, layers, is_stopped, self.now);
     }
@@ -105,13 +111,12 @@ impl Ingress {
     /// Ends what ends until `now`; time does not go back.
     #[inline]
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        let last = self.now;
-        self.now = last.max(now);
+        self.now = self.now.max(now);
         if self.fragments.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.fragments.expire(self.now);
         }
         if self.tunnels.deadline().is_some_and(|deadline| deadline <= self.now) {
-            self.tunnels.advance(last, self.now, observer);
+            self.tunnels.advance(self.now, observer);
         }
     }
 

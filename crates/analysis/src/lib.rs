@@ -2,7 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`record`] | what a record is: declared once, visited field by field, ordered by a key |
+//! | [`mod@record`] | what a record is: declared once, visited field by field, ordered by a key |
 //! | [`log`] | the logs: one file each, and the list of all |
 //! | [`uid`] | [`Uid`]: the name of a flow |
 //! | [`engine`] | [`Engine`]: the door to all of it |
@@ -10,6 +10,7 @@
 //! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
+//! | [`protocol`] | application protocols: one file each, and the list |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`statistics`] | counts for the summary |
@@ -21,6 +22,7 @@ pub mod flow;
 pub mod ingress;
 pub mod limits;
 pub mod log;
+pub mod protocol;
 pub mod reassembly;
 pub mod record;
 pub mod statistics;

@@ -52,7 +52,18 @@ pub struct FieldInfo {
     pub privacy: Privacy,
     /// Who defined the column.
     pub origin: Origin,
+    /// The words that can stand in the column, where they are a fixed list.
+    pub words: &'static [Word],
     /// What the value means, in a sentence.
+    pub doc: &'static str,
+}
+
+/// One of the words that can stand in a column.
+#[derive(Debug)]
+pub struct Word {
+    /// The word as the logs have it.
+    pub name: &'static str,
+    /// What it means.
     pub doc: &'static str,
 }
 

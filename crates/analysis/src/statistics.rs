@@ -58,7 +58,7 @@ impl Ending {
     #[must_use]
     pub fn of(flow: &Flow, deadline: Timestamp, limits: &Limits) -> Self {
         let Some(tcp) = &flow.tcp else { return Self::Inactivity };
-        if tcp.deadline(flow.start, flow.last, limits) > deadline {
+        if tcp.deadline(flow.start, flow.seen, limits) > deadline {
             Self::Inactivity
         } else if tcp.is_ending() {
             Self::Closed

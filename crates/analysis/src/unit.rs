@@ -1,5 +1,8 @@
 //! What the flows are fed with: one datagram, decoded, with its place in the input.
 
+use core::ops::Range;
+use std::sync::Arc;
+
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Transport};
 
@@ -9,7 +12,7 @@ use crate::uid::Uid;
 /// One datagram on its way from decoding to its flow.
 ///
 /// A packet yields one for its outermost IP header and one more for each tunnel level inside.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Unit {
     /// When its packet was seen, as the source stamped it.
     pub time: Timestamp,
@@ -23,6 +26,11 @@ pub struct Unit {
     pub transport: Transport,
     /// VLAN ids, outer and inner.
     pub vlan: [Option<u16>; 2],
+    /// Where the bytes that offsets in `ip` and `transport` refer to lie among the bytes that came
+    /// with the units.
+    pub bytes: Range<usize>,
+    /// Those bytes themselves, where they were put together from fragments.
+    pub reassembled: Option<Arc<[u8]>>,
     /// The flow that this one travels in.
     pub parent: Option<Uid>,
 }
@@ -35,5 +43,25 @@ impl Unit {
             ^ u64::from(self.vlan[1].map_or(0, |id| id + 1))
             ^ self.parent.map_or(0, |parent| parent.word());
         key.name(context, self.now.nanos(), self.ordinal)
+    }
+
+    /// The captured payload of the transport header, out of the bytes that came with the unit.
+    #[must_use]
+    pub fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
+        let (offset, len) = match &self.transport {
+            Transport::Tcp(tcp) => (tcp.payload_offset, tcp.payload_captured),
+            Transport::Udp(udp) => (udp.payload_offset, udp.payload_captured),
+            Transport::Icmp(icmp) => (icmp.payload_offset, icmp.payload_captured),
+            Transport::Sctp(sctp) => (sctp.payload_offset, sctp.payload_captured),
+            Transport::Other | Transport::None => {
+                (self.ip.payload_offset, self.ip.payload_captured)
+            }
+        };
+        let all = match &self.reassembled {
+            Some(bytes) => bytes,
+            None => bytes.get(self.bytes.clone()).unwrap_or_default(),
+        };
+        let (start, len) = (offset as usize, len as usize);
+        all.get(start..start.saturating_add(len)).unwrap_or_default()
     }
 }

@@ -78,7 +78,10 @@ fn weirds_of_tunnels_are_zeeks() {
         let names = [&["ts"], &ID[..], &["name"]].concat();
         let expected = zeek_log(&path, "weird");
         let expected = columns(&expected.iter().collect::<Vec<_>>(), &names);
-        assert_eq!(columns(&analyse_file(&path).log("weird"), &names), expected, "{name}");
+        let mut found = columns(&analyse_file(&path).log("weird"), &names);
+        // Zeek's scripts keep these two out of the log, which is not about tunnels.
+        found.retain(|line| !line.contains("spontaneous_"));
+        assert_eq!(found, expected, "{name}");
     }
 }
 

@@ -1,3 +1,121 @@
-//! Rendering of log rows.
+//! Rendering, sorting and merging of log rows: nanoseconds for each row.
 
-fn main() {}
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use netsniff::output::{Format, RowBuffer, RowSink, merge};
+use netsniff_analysis::log::Conn;
+use netsniff_analysis::log::conn::{ConnState, Depth, Proto, Quality};
+use netsniff_analysis::record::{Interval, Port};
+use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
+use netsniff_packet::{Address, Timestamp};
+
+/// Rows in one run; more than the caches hold.
+const ROWS: u64 = 100_000;
+
+fn main() {
+    divan::main();
+}
+
+fn conn(number: u64) -> Conn<'static> {
+    let hash = u128::from(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) << 32 | u128::from(number);
+    let [.., a, b, c] = (number as u32).to_be_bytes();
+    Conn {
+        ts: Timestamp::from_nanos(1_329_843_175_736_107_000 + number as i64 * 1_234_567),
+        uid: Uid::new(hash),
+        id_orig_h: Address::from_v4([10, a, b, c]),
+        id_orig_p: Port(number as u16 | 1024),
+        id_resp_h: Address::from_v4([192, 0, 2, 200]),
+        id_resp_p: Port(443),
+        proto: Proto::Tcp,
+        service: Some("ssl"),
+        duration: Some(Interval::from_nanos(163_820_000 + number as i64 * 1000)),
+        orig_bytes: Some(517 + number),
+        resp_bytes: Some(14_231),
+        conn_state: ConnState::Sf,
+        local_orig: Some(true),
+        local_resp: Some(false),
+        missed_bytes: 0,
+        history: Some("ShADadfFr"),
+        orig_pkts: Some(14),
+        orig_ip_bytes: Some(1_240),
+        resp_pkts: Some(17),
+        resp_ip_bytes: Some(15_100),
+        tunnel_parents: None,
+        ip_proto: Some(6),
+        community_id: Some("1:LS7SFrUMvjTku9q2J/GHwibvtE8="),
+        vlan: None,
+        inner_vlan: None,
+        quality: Quality::Clean,
+        capture_missed_bytes: Some(0),
+        network_missed_bytes: Some(0),
+        depth: Depth::Protocols,
+    }
+}
+
+#[divan::bench(args = [Format::Tsv, Format::Json])]
+fn conn_row(bencher: Bencher, format: Format) {
+    let rows: Vec<_> = (0..1000).map(conn).collect();
+    let mut out = Vec::with_capacity(1 << 20);
+    bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
+        out.clear();
+        for row in &rows {
+            format.row(black_box(row), &mut out);
+        }
+        black_box(out.len())
+    });
+}
+
+#[divan::bench]
+fn uid(bencher: Bencher) {
+    bencher.bench_local(|| Uid::new(black_box(0x1234_5678_9abc_def0_1234_5678_9abc_def0)));
+}
+
+/// What flushing all flows at the end costs: rows come in the order of the table, not of the keys.
+#[divan::bench]
+fn sort_by_uid(bencher: Bencher) {
+    bencher
+        .counter(ItemsCount::new(ROWS))
+        .with_inputs(|| buffer(ROWS, |number| (Timestamp::EPOCH, Phase::End, number)))
+        .bench_local_values(|mut buffer| {
+            buffer.sort();
+            buffer
+        });
+}
+
+/// What merging costs without the writing.
+#[divan::bench(args = [1, 2, 8])]
+fn merge_buffers(bencher: Bencher, workers: u64) {
+    let buffers: Vec<_> = (0..workers)
+        .map(|worker| {
+            buffer(ROWS / workers, |number| {
+                let ordinal = number * workers + worker;
+                (Timestamp::from_nanos(ordinal as i64 / 8), Phase::Packet, ordinal)
+            })
+        })
+        .collect();
+    bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
+        let mut sink = Count(0);
+        let result = merge(black_box(&buffers), &mut sink);
+        (result.is_ok(), sink.0)
+    });
+}
+
+fn buffer(rows: u64, key: impl Fn(u64) -> (Timestamp, Phase, u64)) -> RowBuffer {
+    let mut buffer = RowBuffer::new(Format::Tsv);
+    for number in 0..rows {
+        let row = conn(number);
+        let (time, phase, ordinal) = key(number);
+        let ordinal = if phase == Phase::Packet { ordinal } else { 0 };
+        buffer.record(&SortKey { time, phase, ordinal, uid: row.uid, number: 0 }, &row);
+    }
+    buffer
+}
+
+struct Count(usize);
+
+impl RowSink for Count {
+    fn row(&mut self, _: usize, _: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+        self.0 += bytes.len();
+        Ok(())
+    }
+}

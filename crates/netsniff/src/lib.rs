@@ -6,8 +6,12 @@
 //! | [`commands`] | what each command does |
 //! | [`pipeline`] | threads: reading, sharing out, analysing, merging |
 //! | [`output`] | logs on their way out |
+//! | [`summary`] | what an analysis found, for people and scripts |
+//! | [`calendar`] | dates in UTC |
 
+pub mod calendar;
 pub mod cli;
 pub mod commands;
 pub mod output;
 pub mod pipeline;
+pub mod summary;

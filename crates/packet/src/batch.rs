@@ -1,5 +1,7 @@
 //! Many packets in one buffer: what is read at once, and what is handed from thread to thread.
 
+use core::ops::Range;
+
 use crate::{LinkType, Packet, Timestamp};
 
 /// Where a packet lies in its [`Batch`], and what is known of it besides its bytes.
@@ -17,6 +19,16 @@ pub struct PacketRecord {
     pub interface: u32,
     /// What the first header is.
     pub link_type: LinkType,
+}
+
+impl PacketRecord {
+    /// Where its bytes lie in the batch's buffer.
+    #[must_use]
+    #[inline]
+    pub const fn range(&self) -> Range<usize> {
+        let start = self.offset as usize;
+        start..start.saturating_add(self.captured_len as usize)
+    }
 }
 
 /// A buffer and the packets in it, in the order in which they were read.
@@ -64,11 +76,9 @@ impl Batch {
     /// The packet that `record` describes; empty where the record does not fit this batch.
     #[must_use]
     pub fn packet(&self, record: &PacketRecord) -> Packet<'_> {
-        let start = record.offset as usize;
-        let end = start.saturating_add(record.captured_len as usize);
         Packet {
             timestamp: record.timestamp,
-            data: self.data.get(start..end).unwrap_or_default(),
+            data: self.data.get(record.range()).unwrap_or_default(),
             wire_len: record.wire_len,
             link_type: record.link_type,
             interface: record.interface,

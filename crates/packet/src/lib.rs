@@ -13,12 +13,14 @@
 //! | [`checksum`] | the Internet checksum: computing and judging it |
 //! | [`decode`] | [`Decoded`]: what the headers say |
 //! | [`wire`] | one header per file: read and build it |
+//! | [`filter`] | [`Filter`]: pcap-filter(7) expressions |
 //! | [`source`] | [`Source`]: anything that lends packets |
 
 pub mod address;
 pub mod batch;
 pub mod checksum;
 pub mod decode;
+pub mod filter;
 pub mod link_type;
 pub mod packet;
 pub mod source;
@@ -28,6 +30,7 @@ pub mod wire;
 pub use address::Address;
 pub use batch::{Batch, PacketRecord};
 pub use decode::Decoded;
+pub use filter::{Filter, FilterError};
 pub use link_type::LinkType;
 pub use packet::Packet;
 pub use source::{Progress, Source};

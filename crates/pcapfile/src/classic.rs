@@ -129,6 +129,12 @@ impl Classic {
                 needed = HEADER_LEN + captured_len as usize;
                 break;
             };
+            if captured_len > wire_len {
+                let kind =
+                    DamageKind::CapturedExceedsWire { captured: captured_len, wire: wire_len };
+                sink.damage_at(at, 0, kind);
+                wire_len = captured_len;
+            }
             let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * per_tick;
             sink.packets.push(PacketRecord {
                 timestamp: Timestamp::from_nanos(nanos as i64),
@@ -158,16 +164,11 @@ impl Classic {
             LengthOrder::Swapped => (second, first),
             LengthOrder::Unsure => (first.min(second), first.max(second)),
         };
-        let kind = if captured > self.limit {
-            DamageKind::CapturedLength { captured, limit: self.limit }
-        } else if captured > wire {
-            DamageKind::CapturedExceedsWire { captured, wire }
-        } else {
-            return Some((captured, wire));
-        };
-        let usable = captured <= self.limit;
-        sink.damage_at(at, 0, kind);
-        usable.then_some((captured, captured.max(wire)))
+        if captured > self.limit {
+            sink.damage_at(at, 0, DamageKind::CapturedLength { captured, limit: self.limit });
+            return None;
+        }
+        Some((captured, wire))
     }
 }
 

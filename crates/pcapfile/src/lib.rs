@@ -8,12 +8,16 @@
 //! |---|---|
 //! | [`reader`] | [`Reader`]: a file as a source of packets |
 //! | [`interface`] | [`Interface`]: what a file says of where its packets come from |
+//! | [`merge`] | [`Merged`]: several files as one, by time |
 //! | [`writer`] | [`PcapWriter`], [`PcapngWriter`] |
+//! | [`facts`] | [`Facts`]: what a capture holds, gathered packet by packet |
 //! | [`error`] | [`Error`] and [`Damage`] |
 
 mod classic;
 pub mod error;
+pub mod facts;
 pub mod interface;
+pub mod merge;
 mod pcapng;
 pub mod reader;
 mod scan;
@@ -22,7 +26,9 @@ pub mod writer;
 
 pub use classic::Variant;
 pub use error::{Damage, DamageKind, Error};
+pub use facts::{Burst, Facts};
 pub use interface::{Counters, Interface, Resolution};
+pub use merge::{MergeError, Merged};
 pub use pcapng::Section;
 pub use reader::{Format, Reader};
 pub use unpack::Compression;

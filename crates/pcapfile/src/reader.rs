@@ -10,7 +10,7 @@ use crate::error::{Damage, DamageKind, DamageLog, Error, Hex};
 use crate::interface::Interface;
 use crate::pcapng::{self, Pcapng, Section};
 use crate::scan::{Scanned, Sink};
-use crate::unpack::Unpacked;
+use crate::unpack::{HEAD_LEN, Unpacked};
 
 /// The format of a capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,9 +180,16 @@ impl<R: Read> Reader<R> {
         self.position
     }
 
+    /// Lowers the number of bytes that are read at once.
+    pub(crate) fn limit_read_size(&mut self, bytes: usize) {
+        self.read_size = self.read_size.min(bytes).max(Self::MIN_READ_SIZE);
+    }
+
     fn skip_file_header(&mut self) -> Result<(), Error> {
         match &self.scanner {
-            Scanner::Pcapng { .. } => {}
+            // The section header is a block like others, and longer than the head: a first read of
+            // the head alone would be of no use.
+            Scanner::Pcapng { .. } => self.needed = HEAD_LEN + 1,
             Scanner::Classic(_) => {
                 // The head holds it, so this cannot end early.
                 self.input.read_exact(&mut [0; classic::FILE_HEADER_LEN])?;

@@ -1,1 +1,15 @@
 //! Making packets: dialogues in virtual time, impairment, and the workloads of the benchmarks.
+//!
+//! Everything here is sans-IO and seeded: packets go in, packets come out, and the same seed gives the same bytes.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`random`] | [`Random`]: the one source of chance, seeded |
+//! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
+//! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
+
+pub mod random;
+pub mod rewrite;
+pub mod workload;
+
+pub use random::Random;

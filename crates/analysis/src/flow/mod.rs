@@ -27,6 +27,7 @@ use core::time::Duration;
 use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
+use crate::protocol::ProtocolId;
 use crate::uid::Uid;
 use history::History;
 use key::{Endpoint, FlowKey, Side};
@@ -61,6 +62,8 @@ pub struct Flow {
     pub start: Timestamp,
     /// Time of the last packet that counts for the duration.
     pub last: Timestamp,
+    /// Engine time of the last packet: stamps may lie, but silence is told by this.
+    pub seen: Timestamp,
     /// Hash that names it.
     pub name: [u64; 2],
     /// What each side sent, by [`Side`].
@@ -73,6 +76,10 @@ pub struct Flow {
     pub parents: Option<Box<Parents>>,
     /// The connection, for TCP.
     pub tcp: Option<Box<TcpConnection>>,
+    /// The application protocol that its port hints at, until its content contradicts.
+    pub protocol: Option<ProtocolId>,
+    /// Whether a message of that protocol was seen.
+    pub spoken: bool,
     /// How many losses of the capture there had been when it began.
     pub losses: u32,
 }
@@ -118,12 +125,31 @@ impl Flow {
             Some(_) => limits.udp_inactivity,
             None => silence_of(self.key.protocol, limits),
         };
-        let inactive = self.last + silence;
-        match &self.tcp {
-            Some(tcp) => inactive.min(tcp.deadline(self.start, self.last, limits)),
-            None => inactive,
+        let inactive = self.seen + silence;
+        match (&self.tcp, self.protocol) {
+            (Some(tcp), _) => inactive.min(tcp.deadline(self.start, self.seen, limits)),
+            (None, Some(protocol)) => inactive.min(self.end_of_exchange(protocol)),
+            (None, None) => inactive,
         }
     }
+
+    /// When an exchange of datagrams is over by the rule of its protocol.
+    fn end_of_exchange(&self, protocol: ProtocolId) -> Timestamp {
+        let Some(exchange) = protocol.protocol().exchange() else { return Timestamp::MAX };
+        let interval = exchange.interval;
+        first_look(self.start + interval, interval, self.seen + exchange.silence)
+    }
+}
+
+/// The first of the looks at `first`, and every `interval` from there, that does not come before
+/// `due`.
+fn first_look(first: Timestamp, interval: Duration, due: Timestamp) -> Timestamp {
+    if first >= due {
+        return first;
+    }
+    let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
+    let passed = (due.nanos_since(first) - 1) / interval + 1;
+    first.offset(passed.saturating_mul(interval))
 }
 
 /// The silence that ends a flow that is no TCP connection.

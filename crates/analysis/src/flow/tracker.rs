@@ -13,6 +13,7 @@ use super::{Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
+use crate::protocol::{ProtocolId, Verdict};
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
@@ -76,8 +77,8 @@ impl FlowTracker {
         &self.statistics
     }
 
-    /// Takes datagrams in order.
-    pub fn units<O: Observer>(&mut self, units: &[Unit], observer: &mut O) {
+    /// Takes datagrams in order, with the bytes that they lie in.
+    pub fn units<O: Observer>(&mut self, units: &[Unit], bytes: &[u8], observer: &mut O) {
         let mut lookups: [Option<Lookup>; GROUP] = [None; GROUP];
         for group in units.chunks(GROUP) {
             for (unit, lookup) in group.iter().zip(&mut lookups) {
@@ -92,7 +93,7 @@ impl FlowTracker {
             }
             for (unit, lookup) in group.iter().zip(&lookups) {
                 if let Some(lookup) = lookup {
-                    self.unit(unit, lookup, observer);
+                    self.unit(unit, bytes, lookup, observer);
                 }
             }
         }
@@ -122,7 +123,7 @@ impl FlowTracker {
     }
 
     #[inline]
-    fn unit<O: Observer>(&mut self, unit: &Unit, lookup: &Lookup, observer: &mut O) {
+    fn unit<O: Observer>(&mut self, unit: &Unit, bytes: &[u8], lookup: &Lookup, observer: &mut O) {
         let mut place = self.table.find(lookup.hash, &lookup.key);
         if let Some(found) = place {
             let Some(flow) = self.table.flow(found) else { return };
@@ -146,15 +147,16 @@ impl FlowTracker {
                 None => return,
             },
         };
-        self.update(unit, lookup.side, place);
+        self.update(unit, bytes, lookup.side, place);
         if !self.weirds.is_empty() {
             self.report_weirds(unit, place, observer);
         }
     }
 
     #[inline]
-    fn update(&mut self, unit: &Unit, side: Side, place: u32) {
+    fn update(&mut self, unit: &Unit, bytes: &[u8], side: Side, place: u32) {
         let Some(flow) = self.table.flow_mut(place) else { return };
+        flow.seen = unit.now;
         let sent = &mut flow.sent[side as usize];
         sent.packets += 1;
         sent.ip_bytes += u64::from(unit.ip.total_len);
@@ -193,11 +195,15 @@ impl FlowTracker {
             }
             Transport::Udp(header) => {
                 flow.last = unit.time;
+                // Zeek notes the letter before the protocol says who asked.
                 let from_originator = flow.originator == side;
                 let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
                 flow.history.once(kind, letter);
                 let len = i64::from(header.len) - 8;
                 count_payload(&mut flow.sent[side as usize], len);
+                if let Some(protocol) = flow.protocol {
+                    note_message(flow, protocol, unit.payload(bytes), side);
+                }
                 if u32::from(header.len) != unit.ip.payload_len {
                     self.weirds.add("UDP_datagram_length_mismatch");
                 }
@@ -244,17 +250,23 @@ impl FlowTracker {
             armed: i64::MAX,
             start: unit.time,
             last: unit.time,
+            seen: unit.now,
             name: [(name >> 64) as u64, name as u64],
             sent: [Sent::default(); 2],
             history: super::history::History::default(),
             vlan: unit.vlan,
             parents: None,
             tcp: is_tcp.then(Box::<TcpConnection>::default),
+            protocol: None,
+            spoken: false,
             losses: self.losses,
         };
         let (source, destination) = flow.ends();
         if roles::begins_at_server(unit, source, destination) {
             flow.flip();
+        }
+        if matches!(unit.transport, Transport::Udp(_)) {
+            flow.protocol = ProtocolId::of_udp_port(flow.ends().1.port);
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));
@@ -438,6 +450,22 @@ fn count_payload(sent: &mut Sent, len: i64) {
         Some(bytes) if bytes >= 0 => Some(bytes.saturating_add(len)),
         _ => Some(len),
     };
+}
+
+/// Looks at a message of the protocol that the port hints at. The first one tells who asks: an
+/// answer that comes first is one whose question was missed.
+fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
+    match protocol.protocol().datagram(payload) {
+        Verdict::Contradicts => flow.protocol = None,
+        Verdict::FromServer if !flow.spoken && flow.originator == side => {
+            // Multicast announcements answer nobody (RFC 6762, section 8.3).
+            if !flow.ends().1.address.to_ip().is_multicast() {
+                flow.flip();
+            }
+        }
+        Verdict::FromClient | Verdict::FromServer => {}
+    }
+    flow.spoken = true;
 }
 
 /// Whether people type at the other end, by the ports of an established connection.

@@ -70,15 +70,17 @@ impl Wheel {
         }
     }
 
-    /// Takes the entries of the current tick where it lies before `until`, and moves on. After a
-    /// whole turn without anything left it jumps.
+    /// Takes the entries that come up before the tick `until`, with the tick that has then passed,
+    /// and moves on. Call it until it returns nothing. A jump over more than a turn takes all
+    /// entries at once.
     pub fn pass(&mut self, until: i64) -> Option<(i64, Vec<Entry>)> {
         if self.current >= until {
             return None;
         }
-        if until - self.current > SLOTS as i64 && self.is_empty() {
+        if until.saturating_sub(self.current) > SLOTS as i64 {
             self.current = until;
-            return None;
+            let all = self.slots.iter_mut().flat_map(core::mem::take).collect();
+            return Some((until - 1, all));
         }
         let tick = self.current;
         self.current += 1;
@@ -99,10 +101,6 @@ impl Wheel {
     pub fn pop_first(&mut self) -> Option<(i64, Entry)> {
         (self.current..self.current.saturating_add(SLOTS as i64))
             .find_map(|tick| self.slots[slot_of(tick)].pop().map(|entry| (tick, entry)))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.slots.iter().all(Vec::is_empty)
     }
 }
 
@@ -150,7 +148,11 @@ mod tests {
         let mut wheel = Wheel::default();
         wheel.start(0);
         wheel.arm(entry(1), 3);
-        assert_eq!(places(&mut wheel, i64::MAX / 2), [(3, 1)]);
+        wheel.arm(entry(2), 4000);
+        assert_eq!(
+            places(&mut wheel, i64::MAX / 2),
+            [(i64::MAX / 2 - 1, 1), (i64::MAX / 2 - 1, 2)]
+        );
         assert_eq!(wheel.current(), i64::MAX / 2);
     }
 }

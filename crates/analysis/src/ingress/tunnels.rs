@@ -8,13 +8,15 @@ use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
 
+use netsniff_packet::Timestamp;
 use netsniff_packet::decode::tunnel::{self, TunnelKind};
-use netsniff_packet::{Timestamp, decode::Transport};
+use netsniff_packet::decode::{Transport, Udp};
 
 use crate::flow::key::{Endpoint, FlowKey, Side, UDP};
 use crate::flow::{roles, silence_of};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel as Row, TunnelAction};
+use crate::protocol::ProtocolId;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
 use crate::unit::Unit;
@@ -152,11 +154,13 @@ impl Tunnels {
 
     /// The same rule as the flow tables have, where there is a flow.
     fn deadline_of(&self, key: &FlowKey, unit: &Unit) -> Timestamp {
-        if key.protocol == UDP {
-            unit.time + silence_of(key.protocol, &self.limits)
+        let is_flow = key.protocol == UDP;
+        let silence = if is_flow {
+            silence_of(key.protocol, &self.limits)
         } else {
-            unit.now + self.limits.ip_tunnel_inactivity
-        }
+            self.limits.ip_tunnel_inactivity
+        };
+        unit.now + silence
     }
 
     /// Notes that the datagram `unit` carried one that belongs to a flow.
@@ -189,14 +193,8 @@ impl Tunnels {
         observer.record(&key, &carrier.row(unit.time, kind, TunnelAction::Discover));
     }
 
-    /// Ends what ends until `now`. What should have ended before `last`, when this was called
-    /// last, ends then.
-    pub(super) fn advance<O: Observer>(
-        &mut self,
-        last: Timestamp,
-        now: Timestamp,
-        observer: &mut O,
-    ) {
+    /// Ends what ends until `now`.
+    pub(super) fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         while let Some(&Reverse(timer)) = self.timers.peek()
             && timer.time <= now
         {
@@ -210,7 +208,7 @@ impl Tunnels {
             if time <= now {
                 let is_over = carrier.deadline <= time;
                 if let Some((kind, _)) = carrier.active.take() {
-                    let key = carrier.timer_key(time.max(last));
+                    let key = carrier.timer_key(time);
                     let closes = is_over && timer.key.protocol == UDP;
                     let action = if closes { TunnelAction::Close } else { TunnelAction::Expire };
                     observer.record(&key, &carrier.row(time, kind, action));
@@ -238,7 +236,7 @@ impl Tunnels {
         }
     }
 
-    /// Time that goes back leaves timers that mean nothing any more; they shall not pile up.
+    /// What comes up earlier than it was armed for leaves a stale timer; they shall not pile up.
     fn drop_stale_timers(&mut self) {
         if self.timers.len() > 2 * self.carriers.len() + 64 {
             let carriers = &self.carriers;
@@ -249,6 +247,13 @@ impl Tunnels {
             });
         }
     }
+}
+
+/// Whether a datagram's flow ends by the rules that are known here: those of UDP alone.
+pub(super) fn is_plain_udp(udp: &Udp) -> bool {
+    let ends_early =
+        |port| ProtocolId::of_udp_port(port).is_some_and(|id| id.protocol().exchange().is_some());
+    !ends_early(udp.source_port) && !ends_early(udp.destination_port)
 }
 
 /// Whether one of the ports is a tunnel's.

@@ -1,11 +1,15 @@
 //! The way of one packet from its outermost headers to its innermost datagram.
 
+use core::ops::Range;
+use std::sync::Arc;
+
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
 use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop, Transport};
 use netsniff_packet::wire::ipv4::protocol;
 
 use super::Ingress;
+use super::tunnels::is_plain_udp;
 use crate::log::weird::Weird;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
@@ -19,6 +23,8 @@ pub(super) struct Walk<'a, O> {
     observer: &'a mut O,
     /// When the packet was seen.
     time: Timestamp,
+    /// Where it lies among the bytes that go with the units.
+    bytes: Range<usize>,
     /// Number of the next oddity.
     number: u32,
     /// All layers on the way.
@@ -28,7 +34,7 @@ pub(super) struct Walk<'a, O> {
 }
 
 /// What a datagram is inside of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Default)]
 pub(super) struct Outside {
     /// The innermost flow or tunnel around it.
     parent: Option<Uid>,
@@ -36,31 +42,27 @@ pub(super) struct Outside {
     depth: u8,
     /// The innermost tunnel's kind, and the bytes that it carries.
     tunnel: Option<(TunnelKind, u32)>,
-    /// Whether the bytes were put together from fragments.
+    /// Whether this very datagram was put together from fragments.
     is_reassembled: bool,
-}
-
-impl Outside {
-    /// The datagram is what the packet is.
-    pub(super) const NOTHING: Self =
-        Self { parent: None, depth: 0, tunnel: None, is_reassembled: false };
+    /// The bytes that it lies in, where they were put together from fragments.
+    reassembled: Option<Arc<[u8]>>,
 }
 
 impl<'a, O: Observer> Walk<'a, O> {
-    /// At the beginning.
+    /// At the beginning of a packet that was seen at a time and lies in a range of bytes.
     pub(super) fn new(
         ingress: &'a mut Ingress,
-        time: Timestamp,
+        (time, bytes): (Timestamp, Range<usize>),
         units: &'a mut Vec<Unit>,
         observer: &'a mut O,
     ) -> Self {
         let layers = Layers::default();
-        Self { ingress, units, observer, time, number: 0, layers, is_stopped: false }
+        Self { ingress, units, observer, time, bytes, number: 0, layers, is_stopped: false }
     }
 
     /// Goes on with what was decoded from `data`. Returns whether something in it belongs to a
     /// flow.
-    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: Outside) -> bool {
+    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
         self.layers = self.layers.union(decoded.layers);
         if decoded.stop.is_some() || !decoded.oddities.is_empty() {
             self.report_oddities(decoded);
@@ -74,20 +76,24 @@ impl<'a, O: Observer> Walk<'a, O> {
         }
         let unit = self.unit(decoded, &ip, outside);
         match decoded.transport {
-            Transport::Udp(_) => {
-                self.units.push(unit);
-                match tunnel::find(decoded, data) {
-                    Some(Ok(found)) => {
+            Transport::Udp(udp) => {
+                let found = tunnel::find(decoded, data);
+                let is_carrier = is_plain_udp(&udp) && self.ingress.tunnels.is_followed(&unit);
+                match found {
+                    Some(Ok(found)) if is_plain_udp(&udp) => {
+                        self.units.push(unit.clone());
                         self.tunnel(&unit, &found, data, outside);
                     }
-                    _ if self.ingress.tunnels.is_followed(&unit) => {
-                        self.carrier(&unit);
+                    _ => {
+                        if is_carrier {
+                            self.ingress.tunnels.note(&unit);
+                        }
+                        self.units.push(unit);
                     }
-                    _ => {}
                 }
                 true
             }
-            Transport::Other => self.other(&unit, decoded, data, outside),
+            Transport::Other => self.other(unit, decoded, data, outside),
             _ => {
                 self.units.push(unit);
                 true
@@ -97,10 +103,10 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// A datagram without a transport header. As in Zeek, tunnels directly above IP are no flows,
     /// whatever is inside, and neither is a header that says that nothing follows.
-    fn other(&mut self, unit: &Unit, decoded: &Decoded, data: &[u8], outside: Outside) -> bool {
+    fn other(&mut self, unit: Unit, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
         match unit.ip.protocol {
             protocol::IPV4 | protocol::IPV6 | protocol::GRE => match tunnel::find(decoded, data) {
-                Some(Ok(found)) => self.tunnel(unit, &found, data, outside),
+                Some(Ok(found)) => self.tunnel(&unit, &found, data, outside),
                 Some(Err(stop)) => {
                     self.report_stop(&unit.ip, &stop);
                     false
@@ -120,47 +126,38 @@ impl<'a, O: Observer> Walk<'a, O> {
                 false
             }
             _ => {
-                self.units.push(*unit);
+                self.units.push(unit);
                 true
             }
         }
     }
 
-    /// Notes a datagram that carries another one, or belongs to a flow that may.
-    fn carrier(&mut self, unit: &Unit) -> Option<Uid> {
-        let tunnels = &mut self.ingress.tunnels;
-        if tunnels.deadline().is_some_and(|deadline| deadline <= unit.now) {
-            // A late packet may have ended its flow, and the same flow be inside of it.
-            tunnels.advance(unit.now, unit.now, self.observer);
-        }
-        tunnels.note(unit)
-    }
-
     /// Goes on inside the tunnel that `unit` carries.
-    fn tunnel(&mut self, unit: &Unit, found: &Tunnel, data: &[u8], outside: Outside) -> bool {
+    fn tunnel(&mut self, unit: &Unit, found: &Tunnel, data: &[u8], outside: &Outside) -> bool {
         self.layers.insert(found.kind.layer());
         if outside.depth >= self.ingress.tunnel_depth {
             self.ingress.tunnels.note_too_deep();
             if self.ingress.tunnels.is_followed(unit) {
-                self.carrier(unit);
+                self.ingress.tunnels.note(unit);
             }
             self.weird("exceeded_tunnel_max_depth", Some(&unit.ip), None);
             return false;
         }
         let inside = Outside {
-            parent: self.carrier(unit),
+            parent: self.ingress.tunnels.note(unit),
             depth: outside.depth + 1,
             tunnel: Some((found.kind, found.end.saturating_sub(found.offset))),
             is_reassembled: false,
+            reassembled: outside.reassembled.clone(),
         };
-        let has_flow = self.datagram(&found.decode(data), data, inside);
+        let has_flow = self.datagram(&found.decode(data), data, &inside);
         if has_flow {
             self.ingress.tunnels.note_inside(unit, found.kind, self.observer);
         }
         has_flow
     }
 
-    fn unit(&self, decoded: &Decoded, ip: &Ip, outside: Outside) -> Unit {
+    fn unit(&self, decoded: &Decoded, ip: &Ip, outside: &Outside) -> Unit {
         Unit {
             time: self.time,
             now: self.ingress.now,
@@ -168,13 +165,15 @@ impl<'a, O: Observer> Walk<'a, O> {
             ip: *ip,
             transport: decoded.transport,
             vlan: [decoded.vlan, decoded.inner_vlan],
+            bytes: self.bytes.clone(),
+            reassembled: outside.reassembled.clone(),
             parent: outside.parent,
         }
     }
 
     /// Takes a fragment, and goes on with the datagram that it completes.
     #[cold]
-    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) -> bool {
+    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
         if outside.is_reassembled {
             // A datagram put together is no fragment again, else there would be no end to it.
             let stop = Stop {
@@ -202,12 +201,18 @@ impl<'a, O: Observer> Walk<'a, O> {
         let mut inside = decode::reassembled(&whole.ip, &whole.payload);
         inside.vlan = decoded.vlan;
         inside.inner_vlan = decoded.inner_vlan;
-        self.datagram(&inside, &whole.payload, Outside { is_reassembled: true, ..outside })
+        let bytes: Arc<[u8]> = whole.payload.into();
+        let outside = Outside {
+            is_reassembled: true,
+            reassembled: Some(Arc::clone(&bytes)),
+            ..outside.clone()
+        };
+        self.datagram(&inside, &bytes, &outside)
     }
 
     /// A fragment of which the capture kept too little. The first one has the ports, so that it
     /// stands for its datagram, as in Zeek.
-    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: Outside) -> bool {
+    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
         self.ingress.fragments.note_cut();
         self.weird("incompletely_captured_fragment", Some(ip), None);
         if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
@@ -220,9 +225,13 @@ impl<'a, O: Observer> Walk<'a, O> {
             self.report_stop(ip, &stop);
             return false;
         }
+        let transport = moved(transport, ip.payload_offset);
         let unit = Unit { transport, ..self.unit(decoded, ip, outside) };
-        if self.ingress.tunnels.is_followed(&unit) {
-            self.carrier(&unit);
+        if let Transport::Udp(udp) = transport
+            && is_plain_udp(&udp)
+            && self.ingress.tunnels.is_followed(&unit)
+        {
+            self.ingress.tunnels.note(&unit);
         }
         self.units.push(unit);
         true
@@ -281,4 +290,17 @@ impl<'a, O: Observer> Walk<'a, O> {
             number,
         }
     }
+}
+
+/// The header with its offset counted from `base` bytes before.
+fn moved(mut transport: Transport, base: u32) -> Transport {
+    let offset = match &mut transport {
+        Transport::Tcp(tcp) => &mut tcp.payload_offset,
+        Transport::Udp(udp) => &mut udp.payload_offset,
+        Transport::Icmp(icmp) => &mut icmp.payload_offset,
+        Transport::Sctp(sctp) => &mut sctp.payload_offset,
+        Transport::Other | Transport::None => return transport,
+    };
+    *offset = offset.saturating_add(base);
+    transport
 }

@@ -78,6 +78,7 @@ macro_rules! record {
                         unit: $crate::record::Unit::$unit,
                         privacy: $crate::record::Privacy::$privacy,
                         origin: $crate::record::Origin::$origin,
+                        words: <$rust as $crate::record::IntoValue>::WORDS,
                         doc: concat!($($doc),+).trim_ascii(),
                     },
                 )+],
@@ -179,6 +180,9 @@ macro_rules! words {
         impl $crate::record::IntoValue for $name {
             const SCALARS: &'static [$crate::record::Scalar] =
                 &[$crate::record::Scalar::Enum, $crate::record::Scalar::String];
+            const WORDS: &'static [$crate::record::Word] = &[$(
+                $crate::record::Word { name: $word, doc: concat!($($doc),+).trim_ascii() },
+            )+];
 
             #[inline(always)]
             fn value(&self) -> $crate::record::Value<'_> {

@@ -2,7 +2,7 @@
 
 use netsniff_packet::{Address, Timestamp};
 
-use super::Scalar;
+use super::{Scalar, Word};
 use crate::uid::Uid;
 
 /// The value of one field, borrowed from its record.
@@ -51,6 +51,8 @@ pub trait IntoValue {
     const SCALARS: &'static [Scalar];
     /// Whether the field is a set or vector of them.
     const LIST: bool = false;
+    /// The words that the field can have, where they are a fixed list.
+    const WORDS: &'static [Word] = &[];
     /// The value, without copying.
     fn value(&self) -> Value<'_>;
 }
@@ -120,6 +122,7 @@ into_value! {
 impl<T: IntoValue> IntoValue for Option<T> {
     const SCALARS: &'static [Scalar] = T::SCALARS;
     const LIST: bool = T::LIST;
+    const WORDS: &'static [Word] = T::WORDS;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
@@ -133,6 +136,7 @@ impl<T: IntoValue> IntoValue for Option<T> {
 impl<T: ListElement> IntoValue for &[T] {
     const SCALARS: &'static [Scalar] = T::SCALARS;
     const LIST: bool = true;
+    const WORDS: &'static [Word] = T::WORDS;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
@@ -143,6 +147,7 @@ impl<T: ListElement> IntoValue for &[T] {
 impl<T: ListElement> IntoValue for Vec<T> {
     const SCALARS: &'static [Scalar] = T::SCALARS;
     const LIST: bool = true;
+    const WORDS: &'static [Word] = T::WORDS;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {

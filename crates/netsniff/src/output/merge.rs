@@ -1,5 +1,9 @@
 //! One order out of the buffers of many workers.
 
+use std::cmp::Reverse;
+
+use netsniff_analysis::SortKey;
+
 use super::{RowBuffer, RowSink};
 
 /// Writes the rows of all `buffers`, each sorted, to `sink` in the order of their keys.
@@ -8,30 +12,40 @@ use super::{RowBuffer, RowSink};
 ///
 /// The first error of the sink; the rows after it are not written.
 pub fn merge(buffers: &[RowBuffer], sink: &mut impl RowSink) -> anyhow::Result<()> {
-    let mut positions = vec![0; buffers.len()];
-    while let Some(lead) = lowest(buffers, &positions, None) {
+    // The next row of each buffer that has one left, the lowest key last.
+    let mut heads: Vec<Head> =
+        (0..buffers.len()).filter_map(|buffer| head(buffers, buffer, 0)).collect();
+    heads.sort_unstable_by_key(|head| Reverse(head.key));
+    while let Some(lead) = heads.pop() {
         // The leading buffer goes on until another one is lower, so that buffers whose times hardly
         // overlap cost one comparison a row.
-        let rival = lowest(buffers, &positions, Some(lead));
-        let limit = rival.map(|rival| buffers[rival].rows()[positions[rival]].key);
-        let rest = &buffers[lead].rows()[positions[lead]..];
-        for row in rest {
+        let limit = heads.last().map(|head| head.key);
+        let mut position = lead.position;
+        for row in buffers[lead.buffer].rows().iter().skip(lead.position) {
             if limit.is_some_and(|limit| row.key > limit) {
                 break;
             }
-            sink.row(usize::from(row.log), row.key.time, buffers[lead].bytes_of(row))?;
-            positions[lead] += 1;
+            sink.row(usize::from(row.log), row.key.time, buffers[lead.buffer].bytes_of(row))?;
+            position += 1;
+        }
+        if let Some(next) = head(buffers, lead.buffer, position) {
+            let at = heads.partition_point(|head| head.key > next.key);
+            heads.insert(at, next);
         }
     }
     Ok(())
 }
 
-/// The buffer whose next row has the lowest key; the first of several.
-fn lowest(buffers: &[RowBuffer], positions: &[usize], except: Option<usize>) -> Option<usize> {
-    let next = |index: usize| buffers[index].rows().get(positions[index]);
-    (0..buffers.len())
-        .filter(|&index| Some(index) != except && next(index).is_some())
-        .min_by_key(|&index| next(index).map(|row| row.key))
+/// The next row of one buffer.
+struct Head {
+    key: SortKey,
+    buffer: usize,
+    position: usize,
+}
+
+fn head(buffers: &[RowBuffer], buffer: usize, position: usize) -> Option<Head> {
+    let row = buffers.get(buffer)?.rows().get(position)?;
+    Some(Head { key: row.key, buffer, position })
 }
 
 #[cfg(test)]

@@ -62,6 +62,14 @@ macro_rules! formats {
                 }
             }
 
+            /// What the format is, for the command line.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+
             /// Appends what a file of the log `log` begins with; `opened` is the time of its first
             /// row.
             pub fn header(self, log: &LogType, opened: Timestamp, out: &mut Vec<u8>) {
@@ -96,28 +104,28 @@ formats! {
     Json => json::Json, "json";
 }
 
-impl std::str::FromStr for Format {
-    type Err = String;
+impl clap::ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
 
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().copied().find(|format| format.name() == name);
-        found.ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|format| format.name()).collect();
-            format!("no such format: {name} (there are {})", names.join(", "))
-        })
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()).help(self.doc()))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
     fn formats_are_found_by_name() {
         for &format in Format::ALL {
-            assert_eq!(format.name().parse(), Ok(format));
+            assert_eq!(Format::from_str(format.name(), false), Ok(format));
+            assert!(format.doc().ends_with('.'), "{} lacks a sentence", format.name());
         }
-        let error = "xml".parse::<Format>().unwrap_err();
-        assert_eq!(error, "no such format: xml (there are tsv, json)");
+        assert!(Format::from_str("xml", false).is_err());
     }
 }

@@ -60,7 +60,7 @@ impl RowBuffer {
     pub fn sort(&mut self) {
         // Rows mostly come in order, which a run of comparisons shows faster than a sort.
         if !self.rows.is_sorted_by(|a, b| a.key <= b.key) {
-            self.rows.sort_by_key(|row| row.key);
+            self.rows.sort_unstable_by_key(|row| row.key);
         }
     }
 

@@ -7,17 +7,6 @@ use netsniff_packet::Timestamp;
 
 use crate::output::{Format, RowBuffer};
 
-/// What a lane is to do next.
-#[derive(Debug)]
-pub enum Task {
-    /// Datagrams, and the watermark up to which records are complete after them.
-    Units(Vec<Unit>, Timestamp),
-    /// The end begins: the engine time of the last packet.
-    BeginFinish(Timestamp),
-    /// A part of the flows that are left.
-    FinishStep(u32, Timestamp),
-}
-
 /// A worker's flows and the rows that wait for their watermark.
 #[derive(Debug)]
 pub struct Lane {
@@ -32,27 +21,30 @@ impl Lane {
         Self { tracker: FlowTracker::new(limits, seed), rows: RowBuffer::new(format) }
     }
 
-    /// Does a task, fills `done` with the rows that are complete, sorted, and gives back the
-    /// task's memory.
-    pub fn work(&mut self, task: Task, done: &mut RowBuffer) -> Option<Vec<Unit>> {
-        let (watermark, memory) = match task {
-            Task::Units(mut units, watermark) => {
-                self.tracker.units(&units, &mut self.rows);
-                self.tracker.advance(watermark, &mut self.rows);
-                units.clear();
-                (watermark, Some(units))
-            }
-            Task::BeginFinish(now) => {
-                self.tracker.begin_finish(now, &mut self.rows);
-                (now, None)
-            }
-            Task::FinishStep(step, now) => {
-                self.tracker.finish_step(step, now, &mut self.rows);
-                (Timestamp::MAX, None)
-            }
-        };
+    /// Takes datagrams with the bytes that they lie in, and fills `done` with the rows that are
+    /// complete before `watermark`, sorted.
+    pub fn units(
+        &mut self,
+        units: &[Unit],
+        bytes: &[u8],
+        watermark: Timestamp,
+        done: &mut RowBuffer,
+    ) {
+        self.tracker.units(units, bytes, &mut self.rows);
+        self.tracker.advance(watermark, &mut self.rows);
         self.rows.take_before(watermark, done);
-        memory
+    }
+
+    /// Begins the end; `now` is the engine time of the last packet.
+    pub fn begin_finish(&mut self, now: Timestamp, done: &mut RowBuffer) {
+        self.tracker.begin_finish(now, &mut self.rows);
+        self.rows.take_before(now, done);
+    }
+
+    /// Ends a part of the flows that are left.
+    pub fn finish_step(&mut self, step: u32, now: Timestamp, done: &mut RowBuffer) {
+        self.tracker.finish_step(step, now, &mut self.rows);
+        self.rows.take_before(Timestamp::MAX, done);
     }
 
     /// The flows.

@@ -1,5 +1,9 @@
 //! One analysis from its first packet to its last record.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
@@ -7,7 +11,7 @@ use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_analysis::{Limits, Unit};
 use netsniff_packet::{Batch, Packet, Progress, Source, Timestamp};
 
-use super::lane::{Lane, Task, watermark};
+use super::lane::{Lane, watermark};
 use super::threads::Workers;
 use crate::output::{Format, RowBuffer, RowSink, merge};
 
@@ -58,22 +62,26 @@ where
     K: RowSink + Send,
 {
     let mut front = Front::new(settings);
-    let mut read = |front: &mut Front,
-                    deliver: &mut dyn FnMut(&mut Front) -> anyhow::Result<()>| {
-        let mut batch = Batch::default();
+    let mut read = |front: &mut Front, deliver: &mut Deliver<'_>| {
+        let mut pool = Pool::default();
         loop {
-            let state = source.read_batch(&mut batch).map_err(Into::into)?;
+            let mut batch = pool.take();
+            let state = match Arc::get_mut(&mut batch) {
+                Some(batch) => source.read_batch(batch).map_err(Into::into)?,
+                None => anyhow::bail!("a batch that is still in use was taken from the pool"),
+            };
             for slice in batch.packets.chunks(SLICE) {
                 for record in slice {
                     let packet = batch.packet(record);
                     if wanted(&packet) {
-                        front.ingress.packet(&packet, &mut front.units, &mut front.rows);
+                        front.packet(&packet, record.range());
                     } else {
                         front.filtered += 1;
                     }
                 }
-                deliver(front)?;
+                deliver(front, &batch)?;
             }
+            pool.give_back(batch);
             progress(source, front.ingress.statistics().total.packets);
             if state == Progress::End {
                 return Ok::<_, anyhow::Error>(());
@@ -82,12 +90,12 @@ where
     };
     let flows = if settings.workers == 1 {
         let mut alone = Alone::new(settings, sink);
-        read(&mut front, &mut |front| alone.round(front))?;
+        read(&mut front, &mut |front, batch| alone.round(front, batch))?;
         alone.finish(&mut front)?
     } else {
         std::thread::scope(|scope| {
             let mut workers = Workers::start(scope, settings, sink);
-            let result = read(&mut front, &mut |front| workers.round(front));
+            let result = read(&mut front, &mut |front, batch| workers.round(front, batch));
             workers.finish(&mut front, result)
         })?
     };
@@ -97,6 +105,26 @@ where
         filtered: front.filtered,
         now: front.ingress.now(),
     })
+}
+
+/// Hands the datagrams of a slice on, with the batch that they lie in.
+type Deliver<'a> = dyn FnMut(&mut Front, &Arc<Batch>) -> anyhow::Result<()> + 'a;
+
+/// Batches that are read into again once nobody uses them.
+#[derive(Default)]
+struct Pool(VecDeque<Arc<Batch>>);
+
+impl Pool {
+    fn take(&mut self) -> Arc<Batch> {
+        match self.0.front() {
+            Some(batch) if Arc::strong_count(batch) == 1 => self.0.pop_front().unwrap_or_default(),
+            _ => Arc::default(),
+        }
+    }
+
+    fn give_back(&mut self, batch: Arc<Batch>) {
+        self.0.push_back(batch);
+    }
 }
 
 /// The reading thread's part: decoding, and the records that this alone yields.
@@ -115,6 +143,11 @@ impl Front {
             rows: RowBuffer::new(settings.format),
             filtered: 0,
         }
+    }
+
+    #[inline]
+    fn packet(&mut self, packet: &Packet<'_>, bytes: Range<usize>) {
+        self.ingress.packet(packet, bytes, &mut self.units, &mut self.rows);
     }
 
     /// The watermark after what was read so far.
@@ -136,6 +169,7 @@ impl Front {
 /// Analysis without hand-offs.
 struct Alone<'a, K> {
     lane: Lane,
+    /// Rows of the lane, and of the reading part.
     done: [RowBuffer; 2],
     sink: &'a mut K,
 }
@@ -149,37 +183,30 @@ impl<'a, K: RowSink> Alone<'a, K> {
         }
     }
 
-    fn round(&mut self, front: &mut Front) -> anyhow::Result<()> {
+    fn round(&mut self, front: &mut Front, batch: &Batch) -> anyhow::Result<()> {
         let watermark = front.watermark();
-        let units = core::mem::take(&mut front.units);
-        if let Some(memory) = self.task(Task::Units(units, watermark), watermark, front)? {
-            front.units = memory;
-        }
-        Ok(())
-    }
-
-    fn task(
-        &mut self,
-        task: Task,
-        watermark: Timestamp,
-        front: &mut Front,
-    ) -> anyhow::Result<Option<Vec<Unit>>> {
-        let [own, reading] = &mut self.done;
-        let memory = self.lane.work(task, own);
-        front.take_rows(watermark, reading);
-        if !own.is_empty() || !reading.is_empty() {
-            merge(&self.done, self.sink)?;
-        }
-        Ok(memory)
+        self.lane.units(&front.units, &batch.data, watermark, &mut self.done[0]);
+        front.units.clear();
+        self.write(front, watermark)
     }
 
     fn finish(mut self, front: &mut Front) -> anyhow::Result<FlowStatistics> {
         front.finish();
         let now = front.ingress.now();
-        self.task(Task::BeginFinish(now), now, front)?;
+        self.lane.begin_finish(now, &mut self.done[0]);
+        self.write(front, now)?;
         for step in 0..FINISH_STEPS {
-            self.task(Task::FinishStep(step, now), Timestamp::MAX, front)?;
+            self.lane.finish_step(step, now, &mut self.done[0]);
+            self.write(front, Timestamp::MAX)?;
         }
         Ok(self.lane.tracker().statistics().clone())
+    }
+
+    fn write(&mut self, front: &mut Front, watermark: Timestamp) -> anyhow::Result<()> {
+        front.take_rows(watermark, &mut self.done[1]);
+        if self.done.iter().any(|rows| !rows.is_empty()) {
+            merge(&self.done, self.sink)?;
+        }
+        Ok(())
     }
 }

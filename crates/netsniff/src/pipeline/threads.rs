@@ -1,5 +1,6 @@
 //! Workers in threads, joined by bounded queues of whole slices.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -8,15 +9,25 @@ use netsniff_analysis::flow::key::FlowKey;
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_analysis::{Limits, Unit};
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Batch, Timestamp};
 
-use super::lane::{Lane, Task};
+use super::lane::Lane;
 use super::run::{Front, Settings};
 use crate::output::{Format, RowBuffer, RowSink, merge};
 
 /// Slices that may wait in each queue. Enough that a short stall of one thread stops no other,
 /// few enough that what waits stays in the caches.
 const QUEUE: usize = 8;
+
+/// What a worker is to do next.
+enum Task {
+    /// Datagrams with the batch that they lie in, and the watermark after them.
+    Units(Vec<Unit>, Arc<Batch>, Timestamp),
+    /// The end begins: the engine time of the last packet.
+    BeginFinish(Timestamp),
+    /// A part of the flows that are left.
+    FinishStep(u32, Timestamp),
+}
 
 /// The ends that the reading thread holds.
 pub(super) struct Workers<'scope> {
@@ -67,7 +78,7 @@ impl<'scope> Workers<'scope> {
     }
 
     /// Hands the datagrams of a slice to their workers.
-    pub(super) fn round(&mut self, front: &mut Front) -> anyhow::Result<()> {
+    pub(super) fn round(&mut self, front: &mut Front, batch: &Arc<Batch>) -> anyhow::Result<()> {
         let watermark = front.watermark();
         let workers = self.shares.len();
         for unit in front.units.drain(..) {
@@ -77,7 +88,7 @@ impl<'scope> Workers<'scope> {
         for worker in 0..workers {
             let empty = self.free_units.try_recv().unwrap_or_default();
             let share = core::mem::replace(&mut self.shares[worker], empty);
-            self.send(worker, Task::Units(share, watermark))?;
+            self.send(worker, Task::Units(share, Arc::clone(batch), watermark))?;
         }
         self.send_rows(front, watermark)
     }
@@ -143,9 +154,15 @@ fn work(
 ) -> FlowStatistics {
     for task in tasks {
         let mut done = free.try_recv().unwrap_or_else(|_| RowBuffer::new(format));
-        if let Some(memory) = lane.work(task, &mut done) {
-            // The reading thread may have ended already.
-            let _ = units_back.send(memory);
+        match task {
+            Task::Units(mut units, batch, watermark) => {
+                lane.units(&units, &batch.data, watermark, &mut done);
+                units.clear();
+                // The reading thread may have ended already.
+                let _ = units_back.send(units);
+            }
+            Task::BeginFinish(now) => lane.begin_finish(now, &mut done),
+            Task::FinishStep(step, now) => lane.finish_step(step, now, &mut done),
         }
         if filled.send(done).is_err() {
             break;

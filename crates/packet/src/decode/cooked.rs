@@ -3,6 +3,7 @@
 use super::link::{Next, bad, cut};
 use super::walk::Frame;
 use super::{Decoded, Layer};
+use crate::wire::ethernet::ethertype;
 
 /// Address families as the systems number them: 2 everywhere for IPv4, and for IPv6 10 on Linux,
 /// 24, 28 and 30 on the BSDs and macOS.
@@ -44,7 +45,7 @@ const fn cooked_payload(hardware: u16, protocol: u16, offset: usize) -> Next {
     const FRAD: u16 = 770;
     match (hardware, protocol) {
         (NETLINK | RADIOTAP | FRAD, _) => Next::Other,
-        (_, LLC) => Next::Llc(offset),
+        (_, LLC) => Next::Llc(offset, usize::MAX),
         _ => Next::EtherType(protocol, offset),
     }
 }
@@ -57,8 +58,14 @@ pub(super) fn loopback(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -
         return cut(decoded, frame, "null_analyzer_failed", Layer::Loopback, (offset, LEN));
     };
     let family = u32::from_le_bytes(*header);
-    let is_ip = is_ip_family(family) || is_ip_family(family.swap_bytes());
-    if is_ip { Next::Ip(offset + LEN) } else { Next::Other }
+    if is_ip_family(family) || is_ip_family(family.swap_bytes()) {
+        return Next::Ip(offset + LEN);
+    }
+    // Some writers put an EtherType into the second half.
+    match u16::from_be_bytes([header[2], header[3]]) {
+        kind @ (ethertype::IPV4 | ethertype::IPV6) => Next::EtherType(kind, offset + LEN),
+        _ => Next::Other,
+    }
 }
 
 /// Linux netfilter log: a header of 4 bytes, then fields of length, type and value, aligned to 4

@@ -105,6 +105,13 @@ impl Layers {
         Self(self.0 | other.0)
     }
 
+    /// The set with one more layer.
+    #[must_use]
+    #[inline]
+    pub const fn with(self, layer: Layer) -> Self {
+        Self(self.0 | 1 << layer as u8)
+    }
+
     /// Whether the layer was met.
     #[must_use]
     #[inline]
@@ -153,7 +160,7 @@ oddities! {
     OddRoutingLength = "odd_routing0_len",
     /// An IPv6 routing header of a type that is not known.
     RoutingTypeUnknown = "unknown_routing_type",
-    /// PPPoE: the frame is longer than its header says, beyond padding.
+    /// PPPoE: the frame is longer than its header says, if only by padding.
     PppoeExtraData = "pppoe_extra_data_after_payload",
 }
 

@@ -23,8 +23,8 @@ pub(super) enum Next {
     Ethernet(usize),
     /// What an EtherType tells.
     EtherType(u16, usize),
-    /// IEEE 802.2.
-    Llc(usize),
+    /// IEEE 802.2, up to where the length field of the frame says that it ends.
+    Llc(usize, usize),
     /// An MPLS label.
     Mpls(usize),
     /// A PPP frame, with or without address and control field.
@@ -82,12 +82,15 @@ pub(super) fn ethernet(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
 }
 
 /// Every step but those that end moves the offset on, so that the data bound their number.
-fn run(decoded: &mut Decoded, frame: Frame<'_>, mut next: Next) {
+fn run(decoded: &mut Decoded, mut frame: Frame<'_>, mut next: Next) {
     loop {
         next = match next {
             Next::Ethernet(offset) => ethernet_header(decoded, frame, offset),
             Next::EtherType(kind, offset) => ether_type(decoded, frame, kind, offset),
-            Next::Llc(offset) => llc(decoded, frame, offset),
+            Next::Llc(offset, end) => {
+                frame = frame.until(end);
+                llc(decoded, frame, offset)
+            }
             Next::Mpls(offset) => mpls(decoded, frame, offset),
             Next::Ppp(offset) => ppp(decoded, frame, offset),
             Next::Wlan(offset) => wlan::frame(decoded, frame, offset),
@@ -138,7 +141,7 @@ fn ethernet_header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Ne
                 let weird = "truncated_ethernet_frame";
                 return cut(decoded, frame, weird, Layer::Ethernet, (offset, LEN + length));
             }
-            Next::Llc(offset + LEN)
+            Next::Llc(offset + LEN, offset + LEN + length)
         }
         kind if kind < ethertype::LEAST => {
             bad(decoded, frame, "undefined_ether_type", Layer::Ethernet, offset)
@@ -175,7 +178,9 @@ fn vlan(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Next {
         decoded.inner_vlan = Some(view.id());
     }
     match view.ethertype() {
-        0..=MAX_LENGTH_FIELD => Next::Llc(offset + LEN),
+        length @ 0..=MAX_LENGTH_FIELD => {
+            Next::Llc(offset + LEN, offset + LEN + usize::from(length))
+        }
         kind if kind < ethertype::LEAST => {
             bad(decoded, frame, "undefined_vlan_protocol", Layer::Vlan, offset)
         }

@@ -16,7 +16,7 @@ mod walk;
 mod wlan;
 
 pub use layer::{Layer, Layers, Oddities, Oddity};
-pub use walk::{ethernet, ip, packet, reassembled, supported, transport};
+pub use walk::{ethernet, ip, packet, packet_into, reassembled, supported, transport};
 
 /// What one walk found, from the first header to the transport header or to where it had to stop.
 ///
@@ -38,6 +38,20 @@ pub struct Decoded {
     pub oddities: Oddities,
     /// Why the walk ended early.
     pub stop: Option<Stop>,
+}
+
+impl Decoded {
+    /// Empties it. Only what tells that a part is absent is written, not the parts.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.layers = Layers::default();
+        self.vlan = None;
+        self.inner_vlan = None;
+        self.ip = None;
+        self.transport = Transport::None;
+        self.oddities = Oddities::default();
+        self.stop = None;
+    }
 }
 
 /// An IP header of either version with its extension headers.
@@ -168,22 +182,25 @@ impl TcpFlags {
 }
 
 /// TCP options that analysis uses.
+// In this order no part that may be unset stands beside the blocks, which keeps the compiler from
+// copying them together through the stack: a quarter of the time of decoding a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct TcpOptions {
-    /// Maximum segment size, RFC 9293.
-    pub mss: Option<u16>,
-    /// Window scale shift as sent (RFC 7323 allows at most 14).
-    pub window_scale: Option<u8>,
-    /// SACK permitted, RFC 2018.
-    pub sack_permitted: bool,
-    /// Timestamp value and echo reply, RFC 7323.
-    pub timestamps: Option<(u32, u32)>,
-    /// How many of `sack` are set.
-    pub sack_count: u8,
     /// SACK blocks, left and right edge, RFC 2018; the first may be a D-SACK, RFC 2883.
     pub sack: [(u32, u32); 4],
+    /// How many of `sack` are set.
+    pub sack_count: u8,
+    /// SACK permitted, RFC 2018.
+    pub sack_permitted: bool,
     /// Whether the options were malformed; what stood before the fault is set.
     pub malformed: bool,
+    /// Window scale shift as sent (RFC 7323 allows at most 14).
+    pub window_scale: Option<u8>,
+    /// Maximum segment size, RFC 9293.
+    pub mss: Option<u16>,
+    /// Timestamp value and echo reply, RFC 7323.
+    pub timestamps: Option<(u32, u32)>,
 }
 
 /// A UDP header.

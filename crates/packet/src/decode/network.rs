@@ -27,18 +27,32 @@ pub(super) fn ip(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
     }
 }
 
-/// Goes on above an IP header whose payload is whole: extension headers, then transport.
-pub(super) fn payload(decoded: &mut Decoded, frame: Frame<'_>, mut ip: Ip) {
+/// Goes on above the IP header in `decoded`: extension headers if there are any, then transport.
+/// Apart from the common path, where the header is written once, into its place.
+#[inline(never)]
+pub(super) fn above_extensions(decoded: &mut Decoded, frame: Frame<'_>) {
+    let Some(mut ip) = decoded.ip else { return };
     if is_extension(ip.protocol) && !ip.source.is_v4() {
         decoded.stop = extensions(decoded, frame, &mut ip);
+        decoded.ip = Some(ip);
     }
-    finish(decoded, frame, ip);
+    if ip.fragment.is_some() {
+        decoded.layers.insert(Layer::Fragment);
+    } else if decoded.stop.is_none() {
+        let above = Extent {
+            offset: ip.payload_offset as usize,
+            len: ip.payload_len as usize,
+            captured: ip.payload_captured as usize,
+        };
+        transport::decode(decoded, frame, decoded.layers, ip.protocol, above);
+    }
 }
 
 #[inline]
 fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
-    decoded.layers.insert(Layer::Ipv4);
+    let layers = decoded.layers.with(Layer::Ipv4);
     let Some(view) = Ipv4View::parse(frame.from(offset)) else {
+        decoded.layers = layers;
         decoded.stop = Some(frame.short("truncated_IP", Layer::Ipv4, offset, Ipv4View::LEN));
         return;
     };
@@ -49,11 +63,13 @@ fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         total_len = frame.wire_from(offset);
     }
     if header_len < Ipv4View::LEN || header_len > total_len || view.options().is_none() {
+        decoded.layers = layers;
         decoded.stop = Some(bad_ipv4(frame, offset, header_len, total_len));
         return;
     }
     let word = view.fragment_word();
-    let ip = Ip {
+    let above = above(frame, offset + header_len, total_len - header_len);
+    decoded.ip = Some(Ip {
         source: Address::from_v4(view.source()),
         destination: Address::from_v4(view.destination()),
         protocol: view.protocol(),
@@ -64,26 +80,28 @@ fn ipv4(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         flow_label: 0,
         total_len: total_len as u32,
         offset: offset as u32,
-        payload_offset: (offset + header_len) as u32,
-        payload_len: (total_len - header_len) as u32,
-        payload_captured: captured(frame, offset + header_len, total_len - header_len),
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
         fragment: (word & 0x3fff != 0).then(|| Fragment {
             offset: u32::from(view.fragment_offset()),
             more: word & 0x2000 != 0,
         }),
-    };
+    });
     if total_len > frame.wire_from(offset) {
+        decoded.layers = layers;
         decoded.stop = Some(overlong(frame, Layer::Ipv4, offset, total_len));
-        decoded.ip = Some(ip);
-        return;
+    } else if word & 0x3fff != 0 {
+        decoded.layers = layers.with(Layer::Fragment);
+    } else {
+        transport::decode(decoded, frame, layers, view.protocol(), above);
     }
-    finish(decoded, frame, ip);
 }
 
-/// How many of `len` bytes from `offset` on were captured.
+/// The `len` bytes from `offset` on.
 #[inline]
-fn captured(frame: Frame<'_>, offset: usize, len: usize) -> u32 {
-    frame.from(offset).len().min(len) as u32
+fn above(frame: Frame<'_>, offset: usize, len: usize) -> Extent {
+    Extent { offset, len, captured: frame.from(offset).len().min(len) }
 }
 
 #[cold]
@@ -107,26 +125,10 @@ fn overlong(frame: Frame<'_>, layer: Layer, offset: usize, total_len: usize) -> 
     }
 }
 
-/// Stores the IP header and decodes what is above it, unless that is a fragment.
-#[inline]
-fn finish(decoded: &mut Decoded, frame: Frame<'_>, ip: Ip) {
-    let extent = Extent {
-        offset: ip.payload_offset as usize,
-        len: ip.payload_len as usize,
-        captured: ip.payload_captured as usize,
-    };
-    let (protocol, is_fragment) = (ip.protocol, ip.fragment.is_some());
-    decoded.ip = Some(ip);
-    if is_fragment {
-        decoded.layers.insert(Layer::Fragment);
-    } else if decoded.stop.is_none() {
-        transport::decode(decoded, frame, protocol, extent);
-    }
-}
-
 fn ipv6(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
-    decoded.layers.insert(Layer::Ipv6);
+    let layers = decoded.layers.with(Layer::Ipv6);
     let Some(view) = Ipv6View::parse(frame.from(offset)) else {
+        decoded.layers = layers;
         decoded.stop = Some(frame.short("truncated_IP", Layer::Ipv6, offset, Ipv6View::LEN));
         return;
     };
@@ -136,9 +138,8 @@ fn ipv6(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         // Segmentation offload and jumbograms (RFC 2675) leave the field empty.
         total_len = total_len.max(frame.wire_from(offset));
     }
-    let payload_offset = offset + Ipv6View::LEN;
-    let payload_len = total_len - Ipv6View::LEN;
-    let mut ip = Ip {
+    let above = above(frame, offset + Ipv6View::LEN, total_len - Ipv6View::LEN);
+    decoded.ip = Some(Ip {
         source: Address::from_v6(view.source()),
         destination: Address::from_v6(view.destination()),
         protocol: next_header,
@@ -149,20 +150,20 @@ fn ipv6(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
         flow_label: view.flow_label(),
         total_len: total_len as u32,
         offset: offset as u32,
-        payload_offset: payload_offset as u32,
-        payload_len: payload_len as u32,
-        payload_captured: captured(frame, payload_offset, payload_len),
+        payload_offset: above.offset as u32,
+        payload_len: above.len as u32,
+        payload_captured: above.captured as u32,
         fragment: None,
-    };
+    });
     if total_len > frame.wire_from(offset) {
+        decoded.layers = layers;
         decoded.stop = Some(overlong(frame, Layer::Ipv6, offset, total_len));
-        decoded.ip = Some(ip);
-        return;
+    } else if is_extension(next_header) {
+        decoded.layers = layers;
+        above_extensions(decoded, frame);
+    } else {
+        transport::decode(decoded, frame, layers, next_header, above);
     }
-    if is_extension(next_header) {
-        decoded.stop = extensions(decoded, frame, &mut ip);
-    }
-    finish(decoded, frame, ip);
 }
 
 /// Whether a protocol number is an extension header that can be passed.

@@ -1,7 +1,7 @@
 //! Transport headers.
 
 use super::walk::{Extent, Frame};
-use super::{Decoded, Icmp, Layer, Sctp, Stop, Tcp, TcpFlags, TcpOptions, Transport, Udp};
+use super::{Decoded, Icmp, Layer, Layers, Sctp, Stop, Tcp, TcpFlags, TcpOptions, Transport, Udp};
 use crate::wire::icmp::IcmpView;
 use crate::wire::ipv4::protocol;
 use crate::wire::sctp::SctpView;
@@ -10,12 +10,30 @@ use crate::wire::tcp_option::{TcpOption, TcpOptionIter};
 use crate::wire::udp::UdpView;
 
 /// Decodes the header at the start of an IP payload.
-#[inline]
-pub(super) fn decode(decoded: &mut Decoded, frame: Frame<'_>, number: u8, payload: Extent) {
+///
+/// `layers` are those met so far. The set is stored once, as a whole: who reads it soon after would
+/// wait long for one that was stored in parts.
+#[inline(always)]
+pub(super) fn decode(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    layers: Layers,
+    number: u8,
+    payload: Extent,
+) {
     match number {
-        protocol::TCP => tcp(decoded, frame, payload),
-        protocol::UDP => udp(decoded, frame, payload),
-        _ => rest(decoded, frame, number, payload),
+        protocol::TCP => {
+            decoded.layers = layers.with(Layer::Tcp);
+            tcp(decoded, frame, payload);
+        }
+        protocol::UDP => {
+            decoded.layers = layers.with(Layer::Udp);
+            udp(decoded, frame, payload);
+        }
+        _ => {
+            decoded.layers = layers;
+            rest(decoded, frame, number, payload);
+        }
     }
 }
 
@@ -52,27 +70,37 @@ impl Extent {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
-    decoded.layers.insert(Layer::Tcp);
     let Some(view) = TcpView::parse(payload.bytes(frame)) else {
         decoded.stop = Some(payload.short(Layer::Tcp, TcpView::LEN));
         return;
     };
     let header_len = view.header_len();
-    let (options, above) = match view.options() {
-        Some(bytes) => (tcp_options(bytes), payload.above(header_len)),
-        None => {
-            decoded.stop = Some(Stop {
-                weird: "bad_TCP_header_len",
-                cut: header_len >= TcpView::LEN && header_len <= payload.len,
-                ..payload.short(Layer::Tcp, header_len)
-            });
-            let lost = if header_len < TcpView::LEN { payload.len } else { header_len };
-            (TcpOptions { malformed: true, ..TcpOptions::default() }, payload.above(lost))
-        }
+    let Some(options) = view.options() else {
+        decoded.stop = Some(bad_tcp_header_len(payload, header_len));
+        let lost = if header_len < TcpView::LEN { payload.len } else { header_len };
+        let mut tcp = tcp_value(view, payload.above(lost), None);
+        tcp.options.malformed = true;
+        decoded.transport = Transport::Tcp(tcp);
+        return;
     };
-    decoded.transport = Transport::Tcp(Tcp {
+    let above = payload.above(header_len);
+    // The result is written once, into its place: copying what was just written in smaller pieces
+    // would stall on every packet.
+    let known = timestamps_only(options);
+    decoded.transport = Transport::Tcp(tcp_value(view, above, known));
+    if !options.is_empty()
+        && known.is_none()
+        && let Transport::Tcp(tcp) = &mut decoded.transport
+    {
+        any_tcp_options(&mut tcp.options, options);
+    }
+}
+
+#[inline]
+fn tcp_value(view: TcpView<'_>, above: Extent, timestamps: Option<(u32, u32)>) -> Tcp {
+    Tcp {
         source_port: view.source_port(),
         destination_port: view.destination_port(),
         sequence: view.sequence(),
@@ -82,27 +110,37 @@ fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
         payload_offset: above.offset as u32,
         payload_len: above.len as u32,
         payload_captured: above.captured as u32,
-        options,
-    });
+        options: TcpOptions {
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            timestamps,
+            sack_count: 0,
+            sack: [(0, 0); 4],
+            malformed: false,
+        },
+    }
 }
 
-/// Most segments carry nothing, or two no-operations and timestamps.
+/// Most segments carry nothing, or two no-operations and timestamps: the latter.
 #[inline]
-fn tcp_options(bytes: &[u8]) -> TcpOptions {
-    if bytes.is_empty() {
-        return TcpOptions::default();
+fn timestamps_only(bytes: &[u8]) -> Option<(u32, u32)> {
+    let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *bytes else { return None };
+    Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+}
+
+#[cold]
+fn bad_tcp_header_len(payload: Extent, header_len: usize) -> Stop {
+    let stop = payload.short(Layer::Tcp, header_len);
+    if header_len < TcpView::LEN {
+        Stop { weird: "bad_TCP_header_len", needed: 0, cut: false, ..stop }
+    } else {
+        Stop { weird: "truncated_header", ..stop }
     }
-    if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *bytes {
-        let value = u32::from_be_bytes([a, b, c, d]);
-        let echo = u32::from_be_bytes([e, f, g, h]);
-        return TcpOptions { timestamps: Some((value, echo)), ..TcpOptions::default() };
-    }
-    any_tcp_options(bytes)
 }
 
 #[inline(never)]
-fn any_tcp_options(bytes: &[u8]) -> TcpOptions {
-    let mut options = TcpOptions::default();
+fn any_tcp_options(options: &mut TcpOptions, bytes: &[u8]) {
     for option in TcpOptionIter::new(bytes) {
         match option {
             Ok(TcpOption::MaximumSegmentSize(mss)) => options.mss = Some(mss),
@@ -120,12 +158,10 @@ fn any_tcp_options(bytes: &[u8]) -> TcpOptions {
             Err(_) => options.malformed = true,
         }
     }
-    options
 }
 
-#[inline]
+#[inline(always)]
 fn udp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
-    decoded.layers.insert(Layer::Udp);
     let Some(view) = UdpView::parse(payload.bytes(frame)) else {
         decoded.stop = Some(payload.short(Layer::Udp, UdpView::LEN));
         return;

@@ -27,6 +27,12 @@ impl<'a> Frame<'a> {
         self.data.get(offset..).unwrap_or_default()
     }
 
+    /// The same frame, ended at `end` where it is longer.
+    pub(super) fn until(&self, end: usize) -> Self {
+        let data = self.data.get(..end).unwrap_or(self.data);
+        Self { data, wire_len: self.wire_len.min(end) }
+    }
+
     /// What was on the wire from `offset` on, in bytes.
     #[inline]
     pub(super) const fn wire_from(&self, offset: usize) -> usize {
@@ -83,20 +89,28 @@ pub const fn supported(link_type: LinkType) -> bool {
 /// `data.len()` counts as `data.len()`. For a link type that is not [`supported`] the result is
 /// empty, without a stop.
 #[must_use]
-#[inline]
 pub fn packet(link_type: LinkType, data: &[u8], wire_len: u32) -> Decoded {
     let mut decoded = Decoded::default();
+    packet_into(link_type, data, wire_len, &mut decoded);
+    decoded
+}
+
+/// As [`packet`], into a value that is used again and again, which saves copying it.
+///
+/// What `decoded` held before does not matter.
+#[inline]
+pub fn packet_into(link_type: LinkType, data: &[u8], wire_len: u32, decoded: &mut Decoded) {
+    decoded.clear();
     let frame = Frame::new(data, wire_len);
     if link_type == LinkType::ETHERNET
         && let Some(view) = EthernetView::parse(data)
         && view.ethertype() == ethertype::IPV4
     {
         decoded.layers.insert(Layer::Ethernet);
-        network::ip(&mut decoded, frame, EthernetView::LEN);
+        network::ip(decoded, frame, EthernetView::LEN);
     } else {
-        link::walk(&mut decoded, frame, link_type);
+        link::walk(decoded, frame, link_type);
     }
-    decoded
 }
 
 /// Walks from an IP header of either version at `offset` in `data`, as inside a tunnel.
@@ -127,7 +141,7 @@ pub fn transport(protocol: u8, data: &[u8], len: u32) -> (Transport, Layers, Opt
     let frame = Frame::new(data, len);
     let mut decoded = Decoded::default();
     let extent = Extent { offset: 0, len: len as usize, captured: data.len().min(len as usize) };
-    upper::decode(&mut decoded, frame, protocol, extent);
+    upper::decode(&mut decoded, frame, Layers::default(), protocol, extent);
     (decoded.transport, decoded.layers, decoded.stop)
 }
 
@@ -144,7 +158,7 @@ pub fn reassembled(ip: &Ip, payload: &[u8]) -> Decoded {
     let mut decoded = Decoded::default();
     let layer = if ip.source.is_v4() { Layer::Ipv4 } else { Layer::Ipv6 };
     decoded.layers.insert(layer);
-    let whole = Ip {
+    decoded.ip = Some(Ip {
         total_len: header_len.saturating_add(len as u32),
         offset: 0,
         payload_offset: 0,
@@ -152,8 +166,8 @@ pub fn reassembled(ip: &Ip, payload: &[u8]) -> Decoded {
         payload_captured: len as u32,
         fragment: None,
         ..*ip
-    };
-    network::payload(&mut decoded, frame, whole);
+    });
+    network::above_extensions(&mut decoded, frame);
     decoded
 }
 
@@ -225,7 +239,7 @@ mod tests {
         let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
         assert_eq!((tcp.payload_len, tcp.payload_captured), (100, 0));
         let stop = decoded.stop.unwrap();
-        assert_eq!((stop.weird, stop.needed, stop.cut), ("bad_TCP_header_len", 32, true));
+        assert_eq!((stop.weird, stop.needed, stop.cut), ("truncated_header", 32, true));
     }
 
     #[test]

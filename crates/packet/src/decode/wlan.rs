@@ -57,7 +57,8 @@ fn header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize, is_padded: boo
     if data.len() < len {
         return cut(decoded, frame, "truncated_802_11_header", Layer::Wlan, (offset, len));
     }
-    Next::Llc(offset + len + if is_aggregate { AGGREGATE_HEADER } else { 0 })
+    let above = offset + len + if is_aggregate { AGGREGATE_HEADER } else { 0 };
+    Next::Llc(above, usize::MAX)
 }
 
 /// Passes a radiotap header, <https://www.radiotap.org>.

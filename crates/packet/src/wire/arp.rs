@@ -118,3 +118,28 @@ impl<'a> ArpPacket<'a> {
         Some(ArpView::MIN_LEN + 2 * (hardware + protocol))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let (hardware, protocol) = (random.below(9), random.below(17));
+            let lens = [hardware, protocol, hardware, protocol];
+            let [a, b, c, d] = lens.map(|len| random.bytes(len));
+            let header = ArpPacket {
+                hardware: random.word(),
+                protocol: random.word(),
+                operation: random.word(),
+                sender_hardware: &a,
+                sender_protocol: &b,
+                target_hardware: &c,
+                target_protocol: &d,
+            };
+            assert_round_trip!(header, ArpPacket::parse);
+        });
+    }
+}

@@ -110,3 +110,21 @@ impl EthernetHeader {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = EthernetHeader {
+                destination: random.array(),
+                source: random.array(),
+                ethertype: random.word(),
+            };
+            assert_round_trip!(header, EthernetHeader::parse);
+        });
+    }
+}

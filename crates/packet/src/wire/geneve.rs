@@ -127,3 +127,25 @@ impl<'a> GeneveHeader<'a> {
         Some(out.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let len = 4 * random.below(64);
+            let options = random.bytes(len);
+            let header = GeneveHeader {
+                control: random.flag(),
+                critical: random.flag(),
+                protocol: random.word(),
+                vni: random.long() >> 8,
+                options: &options,
+            };
+            assert_round_trip!(header, GeneveHeader::parse);
+        });
+    }
+}

@@ -139,3 +139,24 @@ impl GreHeader {
         Some(self.header_len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{Random, assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = GreHeader {
+                version: random.byte() & 1,
+                protocol: random.word(),
+                checksum: random.maybe(Random::long),
+                key: random.maybe(Random::long),
+                sequence: random.maybe(Random::long),
+                acknowledgement: random.maybe(Random::long),
+            };
+            assert_round_trip!(header, GreHeader::parse);
+        });
+    }
+}

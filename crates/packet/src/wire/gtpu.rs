@@ -165,3 +165,36 @@ impl<'a> GtpuHeader<'a> {
         Some(GtpuView::MIN_LEN + 4 + extensions.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{Random, assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            // Two extension headers, the second of 8 bytes; the last byte of each is the next type.
+            let mut extensions = random.bytes(12);
+            extensions[0] = 1;
+            extensions[3] = 0x85;
+            extensions[4] = 2;
+            extensions[11] = 0;
+            let header = GtpuHeader {
+                message_type: random.byte(),
+                payload_len: random.word(),
+                teid: random.long(),
+                sequence: random.maybe(Random::word),
+                npdu: random.maybe(Random::byte),
+                extensions: random.maybe(|random| (random.byte() | 1, extensions.as_slice())),
+            };
+            assert_round_trip!(header, GtpuHeader::parse);
+        });
+    }
+
+    #[test]
+    fn an_extension_of_length_0_is_refused() {
+        let bytes = [0x34, T_PDU, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0x85, 0, 1, 1, 0];
+        assert_eq!(GtpuView::parse(&bytes).unwrap().header_len(), None);
+    }
+}

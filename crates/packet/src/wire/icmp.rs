@@ -85,3 +85,22 @@ impl IcmpHeader {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = IcmpHeader {
+                kind: random.byte(),
+                code: random.byte(),
+                checksum: random.word(),
+                rest: random.array(),
+            };
+            assert_round_trip!(header, IcmpHeader::parse);
+        });
+    }
+}

@@ -258,3 +258,33 @@ impl<'a> Ipv4Header<'a> {
         Some(len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let len = 4 * random.below(11);
+            let options = random.bytes(len);
+            let header = Ipv4Header {
+                traffic_class: random.byte(),
+                total_len: random.word(),
+                identification: random.word(),
+                reserved_flag: random.flag(),
+                dont_fragment: random.flag(),
+                more_fragments: random.flag(),
+                fragment_offset: random.word() & 0xfff8,
+                ttl: random.byte(),
+                protocol: random.byte(),
+                checksum: random.word(),
+                source: random.array(),
+                destination: random.array(),
+                options: &options,
+            };
+            assert_round_trip!(header, Ipv4Header::parse);
+        });
+    }
+}

@@ -132,3 +132,25 @@ impl Ipv6Header {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = Ipv6Header {
+                traffic_class: random.byte(),
+                flow_label: random.long() >> 12,
+                payload_len: random.word(),
+                next_header: random.byte(),
+                hop_limit: random.byte(),
+                source: random.array(),
+                destination: random.array(),
+            };
+            assert_round_trip!(header, Ipv6Header::parse);
+        });
+    }
+}

@@ -206,3 +206,176 @@ impl<'a> Iterator for OptionIter<'a> {
         Some(ExtensionOption { kind: *kind, data })
     }
 }
+
+/// A header in the general form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtensionHeader<'a> {
+    /// Protocol of what follows.
+    pub next_header: u8,
+    /// What follows the first two bytes: 6 bytes or a multiple of 8 more, at most 2046.
+    pub data: &'a [u8],
+}
+
+impl<'a> ExtensionHeader<'a> {
+    /// Reads a header, or `None` where `data` is too short.
+    #[must_use]
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let view = ExtensionView::parse(data)?;
+        Some(Self { next_header: view.next_header(), data: data.get(2..view.len())? })
+    }
+
+    /// Writes the header and returns its length, or `None` where `buffer` is too short or the
+    /// length of the content impossible.
+    pub fn emit(&self, buffer: &mut [u8]) -> Option<usize> {
+        let len = self.data.len() + 2;
+        if !len.is_multiple_of(8) {
+            return None;
+        }
+        let units = u8::try_from((len / 8).checked_sub(1)?).ok()?;
+        let out = buffer.get_mut(..len)?;
+        out[0] = self.next_header;
+        out[1] = units;
+        out[2..].copy_from_slice(self.data);
+        Some(len)
+    }
+}
+
+/// A fragment header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FragmentHeader {
+    /// Protocol of the fragmented part.
+    pub next_header: u8,
+    /// Offset of this fragment in bytes, a multiple of 8.
+    pub offset: u16,
+    /// Whether more fragments follow.
+    pub more_fragments: bool,
+    /// Identification.
+    pub identification: u32,
+}
+
+impl FragmentHeader {
+    /// Length of the header in bytes.
+    pub const LEN: usize = FragmentView::LEN;
+
+    /// Reads a header, or `None` where `data` is too short.
+    #[must_use]
+    pub fn parse(data: &[u8]) -> Option<Self> {
+        let view = FragmentView::parse(data)?;
+        Some(Self {
+            next_header: view.next_header(),
+            offset: view.offset(),
+            more_fragments: view.more_fragments(),
+            identification: view.identification(),
+        })
+    }
+
+    /// Writes the header and returns its length, or `None` where `buffer` is too short or the
+    /// offset no multiple of 8.
+    pub fn emit(&self, buffer: &mut [u8]) -> Option<usize> {
+        let out = buffer.first_chunk_mut::<{ Self::LEN }>()?;
+        if !self.offset.is_multiple_of(8) {
+            return None;
+        }
+        out[0] = self.next_header;
+        out[1] = 0;
+        out[2..4].copy_from_slice(&(self.offset | u16::from(self.more_fragments)).to_be_bytes());
+        out[4..].copy_from_slice(&self.identification.to_be_bytes());
+        Some(Self::LEN)
+    }
+}
+
+/// An authentication header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthenticationHeader<'a> {
+    /// Protocol of what follows.
+    pub next_header: u8,
+    /// Security parameters index.
+    pub security_parameters_index: u32,
+    /// Sequence number and integrity check value: a multiple of 4 bytes, at most 1020.
+    pub data: &'a [u8],
+}
+
+impl<'a> AuthenticationHeader<'a> {
+    /// Reads a header, or `None` where `data` is too short.
+    #[must_use]
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let view = AuthenticationView::parse(data)?;
+        Some(Self {
+            next_header: view.next_header(),
+            security_parameters_index: view.security_parameters_index(),
+            data: data.get(8..view.len())?,
+        })
+    }
+
+    /// Writes the header and returns its length, or `None` where `buffer` is too short or the
+    /// length of the content impossible.
+    pub fn emit(&self, buffer: &mut [u8]) -> Option<usize> {
+        if !self.data.len().is_multiple_of(4) {
+            return None;
+        }
+        let units = u8::try_from(self.data.len() / 4).ok()?;
+        let len = 8 + self.data.len();
+        let out = buffer.get_mut(..len)?;
+        out[..4].copy_from_slice(&[self.next_header, units, 0, 0]);
+        out[4..8].copy_from_slice(&self.security_parameters_index.to_be_bytes());
+        out[8..].copy_from_slice(self.data);
+        Some(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn general_headers_round_trip() {
+        cases(|random| {
+            let len = 6 + 8 * random.below(8);
+            let data = random.bytes(len);
+            let header = ExtensionHeader { next_header: random.byte(), data: &data };
+            assert_round_trip!(header, ExtensionHeader::parse);
+        });
+    }
+
+    #[test]
+    fn fragment_headers_round_trip() {
+        cases(|random| {
+            let header = FragmentHeader {
+                next_header: random.byte(),
+                offset: random.word() & 0xfff8,
+                more_fragments: random.flag(),
+                identification: random.long(),
+            };
+            assert_round_trip!(header, FragmentHeader::parse);
+        });
+    }
+
+    #[test]
+    fn authentication_headers_round_trip() {
+        cases(|random| {
+            let len = 4 * random.below(16);
+            let data = random.bytes(len);
+            let header = AuthenticationHeader {
+                next_header: random.byte(),
+                security_parameters_index: random.long(),
+                data: &data,
+            };
+            assert_round_trip!(header, AuthenticationHeader::parse);
+        });
+    }
+
+    #[test]
+    fn a_home_address_is_found_behind_padding() {
+        let mut bytes = [0; 24];
+        bytes[..2].copy_from_slice(&[59, 2]);
+        bytes[2..6].copy_from_slice(&[0, 1, 1, 0xff]);
+        bytes[6..8].copy_from_slice(&[0xc9, 16]);
+        bytes[8..].fill(7);
+        let found = |bytes: &[u8]| HomeAddress::find(ExtensionView::parse(bytes).unwrap());
+        assert_eq!(found(&bytes), Some(HomeAddress([7; 16])));
+        assert_eq!(found(&bytes[..23]), None);
+        bytes[7] = 15;
+        assert_eq!(found(&bytes), None);
+    }
+}

@@ -135,3 +135,23 @@ impl LlcHeader {
         Some(LlcView::LEN + SnapView::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = if random.flag() {
+                let snap = Some((random.long() >> 8, random.word()));
+                LlcHeader { snap, ..LlcHeader::for_ethertype(0) }
+            } else {
+                let (destination, control) = (random.byte() & 0x7f, random.byte() | 3);
+                LlcHeader { destination, source: random.byte(), control, snap: None }
+            };
+            assert_round_trip!(header, LlcHeader::parse);
+        });
+    }
+}

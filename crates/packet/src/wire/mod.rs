@@ -13,11 +13,14 @@ pub mod gre;
 pub mod gtpu;
 pub mod icmp;
 pub mod ipv4;
+pub mod ipv4_option;
 pub mod ipv6;
 pub mod ipv6_extension;
 pub mod llc;
 pub mod mpls;
 pub mod pppoe;
+#[cfg(test)]
+mod random;
 pub mod sctp;
 pub mod tcp;
 pub mod tcp_option;

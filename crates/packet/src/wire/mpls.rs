@@ -88,3 +88,22 @@ impl MplsEntry {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = MplsEntry {
+                label: random.long() >> 12,
+                traffic_class: random.byte() & 7,
+                bottom_of_stack: random.flag(),
+                ttl: random.byte(),
+            };
+            assert_round_trip!(header, MplsEntry::parse);
+        });
+    }
+}

@@ -90,3 +90,21 @@ impl PppoeHeader {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = PppoeHeader {
+                code: random.byte(),
+                session: random.word(),
+                payload_len: random.word(),
+            };
+            assert_round_trip!(header, PppoeHeader::parse);
+        });
+    }
+}

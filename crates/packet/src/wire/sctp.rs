@@ -83,3 +83,22 @@ impl SctpHeader {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = SctpHeader {
+                source_port: random.word(),
+                destination_port: random.word(),
+                verification_tag: random.long(),
+                checksum: random.long(),
+            };
+            assert_round_trip!(header, SctpHeader::parse);
+        });
+    }
+}

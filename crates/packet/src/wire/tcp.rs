@@ -161,3 +161,29 @@ impl<'a> TcpHeader<'a> {
         Some(len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let len = 4 * random.below(11);
+            let options = random.bytes(len);
+            let header = TcpHeader {
+                source_port: random.word(),
+                destination_port: random.word(),
+                sequence: random.long(),
+                acknowledgement: random.long(),
+                flags: random.word() >> 4,
+                window: random.word(),
+                checksum: random.word(),
+                urgent_pointer: random.word(),
+                options: &options,
+            };
+            assert_round_trip!(header, TcpHeader::parse);
+        });
+    }
+}

@@ -163,3 +163,54 @@ impl<'a> Iterator for TcpOptionIter<'a> {
         Some(option.ok_or(BadOption { offset }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{Random, cases};
+
+    fn any_option<'a>(random: &mut Random, bytes: &'a [u8; 32]) -> TcpOption<'a> {
+        match random.below(12) {
+            0 => TcpOption::NoOperation,
+            1 => TcpOption::MaximumSegmentSize(random.word()),
+            2 => TcpOption::WindowScale(random.byte()),
+            3 => TcpOption::SackPermitted,
+            4 => TcpOption::Sack(SackBlocks::from_wire(&bytes[..8 * random.below(5)]).unwrap()),
+            5 => TcpOption::Timestamps(random.long(), random.long()),
+            6 => TcpOption::Md5(bytes.first_chunk().unwrap()),
+            7 => TcpOption::UserTimeout(random.word()),
+            8 => TcpOption::Authentication(&bytes[..2 + random.below(16)]),
+            9 => TcpOption::Multipath(&bytes[..1 + random.below(16)]),
+            10 => TcpOption::FastOpen(&bytes[..random.below(17)]),
+            _ => TcpOption::Other { kind: random.byte() | 0x80, data: &bytes[..random.below(9)] },
+        }
+    }
+
+    #[test]
+    fn every_kind_round_trips_in_a_list() {
+        cases(|random| {
+            let bytes = random.array();
+            let mut list: Vec<_> = (0..4).map(|_| any_option(random, &bytes)).collect();
+            list.push(TcpOption::EndOfList);
+            let mut buffer = [0xff; 256];
+            let mut at = 0;
+            for option in &list {
+                let len = option.emit(&mut buffer[at..]).unwrap();
+                assert_eq!(option.emit(&mut [0; 64][..len - 1]), None);
+                at += len;
+            }
+            // What stands behind the end of the list is not read.
+            let read: Result<Vec<_>, _> = TcpOptionIter::new(&buffer).collect();
+            assert_eq!(read, Ok(list));
+        });
+    }
+
+    #[test]
+    fn a_fault_ends_the_list_at_its_offset() {
+        for options in [&[1, 8, 10, 0][..], &[1, 2, 0, 0], &[1, 2, 1], &[1, 2], &[1, 3, 4, 0, 0, 0]]
+        {
+            let read: Vec<_> = TcpOptionIter::new(options).collect();
+            assert_eq!(read, [Ok(TcpOption::NoOperation), Err(BadOption { offset: 1 })]);
+        }
+    }
+}

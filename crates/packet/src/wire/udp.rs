@@ -83,3 +83,22 @@ impl UdpHeader {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = UdpHeader {
+                source_port: random.word(),
+                destination_port: random.word(),
+                datagram_len: random.word(),
+                checksum: random.word(),
+            };
+            assert_round_trip!(header, UdpHeader::parse);
+        });
+    }
+}

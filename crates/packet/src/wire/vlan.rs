@@ -87,3 +87,22 @@ impl VlanTag {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = VlanTag {
+                priority: random.byte() & 7,
+                drop_eligible: random.flag(),
+                id: random.word() & 0x0fff,
+                ethertype: random.word(),
+            };
+            assert_round_trip!(header, VlanTag::parse);
+        });
+    }
+}

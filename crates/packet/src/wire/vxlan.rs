@@ -71,3 +71,17 @@ impl VxlanHeader {
         Some(Self::LEN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::random::{assert_round_trip, cases};
+
+    #[test]
+    fn round_trips() {
+        cases(|random| {
+            let header = VxlanHeader { vni: random.long() >> 8 };
+            assert_round_trip!(header, VxlanHeader::parse);
+        });
+    }
+}

@@ -122,7 +122,8 @@ impl Pcapng {
             };
             let trailing = block.last_chunk().map_or(0, |bytes| number::<BIG_ENDIAN>(*bytes));
             if trailing != length
-                && let Some(step) = self.odd_trailer(data, at, sink, [block_type, length, trailing])
+                && let Some(step) =
+                    self.odd_trailer(data, at, sink, [block_type, length, trailing], BIG_ENDIAN)
             {
                 return step;
             }
@@ -158,13 +159,13 @@ impl Pcapng {
             return self.incomplete(data, at, sink, block_type, length);
         };
         let trailing = resync::word_at(block, length_bytes - 4, big_endian).unwrap_or(0);
-        let before = core::mem::replace(&mut self.big_endian, big_endian);
+        let lengths = [block_type, length, trailing];
         if trailing != length
-            && let Some(step) = self.odd_trailer(data, at, sink, [block_type, length, trailing])
+            && let Some(step) = self.odd_trailer(data, at, sink, lengths, big_endian)
         {
-            self.big_endian = before;
             return step;
         }
+        self.big_endian = big_endian;
         self.ports.clear();
         self.section_count += 1;
         let options = block.get(24..length_bytes - 4).unwrap_or_default();
@@ -211,7 +212,8 @@ impl Pcapng {
     }
 
     /// A block whose lengths differ. The first is right if another block, or the end, follows: then
-    /// the block is used. Otherwise the way is lost, and where to go on is returned.
+    /// the block is used. Otherwise the way is lost, and where to go on is returned. `big_endian` is
+    /// the order of the block, which may be the first of a section.
     #[cold]
     fn odd_trailer(
         &mut self,
@@ -219,12 +221,13 @@ impl Pcapng {
         at: usize,
         sink: &mut Sink<'_>,
         [block_type, leading, trailing]: [u32; 3],
+        big_endian: bool,
     ) -> Option<Step> {
         let end = at + leading as usize;
         if data.len() < end + MIN_BLOCK && !sink.at_end {
             return Some(Step::Done(Scanned::more(at, leading as usize + MIN_BLOCK)));
         }
-        if follows(data, end, self.big_endian) {
+        if follows(data, end, big_endian) {
             sink.damage_at(at, 0, DamageKind::TrailingLength { leading, trailing });
             return None;
         }

@@ -7,6 +7,7 @@ use netsniff_packet::decode::{Tcp, TcpFlags};
 use super::assembler::Gaps;
 use super::endpoint::{State, TcpEndpoint};
 use super::sequence;
+use crate::flow::first_look;
 use crate::flow::history::History;
 use crate::limits::Limits;
 use crate::weird::Weirds;
@@ -552,11 +553,12 @@ impl TcpConnection {
         let over = self.is_closed() && (is(State::Reset) || is(State::Inactive));
         let nothing = originator.state == State::Inactive && responder.state == State::Inactive;
         if over || nothing {
-            let after = last + limits.tcp_linger;
-            deadline = deadline.min(next_look(start + limits.tcp_first_check, after, limits));
+            // A look finds it over only after the linger time, not at its end.
+            let due = (last + limits.tcp_linger).offset(1);
+            let interval = limits.tcp_check_interval;
+            deadline = deadline.min(first_look(start + limits.tcp_first_check, interval, due));
             if let Some(from) = self.half_closed_at {
-                let first = from + limits.tcp_check_interval;
-                deadline = deadline.min(next_look(first, after, limits));
+                deadline = deadline.min(first_look(from + interval, interval, due));
             }
         }
         deadline
@@ -621,14 +623,4 @@ const fn sequence_length(tcp: &Tcp) -> u32 {
 fn is_clean(end: &TcpEndpoint) -> bool {
     end.state == State::Established
         || (end.state == State::Closed && end.previous == State::Established)
-}
-
-/// The first of the looks at `first`, and every interval from there, that comes after `after`.
-fn next_look(first: Timestamp, after: Timestamp, limits: &Limits) -> Timestamp {
-    if first > after {
-        return first;
-    }
-    let interval = i64::try_from(limits.tcp_check_interval.as_nanos()).unwrap_or(i64::MAX).max(1);
-    let passed = after.nanos_since(first) / interval + 1;
-    first.offset(passed.saturating_mul(interval))
 }

@@ -1,0 +1,147 @@
+//! `netsniff info`: the facts of capture files.
+
+mod report;
+mod text;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+
+pub use report::{BurstReport, DamageReport, InterfaceReport, Report, SectionReport};
+
+/// Print the facts of capture files: format, packets, times, order, rates, bursts, interfaces,
+/// drops and damage
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example: netsniff info --json capture.pcapng.gz | jq .packets\n\n\
+    Exit code: 0 all files were read, 1 one could not be read, 3 one is damaged")]
+pub struct InfoArgs {
+    /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print a JSON object per file and line. Times are texts, so that nanoseconds survive
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The exit code where a file could not be read.
+const FAILED: u8 = 1;
+/// The exit code where a file is damaged and all readable packets counted.
+const DAMAGED: u8 = 3;
+
+/// Reports on each file. One that cannot be read is named on standard error, and the others are
+/// still reported.
+///
+/// # Errors
+///
+/// Where the standard output cannot be written.
+pub fn run(args: &InfoArgs) -> anyhow::Result<u8> {
+    let mut output = io::stdout().lock();
+    match print(args, &mut output, &mut io::stderr().lock()) {
+        Ok(code) => Ok(code),
+        // Whoever reads has enough, as in `netsniff info FILE | head`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn print(args: &InfoArgs, output: &mut impl Write, errors: &mut impl Write) -> io::Result<u8> {
+    let mut code = 0;
+    for path in &args.files {
+        let report = match Report::of_file(path) {
+            Ok(report) => report,
+            Err(error) => {
+                writeln!(errors, "{}: {error:#}", path.display())?;
+                code = FAILED;
+                continue;
+            }
+        };
+        if report.damage_count > 0 && code == 0 {
+            code = DAMAGED;
+        }
+        if args.json {
+            serde_json::to_writer(&mut *output, &report)?;
+            writeln!(output)?;
+        } else {
+            text::write(&report, output)?;
+        }
+    }
+    output.flush()?;
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netsniff_packet::{LinkType, Packet, Timestamp};
+    use netsniff_pcapfile::PcapWriter;
+    use std::fs;
+
+    /// A capture file of two packets, without its last `cut` bytes.
+    fn capture(name: &str, cut: usize) -> PathBuf {
+        let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 96).unwrap();
+        for (nanos, wire_len) in [(1_500_000_000, 60), (1_499_999_000, 1500)] {
+            let timestamp = Timestamp::from_nanos(nanos);
+            let link_type = LinkType::ETHERNET;
+            let packet = Packet { timestamp, data: &[0; 60], wire_len, link_type, interface: 0 };
+            writer.write_packet(&packet).unwrap();
+        }
+        let file = writer.finish().unwrap();
+        let path = std::env::temp_dir().join(format!("netsniff-{}-{name}", std::process::id()));
+        fs::write(&path, &file[..file.len() - cut]).unwrap();
+        path
+    }
+
+    /// Exit code, output and errors.
+    fn print(files: &[PathBuf], json: bool) -> (u8, String, String) {
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let args = InfoArgs { files: files.to_vec(), json };
+        let code = super::print(&args, &mut output, &mut errors).unwrap();
+        (code, String::from_utf8(output).unwrap(), String::from_utf8(errors).unwrap())
+    }
+
+    #[test]
+    fn facts_are_printed_as_text() {
+        let path = capture("text", 0);
+        let (code, output, errors) = print(std::slice::from_ref(&path), false);
+        fs::remove_file(path).unwrap();
+        assert_eq!((code, errors.as_str()), (0, ""));
+        for expected in [
+            "format      pcap, nanoseconds, little-endian",
+            "packets     2, 1 of them cut by the snaplen",
+            "bytes       1,560 on the wire, 120 captured",
+            "sizes       60 to 1500 bytes, 780.0 on average",
+            "earliest    1.499999000 (1970-01-01 00:00:01 UTC)",
+            "duration    0.000001000 s",
+            "time order  1 packet earlier than the one before, by at most 1.000 µs",
+            "interface   0: ETHERNET, 2 packets, unit 10^-9 s, snaplen 96",
+            "dropped by the interface unavailable, by the system unavailable",
+        ] {
+            assert!(output.contains(expected), "no {expected:?} in\n{output}");
+        }
+        assert!(output.lines().skip(1).all(|line| line.chars().count() <= 80), "{output}");
+    }
+
+    #[test]
+    fn damage_is_told_and_makes_the_exit_code() {
+        let path = capture("damage", 1);
+        let (code, output, _) = print(std::slice::from_ref(&path), true);
+        fs::remove_file(path).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&output).unwrap();
+        assert_eq!((code, &report["packets"]), (DAMAGED, &1.into()));
+        assert_eq!(report["damage"][0]["offset"], 100);
+        assert_eq!(report["interfaces"][0]["dropped_by_os"], serde_json::Value::Null);
+        assert_eq!(report["earliest"], "1.500000000");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_the_rest_goes_on() {
+        let good = capture("good", 0);
+        let missing = std::env::temp_dir().join("netsniff-there-is-no-such-file");
+        let files = [missing, std::env::temp_dir(), good.clone()];
+        let (code, output, errors) = print(&files, false);
+        fs::remove_file(good).unwrap();
+        assert_eq!(code, FAILED);
+        assert!(output.contains("packets     2"));
+        assert!(errors.contains("no-such-file: cannot open: No such file"), "{errors}");
+        assert!(errors.contains("a directory, not a capture file"), "{errors}");
+    }
+}

@@ -1,0 +1,275 @@
+//! What `netsniff info` prints for people, within 80 columns where names allow it.
+
+use std::fmt::{self, Write};
+use std::io;
+
+use super::report::{BurstReport, InterfaceReport, Report};
+
+/// Interfaces and sections that are listed.
+const LISTED: usize = 32;
+
+/// Writes a report.
+///
+/// # Errors
+///
+/// Those of the output.
+pub(super) fn write(report: &Report, output: &mut impl io::Write) -> io::Result<()> {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = render(report, &mut text);
+    output.write_all(text.as_bytes())
+}
+
+fn render(report: &Report, text: &mut String) -> fmt::Result {
+    writeln!(text, "{}", printable(&report.file))?;
+    files(report, text)?;
+    packets(report, text)?;
+    times(report, text)?;
+    bursts(&report.bursts, text)?;
+    sections(report, text)?;
+    for (index, interface) in report.interfaces.iter().enumerate().take(LISTED) {
+        let of_section = usize::try_from(interface.section).ok();
+        let section = of_section.and_then(|section| report.sections.get(section));
+        let system = interface.os.as_ref();
+        let is_new = section.is_none_or(|section| section.os.as_ref() != system);
+        interface_lines(index, interface, system.filter(|_| is_new), text)?;
+    }
+    if let Some(more) = report.interfaces.len().checked_sub(LISTED + 1) {
+        line(text, "", &format!("and {} more interfaces", more + 1))?;
+    }
+    for (index, damage) in report.damage.iter().enumerate() {
+        line(text, if index == 0 { "damage" } else { "" }, &damage.message)?;
+    }
+    let kept = report.damage.len() as u64;
+    if report.damage_count > kept {
+        line(text, "", &format!("and at {} more places", grouped(report.damage_count - kept)))?;
+    }
+    Ok(())
+}
+
+fn line(text: &mut String, name: &str, value: &str) -> fmt::Result {
+    writeln!(text, "  {name:<11} {value}")
+}
+
+fn files(report: &Report, text: &mut String) -> fmt::Result {
+    let mut format = report.format.to_owned();
+    for part in report.variant.into_iter().chain([report.byte_order]) {
+        write!(format, ", {part}")?;
+    }
+    for layer in &report.compression {
+        write!(format, ", {layer}")?;
+    }
+    line(text, "format", &format)?;
+    let mut size = format!("{} bytes", grouped(report.file_bytes));
+    if !report.compression.is_empty() {
+        write!(size, ", {} unpacked", grouped(report.unpacked_bytes))?;
+    }
+    line(text, "size", &size)
+}
+
+fn packets(report: &Report, text: &mut String) -> fmt::Result {
+    let mut packets = grouped(report.packets);
+    if report.cut_packets > 0 {
+        write!(packets, ", {} of them cut by the snaplen", grouped(report.cut_packets))?;
+    }
+    line(text, "packets", &packets)?;
+    let (wire, captured) = (grouped(report.wire_bytes), grouped(report.captured_bytes));
+    line(text, "bytes", &format!("{wire} on the wire, {captured} captured"))?;
+    if let (Some(min), Some(mean), Some(max)) = (report.size_min, report.size_mean, report.size_max)
+    {
+        line(text, "sizes", &format!("{min} to {max} bytes, {mean:.1} on average"))?;
+    }
+    Ok(())
+}
+
+fn times(report: &Report, text: &mut String) -> fmt::Result {
+    let (Some(earliest), Some(latest)) = (&report.earliest, &report.latest) else {
+        return Ok(());
+    };
+    line(text, "earliest", &with_date(earliest))?;
+    line(text, "latest", &with_date(latest))?;
+    line(text, "duration", &format!("{} s", report.duration))?;
+    if report.untimed_packets > 0 {
+        let untimed = counted(report.untimed_packets);
+        line(text, "untimed", &format!("{untimed}, given the time of the one before"))?;
+    }
+    let order = if report.in_time_order {
+        "strict".to_owned()
+    } else {
+        let deepest = nanos(report.deepest_inversion_ns);
+        let late = counted(report.inversions);
+        format!("{late} earlier than the one before, by at most {deepest}")
+    };
+    line(text, "time order", &order)?;
+    if let (Some(packets), Some(bits)) = (report.packets_per_second, report.bits_per_second) {
+        line(text, "rate", &format!("{}packets/s, {}bit/s", scaled(packets), scaled(bits)))?;
+    }
+    Ok(())
+}
+
+fn bursts(bursts: &[BurstReport], text: &mut String) -> fmt::Result {
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.1}"));
+    let (first, over) = ("within", "over mean");
+    line(
+        text,
+        "peaks",
+        &format!("{first:>6} {:>9} {over:>10} {:>16} {over:>10}", "packets", "bytes"),
+    )?;
+    for burst in bursts {
+        let BurstReport { window_ms, packets, packets_to_mean, bytes, bytes_to_mean } = burst;
+        let (packet_ratio, byte_ratio) = (ratio(*packets_to_mean), ratio(*bytes_to_mean));
+        let (packets, bytes) = (grouped(*packets), grouped(*bytes));
+        let columns = format!(
+            "{window_ms:>3} ms {packets:>9} {packet_ratio:>10} {bytes:>16} {byte_ratio:>10}"
+        );
+        line(text, "", &columns)?;
+    }
+    Ok(())
+}
+
+fn sections(report: &Report, text: &mut String) -> fmt::Result {
+    for section in report.sections.iter().take(LISTED) {
+        let said: Vec<_> =
+            [&section.application, &section.os, &section.hardware].into_iter().flatten().collect();
+        for (index, value) in said.iter().enumerate() {
+            line(text, if index == 0 { "written by" } else { "" }, &printable(value))?;
+        }
+    }
+    Ok(())
+}
+
+/// `system` is the interface's operating system, where its section does not say the same.
+fn interface_lines(
+    index: usize,
+    interface: &InterfaceReport,
+    system: Option<&String>,
+    text: &mut String,
+) -> fmt::Result {
+    let mut head = format!("{index}");
+    if let Some(name) = &interface.name {
+        write!(head, " {}", printable(name))?;
+    }
+    let unit = &interface.time_unit;
+    write!(head, ": {}, {}, unit {unit}", interface.link_type, counted(interface.packets))?;
+    match interface.snaplen {
+        Some(snaplen) => write!(head, ", snaplen {snaplen}")?,
+        None => head.push_str(", no snaplen"),
+    }
+    line(text, "interface", &head)?;
+    let texts = [
+        ("description", interface.description.as_ref()),
+        ("filter", interface.filter.as_ref()),
+        ("system", system),
+        ("hardware", interface.hardware.as_ref()),
+    ];
+    for (name, value) in texts {
+        if let Some(value) = value {
+            line(text, "", &format!("  {name} {}", printable(value)))?;
+        }
+    }
+    let count = |value: Option<u64>| value.map_or("unavailable".to_owned(), grouped);
+    let (interface_drops, os_drops) = (interface.dropped_by_interface, interface.dropped_by_os);
+    let drops = format!(
+        "  dropped by the interface {}, by the system {}",
+        count(interface_drops),
+        count(os_drops)
+    );
+    line(text, "", &drops)?;
+    let between = count(interface.dropped_between_packets);
+    let received = count(interface.received);
+    line(text, "", &format!("  received {received}, lost between packets {between}"))
+}
+
+/// `1 packet`, `1,234 packets`.
+fn counted(packets: u64) -> String {
+    format!("{} packet{}", grouped(packets), if packets == 1 { "" } else { "s" })
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `12.3 M`: three or four digits and the prefix of the unit that follows.
+fn scaled(value: f64) -> String {
+    let steps = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match steps.into_iter().find(|(step, _)| value >= *step) {
+        Some((step, prefix)) => format!("{:.2} {prefix}", value / step),
+        None => format!("{value:.1} "),
+    }
+}
+
+/// Nanoseconds in the unit that suits them.
+fn nanos(nanos: i64) -> String {
+    match nanos {
+        ..1000 => format!("{nanos} ns"),
+        1000..1_000_000 => format!("{:.3} µs", nanos as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.3} ms", nanos as f64 / 1e6),
+        _ => format!("{:.3} s", nanos as f64 / 1e9),
+    }
+}
+
+/// Text from a file without the control characters that could play tricks on a terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
+}
+
+/// `1439753725.701568000 (2015-08-16 19:35:25 UTC)`.
+fn with_date(seconds: &str) -> String {
+    let whole = seconds.split('.').next().unwrap_or_default();
+    let Ok(whole) = whole.parse::<i64>() else { return seconds.to_owned() };
+    // Before 1970 the fraction counts backwards.
+    let floor = if seconds.starts_with('-') { whole - 1 } else { whole };
+    let (days, second) = (floor.div_euclid(86_400), floor.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{seconds} ({year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC)")
+}
+
+/// Year, month and day of a number of days since 1970-01-01 in the Gregorian calendar.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Counted from 0000-03-01, so that the leap day is the last of its year.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(-1), (1969, 12, 31));
+        assert_eq!(
+            with_date("1439753725.701568000"),
+            "1439753725.701568000 (2015-08-16 19:35:25 UTC)"
+        );
+        assert_eq!(with_date("-0.500000000"), "-0.500000000 (1969-12-31 23:59:59 UTC)");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!([grouped(0), grouped(999), grouped(1_234_567)], ["0", "999", "1,234,567"]);
+        assert_eq!([scaled(12.34), scaled(29_700_000.0)], ["12.3 ", "29.70 M"]);
+        assert_eq!([nanos(12), nanos(43_000)], ["12 ns", "43.000 µs"]);
+        assert_eq!(printable("eth0\x1b[2J"), "eth0?[2J");
+    }
+}

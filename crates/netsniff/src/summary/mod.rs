@@ -1,0 +1,243 @@
+//! The summary of an analysis: plain data, printed for people or as JSON.
+
+mod layout;
+pub mod number;
+mod text;
+
+pub use layout::Style;
+
+use netsniff_packet::Timestamp;
+use serde::{Serialize, Serializer};
+
+/// What an analysis found. Lists come sorted, the most important first, and as long as they are to
+/// be shown; sections with nothing to say are empty and left out of the text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// What was read.
+    pub input: Input,
+    /// Packets and bytes by layer, each followed by the layers inside it.
+    pub layers: Vec<Layer>,
+    /// The addresses with most bytes.
+    pub talkers: Vec<Talker>,
+    /// The connections with most bytes.
+    pub connections: Vec<Connection>,
+    /// How TCP fares; `None` where there is none.
+    pub tcp: Option<TcpHealth>,
+    /// Oddities by name.
+    pub oddities: Vec<Count>,
+    /// Flows by state and by what ended them.
+    pub flows: Flows,
+    /// Where every packet went.
+    pub books: Books,
+    /// What else must be known to believe the logs: bounds reached, offloads, lost precision.
+    pub notes: Vec<String>,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Input {
+    /// Files or interfaces.
+    pub sources: Vec<InputSource>,
+    /// Packets read.
+    pub packets: u64,
+    /// Bytes on the wire, as the captures tell.
+    pub wire_bytes: u64,
+    /// Bytes captured; less where packets were cut.
+    pub captured_bytes: u64,
+    /// Earliest timestamp.
+    #[serde(serialize_with = "seconds")]
+    pub first: Option<Timestamp>,
+    /// Latest timestamp.
+    #[serde(serialize_with = "seconds")]
+    pub last: Option<Timestamp>,
+    /// What the analysis took, in nanoseconds of wall time.
+    #[serde(rename = "elapsed_seconds", serialize_with = "nanos_as_seconds")]
+    pub elapsed_nanos: Option<u64>,
+}
+
+/// One file or interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct InputSource {
+    /// Its name.
+    pub name: String,
+    /// Size of the file in bytes, if it is one.
+    pub bytes: Option<u64>,
+    /// Damage found, a sentence each, with packet number and offset.
+    pub damage: Vec<String>,
+}
+
+/// Packets and bytes of one layer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Layer {
+    /// Name of the protocol.
+    pub name: String,
+    /// How many layers are around it.
+    pub depth: usize,
+    /// Packets that have this layer.
+    pub packets: u64,
+    /// Bytes of these packets on the wire.
+    pub bytes: u64,
+}
+
+/// An address and its traffic.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Talker {
+    /// The address.
+    pub address: String,
+    /// Bytes of IP that it sent.
+    pub sent_bytes: u64,
+    /// Bytes of IP that it received.
+    pub received_bytes: u64,
+    /// Connections that it had.
+    pub flows: u64,
+}
+
+/// A connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Connection {
+    /// Identifier, as in the logs.
+    pub uid: String,
+    /// Address and port of the originator.
+    pub originator: String,
+    /// Address and port of the responder.
+    pub responder: String,
+    /// Transport protocol.
+    pub proto: String,
+    /// Application protocol, if known.
+    pub service: Option<String>,
+    /// Zeek's `conn_state`.
+    pub state: String,
+    /// From the first packet to the last.
+    #[serde(rename = "duration_seconds", serialize_with = "nanos_as_seconds")]
+    pub duration_nanos: Option<u64>,
+    /// Packets in both directions.
+    pub packets: u64,
+    /// Bytes of IP in both directions.
+    pub bytes: u64,
+}
+
+/// How TCP fares.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TcpHealth {
+    /// Connections in all.
+    pub connections: u64,
+    /// Connections whose handshake was complete.
+    pub established: u64,
+    /// Attempts that a reset rejected.
+    pub rejected: u64,
+    /// Attempts without an answer.
+    pub unanswered: u64,
+    /// Connections that a reset ended.
+    pub reset: u64,
+    /// Segments with payload.
+    pub data_segments: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Segments out of order.
+    pub out_of_order: u64,
+    /// Median of the handshakes' round-trip times.
+    #[serde(rename = "rtt_median_seconds", serialize_with = "nanos_as_seconds")]
+    pub rtt_median_nanos: Option<u64>,
+    /// What 95 of 100 handshakes' round-trip times are below.
+    #[serde(rename = "rtt_p95_seconds", serialize_with = "nanos_as_seconds")]
+    pub rtt_p95_nanos: Option<u64>,
+}
+
+/// How often something was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Its name.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Flows by what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Flows {
+    /// Flows in all.
+    pub total: u64,
+    /// By Zeek's `conn_state`.
+    pub by_state: Vec<Count>,
+    /// By what ended them: closed, time-out, a bound, the end of the input.
+    pub by_end: Vec<Count>,
+    /// By quality.
+    pub by_quality: Vec<Count>,
+}
+
+/// Where every packet went: each line has a counter of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Books {
+    /// Packets that came in.
+    pub read: u64,
+    /// Where they went: analysed, filtered out, of an unsupported link type, and so on.
+    pub parts: Vec<Part>,
+}
+
+/// A line of the books.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// What became of the packets.
+    pub name: String,
+    /// How many; `None` where nobody can tell.
+    pub packets: Option<u64>,
+}
+
+impl Books {
+    /// Packets that came in and stand in no part, negative where parts count packets twice.
+    ///
+    /// The one number that is a difference; `None` while any part is unavailable.
+    #[must_use]
+    pub fn unexplained(&self) -> Option<i128> {
+        let parts = self.parts.iter().map(|part| part.packets.map(i128::from));
+        let sum: i128 = parts.sum::<Option<i128>>()?;
+        Some(i128::from(self.read) - sum)
+    }
+}
+
+impl Summary {
+    /// The summary as text of 80 columns.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        text::render(self, style)
+    }
+
+    /// The summary as one JSON document; times are in seconds.
+    ///
+    /// # Errors
+    ///
+    /// Never with the types of this module; the serializer's own signature has it.
+    pub fn json(&self) -> serde_json::Result<String> {
+        let mut value = serde_json::to_value(self)?;
+        let unexplained = self.books.unexplained().and_then(|count| i64::try_from(count).ok());
+        value["books"]["unexplained"] = unexplained.into();
+        Ok(format!("{value:#}\n"))
+    }
+}
+
+fn seconds<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.nanos() as f64 / 1e9).serialize(serializer)
+}
+
+fn nanos_as_seconds<S: Serializer>(nanos: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    nanos.map(|nanos| nanos as f64 / 1e9).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_books_close_or_say_that_they_cannot() {
+        let part = |packets| Part { name: String::new(), packets };
+        let books = |read, parts: &[Option<u64>]| Books {
+            read,
+            parts: parts.iter().copied().map(part).collect(),
+        };
+        assert_eq!(books(10, &[Some(7), Some(3)]).unexplained(), Some(0));
+        assert_eq!(books(10, &[Some(7)]).unexplained(), Some(3));
+        assert_eq!(books(10, &[Some(7), Some(4)]).unexplained(), Some(-1));
+        assert_eq!(books(10, &[Some(7), None]).unexplained(), None);
+        assert_eq!(books(0, &[Some(u64::MAX), Some(u64::MAX)]).unexplained().unwrap() >> 64, -2);
+    }
+}

@@ -1,0 +1,189 @@
+//! Several files as one source, in the order of their time stamps.
+
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io::Read;
+
+use netsniff_packet::{Batch, Progress, Source, Timestamp};
+
+use crate::error::Error;
+use crate::interface::Interface;
+use crate::reader::Reader;
+
+/// Several files read as one, by time; at equal times in the order of the files.
+///
+/// The order within a file is kept, also where its time goes back. Each interface of each file gets
+/// a number of its own. With a single file nothing is copied and nothing renumbered; with several,
+/// each packet is copied once.
+#[derive(Debug)]
+pub struct Merged<R: Read> {
+    inputs: Vec<Input<R>>,
+    /// The time of the next packet of each input that has one.
+    next: BinaryHeap<Reverse<(Timestamp, usize)>>,
+    /// File, and interface within it, of each interface number.
+    interfaces: Vec<(usize, usize)>,
+    /// Inputs that must be read before the next packet is known.
+    unread: Vec<usize>,
+    /// A failure that is to be told after the packets before it.
+    failure: Option<MergeError>,
+}
+
+/// A failure to read one of several files.
+#[derive(Debug, thiserror::Error)]
+#[error("input {input}: {source}")]
+pub struct MergeError {
+    /// Which one, from 0.
+    pub input: usize,
+    /// What failed.
+    pub source: Error,
+}
+
+#[derive(Debug)]
+struct Input<R: Read> {
+    reader: Reader<R>,
+    batch: Batch,
+    /// Packets of the batch that were given out.
+    given: usize,
+    ended: bool,
+    /// The number of each of its interfaces.
+    numbers: Vec<u32>,
+}
+
+/// Bytes after which a merged batch is handed out.
+const BATCH_BYTES: usize = 1 << 20;
+/// Packets after which a merged batch is handed out.
+const BATCH_PACKETS: usize = 16_384;
+/// Bytes that the read buffers of all files may have together, if there are many files.
+const ALL_BUFFERS: usize = 64 << 20;
+
+impl<R: Read> Merged<R> {
+    /// Merges files. Nothing is read before the first batch.
+    #[must_use]
+    pub fn new(mut readers: Vec<Reader<R>>) -> Self {
+        let share = ALL_BUFFERS / readers.len().max(1);
+        readers.iter_mut().for_each(|reader| reader.limit_read_size(share));
+        let input = |reader| Input {
+            reader,
+            batch: Batch::default(),
+            given: 0,
+            ended: false,
+            numbers: Vec::new(),
+        };
+        let inputs: Vec<_> = readers.into_iter().map(input).collect();
+        Self {
+            unread: (0..inputs.len()).rev().collect(),
+            inputs,
+            next: BinaryHeap::new(),
+            interfaces: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// The files, in their order.
+    pub fn readers(&self) -> impl ExactSizeIterator<Item = &Reader<R>> {
+        self.inputs.iter().map(|input| &input.reader)
+    }
+
+    /// The file, counted from 0, and the interface of the number that packets give.
+    #[must_use]
+    pub fn interface(&self, number: u32) -> Option<(usize, &Interface)> {
+        let (input, index) = *self.interfaces.get(number as usize)?;
+        Some((input, self.inputs.get(input)?.reader.interfaces().get(index)?))
+    }
+
+    /// How many interfaces were described so far.
+    #[must_use]
+    pub fn interface_count(&self) -> usize {
+        self.interfaces.len()
+    }
+
+    /// Reads an input until it has a packet or ends.
+    fn refill(&mut self, index: usize) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        input.given = 0;
+        input.batch.packets.clear();
+        while input.batch.packets.is_empty() && !input.ended {
+            match input.reader.read_batch(&mut input.batch) {
+                Ok(progress) => input.ended = progress == Progress::End,
+                Err(source) => {
+                    input.ended = true;
+                    input.batch.packets.clear();
+                    self.failure = Some(MergeError { input: index, source });
+                }
+            }
+        }
+        number(&mut self.interfaces, index, input);
+        if let Some(packet) = input.batch.packets.first() {
+            self.next.push(Reverse((packet.timestamp, index)));
+        }
+    }
+
+    /// Copies packets in the order of their time until one input must be read again.
+    fn merge(&mut self, batch: &mut Batch) {
+        while batch.data.len() < BATCH_BYTES && batch.packets.len() < BATCH_PACKETS {
+            let Some(mut top) = self.next.peek_mut() else { return };
+            let Reverse((time, index)) = &mut *top;
+            let Some(input) = self.inputs.get_mut(*index) else { return };
+            if let Some(record) = input.batch.packets.get(input.given) {
+                let mut packet = input.batch.packet(record);
+                let local = packet.interface as usize;
+                packet.interface = input.numbers.get(local).copied().unwrap_or(packet.interface);
+                batch.push(&packet);
+            }
+            input.given += 1;
+            if let Some(following) = input.batch.packets.get(input.given) {
+                *time = following.timestamp;
+            } else {
+                self.unread.push(*index);
+                PeekMut::pop(top);
+                return;
+            }
+        }
+    }
+
+    /// The only file: its packets need not be copied.
+    fn read_single(&mut self, batch: &mut Batch) -> Option<Result<Progress, MergeError>> {
+        let [input] = self.inputs.as_mut_slice() else { return None };
+        let progress = input.reader.read_batch(batch);
+        number(&mut self.interfaces, 0, input);
+        Some(progress.map_err(|source| MergeError { input: 0, source }))
+    }
+}
+
+/// Numbers the interfaces of an input that were described since.
+fn number<R: Read>(numbered: &mut Vec<(usize, usize)>, index: usize, input: &mut Input<R>) {
+    for local in input.numbers.len()..input.reader.interfaces().len() {
+        input.numbers.push(numbered.len() as u32);
+        numbered.push((index, local));
+    }
+}
+
+impl<R: Read> Source for Merged<R> {
+    type Error = MergeError;
+
+    /// Fills the batch with the packets that come next. A failure ends its own input alone: the
+    /// others go on at the next call.
+    fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, MergeError> {
+        if let Some(result) = self.read_single(batch) {
+            return result;
+        }
+        batch.clear();
+        while batch.data.len() < BATCH_BYTES && batch.packets.len() < BATCH_PACKETS {
+            if let Some(failure) = self.failure.take_if(|_| batch.packets.is_empty()) {
+                return Err(failure);
+            }
+            if self.failure.is_some() {
+                return Ok(Progress::More);
+            }
+            if let Some(index) = self.unread.pop() {
+                self.refill(index);
+            } else if self.next.is_empty() {
+                return Ok(Progress::End);
+            } else {
+                self.merge(batch);
+            }
+        }
+        Ok(Progress::More)
+    }
+}
