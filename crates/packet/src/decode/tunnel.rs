@@ -210,6 +210,15 @@ fn ip_version_and_len(data: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
+/// Whether tunnels are expected on a UDP port.
+#[must_use]
+#[inline]
+pub const fn is_tunnel_port(port: u16) -> bool {
+    matches!(port, VXLAN_PORT | GENEVE_PORT | TEREDO_PORT | AYIYA_PORT)
+        || port == GTPU_PORTS[0]
+        || port == GTPU_PORTS[1]
+}
+
 const VXLAN_PORT: u16 = 4789;
 const GENEVE_PORT: u16 = 6081;
 const GTPU_PORT: u16 = 2152;
