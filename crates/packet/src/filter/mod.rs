@@ -18,9 +18,11 @@
 //! text; ports are not looked for in later fragments, nor behind IPv6 extension headers. libpcap's
 //! optimiser also reorders tests, so a packet that the capture cut inside a header may be rejected
 //! here and accepted there, or the reverse, in filters such as `host A or B`; for whole packets the
-//! verdicts are the same unless a filter loads bytes that they do not have. What differs otherwise is refused with a sentence that says so, never guessed: names of hosts and networks
-//! (nothing is looked up), `protochain`, `gateway`, `geneve`, `byte N & M`, and the words for ATM,
-//! SS7, 802.11 and pf. With `ip broadcast` only 0.0.0.0 and 255.255.255.255 count.
+//! verdicts are the same unless a filter loads bytes that they do not have.
+//!
+//! What is not supported is refused with a sentence that says so, never guessed: names of hosts and
+//! networks (nothing is looked up), `protochain`, `gateway`, `geneve`, `byte N & M`, and the words
+//! for ATM, SS7, 802.11 and pf. With `ip broadcast` only 0.0.0.0 and 255.255.255.255 count.
 
 mod bind;
 mod display;
