@@ -77,7 +77,7 @@ const PACKETS: usize = category::COUNT;
 const EMPTY: usize = PACKETS + 1;
 const FLOWS: usize = PACKETS + 2;
 const MEAN: usize = PACKETS + 3;
-const SWEEPS: usize = 10_000;
+const SWEEPS: usize = 2_000;
 /// How much an equal number of instances within a category counts against the goal: tried from the left.
 const EVENNESS: [f64; 11] = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5];
 
