@@ -615,6 +615,28 @@ mod tests {
     }
 
     #[test]
+    fn two_holes_in_one_flight_are_filled_without_a_timeout() {
+        for sack in [true, false] {
+            let mut dialogue = Dialogue::new(Setup { sack, ..Setup::default() });
+            dialogue.connect().lose(Side::Server, Leg::Near, 2, 1).lose(
+                Side::Server,
+                Leg::Near,
+                4,
+                1,
+            );
+            dialogue.say(Side::Server, &body(14_480));
+            let story = dialogue.finish();
+            let causes: Vec<_> = story
+                .seen
+                .iter()
+                .map(|seen| seen.cause)
+                .filter(|cause| *cause != Cause::Said)
+                .collect();
+            assert_eq!((story.lost.len(), causes), (2, vec![Cause::Fast, Cause::Fast]));
+        }
+    }
+
+    #[test]
     fn lost_handshakes_are_repeated() {
         for side in [Side::Client, Side::Server] {
             let mut dialogue = Dialogue::new(Setup::default());

@@ -241,6 +241,31 @@ mod tests {
     }
 
     #[test]
+    fn each_bound_of_the_goal_is_checked() {
+        let captures = varied();
+        let good = total(&captures, &plan(&captures, &Goal::mix()));
+        let missed = |change: fn(&mut Traits)| {
+            let mut made = good;
+            change(&mut made);
+            Goal::mix().missed(&made).len()
+        };
+        assert_eq!(missed(|_| ()), 0);
+        assert_eq!(missed(|made| made.by_category[Category::Ssh as usize] *= 3), 1, "too much SSH");
+        assert_eq!(
+            missed(|made| made.by_category[Category::Tls as usize] /= 2),
+            1,
+            "too little TLS"
+        );
+        assert_eq!(missed(|made| made.flows = 99_999), 1);
+        assert_eq!(missed(|made| made.empty = made.packets * 39 / 100), 1);
+        assert_eq!(
+            missed(|made| (made.packets, made.bytes) = (2_000_000, 1_200_000_000)),
+            1,
+            "too many packets"
+        );
+    }
+
+    #[test]
     fn a_goal_that_cannot_be_met_is_said_to_be_missed() {
         let mut captures = varied();
         captures.retain(|traits| traits.by_category[Category::Tls as usize] == 0);
