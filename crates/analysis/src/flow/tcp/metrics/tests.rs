@@ -166,6 +166,17 @@ fn a_repeated_syn_leaves_the_responder_side_unknown() {
 }
 
 #[test]
+fn a_syn_repeated_after_an_odd_answer_leaves_it_unknown_too() {
+    let mut tap = Tap::new();
+    tap.see(0, O, SYN, 0, 0, 0);
+    tap.see(10 * MS, R, ACK, 77, 0, 0);
+    tap.see(1_000 * MS, O, SYN, 0, 0, 0);
+    tap.see(1_010 * MS, R, SYN_ACK, 0, 1, 0);
+    assert_eq!(tap.all().handshake.responder, None);
+    assert_eq!(tap.classes(O), [1, 0, 0, 0]);
+}
+
+#[test]
 fn a_repeated_syn_ack_leaves_the_originator_side_unknown() {
     let mut tap = Tap::new();
     tap.see(0, O, SYN, 0, 0, 0);
