@@ -25,7 +25,9 @@ impl Direction {
         if advance > 0 {
             rtt = self.advance(number, seen.time);
         }
-        self.set(bit::ACKNOWLEDGED, true);
+        if advance >= 0 {
+            self.bits |= bit::ACKNOWLEDGED;
+        }
         let control = TcpFlags::SYN.with(TcpFlags::FIN);
         let sack = seen.tcp.options.sack_count > 0;
         if sack {
