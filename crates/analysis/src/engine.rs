@@ -5,6 +5,7 @@ use netsniff_packet::{Batch, Packet, Timestamp};
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
 use crate::ingress::Ingress;
 use crate::limits::Limits;
+use crate::options::Options;
 use crate::record::Observer;
 use crate::unit::Unit;
 
@@ -26,10 +27,10 @@ impl Engine {
     /// An engine that has seen nothing. `seed` protects its tables from senders who aim at them,
     /// and changes no record.
     #[must_use]
-    pub fn new(limits: Limits, seed: u64) -> Self {
+    pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
             ingress: Ingress::new(limits),
-            tracker: FlowTracker::new(limits, seed),
+            tracker: FlowTracker::new(limits, options, seed),
             units: Vec::with_capacity(GROUP),
         }
     }

@@ -11,6 +11,7 @@
 //! | [`unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`protocol`] | application protocols: one file each, and the list |
+//! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`statistics`] | counts for the summary |
@@ -22,6 +23,7 @@ pub mod flow;
 pub mod ingress;
 pub mod limits;
 pub mod log;
+pub mod options;
 pub mod protocol;
 pub mod reassembly;
 pub mod record;
@@ -32,6 +34,7 @@ pub mod weird;
 
 pub use engine::Engine;
 pub use limits::Limits;
+pub use options::Options;
 pub use record::{Observer, Phase, Record, SortKey};
 pub use uid::Uid;
 pub use unit::Unit;

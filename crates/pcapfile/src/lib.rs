@@ -4,6 +4,28 @@
 //! Damaged content is no error. What can be read before it (and, in pcapng, after it) is read, and
 //! [`Reader::damage`] tells where and what.
 //!
+//! ```
+//! use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
+//! use netsniff_pcapfile::{PcapWriter, Reader};
+//!
+//! let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 65_535)?;
+//! let timestamp = Timestamp::from_secs_nanos(1_700_000_000, 0);
+//! let link_type = LinkType::ETHERNET;
+//! writer.write_packet(&Packet { timestamp, data: &[0; 60], wire_len: 60, link_type, interface: 0 })?;
+//! let file = writer.finish()?;
+//!
+//! let mut reader = Reader::new(&file[..file.len() - 1])?;
+//! let mut batch = Batch::default();
+//! while reader.read_batch(&mut batch)? == Progress::More {
+//!     for packet in batch.iter() {
+//!         println!("{} {} bytes", packet.timestamp, packet.wire_len);
+//!     }
+//! }
+//! let said = reader.damage()[0].to_string();
+//! assert!(said.starts_with("packet 1 at byte 24: the file ends within it"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | concern |
 //! |---|---|
 //! | [`reader`] | [`Reader`]: a file as a source of packets |

@@ -69,8 +69,10 @@ enum Scanner {
 }
 
 impl<R: Read> Reader<R> {
-    /// Bytes that are read at once, unless asked otherwise.
-    pub const READ_SIZE: usize = 1 << 20;
+    /// Bytes that are read at once, unless asked otherwise. Large enough to make system calls cheap,
+    /// and small enough that the bytes are still in a core's cache when they are looked at: a file
+    /// of 1.1 GB took a fifth less time than with 1 MiB.
+    pub const READ_SIZE: usize = 256 << 10;
     /// The fewest bytes that are read at once.
     pub const MIN_READ_SIZE: usize = 4096;
 
@@ -407,6 +409,51 @@ mod tests {
         let (lengths, reader) = read(&*bytes);
         assert_eq!(lengths, [60, 262_144, 0, 9000]);
         assert_eq!((reader.position(), reader.damage_count()), (bytes.len() as u64, 0));
+    }
+
+    /// Gives one piece at each read.
+    struct OneByOne<'a>(std::vec::IntoIter<&'a [u8]>);
+
+    impl Read for OneByOne<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0.next().unwrap_or_default().read(buffer)
+        }
+    }
+
+    #[test]
+    fn a_pipe_gives_each_packet_as_it_comes() {
+        let bytes = file(&[(60, 60), (61, 61)]);
+        let (header, packets) = bytes.split_at(24);
+        let (first, second) = packets.split_at(76);
+        // What does not complete a packet is waited for, not handed out as one empty batch a piece.
+        let pieces = vec![header, first, &second[..30], &second[30..40], &second[40..]];
+        let mut reader = Reader::new(OneByOne(pieces.into_iter())).unwrap();
+        let mut batch = Batch::default();
+        for expected in [vec![60], vec![], vec![61]] {
+            assert_eq!(reader.read_batch(&mut batch).unwrap(), Progress::More);
+            let lengths: Vec<_> = batch.iter().map(|packet| packet.data.len()).collect();
+            assert_eq!(lengths, expected);
+        }
+        assert_eq!(reader.read_batch(&mut batch).unwrap(), Progress::End);
+        assert_eq!(reader.read_batch(&mut batch).unwrap(), Progress::End);
+        assert!(batch.packets.is_empty());
+    }
+
+    #[test]
+    fn a_failing_input_is_an_error_behind_its_packets() {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("a broken disk"))
+            }
+        }
+        let bytes = file(&[(60, 60)]);
+        let mut reader = Reader::new(Read::chain(&*bytes, Failing)).unwrap();
+        let mut batch = Batch::default();
+        assert_eq!(reader.read_batch(&mut batch).unwrap(), Progress::More);
+        assert_eq!(batch.packets.len(), 1);
+        let error = reader.read_batch(&mut batch).unwrap_err().to_string();
+        assert_eq!(error, "cannot read: a broken disk");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | [`wheel`] | deadlines |
 //! | [`tracker`] | the flows of one worker, from packet to record |
 //! | [`report`] | a flow as a record |
+//! | [`tcp_report`] | a TCP connection's metrics as a record |
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
 //! | [`parents`] | which tunnels a flow travelled in |
@@ -19,6 +20,7 @@ pub mod report;
 pub mod roles;
 pub mod table;
 pub mod tcp;
+pub mod tcp_report;
 pub mod tracker;
 pub mod wheel;
 

@@ -7,12 +7,14 @@ use netsniff_packet::decode::Transport;
 use super::key::{self, FlowKey, Side};
 use super::report::{Knowledge, proto};
 use super::table::FlowTable;
+use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{self, Segment, TcpConnection};
 use super::wheel::{self, Wheel};
 use super::{Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
+use crate::options::Options;
 use crate::protocol::{ProtocolId, Verdict};
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
@@ -33,6 +35,11 @@ pub const FINISH_STEPS: u32 = 256;
 #[derive(Debug)]
 pub struct FlowTracker {
     limits: Limits,
+    gateway: bool,
+    /// Nanoseconds by which the RTT is sampled.
+    rtt_interval: Option<i64>,
+    /// The sampling interval that the last segment ended.
+    rtt: Option<IntervalRtt>,
     seed: u64,
     table: FlowTable,
     wheel: Wheel,
@@ -57,9 +64,12 @@ impl FlowTracker {
     /// No flows yet. `seed` keeps senders from aiming at one bucket of the table; it changes no
     /// record.
     #[must_use]
-    pub fn new(limits: Limits, seed: u64) -> Self {
+    pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
             limits,
+            gateway: options.gateway,
+            rtt_interval: options.rtt_interval_nanos(),
+            rtt: None,
             seed,
             table: FlowTable::default(),
             wheel: Wheel::default(),
@@ -148,6 +158,11 @@ impl FlowTracker {
             },
         };
         self.update(unit, bytes, lookup.side, place);
+        if let Some(interval) = self.rtt.take()
+            && let Some(flow) = self.table.flow(place)
+        {
+            observer.record(&packet_key(unit, flow), &flow.rtt_record(&interval));
+        }
         if !self.weirds.is_empty() {
             self.report_weirds(unit, place, observer);
         }
@@ -171,7 +186,7 @@ impl FlowTracker {
         match &unit.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
-                let segment = Segment { time: unit.time, from, tcp: header };
+                let segment = Segment { time: unit.time, from, ip: &unit.ip, tcp: header };
                 let Flow { tcp, history, last, .. } = flow;
                 if let Some(tcp) = tcp {
                     let before = tcp.heap_bytes();
@@ -180,6 +195,8 @@ impl FlowTracker {
                         last_time: last,
                         weirds: &mut self.weirds,
                         limits: &self.limits,
+                        rtt_interval: self.rtt_interval,
+                        rtt: &mut self.rtt,
                     };
                     let established = tcp.is_handshake_done();
                     let flipped = tcp.segment(&segment, &mut context);
@@ -376,6 +393,12 @@ impl FlowTracker {
         self.statistics.ended(&flow, ending);
         let knowledge = Knowledge { losses: self.losses };
         flow.report(knowledge, |conn| observer.record(key, conn));
+        flow.report_tcp(self.gateway, |tcp| observer.record(key, tcp));
+        if self.rtt_interval.is_some() {
+            for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {
+                observer.record(&SortKey { number, ..*key }, &rtt);
+            }
+        }
     }
 
     #[cold]

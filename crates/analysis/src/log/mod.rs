@@ -1,17 +1,21 @@
 //! The logs: one file each, and the list of all.
 
 pub mod conn;
+pub mod rtt;
+pub mod tcp;
 pub mod tunnel;
 pub mod weird;
 
 pub use conn::Conn;
+pub use rtt::Rtt;
+pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use weird::Weird;
 
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] = &[Conn::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[Conn::LOG, Tcp::LOG, Rtt::LOG, Weird::LOG, Tunnel::LOG];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///
@@ -78,5 +82,7 @@ mod tests {
         assert_eq!(LOGS[const { index_of::<Conn<'static>>() }].path, "conn");
         assert_eq!(LOGS[const { index_of::<Weird<'static>>() }].path, "weird");
         assert_eq!(LOGS[const { index_of::<Tunnel>() }].path, "tunnel");
+        assert_eq!(LOGS[const { index_of::<Tcp>() }].path, "tcp");
+        assert_eq!(LOGS[const { index_of::<Rtt>() }].path, "rtt");
     }
 }

@@ -105,7 +105,7 @@ fn text(value: Value<'_>) -> String {
 /// What the engine makes of packets.
 pub(crate) fn analyse<'a>(packets: impl IntoIterator<Item = Packet<'a>>, limits: Limits) -> Rows {
     let mut rows = Rows::default();
-    let mut engine = Engine::new(limits, 7);
+    let mut engine = Engine::new(limits, netsniff_analysis::options::Options::default(), 7);
     for packet in packets {
         engine.packet(&packet, &mut rows);
     }

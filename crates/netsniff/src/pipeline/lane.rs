@@ -2,7 +2,7 @@
 
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::flow::wheel::TICK_NANOS;
-use netsniff_analysis::{Limits, Unit};
+use netsniff_analysis::{Limits, Options, Unit};
 use netsniff_packet::Timestamp;
 
 use crate::output::{Format, RowBuffer};
@@ -18,7 +18,10 @@ impl Lane {
     /// A lane without flows.
     #[must_use]
     pub fn new(limits: Limits, seed: u64, format: Format) -> Self {
-        Self { tracker: FlowTracker::new(limits, seed), rows: RowBuffer::new(format) }
+        Self {
+            tracker: FlowTracker::new(limits, Options::default(), seed),
+            rows: RowBuffer::new(format),
+        }
     }
 
     /// Takes datagrams with the bytes that they lie in, and fills `done` with the rows that are

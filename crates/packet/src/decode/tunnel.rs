@@ -4,7 +4,7 @@
 //! around them, so that other traffic on the same port stays what it is.
 
 use super::link::is_ethernet;
-use super::{Decoded, Layer, Stop, Transport, Udp, gre, walk};
+use super::{Decoded, Ip, Layer, Stop, Transport, Udp, gre, walk};
 use crate::wire::ethernet::ethertype;
 use crate::wire::geneve::GeneveView;
 use crate::wire::gtpu::{GtpuView, T_PDU};
@@ -104,19 +104,23 @@ impl Tunnel {
 /// inner packet disagrees with it is an error, named as in Zeek's `weird` log; above UDP it counts
 /// as something else on that port.
 #[must_use]
+#[inline]
 pub fn find(decoded: &Decoded, data: &[u8]) -> Option<Result<Tunnel, Stop>> {
     let ip = decoded.ip.as_ref()?;
     match decoded.transport {
         Transport::Udp(udp) => in_udp(&udp, data).map(Ok),
-        Transport::Other => {
-            let above = Above::new(data, ip.payload_offset, ip.payload_len, ip.payload_captured);
-            match ip.protocol {
-                protocol::IPV4 => Some(above.inner_ip(0, Some(4), TunnelKind::Ip, None)),
-                protocol::IPV6 => Some(above.inner_ip(0, Some(6), TunnelKind::Ip, None)),
-                protocol::GRE => gre::find(&above),
-                _ => None,
-            }
-        }
+        Transport::Other => above_ip(ip, data),
+        _ => None,
+    }
+}
+
+#[inline(never)]
+fn above_ip(ip: &Ip, data: &[u8]) -> Option<Result<Tunnel, Stop>> {
+    let above = Above::new(data, ip.payload_offset, ip.payload_len, ip.payload_captured);
+    match ip.protocol {
+        protocol::IPV4 => Some(above.inner_ip(0, Some(4), TunnelKind::Ip, None)),
+        protocol::IPV6 => Some(above.inner_ip(0, Some(6), TunnelKind::Ip, None)),
+        protocol::GRE => gre::find(&above),
         _ => None,
     }
 }
@@ -210,35 +214,47 @@ fn ip_version_and_len(data: &[u8]) -> Option<(u8, usize)> {
 #[must_use]
 #[inline]
 pub const fn is_tunnel_port(port: u16) -> bool {
-    matches!(port, VXLAN_PORT | GENEVE_PORT | TEREDO_PORT | AYIYA_PORT)
-        || port == GTPU_PORTS[0]
-        || port == GTPU_PORTS[1]
+    matches!(port, VXLAN_PORT | GENEVE_PORT | GTPU_PORT | GTPC_PORT | TEREDO_PORT | AYIYA_PORT)
 }
 
 const VXLAN_PORT: u16 = 4789;
 const GENEVE_PORT: u16 = 6081;
-const GTPU_PORTS: [u16; 2] = [2152, 2123];
+const GTPU_PORT: u16 = 2152;
+/// The control plane's, on which user packets are seen as well.
+const GTPC_PORT: u16 = 2123;
 const TEREDO_PORT: u16 = 3544;
 const AYIYA_PORT: u16 = 5072;
 
+/// Nearly every datagram is told to be no tunnel by its ports and its first byte.
+#[inline]
 fn in_udp(udp: &Udp, data: &[u8]) -> Option<Tunnel> {
-    let above = Above::new(data, udp.payload_offset, udp.payload_len, udp.payload_captured);
-    let ports = [udp.source_port, udp.destination_port];
-    for port in ports {
-        let found = match port {
-            VXLAN_PORT => vxlan(&above),
-            GENEVE_PORT => geneve(&above),
-            TEREDO_PORT => teredo(&above, true),
-            AYIYA_PORT => ayiya(&above),
-            port if GTPU_PORTS.contains(&port) => gtpu(&above),
-            _ => None,
-        };
-        if found.is_some() {
-            return found;
-        }
+    if is_tunnel_port(udp.source_port) || is_tunnel_port(udp.destination_port) {
+        return on_tunnel_port(udp, data);
     }
-    // Teredo clients talk to each other from any port.
-    teredo(&above, false)
+    // Teredo clients talk to each other from any port: behind an indication, or directly in IPv6.
+    let may_be_teredo =
+        data.get(udp.payload_offset as usize).is_some_and(|byte| matches!(byte >> 4, 0 | 6));
+    if may_be_teredo { teredo(&above_udp(udp, data), false) } else { None }
+}
+
+fn above_udp<'a>(udp: &Udp, data: &'a [u8]) -> Above<'a> {
+    Above::new(data, udp.payload_offset, udp.payload_len, udp.payload_captured)
+}
+
+#[inline(never)]
+fn on_tunnel_port(udp: &Udp, data: &[u8]) -> Option<Tunnel> {
+    let above = above_udp(udp, data);
+    let by_port = |port| match port {
+        VXLAN_PORT => vxlan(&above),
+        GENEVE_PORT => geneve(&above),
+        GTPU_PORT | GTPC_PORT => gtpu(&above),
+        TEREDO_PORT => teredo(&above, true),
+        AYIYA_PORT => ayiya(&above),
+        _ => None,
+    };
+    by_port(udp.destination_port)
+        .or_else(|| by_port(udp.source_port))
+        .or_else(|| teredo(&above, false))
 }
 
 fn vxlan(above: &Above<'_>) -> Option<Tunnel> {

@@ -104,7 +104,7 @@ pub fn packet_into(link_type: LinkType, data: &[u8], wire_len: u32, decoded: &mu
     let frame = Frame::new(data, wire_len);
     if link_type == LinkType::ETHERNET
         && let Some(view) = EthernetView::parse(data)
-        && view.ethertype() == ethertype::IPV4
+        && matches!(view.ethertype(), ethertype::IPV4 | ethertype::IPV6)
     {
         decoded.layers.insert(Layer::Ethernet);
         network::ip(decoded, frame, EthernetView::LEN);

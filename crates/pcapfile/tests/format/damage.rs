@@ -42,6 +42,18 @@ fn garbage_of_any_size_is_passed_over() {
 }
 
 #[test]
+fn a_search_believes_a_block_only_by_both_its_lengths() {
+    let (file, places) = three_packets();
+    let mut decoy = Bytes::new(false).raw(&[0x55; 8]).packet(0, 9, &payload(8)).bytes;
+    let end = decoy.len();
+    decoy[end - 4..].fill(0x55);
+    let broken = [&file[..places[1]], &decoy, &file[places[1]..]].concat();
+    assert_eq!(lengths(&broken), [40, 41, 42]);
+    let damage = &read_whole(&broken).damage;
+    assert_eq!((damage.len(), damage[0].skipped), (1, end as u64));
+}
+
+#[test]
 fn a_length_beyond_the_file_costs_its_block_alone() {
     let (mut file, places) = three_packets();
     file[places[1] + 6] = 1;

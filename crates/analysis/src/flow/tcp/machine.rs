@@ -2,10 +2,12 @@
 //! records depend on that order.
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Tcp, TcpFlags};
+use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
 use super::assembler::Gaps;
 use super::endpoint::{State, TcpEndpoint};
+use super::metrics::series::IntervalRtt;
+use super::metrics::{Metrics, Observed};
 use super::sequence;
 use crate::flow::first_look;
 use crate::flow::history::History;
@@ -37,6 +39,8 @@ pub struct Segment<'a> {
     pub time: Timestamp,
     /// Index of its sender in [`TcpConnection::ends`].
     pub from: usize,
+    /// Its IP header.
+    pub ip: &'a Ip,
     /// Its header.
     pub tcp: &'a Tcp,
 }
@@ -65,6 +69,10 @@ pub struct Context<'a> {
     pub weirds: &'a mut Weirds,
     /// The bounds.
     pub limits: &'a Limits,
+    /// Length of the intervals by which the RTT is sampled, in nanoseconds.
+    pub rtt_interval: Option<i64>,
+    /// The sampling interval that the segment ended.
+    pub rtt: &'a mut Option<IntervalRtt>,
 }
 
 /// Whether and how a segment ended its sender's side.
@@ -74,8 +82,8 @@ pub(super) struct Close {
     pub(super) finished: bool,
 }
 
-/// Both sides of a connection and when it will be over.
-#[derive(Clone, Debug, Default)]
+/// Both sides of a connection and when it will be over. Times that are not set are the latest.
+#[derive(Clone, Debug)]
 pub struct TcpConnection {
     /// Originator and responder.
     pub ends: [TcpEndpoint; 2],
@@ -90,6 +98,8 @@ pub struct TcpConnection {
     /// Closing waits for data that is still missing.
     close_deferred: bool,
     deferred_finish: bool,
+    /// Whether this segment may have brought the deadline forward.
+    pub(super) hastened: bool,
     /// The handshake is done on either side, so that the longer inactivity time-out applies.
     pub(super) is_established: bool,
     /// Ports or handshake say that people type here.
@@ -97,13 +107,38 @@ pub struct TcpConnection {
     /// Nothing but `remove_at` ends the connection any more.
     timers_cancelled: bool,
     /// When a connection that is over will be removed.
-    pub(super) remove_at: Option<Timestamp>,
+    pub(super) remove_at: Timestamp,
     /// When an attempt will have failed.
-    pub(super) attempt_until: Option<Timestamp>,
+    pub(super) attempt_until: Timestamp,
     /// When one side ended first; looks at the connection follow from there.
-    pub(super) half_closed_at: Option<Timestamp>,
+    pub(super) half_closed_at: Timestamp,
     /// Bytes that were acknowledged but never seen while both sides were in order.
     pub missed_bytes: u64,
+    /// What its segments tell of path and hosts.
+    pub metrics: Metrics,
+}
+
+impl Default for TcpConnection {
+    fn default() -> Self {
+        Self {
+            ends: Default::default(),
+            seen: 0,
+            partial: false,
+            inactive: false,
+            flipped: false,
+            close_deferred: false,
+            deferred_finish: false,
+            hastened: false,
+            is_established: false,
+            handshake_done: false,
+            timers_cancelled: false,
+            remove_at: Timestamp::MAX,
+            attempt_until: Timestamp::MAX,
+            half_closed_at: Timestamp::MAX,
+            missed_bytes: 0,
+            metrics: Metrics::default(),
+        }
+    }
 }
 
 impl TcpConnection {
@@ -111,6 +146,7 @@ impl TcpConnection {
     #[inline]
     pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
         self.flipped = false;
+        self.hastened = false;
         self.note_partial(segment);
         let tcp = segment.tcp;
         let length = sequence_length(tcp);
@@ -138,6 +174,9 @@ impl TcpConnection {
             self.acknowledge(1 - from, position, context);
         }
         self.seen |= 1 << from;
+        let scale = self.ends[from].window_scale;
+        let observed = Observed::new(segment.time, from, segment.ip, tcp, scale);
+        *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);
         if close.closed {
@@ -155,14 +194,23 @@ impl TcpConnection {
     /// Whether the connection only waits for late packets.
     #[must_use]
     pub const fn is_ending(&self) -> bool {
-        self.remove_at.is_some()
+        self.remove_at.nanos() != Timestamp::MAX.nanos()
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
     #[inline]
-    pub const fn heap_bytes(&self) -> usize {
-        self.ends[0].assembler.heap_bytes() + self.ends[1].assembler.heap_bytes()
+    pub fn heap_bytes(&self) -> usize {
+        self.ends[0].assembler.heap_bytes()
+            + self.ends[1].assembler.heap_bytes()
+            + self.metrics.heap_bytes()
+    }
+
+    /// Whether the last segment may have brought the deadline forward.
+    #[must_use]
+    #[inline]
+    pub const fn is_hastened(&self) -> bool {
+        self.hastened
     }
 
     /// Whether no begin of the connection was seen.
@@ -516,6 +564,7 @@ impl TcpConnection {
             return;
         }
         self.ends[from].did_close = true;
+        self.hastened = true;
         let (end, peer) = (&self.ends[from], &self.ends[1 - from]);
         let complete = end.state == State::Reset || peer.did_close || peer.state == State::Inactive;
         if complete {
@@ -524,12 +573,11 @@ impl TcpConnection {
                 self.inactive = true;
             }
             self.timers_cancelled = true;
-            self.attempt_until = None;
-            self.half_closed_at = None;
-            let at = last_time + limits.tcp_close;
-            self.remove_at = Some(self.remove_at.map_or(at, |earlier| earlier.min(at)));
+            self.attempt_until = Timestamp::MAX;
+            self.half_closed_at = Timestamp::MAX;
+            self.remove_at = self.remove_at.min(last_time + limits.tcp_close);
         } else if end.previous != State::Inactive && !self.timers_cancelled {
-            self.half_closed_at = Some(last_time);
+            self.half_closed_at = last_time;
         }
     }
 
@@ -538,15 +586,15 @@ impl TcpConnection {
     #[must_use]
     #[inline]
     pub fn deadline(&self, start: Timestamp, last: Timestamp, limits: &Limits) -> Timestamp {
-        let mut deadline = self.remove_at.unwrap_or(Timestamp::MAX);
+        let mut deadline = self.remove_at;
         if self.inactive || self.timers_cancelled {
             return deadline;
         }
         let [originator, responder] = &self.ends;
-        if let Some(until) = self.attempt_until {
+        if self.attempt_until < deadline {
             let attempting = matches!(originator.state, State::SynSent | State::SynAckSent);
             if attempting && responder.state == State::Inactive {
-                deadline = deadline.min(until);
+                deadline = self.attempt_until;
             }
         }
         let is = |state| originator.state == state || responder.state == state;
@@ -557,8 +605,9 @@ impl TcpConnection {
             let due = (last + limits.tcp_linger).offset(1);
             let interval = limits.tcp_check_interval;
             deadline = deadline.min(first_look(start + limits.tcp_first_check, interval, due));
-            if let Some(from) = self.half_closed_at {
-                deadline = deadline.min(first_look(from + interval, interval, due));
+            if self.half_closed_at != Timestamp::MAX {
+                let first = self.half_closed_at + interval;
+                deadline = deadline.min(first_look(first, interval, due));
             }
         }
         deadline

@@ -1,0 +1,98 @@
+//! How the peer acknowledges what a direction sent.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
+
+use super::direction::{Direction, bit};
+use super::{Observed, elapsed};
+use crate::flow::tcp::sequence::delta;
+
+/// An acknowledgement further beyond the data than the largest window (RFC 7323, 2.3) is broken.
+const MAX_WINDOW: i32 = 1 << 30;
+
+impl Direction {
+    /// Takes what `from` acknowledges of this direction with the segment. Returns a round-trip
+    /// time, if the acknowledgement gave one.
+    #[inline]
+    pub(super) fn acknowledged(&mut self, seen: &Observed<'_>, from: &mut Self) -> Option<u64> {
+        let number = seen.tcp.acknowledgement;
+        let same_window = from.take_window(seen);
+        if !self.is(bit::BEGUN) || delta(number, self.next) > MAX_WINDOW {
+            return None;
+        }
+        let advance = delta(number, self.una);
+        let mut rtt = None;
+        if advance > 0 {
+            rtt = self.advance(number, seen.time);
+        }
+        self.set(bit::ACKNOWLEDGED, true);
+        let control = TcpFlags::SYN.with(TcpFlags::FIN);
+        let sack = seen.tcp.options.sack_count > 0;
+        if sack {
+            self.selectively_acknowledged(seen, &mut from.counts);
+        }
+        if advance == 0
+            && seen.tcp.payload_len == 0
+            && !seen.has(control)
+            && (same_window || sack)
+            && delta(self.next, number) > 0
+        {
+            from.counts.duplicate_acks = from.counts.duplicate_acks.saturating_add(1);
+            self.duplicate_acks_in_row = self.duplicate_acks_in_row.saturating_add(1);
+            self.evidence_at = seen.time;
+        }
+        rtt
+    }
+
+    /// Whether the segment offers the same window as the one before.
+    #[inline]
+    fn take_window(&mut self, seen: &Observed<'_>) -> bool {
+        let window = u32::from(seen.tcp.window);
+        let same = self.is(bit::ACK_SENT) && window == self.window;
+        self.window = window;
+        self.set(bit::ACK_SENT, true);
+        same
+    }
+
+    /// The cumulative acknowledgement went on to `number`.
+    #[inline]
+    fn advance(&mut self, number: u32, time: Timestamp) -> Option<u64> {
+        if !self.is(bit::INITIAL_WINDOW) && self.is(bit::SYN) && delta(number, self.start) > 0 {
+            self.set(bit::INITIAL_WINDOW, true);
+            self.initial_window = delta(self.next, self.start).max(0).unsigned_abs();
+        }
+        self.una = number;
+        self.duplicate_acks_in_row = 0;
+        if self.is(bit::RECOVERY | bit::SACKED | bit::PROBED) {
+            self.repaired(number, time);
+        }
+        if self.is(bit::TIMING) && delta(number, self.timed_end) >= 0 {
+            self.bits &= !bit::TIMING;
+            return elapsed(self.timed_at, time);
+        }
+        None
+    }
+
+    #[cold]
+    fn repaired(&mut self, number: u32, time: Timestamp) {
+        if self.is(bit::PROBED) {
+            // The receiver took the byte that was sent beyond its window.
+            if number == self.next.wrapping_add(1) {
+                self.next = number;
+                self.repeated_bytes = self.repeated_bytes.saturating_sub(1);
+            }
+            self.set(bit::PROBED, false);
+        }
+        if self.is(bit::SACKED) && delta(number, self.sacked) >= 0 {
+            self.set(bit::SACKED, false);
+        }
+        if self.is(bit::RECOVERY) {
+            if delta(number, self.recover) >= 0 {
+                self.set(bit::RECOVERY, false);
+            } else {
+                // A partial acknowledgement, RFC 6582: the next hole is lost, too.
+                self.evidence_at = time;
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Why data was sent again: the evidence that passes the tap tells.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
+
+use super::Observed;
+use super::direction::{Counts, Direction, bit};
+use super::elapsed;
+use super::handshake::{Handshake, Recovery};
+use super::holes::Filled;
+use crate::flow::tcp::sequence::delta;
+
+/// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
+const DUPLICATE_ACKS: u16 = 3;
+
+/// What a segment is that brings nothing beyond the highest sequence number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    /// Sent again for want of an acknowledgement.
+    #[default]
+    Timeout,
+    /// Sent again because duplicate acknowledgements or SACK asked for it.
+    Fast,
+    /// Sent again though the receiver had it.
+    Unnecessary,
+    /// Overtaken on the way.
+    OutOfOrder,
+}
+
+impl Direction {
+    /// A segment without payload just below the next sequence number: it wants an answer.
+    #[cold]
+    pub(super) const fn probe_or_keep_alive(&mut self, peer_closed: bool) {
+        let count =
+            if peer_closed { &mut self.counts.window_probes } else { &mut self.counts.keep_alives };
+        *count = count.saturating_add(1);
+    }
+
+    /// Takes a segment that begins below the next sequence number, or one byte while the peer's
+    /// window is closed.
+    #[cold]
+    pub(super) fn send_again(
+        &mut self,
+        seen: &Observed<'_>,
+        len: u32,
+        peer_closed: bool,
+        handshake: &Handshake,
+    ) {
+        let tcp = seen.tcp;
+        let control = seen.has(TcpFlags::SYN.with(TcpFlags::FIN));
+        let single = tcp.payload_len == 1 && !control;
+        let at_edge = tcp.sequence == self.next || tcp.sequence == self.next.wrapping_sub(1);
+        if single && peer_closed && at_edge {
+            self.counts.window_probes = self.counts.window_probes.saturating_add(1);
+            self.repeated_bytes = self.repeated_bytes.saturating_add(1);
+            if tcp.sequence == self.next {
+                self.set(bit::PROBED, true);
+            }
+            return;
+        }
+        let end = tcp.sequence.wrapping_add(len);
+        if delta(tcp.sequence, self.next) >= 0 {
+            // One byte beyond a closed window, but not where a probe would be.
+            self.next = end;
+            return;
+        }
+        if single && end == self.next && self.is_acknowledged(end) {
+            self.probe_or_keep_alive(false);
+            self.repeated_bytes = self.repeated_bytes.saturating_add(1);
+            return;
+        }
+        self.repeat(seen, end, &handshake.recovery());
+    }
+
+    fn repeat(&mut self, seen: &Observed<'_>, end: u32, recovery: &Recovery) {
+        let tcp = seen.tcp;
+        let known = if delta(end, self.next) > 0 { self.next } else { end };
+        let filled = self.holes.fill(tcp.sequence, known);
+        let below = delta(known, tcp.sequence).max(0).unsigned_abs();
+        let repeated = below.saturating_sub(filled.len).min(tcp.payload_len);
+        self.repeated_bytes = self.repeated_bytes.saturating_add(repeated.into());
+        // Karn: an acknowledgement from here on may be that of either copy.
+        if self.is(bit::TIMING) && delta(tcp.sequence, self.timed_end) < 0 {
+            self.set(bit::TIMING, false);
+        }
+        let class = self.class(seen.time, tcp.sequence, known, filled, recovery);
+        if class == Class::Fast && !self.is(bit::RECOVERY) {
+            self.set(bit::RECOVERY, true);
+            self.recover = self.next;
+        }
+        self.count(class);
+        self.last_repeat = tcp.sequence;
+        self.last_class = class;
+        self.next = if known == end { self.next } else { end };
+    }
+
+    /// Judges by the evidence, the strongest first.
+    fn class(
+        &self,
+        time: Timestamp,
+        low: u32,
+        high: u32,
+        filled: Filled,
+        recovery: &Recovery,
+    ) -> Class {
+        let wait = elapsed(filled.since, time).unwrap_or(0);
+        let fills = filled.len > 0;
+        if self.is_acknowledged(high) {
+            // What was acknowledged before it was seen may have been captured late.
+            let late = fills && wait <= recovery.reorder;
+            return if late { Class::OutOfOrder } else { Class::Unnecessary };
+        }
+        let many = self.duplicate_acks_in_row >= DUPLICATE_ACKS;
+        if fills && wait <= recovery.reorder && !many {
+            return Class::OutOfOrder;
+        }
+        if self.is_asked_for(time, low, recovery) {
+            return Class::Fast;
+        }
+        if fills && wait <= recovery.reorder_without_evidence && !many {
+            return Class::OutOfOrder;
+        }
+        Class::Timeout
+    }
+
+    fn is_acknowledged(&self, high: u32) -> bool {
+        self.is(bit::ACKNOWLEDGED) && delta(high, self.una) <= 0
+    }
+
+    /// Whether the receiver showed lately that it lacks the data at `low`.
+    fn is_asked_for(&self, time: Timestamp, low: u32, recovery: &Recovery) -> bool {
+        let evidence = (self.duplicate_acks_in_row >= DUPLICATE_ACKS && low == self.una)
+            || (self.is(bit::SACKED) && delta(low, self.sacked) < 0)
+            || (self.is(bit::RECOVERY) && delta(low, self.recover) < 0);
+        evidence && elapsed(self.evidence_at, time).is_none_or(|age| age <= recovery.reaction)
+    }
+
+    const fn count(&mut self, class: Class) {
+        let count = self.counter(class);
+        *count = count.saturating_add(1);
+    }
+
+    const fn counter(&mut self, class: Class) -> &mut u32 {
+        let Counts {
+            retransmitted_timeout,
+            retransmitted_fast,
+            retransmitted_unnecessarily,
+            out_of_order,
+            ..
+        } = &mut self.counts;
+        match class {
+            Class::Timeout => retransmitted_timeout,
+            Class::Fast => retransmitted_fast,
+            Class::Unnecessary => retransmitted_unnecessarily,
+            Class::OutOfOrder => out_of_order,
+        }
+    }
+
+    /// Takes the SACK blocks of a segment; `counts` are those of its sender.
+    #[cold]
+    pub(super) fn selectively_acknowledged(&mut self, seen: &Observed<'_>, counts: &mut Counts) {
+        counts.sacks = counts.sacks.saturating_add(1);
+        let options = &seen.tcp.options;
+        let number = seen.tcp.acknowledgement;
+        let blocks = options.sack.get(..usize::from(options.sack_count)).unwrap_or_default();
+        let Some((&(low, high), rest)) = blocks.split_first() else { return };
+        // RFC 2883, 4: the first block reports a duplicate if it lies below the cumulative
+        // acknowledgement or inside the second block.
+        let inside = rest.first().is_some_and(|&(l, h)| delta(low, l) >= 0 && delta(high, h) <= 0);
+        let duplicate = delta(high, number) <= 0 || inside;
+        if duplicate {
+            counts.dsacks = counts.dsacks.saturating_add(1);
+            self.was_unnecessary(low, high);
+        }
+        for &(_, high) in if duplicate { rest } else { blocks } {
+            let beyond = !self.is(bit::SACKED) || delta(high, self.sacked) > 0;
+            if beyond && delta(high, number) > 0 && delta(high, self.next) <= 0 {
+                self.sacked = high;
+                self.set(bit::SACKED, true);
+            }
+        }
+        if self.is(bit::SACKED) {
+            self.evidence_at = seen.time;
+        }
+    }
+
+    /// The receiver had what lies from `low` up to `high`: if the last retransmission was of it,
+    /// nothing had been lost.
+    fn was_unnecessary(&mut self, low: u32, high: u32) {
+        let covers = delta(self.last_repeat, low) >= 0 && delta(self.last_repeat, high) < 0;
+        if !covers || !matches!(self.last_class, Class::Timeout | Class::Fast) {
+            return;
+        }
+        let class = self.last_class;
+        let count = self.counter(class);
+        if *count > 0 {
+            *count -= 1;
+            self.count(Class::Unnecessary);
+        }
+        self.last_class = Class::Unnecessary;
+    }
+}

@@ -1,0 +1,348 @@
+//! One direction of a connection: what one side sent, and how the other acknowledged it.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
+
+use super::Observed;
+use super::classify::Class;
+use super::elapsed;
+use super::handshake::Handshake;
+use super::holes::Holes;
+use super::rtt::RttStatistics;
+use crate::flow::tcp::sequence::delta;
+
+/// What happened, once or continuing, as bits of [`Direction::bits`].
+pub(super) mod bit {
+    /// Sequence numbers are known.
+    pub(in super::super) const BEGUN: u16 = 0x0001;
+    /// Its SYN was seen.
+    pub(in super::super) const SYN: u16 = 0x0002;
+    /// Something of it was acknowledged, so that the acknowledgements take this way, too.
+    pub(in super::super) const ACKNOWLEDGED: u16 = 0x0004;
+    /// A segment is being timed.
+    pub(in super::super) const TIMING: u16 = 0x0008;
+    /// The last window that it offered was zero.
+    pub(in super::super) const ZERO_WINDOW: u16 = 0x0010;
+    /// It sends what a fast retransmission began to repair.
+    pub(in super::super) const RECOVERY: u16 = 0x0020;
+    /// The peer told of data beyond a hole.
+    pub(in super::super) const SACKED: u16 = 0x0040;
+    /// It sent a byte beyond a zero window.
+    pub(in super::super) const PROBED: u16 = 0x0080;
+    /// The initial window is known.
+    pub(in super::super) const INITIAL_WINDOW: u16 = 0x0100;
+    /// The SYN allowed SACK.
+    pub(in super::super) const SACK_PERMITTED: u16 = 0x0200;
+    /// It sent the timestamps option.
+    pub(in super::super) const TIMESTAMPS: u16 = 0x0400;
+    /// The SYN had a window scale.
+    pub(in super::super) const WINDOW_SCALE: u16 = 0x0800;
+    /// It sent payload.
+    pub(in super::super) const PAYLOAD: u16 = 0x1000;
+    /// It sent an acknowledgement.
+    pub(in super::super) const ACK_SENT: u16 = 0x2000;
+    /// A window outside SYN segments was seen.
+    pub(in super::super) const WINDOW: u16 = 0x4000;
+}
+
+/// Events that are rare in a healthy connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Retransmissions without other sign of a loss than time: the retransmission timer.
+    pub retransmitted_timeout: u32,
+    /// Retransmissions that duplicate acknowledgements or SACK asked for.
+    pub retransmitted_fast: u32,
+    /// Retransmissions of what the receiver had.
+    pub retransmitted_unnecessarily: u32,
+    /// Probes of a zero window.
+    pub window_probes: u32,
+    /// Keep-alives.
+    pub keep_alives: u32,
+    /// Segments that filled a hole in the way reordering does.
+    pub out_of_order: u32,
+    /// Packets seen twice.
+    pub duplicates: u32,
+    /// Duplicate acknowledgements sent.
+    pub duplicate_acks: u32,
+    /// Segments sent with a zero window.
+    pub zero_windows: u32,
+    /// Segments sent with SACK blocks.
+    pub sacks: u32,
+    /// Duplicates reported by SACK.
+    pub dsacks: u32,
+    /// Packets marked CE on their way.
+    pub congestion_experienced: u32,
+    /// Segments with ECE after the handshake.
+    pub ecn_echoes: u32,
+    /// Segments with CWR after the handshake.
+    pub window_reduced: u32,
+}
+
+/// One direction. What a segment in order touches comes first.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Direction {
+    /// One past the highest sequence number sent.
+    pub(super) next: u32,
+    /// The highest acknowledgement of it; the first sequence number before any.
+    pub(super) una: u32,
+    pub(super) bits: u16,
+    last_identification: u16,
+    last_sequence: u32,
+    last_acknowledgement: u32,
+    /// The last window offered, scaled.
+    pub(super) window: u32,
+    pub(super) window_min: u32,
+    pub(super) window_max: u32,
+    /// Segments with payload.
+    pub data_segments: u32,
+    /// Segments with nothing but an acknowledgement.
+    pub pure_acks: u32,
+    /// Payload bytes, those sent again included.
+    pub payload_bytes: u64,
+    /// The largest payload of a segment.
+    pub largest_segment: u32,
+    /// Most bytes sent and not yet acknowledged.
+    pub(super) in_flight: u32,
+    pub(super) timed_end: u32,
+    /// Duplicate acknowledgements in a row of what it sent.
+    pub(super) duplicate_acks_in_row: u16,
+    pub(super) ttl_min: u8,
+    pub(super) ttl_max: u8,
+    pub(super) timed_at: Timestamp,
+    /// Round-trip times of what it sent: from the tap to the receiver and back.
+    pub rtt: RttStatistics,
+    pub(super) holes: Holes,
+    /// The first sequence number of data.
+    pub(super) start: u32,
+    /// Up to where a fast retransmission began to repair.
+    pub(super) recover: u32,
+    /// The highest number that the peer selectively acknowledged.
+    pub(super) sacked: u32,
+    /// The last data sent again, and why it was thought to be.
+    pub(super) last_repeat: u32,
+    pub(super) last_class: Class,
+    /// The shift of the window that its SYN offered.
+    pub(super) scale: u8,
+    pub(super) mss: u16,
+    /// When the peer last gave evidence of a loss.
+    pub(super) evidence_at: Timestamp,
+    /// Payload bytes that had been seen before.
+    pub(super) repeated_bytes: u64,
+    pub(super) first_payload: Timestamp,
+    pub(super) zero_window_since: Timestamp,
+    pub(super) zero_window_time: u64,
+    pub(super) initial_window: u32,
+    /// Rare events.
+    pub counts: Counts,
+    /// FINs.
+    pub fins: u32,
+    /// RSTs.
+    pub resets: u32,
+}
+
+impl Direction {
+    #[inline]
+    pub(super) const fn is(&self, bits: u16) -> bool {
+        self.bits & bits != 0
+    }
+
+    pub(super) const fn set(&mut self, bits: u16, on: bool) {
+        if on {
+            self.bits |= bits;
+        } else {
+            self.bits &= !bits;
+        }
+    }
+
+    pub(super) const fn next(&self) -> u32 {
+        self.next
+    }
+
+    pub(super) const fn start(&self) -> u32 {
+        self.start
+    }
+
+    pub(super) const fn has_begun(&self) -> bool {
+        self.is(bit::BEGUN)
+    }
+
+    #[inline]
+    pub(super) const fn has_zero_window(&self) -> bool {
+        self.is(bit::ZERO_WINDOW)
+    }
+
+    /// Whether the packet was seen before: its IP identification and numbers are those of the
+    /// packet before it in this direction.
+    #[inline]
+    pub(super) const fn is_duplicate(&self, seen: &Observed<'_>) -> bool {
+        seen.identification != 0
+            && seen.identification == self.last_identification
+            && seen.tcp.sequence == self.last_sequence
+            && seen.tcp.acknowledgement == self.last_acknowledgement
+    }
+
+    #[cold]
+    pub(super) fn duplicate(&mut self, seen: &Observed<'_>) {
+        self.counts.duplicates = self.counts.duplicates.saturating_add(1);
+        self.count_payload(seen);
+        self.repeated_bytes = self.repeated_bytes.saturating_add(seen.tcp.payload_len.into());
+    }
+
+    #[inline]
+    fn count_payload(&mut self, seen: &Observed<'_>) {
+        let len = seen.tcp.payload_len;
+        if len > 0 {
+            self.data_segments = self.data_segments.saturating_add(1);
+            self.payload_bytes = self.payload_bytes.saturating_add(len.into());
+        }
+    }
+
+    /// Takes what does not depend on sequence numbers.
+    #[inline]
+    pub(super) fn note_header(&mut self, seen: &Observed<'_>) {
+        self.last_identification = seen.identification;
+        self.last_sequence = seen.tcp.sequence;
+        self.last_acknowledgement = seen.tcp.acknowledgement;
+        if self.ttl_max == 0 && self.ttl_min == 0 {
+            self.ttl_min = seen.ttl;
+        }
+        self.ttl_min = self.ttl_min.min(seen.ttl);
+        self.ttl_max = self.ttl_max.max(seen.ttl);
+        if seen.traffic_class & 3 == 3 {
+            self.counts.congestion_experienced += 1;
+        }
+        let rare = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::ECE).with(TcpFlags::CWR);
+        if seen.has(rare) {
+            self.note_flags(seen);
+        }
+        if seen.tcp.options.timestamps.is_some() {
+            self.set(bit::TIMESTAMPS, true);
+        }
+    }
+
+    #[cold]
+    fn note_flags(&mut self, seen: &Observed<'_>) {
+        if seen.has(TcpFlags::FIN) {
+            self.fins = self.fins.saturating_add(1);
+        }
+        if !seen.has(TcpFlags::SYN) {
+            self.counts.ecn_echoes += u32::from(seen.has(TcpFlags::ECE));
+            self.counts.window_reduced += u32::from(seen.has(TcpFlags::CWR));
+            return;
+        }
+        let options = &seen.tcp.options;
+        self.mss = options.mss.unwrap_or(0);
+        self.scale = options.window_scale.unwrap_or(0);
+        self.set(bit::WINDOW_SCALE, options.window_scale.is_some());
+        self.set(bit::SACK_PERMITTED, options.sack_permitted);
+    }
+
+    /// Takes the window that the segment offers. Those of SYN segments are not scaled, and a side
+    /// that ends, or whose host has let go of the connection, may offer anything.
+    #[inline]
+    pub(super) fn note_window(&mut self, seen: &Observed<'_>) {
+        if seen.has(TcpFlags::SYN.with(TcpFlags::FIN)) || !seen.has(TcpFlags::ACK) {
+            return;
+        }
+        let window = u32::from(seen.tcp.window) << seen.scale.min(14);
+        if !self.is(bit::WINDOW) {
+            self.set(bit::WINDOW, true);
+            self.window_min = window;
+        }
+        self.window_min = self.window_min.min(window);
+        self.window_max = self.window_max.max(window);
+        if window == 0 || self.is(bit::ZERO_WINDOW) {
+            self.note_zero_window(seen, window);
+        }
+    }
+
+    #[cold]
+    fn note_zero_window(&mut self, seen: &Observed<'_>, window: u32) {
+        if window > 0 {
+            let closed = elapsed(self.zero_window_since, seen.time).unwrap_or(0);
+            self.zero_window_time = self.zero_window_time.saturating_add(closed);
+            self.set(bit::ZERO_WINDOW, false);
+            return;
+        }
+        self.counts.zero_windows = self.counts.zero_windows.saturating_add(1);
+        if !self.is(bit::ZERO_WINDOW) {
+            self.set(bit::ZERO_WINDOW, true);
+            self.zero_window_since = seen.time;
+        }
+    }
+
+    /// Takes what the segment sends.
+    #[inline]
+    pub(super) fn send(&mut self, seen: &Observed<'_>, peer_closed: bool, handshake: &Handshake) {
+        let tcp = seen.tcp;
+        let control = seen.has(TcpFlags::SYN.with(TcpFlags::FIN));
+        if !self.is(bit::BEGUN) || seen.has(TcpFlags::SYN) {
+            self.begin(seen);
+        }
+        if tcp.payload_len == 0 && !control {
+            if tcp.sequence == self.next.wrapping_sub(1) {
+                self.probe_or_keep_alive(peer_closed);
+            }
+            self.pure_acks = self.pure_acks.wrapping_add(1);
+            return;
+        }
+        if tcp.payload_len > 0 {
+            self.count_payload(seen);
+            self.largest_segment = self.largest_segment.max(tcp.payload_len);
+            if !self.is(bit::PAYLOAD) {
+                self.set(bit::PAYLOAD, true);
+                self.first_payload = seen.time;
+            }
+        }
+        let len = tcp
+            .payload_len
+            .wrapping_add(u32::from(seen.has(TcpFlags::SYN)))
+            .wrapping_add(u32::from(seen.has(TcpFlags::FIN)));
+        let ahead = delta(tcp.sequence, self.next);
+        if ahead < 0 || (tcp.payload_len == 1 && peer_closed) {
+            self.send_again(seen, len, peer_closed, handshake);
+            return;
+        }
+        if ahead > 0 {
+            self.holes.add(self.next, tcp.sequence, seen.time);
+        }
+        self.next = tcp.sequence.wrapping_add(len);
+        if tcp.payload_len > 0 {
+            self.start_timing(seen);
+        }
+    }
+
+    /// Times one segment at a time, and none while something before it is missing: its
+    /// acknowledgement would wait for that.
+    #[inline]
+    fn start_timing(&mut self, seen: &Observed<'_>) {
+        if !self.is(bit::TIMING) && self.holes.is_empty() {
+            self.bits |= bit::TIMING;
+            self.timed_end = self.next;
+            self.timed_at = seen.time;
+        }
+        if self.is(bit::ACKNOWLEDGED) {
+            let in_flight = delta(self.next, self.una).max(0).unsigned_abs();
+            self.in_flight = self.in_flight.max(in_flight);
+        }
+    }
+
+    /// Sets the numbers of a side that is heard for the first time, or anew.
+    #[cold]
+    fn begin(&mut self, seen: &Observed<'_>) {
+        let syn = seen.has(TcpFlags::SYN);
+        let start = seen.tcp.sequence.wrapping_add(u32::from(syn));
+        if self.is(bit::SYN) && start == self.start {
+            return;
+        }
+        self.start = start;
+        self.next = seen.tcp.sequence;
+        self.una = start;
+        self.holes.clear();
+        self.set(bit::TIMING | bit::RECOVERY | bit::SACKED | bit::PROBED, false);
+        self.set(bit::INITIAL_WINDOW | bit::ACKNOWLEDGED, false);
+        self.set(bit::BEGUN, true);
+        self.set(bit::SYN, syn);
+    }
+}

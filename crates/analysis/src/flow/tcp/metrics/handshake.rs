@@ -1,0 +1,169 @@
+//! The round trip of the handshake, in two parts: the tap lies between.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
+
+use super::direction::Direction;
+use super::{Observed, elapsed};
+use crate::flow::tcp::sequence;
+
+/// A hole that is filled within this time was reordering, where no RTT is known; as Wireshark has
+/// it, `tcp.analysis.out_of_order`.
+const REORDER: u64 = 3_000_000;
+
+/// How long after evidence of a loss a retransmission may follow for that reason, besides one RTT;
+/// Wireshark's limit for fast retransmissions.
+const REACTION: u64 = 20_000_000;
+
+/// The same where no RTT is known: half of the least retransmission time-out in common use.
+const REACTION_WITHOUT_RTT: u64 = 100_000_000;
+
+/// How far the handshake has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    #[default]
+    Nothing,
+    Syn,
+    SynAck,
+    Done,
+}
+
+/// SYN, SYN-ACK and ACK, and the times between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Handshake {
+    step: Step,
+    /// Index of the side that sent the SYN.
+    opener: u8,
+    /// A repeated SYN or SYN-ACK: it is not known which copy is answered.
+    ambiguous: bool,
+    /// The SYN asked for ECN.
+    ecn_asked: bool,
+    /// Whether ECN was agreed on, RFC 3168 section 6.1.1; `None` where SYN or SYN-ACK was not seen.
+    pub ecn: Option<bool>,
+    /// When SYN or SYN-ACK was seen, whichever came last.
+    last: Timestamp,
+    /// From SYN to SYN-ACK: from the tap to the responder and back. Nanoseconds.
+    pub responder: Option<u64>,
+    /// From SYN-ACK to ACK: from the tap to the originator and back. Nanoseconds.
+    pub originator: Option<u64>,
+}
+
+/// What the handshake says of how long the repair of a loss takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovery {
+    /// A hole that is filled within these nanoseconds may be reordering.
+    pub reorder: u64,
+    /// The same, where nothing else speaks for a loss.
+    pub reorder_without_evidence: u64,
+    /// Evidence of a loss counts for these nanoseconds.
+    pub reaction: u64,
+}
+
+impl Handshake {
+    /// Whether nothing more can come.
+    #[inline]
+    pub(super) const fn is_done(&self) -> bool {
+        matches!(self.step, Step::Done)
+    }
+
+    /// The whole round trip, from one end to the other; nanoseconds.
+    #[must_use]
+    pub fn rtt(&self) -> Option<u64> {
+        Some(self.originator?.saturating_add(self.responder?))
+    }
+
+    pub(super) fn recovery(&self) -> Recovery {
+        let rtt = self.rtt();
+        Recovery {
+            reorder: rtt.unwrap_or(REORDER),
+            reorder_without_evidence: rtt.unwrap_or(0).max(REORDER),
+            reaction: rtt.map_or(REACTION_WITHOUT_RTT, |rtt| rtt.saturating_add(REACTION)),
+        }
+    }
+
+    /// The opening segment was repeated.
+    pub(super) const fn opening_repeated(&mut self) {
+        self.ambiguous = true;
+    }
+
+    pub(super) const fn flip(&mut self) {
+        self.opener ^= 1;
+    }
+
+    /// Takes a segment of `sender`, before it changes any sequence number.
+    pub(super) fn segment(&mut self, seen: &Observed<'_>, sender: &Direction, peer: &Direction) {
+        let tcp = seen.tcp;
+        let ece = tcp.flags.any(TcpFlags::ECE);
+        let cwr = tcp.flags.any(TcpFlags::CWR);
+        match (tcp.flags.any(TcpFlags::SYN), tcp.flags.any(TcpFlags::ACK)) {
+            _ if tcp.flags.any(TcpFlags::RST) => {}
+            (true, false) => self.syn(seen, ece && cwr),
+            (true, true) => self.syn_ack(seen, peer, ece && !cwr),
+            (false, true) => self.ack(seen, sender, peer),
+            (false, false) => {}
+        }
+    }
+
+    const fn syn(&mut self, seen: &Observed<'_>, ecn_asked: bool) {
+        match self.step {
+            Step::Nothing => {
+                self.step = Step::Syn;
+                self.opener = seen.from as u8;
+                self.ecn_asked = ecn_asked;
+                self.last = seen.time;
+            }
+            // Both sides open at once: nothing is answered.
+            Step::Syn if seen.from as u8 != self.opener => self.step = Step::Done,
+            Step::Syn => self.ambiguous = true,
+            Step::SynAck | Step::Done => {}
+        }
+    }
+
+    fn syn_ack(&mut self, seen: &Observed<'_>, peer: &Direction, ecn_granted: bool) {
+        match self.step {
+            Step::Syn if seen.from as u8 != self.opener => {
+                if seen.tcp.acknowledgement != peer.next() {
+                    // Data in the SYN need not be acknowledged (RFC 7413); anything else is odd.
+                    let data = sequence::delta(peer.next(), seen.tcp.acknowledgement);
+                    if data < 0 || seen.tcp.acknowledgement != peer.start() {
+                        return;
+                    }
+                }
+                if !self.ambiguous {
+                    self.responder = elapsed(self.last, seen.time);
+                }
+                self.ecn = Some(self.ecn_asked && ecn_granted);
+                self.step = Step::SynAck;
+                self.ambiguous = false;
+                self.last = seen.time;
+            }
+            // The SYN was missed, which makes the other side the opener.
+            Step::Nothing => {
+                self.step = Step::SynAck;
+                self.opener = seen.from as u8 ^ 1;
+                self.last = seen.time;
+            }
+            Step::SynAck => self.ambiguous = true,
+            Step::Syn | Step::Done => {}
+        }
+    }
+
+    fn ack(&mut self, seen: &Observed<'_>, sender: &Direction, peer: &Direction) {
+        match self.step {
+            Step::SynAck if seen.from as u8 == self.opener => {
+                let is_answer = seen.tcp.acknowledgement == peer.start();
+                if is_answer && !self.ambiguous {
+                    self.originator = elapsed(self.last, seen.time);
+                }
+                self.step = Step::Done;
+            }
+            // No handshake is to be seen any more in the middle of a connection.
+            Step::Nothing => self.step = Step::Done,
+            // The SYN-ACK was missed, unless this is an odd answer to the SYN.
+            Step::Syn if seen.from as u8 == self.opener && sender.has_begun() => {
+                self.step = Step::Done;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What the segments of a connection tell about the path and the hosts, measured mid-path: at
+//! the tap, which sees packets out of order and packets that never arrive.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`first`] | the first segment, for connections of which nothing else is seen |
+//! | [`direction`] | counters and sequence numbers of one direction |
+//! | [`acknowledge`] | how the peer answered |
+//! | [`readings`] | what a direction tells in the end |
+//! | [`classify`] | why data was sent again |
+//! | [`holes`] | data that was skipped |
+//! | [`handshake`] | the round trip on either side of the tap |
+//! | [`rtt`] | round-trip times: sums, deviation, jitter |
+//! | [`series`] | round-trip times by interval |
+//!
+//! `docs/tcp-metrics.md` defines every metric.
+
+pub mod acknowledge;
+pub mod classify;
+pub mod direction;
+pub mod first;
+pub mod handshake;
+pub mod holes;
+pub mod readings;
+pub mod rtt;
+pub mod series;
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
+
+use direction::Direction;
+use first::First;
+use handshake::Handshake;
+use series::{IntervalRtt, Series};
+
+/// What the metrics need of one segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// The segment's own time.
+    pub time: Timestamp,
+    /// Index of the sender: 0 is the originator, 1 the responder.
+    pub from: usize,
+    /// Its header.
+    pub tcp: &'a Tcp,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Type of service or traffic class.
+    pub traffic_class: u8,
+    /// The low 16 bits of the IP identification; 0 where there is none.
+    pub identification: u16,
+    /// Shift of the sender's window.
+    pub scale: u8,
+}
+
+impl<'a> Observed<'a> {
+    /// What a segment under an IP header tells.
+    #[must_use]
+    #[inline]
+    pub const fn new(time: Timestamp, from: usize, ip: &Ip, tcp: &'a Tcp, scale: u8) -> Self {
+        Self {
+            time,
+            from: from & 1,
+            tcp,
+            ttl: ip.ttl,
+            traffic_class: ip.traffic_class,
+            identification: ip.identification as u16,
+            scale,
+        }
+    }
+
+    /// Whether any of the flags is set.
+    #[must_use]
+    #[inline]
+    pub const fn has(&self, flags: TcpFlags) -> bool {
+        self.tcp.flags.any(flags)
+    }
+}
+
+/// The metrics of a connection. The bulk is made only once a connection shows more than a single
+/// kind of opening segment, so that a flood of SYNs does not pay for it.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    first: First,
+    full: Option<Box<TcpMetrics>>,
+}
+
+impl Metrics {
+    /// Takes one segment. Returns the sampling interval that it ends, where `interval` (in
+    /// nanoseconds) asks for sampling.
+    #[inline]
+    pub fn segment(&mut self, seen: &Observed<'_>, interval: Option<i64>) -> Option<IntervalRtt> {
+        if let Some(full) = &mut self.full {
+            return full.segment(seen, interval);
+        }
+        if self.first.take(seen) {
+            return None;
+        }
+        let mut full = Box::new(TcpMetrics::of(&self.first));
+        let ended = full.segment(seen, interval);
+        self.full = Some(full);
+        ended
+    }
+
+    /// Originator and responder change places.
+    pub fn flip(&mut self) {
+        self.first.flip();
+        if let Some(full) = &mut self.full {
+            full.flip();
+        }
+    }
+
+    /// Bytes held outside itself.
+    #[must_use]
+    #[inline]
+    pub const fn heap_bytes(&self) -> usize {
+        match &self.full {
+            Some(full) => size_of::<TcpMetrics>() + full.heap_bytes(),
+            None => 0,
+        }
+    }
+
+    /// Hands all metrics to `take`.
+    pub fn with<T>(&self, take: impl FnOnce(&TcpMetrics) -> T) -> T {
+        match &self.full {
+            Some(full) => take(full),
+            None => take(&TcpMetrics::of(&self.first)),
+        }
+    }
+
+    /// The sampling intervals that are still open: what the originator's data showed, and the
+    /// responder's.
+    #[must_use]
+    pub fn open_intervals(&self) -> [Option<IntervalRtt>; 2] {
+        match self.full.as_ref().and_then(|full| full.series.as_ref()) {
+            Some(series) => [series[0].open(0), series[1].open(1)],
+            None => [None; 2],
+        }
+    }
+}
+
+/// The metrics of a connection of which more than its opening was seen.
+#[derive(Clone, Debug, Default)]
+pub struct TcpMetrics {
+    /// Originator and responder: what each sent, and how it was acknowledged.
+    pub directions: [Direction; 2],
+    /// The handshake.
+    pub handshake: Handshake,
+    /// Round-trip times by interval, where they are wanted and there are any.
+    series: Option<Box<[Series; 2]>>,
+}
+
+impl TcpMetrics {
+    /// The metrics after the segments that `first` stands for.
+    #[must_use]
+    fn of(first: &First) -> Self {
+        let mut metrics = Self::default();
+        if let Some(replay) = first.replay() {
+            metrics.segment(&replay.observed(), None);
+            let direction = &mut metrics.directions[replay.from()];
+            direction.counts.retransmitted_timeout = replay.repeats.into();
+            direction.counts.duplicates = replay.duplicates.into();
+            if replay.repeats > 0 {
+                metrics.handshake.opening_repeated();
+            }
+        }
+        metrics
+    }
+
+    #[inline]
+    fn segment(&mut self, seen: &Observed<'_>, interval: Option<i64>) -> Option<IntervalRtt> {
+        let [low, high] = &mut self.directions;
+        let (sender, peer) = if seen.from == 0 { (low, high) } else { (high, low) };
+        if sender.is_duplicate(seen) {
+            sender.duplicate(seen);
+            return None;
+        }
+        sender.note_header(seen);
+        if !self.handshake.is_done() {
+            self.handshake.segment(seen, sender, peer);
+        }
+        if seen.has(TcpFlags::RST) {
+            sender.resets = sender.resets.saturating_add(1);
+            return None;
+        }
+        sender.note_window(seen);
+        sender.send(seen, peer.has_zero_window(), &self.handshake);
+        if !seen.has(TcpFlags::ACK) {
+            return None;
+        }
+        let rtt = peer.acknowledged(seen, sender)?;
+        peer.rtt.add(rtt);
+        let interval = interval?;
+        self.sample(1 - seen.from, seen.time, rtt, interval)
+    }
+
+    /// Adds a sample to the series of one direction.
+    fn sample(
+        &mut self,
+        direction: usize,
+        time: Timestamp,
+        rtt: u64,
+        interval: i64,
+    ) -> Option<IntervalRtt> {
+        let series = self.series.get_or_insert_default();
+        series[direction & 1].add(direction, time, rtt, interval)
+    }
+
+    fn flip(&mut self) {
+        self.directions.swap(0, 1);
+        self.handshake.flip();
+        if let Some(series) = &mut self.series {
+            series.swap(0, 1);
+        }
+    }
+
+    const fn heap_bytes(&self) -> usize {
+        if self.series.is_some() { size_of::<[Series; 2]>() } else { 0 }
+    }
+}
+
+/// Time from `earlier` to `later`, `None` where a clock went back.
+#[must_use]
+#[inline]
+pub const fn elapsed(earlier: Timestamp, later: Timestamp) -> Option<u64> {
+    let nanos = later.nanos_since(earlier);
+    if nanos < 0 { None } else { Some(nanos.unsigned_abs()) }
+}
+
+#[cfg(test)]
+mod tests;
