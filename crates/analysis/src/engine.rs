@@ -58,7 +58,8 @@ impl Engine {
 
     /// Ends what the time ends, in the absence of packets.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        self.tracker.advance(now, observer);
+        self.ingress.advance(now, observer);
+        self.tracker.advance(self.ingress.now(), observer);
     }
 
     /// Notes that the capture lost packets here.
@@ -68,6 +69,7 @@ impl Engine {
 
     /// Ends every flow.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
+        self.ingress.finish(observer);
         let now = self.ingress.now();
         self.tracker.begin_finish(now, observer);
         for step in 0..FINISH_STEPS {

@@ -5,24 +5,29 @@
 
 use core::ops::Range;
 
-use netsniff_packet::decode::{self, Decoded};
+use netsniff_packet::decode::{self, Transport};
 use netsniff_packet::{Packet, Timestamp};
 
 use crate::limits::Limits;
-use crate::log::weird::Weird;
-use crate::record::{Observer, Phase, SortKey};
-use crate::uid::Uid;
+use crate::reassembly::fragments::Fragments;
+use crate::record::Observer;
 use crate::unit::Unit;
 use statistics::PacketStatistics;
+use tunnels::Tunnels;
+use walk::{Outside, Walk};
 
 pub mod statistics;
+pub mod tunnels;
+mod walk;
 
 /// Decodes packets, and keeps the state that this needs.
 #[derive(Debug)]
 pub struct Ingress {
-    limits: Limits,
+    tunnel_depth: u8,
     now: Timestamp,
     ordinal: u64,
+    fragments: Fragments,
+    tunnels: Tunnels,
     statistics: PacketStatistics,
 }
 
@@ -30,7 +35,14 @@ impl Ingress {
     /// Nothing seen yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, now: Timestamp::MIN, ordinal: 0, statistics: PacketStatistics::default() }
+        Self {
+            tunnel_depth: limits.tunnel_depth,
+            now: Timestamp::MIN,
+            ordinal: 0,
+            fragments: Fragments::new(limits),
+            tunnels: Tunnels::new(limits),
+            statistics: PacketStatistics::default(),
+        }
     }
 
     /// Engine time: the latest stamp so far; [`Timestamp::MIN`] before the first packet.
@@ -45,6 +57,18 @@ impl Ingress {
         &self.statistics
     }
 
+    /// The datagrams that are being put together.
+    #[must_use]
+    pub const fn fragments(&self) -> &Fragments {
+        &self.fragments
+    }
+
+    /// What carries other packets.
+    #[must_use]
+    pub const fn tunnels(&self) -> &Tunnels {
+        &self.tunnels
+    }
+
     /// Takes one packet and appends the datagrams that it completes to `units`; `bytes` is where
     /// the packet lies among the bytes that will go with them.
     #[inline]
@@ -56,13 +80,14 @@ impl Ingress {
         observer: &mut O,
     ) {
         self.ordinal += 1;
-        self.now = self.now.max(packet.timestamp);
+        self.advance(packet.timestamp, observer);
         let decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
-        self.statistics.packet(packet, &decoded, self.now);
-        if let Some(ip) = decoded.ip
-            && decoded.stop.is_none()
-            && ip.fragment.is_none()
+        let is_plain = decoded.stop.is_none() && decoded.oddities.is_empty();
+        if is_plain
+            && let Some(ip) = decoded.ip
+            && let Transport::Tcp(_) | Transport::Icmp(_) = decoded.transport
         {
+            // Most packets: nothing is strange, and nothing can be inside.
             units.push(Unit {
                 time: packet.timestamp,
                 now: self.now,
@@ -74,49 +99,29 @@ impl Ingress {
                 reassembled: None,
                 parent: None,
             });
+            self.statistics.packet(packet, decoded.layers, false, self.now);
+            return;
         }
-        if decoded.stop.is_some() || !decoded.oddities.is_empty() {
-            self.report_oddities(packet, &decoded, observer);
+        let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
+        walk.datagram(&decoded, packet.data, &Outside::default());
+        let (layers, is_stopped) = (walk.layers, walk.is_stopped);
+        self.statistics.packet(packet, layers, is_stopped, self.now);
+    }
+
+    /// Ends what ends until `now`; time does not go back.
+    #[inline]
+    pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.now = self.now.max(now);
+        if self.fragments.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.fragments.expire(self.now);
+        }
+        if self.tunnels.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.tunnels.advance(self.now, observer);
         }
     }
 
-    #[cold]
-    fn report_oddities<O: Observer>(
-        &mut self,
-        packet: &Packet<'_>,
-        decoded: &Decoded,
-        observer: &mut O,
-    ) {
-        let mut key = SortKey {
-            time: self.now,
-            phase: Phase::Packet,
-            ordinal: self.ordinal,
-            uid: Uid::NONE,
-            number: 0,
-        };
-        let stop = decoded.stop.map(|stop| (stop.weird, Some(stop)));
-        let oddities = decoded.oddities.iter().map(|oddity| (oddity.weird(), None));
-        for (name, stop) in oddities.chain(stop) {
-            self.statistics.weird(name);
-            let detail =
-                stop.map(|stop| format!("{} header at offset {}", stop.layer.name(), stop.offset));
-            observer.record(
-                &key,
-                &Weird {
-                    ts: packet.timestamp,
-                    uid: None,
-                    id_orig_h: decoded.ip.map(|ip| ip.source),
-                    id_orig_p: decoded.ip.map(|_| crate::record::Port(0)),
-                    id_resp_h: decoded.ip.map(|ip| ip.destination),
-                    id_resp_p: decoded.ip.map(|_| crate::record::Port(0)),
-                    name,
-                    addl: detail.as_ref().map(String::as_bytes),
-                    notice: false,
-                    peer: "netsniff",
-                    source: None,
-                },
-            );
-            key.number += 1;
-        }
+    /// Closes what is still open at the end of the input.
+    pub fn finish<O: Observer>(&mut self, observer: &mut O) {
+        self.tunnels.finish(self.now, observer);
     }
 }

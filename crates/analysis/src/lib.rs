@@ -7,6 +7,7 @@
 //! | [`uid`] | [`Uid`]: the name of a flow |
 //! | [`engine`] | [`Engine`]: the door to all of it |
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
+//! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`protocol`] | application protocols: one file each, and the list |
@@ -24,6 +25,7 @@ pub mod limits;
 pub mod log;
 pub mod options;
 pub mod protocol;
+pub mod reassembly;
 pub mod record;
 pub mod statistics;
 pub mod uid;

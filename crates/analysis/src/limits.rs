@@ -58,8 +58,18 @@ pub struct Limits {
     pub fragment_timeout: Duration,
     /// Tunnels within tunnels that are followed (`Tunnel::max_depth`).
     pub tunnel_depth: u8,
-    /// Tunnelling flows whose identity is remembered.
+    /// Tunnelling flows whose identity is remembered. Beyond it, what travels in a further one
+    /// has no parent.
     pub tunnels: usize,
+    /// Silence after which a tunnel directly above IP gets a new identity
+    /// (`Tunnel::ip_tunnel_timeout`).
+    pub ip_tunnel_inactivity: Duration,
+    /// Time without any datagram inside after which a tunnel counts as expired
+    /// (`Tunnel::expiration_interval`).
+    pub tunnel_expiration: Duration,
+    /// Changes from one tunnel to another that one flow may make and have recorded
+    /// (`Tunnel::max_changes_per_connection`).
+    pub tunnel_changes: u8,
     /// `weird` records of one name; further ones are only counted.
     pub weirds_per_name: u64,
 }
@@ -89,6 +99,9 @@ impl Default for Limits {
             fragment_timeout: Duration::from_secs(60),
             tunnel_depth: 2,
             tunnels: 1_000_000,
+            ip_tunnel_inactivity: Duration::from_secs(24 * 3600),
+            tunnel_expiration: Duration::from_secs(3600),
+            tunnel_changes: 5,
             weirds_per_name: 10_000,
         }
     }

@@ -1,10 +1,12 @@
 //! What the flows are fed with: one datagram, decoded, with its place in the input.
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Transport};
 
+use crate::flow::key::FlowKey;
 use crate::uid::Uid;
 
 /// One datagram on its way from decoding to its flow.
@@ -28,12 +30,21 @@ pub struct Unit {
     /// with the units.
     pub bytes: Range<usize>,
     /// Those bytes themselves, where they were put together from fragments.
-    pub reassembled: Option<Box<[u8]>>,
+    pub reassembled: Option<Arc<[u8]>>,
     /// The flow that this one travels in.
     pub parent: Option<Uid>,
 }
 
 impl Unit {
+    /// 128 bits that name the flow with this `key`, if this is its first datagram.
+    #[must_use]
+    pub fn flow_name(&self, key: &FlowKey) -> u128 {
+        let context = (u64::from(self.vlan[0].map_or(0, |id| id + 1)) << 16)
+            ^ u64::from(self.vlan[1].map_or(0, |id| id + 1))
+            ^ self.parent.map_or(0, |parent| parent.word());
+        key.name(context, self.now.nanos(), self.ordinal)
+    }
+
     /// The captured payload of the transport header, out of the bytes that came with the unit.
     #[must_use]
     pub fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {

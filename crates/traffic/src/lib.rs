@@ -4,10 +4,16 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`dialogue`] | scripted conversations of two TCP ends, losses and their truth included |
+//! | [`frame`] | whole frames of TCP and UDP |
+//! | [`impair`] | what a capture suffers: lost, late and doubled packets |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
+pub mod dialogue;
+pub mod frame;
+pub mod impair;
 pub mod random;
 pub mod rewrite;
 pub mod workload;

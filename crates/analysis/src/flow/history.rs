@@ -82,33 +82,20 @@ impl History {
 }
 
 /// Tells the 1st, 10th, 100th … time of something, which is when Zeek adds a letter for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Scaled {
-    count: u32,
-    next: u32,
-}
-
-impl Default for Scaled {
-    fn default() -> Self {
-        Self { count: 0, next: 1 }
-    }
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scaled(u32);
 
 impl Scaled {
     /// Counts once more and tells whether that was a power of ten.
-    pub fn hit(&mut self) -> bool {
-        self.count = self.count.saturating_add(1);
-        if self.count != self.next {
-            return false;
-        }
-        self.next = self.next.saturating_mul(10);
-        true
+    pub const fn hit(&mut self) -> bool {
+        self.0 = self.0.saturating_add(1);
+        10_u32.pow(self.0.ilog10()) == self.0
     }
 
     /// How many times so far.
     #[must_use]
     pub const fn count(self) -> u32 {
-        self.count
+        self.0
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Side {
 /// The identity of a flow, the same for both directions.
 ///
 /// As in Zeek, neither VLAN nor tunnel is part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     low_address: Address,
     high_address: Address,
@@ -91,6 +91,15 @@ impl FlowKey {
             one_way,
         };
         (key, side)
+    }
+
+    /// The ends of a flow whose first packet came from `side`, the sender first.
+    #[must_use]
+    pub const fn ends_from(&self, side: Side) -> (Endpoint, Endpoint) {
+        match side {
+            Side::Low => (self.low(), self.high()),
+            Side::High => (self.high(), self.low()),
+        }
     }
 
     /// The smaller end, or the sender of a one-way flow.

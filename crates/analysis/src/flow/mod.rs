@@ -10,10 +10,12 @@
 //! | [`tcp_report`] | a TCP connection's metrics as a record |
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
+//! | [`parents`] | which tunnels a flow travelled in |
 //! | [`tcp`] | TCP connections |
 
 pub mod history;
 pub mod key;
+pub mod parents;
 pub mod report;
 pub mod roles;
 pub mod table;
@@ -31,6 +33,7 @@ use crate::protocol::ProtocolId;
 use crate::uid::Uid;
 use history::History;
 use key::{Endpoint, FlowKey, Side};
+use parents::Parents;
 use tcp::TcpConnection;
 
 /// What one side of a flow sent.
@@ -72,7 +75,7 @@ pub struct Flow {
     /// VLAN ids of the first packet.
     pub vlan: [Option<u16>; 2],
     /// The flows that it was tunnelled in.
-    pub parents: Option<Box<Vec<Uid>>>,
+    pub parents: Option<Box<Parents>>,
     /// The connection, for TCP.
     pub tcp: Option<Box<TcpConnection>>,
     /// The application protocol that its port hints at, until its content contradicts.
@@ -93,10 +96,7 @@ impl Flow {
     /// The two ends, originator first.
     #[must_use]
     pub const fn ends(&self) -> (Endpoint, Endpoint) {
-        match self.originator {
-            Side::Low => (self.key.low(), self.key.high()),
-            Side::High => (self.key.high(), self.key.low()),
-        }
+        self.key.ends_from(self.originator)
     }
 
     /// What originator and responder sent.
@@ -121,12 +121,11 @@ impl Flow {
     #[must_use]
     #[inline]
     pub fn deadline(&self, limits: &Limits) -> Timestamp {
-        let silence = match (&self.tcp, self.key.protocol) {
-            (Some(_), _) if self.interactive => limits.tcp_interactive_inactivity,
-            (Some(tcp), _) if tcp.is_established() => limits.tcp_inactivity,
-            (Some(_), _) | (None, key::UDP) => limits.udp_inactivity,
-            (None, key::ICMP | key::ICMPV6) => limits.icmp_inactivity,
-            (None, _) => limits.other_inactivity,
+        let silence = match &self.tcp {
+            Some(_) if self.interactive => limits.tcp_interactive_inactivity,
+            Some(tcp) if tcp.is_established() => limits.tcp_inactivity,
+            Some(_) => limits.udp_inactivity,
+            None => silence_of(self.key.protocol, limits),
         };
         let inactive = self.seen + silence;
         match (&self.tcp, self.protocol) {
@@ -153,4 +152,14 @@ fn first_look(first: Timestamp, interval: Duration, due: Timestamp) -> Timestamp
     let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
     let passed = (due.nanos_since(first) - 1) / interval + 1;
     first.offset(passed.saturating_mul(interval))
+}
+
+/// The silence that ends a flow that is no TCP connection.
+#[inline]
+pub(crate) const fn silence_of(protocol: u8, limits: &Limits) -> Duration {
+    match protocol {
+        key::UDP => limits.udp_inactivity,
+        key::ICMP | key::ICMPV6 => limits.icmp_inactivity,
+        _ => limits.other_inactivity,
+    }
 }

@@ -44,7 +44,7 @@ impl Flow {
             orig_ip_bytes: Some(orig_sent.ip_bytes),
             resp_pkts: Some(resp_sent.packets),
             resp_ip_bytes: Some(resp_sent.ip_bytes),
-            tunnel_parents: self.parents.as_ref().map(|parents| parents.as_slice()),
+            tunnel_parents: self.parents.as_ref().map(|parents| parents.uids()),
             ip_proto: Some(self.key.protocol),
             community_id: Some(community_id.as_str()),
             vlan: self.vlan[0].map(i32::from),

@@ -3,8 +3,10 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use netsniff_packet::Address;
+use netsniff_packet::decode::{TcpFlags, Transport};
 
-use super::key::{TCP, UDP};
+use super::key::{Endpoint, TCP, UDP};
+use crate::unit::Unit;
 
 /// TCP ports that Zeek's default scripts take for servers' (`likely_server_ports`).
 const TCP_SERVERS: &[u16] = &[
@@ -91,6 +93,24 @@ pub fn is_local(address: Address) -> bool {
                 || a & 0xffc0 == 0xfe80
         }
     }
+}
+
+/// Whether the first packet likely comes from the server, by the ports: the begin was missed.
+pub(crate) fn begins_at_server(unit: &Unit, source: Endpoint, destination: Endpoint) -> bool {
+    let likely = |port| is_likely_server(unit.ip.protocol, port);
+    let flip = match &unit.transport {
+        Transport::Tcp(tcp) => {
+            let syn = tcp.flags.any(TcpFlags::SYN);
+            let begins = syn && !tcp.flags.any(TcpFlags::ACK);
+            // A SYN-ACK between two likely ports may be a scan.
+            !begins
+                && likely(source.port)
+                && (!likely(destination.port) || (!syn && source.port < destination.port))
+        }
+        Transport::Udp(_) => likely(source.port) && !likely(destination.port),
+        _ => false,
+    };
+    flip && destination.address != Address::from_v4([255; 4])
 }
 
 fn is_local_v4(address: Ipv4Addr) -> bool {

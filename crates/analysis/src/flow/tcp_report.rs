@@ -233,3 +233,160 @@ impl Half {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::collections::BTreeMap;
+
+    use netsniff_packet::decode::{self, Decoded};
+    use netsniff_packet::{LinkType, Packet};
+
+    use super::*;
+    use crate::record::{FieldInfo, Value, Visitor};
+    use crate::{Engine, Limits, Observer, Options, Record, SortKey};
+
+    /// What the records of a run say, as text.
+    #[derive(Default)]
+    struct Rows(Vec<(SortKey, &'static str, BTreeMap<&'static str, String>)>);
+
+    impl Observer for Rows {
+        fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+            self.0.push((*key, R::LOG.path, BTreeMap::new()));
+            record.visit(self);
+        }
+    }
+
+    impl Visitor for Rows {
+        fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
+            let text = match value {
+                Value::Unset => return,
+                Value::Count(value) => value.to_string(),
+                Value::Interval(value) => value.nanos().to_string(),
+                Value::Time(value) => value.nanos().to_string(),
+                Value::Word(value) => value.to_owned(),
+                Value::Bool(value) => value.to_string(),
+                _ => return,
+            };
+            self.0.last_mut().unwrap().2.insert(info.name, text);
+        }
+    }
+
+    impl Rows {
+        fn of(&self, log: &str) -> Vec<&BTreeMap<&'static str, String>> {
+            self.0.iter().filter(|row| row.1 == log).map(|row| &row.2).collect()
+        }
+    }
+
+    /// An IPv4 packet with a TCP segment between 10.0.0.1:1000 and 10.0.0.2:80.
+    fn segment(from_client: bool, flags: u8, seq: u32, ack: u32, payload: u16, ttl: u8) -> Vec<u8> {
+        let mut bytes = vec![0x45, 0];
+        bytes.extend((40 + payload).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, ttl, 6, 0, 0]);
+        let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+        let ports = |a: u16, b: u16| [a.to_be_bytes(), b.to_be_bytes()].concat();
+        let (addresses, ports) = if from_client {
+            ([client, server].concat(), ports(1000, 80))
+        } else {
+            ([server, client].concat(), ports(80, 1000))
+        };
+        bytes.extend(addresses);
+        bytes.extend(ports);
+        bytes.extend(seq.to_be_bytes());
+        bytes.extend(ack.to_be_bytes());
+        bytes.extend([0x50, flags, 0x10, 0, 0, 0, 0, 0]);
+        bytes.resize(bytes.len() + usize::from(payload), 0);
+        bytes
+    }
+
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+
+    fn run(options: Options, packets: &[(i64, Vec<u8>)]) -> Rows {
+        let mut engine = Engine::new(Limits::default(), options, 1);
+        let mut rows = Rows::default();
+        for (millis, data) in packets {
+            let packet = Packet {
+                timestamp: Timestamp::from_nanos(millis * 1_000_000),
+                data,
+                wire_len: data.len() as u32,
+                link_type: LinkType::RAW,
+                interface: 0,
+            };
+            let decoded: Decoded = decode::packet(packet.link_type, data, packet.wire_len);
+            assert!(decoded.stop.is_none(), "{decoded:?}");
+            engine.packet(&packet, &mut rows);
+        }
+        engine.finish(&mut rows);
+        rows
+    }
+
+    fn dialogue() -> Vec<(i64, Vec<u8>)> {
+        let mut packets = vec![
+            (0, segment(true, SYN, 100, 0, 0, 60)),
+            (10, segment(false, SYN | ACK, 500, 101, 0, 120)),
+            (15, segment(true, ACK, 101, 501, 0, 60)),
+        ];
+        for index in 0..5_u32 {
+            let at = 20 + i64::from(index) * 400;
+            packets.push((at, segment(true, ACK, 101 + index * 10, 501, 10, 60)));
+            packets.push((at + 7, segment(false, ACK, 501, 111 + index * 10, 0, 120)));
+        }
+        packets
+    }
+
+    #[test]
+    fn every_tcp_connection_has_a_row_beside_conn() {
+        let rows = run(Options::default(), &dialogue());
+        let (conn, tcp) = (rows.of("conn"), rows.of("tcp"));
+        assert_eq!((conn.len(), tcp.len(), rows.of("rtt").len()), (1, 1, 0));
+        assert_eq!(conn[0]["uid"], tcp[0]["uid"]);
+        for (column, expected) in [
+            ("orig_handshake_rtt", "5000000"),
+            ("resp_handshake_rtt", "10000000"),
+            ("orig_rtt_avg", "7000000"),
+            ("orig_rtt_samples", "5"),
+            ("orig_unique_bytes", "50"),
+            ("orig_hops", "4"),
+            ("resp_hops", "8"),
+            ("orig_sack_permitted", "false"),
+            ("orig_first_payload", "20000000"),
+            ("ecn", "false"),
+        ] {
+            assert_eq!(tcp[0].get(column).map(String::as_str), Some(expected), "{column}");
+        }
+        assert_eq!(tcp[0].get("resp_rtt_min"), None);
+        assert_eq!(tcp[0].get("orig_mss"), None);
+    }
+
+    #[test]
+    fn a_lone_syn_has_a_row_of_one_side() {
+        let rows = run(Options::default(), &dialogue()[..1]);
+        let tcp = rows.of("tcp");
+        assert_eq!(tcp.len(), 1);
+        assert_eq!(tcp[0]["orig_ttl_min"], "60");
+        assert!(tcp[0].keys().all(|column| !column.starts_with("resp_")), "{:?}", tcp[0]);
+    }
+
+    #[test]
+    fn a_gateway_is_no_hop() {
+        let options = Options { gateway: true, ..Options::default() };
+        let rows = run(options, &dialogue());
+        assert_eq!(rows.of("tcp")[0]["orig_hops"], "3");
+    }
+
+    #[test]
+    fn sampling_gives_rows_with_keys_of_their_own() {
+        let interval = Some(Duration::from_secs(1));
+        let rows = run(Options { rtt_interval: interval, ..Options::default() }, &dialogue());
+        let rtt = rows.of("rtt");
+        let told: Vec<_> =
+            rtt.iter().map(|row| (row["ts"].as_str(), row["samples"].as_str())).collect();
+        assert_eq!(told, [("0", "3"), ("1000000000", "2")]);
+        assert!(rtt.iter().all(|row| row["is_orig"] == "true" && row["rtt_max"] == "7000000"));
+        let mut keys: Vec<_> = rows.0.iter().map(|row| (row.1, row.0)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), rows.0.len(), "two records of one log have the same key");
+    }
+}

@@ -1,8 +1,8 @@
 //! The flows of one worker: each packet finds or begins its flow and changes it, and each flow
 //! that ends becomes a record.
 
-use netsniff_packet::decode::{TcpFlags, Transport};
-use netsniff_packet::{Address, Timestamp};
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::Transport;
 
 use super::key::{self, FlowKey, Side};
 use super::report::{Knowledge, proto};
@@ -175,10 +175,14 @@ impl FlowTracker {
         let sent = &mut flow.sent[side as usize];
         sent.packets += 1;
         sent.ip_bytes += u64::from(unit.ip.total_len);
-        if unit.parent.is_some() {
-            note_parent(flow, unit);
-        }
         let mut heap_change = 0;
+        if unit.parent.is_some() || flow.parents.is_some() {
+            let before = flow.heap_bytes();
+            if flow.note_parent(unit.parent, self.limits.tunnel_changes) {
+                self.weirds.add("tunnel_max_changes_per_connection_exceeded");
+            }
+            heap_change = flow.heap_bytes() as isize - before as isize;
+        }
         match &unit.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
@@ -196,7 +200,7 @@ impl FlowTracker {
                     };
                     let established = tcp.is_handshake_done();
                     let flipped = tcp.segment(&segment, &mut context);
-                    heap_change = tcp.heap_bytes() as isize - before as isize;
+                    heap_change += tcp.heap_bytes() as isize - before as isize;
                     let established_now = tcp.is_handshake_done() && !established;
                     if flipped {
                         flow.flip();
@@ -253,10 +257,7 @@ impl FlowTracker {
         self.wheel.start(wheel::tick_of(unit.now));
         self.make_room(unit, observer);
         let Lookup { key, side, hash } = *lookup;
-        let context = (u64::from(unit.vlan[0].map_or(0, |id| id + 1)) << 16)
-            ^ u64::from(unit.vlan[1].map_or(0, |id| id + 1))
-            ^ unit.parent.map_or(0, |parent| parent.word());
-        let name = key.name(context, unit.now.nanos(), unit.ordinal);
+        let name = unit.flow_name(&key);
         let is_tcp = matches!(unit.transport, Transport::Tcp(_));
         let mut flow = Flow {
             key,
@@ -277,7 +278,8 @@ impl FlowTracker {
             spoken: false,
             losses: self.losses,
         };
-        if begins_at_server(unit, &flow) {
+        let (source, destination) = flow.ends();
+        if roles::begins_at_server(unit, source, destination) {
             flow.flip();
         }
         if matches!(unit.transport, Transport::Udp(_)) {
@@ -437,7 +439,7 @@ impl Flow {
     /// Bytes that it holds outside the table.
     fn heap_bytes(&self) -> usize {
         let tcp = self.tcp.as_ref().map_or(0, |tcp| size_of::<TcpConnection>() + tcp.heap_bytes());
-        let parents = self.parents.as_ref().map_or(0, |p| p.capacity() * size_of::<crate::Uid>());
+        let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
         tcp + parents + self.history.heap_bytes()
     }
 }
@@ -487,36 +489,6 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         Verdict::FromClient | Verdict::FromServer => {}
     }
     flow.spoken = true;
-}
-
-#[cold]
-fn note_parent(flow: &mut Flow, unit: &Unit) {
-    /// Tunnels that one flow may change between.
-    const MAX_PARENTS: usize = 64;
-    let Some(parent) = unit.parent else { return };
-    let parents = flow.parents.get_or_insert_default();
-    if parents.len() < MAX_PARENTS && !parents.contains(&parent) {
-        parents.push(parent);
-    }
-}
-
-/// Whether the first packet likely comes from the server, by the ports: the begin was missed.
-fn begins_at_server(unit: &Unit, flow: &Flow) -> bool {
-    let (source, destination) = flow.ends();
-    let likely = |port| roles::is_likely_server(flow.key.protocol, port);
-    let flip = match &unit.transport {
-        Transport::Tcp(tcp) => {
-            let syn = tcp.flags.any(TcpFlags::SYN);
-            let begins = syn && !tcp.flags.any(TcpFlags::ACK);
-            // A SYN-ACK between two likely ports may be a scan.
-            !begins
-                && likely(source.port)
-                && (!likely(destination.port) || (!syn && source.port < destination.port))
-        }
-        Transport::Udp(_) => likely(source.port) && !likely(destination.port),
-        _ => false,
-    };
-    flip && destination.address != Address::from_v4([255; 4])
 }
 
 /// Whether people type at the other end, by the ports of an established connection.

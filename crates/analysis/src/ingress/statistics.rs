@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netsniff_packet::decode::{Decoded, Layer, Layers};
+use netsniff_packet::decode::{Layer, Layers};
 use netsniff_packet::{LinkType, Packet, Timestamp, decode};
 
 /// Packets and bytes.
@@ -27,7 +27,8 @@ pub struct PacketStatistics {
     pub cut: u64,
     /// Packets of link types that are not supported.
     pub unsupported: BTreeMap<LinkType, Count>,
-    /// Packets whose headers could not be read to the end, because they are malformed or cut.
+    /// Packets whose headers could not be read to the end, because they are malformed or cut, be
+    /// it inside a tunnel.
     pub stopped: u64,
     /// Packets whose headers were read to the end.
     pub decoded: u64,
@@ -44,15 +45,21 @@ pub struct PacketStatistics {
 
 impl PacketStatistics {
     #[inline]
-    pub(super) fn packet(&mut self, packet: &Packet<'_>, decoded: &Decoded, now: Timestamp) {
+    pub(super) fn packet(
+        &mut self,
+        packet: &Packet<'_>,
+        layers: Layers,
+        is_stopped: bool,
+        now: Timestamp,
+    ) {
         let bytes = u64::from(packet.wire_len);
         self.total.packets += 1;
         self.total.bytes += bytes;
         self.captured_bytes += packet.data.len() as u64;
         self.cut += u64::from(packet.is_cut());
-        if decoded.stop.is_some() {
+        if is_stopped {
             self.stopped += 1;
-        } else if decoded.layers == Layers::default() && !decode::supported(packet.link_type) {
+        } else if layers == Layers::default() && !decode::supported(packet.link_type) {
             let count = self.unsupported.entry(packet.link_type).or_default();
             count.packets += 1;
             count.bytes += bytes;
@@ -60,7 +67,7 @@ impl PacketStatistics {
             self.decoded += 1;
         }
         self.note_time(packet.timestamp, now);
-        self.note_layers(decoded.layers, bytes);
+        self.note_layers(layers, bytes);
     }
 
     #[inline]
@@ -96,7 +103,8 @@ impl PacketStatistics {
         *self.weirds.entry(name).or_default() += 1;
     }
 
-    /// Packets and bytes of the packets in which each layer was met.
+    /// Packets and bytes of the packets in which each layer was met, tunnels included. A packet
+    /// counts once in a layer, however often it has it.
     #[must_use]
     pub fn layers(&self) -> Vec<(Layer, Count)> {
         let count_of = |layer: Layer| {

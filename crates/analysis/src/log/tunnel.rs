@@ -1,5 +1,6 @@
 //! The `tunnel` log: where packets travelled inside packets.
 
+use netsniff_packet::decode::tunnel::TunnelKind;
 use netsniff_packet::{Address, Timestamp};
 
 use crate::record::Port;
@@ -60,5 +61,19 @@ crate::words! {
         Close => "Tunnel::CLOSE",
         /// Nothing was seen of it for too long.
         Expire => "Tunnel::EXPIRE",
+    }
+}
+
+impl From<TunnelKind> for TunnelType {
+    fn from(kind: TunnelKind) -> Self {
+        match kind {
+            TunnelKind::Ip => Self::Ip,
+            TunnelKind::Gre => Self::Gre,
+            TunnelKind::Vxlan => Self::Vxlan,
+            TunnelKind::Geneve => Self::Geneve,
+            TunnelKind::Gtpu => Self::Gtpv1,
+            TunnelKind::Teredo => Self::Teredo,
+            TunnelKind::Ayiya => Self::Ayiya,
+        }
     }
 }

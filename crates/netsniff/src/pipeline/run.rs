@@ -155,6 +155,11 @@ impl Front {
         watermark(self.ingress.now())
     }
 
+    /// Closes what is open once everything was read.
+    pub(super) fn finish(&mut self) {
+        self.ingress.finish(&mut self.rows);
+    }
+
     /// Fills `done` with the complete rows of its own.
     pub(super) fn take_rows(&mut self, watermark: Timestamp, done: &mut RowBuffer) {
         self.rows.take_before(watermark, done);
@@ -186,6 +191,7 @@ impl<'a, K: RowSink> Alone<'a, K> {
     }
 
     fn finish(mut self, front: &mut Front) -> anyhow::Result<FlowStatistics> {
+        front.finish();
         let now = front.ingress.now();
         self.lane.begin_finish(now, &mut self.done[0]);
         self.write(front, now)?;

@@ -111,6 +111,7 @@ impl<'scope> Workers<'scope> {
     }
 
     fn finish_flows(&mut self, front: &mut Front) -> anyhow::Result<()> {
+        front.finish();
         let now = front.ingress.now();
         for worker in 0..self.tasks.len() {
             self.send(worker, Task::BeginFinish(now))?;

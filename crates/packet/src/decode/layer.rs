@@ -98,6 +98,13 @@ impl Layers {
         self.0 |= 1 << layer as u8;
     }
 
+    /// The layers of both sets.
+    #[must_use]
+    #[inline]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The set with one more layer.
     #[must_use]
     #[inline]

@@ -75,6 +75,7 @@ pub struct Ip {
     pub flow_label: u32,
     /// Length of the whole IP datagram in bytes as its header says, from the first byte of the IP
     /// header. Where the header says 0 (segmentation offload, jumbograms), what the frame carried.
+    /// Without the fragment header of an atomic fragment (RFC 6946).
     pub total_len: u32,
     /// Offset of the IP header.
     pub offset: u32,

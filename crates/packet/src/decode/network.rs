@@ -224,13 +224,16 @@ fn cut_extension(frame: Frame<'_>, ip: &Ip, needed: usize) -> Stop {
     }
 }
 
-/// Reads a fragment header. An atomic fragment (RFC 6946) is a whole datagram.
+/// Reads a fragment header. An atomic fragment (RFC 6946) is a whole datagram, which counts without
+/// that header, as other datagrams do once they are put together.
 fn fragment(ip: &mut Ip, data: &[u8]) -> Option<(u8, usize)> {
     let view = FragmentView::parse(data)?;
     ip.identification = view.identification();
     if view.offset() != 0 || view.more_fragments() {
         let offset = u32::from(view.offset());
         ip.fragment = Some(Fragment { offset, more: view.more_fragments() });
+    } else {
+        ip.total_len = ip.total_len.saturating_sub(FragmentView::LEN as u32);
     }
     Some((view.next_header(), FragmentView::LEN))
 }

@@ -210,6 +210,13 @@ fn ip_version_and_len(data: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
+/// Whether tunnels are expected on a UDP port.
+#[must_use]
+#[inline]
+pub const fn is_tunnel_port(port: u16) -> bool {
+    matches!(port, VXLAN_PORT | GENEVE_PORT | GTPU_PORT | GTPC_PORT | TEREDO_PORT | AYIYA_PORT)
+}
+
 const VXLAN_PORT: u16 = 4789;
 const GENEVE_PORT: u16 = 6081;
 const GTPU_PORT: u16 = 2152;
@@ -217,12 +224,6 @@ const GTPU_PORT: u16 = 2152;
 const GTPC_PORT: u16 = 2123;
 const TEREDO_PORT: u16 = 3544;
 const AYIYA_PORT: u16 = 5072;
-
-/// Whether a port says that a tunnel is to be looked for.
-#[inline]
-const fn is_tunnel_port(port: u16) -> bool {
-    matches!(port, VXLAN_PORT | GENEVE_PORT | GTPU_PORT | GTPC_PORT | TEREDO_PORT | AYIYA_PORT)
-}
 
 /// Nearly every datagram is told to be no tunnel by its ports and its first byte.
 #[inline]

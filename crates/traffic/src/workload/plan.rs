@@ -77,7 +77,7 @@ const PACKETS: usize = category::COUNT;
 const EMPTY: usize = PACKETS + 1;
 const FLOWS: usize = PACKETS + 2;
 const MEAN: usize = PACKETS + 3;
-const SWEEPS: usize = 10_000;
+const SWEEPS: usize = 2_000;
 /// How much an equal number of instances within a category counts against the goal: tried from the left.
 const EVENNESS: [f64; 11] = [30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5];
 
@@ -238,6 +238,31 @@ mod tests {
         let counts = plan(&captures, &Goal::mix());
         assert_eq!(Goal::mix().missed(&total(&captures, &counts)), Vec::<String>::new());
         assert!(counts.iter().all(|count| *count >= 1), "{counts:?}");
+    }
+
+    #[test]
+    fn each_bound_of_the_goal_is_checked() {
+        let captures = varied();
+        let good = total(&captures, &plan(&captures, &Goal::mix()));
+        let missed = |change: fn(&mut Traits)| {
+            let mut made = good;
+            change(&mut made);
+            Goal::mix().missed(&made).len()
+        };
+        assert_eq!(missed(|_| ()), 0);
+        assert_eq!(missed(|made| made.by_category[Category::Ssh as usize] *= 3), 1, "too much SSH");
+        assert_eq!(
+            missed(|made| made.by_category[Category::Tls as usize] /= 2),
+            1,
+            "too little TLS"
+        );
+        assert_eq!(missed(|made| made.flows = 99_999), 1);
+        assert_eq!(missed(|made| made.empty = made.packets * 39 / 100), 1);
+        assert_eq!(
+            missed(|made| (made.packets, made.bytes) = (2_000_000, 1_200_000_000)),
+            1,
+            "too many packets"
+        );
     }
 
     #[test]

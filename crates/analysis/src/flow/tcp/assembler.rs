@@ -30,17 +30,16 @@ pub struct Assembler {
     next: u64,
     /// Below this everything was acknowledged.
     trimmed: u64,
-    /// One past the highest position that was ever inserted.
-    top: u64,
-    /// Ranges beyond holes.
-    ranges: Vec<(u64, u64)>,
+    /// Ranges beyond holes. Most streams never have one, so they take one word until then.
+    #[expect(clippy::box_collection, reason = "three words less in every connection")]
+    ranges: Option<Box<Vec<(u64, u64)>>>,
     /// Given up: nothing more is tracked.
     abandoned: bool,
 }
 
 impl Default for Assembler {
     fn default() -> Self {
-        Self { next: 1, trimmed: 1, top: 1, ranges: Vec::new(), abandoned: false }
+        Self { next: 1, trimmed: 1, ranges: None, abandoned: false }
     }
 }
 
@@ -65,35 +64,35 @@ impl Assembler {
 
     /// Whether something was seen that was not acknowledged yet.
     #[must_use]
-    pub const fn has_unacknowledged(&self) -> bool {
-        !self.abandoned && self.top > self.trimmed
+    pub fn has_unacknowledged(&self) -> bool {
+        !self.abandoned && self.top() > self.trimmed
     }
 
     /// Bytes from the first hole to the highest byte seen.
     #[must_use]
-    pub const fn above_hole(&self) -> u64 {
-        if self.abandoned || self.top <= self.trimmed {
-            return 0;
-        }
-        self.top.saturating_sub(self.next)
+    pub fn above_hole(&self) -> u64 {
+        if self.abandoned { 0 } else { self.top().saturating_sub(self.next) }
     }
 
     /// Bytes seen above the last acknowledgement.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         let contiguous = self.next.saturating_sub(self.trimmed);
-        self.ranges.iter().fold(contiguous, |sum, (low, high)| sum.saturating_add(high - low))
+        self.ranges().iter().fold(contiguous, |sum, (low, high)| sum.saturating_add(high - low))
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
-    pub const fn heap_bytes(&self) -> usize {
-        self.ranges.capacity() * size_of::<(u64, u64)>()
+    pub fn heap_bytes(&self) -> usize {
+        let of = |ranges: &Vec<(u64, u64)>| {
+            size_of::<Vec<(u64, u64)>>() + ranges.capacity() * size_of::<(u64, u64)>()
+        };
+        self.ranges.as_deref().map_or(0, of)
     }
 
     /// Gives the stream up.
     pub fn abandon(&mut self) {
-        self.ranges = Vec::new();
+        self.ranges = None;
         self.abandoned = true;
     }
 
@@ -105,7 +104,6 @@ impl Assembler {
         if high <= low || self.abandoned {
             return Gaps::default();
         }
-        self.top = self.top.max(high);
         if low <= self.next {
             if high > self.next {
                 self.next = high;
@@ -113,10 +111,11 @@ impl Assembler {
             }
             return Gaps::default();
         }
-        self.insert_range(low, high);
+        let ranges = self.ranges.get_or_insert_default();
+        insert_range(ranges, low, high);
         let mut gaps = Gaps::default();
-        if self.ranges.len() > limit
-            && let Some(&(first, _)) = self.ranges.first()
+        if ranges.len() > limit
+            && let Some(&(first, _)) = ranges.first()
         {
             gaps.add(first - self.next);
             self.next = first;
@@ -134,8 +133,10 @@ impl Assembler {
         if position > self.next {
             gaps = self.give_up_to(position, ignore_start);
         }
-        self.ranges.retain(|&(_, high)| high > position);
-        self.join();
+        if let Some(ranges) = &mut self.ranges {
+            ranges.retain(|&(_, high)| high > position);
+            self.join();
+        }
         self.trimmed = self.trimmed.max(position);
         gaps
     }
@@ -146,13 +147,12 @@ impl Assembler {
             return gaps;
         }
         if !self.abandoned {
-            while let Some(&(low, high)) = self.ranges.first() {
-                if low >= position {
-                    break;
-                }
+            let ranges = self.ranges.as_deref_mut();
+            let below =
+                ranges.as_ref().map_or(0, |r| r.partition_point(|&(low, _)| low < position));
+            for (low, high) in ranges.into_iter().flat_map(|ranges| ranges.drain(..below)) {
                 gaps.add(low - self.next);
                 self.next = high;
-                self.ranges.remove(0);
             }
             gaps.add(position.saturating_sub(self.next));
         }
@@ -162,31 +162,42 @@ impl Assembler {
 
     /// Takes the ranges that `next` has reached.
     fn join(&mut self) {
+        let Some(ranges) = &mut self.ranges else { return };
         let mut taken = 0;
-        for &(low, high) in &self.ranges {
+        for &(low, high) in ranges.iter() {
             if low > self.next {
                 break;
             }
             self.next = self.next.max(high);
             taken += 1;
         }
-        if taken > 0 {
-            self.ranges.drain(..taken);
+        ranges.drain(..taken);
+        if ranges.is_empty() {
+            self.ranges = None;
         }
     }
 
-    fn insert_range(&mut self, low: u64, high: u64) {
-        let from = self.ranges.partition_point(|&(_, end)| end < low);
-        let to = self.ranges.partition_point(|&(start, _)| start <= high);
-        if from == to {
-            self.ranges.insert(from, (low, high));
-            return;
-        }
-        let low = low.min(self.ranges[from].0);
-        let high = high.max(self.ranges[to - 1].1);
-        self.ranges[from] = (low, high);
-        self.ranges.drain(from + 1..to);
+    fn ranges(&self) -> &[(u64, u64)] {
+        self.ranges.as_ref().map_or(&[], |ranges| ranges.as_slice())
     }
+
+    /// One past the highest position seen or given up.
+    fn top(&self) -> u64 {
+        self.ranges().last().map_or(self.next, |&(_, high)| high)
+    }
+}
+
+fn insert_range(ranges: &mut Vec<(u64, u64)>, low: u64, high: u64) {
+    let from = ranges.partition_point(|&(_, end)| end < low);
+    let to = ranges.partition_point(|&(start, _)| start <= high);
+    if from == to {
+        ranges.insert(from, (low, high));
+        return;
+    }
+    let low = low.min(ranges[from].0);
+    let high = high.max(ranges[to - 1].1);
+    ranges[from] = (low, high);
+    ranges.drain(from + 1..to);
 }
 
 #[cfg(test)]
@@ -259,7 +270,7 @@ mod tests {
         for (low, high) in [(10, 20), (30, 40), (20, 30), (5, 12)] {
             a.insert(low, high, 8);
         }
-        assert_eq!(a.ranges, [(5, 40)]);
+        assert_eq!(a.ranges(), [(5, 40)]);
         assert_eq!(a.unacknowledged(), 35);
     }
 }

@@ -82,8 +82,8 @@ pub(super) struct Close {
     pub(super) finished: bool,
 }
 
-/// Both sides of a connection and when it will be over.
-#[derive(Clone, Debug, Default)]
+/// Both sides of a connection and when it will be over. Times that are not set are the latest.
+#[derive(Clone, Debug)]
 pub struct TcpConnection {
     /// Originator and responder.
     pub ends: [TcpEndpoint; 2],
@@ -98,6 +98,8 @@ pub struct TcpConnection {
     /// Closing waits for data that is still missing.
     close_deferred: bool,
     deferred_finish: bool,
+    /// Whether this segment may have brought the deadline forward.
+    pub(super) hastened: bool,
     /// The handshake is done on either side, so that the longer inactivity time-out applies.
     pub(super) is_established: bool,
     /// Ports or handshake say that people type here.
@@ -105,15 +107,38 @@ pub struct TcpConnection {
     /// Nothing but `remove_at` ends the connection any more.
     timers_cancelled: bool,
     /// When a connection that is over will be removed.
-    pub(super) remove_at: Option<Timestamp>,
+    pub(super) remove_at: Timestamp,
     /// When an attempt will have failed.
-    pub(super) attempt_until: Option<Timestamp>,
+    pub(super) attempt_until: Timestamp,
     /// When one side ended first; looks at the connection follow from there.
-    pub(super) half_closed_at: Option<Timestamp>,
+    pub(super) half_closed_at: Timestamp,
     /// Bytes that were acknowledged but never seen while both sides were in order.
     pub missed_bytes: u64,
     /// What its segments tell of path and hosts.
     pub metrics: Metrics,
+}
+
+impl Default for TcpConnection {
+    fn default() -> Self {
+        Self {
+            ends: Default::default(),
+            seen: 0,
+            partial: false,
+            inactive: false,
+            flipped: false,
+            close_deferred: false,
+            deferred_finish: false,
+            hastened: false,
+            is_established: false,
+            handshake_done: false,
+            timers_cancelled: false,
+            remove_at: Timestamp::MAX,
+            attempt_until: Timestamp::MAX,
+            half_closed_at: Timestamp::MAX,
+            missed_bytes: 0,
+            metrics: Metrics::default(),
+        }
+    }
 }
 
 impl TcpConnection {
@@ -121,6 +146,7 @@ impl TcpConnection {
     #[inline]
     pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
         self.flipped = false;
+        self.hastened = false;
         self.note_partial(segment);
         let tcp = segment.tcp;
         let length = sequence_length(tcp);
@@ -168,16 +194,23 @@ impl TcpConnection {
     /// Whether the connection only waits for late packets.
     #[must_use]
     pub const fn is_ending(&self) -> bool {
-        self.remove_at.is_some()
+        self.remove_at.nanos() != Timestamp::MAX.nanos()
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
     #[inline]
-    pub const fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         self.ends[0].assembler.heap_bytes()
             + self.ends[1].assembler.heap_bytes()
             + self.metrics.heap_bytes()
+    }
+
+    /// Whether the last segment may have brought the deadline forward.
+    #[must_use]
+    #[inline]
+    pub const fn is_hastened(&self) -> bool {
+        self.hastened
     }
 
     /// Whether no begin of the connection was seen.
@@ -531,6 +564,7 @@ impl TcpConnection {
             return;
         }
         self.ends[from].did_close = true;
+        self.hastened = true;
         let (end, peer) = (&self.ends[from], &self.ends[1 - from]);
         let complete = end.state == State::Reset || peer.did_close || peer.state == State::Inactive;
         if complete {
@@ -539,12 +573,11 @@ impl TcpConnection {
                 self.inactive = true;
             }
             self.timers_cancelled = true;
-            self.attempt_until = None;
-            self.half_closed_at = None;
-            let at = last_time + limits.tcp_close;
-            self.remove_at = Some(self.remove_at.map_or(at, |earlier| earlier.min(at)));
+            self.attempt_until = Timestamp::MAX;
+            self.half_closed_at = Timestamp::MAX;
+            self.remove_at = self.remove_at.min(last_time + limits.tcp_close);
         } else if end.previous != State::Inactive && !self.timers_cancelled {
-            self.half_closed_at = Some(last_time);
+            self.half_closed_at = last_time;
         }
     }
 
@@ -553,15 +586,15 @@ impl TcpConnection {
     #[must_use]
     #[inline]
     pub fn deadline(&self, start: Timestamp, last: Timestamp, limits: &Limits) -> Timestamp {
-        let mut deadline = self.remove_at.unwrap_or(Timestamp::MAX);
+        let mut deadline = self.remove_at;
         if self.inactive || self.timers_cancelled {
             return deadline;
         }
         let [originator, responder] = &self.ends;
-        if let Some(until) = self.attempt_until {
+        if self.attempt_until < deadline {
             let attempting = matches!(originator.state, State::SynSent | State::SynAckSent);
             if attempting && responder.state == State::Inactive {
-                deadline = deadline.min(until);
+                deadline = self.attempt_until;
             }
         }
         let is = |state| originator.state == state || responder.state == state;
@@ -572,8 +605,9 @@ impl TcpConnection {
             let due = (last + limits.tcp_linger).offset(1);
             let interval = limits.tcp_check_interval;
             deadline = deadline.min(first_look(start + limits.tcp_first_check, interval, due));
-            if let Some(from) = self.half_closed_at {
-                deadline = deadline.min(first_look(from + interval, interval, due));
+            if self.half_closed_at != Timestamp::MAX {
+                let first = self.half_closed_at + interval;
+                deadline = deadline.min(first_look(first, interval, due));
             }
         }
         deadline

@@ -37,6 +37,7 @@ impl TcpConnection {
         if end.state == state {
             return;
         }
+        self.hastened = true;
         if !state.is_handshake() && end.state.is_handshake() && peer.is_handshake() {
             self.is_established = true;
         }
@@ -89,7 +90,7 @@ impl TcpConnection {
         } else {
             self.set_state(ORIGINATOR, State::SynSent);
         }
-        self.attempt_until = Some(segment.time + context.limits.tcp_attempt);
+        self.attempt_until = segment.time + context.limits.tcp_attempt;
     }
 
     /// Returns the sender's index, which changes where SYN and SYN-ACK were captured in the wrong

@@ -4,6 +4,7 @@
 //! `pppoes` move the headers of everything after them, as in libpcap.
 
 mod arithmetic;
+mod encapsulation;
 mod link;
 mod network;
 

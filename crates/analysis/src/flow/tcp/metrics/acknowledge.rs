@@ -8,7 +8,7 @@ use super::{Observed, elapsed};
 use crate::flow::tcp::sequence::delta;
 
 /// An acknowledgement further beyond the data than the largest window (RFC 7323, 2.3) is broken.
-const MAX_WINDOW: i32 = 1 << 30;
+pub(super) const MAX_WINDOW: i32 = 1 << 30;
 
 impl Direction {
     /// Takes what `from` acknowledges of this direction with the segment. Returns a round-trip
@@ -25,7 +25,9 @@ impl Direction {
         if advance > 0 {
             rtt = self.advance(number, seen.time);
         }
-        self.set(bit::ACKNOWLEDGED, true);
+        if advance >= 0 {
+            self.bits |= bit::ACKNOWLEDGED;
+        }
         let control = TcpFlags::SYN.with(TcpFlags::FIN);
         let sack = seen.tcp.options.sack_count > 0;
         if sack {

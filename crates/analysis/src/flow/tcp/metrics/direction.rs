@@ -4,6 +4,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::Observed;
+use super::acknowledge::MAX_WINDOW;
 use super::classify::Class;
 use super::elapsed;
 use super::handshake::Handshake;
@@ -43,6 +44,8 @@ pub(super) mod bit {
     pub(in super::super) const ACK_SENT: u16 = 0x2000;
     /// A window outside SYN segments was seen.
     pub(in super::super) const WINDOW: u16 = 0x4000;
+    /// Different packets had the same IP identification, which thus tells nothing.
+    pub(in super::super) const SAME_IDENTIFICATION: u16 = 0x8000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -88,8 +91,8 @@ pub struct Direction {
     pub(super) una: u32,
     pub(super) bits: u16,
     last_identification: u16,
-    last_sequence: u32,
-    last_acknowledgement: u32,
+    /// What the last packet was, see [`digest`].
+    last_digest: u64,
     /// The last window offered, scaled.
     pub(super) window: u32,
     pub(super) window_min: u32,
@@ -172,14 +175,14 @@ impl Direction {
         self.is(bit::ZERO_WINDOW)
     }
 
-    /// Whether the packet was seen before: its IP identification and numbers are those of the
-    /// packet before it in this direction.
+    /// Whether the packet was seen before: its IP identification, numbers, flags and length are
+    /// those of the packet before it in this direction, and the sender numbers its packets.
     #[inline]
     pub(super) const fn is_duplicate(&self, seen: &Observed<'_>) -> bool {
         seen.identification != 0
             && seen.identification == self.last_identification
-            && seen.tcp.sequence == self.last_sequence
-            && seen.tcp.acknowledgement == self.last_acknowledgement
+            && digest(seen) == self.last_digest
+            && !self.is(bit::SAME_IDENTIFICATION)
     }
 
     #[cold]
@@ -201,9 +204,13 @@ impl Direction {
     /// Takes what does not depend on sequence numbers.
     #[inline]
     pub(super) fn note_header(&mut self, seen: &Observed<'_>) {
+        let digest = digest(seen);
+        if seen.identification == self.last_identification && digest != self.last_digest {
+            let heard = self.ttl_max > 0;
+            self.bits |= if heard { bit::SAME_IDENTIFICATION } else { 0 };
+        }
         self.last_identification = seen.identification;
-        self.last_sequence = seen.tcp.sequence;
-        self.last_acknowledgement = seen.tcp.acknowledgement;
+        self.last_digest = digest;
         if self.ttl_max == 0 && self.ttl_min == 0 {
             self.ttl_min = seen.ttl;
         }
@@ -281,8 +288,8 @@ impl Direction {
             self.begin(seen);
         }
         if tcp.payload_len == 0 && !control {
-            if tcp.sequence == self.next.wrapping_sub(1) {
-                self.probe_or_keep_alive(peer_closed);
+            if tcp.sequence != self.next {
+                self.note_stray(seen, peer_closed);
             }
             self.pure_acks = self.pure_acks.wrapping_add(1);
             return;
@@ -310,6 +317,19 @@ impl Direction {
         self.next = tcp.sequence.wrapping_add(len);
         if tcp.payload_len > 0 {
             self.start_timing(seen);
+        }
+    }
+
+    /// Takes a segment without payload that does not stand at the next sequence number.
+    #[cold]
+    fn note_stray(&mut self, seen: &Observed<'_>, peer_closed: bool) {
+        let ahead = delta(seen.tcp.sequence, self.next);
+        if ahead == -1 {
+            self.probe_or_keep_alive(peer_closed);
+        } else if ahead > 0 && ahead <= MAX_WINDOW {
+            // Its number tells what the sender has sent: something was skipped.
+            self.holes.add(self.next, seen.tcp.sequence, seen.time);
+            self.next = seen.tcp.sequence;
         }
     }
 
@@ -345,4 +365,14 @@ impl Direction {
         self.set(bit::BEGUN, true);
         self.set(bit::SYN, syn);
     }
+}
+
+/// Numbers, flags and length in one word, which hardly ever is the same for different segments.
+#[inline]
+const fn digest(seen: &Observed<'_>) -> u64 {
+    let tcp = seen.tcp;
+    let numbers = (tcp.sequence as u64) << 32 | tcp.acknowledgement as u64;
+    numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (tcp.payload_len as u64) << 16
+        ^ tcp.flags.0 as u64
 }

@@ -142,6 +142,9 @@ mod tests {
         let mut h = holes(&[(u32::MAX - 9, 10)]);
         assert_eq!(h.fill(u32::MAX - 4, 5).len, 10);
         assert_eq!(ranges(&h), [(u32::MAX - 9, u32::MAX - 4), (5, 10)]);
+        let mut h = holes(&[(u32::MAX - 9, 10)]);
+        assert_eq!(h.fill(2, 20).len, 8);
+        assert_eq!(ranges(&h), [(u32::MAX - 9, 2)]);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Tap {
 
 #[test]
 fn a_direction_stays_small() {
-    assert!(size_of::<TcpMetrics>() <= 720, "{}", size_of::<TcpMetrics>());
+    assert!(size_of::<TcpMetrics>() <= 736, "{}", size_of::<TcpMetrics>());
     assert!(size_of::<Metrics>() <= 40, "{}", size_of::<Metrics>());
 }
 
@@ -162,6 +162,17 @@ fn a_repeated_syn_leaves_the_responder_side_unknown() {
     let all = tap.all();
     assert_eq!(all.handshake.responder, None);
     assert_eq!(all.handshake.originator, Some(5_000_000));
+    assert_eq!(tap.classes(O), [1, 0, 0, 0]);
+}
+
+#[test]
+fn a_syn_repeated_after_an_odd_answer_leaves_it_unknown_too() {
+    let mut tap = Tap::new();
+    tap.see(0, O, SYN, 0, 0, 0);
+    tap.see(10 * MS, R, ACK, 77, 0, 0);
+    tap.see(1_000 * MS, O, SYN, 0, 0, 0);
+    tap.see(1_010 * MS, R, SYN_ACK, 0, 1, 0);
+    assert_eq!(tap.all().handshake.responder, None);
     assert_eq!(tap.classes(O), [1, 0, 0, 0]);
 }
 
@@ -315,6 +326,15 @@ fn a_hole_that_closes_soon_was_reordering() {
 }
 
 #[test]
+fn an_acknowledgement_shows_what_was_skipped() {
+    let mut tap = Tap::established();
+    tap.see(20 * MS, O, ACK, 101, 1, 0);
+    tap.see(22 * MS, O, ACK, 1, 1, 100);
+    assert_eq!(tap.classes(O), [0, 0, 0, 1]);
+    assert_eq!(tap.of(O).unique_bytes(), 100);
+}
+
+#[test]
 fn a_loss_before_the_tap_that_was_asked_for_is_fast() {
     let mut tap = Tap::established();
     for index in 1..5 {
@@ -337,6 +357,32 @@ fn the_same_packet_twice_is_a_duplicate() {
     assert_eq!(tap.of(R).counts.duplicate_acks, 0);
     assert_eq!(tap.of(O).rtt.count, 1, "a doubled packet makes no sample doubtful");
     assert_eq!((tap.of(O).payload_bytes, tap.of(O).unique_bytes()), (200, 100));
+}
+
+#[test]
+fn a_constant_identification_tells_no_duplicates() {
+    let mut tap = Tap::new();
+    tap.ids = [1, 1];
+    tap.see_again(0, O, SYN, 0, 0, 0);
+    tap.see_again(10 * MS, R, SYN_ACK, 0, 1, 0);
+    tap.see_again(15 * MS, O, ACK, 1, 1, 0);
+    tap.see_again(20 * MS, O, ACK, 1, 1, 100);
+    tap.see_again(320 * MS, O, ACK, 1, 1, 100);
+    assert_eq!(tap.of(O).counts.duplicates, 0);
+    assert_eq!(tap.classes(O), [1, 0, 0, 0]);
+}
+
+#[test]
+fn doubled_packets_of_the_handshake_leave_it_known() {
+    let mut tap = Tap::new();
+    tap.see(0, O, SYN, 0, 0, 0);
+    tap.see_again(5, O, SYN, 0, 0, 0);
+    tap.see(10 * MS, R, SYN_ACK, 0, 1, 0);
+    tap.see_again(10 * MS + 5, R, SYN_ACK, 0, 1, 0);
+    tap.see(15 * MS, O, ACK, 1, 1, 0);
+    tap.see_again(15 * MS + 5, O, ACK, 1, 1, 0);
+    assert_eq!(tap.all().handshake.rtt(), Some(15_000_000));
+    assert_eq!((tap.of(O).counts.duplicates, tap.of(R).counts.duplicates), (2, 1));
 }
 
 #[test]

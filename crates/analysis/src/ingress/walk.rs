@@ -1,0 +1,306 @@
+//! The way of one packet from its outermost headers to its innermost datagram.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
+use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop, Transport};
+use netsniff_packet::wire::ipv4::protocol;
+
+use super::Ingress;
+use super::tunnels::is_plain_udp;
+use crate::log::weird::Weird;
+use crate::record::{Observer, Phase, Port, SortKey};
+use crate::uid::Uid;
+use crate::unit::Unit;
+use crate::weird::Weirds;
+
+/// One packet on its way, and what was met so far.
+pub(super) struct Walk<'a, O> {
+    ingress: &'a mut Ingress,
+    units: &'a mut Vec<Unit>,
+    observer: &'a mut O,
+    /// When the packet was seen.
+    time: Timestamp,
+    /// Where it lies among the bytes that go with the units.
+    bytes: Range<usize>,
+    /// Number of the next oddity.
+    number: u32,
+    /// All layers on the way.
+    pub(super) layers: Layers,
+    /// Whether a header could not be read.
+    pub(super) is_stopped: bool,
+}
+
+/// What a datagram is inside of.
+#[derive(Clone, Default)]
+pub(super) struct Outside {
+    /// The innermost flow or tunnel around it.
+    parent: Option<Uid>,
+    /// How many tunnels it is in.
+    depth: u8,
+    /// The innermost tunnel's kind, and the bytes that it carries.
+    tunnel: Option<(TunnelKind, u32)>,
+    /// Whether this very datagram was put together from fragments.
+    is_reassembled: bool,
+    /// The bytes that it lies in, where they were put together from fragments.
+    reassembled: Option<Arc<[u8]>>,
+}
+
+impl<'a, O: Observer> Walk<'a, O> {
+    /// At the beginning of a packet that was seen at a time and lies in a range of bytes.
+    pub(super) fn new(
+        ingress: &'a mut Ingress,
+        (time, bytes): (Timestamp, Range<usize>),
+        units: &'a mut Vec<Unit>,
+        observer: &'a mut O,
+    ) -> Self {
+        let layers = Layers::default();
+        Self { ingress, units, observer, time, bytes, number: 0, layers, is_stopped: false }
+    }
+
+    /// Goes on with what was decoded from `data`. Returns whether something in it belongs to a
+    /// flow.
+    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
+        self.layers = self.layers.union(decoded.layers);
+        if decoded.stop.is_some() || !decoded.oddities.is_empty() {
+            self.report_oddities(decoded);
+        }
+        let Some(ip) = decoded.ip else { return false };
+        if decoded.stop.is_some() {
+            return false;
+        }
+        if ip.fragment.is_some() {
+            return self.fragment(decoded, &ip, data, outside);
+        }
+        let unit = self.unit(decoded, &ip, outside);
+        match decoded.transport {
+            Transport::Udp(udp) => {
+                let found = tunnel::find(decoded, data);
+                let is_carrier = is_plain_udp(&udp) && self.ingress.tunnels.is_followed(&unit);
+                match found {
+                    Some(Ok(found)) if is_plain_udp(&udp) => {
+                        self.units.push(unit.clone());
+                        self.tunnel(&unit, &found, data, outside);
+                    }
+                    _ => {
+                        if is_carrier {
+                            self.ingress.tunnels.note(&unit);
+                        }
+                        self.units.push(unit);
+                    }
+                }
+                true
+            }
+            Transport::Other => self.other(unit, decoded, data, outside),
+            _ => {
+                self.units.push(unit);
+                true
+            }
+        }
+    }
+
+    /// A datagram without a transport header. As in Zeek, tunnels directly above IP are no flows,
+    /// whatever is inside, and neither is a header that says that nothing follows.
+    fn other(&mut self, unit: Unit, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
+        match unit.ip.protocol {
+            protocol::IPV4 | protocol::IPV6 | protocol::GRE => match tunnel::find(decoded, data) {
+                Some(Ok(found)) => self.tunnel(&unit, &found, data, outside),
+                Some(Err(stop)) => {
+                    self.report_stop(&unit.ip, &stop);
+                    false
+                }
+                None => false,
+            },
+            protocol::NO_NEXT_HEADER => {
+                match outside.tunnel {
+                    // A bubble, which keeps address translations open.
+                    Some((TunnelKind::Teredo, len)) => {
+                        if len > unit.ip.total_len {
+                            self.weird("Teredo_bubble_with_payload", Some(&unit.ip), None);
+                        }
+                    }
+                    _ => self.weird("ipv6_no_next", Some(&unit.ip), None),
+                }
+                false
+            }
+            _ => {
+                self.units.push(unit);
+                true
+            }
+        }
+    }
+
+    /// Goes on inside the tunnel that `unit` carries.
+    fn tunnel(&mut self, unit: &Unit, found: &Tunnel, data: &[u8], outside: &Outside) -> bool {
+        self.layers.insert(found.kind.layer());
+        if outside.depth >= self.ingress.tunnel_depth {
+            self.ingress.tunnels.note_too_deep();
+            if self.ingress.tunnels.is_followed(unit) {
+                self.ingress.tunnels.note(unit);
+            }
+            self.weird("exceeded_tunnel_max_depth", Some(&unit.ip), None);
+            return false;
+        }
+        let inside = Outside {
+            parent: self.ingress.tunnels.note(unit),
+            depth: outside.depth + 1,
+            tunnel: Some((found.kind, found.end.saturating_sub(found.offset))),
+            is_reassembled: false,
+            reassembled: outside.reassembled.clone(),
+        };
+        let has_flow = self.datagram(&found.decode(data), data, &inside);
+        if has_flow {
+            self.ingress.tunnels.note_inside(unit, found.kind, self.observer);
+        }
+        has_flow
+    }
+
+    fn unit(&self, decoded: &Decoded, ip: &Ip, outside: &Outside) -> Unit {
+        Unit {
+            time: self.time,
+            now: self.ingress.now,
+            ordinal: self.ingress.ordinal,
+            ip: *ip,
+            transport: decoded.transport,
+            vlan: [decoded.vlan, decoded.inner_vlan],
+            bytes: self.bytes.clone(),
+            reassembled: outside.reassembled.clone(),
+            parent: outside.parent,
+        }
+    }
+
+    /// Takes a fragment, and goes on with the datagram that it completes.
+    #[cold]
+    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
+        if outside.is_reassembled {
+            // A datagram put together is no fragment again, else there would be no end to it.
+            let stop = Stop {
+                weird: "nested_fragment",
+                layer: decode::Layer::Fragment,
+                offset: ip.offset,
+                needed: 0,
+                had: ip.payload_captured,
+                cut: false,
+            };
+            self.report_stop(ip, &stop);
+            return false;
+        }
+        let (start, len) = (ip.payload_offset as usize, ip.payload_len as usize);
+        let Some(payload) = start.checked_add(len).and_then(|end| data.get(start..end)) else {
+            return self.cut_fragment(decoded, ip, data, outside);
+        };
+        let mut weirds = Weirds::default();
+        let now = self.ingress.now;
+        let whole = self.ingress.fragments.add(now, ip, payload, &mut weirds);
+        for name in weirds.drain() {
+            self.weird(name, Some(ip), None);
+        }
+        let Some(whole) = whole else { return false };
+        let mut inside = decode::reassembled(&whole.ip, &whole.payload);
+        inside.vlan = decoded.vlan;
+        inside.inner_vlan = decoded.inner_vlan;
+        let bytes: Arc<[u8]> = whole.payload.into();
+        let outside = Outside {
+            is_reassembled: true,
+            reassembled: Some(Arc::clone(&bytes)),
+            ..outside.clone()
+        };
+        self.datagram(&inside, &bytes, &outside)
+    }
+
+    /// A fragment of which the capture kept too little. The first one has the ports, so that it
+    /// stands for its datagram, as in Zeek.
+    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
+        self.ingress.fragments.note_cut();
+        self.weird("incompletely_captured_fragment", Some(ip), None);
+        if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
+            return false;
+        }
+        let payload = data.get(ip.payload_offset as usize..).unwrap_or_default();
+        let (transport, layers, stop) = decode::transport(ip.protocol, payload, ip.payload_len);
+        self.layers = self.layers.union(layers);
+        if let Some(stop) = stop {
+            self.report_stop(ip, &stop);
+            return false;
+        }
+        let transport = moved(transport, ip.payload_offset);
+        let unit = Unit { transport, ..self.unit(decoded, ip, outside) };
+        if let Transport::Udp(udp) = transport
+            && is_plain_udp(&udp)
+            && self.ingress.tunnels.is_followed(&unit)
+        {
+            self.ingress.tunnels.note(&unit);
+        }
+        self.units.push(unit);
+        true
+    }
+
+    #[cold]
+    fn report_oddities(&mut self, decoded: &Decoded) {
+        for oddity in decoded.oddities.iter() {
+            self.weird(oddity.weird(), decoded.ip.as_ref(), None);
+        }
+        if let Some(stop) = decoded.stop {
+            self.is_stopped = true;
+            self.weird(stop.weird, decoded.ip.as_ref(), Some(&stop));
+        }
+    }
+
+    #[cold]
+    fn report_stop(&mut self, ip: &Ip, stop: &Stop) {
+        self.is_stopped = true;
+        self.weird(stop.weird, Some(ip), Some(stop));
+    }
+
+    #[cold]
+    fn weird(&mut self, name: &'static str, ip: Option<&Ip>, stop: Option<&Stop>) {
+        self.ingress.statistics.weird(name);
+        let detail =
+            stop.map(|stop| format!("{} header at offset {}", stop.layer.name(), stop.offset));
+        let key = self.key(Uid::NONE);
+        self.observer.record(
+            &key,
+            &Weird {
+                ts: self.time,
+                uid: None,
+                id_orig_h: ip.map(|ip| ip.source),
+                id_orig_p: ip.map(|_| Port(0)),
+                id_resp_h: ip.map(|ip| ip.destination),
+                id_resp_p: ip.map(|_| Port(0)),
+                name,
+                addl: detail.as_ref().map(String::as_bytes),
+                notice: false,
+                peer: "netsniff",
+                source: None,
+            },
+        );
+    }
+
+    /// The place of this packet's next record.
+    fn key(&mut self, uid: Uid) -> SortKey {
+        let number = self.number;
+        self.number += 1;
+        SortKey {
+            time: self.ingress.now,
+            phase: Phase::Packet,
+            ordinal: self.ingress.ordinal,
+            uid,
+            number,
+        }
+    }
+}
+
+/// The header with its offset counted from `base` bytes before.
+fn moved(mut transport: Transport, base: u32) -> Transport {
+    let offset = match &mut transport {
+        Transport::Tcp(tcp) => &mut tcp.payload_offset,
+        Transport::Udp(udp) => &mut udp.payload_offset,
+        Transport::Icmp(icmp) => &mut icmp.payload_offset,
+        Transport::Sctp(sctp) => &mut sctp.payload_offset,
+        Transport::Other | Transport::None => return transport,
+    };
+    *offset = offset.saturating_add(base);
+    transport
+}

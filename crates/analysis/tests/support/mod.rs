@@ -1,0 +1,185 @@
+//! Captures of the corpus, rows that the engine gives for them, and rows that Zeek gave.
+
+// Tests read files and say what they skip; the crate itself does neither. No test needs all of it.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    dead_code
+)]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
+use netsniff_analysis::{Engine, Limits, Observer, SortKey};
+use netsniff_packet::{Batch, Packet, Progress, Source};
+use netsniff_pcapfile::Reader;
+
+/// What is compared of a connection: all that does not depend on configuration or protocols.
+pub(crate) const CONN: [&str; 17] = [
+    "ts",
+    "id.orig_h",
+    "id.orig_p",
+    "id.resp_h",
+    "id.resp_p",
+    "proto",
+    "duration",
+    "orig_bytes",
+    "resp_bytes",
+    "conn_state",
+    "missed_bytes",
+    "history",
+    "orig_pkts",
+    "orig_ip_bytes",
+    "resp_pkts",
+    "resp_ip_bytes",
+    "ip_proto",
+];
+
+/// A row as text, by column.
+pub(crate) type Row = BTreeMap<String, String>;
+
+/// The rows of each log with their keys.
+#[derive(Default)]
+pub(crate) struct Rows(pub(crate) BTreeMap<&'static str, Vec<(SortKey, Row)>>);
+
+impl Rows {
+    /// The rows of one log in their order.
+    pub(crate) fn log(&self, path: &str) -> Vec<&Row> {
+        self.0.get(path).into_iter().flatten().map(|(_, row)| row).collect()
+    }
+
+    fn sort(&mut self) {
+        for (path, rows) in &mut self.0 {
+            rows.sort_by_key(|(key, _)| *key);
+            for pair in rows.windows(2) {
+                assert!(pair[0].0 < pair[1].0, "two rows of {path} have one key: {:?}", pair[0]);
+            }
+        }
+    }
+}
+
+impl Observer for Rows {
+    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+        let mut text = Text(Row::new());
+        record.visit(&mut text);
+        self.0.entry(R::LOG.path).or_default().push((*key, text.0));
+    }
+}
+
+struct Text(Row);
+
+impl Visitor for Text {
+    fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
+        self.0.insert(info.name.to_owned(), text(value));
+    }
+}
+
+fn text(value: Value<'_>) -> String {
+    let seconds = |nanos: i64| {
+        let micros = nanos.div_euclid(1000);
+        format!("{}.{:06}", micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000))
+    };
+    match value {
+        Value::Unset => "-".to_owned(),
+        Value::Bool(value) => if value { "T" } else { "F" }.to_owned(),
+        Value::Count(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::Time(value) => seconds(value.nanos()),
+        Value::Interval(value) => seconds(value.nanos()),
+        Value::Addr(value) => value.to_string(),
+        Value::Port(value) => value.to_string(),
+        Value::Word(value) | Value::Str(value) => value.to_owned(),
+        Value::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
+        Value::List(list) if list.count() == 0 => "(empty)".to_owned(),
+        Value::List(list) => {
+            let elements: Vec<_> = (0..list.count()).map(|at| text(list.element(at))).collect();
+            elements.join(",")
+        }
+    }
+}
+
+/// What the engine makes of packets.
+pub(crate) fn analyse<'a>(packets: impl IntoIterator<Item = Packet<'a>>, limits: Limits) -> Rows {
+    let mut rows = Rows::default();
+    let mut engine = Engine::new(limits, netsniff_analysis::options::Options::default(), 7);
+    for packet in packets {
+        engine.packet(&packet, &mut rows);
+    }
+    engine.finish(&mut rows);
+    rows.sort();
+    rows
+}
+
+/// What the engine makes of a capture file.
+pub(crate) fn analyse_file(path: &Path) -> Rows {
+    let batches = read(path);
+    analyse(batches.iter().flat_map(Batch::iter), Limits::default())
+}
+
+/// The packets of a capture file, as far as it can be read.
+pub(crate) fn read(path: &Path) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    let Ok(mut reader) = Reader::new(File::open(path).unwrap()) else { return batches };
+    loop {
+        let mut batch = Batch::default();
+        let progress = reader.read_batch(&mut batch);
+        batches.push(batch);
+        if !matches!(progress, Ok(Progress::More)) {
+            return batches;
+        }
+    }
+}
+
+/// The folder of the corpus; where there is none, says so loudly.
+pub(crate) fn corpus() -> Option<PathBuf> {
+    let root = std::env::var_os("NETSNIFF_CORPUS");
+    if root.is_none() {
+        eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, nothing was compared with Zeek");
+    }
+    root.map(PathBuf::from)
+}
+
+/// All captures of the corpus.
+pub(crate) fn captures(root: &Path) -> Vec<PathBuf> {
+    let entries = |folder: PathBuf| {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let folders = entries(root.to_owned()).into_iter().filter(|path| path.is_dir());
+    let mut files: Vec<_> = folders.flat_map(entries).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+/// Zeek's rows of a log for a capture.
+pub(crate) fn zeek_log(capture: &Path, log: &str) -> Vec<Row> {
+    let mut folder = capture.as_os_str().to_owned();
+    folder.push(".oracle");
+    let path = PathBuf::from(folder).join("zeek-run").join(log).with_extension("log");
+    let Ok(bytes) = fs::read(path) else { return Vec::new() };
+    let content = String::from_utf8_lossy(&bytes).into_owned();
+    let mut names = Vec::new();
+    let mut rows = Vec::new();
+    for line in content.lines() {
+        if let Some(fields) = line.strip_prefix("#fields\t") {
+            names = fields.split('\t').map(str::to_owned).collect();
+        } else if !line.starts_with('#') {
+            rows.push(names.iter().cloned().zip(line.split('\t').map(str::to_owned)).collect());
+        }
+    }
+    rows
+}
+
+/// Some columns of rows, sorted, so that two lists can be compared as multisets.
+pub(crate) fn columns(rows: &[&Row], names: &[&str]) -> Vec<String> {
+    let pick = |row: &&Row| {
+        let values = names.iter().map(|name| row.get(*name).map_or("?", String::as_str));
+        values.collect::<Vec<_>>().join(" ")
+    };
+    let mut lines: Vec<_> = rows.iter().map(pick).collect();
+    lines.sort();
+    lines
+}

@@ -1,0 +1,141 @@
+//! The hosts and the path of a dialogue before it, and the story of it afterwards.
+
+use std::time::Duration;
+
+use netsniff_packet::Timestamp;
+
+use super::Cause;
+use crate::frame::Host;
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The one that connects; the near one.
+    Client,
+    /// The other.
+    Server,
+}
+
+impl Side {
+    /// The other side.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// A part of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Leg {
+    /// Between client and tap.
+    Near,
+    /// Between tap and server.
+    Far,
+}
+
+/// The hosts and the path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The client.
+    pub client: Host,
+    /// The server.
+    pub server: Host,
+    /// When the script begins.
+    pub start: Timestamp,
+    /// Delay of the near leg and of the far leg, one way.
+    pub delay: (Duration, Duration),
+    /// Time that a host needs for a frame: the least from one of its frames to the next.
+    pub gap: Duration,
+    /// Probability that the near leg and the far leg lose a TCP segment or datagram.
+    pub loss: (f64, f64),
+    /// The seed of losses.
+    pub seed: u64,
+    /// Maximum segment size that both announce; segments with time stamps carry 12 bytes less.
+    pub mss: u16,
+    /// Window scale shift that both announce.
+    pub window_scale: Option<u8>,
+    /// Whether both permit SACK.
+    pub sack: bool,
+    /// Whether both use time stamps.
+    pub timestamps: bool,
+    /// Receive window of both, in bytes.
+    pub window: u32,
+    /// Bytes that a sender has under way at most; it does not change.
+    pub in_flight: u32,
+    /// First retransmission time-out; doubles with each.
+    pub timeout: Duration,
+    /// Initial sequence numbers of client and server.
+    pub initial_sequence: (u32, u32),
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            client: Host::new([192, 0, 2, 1].into(), 40_000),
+            server: Host::new([198, 51, 100, 1].into(), 80),
+            start: Timestamp::from_secs_nanos(1_767_225_600, 0),
+            delay: (Duration::from_millis(1), Duration::from_millis(10)),
+            gap: Duration::from_micros(12),
+            loss: (0.0, 0.0),
+            seed: 1,
+            mss: 1460,
+            window_scale: Some(7),
+            sack: true,
+            timestamps: true,
+            window: 1 << 20,
+            in_flight: 14_600,
+            timeout: Duration::from_millis(200),
+            initial_sequence: (1000, 0xffff_f000),
+        }
+    }
+}
+
+/// A frame that passed the tap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When.
+    pub timestamp: Timestamp,
+    /// Who sent it.
+    pub from: Side,
+    /// Why it was sent.
+    pub cause: Cause,
+    /// The Ethernet frame.
+    pub frame: Vec<u8>,
+}
+
+/// A segment or datagram that a leg lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// When it was sent.
+    pub sent: Timestamp,
+    /// Who sent it.
+    pub from: Side,
+    /// Where it was lost.
+    pub leg: Leg,
+    /// TCP sequence number; 0 for UDP.
+    pub sequence: u32,
+    /// Bytes of payload.
+    pub len: u32,
+}
+
+impl Lost {
+    /// Whether the tap saw it before it was lost.
+    #[must_use]
+    pub fn seen(&self) -> bool {
+        (self.from == Side::Client) == (self.leg == Leg::Far)
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Story {
+    /// What passed the tap, in order of time.
+    pub seen: Vec<Seen>,
+    /// What the legs lost, in the order in which it was lost.
+    pub lost: Vec<Lost>,
+    /// Whether an end gave up after too many time-outs.
+    pub given_up: bool,
+}
