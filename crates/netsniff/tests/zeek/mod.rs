@@ -1,0 +1,13 @@
+//! What the comparison with Zeek is made of.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`corpus`] | the captures with expected answers, and running the program on them |
+//! | [`log`] | a log in Zeek's tab-separated values |
+//! | [`compare`] | two logs of connections, row by row |
+//! | [`differences`] | the rows that `docs/differences-from-zeek.md` takes out of the comparison |
+
+pub(crate) mod compare;
+pub(crate) mod corpus;
+pub(crate) mod differences;
+pub(crate) mod log;
