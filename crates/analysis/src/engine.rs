@@ -7,7 +7,7 @@ use crate::ingress::Ingress;
 use crate::limits::Limits;
 use crate::options::Options;
 use crate::record::Observer;
-use crate::unit::Unit;
+use crate::unit::Units;
 
 /// Both halves of the analysis in one: [`Ingress`] and one [`FlowTracker`].
 ///
@@ -17,7 +17,7 @@ use crate::unit::Unit;
 pub struct Engine {
     ingress: Ingress,
     tracker: FlowTracker,
-    units: Vec<Unit>,
+    units: Units,
 }
 
 /// Datagrams that are collected before their flows are looked for.
@@ -31,7 +31,7 @@ impl Engine {
         Self {
             ingress: Ingress::new(limits),
             tracker: FlowTracker::new(limits, options, seed),
-            units: Vec::with_capacity(GROUP),
+            units: Units::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Engine {
         for record in &batch.packets {
             let packet = batch.packet(record);
             self.ingress.packet(&packet, record.range(), &mut self.units, observer);
-            if self.units.len() >= GROUP {
+            if self.units.as_slice().len() >= GROUP {
                 self.flush(&batch.data, observer);
             }
         }
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     fn flush<O: Observer>(&mut self, bytes: &[u8], observer: &mut O) {
-        self.tracker.units(&self.units, bytes, observer);
+        self.tracker.units(self.units.as_slice().iter(), bytes, observer);
         self.units.clear();
     }
 }

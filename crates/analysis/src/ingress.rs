@@ -5,13 +5,13 @@
 
 use core::ops::Range;
 
-use netsniff_packet::decode::{self, Transport};
+use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
 use netsniff_packet::{Packet, Timestamp};
 
 use crate::limits::Limits;
 use crate::reassembly::fragments::Fragments;
 use crate::record::Observer;
-use crate::unit::Unit;
+use crate::unit::Units;
 use statistics::PacketStatistics;
 use tunnels::Tunnels;
 use walk::{Outside, Walk};
@@ -76,32 +76,26 @@ impl Ingress {
         &mut self,
         packet: &Packet<'_>,
         bytes: Range<usize>,
-        units: &mut Vec<Unit>,
+        units: &mut Units,
         observer: &mut O,
     ) {
         self.ordinal += 1;
         self.advance(packet.timestamp, observer);
-        let decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
-        let is_plain = decoded.stop.is_none() && decoded.oddities.is_empty();
-        if is_plain
-            && let Some(ip) = decoded.ip
-            && let Transport::Tcp(_) | Transport::Icmp(_) = decoded.transport
-        {
+        let unit = units.spare();
+        decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
+        if is_plain(&unit.decoded, packet.data, &self.tunnels) {
             // Most packets: nothing is strange, and nothing can be inside.
-            units.push(Unit {
-                time: packet.timestamp,
-                now: self.now,
-                ordinal: self.ordinal,
-                ip,
-                transport: decoded.transport,
-                vlan: [decoded.vlan, decoded.inner_vlan],
-                bytes,
-                reassembled: None,
-                parent: None,
-            });
-            self.statistics.packet(packet, decoded.layers, false, self.now);
+            unit.time = packet.timestamp;
+            unit.now = self.now;
+            unit.ordinal = self.ordinal;
+            unit.bytes = bytes;
+            unit.reassembled = None;
+            unit.parent = None;
+            self.statistics.packet(packet, unit.decoded.layers, false, self.now);
+            units.commit();
             return;
         }
+        let decoded = unit.decoded;
         let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
         walk.datagram(&decoded, packet.data, &Outside::default());
         let (layers, is_stopped) = (walk.layers, walk.is_stopped);
@@ -123,5 +117,21 @@ impl Ingress {
     /// Closes what is still open at the end of the input.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         self.tunnels.finish(self.now, observer);
+    }
+}
+
+/// Whether a packet is one datagram and nothing more: no oddity, no fragment, no tunnel, and no
+/// datagram of a flow that carries tunnels.
+#[inline]
+fn is_plain(decoded: &Decoded, data: &[u8], tunnels: &Tunnels) -> bool {
+    if decoded.stop.is_some() || !decoded.oddities.is_empty() {
+        return false;
+    }
+    match &decoded.transport {
+        Transport::Tcp(_) | Transport::Icmp(_) => true,
+        Transport::Udp(udp) => {
+            !tunnels.has_unexpected_carriers() && !tunnel::may_be_in_udp(udp, data)
+        }
+        Transport::Sctp(_) | Transport::Other | Transport::None => false,
     }
 }

@@ -37,4 +37,4 @@ pub use limits::Limits;
 pub use options::Options;
 pub use record::{Observer, Phase, Record, SortKey};
 pub use uid::Uid;
-pub use unit::Unit;
+pub use unit::{Unit, Units};

@@ -73,12 +73,9 @@ impl Ending {
 /// Counts over all flows of one worker. Those of several workers add up.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistics {
-    /// Flows begun, by protocol.
-    pub begun: BTreeMap<&'static str, u64>,
-    /// Flows ended, by reason.
-    pub endings: BTreeMap<&'static str, u64>,
-    /// Connection states of ended flows, TCP and others apart: (protocol, state).
-    pub states: BTreeMap<(&'static str, &'static str), u64>,
+    begun: [u64; Proto::ALL.len()],
+    endings: [u64; Ending::ALL.len()],
+    states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
     /// Oddities, by name.
     pub weirds: BTreeMap<&'static str, u64>,
     /// TCP segments that repeated data.
@@ -95,19 +92,18 @@ pub struct FlowStatistics {
 
 impl FlowStatistics {
     /// A flow began.
-    pub(crate) fn begun(&mut self, proto: Proto) {
-        *self.begun.entry(proto.name()).or_default() += 1;
+    pub(crate) const fn begun(&mut self, proto: Proto) {
+        self.begun[proto as usize] += 1;
     }
 
     /// A flow ended.
     pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending) {
-        *self.endings.entry(ending.name()).or_default() += 1;
-        let state: ConnState = flow.state();
-        let proto = proto(flow.key.protocol).name();
-        *self.states.entry((proto, state.name())).or_default() += 1;
+        self.endings[ending as usize] += 1;
+        self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
         if let Some(tcp) = &flow.tcp {
-            let repeated = tcp.ends.iter().map(|end| u64::from(end.retransmissions.count()));
-            self.retransmissions += repeated.sum::<u64>();
+            let [orig, resp] = &tcp.ends;
+            self.retransmissions += u64::from(orig.retransmissions.count());
+            self.retransmissions += u64::from(resp.retransmissions.count());
             self.missed_bytes = self.missed_bytes.saturating_add(tcp.missed_bytes);
             self.flows_with_gaps += u64::from(tcp.missed_bytes > 0);
         }
@@ -124,18 +120,37 @@ impl FlowStatistics {
         self.peak_bytes = self.peak_bytes.max(bytes);
     }
 
+    /// Flows begun, by protocol.
+    pub fn flows_begun(&self) -> impl Iterator<Item = (Proto, u64)> {
+        Proto::ALL.iter().copied().zip(self.begun)
+    }
+
+    /// Flows ended, by reason.
+    pub fn endings(&self) -> impl Iterator<Item = (Ending, u64)> {
+        Ending::ALL.iter().copied().zip(self.endings)
+    }
+
+    /// Ended flows of a protocol by how they began and ended.
+    pub fn states(&self, proto: Proto) -> impl Iterator<Item = (ConnState, u64)> {
+        ConnState::ALL.iter().copied().zip(self.states[proto as usize])
+    }
+
     /// Adds the counts of another worker. Peaks add up too, since workers hold flows at the same
     /// time: the sum is an upper bound.
     pub fn merge(&mut self, other: &Self) {
-        fn add<K: Copy + Ord>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
-            for (&key, &count) in from {
-                *to.entry(key).or_default() += count;
+        fn add(to: &mut [u64], from: &[u64]) {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to += from;
             }
         }
         add(&mut self.begun, &other.begun);
         add(&mut self.endings, &other.endings);
-        add(&mut self.states, &other.states);
-        add(&mut self.weirds, &other.weirds);
+        for (to, from) in self.states.iter_mut().zip(&other.states) {
+            add(to, from);
+        }
+        for (&name, &count) in &other.weirds {
+            *self.weirds.entry(name).or_default() += count;
+        }
         self.retransmissions += other.retransmissions;
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;

@@ -4,9 +4,9 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Ip, Transport};
+use netsniff_packet::decode::{Decoded, Ip, Transport};
 
-use crate::flow::key::FlowKey;
+use crate::flow::key::{FlowKey, Side};
 use crate::uid::Uid;
 
 /// One datagram on its way from decoding to its flow.
@@ -20,14 +20,10 @@ pub struct Unit {
     pub now: Timestamp,
     /// Number of the packet in the input, from 1.
     pub ordinal: u64,
-    /// The IP header.
-    pub ip: Ip,
-    /// The transport header.
-    pub transport: Transport,
-    /// VLAN ids, outer and inner.
-    pub vlan: [Option<u16>; 2],
-    /// Where the bytes that offsets in `ip` and `transport` refer to lie among the bytes that came
-    /// with the units.
+    /// What the headers say.
+    pub decoded: Decoded,
+    /// Where the bytes that offsets in `decoded` refer to lie among the bytes that came with the
+    /// units.
     pub bytes: Range<usize>,
     /// Those bytes themselves, where they were put together from fragments.
     pub reassembled: Option<Arc<[u8]>>,
@@ -35,12 +31,40 @@ pub struct Unit {
     pub parent: Option<Uid>,
 }
 
+impl Default for Unit {
+    fn default() -> Self {
+        Self {
+            time: Timestamp::EPOCH,
+            now: Timestamp::EPOCH,
+            ordinal: 0,
+            decoded: Decoded::default(),
+            bytes: 0..0,
+            reassembled: None,
+            parent: None,
+        }
+    }
+}
+
 impl Unit {
+    /// The IP header.
+    #[must_use]
+    #[inline]
+    pub const fn ip(&self) -> Option<&Ip> {
+        self.decoded.ip.as_ref()
+    }
+
+    /// The key of its flow and the side that sent it; `None` where it belongs to none.
+    #[must_use]
+    #[inline]
+    pub fn flow_key(&self) -> Option<(FlowKey, Side)> {
+        FlowKey::of(self.ip()?, &self.decoded.transport)
+    }
+
     /// 128 bits that name the flow with this `key`, if this is its first datagram.
     #[must_use]
     pub fn flow_name(&self, key: &FlowKey) -> u128 {
-        let context = (u64::from(self.vlan[0].map_or(0, |id| id + 1)) << 16)
-            ^ u64::from(self.vlan[1].map_or(0, |id| id + 1))
+        let context = (u64::from(self.decoded.vlan.map_or(0, |id| id + 1)) << 16)
+            ^ u64::from(self.decoded.inner_vlan.map_or(0, |id| id + 1))
             ^ self.parent.map_or(0, |parent| parent.word());
         key.name(context, self.now.nanos(), self.ordinal)
     }
@@ -48,13 +72,13 @@ impl Unit {
     /// The captured payload of the transport header, out of the bytes that came with the unit.
     #[must_use]
     pub fn payload<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
-        let (offset, len) = match &self.transport {
+        let (offset, len) = match &self.decoded.transport {
             Transport::Tcp(tcp) => (tcp.payload_offset, tcp.payload_captured),
             Transport::Udp(udp) => (udp.payload_offset, udp.payload_captured),
             Transport::Icmp(icmp) => (icmp.payload_offset, icmp.payload_captured),
             Transport::Sctp(sctp) => (sctp.payload_offset, sctp.payload_captured),
             Transport::Other | Transport::None => {
-                (self.ip.payload_offset, self.ip.payload_captured)
+                self.ip().map_or((0, 0), |ip| (ip.payload_offset, ip.payload_captured))
             }
         };
         let all = match &self.reassembled {
@@ -63,5 +87,51 @@ impl Unit {
         };
         let (start, len) = (offset as usize, len as usize);
         all.get(start..start.saturating_add(len)).unwrap_or_default()
+    }
+}
+
+/// Datagrams in order, in memory that is used again and again.
+///
+/// Headers are decoded into their final place: a unit is a few cache lines, and most packets yield
+/// just one.
+#[derive(Clone, Debug, Default)]
+pub struct Units {
+    all: Vec<Unit>,
+    len: usize,
+}
+
+impl Units {
+    /// The units.
+    #[must_use]
+    #[inline]
+    pub fn as_slice(&self) -> &[Unit] {
+        self.all.get(..self.len).unwrap_or_default()
+    }
+
+    /// Forgets the units and keeps their memory.
+    pub const fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Adds a unit.
+    pub fn push(&mut self, unit: Unit) {
+        *self.spare() = unit;
+        self.len += 1;
+    }
+
+    /// The place of the next unit, with whatever was left there. It becomes a unit with
+    /// [`Self::commit`].
+    #[inline]
+    pub fn spare(&mut self) -> &mut Unit {
+        if self.len == self.all.len() {
+            self.all.push(Unit::default());
+        }
+        &mut self.all[self.len]
+    }
+
+    /// Makes a unit of the place that [`Self::spare`] gave.
+    #[inline]
+    pub fn commit(&mut self) {
+        self.len = (self.len + 1).min(self.all.len());
     }
 }

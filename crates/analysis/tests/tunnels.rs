@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use netsniff_analysis::{Engine, Limits};
+use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use support::{Row, Rows, analyse};
 
@@ -247,7 +247,7 @@ fn tunnels_stay_within_their_bound() {
     let list: Vec<_> = (0..1_000)
         .map(|n| (i64::from(n), udp([1, 2], [20_000 + n as u16, 4789], &vxlan(&inner(n as u16)))))
         .collect();
-    let mut engine = Engine::new(limits, 1);
+    let mut engine = Engine::new(limits, Options::default(), 1);
     let mut rows = Rows::default();
     for packet in packets(&list) {
         engine.packet(&packet, &mut rows);

@@ -4,15 +4,22 @@
 ///
 /// Sixteen letters, more than almost every connection has, need no allocation.
 #[derive(Clone, Debug, Default)]
-pub struct History {
-    letters: Letters,
-    seen: u32,
-}
+pub struct Letters(Storage);
 
 #[derive(Clone, Debug)]
-enum Letters {
+enum Storage {
     Inline { len: u8, bytes: [u8; INLINE] },
     Heap(String),
+}
+
+/// The history of a flow while a packet changes it: which kinds of things were seen, which every
+/// packet asks for, and the letters, which few packets change.
+#[derive(Debug)]
+pub struct History<'a> {
+    /// One bit for each kind.
+    pub seen: &'a mut u32,
+    /// The letters.
+    pub letters: &'a mut Letters,
 }
 
 const INLINE: usize = 16;
@@ -21,29 +28,36 @@ const INLINE: usize = 16;
 /// and no connection of its test-suite comes near it.
 const MAX_LEN: usize = 4096;
 
-impl Default for Letters {
+impl Default for Storage {
     fn default() -> Self {
         Self::Inline { len: 0, bytes: [0; INLINE] }
     }
 }
 
-impl History {
+impl History<'_> {
     /// Adds `letter` where it is the first of its kind, and tells whether one was there before.
     /// `kind` is one bit.
     #[inline]
     pub fn once(&mut self, kind: u32, letter: u8) -> bool {
-        if self.seen & kind != 0 {
+        if *self.seen & kind != 0 {
             return true;
         }
-        self.seen |= kind;
+        *self.seen |= kind;
         self.push(letter);
         false
     }
 
     /// Adds a letter.
     pub fn push(&mut self, letter: u8) {
-        match &mut self.letters {
-            Letters::Inline { len, bytes } => match bytes.get_mut(usize::from(*len)) {
+        self.letters.push(letter);
+    }
+}
+
+impl Letters {
+    /// Adds a letter.
+    pub fn push(&mut self, letter: u8) {
+        match &mut self.0 {
+            Storage::Inline { len, bytes } => match bytes.get_mut(usize::from(*len)) {
                 Some(slot) => {
                     *slot = letter;
                     *len += 1;
@@ -51,32 +65,32 @@ impl History {
                 None => {
                     let mut text: String = bytes.iter().map(|&b| char::from(b)).collect();
                     text.push(char::from(letter));
-                    self.letters = Letters::Heap(text);
+                    self.0 = Storage::Heap(text);
                 }
             },
-            Letters::Heap(text) if text.len() < MAX_LEN => text.push(char::from(letter)),
-            Letters::Heap(_) => {}
+            Storage::Heap(text) if text.len() < MAX_LEN => text.push(char::from(letter)),
+            Storage::Heap(_) => {}
         }
     }
 
     /// The letters.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        match &self.letters {
-            Letters::Inline { len, bytes } => bytes
+        match &self.0 {
+            Storage::Inline { len, bytes } => bytes
                 .get(..usize::from(*len))
                 .and_then(|letters| core::str::from_utf8(letters).ok())
                 .unwrap_or_default(),
-            Letters::Heap(text) => text,
+            Storage::Heap(text) => text,
         }
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        match &self.letters {
-            Letters::Inline { .. } => 0,
-            Letters::Heap(text) => text.capacity(),
+        match &self.0 {
+            Storage::Inline { .. } => 0,
+            Storage::Heap(text) => text.capacity(),
         }
     }
 }
@@ -105,7 +119,7 @@ mod tests {
 
     #[test]
     fn letters_outgrow_the_inline_space_and_stop_at_the_bound() {
-        let mut history = History::default();
+        let mut history = Letters::default();
         for _ in 0..INLINE {
             history.push(b'R');
         }
@@ -120,11 +134,12 @@ mod tests {
 
     #[test]
     fn once_adds_a_kind_once() {
-        let mut history = History::default();
+        let (mut seen, mut letters) = (0, Letters::default());
+        let mut history = History { seen: &mut seen, letters: &mut letters };
         assert!(!history.once(1, b'S'));
         assert!(history.once(1, b'S'));
         assert!(!history.once(2, b'h'));
-        assert_eq!(history.as_str(), "Sh");
+        assert_eq!(letters.as_str(), "Sh");
     }
 
     #[test]

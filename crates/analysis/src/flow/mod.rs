@@ -31,66 +31,107 @@ use netsniff_packet::Timestamp;
 use crate::limits::Limits;
 use crate::protocol::ProtocolId;
 use crate::uid::Uid;
-use history::History;
+use history::{History, Letters};
 use key::{Endpoint, FlowKey, Side};
 use parents::Parents;
 use tcp::TcpConnection;
+use wheel::Armed;
 
 /// What one side of a flow sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Packets; a datagram put together from fragments is one.
     pub packets: u64,
     /// Bytes by the length fields of the IP headers.
     pub ip_bytes: u64,
-    /// Payload bytes of UDP and ICMP by their length fields; `None` until the first packet.
-    pub payload: Option<i64>,
+    /// Payload bytes of UDP and ICMP by their length fields; [`Self::NOTHING`] until the first
+    /// packet.
+    payload: i64,
+}
+
+impl Sent {
+    const NOTHING: i64 = i64::MIN;
+
+    /// Payload bytes of UDP and ICMP, negative where their length fields were too small for their
+    /// own headers; `None` where there was no packet.
+    #[must_use]
+    pub const fn payload(&self) -> Option<i64> {
+        if self.payload == Self::NOTHING { None } else { Some(self.payload) }
+    }
+
+    /// Counts a payload. Zeek begins anew after one that was too small for its own header.
+    #[inline]
+    pub const fn count_payload(&mut self, len: i64) {
+        self.payload = if self.payload < 0 { len } else { self.payload.saturating_add(len) };
+    }
+}
+
+impl Default for Sent {
+    fn default() -> Self {
+        Self { packets: 0, ip_bytes: 0, payload: Self::NOTHING }
+    }
 }
 
 /// A flow in progress.
+///
+/// What every packet needs stands first, in two cache lines of 64 bytes.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Flow {
     /// Its identity.
     pub key: FlowKey,
-    /// Hash of the key.
-    pub hash: u32,
+    /// Engine time of the last packet: stamps may lie, but silence is told by this.
+    pub seen: Timestamp,
+    /// Time of the last packet that counts for the duration.
+    pub last: Timestamp,
+    /// When its timer comes up.
+    pub armed: Armed,
+    /// What happened, one bit for each kind.
+    pub kinds: u32,
+    /// What each side sent, by [`Side`].
+    pub sent: [Sent; 2],
+    /// The connection, for TCP.
+    pub tcp: Option<Box<TcpConnection>>,
     /// Which side is the originator.
     pub originator: Side,
     /// Whether people type here, so that long pauses are normal.
     pub interactive: bool,
-    /// The tick at which its timer comes up.
-    pub armed: i64,
-    /// Time of the first packet.
-    pub start: Timestamp,
-    /// Time of the last packet that counts for the duration.
-    pub last: Timestamp,
-    /// Engine time of the last packet: stamps may lie, but silence is told by this.
-    pub seen: Timestamp,
-    /// Hash that names it.
-    pub name: [u64; 2],
-    /// What each side sent, by [`Side`].
-    pub sent: [Sent; 2],
-    /// What happened.
-    pub history: History,
-    /// VLAN ids of the first packet.
-    pub vlan: [Option<u16>; 2],
-    /// The flows that it was tunnelled in.
-    pub parents: Option<Box<Parents>>,
-    /// The connection, for TCP.
-    pub tcp: Option<Box<TcpConnection>>,
+    /// Whether a message of `protocol` was seen.
+    pub spoken: bool,
     /// The application protocol that its port hints at, until its content contradicts.
     pub protocol: Option<ProtocolId>,
-    /// Whether a message of that protocol was seen.
-    pub spoken: bool,
+    /// The flows that it was tunnelled in.
+    pub parents: Option<Box<Parents>>,
+    /// Time of the first packet.
+    pub start: Timestamp,
+    /// What happened, in letters.
+    pub letters: Letters,
+    /// Hash that names it: 96 bits.
+    pub name: [u32; 3],
     /// How many losses of the capture there had been when it began.
     pub losses: u32,
+    /// VLAN ids of the first packet.
+    pub vlan: [Option<u16>; 2],
 }
 
 impl Flow {
     /// Its name.
     #[must_use]
     pub const fn uid(&self) -> Uid {
-        Uid::new((self.name[0] as u128) << 64 | self.name[1] as u128)
+        Uid::new(self.name_bits())
+    }
+
+    /// The 96 bits that its name tells, in whose order names are.
+    #[must_use]
+    pub const fn name_bits(&self) -> u128 {
+        let [high, middle, low] = self.name;
+        (high as u128) << 64 | (middle as u128) << 32 | low as u128
+    }
+
+    /// Its history, to change it.
+    #[inline]
+    pub const fn history(&mut self) -> History<'_> {
+        History { seen: &mut self.kinds, letters: &mut self.letters }
     }
 
     /// The two ends, originator first.
@@ -114,7 +155,7 @@ impl Flow {
             Side::Low => Side::High,
             Side::High => Side::Low,
         };
-        self.history.push(b'^');
+        self.letters.push(b'^');
     }
 
     /// When it ends without further packets.

@@ -49,7 +49,7 @@ impl Flow {
         let is_first = !parents.is_exceeded;
         parents.is_exceeded = true;
         if is_first {
-            self.history.push(b'X');
+            self.letters.push(b'X');
         }
         is_first
     }

@@ -21,7 +21,7 @@ impl Flow {
         let (orig_sent, resp_sent) = self.sent_by_role();
         let duration = self.last.nanos_since(self.start);
         let sizes = (duration > 0).then(|| self.sizes());
-        let history = self.history.as_str();
+        let history = self.letters.as_str();
         let community_id = CommunityId::of(&self.key);
         take(&Conn {
             ts: self.start,
@@ -66,21 +66,21 @@ impl Flow {
         }
         let (orig, resp) = self.sent_by_role();
         let size = |payload: Option<i64>| payload.unwrap_or(0).max(0).unsigned_abs();
-        (size(orig.payload), size(resp.payload))
+        (size(orig.payload()), size(resp.payload()))
     }
 
     /// How it began and ended, as Zeek's `conn_state` tells it.
     #[must_use]
     pub fn state(&self) -> ConnState {
         if let Some(tcp) = &self.tcp {
-            return tcp_state(tcp, self.history.as_str());
+            return tcp_state(tcp, self.letters.as_str());
         }
         if self.key.protocol != key::UDP {
             return ConnState::Oth;
         }
         let (orig, resp) = self.sent_by_role();
         let active = |payload: Option<i64>| payload.is_some_and(|bytes| bytes >= 0);
-        match (active(orig.payload), active(resp.payload)) {
+        match (active(orig.payload()), active(resp.payload())) {
             (true, true) => ConnState::Sf,
             (true, false) => ConnState::S0,
             (false, true) => ConnState::Shr,

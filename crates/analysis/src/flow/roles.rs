@@ -97,8 +97,8 @@ pub fn is_local(address: Address) -> bool {
 
 /// Whether the first packet likely comes from the server, by the ports: the begin was missed.
 pub(crate) fn begins_at_server(unit: &Unit, source: Endpoint, destination: Endpoint) -> bool {
-    let likely = |port| is_likely_server(unit.ip.protocol, port);
-    let flip = match &unit.transport {
+    let likely = |port| unit.ip().is_some_and(|ip| is_likely_server(ip.protocol, port));
+    let flip = match &unit.decoded.transport {
         Transport::Tcp(tcp) => {
             let syn = tcp.flags.any(TcpFlags::SYN);
             let begins = syn && !tcp.flags.any(TcpFlags::ACK);

@@ -16,15 +16,9 @@ const CHUNK: usize = 1024;
 #[derive(Debug, Default)]
 pub struct FlowTable {
     index: HashTable<(u32, u32)>,
-    chunks: Vec<Vec<Slot>>,
+    chunks: Vec<Vec<Option<Flow>>>,
     free: Vec<u32>,
     len: usize,
-}
-
-#[derive(Debug)]
-struct Slot {
-    generation: u32,
-    flow: Option<Flow>,
 }
 
 /// The 64 bits that the index wants, made of the 32 that it keeps.
@@ -69,29 +63,21 @@ impl FlowTable {
     #[must_use]
     pub fn flow(&self, place: u32) -> Option<&Flow> {
         let place = place as usize;
-        self.chunks.get(place / CHUNK)?.get(place % CHUNK)?.flow.as_ref()
+        self.chunks.get(place / CHUNK)?.get(place % CHUNK)?.as_ref()
     }
 
     /// The flow at a place, to change it.
     #[inline]
     pub fn flow_mut(&mut self, place: u32) -> Option<&mut Flow> {
         let place = place as usize;
-        self.chunks.get_mut(place / CHUNK)?.get_mut(place % CHUNK)?.flow.as_mut()
+        self.chunks.get_mut(place / CHUNK)?.get_mut(place % CHUNK)?.as_mut()
     }
 
-    /// The entry that a timer keeps for the flow at a place.
+    /// Whether the flow that an entry was made for is still there and waits for it.
+    #[must_use]
     #[inline]
-    #[must_use]
-    pub fn entry(&self, place: u32) -> Entry {
-        let at = place as usize;
-        let slot = self.chunks.get(at / CHUNK).and_then(|chunk| chunk.get(at % CHUNK));
-        Entry { place, generation: slot.map_or(0, |slot| slot.generation) }
-    }
-
-    /// Whether the flow that an entry was made for is still there.
-    #[must_use]
     pub fn is_current(&self, entry: Entry) -> bool {
-        self.entry(entry.place) == entry && self.flow(entry.place).is_some()
+        self.flow(entry.place).is_some_and(|flow| flow.armed == entry.armed)
     }
 
     /// Adds a flow, whose key must not be there yet, and returns its place; `None` where 2^32
@@ -99,8 +85,7 @@ impl FlowTable {
     pub fn insert(&mut self, hash: u32, flow: Flow) -> Option<u32> {
         let place = self.place()?;
         let at = place as usize;
-        let slot = self.chunks.get_mut(at / CHUNK)?.get_mut(at % CHUNK)?;
-        slot.flow = Some(flow);
+        *self.chunks.get_mut(at / CHUNK)?.get_mut(at % CHUNK)? = Some(flow);
         self.index.insert_unique(spread(hash), (hash, place), |&(other, _)| spread(other));
         self.len += 1;
         Some(place)
@@ -110,8 +95,7 @@ impl FlowTable {
     pub fn remove(&mut self, hash: u32, place: u32) -> Option<Flow> {
         let at = place as usize;
         let slot = self.chunks.get_mut(at / CHUNK)?.get_mut(at % CHUNK)?;
-        let flow = slot.flow.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
+        let flow = slot.take()?;
         if let Ok(entry) = self.index.find_entry(spread(hash), |&(_, other)| other == place) {
             entry.remove();
         }
@@ -123,14 +107,14 @@ impl FlowTable {
     /// The flows with their places, in the order of their places.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
         let slots = self.chunks.iter().flatten();
-        (0_u32..).zip(slots).filter_map(|(place, slot)| Some((place, slot.flow.as_ref()?)))
+        (0_u32..).zip(slots).filter_map(|(place, slot)| Some((place, slot.as_ref()?)))
     }
 
     /// Bytes that one more flow takes, the index included.
     #[must_use]
     pub const fn bytes_per_flow() -> usize {
         // Hash and place with a control byte, at half load in the worst case while it grows.
-        size_of::<Slot>() + 3 * (size_of::<(u32, u32)>() + 1)
+        size_of::<Option<Flow>>() + 3 * (size_of::<(u32, u32)>() + 1)
     }
 
     fn place(&mut self) -> Option<u32> {
@@ -143,7 +127,7 @@ impl FlowTable {
         let before = (self.chunks.len() - 1) * CHUNK;
         let chunk = self.chunks.last_mut()?;
         let place = u32::try_from(before + chunk.len()).ok()?;
-        chunk.push(Slot { generation: 0, flow: None });
+        chunk.push(None);
         Some(place)
     }
 }

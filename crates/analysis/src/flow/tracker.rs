@@ -2,14 +2,15 @@
 //! that ends becomes a record.
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::Transport;
+use netsniff_packet::decode::{Ip, Transport};
 
+use super::history::{History, Letters};
 use super::key::{self, FlowKey, Side};
 use super::report::{Knowledge, proto};
 use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{self, Segment, TcpConnection};
-use super::wheel::{self, Wheel};
+use super::wheel::{self, Armed, Wheel};
 use super::{Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
@@ -52,9 +53,11 @@ pub struct FlowTracker {
     remaining: Vec<(u128, u32)>,
 }
 
-/// A packet's flow as far as its headers tell.
+/// A datagram and what its headers tell of its flow.
 #[derive(Clone, Copy)]
-struct Lookup {
+struct Lookup<'u> {
+    unit: &'u Unit,
+    ip: &'u Ip,
     key: FlowKey,
     side: Side,
     hash: u32,
@@ -88,76 +91,80 @@ impl FlowTracker {
     }
 
     /// Takes datagrams in order, with the bytes that they lie in.
-    pub fn units<O: Observer>(&mut self, units: &[Unit], bytes: &[u8], observer: &mut O) {
-        let mut lookups: [Option<Lookup>; GROUP] = [None; GROUP];
-        for group in units.chunks(GROUP) {
-            for (unit, lookup) in group.iter().zip(&mut lookups) {
-                *lookup = FlowKey::of(&unit.ip, &unit.transport).map(|(key, side)| Lookup {
-                    key,
-                    side,
-                    hash: key.hash(self.seed),
-                });
+    pub fn units<'u, O: Observer>(
+        &mut self,
+        units: impl Iterator<Item = &'u Unit>,
+        bytes: &[u8],
+        observer: &mut O,
+    ) {
+        let mut group: [Option<Lookup<'u>>; GROUP] = [None; GROUP];
+        let mut len = 0;
+        for unit in units {
+            let Some(ip) = unit.ip() else { continue };
+            let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
+            group[len] = Some(Lookup { unit, ip, key, side, hash: key.hash(self.seed) });
+            len += 1;
+            if len == GROUP {
+                self.group(&group, bytes, observer);
+                len = 0;
             }
-            if self.table.len() >= LOOK_AHEAD_FROM {
-                self.look_ahead(&lookups[..group.len()]);
-            }
-            for (unit, lookup) in group.iter().zip(&lookups) {
-                if let Some(lookup) = lookup {
-                    self.unit(unit, bytes, lookup, observer);
-                }
-            }
+        }
+        self.group(&group[..len], bytes, observer);
+    }
+
+    #[inline]
+    fn group<O: Observer>(&mut self, group: &[Option<Lookup<'_>>], bytes: &[u8], observer: &mut O) {
+        if self.table.len() >= LOOK_AHEAD_FROM {
+            self.look_ahead(group);
+        }
+        for lookup in group.iter().flatten() {
+            self.unit(lookup, bytes, observer);
         }
     }
 
     /// Reads a little of what each look-up will need. The reads do not depend on each other, so
     /// the processor waits for all of them at once.
     #[inline]
-    fn look_ahead(&self, lookups: &[Option<Lookup>]) {
+    fn look_ahead(&self, group: &[Option<Lookup<'_>>]) {
         let mut places = [None; GROUP];
-        for (lookup, place) in lookups.iter().zip(&mut places) {
-            *place = lookup.and_then(|lookup| self.table.candidate(lookup.hash));
+        for (lookup, place) in group.iter().zip(&mut places) {
+            *place = lookup.as_ref().and_then(|lookup| self.table.candidate(lookup.hash));
         }
+        self.touch(places.iter().flatten().copied());
+    }
+
+    /// Reads every cache line of the flows at some places that a packet may need.
+    #[inline]
+    fn touch(&self, places: impl Iterator<Item = u32> + Clone) {
         let mut touched = 0;
-        for place in places.iter().flatten() {
-            if let Some(flow) = self.table.flow(*place) {
-                touched ^= flow.last.nanos() ^ flow.armed ^ flow.sent[1].ip_bytes as i64;
+        for flow in places.clone().filter_map(|place| self.table.flow(place)) {
+            touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64 ^ flow.start.nanos();
+        }
+        for flow in places.filter_map(|place| self.table.flow(place)) {
+            if let Some(tcp) = &flow.tcp {
+                touched ^= tcp.touch();
             }
         }
-        let mut states = 0;
-        for place in places.iter().flatten() {
-            if let Some(tcp) = self.table.flow(*place).and_then(|flow| flow.tcp.as_ref()) {
-                states ^= tcp.ends[0].last.number ^ tcp.ends[1].last.number;
-            }
-        }
-        core::hint::black_box((touched, states));
+        core::hint::black_box(touched);
     }
 
     #[inline]
-    fn unit<O: Observer>(&mut self, unit: &Unit, bytes: &[u8], lookup: &Lookup, observer: &mut O) {
+    fn unit<O: Observer>(&mut self, lookup: &Lookup<'_>, bytes: &[u8], observer: &mut O) {
+        let unit = lookup.unit;
         let mut place = self.table.find(lookup.hash, &lookup.key);
-        if let Some(found) = place {
-            let Some(flow) = self.table.flow(found) else { return };
-            let deadline = flow.deadline(&self.limits);
-            if deadline <= unit.now {
-                let key = timer_key(deadline, flow);
-                self.end(found, &key, Ending::of(flow, deadline, &self.limits), observer);
-                place = None;
-            } else if let (Some(tcp), Transport::Tcp(header)) = (&flow.tcp, &unit.transport)
-                && tcp.is_reused_by(header)
-            {
-                let key = packet_key(unit, flow);
-                self.end(found, &key, Ending::Reused, observer);
-                place = None;
-            }
+        if let Some(found) = place
+            && self.is_over(found, unit, observer)
+        {
+            place = None;
         }
         let place = match place {
             Some(place) => place,
-            None => match self.begin(unit, lookup, observer) {
+            None => match self.begin(lookup, observer) {
                 Some(place) => place,
                 None => return,
             },
         };
-        self.update(unit, bytes, lookup.side, place);
+        self.update(lookup, bytes, place);
         if let Some(interval) = self.rtt.take()
             && let Some(flow) = self.table.flow(place)
         {
@@ -168,13 +175,37 @@ impl FlowTracker {
         }
     }
 
+    /// Whether the flow that was found is over when this datagram comes; then it is ended.
     #[inline]
-    fn update(&mut self, unit: &Unit, bytes: &[u8], side: Side, place: u32) {
+    fn is_over<O: Observer>(&mut self, place: u32, unit: &Unit, observer: &mut O) -> bool {
+        let Some(flow) = self.table.flow(place) else { return true };
+        // Deadlines never lie before the tick for which the flow is armed.
+        if flow.armed.is_up(wheel::tick_of(unit.now)) {
+            let deadline = flow.deadline(&self.limits);
+            if deadline <= unit.now {
+                let key = timer_key(deadline, flow);
+                self.end(place, &key, Ending::of(flow, deadline, &self.limits), observer);
+                return true;
+            }
+        }
+        if let (Some(tcp), Transport::Tcp(header)) = (&flow.tcp, &unit.decoded.transport)
+            && tcp.is_reused_by(header)
+        {
+            let key = packet_key(unit, flow);
+            self.end(place, &key, Ending::Reused, observer);
+            return true;
+        }
+        false
+    }
+
+    #[inline]
+    fn update(&mut self, lookup: &Lookup<'_>, bytes: &[u8], place: u32) {
+        let Lookup { unit, ip, side, .. } = *lookup;
         let Some(flow) = self.table.flow_mut(place) else { return };
         flow.seen = unit.now;
         let sent = &mut flow.sent[side as usize];
         sent.packets += 1;
-        sent.ip_bytes += u64::from(unit.ip.total_len);
+        sent.ip_bytes += u64::from(ip.total_len);
         let mut heap_change = 0;
         if unit.parent.is_some() || flow.parents.is_some() {
             let before = flow.heap_bytes();
@@ -183,15 +214,16 @@ impl FlowTracker {
             }
             heap_change = flow.heap_bytes() as isize - before as isize;
         }
-        match &unit.transport {
+        let mut is_hastened = false;
+        match &unit.decoded.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
-                let segment = Segment { time: unit.time, from, ip: &unit.ip, tcp: header };
-                let Flow { tcp, history, last, .. } = flow;
+                let segment = Segment { time: unit.time, from, ip, tcp: header };
+                let Flow { tcp, kinds, letters, last, .. } = flow;
                 if let Some(tcp) = tcp {
                     let before = tcp.heap_bytes();
                     let mut context = tcp::machine::Context {
-                        history,
+                        history: History { seen: kinds, letters },
                         last_time: last,
                         weirds: &mut self.weirds,
                         limits: &self.limits,
@@ -201,6 +233,7 @@ impl FlowTracker {
                     let established = tcp.is_handshake_done();
                     let flipped = tcp.segment(&segment, &mut context);
                     heap_change += tcp.heap_bytes() as isize - before as isize;
+                    is_hastened = tcp.is_hastened();
                     let established_now = tcp.is_handshake_done() && !established;
                     if flipped {
                         flow.flip();
@@ -215,79 +248,79 @@ impl FlowTracker {
                 // Zeek notes the letter before the protocol says who asked.
                 let from_originator = flow.originator == side;
                 let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
-                flow.history.once(kind, letter);
+                flow.history().once(kind, letter);
                 let len = i64::from(header.len) - 8;
-                count_payload(&mut flow.sent[side as usize], len);
+                flow.sent[side as usize].count_payload(len);
                 if let Some(protocol) = flow.protocol {
                     note_message(flow, protocol, unit.payload(bytes), side);
                 }
-                if u32::from(header.len) != unit.ip.payload_len {
+                if u32::from(header.len) != ip.payload_len {
                     self.weirds.add("UDP_datagram_length_mismatch");
                 }
             }
             Transport::Icmp(_) => {
                 flow.last = unit.time;
-                let len = i64::from(unit.ip.payload_len) - 8;
-                count_payload(&mut flow.sent[side as usize], len);
+                let len = i64::from(ip.payload_len) - 8;
+                flow.sent[side as usize].count_payload(len);
             }
             Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
         }
         self.heap_bytes = self.heap_bytes.saturating_add_signed(heap_change);
-        self.arm(place);
-    }
-
-    /// Sees to it that the flow's timer comes up in time. Timers that come up too early are armed
-    /// again then, so most packets change nothing here.
-    #[inline]
-    fn arm(&mut self, place: u32) {
-        let entry = self.table.entry(place);
-        let Some(flow) = self.table.flow_mut(place) else { return };
-        let tick = wheel::tick_of(flow.deadline(&self.limits));
-        if tick < flow.armed {
-            flow.armed = self.wheel.arm(entry, tick);
+        if is_hastened {
+            self.arm(place);
         }
     }
 
-    fn begin<O: Observer>(
-        &mut self,
-        unit: &Unit,
-        lookup: &Lookup,
-        observer: &mut O,
-    ) -> Option<u32> {
+    /// Sees to it that the flow's timer comes up in time, after something that may have brought
+    /// its deadline forward. Timers that come up too early are armed again then.
+    fn arm(&mut self, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let tick = wheel::tick_of(flow.deadline(&self.limits));
+        if flow.armed.is_after(tick) {
+            flow.armed = self.wheel.arm(place, tick);
+        }
+    }
+
+    fn begin<O: Observer>(&mut self, lookup: &Lookup<'_>, observer: &mut O) -> Option<u32> {
+        let Lookup { unit, key, side, hash, .. } = *lookup;
         self.wheel.start(wheel::tick_of(unit.now));
         self.make_room(unit, observer);
-        let Lookup { key, side, hash } = *lookup;
         let name = unit.flow_name(&key);
-        let is_tcp = matches!(unit.transport, Transport::Tcp(_));
+        let is_tcp = matches!(unit.decoded.transport, Transport::Tcp(_));
         let mut flow = Flow {
             key,
-            hash,
+            seen: unit.now,
+            last: unit.time,
+            armed: Armed::default(),
+            kinds: 0,
+            sent: [Sent::default(); 2],
+            tcp: is_tcp.then(Box::<TcpConnection>::default),
             originator: side,
             interactive: false,
-            armed: i64::MAX,
-            start: unit.time,
-            last: unit.time,
-            seen: unit.now,
-            name: [(name >> 64) as u64, name as u64],
-            sent: [Sent::default(); 2],
-            history: super::history::History::default(),
-            vlan: unit.vlan,
-            parents: None,
-            tcp: is_tcp.then(Box::<TcpConnection>::default),
-            protocol: None,
             spoken: false,
+            protocol: None,
+            parents: None,
+            start: unit.time,
+            letters: Letters::default(),
+            name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
             losses: self.losses,
+            vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
         };
         let (source, destination) = flow.ends();
         if roles::begins_at_server(unit, source, destination) {
             flow.flip();
         }
-        if matches!(unit.transport, Transport::Udp(_)) {
+        if matches!(unit.decoded.transport, Transport::Udp(_)) {
             flow.protocol = ProtocolId::of_udp_port(flow.ends().1.port);
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));
+        let tick = wheel::tick_of(flow.deadline(&self.limits));
         let place = self.table.insert(hash, flow)?;
+        let armed = self.wheel.arm(place, tick);
+        if let Some(flow) = self.table.flow_mut(place) {
+            flow.armed = armed;
+        }
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
     }
@@ -306,10 +339,10 @@ impl FlowTracker {
             let Some(flow) = self.table.flow_mut(entry.place) else { continue };
             let due = wheel::tick_of(flow.deadline(&self.limits));
             if due > tick && due > self.wheel.current() {
-                flow.armed = self.wheel.arm(entry, due);
+                flow.armed = self.wheel.arm(entry.place, due);
                 continue;
             }
-            flow.history.push(b'X');
+            flow.letters.push(b'X');
             let key = packet_key(unit, flow);
             self.end(entry.place, &key, Ending::Evicted, observer);
         }
@@ -331,7 +364,7 @@ impl FlowTracker {
                 let Some(flow) = self.table.flow_mut(entry.place) else { continue };
                 let deadline = flow.deadline(&self.limits);
                 if wheel::tick_of(deadline) > tick {
-                    flow.armed = self.wheel.arm(entry, wheel::tick_of(deadline));
+                    flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
                     continue;
                 }
                 let key = timer_key(deadline, flow);
@@ -364,9 +397,7 @@ impl FlowTracker {
             let key = timer_key(deadline, flow);
             self.end(place, &key, Ending::of(flow, deadline, &limits), observer);
         }
-        let name = |flow: &Flow| u128::from(flow.name[0]) << 64 | u128::from(flow.name[1]);
-        self.remaining =
-            self.table.iter().map(|(place, flow)| (uid_bits(name(flow)), place)).collect();
+        self.remaining = self.table.iter().map(|(place, flow)| (flow.name_bits(), place)).collect();
         self.remaining.sort_unstable();
         // Taken from the back, smallest first.
         self.remaining.reverse();
@@ -374,23 +405,23 @@ impl FlowTracker {
 
     /// Ends the flows that are left in the `step`th of [`FINISH_STEPS`] equal parts of all names.
     pub fn finish_step<O: Observer>(&mut self, step: u32, now: Timestamp, observer: &mut O) {
-        while let Some(&(name, place)) = self.remaining.last() {
-            if step_of(name) > step {
-                return;
+        let first = self.remaining.partition_point(|&(name, _)| step_of(name) > step);
+        let due = self.remaining.split_off(first);
+        for group in due.rchunks(GROUP) {
+            self.touch(group.iter().map(|&(_, place)| place));
+            for &(_, place) in group.iter().rev() {
+                let Some(flow) = self.table.flow(place) else { continue };
+                let uid = flow.uid();
+                let key = SortKey { time: now, phase: Phase::End, ordinal: 0, uid, number: 0 };
+                self.end(place, &key, Ending::Finished, observer);
             }
-            self.remaining.pop();
-            let Some(flow) = self.table.flow(place) else { continue };
-            let key =
-                SortKey { time: now, phase: Phase::End, ordinal: 0, uid: flow.uid(), number: 0 };
-            self.end(place, &key, Ending::Finished, observer);
         }
     }
 
     fn end<O: Observer>(&mut self, place: u32, key: &SortKey, ending: Ending, observer: &mut O) {
-        let Some(hash) = self.table.flow(place).map(|flow| flow.hash) else { return };
-        let Some(flow) = self.table.remove(hash, place) else { return };
+        let Some(flow) = self.table.flow(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
-        self.statistics.ended(&flow, ending);
+        self.statistics.ended(flow, ending);
         let knowledge = Knowledge { losses: self.losses };
         flow.report(knowledge, |conn| observer.record(key, conn));
         flow.report_tcp(self.gateway, |tcp| observer.record(key, tcp));
@@ -399,6 +430,8 @@ impl FlowTracker {
                 observer.record(&SortKey { number, ..*key }, &rtt);
             }
         }
+        let hash = flow.key.hash(self.seed);
+        self.table.remove(hash, place);
     }
 
     #[cold]
@@ -440,13 +473,8 @@ impl Flow {
     fn heap_bytes(&self) -> usize {
         let tcp = self.tcp.as_ref().map_or(0, |tcp| size_of::<TcpConnection>() + tcp.heap_bytes());
         let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
-        tcp + parents + self.history.heap_bytes()
+        tcp + parents + self.letters.heap_bytes()
     }
-}
-
-/// The 96 bits that a uid tells, in whose order records stand at the end.
-const fn uid_bits(name: u128) -> u128 {
-    name & ((1 << 96) - 1)
 }
 
 const fn step_of(name: u128) -> u32 {
@@ -465,14 +493,6 @@ fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
         uid: flow.uid(),
         number: 0,
     }
-}
-
-fn count_payload(sent: &mut Sent, len: i64) {
-    sent.payload = match sent.payload {
-        // Zeek begins anew after a length that was too small for its own header.
-        Some(bytes) if bytes >= 0 => Some(bytes.saturating_add(len)),
-        _ => Some(len),
-    };
 }
 
 /// Looks at a message of the protocol that the port hints at. The first one tells who asks: an

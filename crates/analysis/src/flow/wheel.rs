@@ -16,18 +16,38 @@ pub const fn tick_of(time: Timestamp) -> i64 {
     time.nanos().div_euclid(TICK_NANOS)
 }
 
-/// An entry: a flow's place in its table, with the generation that tells it from later flows at
-/// the same place.
+/// An entry: a flow's place in its table, with the tick for which it was armed. Where the flow that
+/// is there now was armed for another tick, the entry is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Place in the table.
     pub place: u32,
-    /// Generation of the flow there.
-    pub generation: u32,
+    /// The tick, as [`Wheel::arm`] returned it.
+    pub armed: Armed,
+}
+
+/// A tick for which something is armed: its low 32 bits, since none lies further off than a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Armed(u32);
+
+impl Armed {
+    /// Whether this comes up at `tick` or has come up before.
+    #[must_use]
+    #[inline]
+    pub const fn is_up(self, tick: i64) -> bool {
+        self.0.wrapping_sub(tick as u32) as i32 <= 0
+    }
+
+    /// Whether this comes up after `tick`.
+    #[must_use]
+    #[inline]
+    pub const fn is_after(self, tick: i64) -> bool {
+        !self.is_up(tick)
+    }
 }
 
 /// A timing wheel. Entries are never removed: a flow whose deadline moved on is armed again when
-/// its entry comes up, and entries of flows that are gone are recognised by their generation.
+/// its entry comes up, and entries of flows that are gone or were armed anew are recognised.
 #[derive(Debug)]
 pub struct Wheel {
     slots: Vec<Vec<Entry>>,
@@ -43,17 +63,15 @@ impl Default for Wheel {
 }
 
 impl Wheel {
-    /// Arms an entry for `tick` and returns the tick at which it will come up: that, or an earlier
-    /// one where it lies too far ahead, or the current one where it has passed.
+    /// Arms the flow at `place` for `tick` and returns the tick at which it will come up: that, or
+    /// an earlier one where it lies too far ahead, or the current one where it has passed.
     #[inline]
-    pub fn arm(&mut self, entry: Entry, tick: i64) -> i64 {
-        if !self.started {
-            self.started = true;
-            self.current = tick.saturating_sub(1);
-        }
+    pub fn arm(&mut self, place: u32, tick: i64) -> Armed {
+        self.start(tick);
         let tick = tick.clamp(self.current, self.current.saturating_add(SLOTS as i64 - 1));
-        self.slots[slot_of(tick)].push(entry);
-        tick
+        let armed = Armed(tick as u32);
+        self.slots[slot_of(tick)].push(Entry { place, armed });
+        armed
     }
 
     /// The first tick that has not passed.
@@ -112,10 +130,6 @@ const fn slot_of(tick: i64) -> usize {
 mod tests {
     use super::*;
 
-    fn entry(place: u32) -> Entry {
-        Entry { place, generation: 0 }
-    }
-
     fn places(wheel: &mut Wheel, until: i64) -> Vec<(i64, u32)> {
         let mut seen = Vec::new();
         while let Some((tick, entries)) = wheel.pass(until) {
@@ -129,8 +143,8 @@ mod tests {
     fn entries_come_up_at_their_tick() {
         let mut wheel = Wheel::default();
         wheel.start(10);
-        wheel.arm(entry(1), 12);
-        wheel.arm(entry(2), 11);
+        wheel.arm(1, 12);
+        wheel.arm(2, 11);
         assert_eq!(places(&mut wheel, 12), [(11, 2)]);
         assert_eq!(places(&mut wheel, 100), [(12, 1)]);
     }
@@ -139,16 +153,17 @@ mod tests {
     fn far_and_past_deadlines_are_clamped() {
         let mut wheel = Wheel::default();
         wheel.start(0);
-        assert_eq!(wheel.arm(entry(1), 1_000_000), SLOTS as i64 - 1);
-        assert_eq!(wheel.arm(entry(2), -5), 0);
+        assert_eq!(wheel.arm(1, 1_000_000), Armed(SLOTS as u32 - 1));
+        assert_eq!(wheel.arm(2, -5), Armed(0));
+        assert!(Armed(5).is_up(5) && Armed(5).is_after(4) && Armed(2).is_after(0xffff_fffe));
     }
 
     #[test]
     fn a_jump_over_years_is_quick_and_loses_nothing() {
         let mut wheel = Wheel::default();
         wheel.start(0);
-        wheel.arm(entry(1), 3);
-        wheel.arm(entry(2), 4000);
+        wheel.arm(1, 3);
+        wheel.arm(2, 4000);
         assert_eq!(
             places(&mut wheel, i64::MAX / 2),
             [(i64::MAX / 2 - 1, 1), (i64::MAX / 2 - 1, 2)]

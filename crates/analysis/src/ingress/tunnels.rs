@@ -108,13 +108,18 @@ impl Tunnels {
         self.timers.peek().map(|Reverse(timer)| timer.time)
     }
 
+    /// Whether any UDP flow carries tunnels although none of its ports says so.
+    #[inline]
+    pub(super) const fn has_unexpected_carriers(&self) -> bool {
+        self.unexpected > 0
+    }
+
     /// Whether the flow of a datagram must be followed, although it showed no tunnel: its ports
     /// are a tunnel's, or it showed one before.
     pub(super) fn is_followed(&self, unit: &Unit) -> bool {
-        has_tunnel_port(&unit.transport)
+        has_tunnel_port(&unit.decoded.transport)
             || self.unexpected > 0
-                && FlowKey::of(&unit.ip, &unit.transport)
-                    .is_some_and(|(key, _)| self.carriers.contains_key(&key))
+                && unit.flow_key().is_some_and(|(key, _)| self.carriers.contains_key(&key))
     }
 
     /// Notes a tunnel that is not followed, since it is in too many others.
@@ -125,7 +130,7 @@ impl Tunnels {
     /// Notes a datagram that carries another one, or belongs to a flow that may, and returns the
     /// identity of what carries. `None` where there is no room for one more.
     pub(super) fn note(&mut self, unit: &Unit) -> Option<Uid> {
-        let (key, side) = FlowKey::of(&unit.ip, &unit.transport)?;
+        let (key, side) = unit.flow_key()?;
         let deadline = self.deadline_of(&key, unit);
         let has_room = self.carriers.len() < self.limits.tunnels;
         let carrier = match self.carriers.entry(key) {
@@ -170,7 +175,7 @@ impl Tunnels {
         kind: TunnelKind,
         observer: &mut O,
     ) {
-        let Some((key, _)) = FlowKey::of(&unit.ip, &unit.transport) else { return };
+        let Some((key, _)) = unit.flow_key() else { return };
         let Some(carrier) = self.carriers.get_mut(&key) else { return };
         if let Some((_, last)) = &mut carrier.active {
             *last = unit.now;
@@ -273,7 +278,7 @@ impl Carrier {
             uid: Uid::new(unit.flow_name(key)),
             originator,
             responder,
-            is_expected: key.protocol != UDP || has_tunnel_port(&unit.transport),
+            is_expected: key.protocol != UDP || has_tunnel_port(&unit.decoded.transport),
             deadline: Timestamp::MAX,
             active: None,
             armed: Timestamp::MAX,

@@ -13,13 +13,13 @@ use super::tunnels::is_plain_udp;
 use crate::log::weird::Weird;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
-use crate::unit::Unit;
+use crate::unit::{Unit, Units};
 use crate::weird::Weirds;
 
 /// One packet on its way, and what was met so far.
 pub(super) struct Walk<'a, O> {
     ingress: &'a mut Ingress,
-    units: &'a mut Vec<Unit>,
+    units: &'a mut Units,
     observer: &'a mut O,
     /// When the packet was seen.
     time: Timestamp,
@@ -53,7 +53,7 @@ impl<'a, O: Observer> Walk<'a, O> {
     pub(super) fn new(
         ingress: &'a mut Ingress,
         (time, bytes): (Timestamp, Range<usize>),
-        units: &'a mut Vec<Unit>,
+        units: &'a mut Units,
         observer: &'a mut O,
     ) -> Self {
         let layers = Layers::default();
@@ -74,7 +74,7 @@ impl<'a, O: Observer> Walk<'a, O> {
         if ip.fragment.is_some() {
             return self.fragment(decoded, &ip, data, outside);
         }
-        let unit = self.unit(decoded, &ip, outside);
+        let unit = self.unit(decoded, outside);
         match decoded.transport {
             Transport::Udp(udp) => {
                 let found = tunnel::find(decoded, data);
@@ -93,7 +93,7 @@ impl<'a, O: Observer> Walk<'a, O> {
                 }
                 true
             }
-            Transport::Other => self.other(unit, decoded, data, outside),
+            Transport::Other => self.other(unit, &ip, data, outside),
             _ => {
                 self.units.push(unit);
                 true
@@ -103,25 +103,27 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// A datagram without a transport header. As in Zeek, tunnels directly above IP are no flows,
     /// whatever is inside, and neither is a header that says that nothing follows.
-    fn other(&mut self, unit: Unit, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
-        match unit.ip.protocol {
-            protocol::IPV4 | protocol::IPV6 | protocol::GRE => match tunnel::find(decoded, data) {
-                Some(Ok(found)) => self.tunnel(&unit, &found, data, outside),
-                Some(Err(stop)) => {
-                    self.report_stop(&unit.ip, &stop);
-                    false
+    fn other(&mut self, unit: Unit, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
+        match ip.protocol {
+            protocol::IPV4 | protocol::IPV6 | protocol::GRE => {
+                match tunnel::find(&unit.decoded, data) {
+                    Some(Ok(found)) => self.tunnel(&unit, &found, data, outside),
+                    Some(Err(stop)) => {
+                        self.report_stop(ip, &stop);
+                        false
+                    }
+                    None => false,
                 }
-                None => false,
-            },
+            }
             protocol::NO_NEXT_HEADER => {
                 match outside.tunnel {
                     // A bubble, which keeps address translations open.
                     Some((TunnelKind::Teredo, len)) => {
-                        if len > unit.ip.total_len {
-                            self.weird("Teredo_bubble_with_payload", Some(&unit.ip), None);
+                        if len > ip.total_len {
+                            self.weird("Teredo_bubble_with_payload", Some(ip), None);
                         }
                     }
-                    _ => self.weird("ipv6_no_next", Some(&unit.ip), None),
+                    _ => self.weird("ipv6_no_next", Some(ip), None),
                 }
                 false
             }
@@ -140,7 +142,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             if self.ingress.tunnels.is_followed(unit) {
                 self.ingress.tunnels.note(unit);
             }
-            self.weird("exceeded_tunnel_max_depth", Some(&unit.ip), None);
+            self.weird("exceeded_tunnel_max_depth", unit.ip(), None);
             return false;
         }
         let inside = Outside {
@@ -157,14 +159,12 @@ impl<'a, O: Observer> Walk<'a, O> {
         has_flow
     }
 
-    fn unit(&self, decoded: &Decoded, ip: &Ip, outside: &Outside) -> Unit {
+    fn unit(&self, decoded: &Decoded, outside: &Outside) -> Unit {
         Unit {
             time: self.time,
             now: self.ingress.now,
             ordinal: self.ingress.ordinal,
-            ip: *ip,
-            transport: decoded.transport,
-            vlan: [decoded.vlan, decoded.inner_vlan],
+            decoded: *decoded,
             bytes: self.bytes.clone(),
             reassembled: outside.reassembled.clone(),
             parent: outside.parent,
@@ -226,7 +226,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             return false;
         }
         let transport = moved(transport, ip.payload_offset);
-        let unit = Unit { transport, ..self.unit(decoded, ip, outside) };
+        let unit = self.unit(&Decoded { transport, ..*decoded }, outside);
         if let Transport::Udp(udp) = transport
             && is_plain_udp(&udp)
             && self.ingress.tunnels.is_followed(&unit)

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::{Engine, Limits, Observer, SortKey};
+use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::{Batch, Packet, Progress, Source};
 use netsniff_pcapfile::Reader;
 
@@ -105,7 +105,7 @@ fn text(value: Value<'_>) -> String {
 /// What the engine makes of packets.
 pub(crate) fn analyse<'a>(packets: impl IntoIterator<Item = Packet<'a>>, limits: Limits) -> Rows {
     let mut rows = Rows::default();
-    let mut engine = Engine::new(limits, netsniff_analysis::options::Options::default(), 7);
+    let mut engine = Engine::new(limits, Options::default(), 7);
     for packet in packets {
         engine.packet(&packet, &mut rows);
     }

@@ -26,9 +26,9 @@ impl Lane {
 
     /// Takes datagrams with the bytes that they lie in, and fills `done` with the rows that are
     /// complete before `watermark`, sorted.
-    pub fn units(
+    pub fn units<'u>(
         &mut self,
-        units: &[Unit],
+        units: impl Iterator<Item = &'u Unit>,
         bytes: &[u8],
         watermark: Timestamp,
         done: &mut RowBuffer,

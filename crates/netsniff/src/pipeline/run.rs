@@ -8,7 +8,7 @@ use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, Unit};
+use netsniff_analysis::{Limits, Units};
 use netsniff_packet::{Batch, Packet, Progress, Source, Timestamp};
 
 use super::lane::{Lane, watermark};
@@ -130,7 +130,7 @@ impl Pool {
 /// The reading thread's part: decoding, and the records that this alone yields.
 pub(super) struct Front {
     pub(super) ingress: Ingress,
-    pub(super) units: Vec<Unit>,
+    pub(super) units: Units,
     rows: RowBuffer,
     filtered: u64,
 }
@@ -139,7 +139,7 @@ impl Front {
     fn new(settings: &Settings) -> Self {
         Self {
             ingress: Ingress::new(settings.limits),
-            units: Vec::with_capacity(SLICE),
+            units: Units::default(),
             rows: RowBuffer::new(settings.format),
             filtered: 0,
         }
@@ -185,7 +185,7 @@ impl<'a, K: RowSink> Alone<'a, K> {
 
     fn round(&mut self, front: &mut Front, batch: &Batch) -> anyhow::Result<()> {
         let watermark = front.watermark();
-        self.lane.units(&front.units, &batch.data, watermark, &mut self.done[0]);
+        self.lane.units(front.units.as_slice().iter(), &batch.data, watermark, &mut self.done[0]);
         front.units.clear();
         self.write(front, watermark)
     }

@@ -1,5 +1,6 @@
 //! Workers in threads, joined by bounded queues of whole slices.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -8,7 +9,7 @@ use anyhow::anyhow;
 use netsniff_analysis::flow::key::FlowKey;
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, Unit};
+use netsniff_analysis::{Limits, Units};
 use netsniff_packet::{Batch, Timestamp};
 
 use super::lane::Lane;
@@ -21,8 +22,8 @@ const QUEUE: usize = 8;
 
 /// What a worker is to do next.
 enum Task {
-    /// Datagrams with the batch that they lie in, and the watermark after them.
-    Units(Vec<Unit>, Arc<Batch>, Timestamp),
+    /// Some of the datagrams of a slice, the batch that they lie in, and the watermark after them.
+    Units(Arc<Units>, Vec<u32>, Arc<Batch>, Timestamp),
     /// The end begins: the engine time of the last packet.
     BeginFinish(Timestamp),
     /// A part of the flows that are left.
@@ -33,9 +34,12 @@ enum Task {
 pub(super) struct Workers<'scope> {
     tasks: Vec<SyncSender<Task>>,
     rows: SyncSender<RowBuffer>,
-    free_units: Receiver<Vec<Unit>>,
+    free_shares: Receiver<Vec<u32>>,
     free_rows: Receiver<RowBuffer>,
-    shares: Vec<Vec<Unit>>,
+    /// Slices that are decoded into again once nobody uses them.
+    slices: VecDeque<Arc<Units>>,
+    /// Which of a slice's datagrams are each worker's.
+    shares: Vec<Vec<u32>>,
     format: Format,
     lanes: Vec<ScopedJoinHandle<'scope, FlowStatistics>>,
     writer: ScopedJoinHandle<'scope, anyhow::Result<()>>,
@@ -54,7 +58,7 @@ impl<'scope> Workers<'scope> {
         sink: &'env mut K,
     ) -> Self {
         let limits = share_of(settings.limits, settings.workers);
-        let (units_back, free_units) = channel();
+        let (shares_back, free_shares) = channel();
         let mut queues = Vec::new();
         let mut tasks = Vec::new();
         let mut lanes = Vec::new();
@@ -62,10 +66,11 @@ impl<'scope> Workers<'scope> {
             let (send_task, receive_task) = sync_channel(QUEUE);
             let (filled, queue, free) = row_queue();
             let lane = Lane::new(limits, settings.seed, settings.format);
-            let (units_back, format) = (units_back.clone(), settings.format);
-            lanes.push(
-                scope.spawn(move || work(lane, &receive_task, &filled, &free, &units_back, format)),
-            );
+            let (shares_back, format) = (shares_back.clone(), settings.format);
+            lanes
+                .push(scope.spawn(move || {
+                    work(lane, &receive_task, &filled, &free, &shares_back, format)
+                }));
             queues.push(queue);
             tasks.push(send_task);
         }
@@ -74,23 +79,39 @@ impl<'scope> Workers<'scope> {
         let writer = scope.spawn(move || write(&queues, sink));
         let shares = (0..settings.workers).map(|_| Vec::new()).collect();
         let format = settings.format;
-        Self { tasks, rows, free_units, free_rows, shares, format, lanes, writer }
+        let slices = VecDeque::new();
+        Self { tasks, rows, free_shares, free_rows, slices, shares, format, lanes, writer }
     }
 
     /// Hands the datagrams of a slice to their workers.
     pub(super) fn round(&mut self, front: &mut Front, batch: &Arc<Batch>) -> anyhow::Result<()> {
         let watermark = front.watermark();
         let workers = self.shares.len();
-        for unit in front.units.drain(..) {
-            let worker = FlowKey::worker(unit.ip.source, unit.ip.destination, workers);
-            self.shares[worker].push(unit);
+        for (at, unit) in (0..).zip(front.units.as_slice()) {
+            if let Some(ip) = unit.ip() {
+                self.shares[FlowKey::worker(ip.source, ip.destination, workers)].push(at);
+            }
         }
+        let slice = Arc::new(core::mem::take(&mut front.units));
         for worker in 0..workers {
-            let empty = self.free_units.try_recv().unwrap_or_default();
+            let empty = self.free_shares.try_recv().unwrap_or_default();
             let share = core::mem::replace(&mut self.shares[worker], empty);
-            self.send(worker, Task::Units(share, Arc::clone(batch), watermark))?;
+            let task = Task::Units(Arc::clone(&slice), share, Arc::clone(batch), watermark);
+            self.send(worker, task)?;
         }
+        self.slices.push_back(slice);
+        front.units = self.free_slice();
         self.send_rows(front, watermark)
+    }
+
+    fn free_slice(&mut self) -> Units {
+        if self.slices.front().is_none_or(|slice| Arc::strong_count(slice) > 1) {
+            return Units::default();
+        }
+        let slice = self.slices.pop_front().and_then(Arc::into_inner);
+        let mut units = slice.unwrap_or_default();
+        units.clear();
+        units
     }
 
     /// Ends the workers, also where reading ended with an error.
@@ -149,17 +170,19 @@ fn work(
     tasks: &Receiver<Task>,
     filled: &SyncSender<RowBuffer>,
     free: &Receiver<RowBuffer>,
-    units_back: &Sender<Vec<Unit>>,
+    shares_back: &Sender<Vec<u32>>,
     format: Format,
 ) -> FlowStatistics {
     for task in tasks {
         let mut done = free.try_recv().unwrap_or_else(|_| RowBuffer::new(format));
         match task {
-            Task::Units(mut units, batch, watermark) => {
-                lane.units(&units, &batch.data, watermark, &mut done);
-                units.clear();
+            Task::Units(slice, mut share, batch, watermark) => {
+                let units = slice.as_slice();
+                let own = share.iter().filter_map(|&at| units.get(at as usize));
+                lane.units(own, &batch.data, watermark, &mut done);
+                share.clear();
                 // The reading thread may have ended already.
-                let _ = units_back.send(units);
+                let _ = shares_back.send(share);
             }
             Task::BeginFinish(now) => lane.begin_finish(now, &mut done),
             Task::FinishStep(step, now) => lane.finish_step(step, now, &mut done),

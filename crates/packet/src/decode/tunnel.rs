@@ -225,16 +225,23 @@ const GTPC_PORT: u16 = 2123;
 const TEREDO_PORT: u16 = 3544;
 const AYIYA_PORT: u16 = 5072;
 
-/// Nearly every datagram is told to be no tunnel by its ports and its first byte.
+/// Whether a tunnel may follow a UDP header in a packet, which is worth a call of [`find`]. Nearly
+/// every datagram is told to carry none by its ports and the first byte of its payload.
+#[must_use]
+#[inline]
+pub fn may_be_in_udp(udp: &Udp, data: &[u8]) -> bool {
+    is_tunnel_port(udp.source_port)
+        || is_tunnel_port(udp.destination_port)
+        || data.get(udp.payload_offset as usize).is_some_and(|byte| matches!(byte >> 4, 0 | 6))
+}
+
 #[inline]
 fn in_udp(udp: &Udp, data: &[u8]) -> Option<Tunnel> {
     if is_tunnel_port(udp.source_port) || is_tunnel_port(udp.destination_port) {
         return on_tunnel_port(udp, data);
     }
     // Teredo clients talk to each other from any port: behind an indication, or directly in IPv6.
-    let may_be_teredo =
-        data.get(udp.payload_offset as usize).is_some_and(|byte| matches!(byte >> 4, 0 | 6));
-    if may_be_teredo { teredo(&above_udp(udp, data), false) } else { None }
+    if may_be_in_udp(udp, data) { teredo(&above_udp(udp, data), false) } else { None }
 }
 
 fn above_udp<'a>(udp: &Udp, data: &'a [u8]) -> Above<'a> {

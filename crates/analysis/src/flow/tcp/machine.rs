@@ -62,7 +62,7 @@ impl Segment<'_> {
 /// The parts of a flow that a segment changes besides its connection.
 pub struct Context<'a> {
     /// The letters.
-    pub history: &'a mut History,
+    pub history: History<'a>,
     /// The time of the last packet that counts for the duration.
     pub last_time: &'a mut Timestamp,
     /// Oddities that the segment shows.
@@ -158,14 +158,14 @@ impl TcpConnection {
         if underflow && !segment.has(TcpFlags::RST) {
             context.weirds.add("TCP_seq_underflow_or_misorder");
         }
-        self.note_history(segment, position, context.history);
+        self.note_history(segment, position, &mut context.history);
         self.note_window(segment, context);
         if !(self.ends[0].did_close && self.ends[1].did_close) {
             *context.last_time = segment.time;
         }
         self.note_flags(segment, position, length, context.weirds);
         let acknowledged = self.note_acknowledgement(segment, context.weirds);
-        let advance = self.note_last(segment, end, context.history);
+        let advance = self.note_last(segment, end, &mut context.history);
 
         let close = self.transition(segment, advance, context);
         // The machine may have made the sender the originator.
@@ -204,6 +204,15 @@ impl TcpConnection {
         self.ends[0].assembler.heap_bytes()
             + self.ends[1].assembler.heap_bytes()
             + self.metrics.heap_bytes()
+    }
+
+    /// Reads every cache line that a segment may need, to have them at hand.
+    #[must_use]
+    #[inline]
+    pub const fn touch(&self) -> i64 {
+        let [orig, resp] = &self.ends;
+        let ends = orig.last.number ^ orig.fin_position as u32 ^ resp.last.number;
+        (ends ^ resp.fin_position as u32) as i64 ^ self.missed_bytes as i64
     }
 
     /// Whether the last segment may have brought the deadline forward.
@@ -263,7 +272,7 @@ impl TcpConnection {
     }
 
     #[inline]
-    fn note_history(&mut self, segment: &Segment<'_>, position: u64, history: &mut History) {
+    fn note_history(&mut self, segment: &Segment<'_>, position: u64, history: &mut History<'_>) {
         let (shift, case) = if segment.is_originator() { (0, 0) } else { (16, b'a' - b'A') };
         let tcp = segment.tcp;
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
@@ -420,7 +429,7 @@ impl TcpConnection {
 
     /// Notes the end of the segment, and returns how far beyond the last one it reaches.
     #[inline]
-    fn note_last(&mut self, segment: &Segment<'_>, end: u32, history: &mut History) -> i32 {
+    fn note_last(&mut self, segment: &Segment<'_>, end: u32, history: &mut History<'_>) -> i32 {
         let sender = &mut self.ends[segment.from];
         let advance = sequence::delta(end, sender.last.number);
         let syn_or_rst = segment.has(TcpFlags::SYN.with(TcpFlags::RST));
@@ -454,13 +463,13 @@ impl TcpConnection {
             return;
         }
         let gaps = end.assembler.acknowledge(position, partial);
-        self.note_gaps(from, gaps, context.history);
+        self.note_gaps(from, gaps, &mut context.history);
         self.check_end(from, context);
     }
 
     /// Gaps count only while both sides are established or in an orderly end: elsewhere they come
     /// from numbers that cannot be trusted.
-    fn note_gaps(&mut self, from: usize, gaps: Gaps, history: &mut History) {
+    fn note_gaps(&mut self, from: usize, gaps: Gaps, history: &mut History<'_>) {
         if gaps.count == 0 || !self.ends.iter().all(is_clean) {
             return;
         }
@@ -520,7 +529,7 @@ impl TcpConnection {
             context.weirds.add("excessive_data_without_further_acks");
             sender.assembler.abandon();
         }
-        self.note_gaps(from, gaps, context.history);
+        self.note_gaps(from, gaps, &mut context.history);
     }
 
     /// Whether data is missing that a closing side still waits for.
