@@ -41,6 +41,13 @@ impl CommunityId {
         Self(encode(&Sha1::digest(&input[..len]).into()))
     }
 
+    /// The text as ASCII.
+    #[must_use]
+    #[inline]
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The text, `1:` and base 64.
     #[must_use]
     pub fn as_str(&self) -> &str {

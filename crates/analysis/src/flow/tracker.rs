@@ -23,7 +23,7 @@ use crate::unit::Unit;
 use crate::weird::Weirds;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
-const GROUP: usize = 32;
+const GROUP: usize = 96;
 
 /// Below this many flows everything is in the caches, and looking ahead costs more than it gains.
 const LOOK_AHEAD_FROM: usize = 8_192;
@@ -49,8 +49,9 @@ pub struct FlowTracker {
     losses: u32,
     weirds: Weirds,
     statistics: FlowStatistics,
-    /// The flows that are left, in the order of their names, once the end has begun.
-    remaining: Vec<(u128, u32)>,
+    /// The flows that are left once the end has begun, by the step in which they end: the upper
+    /// half of their names, and their places.
+    remaining: Vec<Vec<(u64, u32)>>,
 }
 
 /// A datagram and what its headers tell of its flow.
@@ -398,19 +399,22 @@ impl FlowTracker {
             let key = timer_key(deadline, flow);
             self.end(place, &key, Ending::of(flow, deadline, &limits), observer);
         }
-        self.remaining = self.table.iter().map(|(place, flow)| (flow.name_bits(), place)).collect();
-        self.remaining.sort_unstable();
-        // Taken from the back, smallest first.
-        self.remaining.reverse();
+        self.remaining = vec![Vec::new(); FINISH_STEPS as usize];
+        for (place, flow) in self.table.iter() {
+            let upper = (flow.name_bits() >> 32) as u64;
+            self.remaining[(upper >> (64 - FINISH_STEPS.ilog2())) as usize].push((upper, place));
+        }
     }
 
     /// Ends the flows that are left in the `step`th of [`FINISH_STEPS`] equal parts of all names.
     pub fn finish_step<O: Observer>(&mut self, step: u32, now: Timestamp, observer: &mut O) {
-        let first = self.remaining.partition_point(|&(name, _)| step_of(name) > step);
-        let due = self.remaining.split_off(first);
-        for group in due.rchunks(GROUP) {
+        let Some(due) = self.remaining.get_mut(step as usize) else { return };
+        let mut due = core::mem::take(due);
+        // Equal halves are all but impossible; rows of equal rank are sorted by the writer.
+        due.sort_unstable_by_key(|&(upper, _)| upper);
+        for group in due.chunks(GROUP) {
             self.touch(group.iter().map(|&(_, place)| place));
-            for &(_, place) in group.iter().rev() {
+            for &(_, place) in group {
                 let Some(flow) = self.table.flow(place) else { continue };
                 let uid = flow.uid();
                 let key = SortKey { time: now, phase: Phase::End, ordinal: 0, uid, number: 0 };
@@ -424,8 +428,8 @@ impl FlowTracker {
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         self.statistics.ended(flow, ending);
         let knowledge = Knowledge { losses: self.losses };
-        flow.report(knowledge, |conn| observer.record(key, conn));
-        flow.report_tcp(self.gateway, |tcp| observer.record(key, tcp));
+        flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
+        flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
         if self.rtt_interval.is_some() {
             for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {
                 observer.record(&SortKey { number, ..*key }, &rtt);
@@ -476,10 +480,6 @@ impl Flow {
         let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
         tcp + parents + self.letters.heap_bytes()
     }
-}
-
-const fn step_of(name: u128) -> u32 {
-    ((name * FINISH_STEPS as u128) >> 96) as u32
 }
 
 fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {
