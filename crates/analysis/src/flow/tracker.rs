@@ -304,6 +304,7 @@ impl FlowTracker {
             start: unit.time,
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
+            contradicted: false,
             losses: self.losses,
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
         };
@@ -498,15 +499,28 @@ fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
 /// Looks at a message of the protocol that the port hints at. The first one tells who asks: an
 /// answer that comes first is one whose question was missed.
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
-    match protocol.protocol().datagram(payload) {
-        Verdict::Contradicts => flow.protocol = None,
-        Verdict::FromServer if !flow.spoken && flow.originator == side => {
-            // Multicast announcements answer nobody (RFC 6762, section 8.3).
-            if !flow.ends().1.address.to_ip().is_multicast() {
-                flow.flip();
-            }
+    if flow.contradicted {
+        // Zeek removes an analyser when the packet after the one that it failed on comes. Until
+        // then its time-out holds, so that the last packet of a flow changes nothing.
+        flow.protocol = None;
+        return;
+    }
+    let from_server = match protocol.protocol().datagram(payload) {
+        Verdict::Unclear => return,
+        Verdict::FromClient => false,
+        Verdict::FromServer => true,
+        Verdict::Contradicts { from_server } => {
+            flow.contradicted = true;
+            from_server
         }
-        Verdict::FromClient | Verdict::FromServer => {}
+    };
+    // Multicast announcements answer nobody (RFC 6762, section 8.3).
+    if from_server
+        && !flow.spoken
+        && flow.originator == side
+        && !flow.ends().1.address.to_ip().is_multicast()
+    {
+        flow.flip();
     }
     flow.spoken = true;
 }

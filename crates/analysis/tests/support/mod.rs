@@ -51,7 +51,7 @@ impl Rows {
         self.0.get(path).into_iter().flatten().map(|(_, row)| row).collect()
     }
 
-    fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         for (path, rows) in &mut self.0 {
             rows.sort_by_key(|(key, _)| *key);
             for pair in rows.windows(2) {
