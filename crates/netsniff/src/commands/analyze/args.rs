@@ -88,7 +88,7 @@ impl AnalyzeArgs {
     /// Tells files from words of a filter.
     pub(super) fn request(&self) -> Result<Request, UsageError> {
         let mut filters = Vec::new();
-        if let Some(text) = &self.filter {
+        if let Some(text) = self.filter.as_ref().filter(|text| !text.trim().is_empty()) {
             filters.push(selection::parse(text)?);
         }
         let paths = if self.read.is_empty() {

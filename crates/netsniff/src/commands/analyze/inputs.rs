@@ -143,3 +143,78 @@ fn remedy(error: &Error, path: &Path) -> Option<String> {
     let (_, command) = unpacker.iter().find(|(name, _)| what.starts_with(name))?;
     Some(format!("; unpack it: {command} {} | netsniff analyze -", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netsniff_packet::{LinkType, Packet, Timestamp};
+    use netsniff_pcapfile::PcapWriter;
+
+    /// A file of `packets` packets, one a second.
+    fn capture(packets: i64) -> Vec<u8> {
+        let mut writer = PcapWriter::new(Vec::new(), LinkType::RAW, 0).unwrap();
+        for second in 0..packets {
+            let timestamp = Timestamp::from_secs_nanos(second, 0);
+            let link_type = LinkType::RAW;
+            let packet =
+                Packet { timestamp, data: &[0; 40], wire_len: 40, link_type, interface: 0 };
+            writer.write_packet(&packet).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("a broken disk"))
+        }
+    }
+
+    fn inputs(inputs: Vec<Input>) -> Inputs {
+        let file = |_: &_| CaptureFile {
+            name: "a.pcap".to_owned(),
+            path: PathBuf::from("a.pcap"),
+            size: None,
+            failure: None,
+        };
+        let files = inputs.iter().map(file).collect();
+        let readers = inputs.into_iter().map(|input| Reader::new(input).unwrap()).collect();
+        Inputs { files, merged: Merged::new(readers) }
+    }
+
+    /// The packets that come before the end.
+    fn count(inputs: &mut Inputs) -> usize {
+        let (mut batch, mut packets) = (Batch::default(), 0);
+        while inputs.read_batch(&mut batch) == Ok(Progress::More) {
+            packets += batch.packets.len();
+        }
+        packets + batch.packets.len()
+    }
+
+    #[test]
+    fn a_failing_file_ends_alone_and_is_told() {
+        let failing = || -> Input { Box::new(std::io::Cursor::new(capture(3)).chain(Broken)) };
+        let good = || -> Input { Box::new(std::io::Cursor::new(capture(5))) };
+        let mut both = inputs(vec![failing(), good()]);
+        assert_eq!((count(&mut both), both.packets()), (8, 8));
+        assert_eq!(both.files[0].failure.as_deref(), Some("cannot read: a broken disk"));
+        assert_eq!(both.files[1].failure, None);
+        let mut alone = inputs(vec![failing()]);
+        assert_eq!(count(&mut alone), 3);
+        assert!(alone.files[0].failure.is_some());
+    }
+
+    #[test]
+    fn a_file_that_grew_is_noticed() {
+        let path = std::env::temp_dir().join(format!("netsniff-grown-{}", std::process::id()));
+        std::fs::write(&path, capture(1)).unwrap();
+        let (inputs, refused) = Inputs::open(std::slice::from_ref(&path));
+        let before = inputs.files[0].grown();
+        std::fs::write(&path, capture(2)).unwrap();
+        let after = inputs.files[0].grown();
+        std::fs::remove_file(path).unwrap();
+        assert!(refused.is_empty());
+        assert_eq!((before, after), (None, Some(24 + 2 * 56)));
+    }
+}
