@@ -25,6 +25,8 @@ mod walk;
 pub struct Ingress {
     tunnel_depth: u8,
     now: Timestamp,
+    /// When fragments or tunnels have something to end next, or before.
+    deadline: Timestamp,
     ordinal: u64,
     fragments: Fragments,
     tunnels: Tunnels,
@@ -38,6 +40,7 @@ impl Ingress {
         Self {
             tunnel_depth: limits.tunnel_depth,
             now: Timestamp::MIN,
+            deadline: Timestamp::MAX,
             ordinal: 0,
             fragments: Fragments::new(limits),
             tunnels: Tunnels::new(limits),
@@ -100,18 +103,24 @@ impl Ingress {
         walk.datagram(&decoded, packet.data, &Outside::default());
         let (layers, is_stopped) = (walk.layers, walk.is_stopped);
         self.statistics.packet(packet, layers, is_stopped, self.now);
+        self.note_deadline();
     }
 
     /// Ends what ends until `now`; time does not go back.
     #[inline]
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.now = self.now.max(now);
-        if self.fragments.deadline().is_some_and(|deadline| deadline <= self.now) {
+        if self.deadline <= self.now {
             self.fragments.expire(self.now);
-        }
-        if self.tunnels.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.tunnels.advance(self.now, observer);
+            self.note_deadline();
         }
+    }
+
+    /// Notes when [`Self::advance`] has something to do next.
+    fn note_deadline(&mut self) {
+        let fragments = self.fragments.deadline().unwrap_or(Timestamp::MAX);
+        self.deadline = self.tunnels.deadline().unwrap_or(Timestamp::MAX).min(fragments);
     }
 
     /// Closes what is still open at the end of the input.

@@ -56,6 +56,13 @@ impl Uid {
         word
     }
 
+    /// The name as ASCII.
+    #[must_use]
+    #[inline]
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The name as text.
     #[must_use]
     #[inline]

@@ -77,7 +77,10 @@ impl FlowKey {
         protocol: u8,
         one_way: bool,
     ) -> (Self, Side) {
-        let (low, high, side) = if one_way || source <= destination {
+        let [from_high, from_low] = source.address.words();
+        let [to_high, to_low] = destination.address.words();
+        let from = (from_high, from_low, source.port);
+        let (low, high, side) = if one_way || from <= (to_high, to_low, destination.port) {
             (source, destination, Side::Low)
         } else {
             (destination, source, Side::High)

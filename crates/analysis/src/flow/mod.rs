@@ -98,6 +98,8 @@ pub struct Flow {
     pub interactive: bool,
     /// Whether a message of `protocol` was seen.
     pub spoken: bool,
+    /// Whether the last message cannot be one of that protocol.
+    pub contradicted: bool,
     /// The application protocol that its port hints at, until its content contradicts.
     pub protocol: Option<ProtocolId>,
     /// The flows that it was tunnelled in.

@@ -6,6 +6,7 @@ use super::{Flow, roles};
 use crate::community_id::CommunityId;
 use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
 use crate::record::{Interval, Port};
+use crate::uid::Uid;
 
 /// What a record needs besides the flow.
 #[derive(Clone, Copy, Debug)]
@@ -15,17 +16,21 @@ pub struct Knowledge {
 }
 
 impl Flow {
-    /// Hands the record of this flow to `take`.
-    pub fn report<T>(&self, knowledge: Knowledge, take: impl FnOnce(&Conn<'_>) -> T) -> T {
+    /// Hands the record of this flow, whose name is `uid`, to `take`.
+    pub fn report<T>(
+        &self,
+        uid: Uid,
+        knowledge: Knowledge,
+        take: impl FnOnce(&Conn<'_>) -> T,
+    ) -> T {
         let (originator, responder) = self.ends();
         let (orig_sent, resp_sent) = self.sent_by_role();
         let duration = self.last.nanos_since(self.start);
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
-        let community_id = CommunityId::of(&self.key);
         take(&Conn {
             ts: self.start,
-            uid: self.uid(),
+            uid,
             id_orig_h: originator.address,
             id_orig_p: Port(originator.port),
             id_resp_h: responder.address,
@@ -46,7 +51,7 @@ impl Flow {
             resp_ip_bytes: Some(resp_sent.ip_bytes),
             tunnel_parents: self.parents.as_ref().map(|parents| parents.uids()),
             ip_proto: Some(self.key.protocol),
-            community_id: Some(community_id.as_str()),
+            community_id: Some(CommunityId::of(&self.key)),
             vlan: self.vlan[0].map(i32::from),
             inner_vlan: self.vlan[1].map(i32::from),
             quality: self.quality(knowledge),

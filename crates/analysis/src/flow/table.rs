@@ -7,7 +7,7 @@ use super::key::FlowKey;
 use super::wheel::Entry;
 
 /// Flows in one piece of memory; pieces never move, so that growing copies no flow.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 16_384;
 
 /// Flows and the index over them.
 ///
@@ -91,17 +91,17 @@ impl FlowTable {
         Some(place)
     }
 
-    /// Removes the flow at a place.
-    pub fn remove(&mut self, hash: u32, place: u32) -> Option<Flow> {
+    /// Removes the flow at a place; nothing happens where there is none.
+    pub fn remove(&mut self, hash: u32, place: u32) {
         let at = place as usize;
-        let slot = self.chunks.get_mut(at / CHUNK)?.get_mut(at % CHUNK)?;
-        let flow = slot.take()?;
+        let slot = self.chunks.get_mut(at / CHUNK).and_then(|chunk| chunk.get_mut(at % CHUNK));
+        let Some(slot @ Some(_)) = slot else { return };
+        *slot = None;
         if let Ok(entry) = self.index.find_entry(spread(hash), |&(_, other)| other == place) {
             entry.remove();
         }
         self.free.push(place);
         self.len -= 1;
-        Some(flow)
     }
 
     /// The flows with their places, in the order of their places.

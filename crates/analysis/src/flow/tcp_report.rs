@@ -8,13 +8,19 @@ use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::metrics::{TcpMetrics, elapsed};
 use crate::log::{Rtt, Tcp};
 use crate::record::{Interval, Port};
+use crate::uid::Uid;
 
 impl Flow {
-    /// Hands the record of this flow in the `tcp` log to `take`, if it is a TCP connection. With
-    /// `gateway`, hop counts are one lower.
-    pub fn report_tcp<T>(&self, gateway: bool, take: impl FnOnce(&Tcp) -> T) -> Option<T> {
+    /// Hands the record of this flow, whose name is `uid`, in the `tcp` log to `take`, if it is a
+    /// TCP connection. With `gateway`, hop counts are one lower.
+    pub fn report_tcp<T>(
+        &self,
+        uid: Uid,
+        gateway: bool,
+        take: impl FnOnce(&Tcp) -> T,
+    ) -> Option<T> {
         let tcp = self.tcp.as_ref()?;
-        Some(tcp.metrics.with(|metrics| take(&self.tcp_record(metrics, gateway))))
+        Some(tcp.metrics.with(|metrics| take(&self.tcp_record(uid, metrics, gateway))))
     }
 
     /// The records of the `rtt` log that are still open: of the originator's data, and of the
@@ -45,7 +51,7 @@ impl Flow {
         }
     }
 
-    fn tcp_record(&self, metrics: &TcpMetrics, gateway: bool) -> Tcp {
+    fn tcp_record(&self, uid: Uid, metrics: &TcpMetrics, gateway: bool) -> Tcp {
         let (originator, responder) = self.ends();
         let [first, second] = &metrics.directions;
         let mut orig = Half::of(first, second, self.start, self.last, gateway);
@@ -56,7 +62,7 @@ impl Flow {
             ($($orig:ident $resp:ident $field:ident;)+) => {
                 Tcp {
                     ts: self.start,
-                    uid: self.uid(),
+                    uid,
                     id_orig_h: originator.address,
                     id_orig_p: Port(originator.port),
                     id_resp_h: responder.address,
@@ -264,7 +270,7 @@ mod tests {
                 Value::Count(value) => value.to_string(),
                 Value::Interval(value) => value.nanos().to_string(),
                 Value::Time(value) => value.nanos().to_string(),
-                Value::Word(value) => value.to_owned(),
+                Value::Word(value) => String::from_utf8_lossy(value).into_owned(),
                 Value::Bool(value) => value.to_string(),
                 _ => return,
             };

@@ -23,7 +23,7 @@ use crate::unit::Unit;
 use crate::weird::Weirds;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
-const GROUP: usize = 32;
+const GROUP: usize = 64;
 
 /// Below this many flows everything is in the caches, and looking ahead costs more than it gains.
 const LOOK_AHEAD_FROM: usize = 8_192;
@@ -49,8 +49,9 @@ pub struct FlowTracker {
     losses: u32,
     weirds: Weirds,
     statistics: FlowStatistics,
-    /// The flows that are left, in the order of their names, once the end has begun.
-    remaining: Vec<(u128, u32)>,
+    /// The flows that are left once the end has begun, by the step in which they end: the upper
+    /// half of their names, and their places.
+    remaining: Vec<Vec<(u64, u32)>>,
 }
 
 /// A datagram and what its headers tell of its flow.
@@ -303,6 +304,7 @@ impl FlowTracker {
             start: unit.time,
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
+            contradicted: false,
             losses: self.losses,
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
         };
@@ -397,19 +399,22 @@ impl FlowTracker {
             let key = timer_key(deadline, flow);
             self.end(place, &key, Ending::of(flow, deadline, &limits), observer);
         }
-        self.remaining = self.table.iter().map(|(place, flow)| (flow.name_bits(), place)).collect();
-        self.remaining.sort_unstable();
-        // Taken from the back, smallest first.
-        self.remaining.reverse();
+        self.remaining = vec![Vec::new(); FINISH_STEPS as usize];
+        for (place, flow) in self.table.iter() {
+            let upper = (flow.name_bits() >> 32) as u64;
+            self.remaining[(upper >> (64 - FINISH_STEPS.ilog2())) as usize].push((upper, place));
+        }
     }
 
     /// Ends the flows that are left in the `step`th of [`FINISH_STEPS`] equal parts of all names.
     pub fn finish_step<O: Observer>(&mut self, step: u32, now: Timestamp, observer: &mut O) {
-        let first = self.remaining.partition_point(|&(name, _)| step_of(name) > step);
-        let due = self.remaining.split_off(first);
-        for group in due.rchunks(GROUP) {
+        let Some(due) = self.remaining.get_mut(step as usize) else { return };
+        let mut due = core::mem::take(due);
+        // Equal halves are all but impossible; rows of equal rank are sorted by the writer.
+        due.sort_unstable_by_key(|&(upper, _)| upper);
+        for group in due.chunks(GROUP) {
             self.touch(group.iter().map(|&(_, place)| place));
-            for &(_, place) in group.iter().rev() {
+            for &(_, place) in group {
                 let Some(flow) = self.table.flow(place) else { continue };
                 let uid = flow.uid();
                 let key = SortKey { time: now, phase: Phase::End, ordinal: 0, uid, number: 0 };
@@ -423,8 +428,8 @@ impl FlowTracker {
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         self.statistics.ended(flow, ending);
         let knowledge = Knowledge { losses: self.losses };
-        flow.report(knowledge, |conn| observer.record(key, conn));
-        flow.report_tcp(self.gateway, |tcp| observer.record(key, tcp));
+        flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
+        flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
         if self.rtt_interval.is_some() {
             for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {
                 observer.record(&SortKey { number, ..*key }, &rtt);
@@ -477,10 +482,6 @@ impl Flow {
     }
 }
 
-const fn step_of(name: u128) -> u32 {
-    ((name * FINISH_STEPS as u128) >> 96) as u32
-}
-
 fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {
     SortKey { time: deadline, phase: Phase::Timer, ordinal: 0, uid: flow.uid(), number: 0 }
 }
@@ -498,15 +499,28 @@ fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
 /// Looks at a message of the protocol that the port hints at. The first one tells who asks: an
 /// answer that comes first is one whose question was missed.
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
-    match protocol.protocol().datagram(payload) {
-        Verdict::Contradicts => flow.protocol = None,
-        Verdict::FromServer if !flow.spoken && flow.originator == side => {
-            // Multicast announcements answer nobody (RFC 6762, section 8.3).
-            if !flow.ends().1.address.to_ip().is_multicast() {
-                flow.flip();
-            }
+    if flow.contradicted {
+        // Zeek removes an analyser when the packet after the one that it failed on comes. Until
+        // then its time-out holds, so that the last packet of a flow changes nothing.
+        flow.protocol = None;
+        return;
+    }
+    let from_server = match protocol.protocol().datagram(payload) {
+        Verdict::Unclear => return,
+        Verdict::FromClient => false,
+        Verdict::FromServer => true,
+        Verdict::Contradicts { from_server } => {
+            flow.contradicted = true;
+            from_server
         }
-        Verdict::FromClient | Verdict::FromServer => {}
+    };
+    // Multicast announcements answer nobody (RFC 6762, section 8.3).
+    if from_server
+        && !flow.spoken
+        && flow.originator == side
+        && !flow.ends().1.address.to_ip().is_multicast()
+    {
+        flow.flip();
     }
     flow.spoken = true;
 }

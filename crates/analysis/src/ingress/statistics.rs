@@ -72,31 +72,26 @@ impl PacketStatistics {
 
     #[inline]
     fn note_time(&mut self, time: Timestamp, now: Timestamp) {
-        let (first, last) = self.span.unwrap_or((time, time));
-        self.span = Some((first.min(time), last.max(time)));
+        match &mut self.span {
+            Some((_, last)) if time > *last => *last = time,
+            Some((first, _)) => *first = time.min(*first),
+            None => self.span = Some((time, time)),
+        }
         if time < now {
             self.out_of_order += 1;
             self.furthest_back_nanos = self.furthest_back_nanos.max(now.nanos_since(time));
         }
     }
 
-    /// Few combinations of layers occur, and mostly the one that occurred before.
+    /// Few combinations of layers occur, and those that occur first are mostly the most common.
     #[inline]
     fn note_layers(&mut self, layers: Layers, bytes: u64) {
-        let at = match self.by_layers.iter().position(|(known, _)| *known == layers) {
-            Some(0) => 0,
-            Some(at) => {
-                self.by_layers.swap(at, at - 1);
-                at - 1
-            }
-            None => {
-                self.by_layers.push((layers, Count::default()));
-                self.by_layers.len() - 1
-            }
-        };
-        let count = &mut self.by_layers[at].1;
-        count.packets += 1;
-        count.bytes += bytes;
+        if let Some((_, count)) = self.by_layers.iter_mut().find(|(known, _)| *known == layers) {
+            count.packets += 1;
+            count.bytes += bytes;
+        } else {
+            self.by_layers.push((layers, Count { packets: 1, bytes }));
+        }
     }
 
     pub(super) fn weird(&mut self, name: &'static str) {

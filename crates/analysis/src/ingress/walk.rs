@@ -127,6 +127,9 @@ impl<'a, O: Observer> Walk<'a, O> {
                 }
                 false
             }
+            // What is above stays unknown, and Zeek has no connection for it; for the same in IPv4
+            // it has one.
+            protocol::ESP if !ip.source.is_v4() => false,
             _ => {
                 self.units.push(unit);
                 true

@@ -2,6 +2,7 @@
 
 use netsniff_packet::{Address, Timestamp};
 
+use crate::community_id::CommunityId;
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
@@ -55,7 +56,7 @@ crate::record! {
         ip_proto: Option<u8> => "ip_proto", count, None, Plain, Zeek;
         /// Community ID version 1 with seed 0: a hash of the addresses, ports and protocol that is
         /// equal in other tools.
-        community_id: Option<&'a str> => "community_id", string, None, Address, ZeekPolicy;
+        community_id: Option<CommunityId> => "community_id", string, None, Address, ZeekPolicy;
         /// Id of the outer VLAN.
         vlan: Option<i32> => "vlan", int, None, Plain, ZeekPolicy;
         /// Id of the inner VLAN.

@@ -11,6 +11,10 @@ pub(super) struct Dns;
 /// Length of the header, RFC 1035 section 4.1.1.
 const HEADER_LEN: usize = 12;
 
+/// Questions beyond which Zeek takes a datagram for something else (`dns_max_queries`): much that is
+/// no DNS runs on port 53.
+const MAX_QUESTIONS: u16 = 25;
+
 impl Protocol for Dns {
     fn name(&self) -> &'static str {
         "dns"
@@ -21,8 +25,16 @@ impl Protocol for Dns {
     }
 
     fn datagram(&self, payload: &[u8]) -> Verdict {
-        let Some(header) = payload.first_chunk::<HEADER_LEN>() else { return Verdict::Contradicts };
-        if header[2] & 0x80 != 0 { Verdict::FromServer } else { Verdict::FromClient }
+        // Zeek waits for more after a datagram that is too short.
+        let Some(header) = payload.first_chunk::<HEADER_LEN>() else { return Verdict::Unclear };
+        let from_server = header[2] & 0x80 != 0;
+        if u16::from_be_bytes([header[4], header[5]]) > MAX_QUESTIONS {
+            Verdict::Contradicts { from_server }
+        } else if from_server {
+            Verdict::FromServer
+        } else {
+            Verdict::FromClient
+        }
     }
 
     /// A resolver takes its port for one exchange. Zeek looks every `dns_session_timeout`, and
@@ -42,6 +54,17 @@ mod tests {
         assert_eq!(Dns.datagram(&message), Verdict::FromClient);
         message[2] = 0x81;
         assert_eq!(Dns.datagram(&message), Verdict::FromServer);
-        assert_eq!(Dns.datagram(&message[..11]), Verdict::Contradicts);
+        assert_eq!(Dns.datagram(&message[..11]), Verdict::Unclear);
+    }
+
+    #[test]
+    fn more_questions_than_anybody_asks_are_no_dns() {
+        let mut message = [0; HEADER_LEN];
+        message[5] = 25;
+        assert_eq!(Dns.datagram(&message), Verdict::FromClient);
+        message[5] = 26;
+        assert_eq!(Dns.datagram(&message), Verdict::Contradicts { from_server: false });
+        message[2] = 0x80;
+        assert_eq!(Dns.datagram(&message), Verdict::Contradicts { from_server: true });
     }
 }

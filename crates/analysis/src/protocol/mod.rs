@@ -28,8 +28,14 @@ pub trait Protocol: Sync {
 /// What a datagram shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// It is too short to tell.
+    Unclear,
     /// It cannot be a message of this protocol.
-    Contradicts,
+    Contradicts {
+        /// Whether its header, read as one of this protocol, is the side's that answers. As in Zeek,
+        /// that is believed all the same.
+        from_server: bool,
+    },
     /// A message of the side that asks.
     FromClient,
     /// A message of the side that answers.

@@ -186,7 +186,7 @@ macro_rules! words {
 
             #[inline(always)]
             fn value(&self) -> $crate::record::Value<'_> {
-                $crate::record::Value::Word(self.name())
+                $crate::record::Value::Word(self.name().as_bytes())
             }
         }
     };

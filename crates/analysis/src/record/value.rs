@@ -3,6 +3,7 @@
 use netsniff_packet::{Address, Timestamp};
 
 use super::{Scalar, Word};
+use crate::community_id::CommunityId;
 use crate::uid::Uid;
 
 /// The value of one field, borrowed from its record.
@@ -28,7 +29,7 @@ pub enum Value<'a> {
     Port(u16),
     /// Letters, digits and punctuation of ASCII that no format needs to escape: no control
     /// characters, spaces, commas, quotes or backslashes, neither empty nor `-`.
-    Word(&'a str),
+    Word(&'a [u8]),
     /// Text; formats escape what they must.
     Str(&'a str),
     /// Bytes off the wire, mostly text in an unknown encoding; formats escape what they must.
@@ -112,7 +113,8 @@ into_value! {
     Interval => Interval, self => Value::Interval(*self);
     Address => Addr, self => Value::Addr(*self);
     Port => Port, self => Value::Port(self.0);
-    Uid => String, self => Value::Word(self.as_str());
+    Uid => String, self => Value::Word(self.as_bytes());
+    CommunityId => String, self => Value::Word(self.as_bytes());
     &str => String | Enum, self => Value::Str(self);
     String => String | Enum, self => Value::Str(self);
     &[u8] => String, self => Value::Bytes(self);

@@ -51,7 +51,7 @@ impl Rows {
         self.0.get(path).into_iter().flatten().map(|(_, row)| row).collect()
     }
 
-    fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         for (path, rows) in &mut self.0 {
             rows.sort_by_key(|(key, _)| *key);
             for pair in rows.windows(2) {
@@ -92,8 +92,8 @@ fn text(value: Value<'_>) -> String {
         Value::Interval(value) => seconds(value.nanos()),
         Value::Addr(value) => value.to_string(),
         Value::Port(value) => value.to_string(),
-        Value::Word(value) | Value::Str(value) => value.to_owned(),
-        Value::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
+        Value::Str(value) => value.to_owned(),
+        Value::Word(value) | Value::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
         Value::List(list) if list.count() == 0 => "(empty)".to_owned(),
         Value::List(list) => {
             let elements: Vec<_> = (0..list.count()).map(|at| text(list.element(at))).collect();

@@ -70,7 +70,7 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
         Value::Port(value) => digits::integer(out, value),
         Value::Word(value) => {
             out.push(b'"');
-            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(value);
             out.push(b'"');
         }
         Value::Str(value) => string(out, value.as_bytes()),

@@ -85,7 +85,7 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>, plain: &[bool; 256]) {
         Value::Interval(value) => digits::seconds(out, digits::interval_micros(value)),
         Value::Addr(value) => digits::address(out, value),
         Value::Port(value) => digits::integer(out, value),
-        Value::Word(value) => out.extend_from_slice(value.as_bytes()),
+        Value::Word(value) => out.extend_from_slice(value),
         Value::Str(value) => string(out, value.as_bytes(), plain),
         Value::Bytes(value) => string(out, value, plain),
     }

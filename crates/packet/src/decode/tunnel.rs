@@ -226,13 +226,25 @@ const TEREDO_PORT: u16 = 3544;
 const AYIYA_PORT: u16 = 5072;
 
 /// Whether a tunnel may follow a UDP header in a packet, which is worth a call of [`find`]. Nearly
-/// every datagram is told to carry none by its ports and the first byte of its payload.
+/// every datagram is told to carry none by its ports and the first bytes of its payload.
 #[must_use]
 #[inline]
 pub fn may_be_in_udp(udp: &Udp, data: &[u8]) -> bool {
     is_tunnel_port(udp.source_port)
         || is_tunnel_port(udp.destination_port)
-        || data.get(udp.payload_offset as usize).is_some_and(|byte| matches!(byte >> 4, 0 | 6))
+        || may_be_teredo(data.get(udp.payload_offset as usize..).unwrap_or_default())
+}
+
+/// Whether a payload begins like Teredo, RFC 4380 section 5.1.1: with an IPv6 header, with an
+/// origin indication before one, or with an authentication header.
+#[inline]
+fn may_be_teredo(payload: &[u8]) -> bool {
+    match payload {
+        [0, 0, ..] => payload.get(8).is_some_and(|byte| byte >> 4 == 6),
+        [0, 1, ..] => true,
+        [first, ..] => first >> 4 == 6,
+        [] => false,
+    }
 }
 
 #[inline]

@@ -1,0 +1,96 @@
+//! Flows of datagrams: when an exchange is over, who asked, and what is no flow.
+
+mod support;
+
+use netsniff_analysis::Limits;
+use netsniff_packet::{LinkType, Packet, Timestamp};
+use support::{Row, analyse};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A UDP datagram from 192.0.2.`from` to the other of 192.0.2.1 and 192.0.2.2.
+fn udp(from: u8, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
+    let len = (28 + payload.len() as u16).to_be_bytes();
+    let mut bytes = vec![0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, 17, 0, 0];
+    bytes.extend([192, 0, 2, from, 192, 0, 2, 3 - from]);
+    for word in [ports[0], ports[1], 8 + payload.len() as u16, 0] {
+        bytes.extend(word.to_be_bytes());
+    }
+    bytes.extend(payload);
+    bytes
+}
+
+/// An IPv6 packet from 2001:db8::1 to 2001:db8::2.
+fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u16).to_be_bytes();
+    let mut bytes = vec![0x60, 0, 0, 0, len[0], len[1], next_header, 64];
+    for last in [1, 2] {
+        bytes.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    bytes.extend(payload);
+    bytes
+}
+
+/// A DNS header with a number of questions.
+fn message(response: bool, questions: u8) -> [u8; 12] {
+    [0, 1, u8::from(response) << 7, 0, 0, questions, 0, 0, 0, 0, 0, 0]
+}
+
+fn conn(list: &[(i64, Vec<u8>)]) -> Vec<Row> {
+    let packets = list.iter().map(|(seconds, data)| Packet {
+        timestamp: Timestamp::from_nanos(seconds * SECOND),
+        data,
+        wire_len: data.len() as u32,
+        link_type: LinkType::RAW,
+        interface: 0,
+    });
+    analyse(packets, Limits::default()).log("conn").into_iter().cloned().collect()
+}
+
+/// The packets of each row, originator and responder.
+fn counts(rows: &[Row]) -> Vec<(&str, &str)> {
+    rows.iter().map(|row| (row["orig_pkts"].as_str(), row["resp_pkts"].as_str())).collect()
+}
+
+#[test]
+fn an_exchange_of_dns_is_over_after_ten_seconds_and_other_datagrams_after_a_minute() {
+    let at = |seconds, port, payload: &[u8]| (seconds, udp(1, [4000, port], payload));
+    let ask = message(false, 1);
+    assert_eq!(conn(&[at(0, 53, &ask), at(30, 53, &ask)]).len(), 2);
+    assert_eq!(conn(&[at(0, 54, &ask), at(30, 54, &ask)]).len(), 1);
+    assert_eq!(conn(&[at(0, 54, &ask), at(70, 54, &ask)]).len(), 2);
+}
+
+#[test]
+fn a_datagram_too_short_for_dns_does_not_end_the_watch_for_it() {
+    let short = |seconds| (seconds, udp(1, [4000, 53], b"short"));
+    assert_eq!(conn(&[short(0), short(1), short(30)]).len(), 2);
+}
+
+#[test]
+fn what_is_no_dns_lives_as_long_as_other_datagrams_once_another_comes() {
+    let other = |seconds| (seconds, udp(1, [4000, 53], &message(false, 26)));
+    // Zeek removes its analyser when the next packet comes, and with it the shorter time-out.
+    assert_eq!(counts(&conn(&[other(0), other(1), other(45)])), [("3", "0")]);
+    assert_eq!(counts(&conn(&[other(0), other(45)])), [("1", "0"), ("1", "0")]);
+}
+
+#[test]
+fn an_answer_that_comes_first_was_not_asked_by_its_sender() {
+    let first = |questions| [(0, udp(1, [53, 53], &message(true, questions)))];
+    for questions in [1, 26] {
+        let rows = conn(&first(questions));
+        assert_eq!(rows[0]["id.orig_h"], "192.0.2.2");
+        assert_eq!((rows[0]["history"].as_str(), rows[0]["conn_state"].as_str()), ("D^", "SHR"));
+        assert_eq!(counts(&rows), [("0", "1")]);
+    }
+}
+
+#[test]
+fn encrypted_payload_is_a_flow_in_ipv4_only() {
+    let mut v4 = udp(1, [1, 2], &[0; 24]);
+    v4[9] = 50;
+    assert_eq!(conn(&[(0, v4)])[0]["ip_proto"], "50");
+    assert!(conn(&[(0, ipv6(50, &[0; 32]))]).is_empty());
+    assert_eq!(conn(&[(0, ipv6(89, &[0; 32]))])[0]["ip_proto"], "89");
+}

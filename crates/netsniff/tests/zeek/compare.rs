@@ -1,0 +1,190 @@
+//! Two logs of connections, row by row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::log::Row;
+
+/// The columns that name a row. Several rows may have the same name.
+pub(crate) const KEY: [&str; 6] =
+    ["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto"];
+
+/// The columns that are compared of rows with the same name.
+pub(crate) const COLUMNS: [&str; 13] = [
+    "duration",
+    "orig_bytes",
+    "resp_bytes",
+    "conn_state",
+    "local_orig",
+    "local_resp",
+    "missed_bytes",
+    "history",
+    "orig_pkts",
+    "orig_ip_bytes",
+    "resp_pkts",
+    "resp_ip_bytes",
+    "ip_proto",
+];
+
+/// A row as far as it is compared: its name and the cells of [`COLUMNS`].
+#[derive(Clone, Debug)]
+struct Reduced<'a> {
+    key: String,
+    cells: Vec<&'a str>,
+}
+
+/// What is not the same for one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    /// Zeek has a row that we do not have.
+    Missing,
+    /// We have a row that Zeek does not have.
+    Extra,
+    /// Both have a row, with other cells in these columns: name, Zeek's cell, ours.
+    Cells(Vec<(&'static str, String, String)>),
+}
+
+/// How two logs compare.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Comparison {
+    /// Rows, as many as the longer log has.
+    pub(crate) rows: usize,
+    /// Rows that are the same in both.
+    pub(crate) same: usize,
+    /// What is not, with the names of the rows.
+    pub(crate) differences: Vec<(String, Difference)>,
+}
+
+impl Comparison {
+    /// Rows that are not the same; a missing one and an extra one count together.
+    pub(crate) fn differing(&self) -> usize {
+        self.rows - self.same
+    }
+}
+
+/// Compares the rows of two logs as multisets, without the columns in `without`.
+pub(crate) fn compare(theirs: &[Row], ours: &[Row], without: &BTreeSet<&str>) -> Comparison {
+    let mut comparison = Comparison { rows: theirs.len().max(ours.len()), ..Default::default() };
+    let mut groups: BTreeMap<String, [Vec<Reduced<'_>>; 2]> = BTreeMap::new();
+    for (side, rows) in [theirs, ours].into_iter().enumerate() {
+        for row in rows {
+            let reduced = reduce(row, without);
+            groups.entry(reduced.key.clone()).or_default()[side].push(reduced);
+        }
+    }
+    for (key, [mut theirs, ours]) in groups {
+        let mut unmatched = Vec::new();
+        for own in ours {
+            match theirs.iter().position(|row| unequal(row, &own).is_empty()) {
+                Some(at) => {
+                    theirs.swap_remove(at);
+                    comparison.same += 1;
+                }
+                None => unmatched.push(own),
+            }
+        }
+        let mut theirs = theirs.into_iter();
+        let mut tell = |difference| comparison.differences.push((key.clone(), difference));
+        for own in unmatched {
+            match theirs.next() {
+                Some(row) => tell(Difference::Cells(unequal(&row, &own))),
+                None => tell(Difference::Extra),
+            }
+        }
+        theirs.for_each(|_| tell(Difference::Missing));
+    }
+    comparison
+}
+
+fn reduce<'a>(row: &'a Row, without: &BTreeSet<&str>) -> Reduced<'a> {
+    let cell = |name: &&str| {
+        if without.contains(*name) {
+            return "*";
+        }
+        row.get(*name).unwrap_or_else(|| panic!("a log has no column {name}")).as_str()
+    };
+    Reduced {
+        key: KEY.iter().map(cell).collect::<Vec<_>>().join(" "),
+        cells: COLUMNS.iter().map(cell).collect(),
+    }
+}
+
+fn unequal(theirs: &Reduced<'_>, ours: &Reduced<'_>) -> Vec<(&'static str, String, String)> {
+    let cells = theirs.cells.iter().zip(&ours.cells);
+    COLUMNS
+        .iter()
+        .zip(cells)
+        .filter(|(name, (theirs, ours))| {
+            theirs != ours && !(**name == "duration" && are_near(theirs, ours))
+        })
+        .map(|(name, (theirs, ours))| (*name, (*theirs).to_owned(), (*ours).to_owned()))
+        .collect()
+}
+
+/// Whether two durations are not further apart than a microsecond: Zeek computes with floating
+/// point.
+fn are_near(a: &str, b: &str) -> bool {
+    match (micros(a), micros(b)) {
+        (Some(a), Some(b)) => a.abs_diff(b) <= 1,
+        _ => false,
+    }
+}
+
+fn micros(text: &str) -> Option<i64> {
+    let (whole, decimals) = text.split_once('.')?;
+    if decimals.len() != 6 {
+        return None;
+    }
+    whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(decimals.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(changes: &[(&str, &str)]) -> Row {
+        let mut row: Row =
+            KEY.iter().chain(&COLUMNS).map(|&name| (name.to_owned(), "1".to_owned())).collect();
+        row.insert("duration".to_owned(), "0.000010".to_owned());
+        for (name, cell) in changes {
+            assert!(row.insert((*name).to_owned(), (*cell).to_owned()).is_some(), "{name}");
+        }
+        row
+    }
+
+    fn compared(theirs: &[Row], ours: &[Row]) -> Comparison {
+        compare(theirs, ours, &BTreeSet::new())
+    }
+
+    #[test]
+    fn rows_match_in_any_order_and_as_often_as_they_are_there() {
+        let (a, b) = (row(&[]), row(&[("history", "Dd")]));
+        let same = compared(&[a.clone(), b.clone(), a.clone()], &[a.clone(), a.clone(), b.clone()]);
+        assert_eq!((same.rows, same.same), (3, 3));
+        let once = compared(&[a.clone(), a.clone(), b.clone()], &[a, b]);
+        assert_eq!((once.rows, once.same), (3, 2));
+        assert_eq!(once.differences[0].1, Difference::Missing);
+    }
+
+    #[test]
+    fn every_column_is_seen_to_differ() {
+        for name in COLUMNS {
+            let other = compared(&[row(&[])], &[row(&[(name, "2")])]);
+            let Difference::Cells(cells) = &other.differences[0].1 else { panic!("{name}") };
+            assert_eq!((cells.len(), cells[0].0, other.differing()), (1, name, 1));
+        }
+        for name in KEY {
+            let other = compared(&[row(&[])], &[row(&[(name, "2")])]);
+            assert_eq!((other.differing(), other.differences.len()), (1, 2), "{name}");
+        }
+    }
+
+    #[test]
+    fn durations_may_be_a_microsecond_apart() {
+        for (duration, same) in
+            [("0.000009", 1), ("0.000011", 1), ("0.000012", 0), ("-", 0), ("1.000010", 0)]
+        {
+            let comparison = compared(&[row(&[])], &[row(&[("duration", duration)])]);
+            assert_eq!(comparison.same, same, "{duration}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The captures with expected answers, and running the program on them.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One capture with the folder of its expected answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Capture {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Its folder and name, as `docs/differences-from-zeek.md` names it.
+    pub(crate) name: String,
+}
+
+impl Capture {
+    /// The folder of its expected answers.
+    pub(crate) fn oracle(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".oracle");
+        name.into()
+    }
+
+    /// Whether it was damaged on purpose.
+    pub(crate) fn is_fuzzed(&self) -> bool {
+        self.name.starts_with("fuzz/")
+    }
+}
+
+/// The captures of the corpus that `NETSNIFF_CORPUS` points to, or `None` without one.
+pub(crate) fn captures(what: &str) -> Option<Vec<Capture>> {
+    let Some(corpus) = std::env::var_os("NETSNIFF_CORPUS") else {
+        // Past the harness, which would keep it from the terminal.
+        let message = format!("SKIPPED: NETSNIFF_CORPUS is not set: {what}\n");
+        std::io::stderr().write_all(message.as_bytes()).unwrap();
+        return None;
+    };
+    let corpus = PathBuf::from(corpus);
+    let mut captures = Vec::new();
+    for folder in folders(&corpus) {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&corpus).unwrap().to_str().unwrap().to_owned();
+            let capture = Capture { path, name };
+            if capture.path.is_file() && capture.oracle().is_dir() {
+                captures.push(capture);
+            }
+        }
+    }
+    captures.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(!captures.is_empty(), "no captures in {}", corpus.display());
+    Some(captures)
+}
+
+/// The folders in a folder, in order of their names.
+pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut folders: Vec<PathBuf> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// A folder for output that is empty now and gone in the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// An empty folder; `name` keeps tests apart.
+    pub(crate) fn new(name: &str) -> Self {
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        fs::remove_dir_all(&path).ok();
+        Self(path)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Runs `netsniff analyze` on a capture with further arguments, and writes the logs to `output`.
+/// Damage in a file is no failure; to crash is.
+pub(crate) fn analyze(capture: &Path, output: &Path, arguments: &[&str]) {
+    let run = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .arg("analyze")
+        .arg(capture)
+        .arg("-o")
+        .arg(output)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(
+        run.status.code().is_some_and(|code| code < 100) && !errors.contains("panicked"),
+        "{}: {} {errors}",
+        capture.display(),
+        run.status
+    );
+}

@@ -1,0 +1,86 @@
+//! The rows that `docs/differences-from-zeek.md` takes out of the comparison.
+
+use super::compare::{COLUMNS, Comparison, Difference, KEY};
+
+const PAGE: &str = include_str!("../../../../docs/differences-from-zeek.md");
+
+/// One line of the page's table.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    /// The capture, or the baseline below it.
+    pub(crate) file: String,
+    /// The row, by its name.
+    pub(crate) row: String,
+    /// `only in Zeek`, `only in netsniff` or the columns, in the order of the log.
+    pub(crate) what: String,
+}
+
+/// The lines of the page's table, each of which must point to a section that tells why.
+pub(crate) fn listed() -> Vec<Listed> {
+    let header = "| file | row | what differs | why |";
+    let lines = PAGE.lines().skip_while(|line| *line != header).skip(2);
+    let lines: Vec<&str> = lines.take_while(|line| line.starts_with('|')).collect();
+    assert!(!lines.is_empty(), "the page lacks the table {header}");
+    lines.into_iter().map(parse).collect()
+}
+
+fn parse(line: &str) -> Listed {
+    let cells: Vec<&str> =
+        line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+    let &[file, row, what, why] = cells.as_slice() else { panic!("not four cells: {line}") };
+    assert_eq!(row.split(' ').count(), KEY.len(), "{row}");
+    let is_known = |column: &str| COLUMNS.contains(&column);
+    assert!(
+        ["only in Zeek", "only in netsniff"].contains(&what) || what.split(", ").all(is_known),
+        "{what}"
+    );
+    let section = why.split_once("](#").and_then(|(_, rest)| rest.strip_suffix(')'));
+    let section = section.unwrap_or_else(|| panic!("no link to a section: {why}"));
+    assert!(
+        PAGE.lines().any(|line| line.strip_prefix("## ").is_some_and(|h| anchor(h) == section)),
+        "no section {section}"
+    );
+    Listed { file: file.to_owned(), row: row.to_owned(), what: what.to_owned() }
+}
+
+/// The name by which GitHub links to a heading.
+fn anchor(heading: &str) -> String {
+    heading
+        .chars()
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c.to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Takes the listed rows of a file out of a comparison, and returns how many there were. Listed
+/// rows that do not differ in just the way that the page tells stay in `unused`.
+pub(crate) fn leave_out(
+    file: &str,
+    comparison: &mut Comparison,
+    unused: &mut Vec<Listed>,
+) -> usize {
+    let before = comparison.differences.len();
+    let differing = comparison.differing();
+    comparison.differences.retain(|(key, difference)| {
+        let what = match difference {
+            Difference::Missing => "only in Zeek".to_owned(),
+            Difference::Extra => "only in netsniff".to_owned(),
+            Difference::Cells(cells) => {
+                cells.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+            }
+        };
+        let is_it =
+            |listed: &Listed| listed.file == file && listed.row == *key && listed.what == what;
+        let Some(at) = unused.iter().position(is_it) else { return true };
+        unused.swap_remove(at);
+        false
+    });
+    let left = comparison.differences.len();
+    // A missing and an extra row count as one.
+    let out = if left == 0 { differing } else { (before - left).min(differing) };
+    comparison.rows -= out;
+    out
+}

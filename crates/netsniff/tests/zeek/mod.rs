@@ -1,0 +1,16 @@
+//! What the comparisons over the corpus are made of.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`corpus`] | the captures with expected answers, and running the program on them |
+//! | [`log`] | a log in Zeek's tab-separated values |
+//! | [`compare`] | two logs of connections, row by row |
+//! | [`differences`] | the rows that `docs/differences-from-zeek.md` takes out of the comparison |
+
+// No test needs all of it.
+#![allow(dead_code)]
+
+pub(crate) mod compare;
+pub(crate) mod corpus;
+pub(crate) mod differences;
+pub(crate) mod log;
