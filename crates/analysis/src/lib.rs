@@ -8,7 +8,7 @@
 //! | [`engine`] | [`Engine`]: the door to all of it |
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
 //! | [`reassembly`] | putting together what the network cut into pieces |
-//! | [`unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
+//! | [`mod@unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`protocol`] | application protocols: one file each, and the list |
 //! | [`options`] | [`Options`]: choices that change what records say |

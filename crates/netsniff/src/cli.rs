@@ -1,16 +1,21 @@
 //! The command line: which command, and what its exit code means.
 
-use std::io::stdout;
+use std::io::{Write as _, stderr, stdout};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
-use crate::commands::{analyze, info, schema};
+use crate::commands::{DONE, FAILED, USAGE, UsageError};
+use crate::commands::{analyze, completions, info, schema};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
 #[command(name = "netsniff", version, about)]
+#[command(after_help = "Examples:\n  \
+    netsniff analyze capture.pcapng              a summary\n  \
+    netsniff analyze capture.pcapng -o logs/     the summary, and logs in Zeek's format\n  \
+    netsniff info capture.pcapng                 the facts of the file")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -21,6 +26,7 @@ enum Command {
     Analyze(analyze::AnalyzeArgs),
     Info(info::InfoArgs),
     Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
 }
 
 /// Reads the arguments, runs the command, and reports its failure.
@@ -29,15 +35,37 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Info(args) => info::run(&args),
-        Command::Schema(args) => schema::run(&args, &mut stdout().lock())
-            .map(|()| 0)
-            .context("cannot write to standard output"),
+        Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),
+        Command::Completions(args) => {
+            written(completions::run(&args, Cli::command(), &mut stdout().lock()))
+        }
     };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("netsniff: {error:#}");
-            ExitCode::from(1)
+    let code = result.unwrap_or_else(|error| {
+        // Standard error may be closed; then there is nobody to tell.
+        let _ = writeln!(stderr(), "netsniff: {error:#}");
+        if error.is::<UsageError>() { USAGE } else { FAILED }
+    });
+    ExitCode::from(code)
+}
+
+fn written(result: std::io::Result<()>) -> anyhow::Result<u8> {
+    result.map(|()| DONE).context("cannot write to standard output")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_declared_without_contradiction() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "netsniff {} --help", command.get_name());
         }
     }
 }

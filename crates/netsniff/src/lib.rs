@@ -6,6 +6,7 @@
 //! | [`commands`] | what each command does |
 //! | [`pipeline`] | threads: reading, sharing out, analysing, merging |
 //! | [`output`] | logs on their way out |
+//! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`calendar`] | dates in UTC |
 
@@ -14,4 +15,5 @@ pub mod cli;
 pub mod commands;
 pub mod output;
 pub mod pipeline;
+pub mod progress;
 pub mod summary;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use netsniff::summary::{
-    Books, Connection, Count, Flows, Input, InputSource, Layer, Part, Style, Summary, Talker,
-    TcpHealth,
+    Books, CaptureInterface, Connection, Count, Flows, Input, InputSource, Layer, Part, Style,
+    Summary, Talker, TcpHealth,
 };
 use netsniff_packet::Timestamp;
 
@@ -38,20 +38,39 @@ fn sample() -> Summary {
             sources: vec![
                 InputSource {
                     name: "morning.pcapng".to_owned(),
+                    format: "pcapng".to_owned(),
+                    compression: vec!["zstd".to_owned()],
                     bytes: Some(600_000_000),
+                    packets: 1_000_000,
+                    interfaces: vec![CaptureInterface {
+                        name: Some("eth0".to_owned()),
+                        link_type: "ETHERNET".to_owned(),
+                        dropped_by_interface: Some(0),
+                        dropped_by_os: Some(12),
+                        dropped_between_packets: None,
+                    }],
+                    damage_count: 0,
                     damage: Vec::new(),
                 },
                 InputSource {
                     name: "noon.pcap".to_owned(),
+                    format: "pcap, microseconds".to_owned(),
+                    compression: Vec::new(),
                     bytes: Some(490_000_000),
+                    packets: 730_112,
+                    interfaces: Vec::new(),
+                    damage_count: 1,
                     damage: vec![
                         "packet 81342 at byte 489999001 is cut off: the file has 17 of 1514 bytes"
                             .to_owned(),
                     ],
                 },
             ],
+            filters: vec!["ip or ip6 or arp".to_owned()],
             packets: 1_730_112,
+            wanted_packets: 1_730_112,
             wire_bytes: 1_020_000_000,
+            wanted_bytes: 1_020_000_000,
             captured_bytes: 1_019_000_000,
             first: Some(Timestamp::from_secs_nanos(1_329_843_175, 736_107_000)),
             last: Some(Timestamp::from_secs_nanos(1_329_843_541, 102_334_000)),
@@ -87,9 +106,11 @@ fn sample() -> Summary {
             rejected: 1200,
             unanswered: 7000,
             reset: 2100,
-            data_segments: 800_000,
+            data_segments: Some(800_000),
             retransmitted: 1234,
-            out_of_order: 12,
+            out_of_order: Some(12),
+            with_gaps: 3,
+            missed_bytes: 4380,
             rtt_median_nanos: Some(12_345_000),
             rtt_p95_nanos: Some(180_100_000),
         }),
@@ -100,6 +121,7 @@ fn sample() -> Summary {
         ]),
         flows: Flows {
             total: 120_000,
+            by_protocol: counts(&[("tcp", 101_300), ("udp", 18_700)]),
             by_state: counts(&[("SF", 90_000), ("S0", 20_000), ("OTH", 9000), ("REJ", 1000)]),
             by_end: counts(&[
                 ("end of connection", 93_000),
@@ -107,12 +129,18 @@ fn sample() -> Summary {
                 ("end of input", 7000),
             ]),
             by_quality: counts(&[("clean", 119_000), ("suspect", 1000)]),
+            peak: 40_000,
+            peak_bytes: 20_000_000,
         },
         books: Books {
             read: 1_730_112,
             parts: [("analysed", 1_730_100), ("filtered out", 0), ("link type not supported", 12)]
                 .map(|(name, packets)| Part { name: name.to_owned(), packets: Some(packets) })
                 .to_vec(),
+            lost: vec![
+                Part { name: "lost by the interface".to_owned(), packets: Some(12) },
+                Part { name: "lost by the system".to_owned(), packets: None },
+            ],
         },
         notes: vec!["the bound of 1000000 flows was reached: 17 flows ended early".to_owned()],
     }
@@ -166,11 +194,18 @@ fn nothing_is_wider_than_80_columns() {
     summary.input.sources.truncate(1);
     summary.input.sources[0] = InputSource {
         name: format!("{long}\x1b[2J"),
+        format: long.clone(),
         bytes: Some(u64::MAX),
+        packets: u64::MAX,
+        damage_count: u64::MAX,
         damage: vec![long.clone(), "a b ".repeat(100)],
+        ..InputSource::default()
     };
     summary.input.packets = u64::MAX;
+    summary.input.wanted_packets = u64::MAX;
     summary.input.wire_bytes = u64::MAX;
+    summary.input.wanted_bytes = u64::MAX;
+    summary.input.filters = vec![long.clone(); 5];
     summary.input.captured_bytes = u64::MAX - 1;
     summary.input.first = Some(Timestamp::MIN);
     summary.input.last = Some(Timestamp::MAX);
@@ -204,9 +239,11 @@ fn nothing_is_wider_than_80_columns() {
         rejected: u64::MAX / 2,
         unanswered: u64::MAX / 2,
         reset: u64::MAX / 2,
-        data_segments: u64::MAX,
+        data_segments: Some(u64::MAX),
         retransmitted: u64::MAX - 1,
-        out_of_order: u64::MAX - 1,
+        out_of_order: Some(u64::MAX - 1),
+        with_gaps: u64::MAX - 1,
+        missed_bytes: u64::MAX,
         rtt_median_nanos: Some(u64::MAX),
         rtt_p95_nanos: Some(u64::MAX),
     });
@@ -216,6 +253,7 @@ fn nothing_is_wider_than_80_columns() {
     summary.books.read = u64::MAX;
     summary.books.parts[0] = Part { name: long.clone(), packets: Some(u64::MAX) };
     summary.books.parts[1] = Part { name: long, packets: None };
+    summary.books.lost[0] = Part { name: "y".repeat(300), packets: Some(u64::MAX) };
     for unicode in [false, true] {
         let text = summary.text(Style { colour: false, unicode });
         for line in text.lines() {

@@ -7,7 +7,7 @@ use super::key::FlowKey;
 use super::wheel::Entry;
 
 /// Flows in one piece of memory; pieces never move, so that growing copies no flow.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 16_384;
 
 /// Flows and the index over them.
 ///

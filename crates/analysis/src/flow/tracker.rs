@@ -23,7 +23,7 @@ use crate::unit::Unit;
 use crate::weird::Weirds;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
-const GROUP: usize = 96;
+const GROUP: usize = 64;
 
 /// Below this many flows everything is in the caches, and looking ahead costs more than it gains.
 const LOOK_AHEAD_FROM: usize = 8_192;

@@ -92,8 +92,8 @@ fn text(value: Value<'_>) -> String {
         Value::Interval(value) => seconds(value.nanos()),
         Value::Addr(value) => value.to_string(),
         Value::Port(value) => value.to_string(),
-        Value::Word(value) | Value::Str(value) => value.to_owned(),
-        Value::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
+        Value::Str(value) => value.to_owned(),
+        Value::Word(value) | Value::Bytes(value) => String::from_utf8_lossy(value).into_owned(),
         Value::List(list) if list.count() == 0 => "(empty)".to_owned(),
         Value::List(list) => {
             let elements: Vec<_> = (0..list.count()).map(|at| text(list.element(at))).collect();

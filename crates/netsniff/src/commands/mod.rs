@@ -1,5 +1,29 @@
 //! The commands: arguments in, exit code out.
 
 pub mod analyze;
+pub mod completions;
 pub mod info;
 pub mod schema;
+
+/// Everything was done.
+pub const DONE: u8 = 0;
+/// Something failed that is not the input's fault, or nothing could be read.
+pub const FAILED: u8 = 1;
+/// The arguments make no sense.
+pub const USAGE: u8 = 2;
+/// An input was damaged, cut or unreadable, and all that could be read was used.
+pub const DAMAGED: u8 = 3;
+/// The capture's quality is below what was required.
+pub const BELOW_QUALITY: u8 = 4;
+
+/// Arguments that make no sense, in a sentence.
+#[derive(Debug)]
+pub struct UsageError(pub String);
+
+impl core::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for UsageError {}

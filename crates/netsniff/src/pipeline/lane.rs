@@ -17,11 +17,8 @@ pub struct Lane {
 impl Lane {
     /// A lane without flows.
     #[must_use]
-    pub fn new(limits: Limits, seed: u64, format: Format) -> Self {
-        Self {
-            tracker: FlowTracker::new(limits, Options::default(), seed),
-            rows: RowBuffer::new(format),
-        }
+    pub fn new(limits: Limits, options: Options, seed: u64, format: Format) -> Self {
+        Self { tracker: FlowTracker::new(limits, options, seed), rows: RowBuffer::new(format) }
     }
 
     /// Takes datagrams with the bytes that they lie in, and fills `done` with the rows that are

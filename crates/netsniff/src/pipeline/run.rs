@@ -8,7 +8,7 @@ use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, Units};
+use netsniff_analysis::{Limits, Options, Units};
 use netsniff_packet::{Batch, Packet, Progress, Source, Timestamp};
 
 use super::lane::{Lane, watermark};
@@ -23,6 +23,8 @@ const SLICE: usize = 512;
 pub struct Settings {
     /// Bounds, those of all workers together.
     pub limits: Limits,
+    /// Choices that change what records say.
+    pub options: Options,
     /// Threads that analyse; with 1 there is only the calling thread.
     pub workers: usize,
     /// How rows are rendered.
@@ -177,7 +179,7 @@ struct Alone<'a, K> {
 impl<'a, K: RowSink> Alone<'a, K> {
     fn new(settings: &Settings, sink: &'a mut K) -> Self {
         Self {
-            lane: Lane::new(settings.limits, settings.seed, settings.format),
+            lane: Lane::new(settings.limits, settings.options, settings.seed, settings.format),
             done: [RowBuffer::new(settings.format), RowBuffer::new(settings.format)],
             sink,
         }

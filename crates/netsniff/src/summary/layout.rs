@@ -175,6 +175,17 @@ pub(super) fn plain(text: &str, columns: usize) -> String {
     format!("{kept}...")
 }
 
+/// As [`plain`], but what is cut is the start: the end of a path tells most.
+pub(super) fn tail(text: &str, columns: usize) -> String {
+    let clean = plain(text, usize::MAX);
+    let excess = width(&clean).saturating_sub(columns);
+    if excess == 0 {
+        return clean;
+    }
+    let (_, kept) = split(&clean, excess + 3);
+    format!("...{kept}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,6 +219,10 @@ mod tests {
         assert_eq!(plain("a\x1b[31mb\u{9b}", 20), "a\u{fffd}[31mb\u{fffd}");
         assert_eq!(plain("0123456789", 10), "0123456789");
         assert_eq!(plain("0123456789a", 10), "0123456...");
+        assert_eq!(
+            (tail("0123456789", 10), tail("\n0123456789", 10)),
+            ("0123456789".into(), "...3456789".into())
+        );
     }
 
     #[test]

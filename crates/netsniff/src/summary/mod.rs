@@ -38,10 +38,16 @@ pub struct Summary {
 pub struct Input {
     /// Files or interfaces.
     pub sources: Vec<InputSource>,
+    /// The filters that packets had to pass; empty where all were wanted.
+    pub filters: Vec<String>,
     /// Packets read.
     pub packets: u64,
+    /// Packets that no filter refused. The layers are shares of these.
+    pub wanted_packets: u64,
     /// Bytes on the wire, as the captures tell.
     pub wire_bytes: u64,
+    /// Bytes on the wire of the wanted packets.
+    pub wanted_bytes: u64,
     /// Bytes captured; less where packets were cut.
     pub captured_bytes: u64,
     /// Earliest timestamp.
@@ -60,10 +66,35 @@ pub struct Input {
 pub struct InputSource {
     /// Its name.
     pub name: String,
+    /// Its format, as `pcap, nanoseconds`.
+    pub format: String,
+    /// How it is packed, the outermost layer first.
+    pub compression: Vec<String>,
     /// Size of the file in bytes, if it is one.
     pub bytes: Option<u64>,
-    /// Damage found, a sentence each, with packet number and offset.
+    /// Packets read from it.
+    pub packets: u64,
+    /// The interfaces on which it was captured.
+    pub interfaces: Vec<CaptureInterface>,
+    /// Places found damaged.
+    pub damage_count: u64,
+    /// The first of them, a sentence each, with packet number and offset, and failures to read.
     pub damage: Vec<String>,
+}
+
+/// An interface as its file describes it; `None` is what the file does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CaptureInterface {
+    /// Its name.
+    pub name: Option<String>,
+    /// The link type's name.
+    pub link_type: String,
+    /// Packets that it dropped.
+    pub dropped_by_interface: Option<u64>,
+    /// Packets that the operating system dropped.
+    pub dropped_by_os: Option<u64>,
+    /// Packets lost between single packets, as these tell.
+    pub dropped_between_packets: Option<u64>,
 }
 
 /// Packets and bytes of one layer.
@@ -130,11 +161,15 @@ pub struct TcpHealth {
     /// Connections that a reset ended.
     pub reset: u64,
     /// Segments with payload.
-    pub data_segments: u64,
+    pub data_segments: Option<u64>,
     /// Segments sent again.
     pub retransmitted: u64,
     /// Segments out of order.
-    pub out_of_order: u64,
+    pub out_of_order: Option<u64>,
+    /// Connections with payload that was acknowledged but never seen: the capture lost it.
+    pub with_gaps: u64,
+    /// Bytes of such payload.
+    pub missed_bytes: u64,
     /// Median of the handshakes' round-trip times.
     #[serde(rename = "rtt_median_seconds", serialize_with = "nanos_as_seconds")]
     pub rtt_median_nanos: Option<u64>,
@@ -157,12 +192,18 @@ pub struct Count {
 pub struct Flows {
     /// Flows in all.
     pub total: u64,
+    /// By transport protocol.
+    pub by_protocol: Vec<Count>,
     /// By Zeek's `conn_state`.
     pub by_state: Vec<Count>,
     /// By what ended them: closed, time-out, a bound, the end of the input.
     pub by_end: Vec<Count>,
     /// By quality.
     pub by_quality: Vec<Count>,
+    /// The most that were held at once. With several workers, their peaks added up.
+    pub peak: u64,
+    /// The most bytes of memory that they took.
+    pub peak_bytes: u64,
 }
 
 /// Where every packet went: each line has a counter of its own.
@@ -172,6 +213,8 @@ pub struct Books {
     pub read: u64,
     /// Where they went: analysed, filtered out, of an unsupported link type, and so on.
     pub parts: Vec<Part>,
+    /// Packets that never came in, as far as the capture tells: no part of those above.
+    pub lost: Vec<Part>,
 }
 
 /// A line of the books.
@@ -233,6 +276,7 @@ mod tests {
         let books = |read, parts: &[Option<u64>]| Books {
             read,
             parts: parts.iter().copied().map(part).collect(),
+            lost: vec![part(None), part(Some(5))],
         };
         assert_eq!(books(10, &[Some(7), Some(3)]).unexplained(), Some(0));
         assert_eq!(books(10, &[Some(7)]).unexplained(), Some(3));

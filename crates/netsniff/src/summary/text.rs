@@ -2,9 +2,11 @@
 
 use netsniff_packet::Timestamp;
 
-use super::layout::{Look, Page, Style, WIDTH, plain, width};
+use super::layout::{Look, Page, Style, WIDTH, plain, tail, width};
 use super::number::{bytes, count, duration, exact, percent, rate};
-use super::{Books, Connection, Count, Flows, Input, Layer, Summary, Talker, TcpHealth};
+use super::{
+    Books, Connection, Count, Flows, Input, InputSource, Layer, Summary, Talker, TcpHealth,
+};
 use crate::calendar::Date;
 
 /// The whole text, sections without content left out.
@@ -26,27 +28,28 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     page.into_text()
 }
 
+/// Files and oddities that are listed, and places of damage told of one file.
+const LISTED: usize = 10;
+const DAMAGE_LISTED: usize = 3;
+
 fn input(page: &mut Page, input: &Input) {
     page.heading("INPUT");
-    let file_bytes: u64 =
-        input.sources.iter().filter_map(|source| source.bytes).fold(0, u64::saturating_add);
-    match input.sources.as_slice() {
-        [] => {}
-        [source] => {
-            let size = source.bytes.map_or(String::new(), |size| format!(", {}", bytes(size)));
-            page.line(&format!("  {}{size}", plain(&source.name, 60)));
-        }
-        sources => page.line(&format!("  {} files, {}", sources.len(), bytes(file_bytes))),
-    }
+    sources(page, &input.sources);
     let cut = if input.captured_bytes < input.wire_bytes {
         format!(" ({} of them not captured)", bytes(input.wire_bytes - input.captured_bytes))
     } else {
         String::new()
     };
     let wire = bytes(input.wire_bytes);
-    page.line(&format!("  {} packets, {wire} on the wire{cut}", count(input.packets)));
+    page.line(&format!("  {}, {wire} on the wire{cut}", packets(input.packets)));
     if let (Some(first), Some(last)) = (input.first, input.last) {
         span(page, input, first, last);
+    }
+    if !input.filters.is_empty() {
+        let filters = plain(&input.filters.join(" and "), 1000);
+        let (wanted, size) = (packets(input.wanted_packets), bytes(input.wanted_bytes));
+        let text = format!("filter {filters}: {wanted}, {size} analysed");
+        page.wrapped(2, text.split_whitespace());
     }
     if let Some(nanos) = input.elapsed_nanos {
         let speed = if nanos > 0 {
@@ -58,9 +61,58 @@ fn input(page: &mut Page, input: &Input) {
         page.line(&format!("  analysed in {}{speed}", duration(nanos)));
     }
     for source in &input.sources {
-        for damage in &source.damage {
-            warning(page, &format!("{}: {damage}", source.name));
+        damage(page, source);
+    }
+}
+
+/// `1 packet`, `1.73 M packets`.
+fn packets(number: u64) -> String {
+    format!("{} packet{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+fn sources(page: &mut Page, sources: &[InputSource]) {
+    let form = |source: &InputSource| {
+        let mut form = String::new();
+        for part in
+            [&source.format].into_iter().filter(|f| !f.is_empty()).chain(&source.compression)
+        {
+            form += ", ";
+            form += part;
         }
+        form
+    };
+    if let [source] = sources {
+        let size = source.bytes.map_or(String::new(), |size| format!(", {}", bytes(size)));
+        let facts = format!("{}{size}", plain(&form(source), 40));
+        let name = tail(&source.name, WIDTH - 2);
+        if width(&name) + width(&facts) + 2 <= WIDTH {
+            page.line(&format!("  {name}{facts}"));
+        } else {
+            page.line(&format!("  {name}"));
+            page.line(&format!("  {}", facts.trim_start_matches(", ")));
+        }
+    } else if !sources.is_empty() {
+        let sizes = sources.iter().filter_map(|source| source.bytes);
+        let size = bytes(sizes.fold(0, u64::saturating_add));
+        page.line(&format!("  {} files, {size}, merged by time", sources.len()));
+        for source in sources.iter().take(LISTED) {
+            let (name, form) = (tail(&source.name, 34), plain(&form(source), 24));
+            page.line(&format!("    {:>16}  {name}{form}", packets(source.packets)));
+        }
+        if sources.len() > LISTED {
+            page.line(&format!("    and {} more", sources.len() - LISTED));
+        }
+    }
+}
+
+fn damage(page: &mut Page, source: &InputSource) {
+    for damage in source.damage.iter().take(DAMAGE_LISTED) {
+        warning(page, &format!("{}: {damage}", source.name));
+    }
+    let told = source.damage.len().min(DAMAGE_LISTED) as u64;
+    if source.damage_count > told {
+        let more = count(source.damage_count - told);
+        warning(page, &format!("{}: damaged at {more} more places", source.name));
     }
 }
 
@@ -72,8 +124,9 @@ fn span(page: &mut Page, input: &Input, first: Timestamp, last: Timestamp) {
     let same_day = (from.year, from.month, from.day) == (to.year, to.month, to.day);
     let end = if same_day { clock(to) } else { day_and_clock(to) };
     page.line(&format!("  {} to {end} UTC ({length})", day_and_clock(from)));
-    if nanos > 0 {
-        let seconds = nanos as f64 / 1e9;
+    let seconds = nanos as f64 / 1e9;
+    // Below, it is no rate but a few packets far apart.
+    if nanos > 0 && input.packets as f64 / seconds >= 0.1 {
         let packets = rate(input.packets as f64 / seconds, "packets/s");
         let bits = rate(input.wire_bytes as f64 * 8.0 / seconds, "bit/s");
         page.line(&format!("  {packets}, {bits} on average"));
@@ -100,10 +153,10 @@ fn layers(page: &mut Page, layers: &[Layer], input: &Input) {
             "{:indent$}{name:<room$}{:>9}{:>9}{:>9}{:>9}  {}",
             "",
             count(layer.packets),
-            percent(layer.packets, input.packets),
+            percent(layer.packets, input.wanted_packets),
             bytes(layer.bytes),
-            percent(layer.bytes, input.wire_bytes),
-            page.bar(layer.bytes, input.wire_bytes, WIDTH - 63),
+            percent(layer.bytes, input.wanted_bytes),
+            page.bar(layer.bytes, input.wanted_bytes, WIDTH - 63),
             room = 25 - indent,
         );
         page.line(&line);
@@ -163,27 +216,32 @@ fn tcp_health(page: &mut Page, tcp: &TcpHealth) {
         share if share.is_empty() => count(part),
         share => format!("{:<7} {share}", count(part)),
     };
-    let time = |nanos: Option<u64>| nanos.map_or_else(|| "-".to_owned(), duration);
+    let segments = |part: u64| of(part, tcp.data_segments.unwrap_or(0));
+    let left = [
+        ("connections", count(tcp.connections)),
+        ("established", of(tcp.established, tcp.connections)),
+        ("rejected", of(tcp.rejected, tcp.connections)),
+        ("unanswered", of(tcp.unanswered, tcp.connections)),
+        ("ended by a reset", of(tcp.reset, tcp.connections)),
+        ("with holes", of(tcp.with_gaps, tcp.connections)),
+    ];
+    let right = [
+        ("data segments", tcp.data_segments.map(count)),
+        ("sent again", Some(segments(tcp.retransmitted))),
+        ("out of order", tcp.out_of_order.map(segments)),
+        ("handshake RTT, median", tcp.rtt_median_nanos.map(duration)),
+        ("handshake RTT, 95 %", tcp.rtt_p95_nanos.map(duration)),
+        ("bytes in holes", Some(bytes(tcp.missed_bytes))),
+    ];
+    let mut right = right.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let mut left = left.into_iter();
     page.heading("TCP");
-    for [left, right] in [
-        [("connections", count(tcp.connections)), ("data segments", count(tcp.data_segments))],
-        [
-            ("established", of(tcp.established, tcp.connections)),
-            ("sent again", of(tcp.retransmitted, tcp.data_segments)),
-        ],
-        [
-            ("rejected", of(tcp.rejected, tcp.connections)),
-            ("out of order", of(tcp.out_of_order, tcp.data_segments)),
-        ],
-        [
-            ("unanswered", of(tcp.unanswered, tcp.connections)),
-            ("handshake RTT, median", time(tcp.rtt_median_nanos)),
-        ],
-        [
-            ("ended by a reset", of(tcp.reset, tcp.connections)),
-            ("handshake RTT, 95 %", time(tcp.rtt_p95_nanos)),
-        ],
-    ] {
+    loop {
+        let (left, right) = (left.next(), right.next());
+        if left.is_none() && right.is_none() {
+            break;
+        }
+        let (left, right) = (left.unwrap_or_default(), right.unwrap_or_default());
         let line = format!("  {:<18}{:<20}{:<23}{}", left.0, left.1, right.0, right.1);
         page.line(&line);
     }
@@ -194,10 +252,17 @@ fn flows(page: &mut Page, flows: &Flows) {
         return;
     }
     page.heading(&format!("FLOWS  {}", count(flows.total)));
-    for (label, counts) in
-        [("state", &flows.by_state), ("ended by", &flows.by_end), ("quality", &flows.by_quality)]
-    {
+    for (label, counts) in [
+        ("protocol", &flows.by_protocol),
+        ("state", &flows.by_state),
+        ("ended by", &flows.by_end),
+        ("quality", &flows.by_quality),
+    ] {
         listed(page, label, counts);
+    }
+    if flows.peak > 0 {
+        let (peak, memory) = (count(flows.peak), bytes(flows.peak_bytes));
+        page.line(&format!("  at once: at most {peak}, in {memory} of memory"));
     }
 }
 
@@ -212,7 +277,7 @@ fn listed(page: &mut Page, label: &str, counts: &[Count]) {
             words.push(page.dot().to_owned());
         }
         // A no-break space keeps name and count on one line.
-        let text = format!("{} {}", plain(&item.name, 60), count(item.count));
+        let text = format!("{} {}", plain(&item.name, 60), count(item.count)).replace('_', " ");
         words.push(text.replace(' ', "\u{a0}"));
     }
     let text: Vec<_> = words.iter().map(String::as_str).collect();
@@ -226,22 +291,24 @@ fn listed(page: &mut Page, label: &str, counts: &[Count]) {
 fn oddities(page: &mut Page, oddities: &[Count]) {
     let Some(most) = oddities.iter().map(|oddity| oddity.count).max() else { return };
     page.heading("ODDITIES");
-    for oddity in oddities {
+    for oddity in oddities.iter().take(LISTED) {
         let bar = page.bar(oddity.count, most, WIDTH - 54);
         page.line(&format!("  {:<40}{:>9}  {bar}", plain(&oddity.name, 40), count(oddity.count)));
+    }
+    if oddities.len() > LISTED {
+        page.line(&format!("  and {} more names", oddities.len() - LISTED));
     }
 }
 
 fn books(page: &mut Page, books: &Books) {
     page.heading("BOOKS");
     let line = |name: &str, value: String| format!("  {name:<42}{value:>14}");
-    let read = line("packets read", exact(books.read.into()));
-    page.line(&read);
+    let known = |value: Option<u64>| {
+        value.map_or_else(|| "unavailable".to_owned(), |value| exact(value.into()))
+    };
+    page.line(&line("packets read", exact(books.read.into())));
     for part in &books.parts {
-        let value =
-            part.packets.map_or_else(|| "unavailable".to_owned(), |packets| exact(packets.into()));
-        let part = line(&format!("  {}", plain(&part.name, 40)), value);
-        page.line(&part);
+        page.line(&line(&format!("  {}", plain(&part.name, 40)), known(part.packets)));
     }
     let (value, look) = match books.unexplained() {
         Some(0) => ("0".to_owned(), Look::Good),
@@ -250,6 +317,15 @@ fn books(page: &mut Page, books: &Books) {
     };
     let unexplained = page.look(look, &line("unexplained", value));
     page.line(&unexplained);
+    for part in &books.lost {
+        let look = match part.packets {
+            Some(0) => Look::Good,
+            Some(_) => Look::Warning,
+            None => Look::Faint,
+        };
+        let text = page.look(look, &line(&plain(&part.name, 42), known(part.packets)));
+        page.line(&text);
+    }
 }
 
 /// A sentence that must not be overlooked.

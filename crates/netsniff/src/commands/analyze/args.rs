@@ -1,0 +1,282 @@
+//! The arguments of `netsniff analyze`, and what they come to.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use netsniff_analysis::{Limits, Options};
+use netsniff_packet::filter::Filter;
+
+use super::selection;
+use crate::commands::UsageError;
+use crate::output::Format;
+
+/// Analyse capture files: connection logs, metrics and a summary
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff analyze capture.pcapng                    a summary\n  \
+    netsniff analyze a.pcap.gz b.pcap -o logs/         two files as one traffic, logs in logs/\n  \
+    netsniff analyze -r capture.pcap tcp port 80       some packets only\n  \
+    ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
+    Exit code: 0 fine; 1 failed, or nothing could be read; 2 wrong usage; 3 an input was damaged,\n\
+    cut or unreadable, and all the rest was analysed; 4 below --require-quality")]
+pub struct AnalyzeArgs {
+    /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input.
+    /// Several files are merged by time. With `-r`, words of a filter instead
+    #[arg(value_name = "FILES", allow_negative_numbers = true)]
+    words: Vec<OsString>,
+    /// Read this capture file; may be repeated. Words without a flag are then a filter
+    #[arg(short, long = "read", value_name = "FILE")]
+    read: Vec<PathBuf>,
+    /// Analyse only the packets that match, in the language of pcap-filter(7)
+    #[arg(short, long, value_name = "EXPR")]
+    filter: Option<String>,
+    /// Write the logs to this directory, one file each; `-` streams JSON lines of all logs to
+    /// standard output
+    #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// How logs are written; tsv unless told, for `-o -` always json
+    #[arg(long, value_enum, requires = "output")]
+    format: Option<Format>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print neither summary nor progress
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Sample the RTT of TCP connections at this interval into the log `rtt`: seconds, or with a
+    /// unit as in 100ms
+    #[arg(short = 's', long = "rtt-interval", value_name = "SECONDS", value_parser = interval)]
+    rtt_interval: Option<Duration>,
+    /// The capture was taken on a gateway: hop counts are one lower
+    #[arg(short, long)]
+    gateway: bool,
+    /// Threads that analyse; as many as processors unless told
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    workers: Option<usize>,
+    /// Memory that the table of connections may take, as 500M or 2G; then the connection that would
+    /// time out first ends early, which is counted
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<usize>,
+    /// Connections that the table may hold; then as for --memory
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    max_flows: Option<usize>,
+    /// End with exit code 4 where the capture has less than this percentage of the packets (by its
+    /// own drop counters), or where less than this percentage of the TCP connections are free of
+    /// holes that the capture made; also where nothing tells
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    require_quality: Option<f64>,
+}
+
+/// Where the logs go.
+pub(super) enum Target<'a> {
+    /// No logs.
+    Nowhere,
+    /// All of them to standard output.
+    Stream,
+    /// One file each in a directory.
+    Directory(&'a Path),
+}
+
+/// What is read, and which packets of it are wanted.
+pub(super) struct Request {
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) filters: Vec<Filter>,
+}
+
+impl AnalyzeArgs {
+    /// Tells files from words of a filter.
+    pub(super) fn request(&self) -> Result<Request, UsageError> {
+        let mut filters = Vec::new();
+        if let Some(text) = self.filter.as_ref().filter(|text| !text.trim().is_empty()) {
+            filters.push(selection::parse(text)?);
+        }
+        let paths = if self.read.is_empty() {
+            self.words.iter().map(PathBuf::from).collect()
+        } else {
+            filters.extend(self.trailing_filter()?);
+            self.read.clone()
+        };
+        if paths.is_empty() {
+            let said = "no capture file is named; for example: netsniff analyze capture.pcapng";
+            return Err(UsageError(said.to_owned()));
+        }
+        if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+            return Err(UsageError("standard input (-) can be read only once".to_owned()));
+        }
+        Ok(Request { paths, filters })
+    }
+
+    fn trailing_filter(&self) -> Result<Option<Filter>, UsageError> {
+        if self.words.is_empty() {
+            return Ok(None);
+        }
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        selection::parse(&words.join(" ")).map(Some).map_err(|UsageError(mut said)| {
+            if let Some(word) = words.iter().find(|word| Path::new(word.as_ref()).is_file()) {
+                said += &format!(
+                    "\n{word} is a file, and words after -r are a filter: give each file a -r of \
+                     its own"
+                );
+            }
+            UsageError(said)
+        })
+    }
+
+    /// What to do about a missing file that looks like the begin of a filter.
+    pub(super) fn hint(&self, missing: &Path) -> Option<String> {
+        let at = self.words.iter().position(|word| Path::new(word) == missing)?;
+        let words: Vec<_> = self.words.get(at..)?.iter().map(|w| w.to_string_lossy()).collect();
+        let text = words.join(" ");
+        let is_filter = self.read.is_empty() && Filter::parse(&text).is_ok();
+        is_filter.then(|| format!("if that is a filter, say: -f '{text}'"))
+    }
+
+    pub(super) fn target(&self) -> Result<(Target<'_>, Format), UsageError> {
+        let format = self.format.unwrap_or(Format::Tsv);
+        let Some(output) = &self.output else { return Ok((Target::Nowhere, format)) };
+        if output != Path::new("-") {
+            return Ok((Target::Directory(output), format));
+        }
+        let unfit = if self.json {
+            "-o - and --json would both write to standard output; write the logs to a directory"
+        } else if self.format.is_some_and(|format| format != Format::Json) {
+            "-o - writes all logs into one stream, which only --format json can"
+        } else {
+            return Ok((Target::Stream, Format::Json));
+        };
+        Err(UsageError(unfit.to_owned()))
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        let limits = Limits::default();
+        Limits {
+            flows: self.max_flows.unwrap_or(limits.flows),
+            flow_bytes: self.memory.unwrap_or(limits.flow_bytes),
+            ..limits
+        }
+    }
+
+    pub(super) const fn options(&self) -> Options {
+        Options { rtt_interval: self.rtt_interval, gateway: self.gateway }
+    }
+
+    pub(super) fn workers(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers.unwrap_or_else(processors)
+    }
+
+    pub(super) const fn json(&self) -> bool {
+        self.json
+    }
+
+    pub(super) const fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// The least percentage that is good enough.
+    pub(super) const fn required_quality(&self) -> Option<f64> {
+        self.require_quality
+    }
+}
+
+/// Whether standard input is meant.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// A number and what follows it.
+fn number(text: &str) -> Result<(f64, &str), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let value = digits.parse().map_err(|_| "expected a number, maybe with a unit".to_owned())?;
+    Ok((value, unit.trim_start()))
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let (value, unit) = number(text)?;
+    let seconds = match unit {
+        "" | "s" | "sec" => 1.0,
+        "ms" | "msec" => 1e-3,
+        "us" | "µs" | "usec" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" | "hr" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?}; there are us, ms, s, min and h")),
+    };
+    let interval = Duration::try_from_secs_f64(value * seconds).map_err(|e| e.to_string())?;
+    if interval.is_zero() {
+        return Err("an interval of 0 would sample nothing".to_owned());
+    }
+    Ok(interval)
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let (value, unit) = number(text)?;
+    let decimal = |power| 1000_f64.powi(power);
+    let binary = |power| 1024_f64.powi(power);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => decimal(1),
+        "mb" => decimal(2),
+        "gb" => decimal(3),
+        "tb" => decimal(4),
+        "k" | "kib" => binary(1),
+        "m" | "mib" => binary(2),
+        "g" | "gib" => binary(3),
+        "t" | "tib" => binary(4),
+        _ => return Err(format!("unknown unit {unit:?}; there are K, M, G, T and kB, MB, GB, TB")),
+    };
+    // A float saturates where it exceeds an integer.
+    let bytes = (value * factor) as usize;
+    if bytes < LEAST_MEMORY {
+        return Err("less than 1M is not enough for anything".to_owned());
+    }
+    Ok(bytes)
+}
+
+/// Below this, tables are too small to be of use.
+const LEAST_MEMORY: usize = 1_000_000;
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("1 is the least".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("expected a whole number".to_owned()),
+    }
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    match number(text)? {
+        (value, "" | "%") if value <= 100.0 => Ok(value),
+        _ => Err("expected a percentage from 0 to 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_seconds_unless_told() {
+        assert_eq!(interval("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(interval("100ms"), Ok(Duration::from_millis(100)));
+        assert_eq!(interval("2 min"), Ok(Duration::from_secs(120)));
+        assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
+        assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
+    }
+
+    #[test]
+    fn sizes_are_binary_with_one_letter_and_decimal_with_two() {
+        assert_eq!(size("500M"), Ok(500 << 20));
+        assert_eq!(size("1.5GB"), Ok(1_500_000_000));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size(&format!("{}T", "9".repeat(30))), Ok(usize::MAX));
+        assert!(size("10").is_err() && size("M").is_err() && size("5 apples").is_err());
+    }
+
+    #[test]
+    fn percentages_end_at_100() {
+        assert_eq!((percentage("99.9"), percentage("100%")), (Ok(99.9), Ok(100.0)));
+        assert!(percentage("101").is_err() && percentage("-3").is_err());
+    }
+}

@@ -1,0 +1,220 @@
+//! The capture files of one analysis: opened, read as one, and what is wrong with them.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::{IsTerminal as _, Read, stdin};
+use std::path::{Path, PathBuf};
+
+use netsniff_packet::{Batch, Progress, Source};
+use netsniff_pcapfile::{Error, Merged, Reader};
+
+use super::args::is_stdin;
+
+/// Bytes from a file or from standard input.
+pub(super) type Input = Box<dyn Read + Send>;
+
+/// A file of which packets are read.
+#[derive(Debug)]
+pub(super) struct CaptureFile {
+    /// Its name as it was given, or `standard input`.
+    pub(super) name: String,
+    path: PathBuf,
+    /// Its size in bytes when it was opened, if it is a regular file.
+    pub(super) size: Option<u64>,
+    /// Why it could not be read to its end.
+    pub(super) failure: Option<String>,
+}
+
+/// A file of which nothing can be read.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) path: PathBuf,
+    pub(super) missing: bool,
+    /// What is wrong with it, and what to do.
+    pub(super) said: String,
+}
+
+/// Several files read as one, by time. A file that cannot be read on ends alone.
+pub(super) struct Inputs {
+    pub(super) files: Vec<CaptureFile>,
+    pub(super) merged: Merged<Input>,
+}
+
+impl Inputs {
+    /// Opens the files; those that are no capture come back apart.
+    pub(super) fn open(paths: &[PathBuf]) -> (Self, Vec<Refused>) {
+        let (mut files, mut readers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        for path in paths {
+            match open(path) {
+                Ok((file, reader)) => {
+                    files.push(file);
+                    readers.push(reader);
+                }
+                Err(error) => refused.push(error),
+            }
+        }
+        (Self { files, merged: Merged::new(readers) }, refused)
+    }
+
+    /// The size of all files together; `None` where it is not known of one.
+    pub(super) fn size(&self) -> Option<u64> {
+        self.files.iter().map(|file| file.size).sum()
+    }
+
+    /// Bytes read so far, before unpacking.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.merged.readers().map(Reader::bytes_read).sum()
+    }
+
+    /// Packets read so far.
+    pub(super) fn packets(&self) -> u64 {
+        self.merged.readers().map(Reader::packets).sum()
+    }
+
+    /// Each file with its reader.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&CaptureFile, &Reader<Input>)> {
+        self.files.iter().zip(self.merged.readers())
+    }
+}
+
+impl Source for Inputs {
+    type Error = Infallible;
+
+    fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, Infallible> {
+        loop {
+            let error = match self.merged.read_batch(batch) {
+                Ok(progress) => return Ok(progress),
+                Err(error) => error,
+            };
+            if let Some(file) = self.files.get_mut(error.input) {
+                file.failure = Some(error.source.to_string());
+            }
+            if self.files.len() <= 1 {
+                batch.packets.clear();
+                return Ok(Progress::End);
+            }
+        }
+    }
+}
+
+impl CaptureFile {
+    /// Its size now, if it is larger than when it was opened.
+    pub(super) fn grown(&self) -> Option<u64> {
+        let now = self.path.metadata().ok()?.len();
+        self.size.is_some_and(|size| now > size).then_some(now)
+    }
+}
+
+fn open(path: &Path) -> Result<(CaptureFile, Reader<Input>), Refused> {
+    let refused = |said: String| Refused {
+        path: path.to_owned(),
+        missing: false,
+        said: said.trim().to_owned(),
+    };
+    let (input, size): (Input, _) = if is_stdin(path) {
+        if stdin().is_terminal() {
+            return Err(refused("it is a terminal; pipe a capture file into it".to_owned()));
+        }
+        (Box::new(stdin()), None)
+    } else {
+        let file = File::open(path).map_err(|error| Refused {
+            missing: error.kind() == std::io::ErrorKind::NotFound,
+            ..refused(format!("cannot open: {error}"))
+        })?;
+        let metadata = file.metadata().map_err(|error| refused(format!("cannot read: {error}")))?;
+        if metadata.is_dir() {
+            let files = path.join("*.pcap");
+            let said = "a directory, not a capture file; name the files in it";
+            return Err(refused(format!("{said}, as {}", files.display())));
+        }
+        (Box::new(file), metadata.is_file().then_some(metadata.len()))
+    };
+    let reader = Reader::new(input)
+        .map_err(|error| refused(format!("{error}{}", remedy(&error, path).unwrap_or_default())))?;
+    let name =
+        if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
+    Ok((CaptureFile { name, path: path.to_owned(), size, failure: None }, reader))
+}
+
+/// What the user can do about a file that cannot be read.
+fn remedy(error: &Error, path: &Path) -> Option<String> {
+    let Error::Other(what) = error else { return None };
+    let unpacker = [("xz", "xz -dc"), ("bzip2", "bzip2 -dc"), ("a zip", "unzip -p")];
+    let (_, command) = unpacker.iter().find(|(name, _)| what.starts_with(name))?;
+    Some(format!("; unpack it: {command} {} | netsniff analyze -", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netsniff_packet::{LinkType, Packet, Timestamp};
+    use netsniff_pcapfile::PcapWriter;
+
+    /// A file of `packets` packets, one a second.
+    fn capture(packets: i64) -> Vec<u8> {
+        let mut writer = PcapWriter::new(Vec::new(), LinkType::RAW, 0).unwrap();
+        for second in 0..packets {
+            let timestamp = Timestamp::from_secs_nanos(second, 0);
+            let link_type = LinkType::RAW;
+            let packet =
+                Packet { timestamp, data: &[0; 40], wire_len: 40, link_type, interface: 0 };
+            writer.write_packet(&packet).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("a broken disk"))
+        }
+    }
+
+    fn inputs(inputs: Vec<Input>) -> Inputs {
+        let file = |_: &_| CaptureFile {
+            name: "a.pcap".to_owned(),
+            path: PathBuf::from("a.pcap"),
+            size: None,
+            failure: None,
+        };
+        let files = inputs.iter().map(file).collect();
+        let readers = inputs.into_iter().map(|input| Reader::new(input).unwrap()).collect();
+        Inputs { files, merged: Merged::new(readers) }
+    }
+
+    /// The packets that come before the end.
+    fn count(inputs: &mut Inputs) -> usize {
+        let (mut batch, mut packets) = (Batch::default(), 0);
+        while inputs.read_batch(&mut batch) == Ok(Progress::More) {
+            packets += batch.packets.len();
+        }
+        packets + batch.packets.len()
+    }
+
+    #[test]
+    fn a_failing_file_ends_alone_and_is_told() {
+        let failing = || -> Input { Box::new(std::io::Cursor::new(capture(3)).chain(Broken)) };
+        let good = || -> Input { Box::new(std::io::Cursor::new(capture(5))) };
+        let mut both = inputs(vec![failing(), good()]);
+        assert_eq!((count(&mut both), both.packets()), (8, 8));
+        assert_eq!(both.files[0].failure.as_deref(), Some("cannot read: a broken disk"));
+        assert_eq!(both.files[1].failure, None);
+        let mut alone = inputs(vec![failing()]);
+        assert_eq!(count(&mut alone), 3);
+        assert!(alone.files[0].failure.is_some());
+    }
+
+    #[test]
+    fn a_file_that_grew_is_noticed() {
+        let path = std::env::temp_dir().join(format!("netsniff-grown-{}", std::process::id()));
+        std::fs::write(&path, capture(1)).unwrap();
+        let (inputs, refused) = Inputs::open(std::slice::from_ref(&path));
+        let before = inputs.files[0].grown();
+        std::fs::write(&path, capture(2)).unwrap();
+        let after = inputs.files[0].grown();
+        std::fs::remove_file(path).unwrap();
+        assert!(refused.is_empty());
+        assert_eq!((before, after), (None, Some(24 + 2 * 56)));
+    }
+}

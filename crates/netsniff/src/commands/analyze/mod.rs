@@ -1,0 +1,191 @@
+//! `netsniff analyze`: packets to logs and a summary.
+
+mod args;
+mod inputs;
+mod report;
+mod selection;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use netsniff_packet::{Packet, Timestamp};
+
+pub use args::AnalyzeArgs;
+use args::{Request, Target, is_stdin};
+use inputs::Inputs;
+use report::Analysis;
+use selection::Selection;
+
+use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED};
+use crate::output::{LogFiles, RowSink, Stream};
+use crate::pipeline::{self, Outcome, Settings};
+use crate::progress::ProgressLine;
+use crate::summary::{Style, Summary};
+
+/// Bytes of rows gathered before they go to standard output.
+const STREAM_BUFFER: usize = 64 * 1024;
+/// Places of damage told of one file at once.
+const DAMAGE_TOLD: usize = 10;
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`](super::UsageError), and failures that leave nothing to report.
+pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    let Request { paths, filters } = args.request()?;
+    let (target, format) = args.target()?;
+    let (mut inputs, refused) = Inputs::open(&paths);
+    for input in &refused {
+        say(&format!("{}: {}", name(&input.path), input.said));
+    }
+    let missing = refused.iter().filter(|input| input.missing);
+    if let Some(hint) = missing.filter_map(|input| args.hint(&input.path)).next() {
+        say(&hint);
+    }
+    if inputs.files.is_empty() {
+        return Ok(FAILED);
+    }
+    let settings = Settings {
+        limits: args.limits(),
+        options: args.options(),
+        workers: args.workers(),
+        format,
+        seed: RandomState::new().build_hasher().finish(),
+    };
+    let mut selection = Selection::new(filters);
+    let start = Instant::now();
+    let analysed = analyse(&mut inputs, &mut selection, &settings, &target, args.quiet());
+    let outcome = match analysed {
+        // Whoever reads has enough, as in `netsniff analyze FILE -o - | head`.
+        Err(error) if matches!(target, Target::Stream) && is_broken_pipe(&error) => {
+            return Ok(DONE);
+        }
+        result => result?,
+    };
+    let elapsed_nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let analysis = Analysis {
+        inputs: &inputs,
+        selection: &selection,
+        settings: &settings,
+        outcome: &outcome,
+        elapsed_nanos,
+    };
+    let summary = analysis.summary();
+    tell(&summary, args, &target)?;
+    let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
+    let mut code = if damaged || !refused.is_empty() { DAMAGED } else { DONE };
+    if let Some(percent) = args.required_quality()
+        && let Some(why) = analysis.below(percent)
+    {
+        say(&format!("below the required quality of {percent} %: {why}"));
+        code = BELOW_QUALITY;
+    }
+    Ok(code)
+}
+
+fn analyse(
+    inputs: &mut Inputs,
+    selection: &mut Selection,
+    settings: &Settings,
+    target: &Target<'_>,
+    quiet: bool,
+) -> anyhow::Result<Outcome> {
+    // On a terminal, the rows themselves show how far it is.
+    let quiet = quiet || matches!(target, Target::Stream) && stdout().is_terminal();
+    let mut work =
+        Work { progress: ProgressLine::new(inputs.size(), quiet), inputs, selection, settings };
+    match target {
+        Target::Nowhere => work.run(&mut Nowhere),
+        Target::Stream => {
+            let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
+            let mut sink = Stream::new(writer, "standard output");
+            let outcome = work.run(&mut sink)?;
+            sink.finish()?;
+            Ok(outcome)
+        }
+        Target::Directory(directory) => {
+            let mut sink = LogFiles::create(directory, settings.format)?;
+            let outcome = work.run(&mut sink)?;
+            sink.finish(outcome.now)?;
+            Ok(outcome)
+        }
+    }
+}
+
+/// An analysis that waits for a place where its rows go.
+struct Work<'a> {
+    inputs: &'a mut Inputs,
+    selection: &'a mut Selection,
+    settings: &'a Settings,
+    progress: ProgressLine,
+}
+
+impl Work<'_> {
+    fn run<K: RowSink + Send>(&mut self, sink: &mut K) -> anyhow::Result<Outcome> {
+        let Self { inputs, selection, settings, progress } = self;
+        let wanted = |packet: &Packet<'_>| selection.wants(packet);
+        let tell = |inputs: &Inputs, _| progress.update(|| (inputs.bytes_read(), inputs.packets()));
+        pipeline::run(&mut **inputs, settings, wanted, sink, tell)
+    }
+}
+
+/// Tells damage on standard error, and the summary where it is wanted.
+fn tell(summary: &Summary, args: &AnalyzeArgs, target: &Target<'_>) -> anyhow::Result<()> {
+    for source in &summary.input.sources {
+        for damage in source.damage.iter().take(DAMAGE_TOLD) {
+            say(&format!("{}: {damage}", source.name));
+        }
+        let told = source.damage.len().min(DAMAGE_TOLD) as u64;
+        if source.damage_count > told {
+            say(&format!("{}: damaged at {} more places", source.name, source.damage_count - told));
+        }
+    }
+    let streams = matches!(target, Target::Stream);
+    if args.json() {
+        return printed(stdout().write_all(summary.json()?.as_bytes()));
+    }
+    if args.quiet() || streams && !stderr().is_terminal() {
+        summary.notes.iter().for_each(|note| say(note));
+        return Ok(());
+    }
+    if streams {
+        return printed(stderr().write_all(summary.text(Style::of(&stderr())).as_bytes()));
+    }
+    let mut out = stdout().lock();
+    printed(out.write_all(summary.text(Style::of(&out)).as_bytes()).and_then(|()| out.flush()))
+}
+
+/// A reader that has enough, `head` for one, is no failure.
+fn printed(result: io::Result<()>) -> anyhow::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot print the summary"),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Prints a line to standard error; where that is closed there is nobody to tell.
+fn say(line: &str) {
+    let _ = writeln!(stderr(), "netsniff: {line}");
+}
+
+fn name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Where rows go that nobody wants.
+struct Nowhere;
+
+impl RowSink for Nowhere {
+    fn row(&mut self, _: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
+        Ok(())
+    }
+}

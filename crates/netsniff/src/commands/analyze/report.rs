@@ -1,0 +1,345 @@
+//! From an outcome to its summary, and to what must be said at once.
+
+use std::collections::BTreeMap;
+
+use netsniff_analysis::ingress::statistics::Count as PacketCount;
+use netsniff_analysis::log::conn::{ConnState, Proto};
+use netsniff_analysis::statistics::{Ending, FlowStatistics};
+use netsniff_packet::LinkType;
+use netsniff_packet::decode::Layer as PacketLayer;
+use netsniff_pcapfile::{Counters, Format, Interface, Reader};
+
+use super::inputs::{CaptureFile, Input as Bytes, Inputs};
+use super::selection::Selection;
+use crate::pipeline::{Outcome, Settings};
+use crate::summary::number::{count, duration, exact};
+use crate::summary::{
+    Books, CaptureInterface, Count, Flows, Input, InputSource, Layer, Part, Summary, TcpHealth,
+};
+
+/// Everything that an analysis is known by once it is over.
+pub(super) struct Analysis<'a> {
+    pub(super) inputs: &'a Inputs,
+    pub(super) selection: &'a Selection,
+    pub(super) settings: &'a Settings,
+    pub(super) outcome: &'a Outcome,
+    /// Wall time in nanoseconds.
+    pub(super) elapsed_nanos: u64,
+}
+
+impl Analysis<'_> {
+    pub(super) fn summary(&self) -> Summary {
+        let Outcome { packets, flows, .. } = self.outcome;
+        let weirds = packets.weirds.iter().chain(&flows.weirds);
+        let states = Proto::ALL.iter().flat_map(|&proto| flows.states(proto));
+        Summary {
+            input: self.input(),
+            layers: layers(&packets.layers()),
+            tcp: tcp_health(flows),
+            oddities: sorted(weirds.map(|(&name, &times)| (name, times))),
+            flows: Flows {
+                total: flows.flows_begun().map(|(_, begun)| begun).sum(),
+                by_protocol: sorted(flows.flows_begun().map(|(of, begun)| (of.name(), begun))),
+                by_state: sorted(states.map(|(state, ended)| (state.name(), ended))),
+                by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
+                by_quality: Vec::new(),
+                peak: flows.peak_flows as u64,
+                peak_bytes: flows.peak_bytes as u64,
+            },
+            books: self.books(),
+            notes: self.notes(),
+            ..Summary::default()
+        }
+    }
+
+    fn input(&self) -> Input {
+        let (packets, refused) = (&self.outcome.packets, self.selection.refused());
+        let spans = || packets.span.into_iter().chain(refused.span);
+        Input {
+            sources: self.inputs.iter().map(|(file, reader)| source(file, reader)).collect(),
+            filters: self.selection.filters().iter().map(|f| f.text().to_owned()).collect(),
+            packets: self.inputs.packets(),
+            wanted_packets: packets.total.packets,
+            wire_bytes: packets.total.bytes.saturating_add(refused.wire_bytes),
+            wanted_bytes: packets.total.bytes,
+            captured_bytes: packets.captured_bytes.saturating_add(refused.captured_bytes),
+            first: spans().map(|span| span.0).min(),
+            last: spans().map(|span| span.1).max(),
+            elapsed_nanos: Some(self.elapsed_nanos),
+        }
+    }
+
+    fn books(&self) -> Books {
+        let packets = &self.outcome.packets;
+        let part = |name: &str, packets| Part { name: name.to_owned(), packets };
+        let unsupported = packets.unsupported.values().map(|count| count.packets).sum();
+        let mut parts = vec![
+            part("analysed", Some(packets.decoded)),
+            part("with headers malformed or cut", Some(packets.stopped)),
+            part("of a link type not supported", Some(unsupported)),
+        ];
+        if !self.selection.filters().is_empty() {
+            parts.push(part("refused by the filter", Some(self.outcome.filtered)));
+        }
+        let lost = [
+            part("lost by the interface", self.lost(|counters| counters.dropped_by_interface)),
+            part("lost by the capturing system", self.lost(|counters| counters.dropped_by_os)),
+        ];
+        let between = self.lost(|counters| counters.dropped_between_packets);
+        let between = between.map(|_| part("lost between packets, as these tell", between));
+        let lost = lost.into_iter().chain(between).collect();
+        Books { read: self.inputs.packets(), parts, lost }
+    }
+
+    /// The sum of a drop counter over all interfaces; `None` where one of them does not tell.
+    fn lost(&self, counter: impl Fn(&Counters) -> Option<u64>) -> Option<u64> {
+        let mut interfaces =
+            self.inputs.iter().flat_map(|(_, reader)| reader.interfaces()).peekable();
+        interfaces.peek()?;
+        interfaces
+            .map(|interface| counter(&interface.counters))
+            .try_fold(0_u64, |sum, lost| Some(sum.saturating_add(lost?)))
+    }
+
+    /// Packets known to be lost, over all interfaces that tell; `None` where none does.
+    fn known_lost(&self) -> Option<u64> {
+        let lost = |interface: &Interface| {
+            let Counters { dropped_by_interface, dropped_by_os, dropped_between_packets, .. } =
+                interface.counters;
+            let dropped = [dropped_by_interface, dropped_by_os].into_iter().flatten();
+            // Both ways of telling may tell of the same packets.
+            let total = dropped.reduce(u64::saturating_add);
+            total.into_iter().chain(dropped_between_packets).max()
+        };
+        let interfaces = self.inputs.iter().flat_map(|(_, reader)| reader.interfaces());
+        interfaces.filter_map(lost).reduce(u64::saturating_add)
+    }
+
+    /// Why the capture is not as good as `percent` asks for, if so.
+    pub(super) fn below(&self, percent: f64) -> Option<String> {
+        let flows = &self.outcome.flows;
+        let connections = begun(flows, Proto::Tcp);
+        let read = self.inputs.packets();
+        let lost = self.known_lost();
+        let share = |good: u64, all: u64| good as f64 / all as f64 * 100.0;
+        if connections == 0 && lost.is_none() {
+            let said = "no TCP connection and no drop counter tells of the capture's quality";
+            return Some(said.to_owned());
+        }
+        let whole = connections.saturating_sub(flows.flows_with_gaps);
+        if connections > 0 && share(whole, connections) < percent {
+            return Some(format!(
+                "the capture made holes in {} of {} TCP connections",
+                exact(flows.flows_with_gaps.into()),
+                exact(connections.into())
+            ));
+        }
+        let lost = lost.unwrap_or(0);
+        let all = read.saturating_add(lost);
+        (lost > 0 && share(read, all) < percent).then(|| {
+            format!("the capture lost {} of {} packets", exact(lost.into()), exact(all.into()))
+        })
+    }
+
+    /// What must be known to believe the logs.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = self.unsupported();
+        notes.extend(self.meaningless_filters());
+        let (packets, flows) = (&self.outcome.packets, &self.outcome.flows);
+        if packets.out_of_order > 0 {
+            let back = u64::try_from(packets.furthest_back_nanos).unwrap_or(0);
+            notes.push(format!(
+                "packets earlier than one read before: {}, by at most {}",
+                count(packets.out_of_order),
+                duration(back)
+            ));
+        }
+        let untimed: u64 = self.inputs.iter().map(|(_, reader)| reader.untimed()).sum();
+        if untimed > 0 {
+            let untimed = count(untimed);
+            notes.push(format!("packets without a time, given that of the one before: {untimed}"));
+        }
+        let evicted = flows.endings().find(|(ending, _)| *ending == Ending::Evicted);
+        let evicted = evicted.map_or(0, |(_, ended)| ended);
+        if evicted > 0 {
+            let limits = &self.settings.limits;
+            notes.push(format!(
+                "the bound of {} flows or {} for them was reached: {} flows ended early, and the \
+                 logs depend on the number of workers",
+                count(limits.flows as u64),
+                crate::summary::number::bytes(limits.flow_bytes as u64),
+                count(evicted)
+            ));
+        }
+        for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
+            let name = &file.name;
+            notes.push(format!("{name} grew to {size} bytes while it was read"));
+        }
+        notes
+    }
+
+    fn unsupported(&self) -> Vec<String> {
+        let note = |(&number, &packets): (&u32, &u64)| {
+            let (file, interface) = self.inputs.merged.interface(number)?;
+            let file = self.inputs.files.get(file)?;
+            let LinkType(number_of_type) = interface.link_type;
+            let name = interface.link_type.name().unwrap_or("unknown");
+            let of = interface.name.as_ref().map_or_else(|| number.to_string(), Clone::clone);
+            Some(format!(
+                "link type {number_of_type} ({name}) not supported: interface {of} of {}, {} \
+                 packets not analysed",
+                file.name,
+                exact(packets.into())
+            ))
+        };
+        self.selection.unsupported().iter().filter_map(note).collect()
+    }
+
+    /// A filter that cannot mean anything for a link type that was read.
+    fn meaningless_filters(&self) -> Vec<String> {
+        let interfaces = self.inputs.iter().flat_map(|(_, reader)| reader.interfaces());
+        let mut link_types: Vec<_> = interfaces.map(|interface| interface.link_type).collect();
+        link_types.sort_unstable();
+        link_types.dedup();
+        let mut notes = Vec::new();
+        for filter in self.selection.filters() {
+            for error in link_types.iter().filter_map(|&of| filter.check(of).err()) {
+                notes.push(format!(
+                    "the filter refuses every packet of one link type: {error} of {:?}",
+                    filter.text()
+                ));
+            }
+        }
+        notes
+    }
+}
+
+fn source(file: &CaptureFile, reader: &Reader<Bytes>) -> InputSource {
+    let format = match reader.format() {
+        Format::Pcap(variant) if variant.modified => "modified pcap",
+        Format::Pcap(variant) if variant.nanoseconds => "pcap, nanoseconds",
+        Format::Pcap(_) => "pcap",
+        Format::Pcapng { .. } => "pcapng",
+        _ => "",
+    };
+    let damage = reader.damage().iter().map(ToString::to_string);
+    let failure = file.failure.iter().map(|failure| {
+        format!("packet {}: {failure}; what came before was used", reader.packets() + 1)
+    });
+    InputSource {
+        name: file.name.clone(),
+        format: format.to_owned(),
+        compression: reader.compression().map(|layer| layer.to_string()).collect(),
+        bytes: file.size,
+        packets: reader.packets(),
+        interfaces: reader.interfaces().iter().map(interface).collect(),
+        damage_count: reader.damage_count() + u64::from(file.failure.is_some()),
+        damage: failure.chain(damage).collect(),
+    }
+}
+
+fn interface(interface: &Interface) -> CaptureInterface {
+    let counters = interface.counters;
+    CaptureInterface {
+        name: interface.name.clone(),
+        link_type: interface.link_type.to_string(),
+        dropped_by_interface: counters.dropped_by_interface,
+        dropped_by_os: counters.dropped_by_os,
+        dropped_between_packets: counters.dropped_between_packets,
+    }
+}
+
+/// Sums by name, the largest first; what never occurred is left out.
+fn sorted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<Count> {
+    let mut sums = BTreeMap::<_, u64>::new();
+    for (name, number) in counts.into_iter().filter(|(_, number)| *number > 0) {
+        *sums.entry(name).or_default() += number;
+    }
+    let count = |(name, count): (&str, u64)| Count { name: name.to_owned(), count };
+    let mut list: Vec<_> = sums.into_iter().map(count).collect();
+    list.sort_by_key(|item| core::cmp::Reverse(item.count));
+    list
+}
+
+fn begun(flows: &FlowStatistics, proto: Proto) -> u64 {
+    flows.flows_begun().find(|(of, _)| *of == proto).map_or(0, |(_, begun)| begun)
+}
+
+fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
+    let connections = begun(flows, Proto::Tcp);
+    if connections == 0 {
+        return None;
+    }
+    let of = |wanted: &[ConnState]| {
+        let states = flows.states(Proto::Tcp).filter(|(state, _)| wanted.contains(state));
+        states.map(|(_, ended)| ended).sum()
+    };
+    let established = [
+        ConnState::S1,
+        ConnState::S2,
+        ConnState::S3,
+        ConnState::Sf,
+        ConnState::Rsto,
+        ConnState::Rstr,
+    ];
+    Some(TcpHealth {
+        connections,
+        established: of(&established),
+        rejected: of(&[ConnState::Rej]),
+        unanswered: of(&[ConnState::S0]),
+        reset: of(&[ConnState::Rsto, ConnState::Rstr]),
+        data_segments: None,
+        retransmitted: flows.retransmissions,
+        out_of_order: None,
+        with_gaps: flows.flows_with_gaps,
+        missed_bytes: flows.missed_bytes,
+        rtt_median_nanos: None,
+        rtt_p95_nanos: None,
+    })
+}
+
+fn layers(counts: &[(PacketLayer, PacketCount)]) -> Vec<Layer> {
+    let layer = |(layer, count): &(PacketLayer, PacketCount)| Layer {
+        name: title(*layer).to_owned(),
+        depth: 0,
+        packets: count.packets,
+        bytes: count.bytes,
+    };
+    counts.iter().map(layer).collect()
+}
+
+/// A layer's name for people.
+const fn title(layer: PacketLayer) -> &'static str {
+    match layer {
+        PacketLayer::Ethernet => "Ethernet",
+        PacketLayer::Cooked => "Linux cooked",
+        PacketLayer::Loopback => "loopback",
+        PacketLayer::Ppp => "PPP",
+        PacketLayer::Wlan => "802.11",
+        PacketLayer::Radiotap => "radiotap",
+        PacketLayer::Nflog => "netfilter log",
+        PacketLayer::Vlan => "VLAN",
+        PacketLayer::Mpls => "MPLS",
+        PacketLayer::Pppoe => "PPPoE session",
+        PacketLayer::PppoeDiscovery => "PPPoE discovery",
+        PacketLayer::Llc => "LLC",
+        PacketLayer::Arp => "ARP",
+        PacketLayer::Ipv4 => "IPv4",
+        PacketLayer::Ipv6 => "IPv6",
+        PacketLayer::Fragment => "IP fragment",
+        PacketLayer::Tcp => "TCP",
+        PacketLayer::Udp => "UDP",
+        PacketLayer::Icmp => "ICMP",
+        PacketLayer::Icmpv6 => "ICMPv6",
+        PacketLayer::Sctp => "SCTP",
+        PacketLayer::Gre => "GRE",
+        PacketLayer::IpInIp => "IP in IP",
+        PacketLayer::Vxlan => "VXLAN",
+        PacketLayer::Geneve => "Geneve",
+        PacketLayer::Gtpu => "GTP-U",
+        PacketLayer::Teredo => "Teredo",
+        PacketLayer::Ayiya => "AYIYA",
+        PacketLayer::OtherNetwork => "other, above the link",
+        PacketLayer::OtherTransport => "other, above IP",
+    }
+}

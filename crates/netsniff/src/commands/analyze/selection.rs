@@ -1,0 +1,93 @@
+//! Which packets are wanted, and what became of those that cannot be analysed.
+
+use std::collections::BTreeMap;
+
+use netsniff_packet::filter::Filter;
+use netsniff_packet::{LinkType, Packet, Timestamp, decode};
+
+use crate::commands::UsageError;
+
+/// Parses a filter; the error shows its text with a mark under the offending word.
+pub(super) fn parse(text: &str) -> Result<Filter, UsageError> {
+    Filter::parse(text).map_err(|error| {
+        let caret = error.caret().to_string().replace('\n', "\n  ");
+        UsageError(format!("filter: {error}\n  {caret}"))
+    })
+}
+
+/// Asked for each packet whether it is to be analysed.
+#[derive(Debug)]
+pub(super) struct Selection {
+    filters: Vec<Filter>,
+    /// The link type that was last found to be supported.
+    supported: LinkType,
+    /// Wanted packets of unsupported link types, by interface.
+    unsupported: BTreeMap<u32, u64>,
+    refused: Refused,
+}
+
+/// What the filters refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Refused {
+    pub(super) packets: u64,
+    pub(super) wire_bytes: u64,
+    pub(super) captured_bytes: u64,
+    /// Earliest and latest time.
+    pub(super) span: Option<(Timestamp, Timestamp)>,
+}
+
+impl Selection {
+    /// Wants the packets that match all `filters`.
+    pub(super) const fn new(filters: Vec<Filter>) -> Self {
+        Self {
+            filters,
+            supported: LinkType::ETHERNET,
+            unsupported: BTreeMap::new(),
+            refused: Refused { packets: 0, wire_bytes: 0, captured_bytes: 0, span: None },
+        }
+    }
+
+    #[inline]
+    pub(super) fn wants(&mut self, packet: &Packet<'_>) -> bool {
+        if !self.filters.iter().all(|filter| filter.matches(packet)) {
+            self.refused.add(packet);
+            return false;
+        }
+        if packet.link_type != self.supported {
+            self.other_link_type(packet);
+        }
+        true
+    }
+
+    #[cold]
+    fn other_link_type(&mut self, packet: &Packet<'_>) {
+        if decode::supported(packet.link_type) {
+            self.supported = packet.link_type;
+        } else {
+            *self.unsupported.entry(packet.interface).or_default() += 1;
+        }
+    }
+
+    pub(super) fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    pub(super) const fn unsupported(&self) -> &BTreeMap<u32, u64> {
+        &self.unsupported
+    }
+
+    pub(super) const fn refused(&self) -> Refused {
+        self.refused
+    }
+}
+
+impl Refused {
+    fn add(&mut self, packet: &Packet<'_>) {
+        self.packets += 1;
+        self.wire_bytes += u64::from(packet.wire_len);
+        self.captured_bytes += packet.data.len() as u64;
+        let time = packet.timestamp;
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first.min(time), last.max(time)));
+    }
+}
