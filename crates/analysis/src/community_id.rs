@@ -41,6 +41,14 @@ impl CommunityId {
         Self(encode(&Sha1::digest(&input[..len]).into()))
     }
 
+    /// An ID from its text; `None` where that is no ID of version 1.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("1:")?.strip_suffix('=')?;
+        let is_base64 = digits.bytes().all(|byte| BASE64.contains(&byte));
+        text.as_bytes().try_into().ok().filter(|_| is_base64).map(Self)
+    }
+
     /// The text as ASCII.
     #[must_use]
     #[inline]
@@ -94,5 +102,7 @@ mod tests {
         assert_eq!(udp.as_str(), "1:d/FP5EW3wiY1vCndhwleRRKHowQ=");
         let icmp = id("192.168.0.89", 8, "192.168.0.1", 0, ICMP);
         assert_eq!(icmp.as_str(), "1:X0snYXpgwiv9TZtqg64sgzUn6Dk=");
+        assert_eq!(CommunityId::from_text(icmp.as_str()), Some(icmp));
+        assert_eq!(CommunityId::from_text("2:X0snYXpgwiv9TZtqg64sgzUn6Dk="), None);
     }
 }

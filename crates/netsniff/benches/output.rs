@@ -3,6 +3,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use netsniff::output::{Format, RowBuffer, RowSink, merge};
+use netsniff_analysis::community_id::CommunityId;
 use netsniff_analysis::log::Conn;
 use netsniff_analysis::log::conn::{ConnState, Depth, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
@@ -42,7 +43,7 @@ fn conn(number: u64) -> Conn<'static> {
         resp_ip_bytes: Some(15_100),
         tunnel_parents: None,
         ip_proto: Some(6),
-        community_id: Some("1:LS7SFrUMvjTku9q2J/GHwibvtE8="),
+        community_id: CommunityId::from_text("1:LS7SFrUMvjTku9q2J/GHwibvtE8="),
         vlan: None,
         inner_vlan: None,
         quality: Quality::Clean,

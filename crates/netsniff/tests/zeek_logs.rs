@@ -162,7 +162,9 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
         resp_ip_bytes: count("resp_ip_bytes"),
         tunnel_parents: parents.as_deref(),
         ip_proto: unless_unset(cell("ip_proto"), |text| text.parse().unwrap()),
-        community_id: unless_unset(cell("community_id"), |text| text),
+        community_id: unless_unset(cell("community_id"), |text| {
+            netsniff_analysis::community_id::CommunityId::from_text(text).unwrap()
+        }),
         vlan: vlan("vlan"),
         inner_vlan: vlan("inner_vlan"),
         quality: Quality::Unknown,

@@ -270,7 +270,7 @@ mod tests {
                 Value::Count(value) => value.to_string(),
                 Value::Interval(value) => value.nanos().to_string(),
                 Value::Time(value) => value.nanos().to_string(),
-                Value::Word(value) => value.to_owned(),
+                Value::Word(value) => String::from_utf8_lossy(value).into_owned(),
                 Value::Bool(value) => value.to_string(),
                 _ => return,
             };
