@@ -36,9 +36,15 @@ fn message(response: bool, questions: u8) -> [u8; 12] {
     [0, 1, u8::from(response) << 7, 0, 0, questions, 0, 0, 0, 0, 0, 0]
 }
 
+/// The connections of packets at whole seconds.
 fn conn(list: &[(i64, Vec<u8>)]) -> Vec<Row> {
-    let packets = list.iter().map(|(seconds, data)| Packet {
-        timestamp: Timestamp::from_nanos(seconds * SECOND),
+    let list: Vec<_> = list.iter().map(|(at, data)| (at * SECOND, data.clone())).collect();
+    conn_at_nanos(&list)
+}
+
+fn conn_at_nanos(list: &[(i64, Vec<u8>)]) -> Vec<Row> {
+    let packets = list.iter().map(|(nanos, data)| Packet {
+        timestamp: Timestamp::from_nanos(*nanos),
         data,
         wire_len: data.len() as u32,
         link_type: LinkType::RAW,
@@ -83,6 +89,21 @@ fn an_answer_that_comes_first_was_not_asked_by_its_sender() {
         assert_eq!(rows[0]["id.orig_h"], "192.0.2.2");
         assert_eq!((rows[0]["history"].as_str(), rows[0]["conn_state"].as_str()), ("D^", "SHR"));
         assert_eq!(counts(&rows), [("0", "1")]);
+    }
+}
+
+#[test]
+fn times_and_duration_are_whole_microseconds_that_fit_each_other() {
+    let datagram = || udp(1, [4000, 54], b"data");
+    for (nanos, duration, bytes) in [
+        (1999, "-", "-"),
+        (2000, "0.000001", "8"),
+        (2999, "0.000001", "8"),
+        (3000, "0.000002", "8"),
+    ] {
+        let rows = conn_at_nanos(&[(1001, datagram()), (nanos, datagram())]);
+        let cells = (rows[0]["duration"].as_str(), rows[0]["orig_bytes"].as_str());
+        assert_eq!(cells, (duration, bytes), "{nanos}");
     }
 }
 

@@ -274,3 +274,18 @@ fn batches_and_single_packets_give_the_same_records_even_of_a_bad_capture() {
         assert!(!singly.log("conn").is_empty() || list.is_empty());
     }
 }
+
+#[test]
+fn a_window_that_closes_is_told_with_the_side_that_closed_it() {
+    for (side, letter) in [(Side::Client, 'W'), (Side::Server, 'w')] {
+        let mut dialogue = Dialogue::new(Setup::default());
+        dialogue.connect().say(side.other(), b"more than you can take");
+        dialogue.window(side, 0).pause(Duration::from_millis(300)).window(side, 65_535);
+        dialogue.close(side).close(side.other());
+        let story = dialogue.finish();
+        let row = conn(packets(&story.seen), 0);
+        let letters: Vec<_> = row["history"].chars().filter(|c| "Ww".contains(*c)).collect();
+        assert_eq!(letters, [letter], "{row:?}");
+        assert_eq!(row["conn_state"], "SF");
+    }
+}

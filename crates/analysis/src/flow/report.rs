@@ -1,5 +1,7 @@
 //! A flow as a record of the `conn` log.
 
+use netsniff_packet::Timestamp;
+
 use super::key::{self, Side};
 use super::tcp::{State, TcpConnection};
 use super::{Flow, roles};
@@ -25,7 +27,7 @@ impl Flow {
     ) -> T {
         let (originator, responder) = self.ends();
         let (orig_sent, resp_sent) = self.sent_by_role();
-        let duration = self.last.nanos_since(self.start);
+        let duration = span_of_micros(self.start, self.last);
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
         take(&Conn {
@@ -93,7 +95,9 @@ impl Flow {
         }
     }
 
-    fn quality(&self, knowledge: Knowledge) -> Quality {
+    /// Whether its record can be believed.
+    #[must_use]
+    pub fn quality(&self, knowledge: Knowledge) -> Quality {
         let Some(tcp) = &self.tcp else { return Quality::Unknown };
         if tcp.missed_bytes > 0 {
             return Quality::Suspect;
@@ -111,6 +115,13 @@ impl Flow {
     pub fn is_from_originator(&self, side: Side) -> bool {
         self.originator == side
     }
+}
+
+/// Nanoseconds between two times of which whole microseconds are told. Zeek reads files in
+/// microseconds, so what begins and ends within the same one has no duration.
+const fn span_of_micros(start: Timestamp, end: Timestamp) -> i64 {
+    let end = end.nanos().div_euclid(1000);
+    end.saturating_sub(start.nanos().div_euclid(1000)).saturating_mul(1000)
 }
 
 /// The protocol in Zeek's words.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One capture with the folder of its expected answers.
 #[derive(Clone, Debug)]
@@ -66,10 +67,12 @@ pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// An empty folder; `name` keeps tests apart.
+    /// An empty folder that no other test has.
     pub(crate) fn new(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("{name}-{}-{number}", std::process::id()));
         fs::remove_dir_all(&path).ok();
         Self(path)
     }
