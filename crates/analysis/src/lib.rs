@@ -15,6 +15,7 @@
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`statistics`] | counts for the summary |
+//! | [`talkers`] | who talks most, and how long answers take |
 //! | [`community_id`] | a hash of a flow that is equal in other tools |
 
 pub mod community_id;
@@ -28,6 +29,7 @@ pub mod protocol;
 pub mod reassembly;
 pub mod record;
 pub mod statistics;
+pub mod talkers;
 pub mod uid;
 pub mod unit;
 pub mod weird;

@@ -7,7 +7,8 @@ use netsniff_packet::Timestamp;
 use crate::flow::Flow;
 use crate::flow::report::proto;
 use crate::limits::Limits;
-use crate::log::conn::{ConnState, Proto};
+use crate::log::conn::{ConnState, Proto, Quality};
+use crate::talkers::Talkers;
 
 /// Why a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +77,9 @@ pub struct FlowStatistics {
     begun: [u64; Proto::ALL.len()],
     endings: [u64; Ending::ALL.len()],
     states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
+    qualities: [u64; Quality::ALL.len()],
+    /// Who talked most.
+    pub talkers: Talkers,
     /// Oddities, by name.
     pub weirds: BTreeMap<&'static str, u64>,
     /// TCP segments that repeated data.
@@ -97,7 +101,9 @@ impl FlowStatistics {
     }
 
     /// A flow ended.
-    pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending) {
+    pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending, quality: Quality) {
+        self.qualities[quality as usize] += 1;
+        self.talkers.flow(flow);
         self.endings[ending as usize] += 1;
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
         if let Some(tcp) = &flow.tcp {
@@ -135,6 +141,11 @@ impl FlowStatistics {
         ConnState::ALL.iter().copied().zip(self.states[proto as usize])
     }
 
+    /// Ended flows by whether their records can be believed.
+    pub fn qualities(&self) -> impl Iterator<Item = (Quality, u64)> {
+        Quality::ALL.iter().copied().zip(self.qualities)
+    }
+
     /// Adds the counts of another worker. Peaks add up too, since workers hold flows at the same
     /// time: the sum is an upper bound.
     pub fn merge(&mut self, other: &Self) {
@@ -145,6 +156,8 @@ impl FlowStatistics {
         }
         add(&mut self.begun, &other.begun);
         add(&mut self.endings, &other.endings);
+        add(&mut self.qualities, &other.qualities);
+        self.talkers.merge(&other.talkers);
         for (to, from) in self.states.iter_mut().zip(&other.states) {
             add(to, from);
         }

@@ -95,7 +95,9 @@ impl Flow {
         }
     }
 
-    fn quality(&self, knowledge: Knowledge) -> Quality {
+    /// Whether its record can be believed.
+    #[must_use]
+    pub fn quality(&self, knowledge: Knowledge) -> Quality {
         let Some(tcp) = &self.tcp else { return Quality::Unknown };
         if tcp.missed_bytes > 0 {
             return Quality::Suspect;

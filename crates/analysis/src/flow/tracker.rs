@@ -426,8 +426,8 @@ impl FlowTracker {
     fn end<O: Observer>(&mut self, place: u32, key: &SortKey, ending: Ending, observer: &mut O) {
         let Some(flow) = self.table.flow(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
-        self.statistics.ended(flow, ending);
         let knowledge = Knowledge { losses: self.losses };
+        self.statistics.ended(flow, ending, flow.quality(knowledge));
         flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
         flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
         if self.rtt_interval.is_some() {

@@ -172,8 +172,10 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     causes.any(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Prints a line to standard error; where that is closed there is nobody to tell.
+/// Prints a line to standard error; where that is closed there is nobody to tell. Names from a file
+/// must not steer the terminal.
 fn say(line: &str) {
+    let line = line.replace(char::is_control, "\u{fffd}");
     let _ = writeln!(stderr(), "netsniff: {line}");
 }
 

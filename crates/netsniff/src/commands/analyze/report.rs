@@ -1,12 +1,15 @@
 //! From an outcome to its summary, and to what must be said at once.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
+use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::ingress::statistics::Count as PacketCount;
 use netsniff_analysis::log::conn::{ConnState, Proto};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
-use netsniff_packet::LinkType;
+use netsniff_analysis::talkers::{Connection as TopConnection, Talkers, Traffic};
 use netsniff_packet::decode::Layer as PacketLayer;
+use netsniff_packet::{Address, LinkType};
 use netsniff_pcapfile::{Counters, Format, Interface, Reader};
 
 use super::inputs::{CaptureFile, Input as Bytes, Inputs};
@@ -14,7 +17,8 @@ use super::selection::Selection;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, CaptureInterface, Count, Flows, Input, InputSource, Layer, Part, Summary, TcpHealth,
+    Books, CaptureInterface, Connection, Count, Flows, Input, InputSource, Layer, Part, Summary,
+    Talker, TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -35,6 +39,8 @@ impl Analysis<'_> {
         Summary {
             input: self.input(),
             layers: layers(&packets.layers()),
+            talkers: talkers(&flows.talkers),
+            connections: connections(&flows.talkers),
             tcp: tcp_health(flows),
             oddities: sorted(weirds.map(|(&name, &times)| (name, times))),
             flows: Flows {
@@ -42,7 +48,7 @@ impl Analysis<'_> {
                 by_protocol: sorted(flows.flows_begun().map(|(of, begun)| (of.name(), begun))),
                 by_state: sorted(states.map(|(state, ended)| (state.name(), ended))),
                 by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
-                by_quality: Vec::new(),
+                by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
                 peak: flows.peak_flows as u64,
                 peak_bytes: flows.peak_bytes as u64,
             },
@@ -265,6 +271,38 @@ fn begun(flows: &FlowStatistics, proto: Proto) -> u64 {
     flows.flows_begun().find(|(of, _)| *of == proto).map_or(0, |(_, begun)| begun)
 }
 
+/// Lines in each of the lists of those with the most bytes.
+const TOP: usize = 5;
+
+fn talkers(talkers: &Talkers) -> Vec<Talker> {
+    let line = |(address, traffic): (Address, Traffic)| Talker {
+        address: address.to_string(),
+        sent_bytes: traffic.sent,
+        received_bytes: traffic.received,
+        flows: traffic.flows,
+    };
+    talkers.addresses(TOP).into_iter().map(line).collect()
+}
+
+fn connections(talkers: &Talkers) -> Vec<Connection> {
+    let end = |end: Endpoint| match end.address.to_ip() {
+        IpAddr::V4(v4) => format!("{v4}:{}", end.port),
+        IpAddr::V6(v6) => format!("[{v6}]:{}", end.port),
+    };
+    let line = |connection: &TopConnection| Connection {
+        uid: connection.uid.as_str().to_owned(),
+        originator: end(connection.originator),
+        responder: end(connection.responder),
+        proto: connection.proto.name().to_owned(),
+        service: None,
+        state: connection.state.name().to_owned(),
+        duration_nanos: u64::try_from(connection.duration_nanos).ok().filter(|&nanos| nanos > 0),
+        packets: connection.packets,
+        bytes: connection.bytes,
+    };
+    talkers.connections().iter().take(TOP).map(line).collect()
+}
+
 fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
     let connections = begun(flows, Proto::Tcp);
     if connections == 0 {
@@ -293,8 +331,8 @@ fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
         out_of_order: None,
         with_gaps: flows.flows_with_gaps,
         missed_bytes: flows.missed_bytes,
-        rtt_median_nanos: None,
-        rtt_p95_nanos: None,
+        rtt_median_nanos: flows.talkers.handshakes().quantile(0.5),
+        rtt_p95_nanos: flows.talkers.handshakes().quantile(0.95),
     })
 }
 

@@ -119,6 +119,14 @@ impl Metrics {
         }
     }
 
+    /// Nanoseconds from the first SYN to the acknowledgement of its answer, where both parts of
+    /// that round trip were seen.
+    #[must_use]
+    pub fn handshake_nanos(&self) -> Option<u64> {
+        let handshake = &self.full.as_ref()?.handshake;
+        handshake.originator?.checked_add(handshake.responder?)
+    }
+
     /// Hands all metrics to `take`.
     pub fn with<T>(&self, take: impl FnOnce(&TcpMetrics) -> T) -> T {
         match &self.full {
