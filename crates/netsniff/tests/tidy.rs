@@ -304,6 +304,35 @@ fn every_protocol_is_in_the_list() {
 }
 
 #[test]
+fn the_recipe_for_protocols_tells_all_of_the_interface() {
+    let source = text("crates/analysis/src/protocol/mod.rs");
+    let page = text("docs/add-a-protocol.md");
+    let body = |begin: &str| {
+        let at = source.find(begin).unwrap_or_else(|| panic!("{begin} in protocol/mod.rs"));
+        source[at..].split("\n}").next().unwrap().lines().skip(1).collect::<Vec<_>>()
+    };
+    let name = |rest: &str| {
+        rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().map(str::to_owned)
+    };
+    let methods = body("pub trait Protocol");
+    let methods = methods.iter().filter_map(|line| name(line.trim().strip_prefix("fn ")?));
+    let verdicts = body("pub enum Verdict");
+    let verdicts = verdicts.iter().filter_map(|line| name(line.strip_prefix("    ")?));
+    let names: Vec<String> = methods.chain(verdicts).filter(|name| name.len() > 2).collect();
+    assert!(names.len() >= 6, "{names:?}");
+    let mut complaints = Vec::new();
+    for name in names {
+        let used = page.contains(&format!("fn {name}("))
+            || page.contains(&format!("`{name}`"))
+            || page.contains(&format!("Verdict::{name}"));
+        if !used {
+            complaints.push(format!("docs/add-a-protocol.md says nothing of `{name}`"));
+        }
+    }
+    check(&complaints);
+}
+
+#[test]
 fn every_fuzz_target_is_built() {
     let manifest = text("fuzz/Cargo.toml");
     let (mut complaints, mut targets) = (Vec::new(), 0);
