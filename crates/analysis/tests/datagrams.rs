@@ -93,6 +93,15 @@ fn an_answer_that_comes_first_was_not_asked_by_its_sender() {
 }
 
 #[test]
+fn messages_of_unknown_kinds_are_told_once() {
+    let mut unknown = message(false, 1);
+    unknown[2] = 6 << 3;
+    let list = [(0, udp(1, [4000, 53], &unknown)), (1, udp(1, [4000, 53], &unknown))];
+    assert_eq!(conn(&list)[0]["history"], "DX");
+    assert_eq!(conn(&[(0, udp(1, [4000, 137], &unknown))])[0]["history"], "D");
+}
+
+#[test]
 fn times_and_duration_are_whole_microseconds_that_fit_each_other() {
     let datagram = || udp(1, [4000, 54], b"data");
     for (nanos, duration, bytes) in [

@@ -463,6 +463,57 @@ fn the_summary_agrees_with_the_logs_and_fits_80_columns() {
 }
 
 #[test]
+fn the_summary_does_not_depend_on_the_number_of_workers() {
+    let of = |workers: &str| {
+        let mut summary = summary(&[OFFICE, "--workers", workers]);
+        // Time passes, and the peaks of several workers are bounds.
+        summary["input"]["elapsed_seconds"].take();
+        summary["flows"]["peak"].take();
+        summary["flows"]["peak_bytes"].take();
+        summary
+    };
+    let one = of("1");
+    for workers in ["2", "3", "8"] {
+        assert_eq!(of(workers), one, "{workers} workers");
+    }
+}
+
+#[test]
+fn talkers_and_connections_are_those_of_the_conn_log() {
+    let conn = logs(&[OFFICE, "--format", "json"]).remove("conn.log").unwrap();
+    let mut talkers = BTreeMap::<String, [u64; 2]>::new();
+    let mut largest = 0;
+    for line in std::str::from_utf8(&conn).unwrap().lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let bytes = |name: &str| row[name].as_u64().unwrap();
+        let (forth, back) = (bytes("orig_ip_bytes"), bytes("resp_ip_bytes"));
+        for (end, sent, received) in [("id.orig_h", forth, back), ("id.resp_h", back, forth)] {
+            let talker = talkers.entry(row[end].as_str().unwrap().to_owned()).or_default();
+            talker[0] += sent;
+            talker[1] += received;
+        }
+        largest = largest.max(forth + back);
+    }
+    let summary = summary(&[OFFICE]);
+    let told = summary["talkers"].as_array().unwrap();
+    assert!(told.len() >= 5, "{told:?}");
+    for talker in told {
+        let bytes = [&talker["sent_bytes"], &talker["received_bytes"]];
+        assert_eq!(
+            talkers[talker["address"].as_str().unwrap()].map(Value::from),
+            bytes.map(Value::clone)
+        );
+    }
+    let most = talkers.values().map(|[sent, received]| sent + received).max().unwrap();
+    let first = &told[0];
+    assert_eq!(
+        first["sent_bytes"].as_u64().unwrap() + first["received_bytes"].as_u64().unwrap(),
+        most
+    );
+    assert_eq!(summary["connections"][0]["bytes"], largest);
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_our_failure() {
     let directory = Directory::new("blocked");
     let file = directory.file("file", b"");

@@ -496,6 +496,9 @@ fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
     }
 }
 
+/// The kind of history's X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`.
+const UNKNOWN: u32 = 0x400;
+
 /// Looks at a message of the protocol that the port hints at. The first one tells who asks: an
 /// answer that comes first is one whose question was missed.
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
@@ -505,10 +508,14 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         flow.protocol = None;
         return;
     }
-    let from_server = match protocol.protocol().datagram(payload) {
+    let port = flow.ends().1.port;
+    let verdict = protocol.protocol().datagram(port, payload);
+    let is_unknown = matches!(verdict, Verdict::Unknown { .. });
+    let from_server = match verdict {
         Verdict::Unclear => return,
         Verdict::FromClient => false,
         Verdict::FromServer => true,
+        Verdict::Unknown { from_server } => from_server,
         Verdict::Contradicts { from_server } => {
             flow.contradicted = true;
             from_server
@@ -523,6 +530,9 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         flow.flip();
     }
     flow.spoken = true;
+    if is_unknown {
+        flow.history().once(UNKNOWN, b'X');
+    }
 }
 
 /// Whether people type at the other end, by the ports of an established connection.

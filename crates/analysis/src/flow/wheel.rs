@@ -2,12 +2,13 @@
 
 use netsniff_packet::Timestamp;
 
-/// Length of a tick. Watermarks come at its multiples.
-pub const TICK_NANOS: i64 = 100_000_000;
+/// Length of a tick. Watermarks come at its multiples, and records wait for the next one: 10 ms
+/// keep few records waiting even where a flood ends flows by the million.
+pub const TICK_NANOS: i64 = 10_000_000;
 
-/// Ticks in the ring: deadlines further away than this (about seven minutes) are looked at once a
-/// turn. Longer than the usual time-outs, so that nearly every flow is looked at once.
-const SLOTS: usize = 4096;
+/// Ticks in the ring: deadlines further away than this (about five and a half minutes) are looked
+/// at once a turn. Longer than the usual time-outs, so that nearly every flow is looked at once.
+const SLOTS: usize = 32_768;
 
 /// The tick that a time lies in.
 #[must_use]
@@ -53,12 +54,19 @@ pub struct Wheel {
     slots: Vec<Vec<Entry>>,
     /// The first tick that has not passed.
     current: i64,
+    /// No slot before this tick holds anything.
+    first: i64,
     started: bool,
 }
 
 impl Default for Wheel {
     fn default() -> Self {
-        Self { slots: (0..SLOTS).map(|_| Vec::new()).collect(), current: 0, started: false }
+        Self {
+            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            current: 0,
+            first: i64::MAX,
+            started: false,
+        }
     }
 }
 
@@ -69,6 +77,7 @@ impl Wheel {
     pub fn arm(&mut self, place: u32, tick: i64) -> Armed {
         self.start(tick);
         let tick = tick.clamp(self.current, self.current.saturating_add(SLOTS as i64 - 1));
+        self.first = self.first.min(tick);
         let armed = Armed(tick as u32);
         self.slots[slot_of(tick)].push(Entry { place, armed });
         armed
@@ -117,8 +126,15 @@ impl Wheel {
 
     /// Takes one entry of those that come up first, with its tick.
     pub fn pop_first(&mut self) -> Option<(i64, Entry)> {
-        (self.current..self.current.saturating_add(SLOTS as i64))
-            .find_map(|tick| self.slots[slot_of(tick)].pop().map(|entry| (tick, entry)))
+        let end = self.current.saturating_add(SLOTS as i64);
+        for tick in self.first.max(self.current)..end {
+            self.first = tick;
+            if let Some(entry) = self.slots[slot_of(tick)].pop() {
+                return Some((tick, entry));
+            }
+        }
+        self.first = i64::MAX;
+        None
     }
 }
 
@@ -150,6 +166,18 @@ mod tests {
     }
 
     #[test]
+    fn the_first_entries_are_taken_first() {
+        let mut wheel = Wheel::default();
+        wheel.start(0);
+        wheel.arm(1, 500);
+        wheel.arm(2, 20);
+        let mut place = || wheel.pop_first().map(|(tick, entry)| (tick, entry.place));
+        assert_eq!((place(), place(), place()), (Some((20, 2)), Some((500, 1)), None));
+        wheel.arm(3, 30);
+        assert_eq!(wheel.pop_first().map(|(tick, _)| tick), Some(30));
+    }
+
+    #[test]
     fn far_and_past_deadlines_are_clamped() {
         let mut wheel = Wheel::default();
         wheel.start(0);
@@ -163,7 +191,7 @@ mod tests {
         let mut wheel = Wheel::default();
         wheel.start(0);
         wheel.arm(1, 3);
-        wheel.arm(2, 4000);
+        wheel.arm(2, 30_000);
         assert_eq!(
             places(&mut wheel, i64::MAX / 2),
             [(i64::MAX / 2 - 1, 1), (i64::MAX / 2 - 1, 2)]

@@ -15,21 +15,29 @@ const HEADER_LEN: usize = 12;
 /// no DNS runs on port 53.
 const MAX_QUESTIONS: u16 = 25;
 
+/// What Zeek reads: queries, notifications (RFC 1996) and updates (RFC 2136).
+const OPCODES: [u8; 3] = [0, 4, 5];
+
+/// The port of NetBIOS names, whose messages have opcodes of their own (RFC 1002, 4.2.1.1).
+const NETBIOS: u16 = 137;
+
 impl Protocol for Dns {
     fn name(&self) -> &'static str {
         "dns"
     }
 
     fn udp_ports(&self) -> &'static [u16] {
-        &[53, 137, 5353, 5355]
+        &[53, NETBIOS, 5353, 5355]
     }
 
-    fn datagram(&self, payload: &[u8]) -> Verdict {
+    fn datagram(&self, port: u16, payload: &[u8]) -> Verdict {
         // Zeek waits for more after a datagram that is too short.
         let Some(header) = payload.first_chunk::<HEADER_LEN>() else { return Verdict::Unclear };
         let from_server = header[2] & 0x80 != 0;
         if u16::from_be_bytes([header[4], header[5]]) > MAX_QUESTIONS {
             Verdict::Contradicts { from_server }
+        } else if port != NETBIOS && !OPCODES.contains(&(header[2] >> 3 & 0xf)) {
+            Verdict::Unknown { from_server }
         } else if from_server {
             Verdict::FromServer
         } else {
@@ -51,20 +59,34 @@ mod tests {
     #[test]
     fn the_response_bit_tells_who_speaks() {
         let mut message = [0; HEADER_LEN];
-        assert_eq!(Dns.datagram(&message), Verdict::FromClient);
+        assert_eq!(Dns.datagram(53, &message), Verdict::FromClient);
         message[2] = 0x81;
-        assert_eq!(Dns.datagram(&message), Verdict::FromServer);
-        assert_eq!(Dns.datagram(&message[..11]), Verdict::Unclear);
+        assert_eq!(Dns.datagram(53, &message), Verdict::FromServer);
+        assert_eq!(Dns.datagram(53, &message[..11]), Verdict::Unclear);
     }
 
     #[test]
     fn more_questions_than_anybody_asks_are_no_dns() {
         let mut message = [0; HEADER_LEN];
         message[5] = 25;
-        assert_eq!(Dns.datagram(&message), Verdict::FromClient);
+        assert_eq!(Dns.datagram(53, &message), Verdict::FromClient);
         message[5] = 26;
-        assert_eq!(Dns.datagram(&message), Verdict::Contradicts { from_server: false });
+        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: false });
         message[2] = 0x80;
-        assert_eq!(Dns.datagram(&message), Verdict::Contradicts { from_server: true });
+        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: true });
+    }
+
+    #[test]
+    fn opcodes_that_dns_does_not_have_are_unknown_except_for_netbios() {
+        for opcode in 0..16 {
+            let mut message = [0; HEADER_LEN];
+            message[2] = opcode << 3;
+            assert_eq!(Dns.datagram(NETBIOS, &message), Verdict::FromClient);
+            let expected = match opcode {
+                0 | 4 | 5 => Verdict::FromClient,
+                _ => Verdict::Unknown { from_server: false },
+            };
+            assert_eq!(Dns.datagram(53, &message), expected, "{opcode}");
+        }
     }
 }

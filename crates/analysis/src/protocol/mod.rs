@@ -18,8 +18,8 @@ pub trait Protocol: Sync {
     /// UDP ports of its servers: a hint where to look first, no proof.
     fn udp_ports(&self) -> &'static [u16];
 
-    /// What one datagram shows by itself.
-    fn datagram(&self, payload: &[u8]) -> Verdict;
+    /// What one datagram to or from a server's `port` shows by itself.
+    fn datagram(&self, port: u16, payload: &[u8]) -> Verdict;
 
     /// When an exchange over UDP is over; `None` where UDP's own time-out rules.
     fn exchange(&self) -> Option<Exchange>;
@@ -34,6 +34,11 @@ pub enum Verdict {
     Contradicts {
         /// Whether its header, read as one of this protocol, is the side's that answers. As in Zeek,
         /// that is believed all the same.
+        from_server: bool,
+    },
+    /// A message of a kind that the protocol does not have.
+    Unknown {
+        /// Whether it is of the side that answers.
         from_server: bool,
     },
     /// A message of the side that asks.

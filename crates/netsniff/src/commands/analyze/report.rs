@@ -54,7 +54,6 @@ impl Analysis<'_> {
             },
             books: self.books(),
             notes: self.notes(),
-            ..Summary::default()
         }
     }
 
