@@ -68,7 +68,7 @@ impl Wheel {
     #[inline]
     pub fn arm(&mut self, place: u32, tick: i64) -> Armed {
         self.start(tick);
-        let tick = tick.clamp(self.current, self.current.saturating_add(SLOTS as i64 - 1));
+        let tick = tick.clamp(self.current, self.last());
         let armed = Armed(tick as u32);
         self.slots[slot_of(tick)].push(Entry { place, armed });
         armed
@@ -78,6 +78,12 @@ impl Wheel {
     #[must_use]
     pub const fn current(&self) -> i64 {
         self.current
+    }
+
+    /// The last tick of the ring: what is armed for a later one comes up then.
+    #[must_use]
+    pub const fn last(&self) -> i64 {
+        self.current.saturating_add(SLOTS as i64 - 1)
     }
 
     /// Begins counting at `tick`, unless it has begun.
