@@ -44,22 +44,31 @@ impl Visitor for Marks {
     }
 }
 
-fn segment(flow: u32, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+/// Client and server of a flow.
+fn ends(flow: u32, port: u16) -> (Host, Host) {
     let [_, a, b, c] = flow.to_be_bytes();
     let client = Host::new(IpAddr::V4(Ipv4Addr::new(10, a, b, c)), 40_000);
-    let server = Host::new(IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), 80);
+    (client, Host::new(IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), port))
+}
+
+fn segment(flow: u32, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let (client, server) = ends(flow, 80);
+    between(&client, &server, flags, sequence, payload)
+}
+
+fn between(from: &Host, to: &Host, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
     let header = TcpHeader {
         source_port: 0,
         destination_port: 0,
         sequence,
-        acknowledgement: 0,
+        acknowledgement: if flags & ACK == 0 { 0 } else { 2 },
         flags,
         window: 1024,
         checksum: 0,
         urgent_pointer: 0,
         options: &[],
     };
-    tcp_frame(&client, &server, 0, &header, payload).unwrap()
+    tcp_frame(from, to, 0, &header, payload).unwrap()
 }
 
 fn packet(data: &[u8], nanos: i64) -> Packet<'_> {
@@ -144,4 +153,27 @@ fn what_is_over_does_not_end_early() {
     let rows = analyse(packets, limits);
     let histories: Vec<_> = rows.log("conn").iter().map(|row| row["history"].clone()).collect();
     assert_eq!(histories, ["S", "S", "S"]);
+}
+
+/// People at a terminal may pause for longer than the ring of deadlines reaches.
+#[test]
+fn connections_with_far_deadlines_make_room() {
+    let limits = Limits { flows: 4, ..Limits::default() };
+    let mut engine = Engine::new(limits, Options::default(), 7);
+    let mut marks = Marks::default();
+    let mut packets = 0;
+    for flow in 0..10 {
+        let (client, server) = ends(flow, 22);
+        for frame in [
+            between(&client, &server, SYN, 1, &[]),
+            between(&server, &client, SYN | ACK, 1, &[]),
+            between(&client, &server, ACK, 2, &[]),
+        ] {
+            packets += 1;
+            engine.packet(&packet(&frame, packets * 1_000), &mut marks);
+        }
+    }
+    engine.finish(&mut marks);
+    assert_eq!((ended(&engine, Ending::Evicted), ended(&engine, Ending::Finished)), (6, 4));
+    books_close(&engine, &marks, packets as u64);
 }
