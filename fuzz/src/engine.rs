@@ -8,6 +8,7 @@ use std::fmt::Write;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::Batch;
+use netsniff_packet::decode::tunnel;
 
 use crate::packets::{Event, events};
 
@@ -202,7 +203,9 @@ impl Rows {
             || self.0.iter().flat_map(|(log, rows)| rows.values().map(move |row| (*log, row)));
         for (log, row) in all() {
             let names_itself = log == "conn"
-                || log == "tunnel" && ["IP", "GRE"].iter().any(|kind| row.is_tunnel(kind));
+                || log == "tunnel" && (row.is_tunnel("IP") || row.is_tunnel("GRE"))
+                // Packets before the first one inside are a part of the connection alone.
+                || log == "tunnel" && row.is_tunnel("TEREDO") && !row.has_tunnel_port();
             if names_itself {
                 known.extend(row.uids.first());
             }
@@ -218,5 +221,10 @@ impl Rows {
 impl Row {
     fn is_tunnel(&self, kind: &str) -> bool {
         self.text.contains(&format!("tunnel_type=Tunnel::{kind} "))
+    }
+
+    fn has_tunnel_port(&self) -> bool {
+        let ports = self.text.split(' ').filter_map(|field| field.split_once("_p="));
+        ports.filter_map(|(_, port)| port.parse().ok()).any(tunnel::is_tunnel_port)
     }
 }
