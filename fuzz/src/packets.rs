@@ -236,7 +236,7 @@ impl Maker<'_> {
 
     /// TCP or UDP that something else may carry.
     fn inside(&mut self) -> Vec<u8> {
-        if self.byte() % 2 == 0 { self.tcp() } else { self.udp() }
+        if self.byte().is_multiple_of(2) { self.tcp() } else { self.udp() }
     }
 
     /// A frame in UDP, behind the header that the port asks for or that the input wants.
