@@ -1,4 +1,8 @@
-//! What several fuzz targets check.
+//! What the fuzz targets check.
+
+pub mod decoding;
+pub mod engine;
+pub mod packets;
 
 use std::io::{self, Read};
 

@@ -3,6 +3,7 @@
 use netsniff_packet::{Batch, Packet, Timestamp};
 
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
+use crate::flow::wheel::tick_of;
 use crate::ingress::Ingress;
 use crate::limits::Limits;
 use crate::options::Options;
@@ -47,9 +48,15 @@ impl Engine {
     pub fn batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
         for record in &batch.packets {
             let packet = batch.packet(record);
+            let tick = tick_of(self.ingress.now());
             self.ingress.packet(&packet, record.range(), &mut self.units, observer);
-            if self.units.as_slice().len() >= GROUP {
+            let is_next_tick = tick_of(self.ingress.now()) != tick;
+            if is_next_tick || self.units.as_slice().len() >= GROUP {
                 self.flush(&batch.data, observer);
+            }
+            if is_next_tick {
+                // As often as without batches, since flows that are over take room from others.
+                self.tracker.advance(self.ingress.now(), observer);
             }
         }
         self.flush(&batch.data, observer);

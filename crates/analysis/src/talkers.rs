@@ -73,9 +73,9 @@ impl Connection {
 
 /// The addresses and connections with the most bytes.
 ///
-/// Counts are exact while no more than [`ADDRESSES`] addresses were met. With more of them, those
-/// with the fewest bytes are forgotten now and then, and a count may miss up to
-/// [`Self::missed_at_most`] bytes.
+/// Counts are exact while fewer than 32,768 addresses were met. With more of them, those with the
+/// fewest bytes are forgotten now and then, and a count may miss up to [`Self::missed_at_most`]
+/// bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Talkers {
     addresses: HashMap<Address, Traffic>,

@@ -174,6 +174,10 @@ impl FlowTracker {
         if !self.weirds.is_empty() {
             self.report_weirds(unit, place, observer);
         }
+        if self.bytes() > self.limits.flow_bytes {
+            // The flow has grown; what it remembers counts as much as new flows do.
+            self.make_room(unit, 0, observer);
+        }
     }
 
     /// Whether the flow that was found is over when this datagram comes; then it is ended.
@@ -266,7 +270,10 @@ impl FlowTracker {
             }
             Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
         }
-        self.heap_bytes = self.heap_bytes.saturating_add_signed(heap_change);
+        if heap_change != 0 {
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(heap_change);
+            self.statistics.note_peak(self.table.len(), self.bytes());
+        }
         if is_hastened {
             self.arm(place);
         }
@@ -285,7 +292,7 @@ impl FlowTracker {
     fn begin<O: Observer>(&mut self, lookup: &Lookup<'_>, observer: &mut O) -> Option<u32> {
         let Lookup { unit, key, side, hash, .. } = *lookup;
         self.wheel.start(wheel::tick_of(unit.now));
-        self.make_room(unit, observer);
+        self.make_room(unit, 1, observer);
         let name = unit.flow_name(&key);
         let is_tcp = matches!(unit.decoded.transport, Transport::Tcp(_));
         let mut flow = Flow {
@@ -327,21 +334,29 @@ impl FlowTracker {
         Some(place)
     }
 
-    /// Ends the flow that would expire first, as long as one more would exceed a bound.
-    fn make_room<O: Observer>(&mut self, unit: &Unit, observer: &mut O) {
-        let one_more = FlowTable::bytes_per_flow() + size_of::<TcpConnection>();
+    /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
+    fn make_room<O: Observer>(&mut self, unit: &Unit, more: usize, observer: &mut O) {
+        let more_bytes = more * (FlowTable::bytes_per_flow() + size_of::<TcpConnection>());
         while !self.table.is_empty()
-            && (self.table.len() >= self.limits.flows
-                || self.bytes() + one_more > self.limits.flow_bytes)
+            && (self.table.len() + more > self.limits.flows
+                || self.bytes() + more_bytes > self.limits.flow_bytes)
         {
             let Some((tick, entry)) = self.wheel.pop_first() else { return };
             if !self.table.is_current(entry) {
                 continue;
             }
             let Some(flow) = self.table.flow_mut(entry.place) else { continue };
-            let due = wheel::tick_of(flow.deadline(&self.limits));
-            if due > tick && due > self.wheel.current() {
+            let deadline = flow.deadline(&self.limits);
+            // What lies beyond the ring comes up at its end, time and again.
+            let due = wheel::tick_of(deadline).min(self.wheel.last());
+            if due > tick {
                 flow.armed = self.wheel.arm(entry.place, due);
+                continue;
+            }
+            if deadline <= unit.now {
+                let key = timer_key(deadline, flow);
+                let ending = Ending::of(flow, deadline, &self.limits);
+                self.end(entry.place, &key, ending, observer);
                 continue;
             }
             flow.letters.push(b'X');

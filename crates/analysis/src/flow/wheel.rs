@@ -76,7 +76,7 @@ impl Wheel {
     #[inline]
     pub fn arm(&mut self, place: u32, tick: i64) -> Armed {
         self.start(tick);
-        let tick = tick.clamp(self.current, self.current.saturating_add(SLOTS as i64 - 1));
+        let tick = tick.clamp(self.current, self.last());
         self.first = self.first.min(tick);
         let armed = Armed(tick as u32);
         self.slots[slot_of(tick)].push(Entry { place, armed });
@@ -87,6 +87,12 @@ impl Wheel {
     #[must_use]
     pub const fn current(&self) -> i64 {
         self.current
+    }
+
+    /// The last tick of the ring: what is armed for a later one comes up then.
+    #[must_use]
+    pub const fn last(&self) -> i64 {
+        self.current.saturating_add(SLOTS as i64 - 1)
     }
 
     /// Begins counting at `tick`, unless it has begun.
@@ -117,8 +123,8 @@ impl Wheel {
     /// Gives back the memory of a slot that was taken.
     pub fn recycle(&mut self, tick: i64, mut entries: Vec<Entry>) {
         let slot = &mut self.slots[slot_of(tick)];
-        // A burst of flows leaves large slots behind; those are freed.
-        if slot.is_empty() && entries.capacity() <= 1024 {
+        // What all slots keep together stays below 16 MiB.
+        if slot.is_empty() && entries.capacity() <= 64 {
             entries.clear();
             *slot = entries;
         }

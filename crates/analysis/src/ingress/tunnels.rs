@@ -3,6 +3,9 @@
 //! A UDP flow that carries packets is a connection of its own, which some worker tracks. Here it
 //! is followed by the same rules, so that the packets inside learn its name without asking. Hosts
 //! that tunnel directly above IP have no connection; the pair and the protocol are the tunnel.
+//!
+//! A flow between other ports than tunnels have is followed from the first packet that it carries.
+//! Where other packets came before, its name here is not the one that the connection has.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;

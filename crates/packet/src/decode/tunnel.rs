@@ -178,13 +178,14 @@ impl<'a> Above<'a> {
         let data = self.data.get(at..).unwrap_or_default();
         let left = self.len.saturating_sub(at);
         let Some((found, len)) = ip_version_and_len(data) else {
-            let nibble = data.first().map(|byte| byte >> 4);
-            let is_ip = matches!(nibble, None | Some(4 | 6));
-            return Err(if is_ip {
-                self.stop("truncated_inner_IP", layer, at, Ipv4View::LEN)
-            } else {
-                self.stop("invalid_inner_IP_version", layer, at, 0)
-            });
+            let header_len = match data.first().map(|byte| byte >> 4) {
+                None | Some(4) => Ipv4View::LEN,
+                Some(6) => Ipv6View::LEN,
+                Some(_) => return Err(self.stop("invalid_inner_IP_version", layer, at, 0)),
+            };
+            // A whole header whose own length is less than that is at fault itself.
+            let needed = if data.len() < header_len { header_len } else { 0 };
+            return Err(self.stop("truncated_inner_IP", layer, at, needed));
         };
         if version.is_some_and(|version| version != found) {
             return Err(self.stop("invalid_inner_IP_version", layer, at, 0));

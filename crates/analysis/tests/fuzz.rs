@@ -1,0 +1,79 @@
+//! What the fuzz targets `decode` and `engine` check, on what they once found and on seeded noise.
+
+#![allow(unreachable_pub, reason = "the modules are public in the crate of the fuzz targets")]
+// Tests read files; the crate itself does not.
+#![allow(clippy::disallowed_methods)]
+
+use std::fs;
+use std::path::Path;
+
+use netsniff_packet::LinkType;
+use netsniff_traffic::Random;
+
+#[path = "../../../fuzz/src/decoding.rs"]
+mod decoding;
+#[path = "../../../fuzz/src/engine.rs"]
+mod engine;
+#[path = "../../../fuzz/src/packets.rs"]
+mod packets;
+
+use packets::Event;
+
+/// The inputs on which a target once failed.
+fn findings(target: &str) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions");
+    let Ok(entries) = fs::read_dir(root.join(target)) else { return Vec::new() };
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| fs::read(file).unwrap()).collect()
+}
+
+fn noise(random: &mut Random) -> Vec<u8> {
+    let len = 100 + random.below(900);
+    (0..len).map(|_| random.below(256) as u8).collect()
+}
+
+#[test]
+fn decoding_of_spoiled_packets_is_consistent() {
+    findings("decode").iter().for_each(|input| decoding::check(input));
+    let mut random = Random::new(1);
+    let mut packets = 0;
+    for _ in 0..200 {
+        for event in packets::events(&noise(&mut random)) {
+            let Event::Packet(made) = event else { continue };
+            let packet = made.packet();
+            packets += 1;
+            let LinkType(link_type) = packet.link_type;
+            let mut input = vec![link_type as u8, random.below(3) as u8];
+            input.extend(packet.data);
+            decoding::check(&input);
+            // The first headers are where most of the meaning is.
+            let at = 2 + random.below(90) as usize;
+            if let Some(byte) = input.get_mut(at) {
+                *byte = random.below(256) as u8;
+            }
+            decoding::check(&input);
+            input.truncate(at);
+            decoding::check(&input);
+        }
+    }
+    assert!(packets > 3_000, "{packets} packets");
+}
+
+#[test]
+fn the_engine_keeps_its_promises() {
+    let found = findings("engine");
+    assert!(!found.is_empty(), "the findings are in fuzz/regressions/engine");
+    for input in found {
+        engine::check(&input);
+    }
+    let mut random = Random::new(1);
+    let mut connections = 0;
+    for turn in 0..400 {
+        let mut input = noise(&mut random);
+        // Every kind of bounds.
+        input[0] = (input[0] & 0xc0) | (turn % 4) as u8;
+        connections += engine::check(&input);
+    }
+    assert!(connections > 4_000, "{connections} connections in all inputs");
+}
