@@ -84,9 +84,8 @@ pub(super) struct Close {
 
 /// Both sides of a connection and when it will be over. Times that are not set are the latest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct TcpConnection {
-    /// Originator and responder.
-    pub ends: [TcpEndpoint; 2],
     /// Which sides have sent something: bit 0 the originator, bit 1 the responder.
     pub(super) seen: u8,
     /// No begin was seen.
@@ -114,6 +113,8 @@ pub struct TcpConnection {
     pub(super) half_closed_at: Timestamp,
     /// Bytes that were acknowledged but never seen while both sides were in order.
     pub missed_bytes: u64,
+    /// Originator and responder.
+    pub ends: [TcpEndpoint; 2],
     /// What its segments tell of path and hosts.
     pub metrics: Metrics,
 }
@@ -212,7 +213,8 @@ impl TcpConnection {
     pub const fn touch(&self) -> i64 {
         let [orig, resp] = &self.ends;
         let ends = orig.last.number ^ orig.fin_position as u32 ^ resp.last.number;
-        (ends ^ resp.fin_position as u32) as i64 ^ self.missed_bytes as i64
+        let rest = resp.fin_position as u32 ^ self.seen as u32 ^ self.metrics.touch();
+        (ends ^ rest) as i64 ^ self.missed_bytes as i64
     }
 
     /// Whether the last segment may have brought the deadline forward.

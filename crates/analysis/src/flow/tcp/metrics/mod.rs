@@ -85,6 +85,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Reads what every segment needs, to have it at hand.
+    #[inline]
+    pub(in crate::flow::tcp) const fn touch(&self) -> u32 {
+        self.full.is_some() as u32
+    }
+
     /// Takes one segment. Returns the sampling interval that it ends, where `interval` (in
     /// nanoseconds) asks for sampling.
     #[inline]
