@@ -11,4 +11,4 @@ pub mod lane;
 pub mod run;
 mod threads;
 
-pub use run::{Outcome, Settings, run};
+pub use run::{Outcome, Settings, read_size, run};

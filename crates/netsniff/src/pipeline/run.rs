@@ -15,8 +15,19 @@ use super::lane::{Lane, watermark};
 use super::threads::Workers;
 use crate::output::{Format, RowBuffer, RowSink, merge};
 
-/// Packets that go through together: their datagrams fit a processor's second-level cache.
+/// Packets that go through together where one thread does everything: their datagrams fit a
+/// processor's second-level cache.
 const SLICE: usize = 512;
+
+/// Packets that are handed over together: enough that waking the other threads hardly counts.
+const SHARED_SLICE: usize = 2048;
+
+/// Bytes to read at once: small pieces stay in the caches of one thread, large ones let threads
+/// work without waking each other often.
+#[must_use]
+pub const fn read_size(workers: usize) -> usize {
+    if workers == 1 { 256 << 10 } else { 1 << 20 }
+}
 
 /// How to analyse.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +75,7 @@ where
     K: RowSink + Send,
 {
     let mut front = Front::new(settings);
+    let slice = if settings.workers == 1 { SLICE } else { SHARED_SLICE };
     let mut read = |front: &mut Front, deliver: &mut Deliver<'_>| {
         let mut pool = Pool::default();
         loop {
@@ -72,8 +84,8 @@ where
                 Some(batch) => source.read_batch(batch).map_err(Into::into)?,
                 None => anyhow::bail!("a batch that is still in use was taken from the pool"),
             };
-            for slice in batch.packets.chunks(SLICE) {
-                for record in slice {
+            for records in batch.packets.chunks(slice) {
+                for record in records {
                     let packet = batch.packet(record);
                     if wanted(&packet) {
                         front.packet(&packet, record.range());

@@ -41,11 +41,12 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Opens the files; those that are no capture come back apart.
-    pub(super) fn open(paths: &[PathBuf]) -> (Self, Vec<Refused>) {
+    /// Opens the files, to be read in pieces of `read_size` bytes; those that are no capture come
+    /// back apart.
+    pub(super) fn open(paths: &[PathBuf], read_size: usize) -> (Self, Vec<Refused>) {
         let (mut files, mut readers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
-            match open(path) {
+            match open(path, read_size) {
                 Ok((file, reader)) => {
                     files.push(file);
                     readers.push(reader);
@@ -105,7 +106,7 @@ impl CaptureFile {
     }
 }
 
-fn open(path: &Path) -> Result<(CaptureFile, Reader<Input>), Refused> {
+fn open(path: &Path, read_size: usize) -> Result<(CaptureFile, Reader<Input>), Refused> {
     let refused = |said: String| Refused {
         path: path.to_owned(),
         missing: false,
@@ -129,7 +130,7 @@ fn open(path: &Path) -> Result<(CaptureFile, Reader<Input>), Refused> {
         }
         (Box::new(file), metadata.is_file().then_some(metadata.len()))
     };
-    let reader = Reader::new(input)
+    let reader = Reader::with_read_size(input, read_size)
         .map_err(|error| refused(format!("{error}{}", remedy(&error, path).unwrap_or_default())))?;
     let name =
         if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
@@ -209,7 +210,7 @@ mod tests {
     fn a_file_that_grew_is_noticed() {
         let path = std::env::temp_dir().join(format!("netsniff-grown-{}", std::process::id()));
         std::fs::write(&path, capture(1)).unwrap();
-        let (inputs, refused) = Inputs::open(std::slice::from_ref(&path));
+        let (inputs, refused) = Inputs::open(std::slice::from_ref(&path), 4096);
         let before = inputs.files[0].grown();
         std::fs::write(&path, capture(2)).unwrap();
         let after = inputs.files[0].grown();

@@ -38,7 +38,7 @@ const DAMAGE_TOLD: usize = 10;
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let Request { paths, filters } = args.request()?;
     let (target, format) = args.target()?;
-    let (mut inputs, refused) = Inputs::open(&paths);
+    let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
     for input in &refused {
         say(&format!("{}: {}", name(&input.path), input.said));
     }
