@@ -1,0 +1,140 @@
+//! How flows end: by their deadlines, for want of room, and with the input.
+
+use netsniff_packet::Timestamp;
+
+use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
+use crate::flow::report::Knowledge;
+use crate::flow::table::FlowTable;
+use crate::flow::tcp::TcpConnection;
+use crate::flow::wheel;
+use crate::record::{Observer, Phase, SortKey};
+use crate::statistics::Ending;
+use crate::unit::Unit;
+
+impl FlowTracker {
+    /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
+    pub(super) fn make_room<O: Observer>(&mut self, unit: &Unit, more: usize, observer: &mut O) {
+        let more_bytes = more * (FlowTable::bytes_per_flow() + size_of::<TcpConnection>());
+        while !self.table.is_empty()
+            && (self.table.len() + more > self.limits.flows
+                || self.bytes() + more_bytes > self.limits.flow_bytes)
+        {
+            let Some((tick, entry)) = self.wheel.pop_first() else { return };
+            if !self.table.is_current(entry) {
+                continue;
+            }
+            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+            let deadline = flow.deadline(&self.limits);
+            // What lies beyond the ring comes up at its end, time and again.
+            let due = wheel::tick_of(deadline).min(self.wheel.last());
+            if due > tick {
+                flow.armed = self.wheel.arm(entry.place, due);
+                continue;
+            }
+            if deadline <= unit.now {
+                let key = timer_key(deadline, flow);
+                let ending = Ending::of(flow, deadline, &self.limits);
+                self.end(entry.place, &key, ending, observer);
+                continue;
+            }
+            flow.letters.push(b'X');
+            let key = packet_key(unit, flow);
+            self.end(entry.place, &key, Ending::Evicted, observer);
+        }
+    }
+
+    /// Bytes that flows and index take.
+    pub(super) fn bytes(&self) -> usize {
+        self.table.len() * FlowTable::bytes_per_flow() + self.heap_bytes
+    }
+
+    /// Ends the flows whose deadlines lie before the tick that `now` lies in.
+    pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        let until = wheel::tick_of(now);
+        while let Some((tick, entries)) = self.wheel.pass(until) {
+            for &entry in &entries {
+                if !self.table.is_current(entry) {
+                    continue;
+                }
+                let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+                let deadline = flow.deadline(&self.limits);
+                if wheel::tick_of(deadline) > tick {
+                    flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
+                    continue;
+                }
+                let key = timer_key(deadline, flow);
+                let ending = Ending::of(flow, deadline, &self.limits);
+                self.end(entry.place, &key, ending, observer);
+            }
+            self.wheel.recycle(tick, entries);
+        }
+    }
+
+    /// Notes that the capture lost packets: the flows alive now are touched by it.
+    pub const fn loss(&mut self) {
+        self.losses = self.losses.wrapping_add(1);
+    }
+
+    /// Begins the end: flows whose deadlines have passed at `now` end by their timers, the others
+    /// wait for [`Self::finish_step`].
+    pub fn begin_finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.advance(now, observer);
+        let limits = self.limits;
+        let due: Vec<u32> = self
+            .table
+            .iter()
+            .filter(|(_, flow)| flow.deadline(&limits) <= now)
+            .map(|(place, _)| place)
+            .collect();
+        for place in due {
+            let Some(flow) = self.table.flow(place) else { continue };
+            let deadline = flow.deadline(&limits);
+            let key = timer_key(deadline, flow);
+            self.end(place, &key, Ending::of(flow, deadline, &limits), observer);
+        }
+        self.remaining = vec![Vec::new(); FINISH_STEPS as usize];
+        for (place, flow) in self.table.iter() {
+            let upper = (flow.name_bits() >> 32) as u64;
+            self.remaining[(upper >> (64 - FINISH_STEPS.ilog2())) as usize].push((upper, place));
+        }
+    }
+
+    /// Ends the flows that are left in the `step`th of [`FINISH_STEPS`] equal parts of all names.
+    pub fn finish_step<O: Observer>(&mut self, step: u32, now: Timestamp, observer: &mut O) {
+        let Some(due) = self.remaining.get_mut(step as usize) else { return };
+        let mut due = core::mem::take(due);
+        // Equal halves are all but impossible; rows of equal rank are sorted by the writer.
+        due.sort_unstable_by_key(|&(upper, _)| upper);
+        for group in due.chunks(GROUP) {
+            self.touch(group.iter().map(|&(_, place)| place));
+            for &(_, place) in group {
+                let Some(flow) = self.table.flow(place) else { continue };
+                let uid = flow.uid();
+                let key = SortKey { time: now, phase: Phase::End, ordinal: 0, uid, number: 0 };
+                self.end(place, &key, Ending::Finished, observer);
+            }
+        }
+    }
+
+    pub(super) fn end<O: Observer>(
+        &mut self,
+        place: u32,
+        key: &SortKey,
+        ending: Ending,
+        observer: &mut O,
+    ) {
+        let Some(flow) = self.table.flow(place) else { return };
+        self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
+        let knowledge = Knowledge { losses: self.losses };
+        self.statistics.ended(flow, ending, flow.quality(knowledge));
+        flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
+        flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
+        if self.rtt_interval.is_some() {
+            for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {
+                observer.record(&SortKey { number, ..*key }, &rtt);
+            }
+        }
+        let hash = flow.key.hash(self.seed);
+        self.table.remove(hash, place);
+    }
+}
