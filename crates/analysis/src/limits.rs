@@ -70,8 +70,6 @@ pub struct Limits {
     /// Changes from one tunnel to another that one flow may make and have recorded
     /// (`Tunnel::max_changes_per_connection`).
     pub tunnel_changes: u8,
-    /// `weird` records of one name; further ones are only counted.
-    pub weirds_per_name: u64,
 }
 
 impl Default for Limits {
@@ -102,7 +100,6 @@ impl Default for Limits {
             ip_tunnel_inactivity: Duration::from_secs(24 * 3600),
             tunnel_expiration: Duration::from_secs(3600),
             tunnel_changes: 5,
-            weirds_per_name: 10_000,
         }
     }
 }
