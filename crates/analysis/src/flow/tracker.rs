@@ -154,6 +154,9 @@ impl FlowTracker {
     #[inline]
     fn unit<O: Observer>(&mut self, lookup: &Lookup<'_>, bytes: &[u8], observer: &mut O) {
         let unit = lookup.unit;
+        if self.wheel.is_behind(wheel::tick_of(unit.now)) {
+            self.advance(unit.now, observer);
+        }
         let mut place = self.table.find(lookup.hash, &lookup.key);
         if let Some(found) = place
             && self.is_over(found, unit, observer)

@@ -89,6 +89,14 @@ impl Wheel {
         self.current
     }
 
+    /// Whether `tick` lies a turn or more ahead, so that the wheel must pass what lies between:
+    /// what is armed is told by its low bits only.
+    #[must_use]
+    #[inline]
+    pub const fn is_behind(&self, tick: i64) -> bool {
+        self.started && tick.saturating_sub(self.current) >= SLOTS as i64
+    }
+
     /// The last tick of the ring: what is armed for a later one comes up then.
     #[must_use]
     pub const fn last(&self) -> i64 {
@@ -198,6 +206,7 @@ mod tests {
         wheel.start(0);
         wheel.arm(1, 3);
         wheel.arm(2, 30_000);
+        assert!(wheel.is_behind(i64::MAX / 2) && !wheel.is_behind(SLOTS as i64 - 1));
         assert_eq!(
             places(&mut wheel, i64::MAX / 2),
             [(i64::MAX / 2 - 1, 1), (i64::MAX / 2 - 1, 2)]
