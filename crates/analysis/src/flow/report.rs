@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::key::{self, Side};
+use super::key;
 use super::tcp::{State, TcpConnection};
 use super::{Flow, roles};
 use crate::community_id::CommunityId;
@@ -108,12 +108,6 @@ impl Flow {
         // Only acknowledgements can show that nothing is missing.
         let both = self.sent.iter().all(|sent| sent.packets > 0);
         if both { Quality::Clean } else { Quality::Unknown }
-    }
-
-    /// The side that a packet of the originator comes from.
-    #[must_use]
-    pub fn is_from_originator(&self, side: Side) -> bool {
-        self.originator == side
     }
 }
 

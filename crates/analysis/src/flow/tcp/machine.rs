@@ -224,12 +224,6 @@ impl TcpConnection {
         self.hastened
     }
 
-    /// Whether no begin of the connection was seen.
-    #[must_use]
-    pub const fn is_partial(&self) -> bool {
-        self.partial
-    }
-
     fn note_partial(&mut self, segment: &Segment<'_>) {
         let syn = segment.has(TcpFlags::SYN);
         if self.seen & (1 << segment.from) != 0 {
