@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use netsniff_packet::Timestamp;
 
-use crate::flow::Flow;
 use crate::flow::report::proto;
+use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::log::conn::{ConnState, Proto, Quality};
 use crate::talkers::Talkers;
@@ -58,7 +58,13 @@ impl Ending {
     /// Why the flow's timer fired at its deadline.
     #[must_use]
     pub fn of(flow: &Flow, deadline: Timestamp, limits: &Limits) -> Self {
-        let Some(tcp) = &flow.tcp else { return Self::Inactivity };
+        let tcp = match &flow.exchange {
+            Exchange::Connection(tcp) => tcp,
+            Exchange::Opening(_) if flow.start + limits.tcp_attempt <= deadline => {
+                return Self::Attempt;
+            }
+            _ => return Self::Inactivity,
+        };
         if tcp.deadline(flow.start, flow.seen, limits) > deadline {
             Self::Inactivity
         } else if tcp.is_ending() {
@@ -106,7 +112,7 @@ impl FlowStatistics {
         self.talkers.flow(flow);
         self.endings[ending as usize] += 1;
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
-        if let Some(tcp) = &flow.tcp {
+        if let Some(tcp) = flow.tcp() {
             let [orig, resp] = &tcp.ends;
             self.retransmissions += u64::from(orig.retransmissions.count());
             self.retransmissions += u64::from(resp.retransmissions.count());

@@ -108,7 +108,7 @@ impl Talkers {
                 bytes,
             });
         }
-        if let Some(tcp) = &flow.tcp
+        if let Some(tcp) = flow.tcp()
             && let Some(nanos) = tcp.metrics.handshake_nanos()
         {
             self.handshakes.add(nanos);

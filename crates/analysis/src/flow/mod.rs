@@ -3,7 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`key`] | identity and direction |
-//! | [`table`] | look-up |
+//! | [`table`], [`index`] | look-up |
 //! | [`wheel`] | deadlines |
 //! | [`tracker`] | the flows of one worker, from packet to record |
 //! | [`report`] | a flow as a record |
@@ -14,6 +14,7 @@
 //! | [`tcp`] | TCP connections |
 
 pub mod history;
+pub mod index;
 pub mod key;
 pub mod parents;
 pub mod report;
@@ -35,46 +36,63 @@ use history::{History, Letters};
 use key::{Endpoint, FlowKey, Side};
 use parents::Parents;
 use tcp::TcpConnection;
+use tcp::metrics::first::First;
 use wheel::Armed;
 
 /// What one side of a flow sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     /// Packets; a datagram put together from fragments is one.
     pub packets: u64,
     /// Bytes by the length fields of the IP headers.
     pub ip_bytes: u64,
-    /// Payload bytes of UDP and ICMP by their length fields; [`Self::NOTHING`] until the first
-    /// packet.
-    payload: i64,
 }
 
-impl Sent {
+/// Payload bytes that one side sent in datagrams, by their length fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload(i64);
+
+impl Payload {
+    /// No packet yet.
     const NOTHING: i64 = i64::MIN;
 
-    /// Payload bytes of UDP and ICMP, negative where their length fields were too small for their
-    /// own headers; `None` where there was no packet.
+    /// The bytes, negative where a length field was too small for its own header; `None` where
+    /// there was no packet.
     #[must_use]
-    pub const fn payload(&self) -> Option<i64> {
-        if self.payload == Self::NOTHING { None } else { Some(self.payload) }
+    pub const fn bytes(self) -> Option<i64> {
+        if self.0 == Self::NOTHING { None } else { Some(self.0) }
     }
 
     /// Counts a payload. Zeek begins anew after one that was too small for its own header.
     #[inline]
-    pub const fn count_payload(&mut self, len: i64) {
-        self.payload = if self.payload < 0 { len } else { self.payload.saturating_add(len) };
+    pub const fn count(&mut self, len: i64) {
+        self.0 = if self.0 < 0 { len } else { self.0.saturating_add(len) };
     }
 }
 
-impl Default for Sent {
+impl Default for Payload {
     fn default() -> Self {
-        Self { packets: 0, ip_bytes: 0, payload: Self::NOTHING }
+        Self(Self::NOTHING)
     }
+}
+
+/// What is known of a flow above its packets.
+#[derive(Debug)]
+pub enum Exchange {
+    /// Datagrams of UDP, ICMP or another protocol: what each side sent, by [`Side`].
+    Datagrams([Payload; 2]),
+    /// A TCP connection before its first segment.
+    Unopened,
+    /// A TCP connection that was tried with one SYN, perhaps again and again, and no more. Most
+    /// flows of a flood or a scan are this, so that it has no memory of its own.
+    Opening(First),
+    /// A TCP connection.
+    Connection(Box<TcpConnection>),
 }
 
 /// A flow in progress.
 ///
-/// What every packet needs stands first, in two cache lines of 64 bytes.
+/// What every packet needs stands first, in two cache lines of 64 bytes; few need the third.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow {
@@ -90,8 +108,8 @@ pub struct Flow {
     pub kinds: u32,
     /// What each side sent, by [`Side`].
     pub sent: [Sent; 2],
-    /// The connection, for TCP.
-    pub tcp: Option<Box<TcpConnection>>,
+    /// What is known above the packets.
+    pub exchange: Exchange,
     /// Which side is the originator.
     pub originator: Side,
     /// Whether people type here, so that long pauses are normal.
@@ -100,6 +118,10 @@ pub struct Flow {
     pub spoken: bool,
     /// Whether the last message cannot be one of that protocol.
     pub contradicted: bool,
+    /// Whether there are `parents`.
+    pub is_tunnelled: bool,
+    /// Whether it goes on; otherwise this is only a place for another flow.
+    pub is_alive: bool,
     /// The application protocol that its port hints at, until its content contradicts.
     pub protocol: Option<ProtocolId>,
     /// The flows that it was tunnelled in.
@@ -115,6 +137,8 @@ pub struct Flow {
     /// VLAN ids of the first packet.
     pub vlan: [Option<u16>; 2],
 }
+
+const _: () = assert!(size_of::<Flow>() == 192, "a flow takes three cache lines");
 
 impl Flow {
     /// Its name.
@@ -133,7 +157,7 @@ impl Flow {
     /// Its history, to change it.
     #[inline]
     pub const fn history(&mut self) -> History<'_> {
-        History { seen: &mut self.kinds, letters: &mut self.letters }
+        History { seen: &mut self.kinds, letters: &mut self.letters, grown: 0 }
     }
 
     /// The two ends, originator first.
@@ -160,21 +184,53 @@ impl Flow {
         self.letters.push(b'^');
     }
 
+    /// The TCP connection, where there is one beyond its opening.
+    #[must_use]
+    #[inline]
+    pub const fn tcp(&self) -> Option<&TcpConnection> {
+        match &self.exchange {
+            Exchange::Connection(tcp) => Some(tcp),
+            _ => None,
+        }
+    }
+
+    /// Makes a connection of an opening, with all that the record of a connection tells.
+    pub fn unfold(&mut self, limits: &Limits) {
+        if let Exchange::Opening(first) = &self.exchange {
+            let tcp = TcpConnection::reopened(first, self.start, limits);
+            self.exchange = Exchange::Connection(Box::new(tcp));
+        }
+    }
+
+    /// Gives back the memory outside itself.
+    pub fn release(&mut self) {
+        self.exchange = Exchange::Unopened;
+        self.parents = None;
+        self.letters = Letters::default();
+    }
+
     /// When it ends without further packets.
     #[must_use]
     #[inline]
     pub fn deadline(&self, limits: &Limits) -> Timestamp {
-        let silence = match &self.tcp {
-            Some(_) if self.interactive => limits.tcp_interactive_inactivity,
-            Some(tcp) if tcp.is_established() => limits.tcp_inactivity,
-            Some(_) => limits.udp_inactivity,
-            None => silence_of(self.key.protocol, limits),
-        };
-        let inactive = self.seen + silence;
-        match (&self.tcp, self.protocol) {
-            (Some(tcp), _) => inactive.min(tcp.deadline(self.start, self.seen, limits)),
-            (None, Some(protocol)) => inactive.min(self.end_of_exchange(protocol)),
-            (None, None) => inactive,
+        match &self.exchange {
+            Exchange::Connection(tcp) => {
+                let silence = if self.interactive {
+                    limits.tcp_interactive_inactivity
+                } else if tcp.is_established() {
+                    limits.tcp_inactivity
+                } else {
+                    limits.udp_inactivity
+                };
+                (self.seen + silence).min(tcp.deadline(self.start, self.seen, limits))
+            }
+            Exchange::Opening(_) | Exchange::Unopened => {
+                (self.seen + limits.udp_inactivity).min(self.start + limits.tcp_attempt)
+            }
+            Exchange::Datagrams(_) => {
+                let inactive = self.seen + silence_of(self.key.protocol, limits);
+                self.protocol.map_or(inactive, |id| inactive.min(self.end_of_exchange(id)))
+            }
         }
     }
 

@@ -35,6 +35,7 @@ impl Flow {
             let all = parent.into_iter().collect();
             let parents = Parents { all, last: parent, changes: 0, is_exceeded: false };
             self.parents = Some(Box::new(parents));
+            self.is_tunnelled = true;
             return false;
         };
         if parents.last == parent {

@@ -2,9 +2,9 @@
 
 use netsniff_packet::Timestamp;
 
-use super::key;
+use super::key::{self, Side};
 use super::tcp::{State, TcpConnection};
-use super::{Flow, roles};
+use super::{Exchange, Flow, roles};
 use crate::community_id::CommunityId;
 use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
 use crate::record::{Interval, Port};
@@ -18,7 +18,7 @@ pub struct Knowledge {
 }
 
 impl Flow {
-    /// Hands the record of this flow, whose name is `uid`, to `take`.
+    /// Hands the record of this flow, whose name is `uid`, to `take`. Openings must be unfolded.
     pub fn report<T>(
         &self,
         uid: Uid,
@@ -45,7 +45,7 @@ impl Flow {
             conn_state: self.state(),
             local_orig: Some(roles::is_local(originator.address)),
             local_resp: Some(roles::is_local(responder.address)),
-            missed_bytes: self.tcp.as_ref().map_or(0, |tcp| tcp.missed_bytes),
+            missed_bytes: self.tcp().map_or(0, |tcp| tcp.missed_bytes),
             history: (!history.is_empty()).then_some(history),
             orig_pkts: Some(orig_sent.packets),
             orig_ip_bytes: Some(orig_sent.ip_bytes),
@@ -58,36 +58,36 @@ impl Flow {
             inner_vlan: self.vlan[1].map(i32::from),
             quality: self.quality(knowledge),
             // Acknowledged but never seen is what the capture lost; other flows cannot tell.
-            capture_missed_bytes: self.tcp.as_ref().map(|tcp| tcp.missed_bytes),
+            capture_missed_bytes: self.tcp().map(|tcp| tcp.missed_bytes),
             network_missed_bytes: None,
-            depth: if self.tcp.is_some() { Depth::Tcp } else { Depth::Flows },
+            depth: if self.tcp().is_some() { Depth::Tcp } else { Depth::Flows },
         })
     }
 
     /// Payload bytes of originator and responder.
     #[must_use]
     pub fn sizes(&self) -> (u64, u64) {
-        if let Some(tcp) = &self.tcp {
+        if let Some(tcp) = self.tcp() {
             let [originator, responder] = &tcp.ends;
             return (originator.size(responder.state), responder.size(originator.state));
         }
-        let (orig, resp) = self.sent_by_role();
         let size = |payload: Option<i64>| payload.unwrap_or(0).max(0).unsigned_abs();
-        (size(orig.payload()), size(resp.payload()))
+        let (orig, resp) = self.payload_by_role();
+        (size(orig), size(resp))
     }
 
     /// How it began and ended, as Zeek's `conn_state` tells it.
     #[must_use]
     pub fn state(&self) -> ConnState {
-        if let Some(tcp) = &self.tcp {
+        if let Some(tcp) = self.tcp() {
             return tcp_state(tcp, self.letters.as_str());
         }
         if self.key.protocol != key::UDP {
             return ConnState::Oth;
         }
-        let (orig, resp) = self.sent_by_role();
+        let (orig, resp) = self.payload_by_role();
         let active = |payload: Option<i64>| payload.is_some_and(|bytes| bytes >= 0);
-        match (active(orig.payload()), active(resp.payload())) {
+        match (active(orig), active(resp)) {
             (true, true) => ConnState::Sf,
             (true, false) => ConnState::S0,
             (false, true) => ConnState::Shr,
@@ -95,10 +95,19 @@ impl Flow {
         }
     }
 
+    /// Payload bytes of datagrams from originator and responder; `None` where there was none.
+    fn payload_by_role(&self) -> (Option<i64>, Option<i64>) {
+        let Exchange::Datagrams([low, high]) = &self.exchange else { return (None, None) };
+        match self.originator {
+            Side::Low => (low.bytes(), high.bytes()),
+            Side::High => (high.bytes(), low.bytes()),
+        }
+    }
+
     /// Whether its record can be believed.
     #[must_use]
     pub fn quality(&self, knowledge: Knowledge) -> Quality {
-        let Some(tcp) = &self.tcp else { return Quality::Unknown };
+        let Some(tcp) = self.tcp() else { return Quality::Unknown };
         if tcp.missed_bytes > 0 {
             return Quality::Suspect;
         }

@@ -19,7 +19,7 @@ impl Flow {
         gateway: bool,
         take: impl FnOnce(&Tcp) -> T,
     ) -> Option<T> {
-        let tcp = self.tcp.as_ref()?;
+        let tcp = self.tcp()?;
         Some(tcp.metrics.with(|metrics| take(&self.tcp_record(uid, metrics, gateway))))
     }
 
@@ -27,7 +27,7 @@ impl Flow {
     /// responder's.
     #[must_use]
     pub fn open_rtt(&self) -> [Option<Rtt>; 2] {
-        let Some(tcp) = &self.tcp else { return [None, None] };
+        let Some(tcp) = self.tcp() else { return [None, None] };
         tcp.metrics.open_intervals().map(|interval| interval.map(|open| self.rtt_record(&open)))
     }
 

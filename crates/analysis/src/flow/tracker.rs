@@ -13,7 +13,7 @@ use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{self, Segment, TcpConnection};
 use super::wheel::{self, Armed, Wheel};
-use super::{Flow, Sent, roles};
+use super::{Exchange, Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
@@ -141,10 +141,10 @@ impl FlowTracker {
     fn touch(&self, places: impl Iterator<Item = u32> + Clone) {
         let mut touched = 0;
         for flow in places.clone().filter_map(|place| self.table.flow(place)) {
-            touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64 ^ flow.start.nanos();
+            touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64;
         }
         for flow in places.filter_map(|place| self.table.flow(place)) {
-            if let Some(tcp) = &flow.tcp {
+            if let Exchange::Connection(tcp) = &flow.exchange {
                 touched ^= tcp.touch();
             }
         }
@@ -164,13 +164,19 @@ impl FlowTracker {
             place = None;
         }
         let place = match place {
-            Some(place) => place,
-            None => match self.begin(lookup, observer) {
-                Some(place) => place,
-                None => return,
-            },
+            Some(place) => {
+                if self.update(lookup, bytes, place) {
+                    self.arm(place);
+                }
+                place
+            }
+            None => {
+                let Some(place) = self.begin(lookup, observer) else { return };
+                self.update(lookup, bytes, place);
+                self.arm_first(place);
+                place
+            }
         };
-        self.update(lookup, bytes, place);
         if let Some(interval) = self.rtt.take()
             && let Some(flow) = self.table.flow(place)
         {
@@ -193,14 +199,17 @@ impl FlowTracker {
         if flow.armed.is_up(wheel::tick_of(unit.now)) {
             let deadline = flow.deadline(&self.limits);
             if deadline <= unit.now {
-                let key = timer_key(deadline, flow);
-                self.end(place, &key, Ending::of(flow, deadline, &self.limits), observer);
+                self.expire(place, deadline, observer);
                 return true;
             }
         }
-        if let (Some(tcp), Transport::Tcp(header)) = (&flow.tcp, &unit.decoded.transport)
-            && tcp.is_reused_by(header)
-        {
+        let Transport::Tcp(header) = &unit.decoded.transport else { return false };
+        let is_reused = match &flow.exchange {
+            Exchange::Connection(tcp) => tcp.is_reused_by(header),
+            Exchange::Opening(first) => first.is_reused_by(header),
+            Exchange::Unopened | Exchange::Datagrams(_) => false,
+        };
+        if is_reused {
             let key = packet_key(unit, flow);
             self.end(place, &key, Ending::Reused, observer);
             return true;
@@ -208,50 +217,34 @@ impl FlowTracker {
         false
     }
 
+    /// Changes the flow by a datagram. Returns whether that may have brought its deadline forward.
     #[inline]
-    fn update(&mut self, lookup: &Lookup<'_>, bytes: &[u8], place: u32) {
+    fn update(&mut self, lookup: &Lookup<'_>, bytes: &[u8], place: u32) -> bool {
         let Lookup { unit, ip, side, .. } = *lookup;
-        let Some(flow) = self.table.flow_mut(place) else { return };
+        let Some(flow) = self.table.flow_mut(place) else { return false };
         flow.seen = unit.now;
         let sent = &mut flow.sent[side as usize];
         sent.packets += 1;
         sent.ip_bytes += u64::from(ip.total_len);
-        let mut heap_change = 0;
-        if unit.parent.is_some() || flow.parents.is_some() {
+        if unit.parent.is_some() || flow.is_tunnelled {
             let before = flow.heap_bytes();
             if flow.note_parent(unit.parent, self.limits.tunnel_changes) {
                 self.weirds.add("tunnel_max_changes_per_connection_exceeded");
             }
-            heap_change = flow.heap_bytes() as isize - before as isize;
+            let change = flow.heap_bytes() as isize - before as isize;
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
         }
-        let mut is_hastened = false;
         match &unit.decoded.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
-                let segment = Segment { time: unit.time, from, ip, tcp: header };
-                let Flow { tcp, kinds, letters, last, .. } = flow;
-                if let Some(tcp) = tcp {
-                    let before = tcp.heap_bytes();
-                    let mut context = tcp::machine::Context {
-                        history: History { seen: kinds, letters },
-                        last_time: last,
-                        weirds: &mut self.weirds,
-                        limits: &self.limits,
-                        rtt_interval: self.rtt_interval,
-                        rtt: &mut self.rtt,
-                    };
-                    let established = tcp.is_handshake_done();
-                    let flipped = tcp.segment(&segment, &mut context);
-                    heap_change += tcp.heap_bytes() as isize - before as isize;
-                    is_hastened = tcp.is_hastened();
-                    let established_now = tcp.is_handshake_done() && !established;
-                    if flipped {
-                        flow.flip();
-                    }
-                    if established_now {
-                        flow.interactive = is_interactive(flow);
-                    }
+                let segment = Segment::new(unit.time, from, ip, header);
+                if let Exchange::Opening(first) = &mut flow.exchange
+                    && first.repeat_plain(&segment)
+                {
+                    flow.last = unit.time;
+                    return false;
                 }
+                return self.segment(&segment, place);
             }
             Transport::Udp(header) => {
                 flow.last = unit.time;
@@ -259,8 +252,7 @@ impl FlowTracker {
                 let from_originator = flow.originator == side;
                 let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
                 flow.history().once(kind, letter);
-                let len = i64::from(header.len) - 8;
-                flow.sent[side as usize].count_payload(len);
+                flow.count_payload(side, i64::from(header.len) - 8);
                 if let Some(protocol) = flow.protocol {
                     note_message(flow, protocol, unit.payload(bytes), side);
                 }
@@ -270,18 +262,56 @@ impl FlowTracker {
             }
             Transport::Icmp(_) => {
                 flow.last = unit.time;
-                let len = i64::from(ip.payload_len) - 8;
-                flow.sent[side as usize].count_payload(len);
+                flow.count_payload(side, i64::from(ip.payload_len) - 8);
             }
             Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
         }
-        if heap_change != 0 {
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(heap_change);
+        false
+    }
+
+    /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
+    fn segment(&mut self, segment: &Segment<'_>, place: u32) -> bool {
+        let Some(flow) = self.table.flow_mut(place) else { return false };
+        let before = flow.exchange.heap_bytes();
+        flow.unfold(&self.limits);
+        let mut begun = None;
+        let Flow { exchange, kinds, letters, last, .. } = flow;
+        let tcp = match exchange {
+            Exchange::Connection(tcp) => &mut **tcp,
+            _ => begun.insert(TcpConnection::default()),
+        };
+        let mut context = tcp::machine::Context {
+            history: History { seen: kinds, letters, grown: 0 },
+            last_time: last,
+            weirds: &mut self.weirds,
+            limits: &self.limits,
+            rtt_interval: self.rtt_interval,
+            rtt: &mut self.rtt,
+        };
+        let was_established = tcp.is_handshake_done();
+        let is_flipped = tcp.segment(segment, &mut context);
+        let is_hastened = tcp.is_hastened();
+        let is_established = tcp.is_handshake_done() && !was_established;
+        let letters_grown = context.history.grown;
+        if let Some(tcp) = begun {
+            flow.exchange = match tcp.as_opening() {
+                Some(first) => Exchange::Opening(first),
+                None => Exchange::Connection(Box::new(tcp)),
+            };
+        }
+        if is_flipped {
+            flow.flip();
+        }
+        if is_established {
+            flow.interactive = is_interactive(flow);
+        }
+        let after = flow.exchange.heap_bytes() + letters_grown;
+        let change = after as isize - before as isize;
+        if change != 0 {
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
             self.statistics.note_peak(self.table.len(), self.bytes());
         }
-        if is_hastened {
-            self.arm(place);
-        }
+        is_hastened
     }
 
     /// Sees to it that the flow's timer comes up in time, after something that may have brought
@@ -294,12 +324,22 @@ impl FlowTracker {
         }
     }
 
+    /// Arms the timer of a flow that has just begun.
+    fn arm_first(&mut self, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        flow.armed = self.wheel.arm(place, wheel::tick_of(flow.deadline(&self.limits)));
+    }
+
+    /// Begins the flow of a datagram, whose timer waits for [`Self::arm_first`].
     fn begin<O: Observer>(&mut self, lookup: &Lookup<'_>, observer: &mut O) -> Option<u32> {
         let Lookup { unit, key, side, hash, .. } = *lookup;
         self.wheel.start(wheel::tick_of(unit.now));
         self.make_room(unit, 1, observer);
         let name = unit.flow_name(&key);
-        let is_tcp = matches!(unit.decoded.transport, Transport::Tcp(_));
+        let exchange = match unit.decoded.transport {
+            Transport::Tcp(_) => Exchange::Unopened,
+            _ => Exchange::Datagrams(Default::default()),
+        };
         let mut flow = Flow {
             key,
             seen: unit.now,
@@ -307,16 +347,18 @@ impl FlowTracker {
             armed: Armed::default(),
             kinds: 0,
             sent: [Sent::default(); 2],
-            tcp: is_tcp.then(Box::<TcpConnection>::default),
+            exchange,
             originator: side,
             interactive: false,
             spoken: false,
+            contradicted: false,
+            is_tunnelled: false,
+            is_alive: true,
             protocol: None,
             parents: None,
             start: unit.time,
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
-            contradicted: false,
             losses: self.losses,
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
         };
@@ -329,12 +371,7 @@ impl FlowTracker {
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));
-        let tick = wheel::tick_of(flow.deadline(&self.limits));
         let place = self.table.insert(hash, flow)?;
-        let armed = self.wheel.arm(place, tick);
-        if let Some(flow) = self.table.flow_mut(place) {
-            flow.armed = armed;
-        }
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
     }
@@ -376,9 +413,27 @@ impl FlowTracker {
 impl Flow {
     /// Bytes that it holds outside the table.
     fn heap_bytes(&self) -> usize {
-        let tcp = self.tcp.as_ref().map_or(0, |tcp| size_of::<TcpConnection>() + tcp.heap_bytes());
         let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
-        tcp + parents + self.letters.heap_bytes()
+        self.exchange.heap_bytes() + parents + self.letters.heap_bytes()
+    }
+
+    /// Counts the payload of a datagram.
+    #[inline]
+    const fn count_payload(&mut self, side: Side, len: i64) {
+        if let Exchange::Datagrams(payload) = &mut self.exchange {
+            payload[side as usize].count(len);
+        }
+    }
+}
+
+impl Exchange {
+    /// Bytes that it holds outside itself.
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Connection(tcp) => size_of::<TcpConnection>() + tcp.heap_bytes(),
+            Self::Datagrams(_) | Self::Unopened | Self::Opening(_) => 0,
+        }
     }
 }
 
@@ -439,8 +494,7 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
 fn is_interactive(flow: &Flow) -> bool {
     let (originator, responder) = flow.ends();
     let silent = flow
-        .tcp
-        .as_ref()
+        .tcp()
         .is_some_and(|tcp| tcp.ends[tcp::machine::ORIGINATOR].state == tcp::State::Inactive);
     let likely = |port| roles::is_likely_server(key::TCP, port);
     let port = if silent && !likely(responder.port) && likely(originator.port) {

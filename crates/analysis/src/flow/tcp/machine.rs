@@ -6,11 +6,12 @@ use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
 use super::assembler::Gaps;
 use super::endpoint::{State, TcpEndpoint};
+use super::metrics::first::First;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
 use super::sequence;
 use crate::flow::first_look;
-use crate::flow::history::History;
+use crate::flow::history::{History, Letters};
 use crate::limits::Limits;
 use crate::weird::Weirds;
 
@@ -39,13 +40,31 @@ pub struct Segment<'a> {
     pub time: Timestamp,
     /// Index of its sender in [`TcpConnection::ends`].
     pub from: usize,
-    /// Its IP header.
-    pub ip: &'a Ip,
     /// Its header.
     pub tcp: &'a Tcp,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Type of service or traffic class.
+    pub traffic_class: u8,
+    /// The low 16 bits of the IP identification; 0 where there is none.
+    pub identification: u16,
 }
 
-impl Segment<'_> {
+impl<'a> Segment<'a> {
+    /// A segment that was seen at a time, under an IP header.
+    #[must_use]
+    #[inline]
+    pub const fn new(time: Timestamp, from: usize, ip: &Ip, tcp: &'a Tcp) -> Self {
+        Self {
+            time,
+            from,
+            tcp,
+            ttl: ip.ttl,
+            traffic_class: ip.traffic_class,
+            identification: ip.identification as u16,
+        }
+    }
+
     /// Whether any of the flags is set.
     #[inline]
     pub(super) const fn has(&self, flags: TcpFlags) -> bool {
@@ -176,7 +195,7 @@ impl TcpConnection {
         }
         self.seen |= 1 << from;
         let scale = self.ends[from].window_scale;
-        let observed = Observed::new(segment.time, from, segment.ip, tcp, scale);
+        let observed = Observed::new(segment, from, scale);
         *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);
@@ -184,6 +203,32 @@ impl TcpConnection {
             self.close(from, close.finished, *context.last_time, context.limits);
         }
         self.flipped
+    }
+
+    /// The connection after the segment that `first` stands for, which was seen at `begun`, and
+    /// its repetitions.
+    #[must_use]
+    pub fn reopened(first: &First, begun: Timestamp, limits: &Limits) -> Self {
+        let mut tcp = Self::default();
+        let mut context = Context {
+            // What the segment adds to these was noted when it came.
+            history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },
+            last_time: &mut begun.clone(),
+            weirds: &mut Weirds::default(),
+            limits,
+            rtt_interval: None,
+            rtt: &mut None,
+        };
+        tcp.segment(&first.replay(begun).segment(), &mut context);
+        tcp.metrics.resume(first);
+        tcp
+    }
+
+    /// The opening segment, where this is nothing but a SYN without peculiarities and without an
+    /// answer: the connection can be made from it again.
+    #[must_use]
+    pub fn as_opening(&self) -> Option<First> {
+        self.metrics.only_first().filter(First::is_plain_syn)
     }
 
     /// Whether a side was reported as closed.

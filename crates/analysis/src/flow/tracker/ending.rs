@@ -5,7 +5,6 @@ use netsniff_packet::Timestamp;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
-use crate::flow::tcp::TcpConnection;
 use crate::flow::wheel;
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::Ending;
@@ -14,7 +13,7 @@ use crate::unit::Unit;
 impl FlowTracker {
     /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
     pub(super) fn make_room<O: Observer>(&mut self, unit: &Unit, more: usize, observer: &mut O) {
-        let more_bytes = more * (FlowTable::bytes_per_flow() + size_of::<TcpConnection>());
+        let more_bytes = more * (FlowTable::bytes_per_flow());
         while !self.table.is_empty()
             && (self.table.len() + more > self.limits.flows
                 || self.bytes() + more_bytes > self.limits.flow_bytes)
@@ -32,9 +31,7 @@ impl FlowTracker {
                 continue;
             }
             if deadline <= unit.now {
-                let key = timer_key(deadline, flow);
-                let ending = Ending::of(flow, deadline, &self.limits);
-                self.end(entry.place, &key, ending, observer);
+                self.expire(entry.place, deadline, observer);
                 continue;
             }
             flow.letters.push(b'X');
@@ -62,9 +59,7 @@ impl FlowTracker {
                     flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
                     continue;
                 }
-                let key = timer_key(deadline, flow);
-                let ending = Ending::of(flow, deadline, &self.limits);
-                self.end(entry.place, &key, ending, observer);
+                self.expire(entry.place, deadline, observer);
             }
             self.wheel.recycle(tick, entries);
         }
@@ -89,8 +84,7 @@ impl FlowTracker {
         for place in due {
             let Some(flow) = self.table.flow(place) else { continue };
             let deadline = flow.deadline(&limits);
-            let key = timer_key(deadline, flow);
-            self.end(place, &key, Ending::of(flow, deadline, &limits), observer);
+            self.expire(place, deadline, observer);
         }
         self.remaining = vec![Vec::new(); FINISH_STEPS as usize];
         for (place, flow) in self.table.iter() {
@@ -116,6 +110,19 @@ impl FlowTracker {
         }
     }
 
+    /// Ends the flow whose timer came up at its deadline.
+    pub(super) fn expire<O: Observer>(
+        &mut self,
+        place: u32,
+        deadline: Timestamp,
+        observer: &mut O,
+    ) {
+        let Some(flow) = self.table.flow(place) else { return };
+        let key = timer_key(deadline, flow);
+        let ending = Ending::of(flow, deadline, &self.limits);
+        self.end(place, &key, ending, observer);
+    }
+
     pub(super) fn end<O: Observer>(
         &mut self,
         place: u32,
@@ -123,8 +130,9 @@ impl FlowTracker {
         ending: Ending,
         observer: &mut O,
     ) {
-        let Some(flow) = self.table.flow(place) else { return };
+        let Some(flow) = self.table.flow_mut(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
+        flow.unfold(&self.limits);
         let knowledge = Knowledge { losses: self.losses };
         self.statistics.ended(flow, ending, flow.quality(knowledge));
         flow.report(key.uid, knowledge, |conn| observer.record(key, conn));

@@ -4,14 +4,15 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags, TcpOptions};
 
 use super::Observed;
+use crate::flow::tcp::Segment;
 
-/// The first segment, where it had no payload, and how often it came again.
-#[derive(Clone, Copy, Debug, Default)]
+/// The first segment, which has no payload, and how often it came again.
+#[derive(Clone, Copy, Debug)]
 pub struct First {
-    time: i64,
     sequence: u32,
     acknowledgement: u32,
-    flags: u16,
+    /// The flags in the low 12 bits, which options there are in the others.
+    flags_and_options: u16,
     window: u16,
     identification: u16,
     mss: u16,
@@ -20,62 +21,42 @@ pub struct First {
     ttl: u8,
     traffic_class: u8,
     window_scale: u8,
-    bits: u8,
+    from: From,
 }
 
-const SEEN: u8 = 0x01;
-const FROM_RESPONDER: u8 = 0x02;
-const MSS: u8 = 0x04;
-const WINDOW_SCALE: u8 = 0x08;
-const SACK_PERMITTED: u8 = 0x10;
-const TIMESTAMPS: u8 = 0x20;
+/// Who sent it. All but two values are free for whatever this is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    Originator,
+    Responder,
+}
+
+const FLAGS: u16 = 0x0fff;
+const MSS: u16 = 0x1000;
+const WINDOW_SCALE: u16 = 0x2000;
+const SACK_PERMITTED: u16 = 0x4000;
+const TIMESTAMPS: u16 = 0x8000;
 
 impl First {
-    /// Takes the segment, if it is the first and without payload, or a SYN that repeats the first.
-    #[inline]
-    pub(super) fn take(&mut self, seen: &Observed<'_>) -> bool {
-        if seen.tcp.payload_len > 0 {
-            return false;
-        }
-        if self.bits & SEEN == 0 {
-            *self = Self::of(seen);
-            return true;
-        }
-        let repeated = seen.has(TcpFlags::SYN)
-            && seen.tcp.flags.0 == self.flags
-            && seen.tcp.sequence == self.sequence
-            && seen.tcp.acknowledgement == self.acknowledgement
-            && seen.from == self.from();
-        if repeated {
-            if seen.identification != 0 && seen.identification == self.identification {
-                self.duplicates = self.duplicates.saturating_add(1);
-            } else {
-                self.repeats = self.repeats.saturating_add(1);
-                self.identification = seen.identification;
-            }
-        }
-        repeated
-    }
-
-    fn of(seen: &Observed<'_>) -> Self {
+    /// A segment that is the first.
+    #[must_use]
+    pub(super) fn of(seen: &Observed<'_>) -> Self {
         let options = &seen.tcp.options;
-        let mut bits = SEEN;
+        let mut flags_and_options = seen.tcp.flags.0 & FLAGS;
         for (is_set, bit) in [
-            (seen.from == 1, FROM_RESPONDER),
             (options.mss.is_some(), MSS),
             (options.window_scale.is_some(), WINDOW_SCALE),
             (options.sack_permitted, SACK_PERMITTED),
             (options.timestamps.is_some(), TIMESTAMPS),
         ] {
             if is_set {
-                bits |= bit;
+                flags_and_options |= bit;
             }
         }
         Self {
-            time: seen.time.nanos(),
             sequence: seen.tcp.sequence,
             acknowledgement: seen.tcp.acknowledgement,
-            flags: seen.tcp.flags.0,
+            flags_and_options,
             window: seen.tcp.window,
             identification: seen.identification,
             mss: options.mss.unwrap_or(0),
@@ -84,69 +65,270 @@ impl First {
             ttl: seen.ttl,
             traffic_class: seen.traffic_class,
             window_scale: options.window_scale.unwrap_or(0),
-            bits,
+            from: if seen.from == 0 { From::Originator } else { From::Responder },
         }
     }
 
+    /// Takes a segment without payload, if it repeats the first and that is a SYN.
+    #[inline]
+    pub(super) const fn repeat(&mut self, seen: &Observed<'_>) -> bool {
+        let is_repeated = seen.from == self.from() && self.is_repeated_by(seen.tcp);
+        if is_repeated {
+            self.count(seen.identification);
+        }
+        is_repeated
+    }
+
+    /// Takes a segment from the originator, if it repeats this plain SYN in all that may change a
+    /// connection.
+    #[inline]
+    pub fn repeat_plain(&mut self, segment: &Segment<'_>) -> bool {
+        let tcp = segment.tcp;
+        let is_plain = segment.is_originator()
+            && tcp.payload_len == 0
+            && tcp.window != 0
+            && tcp.options.window_scale == self.window_scale()
+            // RFC 7323, 2.3; whatever exceeds it is told each time.
+            && self.window_scale <= 14
+            && self.is_repeated_by(tcp);
+        if is_plain {
+            self.count(segment.identification);
+        }
+        is_plain
+    }
+
+    #[inline]
+    const fn is_repeated_by(&self, tcp: &Tcp) -> bool {
+        tcp.flags.any(TcpFlags::SYN)
+            && tcp.flags.0 & FLAGS == self.flags_and_options & FLAGS
+            && tcp.sequence == self.sequence
+            && tcp.acknowledgement == self.acknowledgement
+    }
+
+    /// Counts a repetition. With the same identification it is the same packet once more.
+    #[inline]
+    const fn count(&mut self, identification: u16) {
+        if identification != 0 && identification == self.identification {
+            self.duplicates = self.duplicates.saturating_add(1);
+        } else {
+            self.repeats = self.repeats.saturating_add(1);
+            self.identification = identification;
+        }
+    }
+
+    /// Whether this is the originator's SYN, without other flags than those of ECN (RFC 3168).
+    #[must_use]
+    pub fn is_plain_syn(&self) -> bool {
+        let flags = TcpFlags(self.flags_and_options & FLAGS);
+        let ecn = TcpFlags::ECE.with(TcpFlags::CWR);
+        self.from == From::Originator && flags.0 & !ecn.0 == TcpFlags::SYN.0
+    }
+
+    /// Whether a segment with these flags and this sequence number begins another connection than
+    /// this plain SYN does. A SYN with an acknowledgement does not, since the originator was heard.
+    #[must_use]
+    pub const fn is_reused_by(&self, tcp: &Tcp) -> bool {
+        tcp.flags.any(TcpFlags::SYN)
+            && !tcp.flags.any(TcpFlags::ACK)
+            && tcp.sequence != self.sequence
+    }
+
+    /// How often it came again.
+    #[must_use]
+    pub const fn repeats(&self) -> u16 {
+        self.repeats
+    }
+
+    /// How often the capture has the very same packet once more.
+    #[must_use]
+    pub const fn duplicates(&self) -> u16 {
+        self.duplicates
+    }
+
     pub(super) const fn flip(&mut self) {
-        self.bits ^= FROM_RESPONDER;
+        self.from = match self.from {
+            From::Originator => From::Responder,
+            From::Responder => From::Originator,
+        };
     }
 
     const fn from(&self) -> usize {
-        (self.bits & FROM_RESPONDER != 0) as usize
+        self.from as usize
     }
 
-    /// The segment as it was seen, to be taken again.
-    pub(super) fn replay(&self) -> Option<Replay> {
-        let has = |bit| self.bits & bit != 0;
-        has(SEEN).then(|| Replay {
+    const fn has(&self, option: u16) -> bool {
+        self.flags_and_options & option != 0
+    }
+
+    const fn window_scale(&self) -> Option<u8> {
+        if self.has(WINDOW_SCALE) { Some(self.window_scale) } else { None }
+    }
+
+    /// The segment as it was seen at `begun`, to be taken again.
+    #[must_use]
+    pub fn replay(&self, begun: Timestamp) -> Replay {
+        Replay {
             first: *self,
-            repeats: self.repeats,
-            duplicates: self.duplicates,
+            begun,
             tcp: Tcp {
                 source_port: 0,
                 destination_port: 0,
                 sequence: self.sequence,
                 acknowledgement: self.acknowledgement,
-                flags: TcpFlags(self.flags),
+                flags: TcpFlags(self.flags_and_options & FLAGS),
                 window: self.window,
                 payload_offset: 0,
                 payload_len: 0,
                 payload_captured: 0,
                 options: TcpOptions {
-                    mss: has(MSS).then_some(self.mss),
-                    window_scale: has(WINDOW_SCALE).then_some(self.window_scale),
-                    sack_permitted: has(SACK_PERMITTED),
-                    timestamps: has(TIMESTAMPS).then_some((0, 0)),
+                    mss: self.has(MSS).then_some(self.mss),
+                    window_scale: self.window_scale(),
+                    sack_permitted: self.has(SACK_PERMITTED),
+                    timestamps: self.has(TIMESTAMPS).then_some((0, 0)),
                     ..TcpOptions::default()
                 },
             },
-        })
+        }
     }
 }
 
 /// A first segment made whole again.
-pub(super) struct Replay {
+#[derive(Clone, Debug)]
+pub struct Replay {
     first: First,
+    begun: Timestamp,
     tcp: Tcp,
-    pub(super) repeats: u16,
-    pub(super) duplicates: u16,
 }
 
 impl Replay {
-    pub(super) const fn from(&self) -> usize {
-        self.first.from()
-    }
-
-    pub(super) const fn observed(&self) -> Observed<'_> {
-        Observed {
-            time: Timestamp::from_nanos(self.first.time),
+    /// The segment.
+    #[must_use]
+    pub const fn segment(&self) -> Segment<'_> {
+        Segment {
+            time: self.begun,
             from: self.first.from(),
             tcp: &self.tcp,
             ttl: self.first.ttl,
             traffic_class: self.first.traffic_class,
             identification: self.first.identification,
-            scale: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::history::{History, Letters};
+    use crate::flow::tcp::TcpConnection;
+    use crate::flow::tcp::machine::Context;
+    use crate::limits::Limits;
+    use crate::weird::Weirds;
+
+    const BEGUN: Timestamp = Timestamp::from_nanos(5_000_000_000);
+
+    fn tcp(flags: TcpFlags, window: u16, options: TcpOptions) -> Tcp {
+        Tcp {
+            source_port: 1,
+            destination_port: 2,
+            sequence: 1000,
+            acknowledgement: 7,
+            flags,
+            window,
+            payload_offset: 40,
+            payload_len: 0,
+            payload_captured: 0,
+            options,
+        }
+    }
+
+    fn segment(time: Timestamp, tcp: &Tcp, identification: u16) -> Segment<'_> {
+        Segment { time, from: 0, tcp, ttl: 61, traffic_class: 2, identification }
+    }
+
+    /// What a connection and the rest of its flow are after a segment.
+    fn take(connection: &mut TcpConnection, segment: &Segment<'_>) -> (String, Timestamp, bool) {
+        let (mut kinds, mut letters, mut last) = (1, Letters::default(), BEGUN);
+        let mut weirds = Weirds::default();
+        let mut context = Context {
+            history: History { seen: &mut kinds, letters: &mut letters, grown: 0 },
+            last_time: &mut last,
+            weirds: &mut weirds,
+            limits: &Limits::default(),
+            rtt_interval: None,
+            rtt: &mut None,
+        };
+        connection.segment(segment, &mut context);
+        let rest = format!("{} {:?}", letters.as_str(), weirds.drain().collect::<Vec<_>>());
+        (rest, last, connection.is_hastened())
+    }
+
+    fn syns() -> Vec<Tcp> {
+        let ecn = TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR);
+        let mut all = Vec::new();
+        for flags in [TcpFlags::SYN, ecn, TcpFlags::SYN.with(TcpFlags::URG)] {
+            for window in [0, 64_240] {
+                for (mss, window_scale, timestamps) in [
+                    (None, None, None),
+                    (Some(1460), Some(7), Some((9, 0))),
+                    (Some(0), Some(200), None),
+                ] {
+                    let sack_permitted = mss.is_some();
+                    let options = TcpOptions {
+                        mss,
+                        window_scale,
+                        sack_permitted,
+                        timestamps,
+                        ..TcpOptions::default()
+                    };
+                    all.push(tcp(flags, window, options));
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn an_opening_is_all_that_a_connection_with_one_syn_is() {
+        let limits = Limits::default();
+        let (mut folded, mut repeated) = (0, 0);
+        for syn in syns() {
+            let mut straight = TcpConnection::default();
+            take(&mut straight, &segment(BEGUN, &syn, 4));
+            let Some(mut first) = straight.as_opening() else { continue };
+            folded += 1;
+            for (number, again) in (1_u16..).zip(syns()) {
+                let time = BEGUN.offset(i64::from(number) * 1_000_000);
+                let again = segment(time, &again, 4 + number / 3);
+                if !first.repeat_plain(&again) {
+                    continue;
+                }
+                repeated += 1;
+                // Nothing but the time of the last packet and the count of repetitions changes.
+                assert_eq!(take(&mut straight, &again).1, time);
+                assert!(!straight.is_hastened());
+                assert_eq!(take(&mut straight.clone(), &again).0, " []");
+            }
+            let mut reopened = TcpConnection::reopened(&first, BEGUN, &limits);
+            // What a segment says of itself, not of the connection.
+            reopened.hastened = straight.hastened;
+            assert_eq!(format!("{reopened:?}"), format!("{straight:?}"));
+            let end = BEGUN + limits.tcp_attempt;
+            assert_eq!(straight.deadline(BEGUN, BEGUN.offset(77), &limits), end);
+        }
+        assert_eq!((folded, repeated), (12, 8), "plain SYNs, and repetitions with a window");
+    }
+
+    #[test]
+    fn an_opening_knows_when_its_ports_are_used_again() {
+        let syn = tcp(TcpFlags::SYN, 100, TcpOptions::default());
+        let mut straight = TcpConnection::default();
+        take(&mut straight, &segment(BEGUN, &syn, 4));
+        let first = straight.as_opening().unwrap();
+        for flags in 0..0x200 {
+            for sequence in [999, 1000, 1001] {
+                let next = Tcp { sequence, flags: TcpFlags(flags), ..syn };
+                assert_eq!(first.is_reused_by(&next), straight.is_reused_by(&next), "{next:?}");
+            }
         }
     }
 }

@@ -26,8 +26,9 @@ pub mod rtt;
 pub mod series;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
+use netsniff_packet::decode::{Tcp, TcpFlags};
 
+use super::machine::Segment;
 use direction::Direction;
 use first::First;
 use handshake::Handshake;
@@ -53,17 +54,17 @@ pub struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// What a segment under an IP header tells.
+    /// What a segment tells that `from` sent, with the shift of its window.
     #[must_use]
     #[inline]
-    pub const fn new(time: Timestamp, from: usize, ip: &Ip, tcp: &'a Tcp, scale: u8) -> Self {
+    pub const fn new(segment: &Segment<'a>, from: usize, scale: u8) -> Self {
         Self {
-            time,
+            time: segment.time,
             from: from & 1,
-            tcp,
-            ttl: ip.ttl,
-            traffic_class: ip.traffic_class,
-            identification: ip.identification as u16,
+            tcp: segment.tcp,
+            ttl: segment.ttl,
+            traffic_class: segment.traffic_class,
+            identification: segment.identification,
             scale,
         }
     }
@@ -80,7 +81,9 @@ impl<'a> Observed<'a> {
 /// kind of opening segment, so that a flood of SYNs does not pay for it.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    first: First,
+    /// When the first segment was seen.
+    begun: Timestamp,
+    first: Option<First>,
     full: Option<Box<TcpMetrics>>,
 }
 
@@ -98,18 +101,51 @@ impl Metrics {
         if let Some(full) = &mut self.full {
             return full.segment(seen, interval);
         }
-        if self.first.take(seen) {
+        if self.take(seen) {
             return None;
         }
-        let mut full = Box::new(TcpMetrics::of(&self.first));
+        let mut full = Box::new(self.of_first());
         let ended = full.segment(seen, interval);
         self.full = Some(full);
         ended
     }
 
+    /// Takes the segment, if it is the first and without payload, or repeats a first one that is
+    /// a SYN.
+    #[inline]
+    fn take(&mut self, seen: &Observed<'_>) -> bool {
+        if seen.tcp.payload_len > 0 {
+            return false;
+        }
+        if let Some(first) = &mut self.first {
+            return first.repeat(seen);
+        }
+        self.begun = seen.time;
+        self.first = Some(First::of(seen));
+        true
+    }
+
+    /// The metrics after the first segment and its repetitions.
+    fn of_first(&self) -> TcpMetrics {
+        self.first.map_or_else(TcpMetrics::default, |first| TcpMetrics::of(&first, self.begun))
+    }
+
+    /// The first segment, where there is nothing else.
+    #[must_use]
+    pub fn only_first(&self) -> Option<First> {
+        self.first.filter(|_| self.full.is_none())
+    }
+
+    /// Goes on with the count of repetitions that `first` has.
+    pub(in crate::flow::tcp) const fn resume(&mut self, first: &First) {
+        self.first = Some(*first);
+    }
+
     /// Originator and responder change places.
     pub fn flip(&mut self) {
-        self.first.flip();
+        if let Some(first) = &mut self.first {
+            first.flip();
+        }
         if let Some(full) = &mut self.full {
             full.flip();
         }
@@ -137,7 +173,7 @@ impl Metrics {
     pub fn with<T>(&self, take: impl FnOnce(&TcpMetrics) -> T) -> T {
         match &self.full {
             Some(full) => take(full),
-            None => take(&TcpMetrics::of(&self.first)),
+            None => take(&self.of_first()),
         }
     }
 
@@ -164,18 +200,19 @@ pub struct TcpMetrics {
 }
 
 impl TcpMetrics {
-    /// The metrics after the segments that `first` stands for.
+    /// The metrics after the segments that `first` stands for, of which the first was seen at
+    /// `begun`.
     #[must_use]
-    fn of(first: &First) -> Self {
+    fn of(first: &First, begun: Timestamp) -> Self {
         let mut metrics = Self::default();
-        if let Some(replay) = first.replay() {
-            metrics.segment(&replay.observed(), None);
-            let direction = &mut metrics.directions[replay.from()];
-            direction.counts.retransmitted_timeout = replay.repeats.into();
-            direction.counts.duplicates = replay.duplicates.into();
-            if replay.repeats > 0 {
-                metrics.handshake.opening_repeated();
-            }
+        let replay = first.replay(begun);
+        let segment = replay.segment();
+        metrics.segment(&Observed::new(&segment, segment.from, 0), None);
+        let direction = &mut metrics.directions[segment.from];
+        direction.counts.retransmitted_timeout = first.repeats().into();
+        direction.counts.duplicates = first.duplicates().into();
+        if first.repeats() > 0 {
+            metrics.handshake.opening_repeated();
         }
         metrics
     }
