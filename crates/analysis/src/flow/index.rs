@@ -53,6 +53,13 @@ impl Index {
         None
     }
 
+    /// Reads where the search for a hash begins, to have it at hand.
+    #[must_use]
+    #[inline]
+    pub fn touch(&self, hash: u32) -> u64 {
+        self.slot(self.home(hash))
+    }
+
     /// Adds a place, which must not be `u32::MAX`.
     pub fn insert(&mut self, hash: u32, place: u32) {
         if is_crowded(self.len + 1, self.slots()) {

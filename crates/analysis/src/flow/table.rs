@@ -41,6 +41,13 @@ impl FlowTable {
         self.index.find(hash, |_| true)
     }
 
+    /// Reads what a look-up needs before it comes to a flow, to have it at hand.
+    #[inline]
+    #[must_use]
+    pub fn touch(&self, hash: u32) -> u64 {
+        self.index.touch(hash)
+    }
+
     /// The place of the flow with this key.
     #[inline]
     #[must_use]

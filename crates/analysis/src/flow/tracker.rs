@@ -2,23 +2,23 @@
 //! that ends becomes a record.
 
 mod ending;
+mod update;
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Transport};
 
-use super::history::{History, Letters};
-use super::key::{self, FlowKey, Side};
+use super::history::Letters;
+use super::key::{FlowKey, Side};
 use super::report::proto;
 use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
-use super::tcp::{self, Segment, TcpConnection};
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
 use crate::options::Options;
-use crate::protocol::{ProtocolId, Verdict};
+use crate::protocol::ProtocolId;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
@@ -129,6 +129,8 @@ impl FlowTracker {
     /// the processor waits for all of them at once.
     #[inline]
     fn look_ahead(&self, group: &[Option<Lookup<'_>>]) {
+        let hashes = group.iter().flatten().map(|lookup| lookup.hash);
+        core::hint::black_box(hashes.fold(0, |all, hash| all ^ self.table.touch(hash)));
         let mut places = [None; GROUP];
         for (lookup, place) in group.iter().zip(&mut places) {
             *place = lookup.as_ref().and_then(|lookup| self.table.candidate(lookup.hash));
@@ -215,103 +217,6 @@ impl FlowTracker {
             return true;
         }
         false
-    }
-
-    /// Changes the flow by a datagram. Returns whether that may have brought its deadline forward.
-    #[inline]
-    fn update(&mut self, lookup: &Lookup<'_>, bytes: &[u8], place: u32) -> bool {
-        let Lookup { unit, ip, side, .. } = *lookup;
-        let Some(flow) = self.table.flow_mut(place) else { return false };
-        flow.seen = unit.now;
-        let sent = &mut flow.sent[side as usize];
-        sent.packets += 1;
-        sent.ip_bytes += u64::from(ip.total_len);
-        if unit.parent.is_some() || flow.is_tunnelled {
-            let before = flow.heap_bytes();
-            if flow.note_parent(unit.parent, self.limits.tunnel_changes) {
-                self.weirds.add("tunnel_max_changes_per_connection_exceeded");
-            }
-            let change = flow.heap_bytes() as isize - before as isize;
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
-        }
-        match &unit.decoded.transport {
-            Transport::Tcp(header) => {
-                let from = usize::from(flow.originator != side);
-                let segment = Segment::new(unit.time, from, ip, header);
-                if let Exchange::Opening(first) = &mut flow.exchange
-                    && first.repeat_plain(&segment)
-                {
-                    flow.last = unit.time;
-                    return false;
-                }
-                return self.segment(&segment, place);
-            }
-            Transport::Udp(header) => {
-                flow.last = unit.time;
-                // Zeek notes the letter before the protocol says who asked.
-                let from_originator = flow.originator == side;
-                let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
-                flow.history().once(kind, letter);
-                flow.count_payload(side, i64::from(header.len) - 8);
-                if let Some(protocol) = flow.protocol {
-                    note_message(flow, protocol, unit.payload(bytes), side);
-                }
-                if u32::from(header.len) != ip.payload_len {
-                    self.weirds.add("UDP_datagram_length_mismatch");
-                }
-            }
-            Transport::Icmp(_) => {
-                flow.last = unit.time;
-                flow.count_payload(side, i64::from(ip.payload_len) - 8);
-            }
-            Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
-        }
-        false
-    }
-
-    /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
-    fn segment(&mut self, segment: &Segment<'_>, place: u32) -> bool {
-        let Some(flow) = self.table.flow_mut(place) else { return false };
-        let before = flow.exchange.heap_bytes();
-        flow.unfold(&self.limits);
-        let mut begun = None;
-        let Flow { exchange, kinds, letters, last, .. } = flow;
-        let tcp = match exchange {
-            Exchange::Connection(tcp) => &mut **tcp,
-            _ => begun.insert(TcpConnection::default()),
-        };
-        let mut context = tcp::machine::Context {
-            history: History { seen: kinds, letters, grown: 0 },
-            last_time: last,
-            weirds: &mut self.weirds,
-            limits: &self.limits,
-            rtt_interval: self.rtt_interval,
-            rtt: &mut self.rtt,
-        };
-        let was_established = tcp.is_handshake_done();
-        let is_flipped = tcp.segment(segment, &mut context);
-        let is_hastened = tcp.is_hastened();
-        let is_established = tcp.is_handshake_done() && !was_established;
-        let letters_grown = context.history.grown;
-        if let Some(tcp) = begun {
-            flow.exchange = match tcp.as_opening() {
-                Some(first) => Exchange::Opening(first),
-                None => Exchange::Connection(Box::new(tcp)),
-            };
-        }
-        if is_flipped {
-            flow.flip();
-        }
-        if is_established {
-            flow.interactive = is_interactive(flow);
-        }
-        let after = flow.exchange.heap_bytes() + letters_grown;
-        let change = after as isize - before as isize;
-        if change != 0 {
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
-            self.statistics.note_peak(self.table.len(), self.bytes());
-        }
-        is_hastened
     }
 
     /// Sees to it that the flow's timer comes up in time, after something that may have brought
@@ -410,33 +315,6 @@ impl FlowTracker {
     }
 }
 
-impl Flow {
-    /// Bytes that it holds outside the table.
-    fn heap_bytes(&self) -> usize {
-        let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
-        self.exchange.heap_bytes() + parents + self.letters.heap_bytes()
-    }
-
-    /// Counts the payload of a datagram.
-    #[inline]
-    const fn count_payload(&mut self, side: Side, len: i64) {
-        if let Exchange::Datagrams(payload) = &mut self.exchange {
-            payload[side as usize].count(len);
-        }
-    }
-}
-
-impl Exchange {
-    /// Bytes that it holds outside itself.
-    #[inline]
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Connection(tcp) => size_of::<TcpConnection>() + tcp.heap_bytes(),
-            Self::Datagrams(_) | Self::Unopened | Self::Opening(_) => 0,
-        }
-    }
-}
-
 fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {
     SortKey { time: deadline, phase: Phase::Timer, ordinal: 0, uid: flow.uid(), number: 0 }
 }
@@ -449,58 +327,4 @@ fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
         uid: flow.uid(),
         number: 0,
     }
-}
-
-/// The kind of history's X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`.
-const UNKNOWN: u32 = 0x400;
-
-/// Looks at a message of the protocol that the port hints at. The first one tells who asks: an
-/// answer that comes first is one whose question was missed.
-fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
-    if flow.contradicted {
-        // Zeek removes an analyser when the packet after the one that it failed on comes. Until
-        // then its time-out holds, so that the last packet of a flow changes nothing.
-        flow.protocol = None;
-        return;
-    }
-    let port = flow.ends().1.port;
-    let verdict = protocol.protocol().datagram(port, payload);
-    let is_unknown = matches!(verdict, Verdict::Unknown { .. });
-    let from_server = match verdict {
-        Verdict::Unclear => return,
-        Verdict::FromClient => false,
-        Verdict::FromServer => true,
-        Verdict::Unknown { from_server } => from_server,
-        Verdict::Contradicts { from_server } => {
-            flow.contradicted = true;
-            from_server
-        }
-    };
-    // Multicast announcements answer nobody (RFC 6762, section 8.3).
-    if from_server
-        && !flow.spoken
-        && flow.originator == side
-        && !flow.ends().1.address.to_ip().is_multicast()
-    {
-        flow.flip();
-    }
-    flow.spoken = true;
-    if is_unknown {
-        flow.history().once(UNKNOWN, b'X');
-    }
-}
-
-/// Whether people type at the other end, by the ports of an established connection.
-fn is_interactive(flow: &Flow) -> bool {
-    let (originator, responder) = flow.ends();
-    let silent = flow
-        .tcp()
-        .is_some_and(|tcp| tcp.ends[tcp::machine::ORIGINATOR].state == tcp::State::Inactive);
-    let likely = |port| roles::is_likely_server(key::TCP, port);
-    let port = if silent && !likely(responder.port) && likely(originator.port) {
-        originator.port
-    } else {
-        responder.port
-    };
-    roles::is_interactive(port)
 }

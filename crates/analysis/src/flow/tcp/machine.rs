@@ -4,14 +4,11 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
-use super::assembler::Gaps;
 use super::endpoint::{State, TcpEndpoint};
-use super::metrics::first::First;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
 use super::sequence;
-use crate::flow::first_look;
-use crate::flow::history::{History, Letters};
+use crate::flow::history::History;
 use crate::limits::Limits;
 use crate::weird::Weirds;
 
@@ -114,8 +111,8 @@ pub struct TcpConnection {
     /// Whether originator and responder changed places with this segment.
     pub(super) flipped: bool,
     /// Closing waits for data that is still missing.
-    close_deferred: bool,
-    deferred_finish: bool,
+    pub(super) close_deferred: bool,
+    pub(super) deferred_finish: bool,
     /// Whether this segment may have brought the deadline forward.
     pub(super) hastened: bool,
     /// The handshake is done on either side, so that the longer inactivity time-out applies.
@@ -123,7 +120,7 @@ pub struct TcpConnection {
     /// Ports or handshake say that people type here.
     pub(super) handshake_done: bool,
     /// Nothing but `remove_at` ends the connection any more.
-    timers_cancelled: bool,
+    pub(super) timers_cancelled: bool,
     /// When a connection that is over will be removed.
     pub(super) remove_at: Timestamp,
     /// When an attempt will have failed.
@@ -203,44 +200,6 @@ impl TcpConnection {
             self.close(from, close.finished, *context.last_time, context.limits);
         }
         self.flipped
-    }
-
-    /// The connection after the segment that `first` stands for, which was seen at `begun`, and
-    /// its repetitions.
-    #[must_use]
-    pub fn reopened(first: &First, begun: Timestamp, limits: &Limits) -> Self {
-        let mut tcp = Self::default();
-        let mut context = Context {
-            // What the segment adds to these was noted when it came.
-            history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },
-            last_time: &mut begun.clone(),
-            weirds: &mut Weirds::default(),
-            limits,
-            rtt_interval: None,
-            rtt: &mut None,
-        };
-        tcp.segment(&first.replay(begun).segment(), &mut context);
-        tcp.metrics.resume(first);
-        tcp
-    }
-
-    /// The opening segment, where this is nothing but a SYN without peculiarities and without an
-    /// answer: the connection can be made from it again.
-    #[must_use]
-    pub fn as_opening(&self) -> Option<First> {
-        self.metrics.only_first().filter(First::is_plain_syn)
-    }
-
-    /// Whether a side was reported as closed.
-    #[must_use]
-    pub const fn is_closed(&self) -> bool {
-        self.ends[0].did_close || self.ends[1].did_close
-    }
-
-    /// Whether the connection only waits for late packets.
-    #[must_use]
-    pub const fn is_ending(&self) -> bool {
-        self.remove_at.nanos() != Timestamp::MAX.nanos()
     }
 
     /// Bytes that it holds outside itself.
@@ -490,220 +449,6 @@ impl TcpConnection {
         }
         advance
     }
-
-    /// The peer of `from` acknowledged `position` in what `from` sent.
-    #[inline]
-    fn acknowledge(&mut self, from: usize, position: u64, context: &mut Context<'_>) {
-        let partial = self.partial;
-        let end = &mut self.ends[from];
-        let mut position = position;
-        if end.fins > 0 && position >= end.fin_position {
-            position = end.fin_position.wrapping_sub(1);
-        }
-        if position <= end.assembler.trimmed() {
-            return;
-        }
-        let gaps = end.assembler.acknowledge(position, partial);
-        self.note_gaps(from, gaps, &mut context.history);
-        self.check_end(from, context);
-    }
-
-    /// Gaps count only while both sides are established or in an orderly end: elsewhere they come
-    /// from numbers that cannot be trusted.
-    fn note_gaps(&mut self, from: usize, gaps: Gaps, history: &mut History<'_>) {
-        if gaps.count == 0 || !self.ends.iter().all(is_clean) {
-            return;
-        }
-        self.missed_bytes = self.missed_bytes.saturating_add(gaps.bytes);
-        for _ in 0..gaps.count {
-            if self.ends[from].gaps.hit() {
-                history.push(if from == ORIGINATOR { b'G' } else { b'g' });
-            }
-        }
-    }
-
-    #[inline]
-    fn note_data(
-        &mut self,
-        from: usize,
-        segment: &Segment<'_>,
-        position: u64,
-        underflow: bool,
-        context: &mut Context<'_>,
-    ) {
-        let tcp = segment.tcp;
-        if tcp.payload_len == 0 || segment.has(TcpFlags::RST) || underflow {
-            return;
-        }
-        let peer = self.ends[1 - from].state;
-        let sender = &mut self.ends[from];
-        if sender.assembler.is_abandoned() {
-            return;
-        }
-        if tcp.payload_captured < tcp.payload_len {
-            // As in Zeek, a payload that the capture cut counts as not seen.
-            context.weirds.add("truncated_tcp_payload");
-            return;
-        }
-        let mut low = position;
-        if segment.has(TcpFlags::SYN) {
-            low = low.wrapping_add(1);
-        }
-        let high = low.saturating_add(tcp.payload_len.into());
-        let acknowledged = sender.acknowledged.full().wrapping_sub(sender.start.into());
-        if high <= acknowledged {
-            return;
-        }
-        let gaps = sender.assembler.insert(low.max(acknowledged), high, context.limits.tcp_ranges);
-        if sender.nothing_acknowledged() {
-            // The acknowledgements take another way, or were filtered out.
-            if sender.size(peer) > context.limits.tcp_initial_window {
-                let next = sender.assembler.next();
-                sender.assembler.acknowledge(next, false);
-            }
-            if sender.assembler.above_hole() > context.limits.tcp_above_hole_without_ack {
-                context.weirds.add("above_hole_data_without_any_acks");
-                sender.assembler.abandon();
-            }
-        }
-        if sender.assembler.unacknowledged() > context.limits.tcp_unacknowledged {
-            context.weirds.add("excessive_data_without_further_acks");
-            sender.assembler.abandon();
-        }
-        self.note_gaps(from, gaps, &mut context.history);
-    }
-
-    /// Whether data is missing that a closing side still waits for.
-    fn is_pending(&self, from: usize) -> bool {
-        let end = &self.ends[from];
-        if end.assembler.is_abandoned() {
-            return false;
-        }
-        if (end.start as u64 + end.assembler.next()) > end.last.full() {
-            return false;
-        }
-        !end.is_delivered()
-            || (end.state != State::Reset && self.ends[1 - from].assembler.has_unacknowledged())
-    }
-
-    /// Looks whether the data of a side that has ended is complete by now.
-    #[inline]
-    fn check_end(&mut self, from: usize, context: &mut Context<'_>) {
-        let end = &self.ends[from];
-        let ended = end.fins > 0 || matches!(end.state, State::Closed | State::Reset);
-        if !ended || end.did_end || self.is_pending(from) {
-            return;
-        }
-        self.ends[from].did_end = true;
-        if self.close_deferred {
-            let finish = self.deferred_finish;
-            self.close(from, finish, *context.last_time, context.limits);
-            self.close_deferred = false;
-        }
-    }
-
-    /// Reports a side as closed, and with it perhaps the whole connection.
-    fn close(&mut self, from: usize, finished: bool, last_time: Timestamp, limits: &Limits) {
-        if self.is_pending(from) {
-            self.close_deferred = true;
-            self.deferred_finish |= finished;
-            return;
-        }
-        self.close_deferred = false;
-        if self.ends[from].did_close {
-            return;
-        }
-        self.ends[from].did_close = true;
-        self.hastened = true;
-        let (end, peer) = (&self.ends[from], &self.ends[1 - from]);
-        let complete = end.state == State::Reset || peer.did_close || peer.state == State::Inactive;
-        if complete {
-            let heard = end.previous != State::Inactive || peer.state != State::Inactive;
-            if heard && (finished || core::mem::take(&mut self.deferred_finish)) {
-                self.inactive = true;
-            }
-            self.timers_cancelled = true;
-            self.attempt_until = Timestamp::MAX;
-            self.half_closed_at = Timestamp::MAX;
-            self.remove_at = self.remove_at.min(last_time + limits.tcp_close);
-        } else if end.previous != State::Inactive && !self.timers_cancelled {
-            self.half_closed_at = last_time;
-        }
-    }
-
-    /// When the connection ends without further packets, apart from inactivity; `start` is when
-    /// it began. A look at the connection ends it only where it is half closed or half reset.
-    #[must_use]
-    #[inline]
-    pub fn deadline(&self, start: Timestamp, last: Timestamp, limits: &Limits) -> Timestamp {
-        let mut deadline = self.remove_at;
-        if self.inactive || self.timers_cancelled {
-            return deadline;
-        }
-        let [originator, responder] = &self.ends;
-        if self.attempt_until < deadline {
-            let attempting = matches!(originator.state, State::SynSent | State::SynAckSent);
-            if attempting && responder.state == State::Inactive {
-                deadline = self.attempt_until;
-            }
-        }
-        let is = |state| originator.state == state || responder.state == state;
-        let over = self.is_closed() && (is(State::Reset) || is(State::Inactive));
-        let nothing = originator.state == State::Inactive && responder.state == State::Inactive;
-        if over || nothing {
-            // A look finds it over only after the linger time, not at its end.
-            let due = (last + limits.tcp_linger).offset(1);
-            let interval = limits.tcp_check_interval;
-            deadline = deadline.min(first_look(start + limits.tcp_first_check, interval, due));
-            if self.half_closed_at != Timestamp::MAX {
-                let first = self.half_closed_at + interval;
-                deadline = deadline.min(first_look(first, interval, due));
-            }
-        }
-        deadline
-    }
-
-    /// Whether the longer inactivity time-out of connections in progress applies.
-    #[must_use]
-    pub const fn is_established(&self) -> bool {
-        self.is_established
-    }
-
-    /// Whether the responder answered the handshake.
-    #[must_use]
-    pub const fn is_handshake_done(&self) -> bool {
-        self.handshake_done
-    }
-
-    /// Whether a segment with these flags and this sequence number begins another connection with
-    /// the same addresses and ports.
-    #[must_use]
-    pub fn is_reused_by(&self, tcp: &Tcp) -> bool {
-        if !tcp.flags.any(TcpFlags::SYN) {
-            return false;
-        }
-        let [originator, responder] = &self.ends;
-        let mut beginner = originator;
-        let with_ack = tcp.flags.any(TcpFlags::ACK);
-        if with_ack {
-            if originator.state != State::Inactive {
-                return false;
-            }
-            beginner = responder;
-        }
-        if self.is_closed() {
-            return true;
-        }
-        if tcp.sequence == beginner.start {
-            return false;
-        }
-        // SYN and SYN-ACK may have been captured in the wrong order.
-        let swapped = !with_ack
-            && beginner.state == State::SynAckSent
-            && responder.state == State::Inactive
-            && tcp.sequence == responder.start;
-        !swapped
-    }
 }
 
 /// Positions that a segment takes in sequence space. Data in a RST is an explanation, not part of
@@ -717,9 +462,4 @@ const fn sequence_length(tcp: &Tcp) -> u32 {
         length = length.wrapping_add(1);
     }
     length
-}
-
-fn is_clean(end: &TcpEndpoint) -> bool {
-    end.state == State::Established
-        || (end.state == State::Closed && end.previous == State::Established)
 }

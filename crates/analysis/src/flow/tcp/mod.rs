@@ -6,11 +6,15 @@
 //! | [`assembler`] | which bytes were seen |
 //! | [`endpoint`] | one side |
 //! | [`machine`] | a segment's way through the connection |
+//! | `delivery` | what of the streams was seen, and when they are complete |
+//! | `lifetime` | from an opening to a deadline |
 //! | [`metrics`] | what path and hosts are like |
 //! | [`transitions`] | how flags change the states |
 
 pub mod assembler;
+mod delivery;
 pub mod endpoint;
+mod lifetime;
 pub mod machine;
 pub mod metrics;
 pub mod sequence;

@@ -1,0 +1,127 @@
+//! How long a connection lasts: from its opening segment, alone or not, to its deadline or to
+//! another connection between the same ends.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::{Tcp, TcpFlags};
+
+use super::endpoint::State;
+use super::machine::{Context, TcpConnection};
+use super::metrics::first::First;
+use crate::flow::first_look;
+use crate::flow::history::{History, Letters};
+use crate::limits::Limits;
+use crate::weird::Weirds;
+
+impl TcpConnection {
+    /// The connection after the segment that `first` stands for, which was seen at `begun`, and
+    /// its repetitions.
+    #[must_use]
+    pub fn reopened(first: &First, begun: Timestamp, limits: &Limits) -> Self {
+        let mut tcp = Self::default();
+        let mut context = Context {
+            // What the segment adds to these was noted when it came.
+            history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },
+            last_time: &mut begun.clone(),
+            weirds: &mut Weirds::default(),
+            limits,
+            rtt_interval: None,
+            rtt: &mut None,
+        };
+        tcp.segment(&first.replay(begun).segment(), &mut context);
+        tcp.metrics.resume(first);
+        tcp
+    }
+
+    /// The opening segment, where this is nothing but a SYN without peculiarities and without an
+    /// answer: the connection can be made from it again.
+    #[must_use]
+    pub fn as_opening(&self) -> Option<First> {
+        self.metrics.only_first().filter(First::is_plain_syn)
+    }
+
+    /// Whether a side was reported as closed.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.ends[0].did_close || self.ends[1].did_close
+    }
+
+    /// Whether the connection only waits for late packets.
+    #[must_use]
+    pub const fn is_ending(&self) -> bool {
+        self.remove_at.nanos() != Timestamp::MAX.nanos()
+    }
+
+    /// When the connection ends without further packets, apart from inactivity; `start` is when
+    /// it began. A look at the connection ends it only where it is half closed or half reset.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self, start: Timestamp, last: Timestamp, limits: &Limits) -> Timestamp {
+        let mut deadline = self.remove_at;
+        if self.inactive || self.timers_cancelled {
+            return deadline;
+        }
+        let [originator, responder] = &self.ends;
+        if self.attempt_until < deadline {
+            let attempting = matches!(originator.state, State::SynSent | State::SynAckSent);
+            if attempting && responder.state == State::Inactive {
+                deadline = self.attempt_until;
+            }
+        }
+        let is = |state| originator.state == state || responder.state == state;
+        let over = self.is_closed() && (is(State::Reset) || is(State::Inactive));
+        let nothing = originator.state == State::Inactive && responder.state == State::Inactive;
+        if over || nothing {
+            // A look finds it over only after the linger time, not at its end.
+            let due = (last + limits.tcp_linger).offset(1);
+            let interval = limits.tcp_check_interval;
+            deadline = deadline.min(first_look(start + limits.tcp_first_check, interval, due));
+            if self.half_closed_at != Timestamp::MAX {
+                let first = self.half_closed_at + interval;
+                deadline = deadline.min(first_look(first, interval, due));
+            }
+        }
+        deadline
+    }
+
+    /// Whether the longer inactivity time-out of connections in progress applies.
+    #[must_use]
+    pub const fn is_established(&self) -> bool {
+        self.is_established
+    }
+
+    /// Whether the responder answered the handshake.
+    #[must_use]
+    pub const fn is_handshake_done(&self) -> bool {
+        self.handshake_done
+    }
+
+    /// Whether a segment with these flags and this sequence number begins another connection with
+    /// the same addresses and ports.
+    #[must_use]
+    pub fn is_reused_by(&self, tcp: &Tcp) -> bool {
+        if !tcp.flags.any(TcpFlags::SYN) {
+            return false;
+        }
+        let [originator, responder] = &self.ends;
+        let mut beginner = originator;
+        let with_ack = tcp.flags.any(TcpFlags::ACK);
+        if with_ack {
+            if originator.state != State::Inactive {
+                return false;
+            }
+            beginner = responder;
+        }
+        if self.is_closed() {
+            return true;
+        }
+        if tcp.sequence == beginner.start {
+            return false;
+        }
+        // SYN and SYN-ACK may have been captured in the wrong order.
+        let swapped = !with_ack
+            && beginner.state == State::SynAckSent
+            && responder.state == State::Inactive
+            && tcp.sequence == responder.start;
+        !swapped
+    }
+}
