@@ -102,7 +102,7 @@ fn merge_buffers(bencher: Bencher, workers: u64) {
 }
 
 fn buffer(rows: u64, key: impl Fn(u64) -> (Timestamp, Phase, u64)) -> RowBuffer {
-    let mut buffer = RowBuffer::new(Format::Tsv);
+    let mut buffer = RowBuffer::new(Some(Format::Tsv));
     for number in 0..rows {
         let row = conn(number);
         let (time, phase, ordinal) = key(number);

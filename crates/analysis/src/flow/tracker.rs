@@ -93,6 +93,19 @@ impl FlowTracker {
         &self.statistics
     }
 
+    /// How many of some datagrams belong to flows that are known: what finding flows costs, apart
+    /// from changing them.
+    #[must_use]
+    pub fn known<'u>(&self, units: impl Iterator<Item = &'u Unit>) -> usize {
+        let mut known = 0;
+        in_groups(self.seed, units, |group| {
+            self.look_ahead(group);
+            let lookups = group.iter().flatten();
+            known += lookups.filter(|of| self.table.find(of.hash, &of.key).is_some()).count();
+        });
+        known
+    }
+
     /// Takes datagrams in order, with the bytes that they lie in.
     pub fn units<'u, O: Observer>(
         &mut self,
@@ -100,35 +113,21 @@ impl FlowTracker {
         bytes: &[u8],
         observer: &mut O,
     ) {
-        let mut group: [Option<Lookup<'u>>; GROUP] = [None; GROUP];
-        let mut len = 0;
-        for unit in units {
-            let Some(ip) = unit.ip() else { continue };
-            let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
-            group[len] = Some(Lookup { unit, ip, key, side, hash: key.hash(self.seed) });
-            len += 1;
-            if len == GROUP {
-                self.group(&group, bytes, observer);
-                len = 0;
-            }
-        }
-        self.group(&group[..len], bytes, observer);
-    }
-
-    #[inline]
-    fn group<O: Observer>(&mut self, group: &[Option<Lookup<'_>>], bytes: &[u8], observer: &mut O) {
-        if self.table.len() >= LOOK_AHEAD_FROM {
+        in_groups(self.seed, units, |group| {
             self.look_ahead(group);
-        }
-        for lookup in group.iter().flatten() {
-            self.unit(lookup, bytes, observer);
-        }
+            for lookup in group.iter().flatten() {
+                self.unit(lookup, bytes, observer);
+            }
+        });
     }
 
     /// Reads a little of what each look-up will need. The reads do not depend on each other, so
     /// the processor waits for all of them at once.
     #[inline]
     fn look_ahead(&self, group: &[Option<Lookup<'_>>]) {
+        if self.table.len() < LOOK_AHEAD_FROM {
+            return;
+        }
         let hashes = group.iter().flatten().map(|lookup| lookup.hash);
         core::hint::black_box(hashes.fold(0, |all, hash| all ^ self.table.touch(hash)));
         let mut places = [None; GROUP];
@@ -313,6 +312,28 @@ impl FlowTracker {
             );
         }
     }
+}
+
+/// Hands datagrams that belong to flows to `each`, [`GROUP`] at a time.
+#[inline]
+fn in_groups<'u>(
+    seed: u64,
+    units: impl Iterator<Item = &'u Unit>,
+    mut each: impl FnMut(&[Option<Lookup<'u>>]),
+) {
+    let mut group: [Option<Lookup<'u>>; GROUP] = [None; GROUP];
+    let mut len = 0;
+    for unit in units {
+        let Some(ip) = unit.ip() else { continue };
+        let Some((key, side)) = FlowKey::of(ip, &unit.decoded.transport) else { continue };
+        group[len] = Some(Lookup { unit, ip, key, side, hash: key.hash(seed) });
+        len += 1;
+        if len == GROUP {
+            each(&group);
+            len = 0;
+        }
+    }
+    each(&group[..len]);
 }
 
 fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {

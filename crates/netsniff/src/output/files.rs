@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use netsniff_analysis::log::LOGS;
+use netsniff_analysis::record::LogType;
 use netsniff_packet::Timestamp;
 
 use super::{Format, RowSink};
@@ -28,14 +29,23 @@ struct LogFile {
 }
 
 impl LogFiles {
-    /// Files in `directory`, which is made if it is missing.
+    /// Files in `directory`, which is made if it is missing. Logs that are there already are
+    /// removed: what an earlier run left must not lie among the logs of this one.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be made.
+    /// When the directory cannot be made, or a log in it cannot be removed.
     pub fn create(directory: &Path, format: Format) -> anyhow::Result<Self> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        for log in LOGS {
+            let path = path_of(directory, log);
+            // Links and pipes are there on purpose, for a log to go through them.
+            if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+                fs::remove_file(&path)
+                    .with_context(|| format!("cannot replace the old log {}", path.display()))?;
+            }
+        }
         let files = LOGS.iter().map(|_| None).collect();
         Ok(Self { directory: directory.to_owned(), format, files })
     }
@@ -60,7 +70,7 @@ impl LogFiles {
 
     fn open(&self, log: usize, opened: Timestamp) -> anyhow::Result<LogFile> {
         let log = LOGS.get(log).context("a row of a log that is not in the list")?;
-        let path = self.directory.join(format!("{}.log", log.path));
+        let path = path_of(&self.directory, log);
         let file =
             File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let mut file = LogFile { path, writer: BufWriter::with_capacity(BUFFER, file) };
@@ -69,6 +79,10 @@ impl LogFiles {
         file.write(&header)?;
         Ok(file)
     }
+}
+
+fn path_of(directory: &Path, log: &LogType) -> PathBuf {
+    directory.join(format!("{}.log", log.path))
 }
 
 impl RowSink for LogFiles {
@@ -138,6 +152,22 @@ mod tests {
         assert_eq!(text, expected);
         let others = fs::read_dir(&directory.0).unwrap().count();
         assert_eq!(others, 1, "a log without rows has no file");
+    }
+
+    #[test]
+    fn logs_of_an_earlier_run_are_gone_and_other_files_stay() {
+        let directory = Directory::new("again");
+        fs::create_dir_all(&directory.0).unwrap();
+        for name in ["rtt.log", "conn.log", "notes.log"] {
+            fs::write(directory.0.join(name), b"old\n").unwrap();
+        }
+        let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
+        files.row(0, TIME, b"{}\n").unwrap();
+        files.finish(TIME).unwrap();
+        let read = |name: &str| fs::read(directory.0.join(name)).ok();
+        assert_eq!(read("conn.log").as_deref(), Some(&b"{}\n"[..]));
+        assert_eq!(read("notes.log").as_deref(), Some(&b"old\n"[..]));
+        assert_eq!(read("rtt.log"), None);
     }
 
     #[test]

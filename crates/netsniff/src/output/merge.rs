@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn timers_come_before_packets_and_the_end_last() {
-        let mut buffer = RowBuffer::new(Format::Json);
+        let mut buffer = RowBuffer::new(Some(Format::Json));
         add(&mut buffer, 2, Phase::End, 0, 0);
         add(&mut buffer, 2, Phase::Packet, 9, 1);
         add(&mut buffer, 2, Phase::Packet, 9, 0);
@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn any_number_of_buffers_gives_the_same_output() {
         let merged_from = |workers: usize| {
-            let mut buffers: Vec<_> = (0..workers).map(|_| RowBuffer::new(Format::Json)).collect();
+            let mut buffers: Vec<_> =
+                (0..workers).map(|_| RowBuffer::new(Some(Format::Json))).collect();
             for ordinal in 0..1000u64 {
                 let worker = (ordinal * 7919 % 1013) as usize % workers;
                 let time = (ordinal / 10) as i64;
@@ -131,6 +132,6 @@ mod tests {
     #[test]
     fn no_buffers_give_no_rows() {
         assert!(merged(Vec::new()).is_empty());
-        assert!(merged(vec![RowBuffer::new(Format::Json)]).is_empty());
+        assert!(merged(vec![RowBuffer::new(Some(Format::Json))]).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use super::Format;
 /// Rendered rows in one buffer.
 #[derive(Debug)]
 pub struct RowBuffer {
-    format: Format,
+    format: Option<Format>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
 }
@@ -26,9 +26,9 @@ pub(super) struct Row {
 }
 
 impl RowBuffer {
-    /// An empty buffer for rows in `format`.
+    /// An empty buffer for rows in `format`, or one that takes none where nobody wants them.
     #[must_use]
-    pub const fn new(format: Format) -> Self {
+    pub const fn new(format: Option<Format>) -> Self {
         Self { format, rows: Vec::new(), bytes: Vec::new() }
     }
 
@@ -96,9 +96,10 @@ impl RowBuffer {
 impl Observer for RowBuffer {
     #[inline]
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+        let Some(format) = self.format else { return };
         let log = const { index_of::<R>() as u16 };
         let start = self.bytes.len();
-        self.format.row(record, &mut self.bytes);
+        format.row(record, &mut self.bytes);
         let len = (self.bytes.len() - start) as u32;
         self.rows.push(Row { key: *key, log, len, start: start as u64 });
     }

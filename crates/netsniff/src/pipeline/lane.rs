@@ -17,7 +17,7 @@ pub struct Lane {
 impl Lane {
     /// A lane without flows.
     #[must_use]
-    pub fn new(limits: Limits, options: Options, seed: u64, format: Format) -> Self {
+    pub fn new(limits: Limits, options: Options, seed: u64, format: Option<Format>) -> Self {
         Self { tracker: FlowTracker::new(limits, options, seed), rows: RowBuffer::new(format) }
     }
 

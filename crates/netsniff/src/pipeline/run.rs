@@ -38,8 +38,8 @@ pub struct Settings {
     pub options: Options,
     /// Threads that analyse; with 1 there is only the calling thread.
     pub workers: usize,
-    /// How rows are rendered.
-    pub format: Format,
+    /// How rows are rendered; `None` where nobody wants them.
+    pub format: Option<Format>,
     /// Protects tables from senders who aim at them.
     pub seed: u64,
 }

@@ -40,7 +40,7 @@ pub(super) struct Workers<'scope> {
     slices: VecDeque<Arc<Units>>,
     /// Which of a slice's datagrams are each worker's.
     shares: Vec<Vec<u32>>,
-    format: Format,
+    format: Option<Format>,
     lanes: Vec<ScopedJoinHandle<'scope, FlowStatistics>>,
     writer: ScopedJoinHandle<'scope, anyhow::Result<()>>,
 }
@@ -171,7 +171,7 @@ fn work(
     filled: &SyncSender<RowBuffer>,
     free: &Receiver<RowBuffer>,
     shares_back: &Sender<Vec<u32>>,
-    format: Format,
+    format: Option<Format>,
 ) -> FlowStatistics {
     for task in tasks {
         let mut done = free.try_recv().unwrap_or_else(|_| RowBuffer::new(format));

@@ -75,7 +75,18 @@ pub(super) enum Target<'a> {
     /// All of them to standard output.
     Stream,
     /// One file each in a directory.
-    Directory(&'a Path),
+    Directory(&'a Path, Format),
+}
+
+impl Target<'_> {
+    /// How rows are rendered; `None` where there are none.
+    pub(super) const fn format(&self) -> Option<Format> {
+        match self {
+            Self::Nowhere => None,
+            Self::Stream => Some(Format::Json),
+            Self::Directory(_, format) => Some(*format),
+        }
+    }
 }
 
 /// What is read, and which packets of it are wanted.
@@ -132,18 +143,17 @@ impl AnalyzeArgs {
         is_filter.then(|| format!("if that is a filter, say: -f '{text}'"))
     }
 
-    pub(super) fn target(&self) -> Result<(Target<'_>, Format), UsageError> {
-        let format = self.format.unwrap_or(Format::Tsv);
-        let Some(output) = &self.output else { return Ok((Target::Nowhere, format)) };
+    pub(super) fn target(&self) -> Result<Target<'_>, UsageError> {
+        let Some(output) = &self.output else { return Ok(Target::Nowhere) };
         if output != Path::new("-") {
-            return Ok((Target::Directory(output), format));
+            return Ok(Target::Directory(output, self.format.unwrap_or(Format::Tsv)));
         }
         let unfit = if self.json {
             "-o - and --json would both write to standard output; write the logs to a directory"
         } else if self.format.is_some_and(|format| format != Format::Json) {
             "-o - writes all logs into one stream, which only --format json can"
         } else {
-            return Ok((Target::Stream, Format::Json));
+            return Ok(Target::Stream);
         };
         Err(UsageError(unfit.to_owned()))
     }

@@ -37,7 +37,7 @@ const DAMAGE_TOLD: usize = 10;
 /// [`UsageError`](super::UsageError), and failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let Request { paths, filters } = args.request()?;
-    let (target, format) = args.target()?;
+    let target = args.target()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
     for input in &refused {
         say(&format!("{}: {}", name(&input.path), input.said));
@@ -53,7 +53,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         limits: args.limits(),
         options: args.options(),
         workers: args.workers(),
-        format,
+        format: target.format(),
         seed: RandomState::new().build_hasher().finish(),
     };
     let mut selection = Selection::new(filters);
@@ -107,8 +107,8 @@ fn analyse(
             sink.finish()?;
             Ok(outcome)
         }
-        Target::Directory(directory) => {
-            let mut sink = LogFiles::create(directory, settings.format)?;
+        Target::Directory(directory, format) => {
+            let mut sink = LogFiles::create(directory, *format)?;
             let outcome = work.run(&mut sink)?;
             sink.finish(outcome.now)?;
             Ok(outcome)
