@@ -101,10 +101,10 @@ impl FlowTable {
         (0_u32..).zip(self.chunks.iter().flatten()).filter(|(_, flow)| flow.is_alive)
     }
 
-    /// Bytes that one more flow takes, the index included.
+    /// Bytes that one more flow takes, with its place in the index and in the list of free places.
     #[must_use]
     pub const fn bytes_per_flow() -> usize {
-        size_of::<Flow>() + Index::BYTES
+        size_of::<Flow>() + Index::BYTES + 2 * size_of::<u32>()
     }
 
     /// Puts a flow at a free place.

@@ -52,10 +52,10 @@ impl Armed {
 #[derive(Debug)]
 pub struct Wheel {
     slots: Vec<Vec<Entry>>,
+    /// A bit for each slot that holds something, so that empty ones are skipped 64 at a time.
+    occupied: Vec<u64>,
     /// The first tick that has not passed.
     current: i64,
-    /// No slot before this tick holds anything.
-    first: i64,
     started: bool,
 }
 
@@ -63,23 +63,26 @@ impl Default for Wheel {
     fn default() -> Self {
         Self {
             slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            occupied: vec![0; SLOTS / 64],
             current: 0,
-            first: i64::MAX,
             started: false,
         }
     }
 }
 
 impl Wheel {
+    /// Bytes for one more entry in the worst case: the memory of a slot doubles.
+    pub const BYTES: usize = 2 * size_of::<Entry>();
+
     /// Arms the flow at `place` for `tick` and returns the tick at which it will come up: that, or
     /// an earlier one where it lies too far ahead, or the current one where it has passed.
     #[inline]
     pub fn arm(&mut self, place: u32, tick: i64) -> Armed {
         self.start(tick);
         let tick = tick.clamp(self.current, self.last());
-        self.first = self.first.min(tick);
-        let armed = Armed(tick as u32);
-        self.slots[slot_of(tick)].push(Entry { place, armed });
+        let (armed, slot) = (Armed(tick as u32), slot_of(tick));
+        self.slots[slot].push(Entry { place, armed });
+        self.occupied[slot / 64] |= 1 << (slot % 64);
         armed
     }
 
@@ -120,12 +123,15 @@ impl Wheel {
         }
         if until.saturating_sub(self.current) > SLOTS as i64 {
             self.current = until;
+            self.occupied.fill(0);
             let all = self.slots.iter_mut().flat_map(core::mem::take).collect();
             return Some((until - 1, all));
         }
         let tick = self.current;
         self.current += 1;
-        Some((tick, core::mem::take(&mut self.slots[slot_of(tick)])))
+        let slot = slot_of(tick);
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        Some((tick, core::mem::take(&mut self.slots[slot])))
     }
 
     /// Gives back the memory of a slot that was taken.
@@ -140,14 +146,30 @@ impl Wheel {
 
     /// Takes one entry of those that come up first, with its tick.
     pub fn pop_first(&mut self) -> Option<(i64, Entry)> {
-        let end = self.current.saturating_add(SLOTS as i64);
-        for tick in self.first.max(self.current)..end {
-            self.first = tick;
-            if let Some(entry) = self.slots[slot_of(tick)].pop() {
-                return Some((tick, entry));
+        let from = slot_of(self.current);
+        let at = self.next_occupied(from, SLOTS).or_else(|| self.next_occupied(0, from))?;
+        let slot = &mut self.slots[at];
+        let entry = slot.pop()?;
+        if slot.is_empty() {
+            // A flood that is evicted would leave its entries' memory in one slot after the other.
+            *slot = Vec::new();
+            self.occupied[at / 64] &= !(1 << (at % 64));
+        }
+        let ahead = (at + SLOTS - from) % SLOTS;
+        Some((self.current.saturating_add(ahead as i64), entry))
+    }
+
+    /// The first slot from `from` up to `end` that holds something.
+    fn next_occupied(&self, from: usize, end: usize) -> Option<usize> {
+        let words = self.occupied.get(from / 64..end.div_ceil(64))?;
+        let mut mask = u64::MAX << (from % 64);
+        for (number, word) in (from / 64..).zip(words) {
+            let bits = word & core::mem::replace(&mut mask, u64::MAX);
+            if bits != 0 {
+                let at = number * 64 + bits.trailing_zeros() as usize;
+                return (at < end).then_some(at);
             }
         }
-        self.first = i64::MAX;
         None
     }
 }
@@ -212,5 +234,29 @@ mod tests {
             [(i64::MAX / 2 - 1, 1), (i64::MAX / 2 - 1, 2)]
         );
         assert_eq!(wheel.current(), i64::MAX / 2);
+    }
+
+    #[test]
+    fn what_comes_up_first_is_taken_first_all_around_the_ring() {
+        for current in [0, 1, 63, 64, SLOTS as i64 - 1, 5 * SLOTS as i64 + 100, -7] {
+            let mut wheel = Wheel::default();
+            wheel.start(current);
+            let ahead = [0, 1, 62, 63, 64, 127, 128, 4000, SLOTS as i64 - 64, SLOTS as i64 - 1];
+            let ticks: Vec<i64> = ahead.iter().map(|ahead| current + ahead).collect();
+            for (place, &tick) in (0_u32..10).zip(&ticks).rev() {
+                wheel.arm(place, tick);
+                wheel.arm(place + 100, tick);
+            }
+            for (place, &tick) in (0_u32..10).zip(&ticks) {
+                for place in [place + 100, place] {
+                    let (taken, entry) = wheel.pop_first().unwrap();
+                    assert_eq!((taken, entry.place), (tick, place), "from {current}");
+                }
+            }
+            assert_eq!(wheel.pop_first(), None);
+            wheel.arm(9, current);
+            wheel.pass(current + 1);
+            assert_eq!(wheel.pop_first(), None, "what has passed is no longer there");
+        }
     }
 }

@@ -13,6 +13,8 @@ pub struct RowBuffer {
     format: Option<Format>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
+    /// No row belongs before this time.
+    earliest: Timestamp,
 }
 
 /// Where a row stands, in the output and in the buffer.
@@ -25,11 +27,16 @@ pub(super) struct Row {
     start: u64,
 }
 
+/// Room for bytes and rows that an empty buffer keeps. A dozen of buffers go round between a worker
+/// and the writer; without a bound each would become as large as the largest burst of rows.
+const KEPT_BYTES: usize = 1 << 20;
+const KEPT_ROWS: usize = 4096;
+
 impl RowBuffer {
     /// An empty buffer for rows in `format`, or one that takes none where nobody wants them.
     #[must_use]
     pub const fn new(format: Option<Format>) -> Self {
-        Self { format, rows: Vec::new(), bytes: Vec::new() }
+        Self { format, rows: Vec::new(), bytes: Vec::new(), earliest: Timestamp::MAX }
     }
 
     /// Number of rows.
@@ -50,10 +57,13 @@ impl RowBuffer {
         self.bytes.len()
     }
 
-    /// Empties the buffer and keeps its memory.
+    /// Empties the buffer and keeps its memory, up to a bound.
     pub fn clear(&mut self) {
         self.rows.clear();
+        self.rows.shrink_to(KEPT_ROWS);
         self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.earliest = Timestamp::MAX;
     }
 
     /// Sorts the rows by their keys. Workers do it, since the writer is one thread.
@@ -68,11 +78,12 @@ impl RowBuffer {
     /// the others stay.
     pub fn take_before(&mut self, watermark: Timestamp, done: &mut Self) {
         done.clear();
-        self.sort();
-        let count = self.rows.partition_point(|row| row.key.time < watermark);
-        if count == 0 {
+        // Asked after every few packets, while rows wait for the same watermark.
+        if self.earliest >= watermark {
             return;
         }
+        self.sort();
+        let count = self.rows.partition_point(|row| row.key.time < watermark);
         core::mem::swap(self, done);
         for row in done.rows.drain(count..) {
             let start = self.bytes.len() as u64;
@@ -80,6 +91,7 @@ impl RowBuffer {
             self.bytes.extend_from_slice(bytes);
             self.rows.push(Row { start, ..row });
         }
+        self.earliest = self.rows.first().map_or(Timestamp::MAX, |row| row.key.time);
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -101,6 +113,7 @@ impl Observer for RowBuffer {
         let start = self.bytes.len();
         format.row(record, &mut self.bytes);
         let len = (self.bytes.len() - start) as u32;
+        self.earliest = self.earliest.min(key.time);
         self.rows.push(Row { key: *key, log, len, start: start as u64 });
     }
 }

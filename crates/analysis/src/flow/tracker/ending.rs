@@ -5,15 +5,18 @@ use netsniff_packet::Timestamp;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
-use crate::flow::wheel;
+use crate::flow::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::Ending;
 use crate::unit::Unit;
 
+/// Bytes for one more flow, with all that finds it again.
+const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
+
 impl FlowTracker {
     /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
     pub(super) fn make_room<O: Observer>(&mut self, unit: &Unit, more: usize, observer: &mut O) {
-        let more_bytes = more * (FlowTable::bytes_per_flow());
+        let more_bytes = more * BYTES_PER_FLOW;
         while !self.table.is_empty()
             && (self.table.len() + more > self.limits.flows
                 || self.bytes() + more_bytes > self.limits.flow_bytes)
@@ -40,9 +43,9 @@ impl FlowTracker {
         }
     }
 
-    /// Bytes that flows and index take.
+    /// Bytes that flows, index and timers take.
     pub(super) fn bytes(&self) -> usize {
-        self.table.len() * FlowTable::bytes_per_flow() + self.heap_bytes
+        self.table.len() * BYTES_PER_FLOW + self.heap_bytes
     }
 
     /// Ends the flows whose deadlines lie before the tick that `now` lies in.

@@ -50,7 +50,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         return Ok(FAILED);
     }
     let settings = Settings {
-        limits: args.limits(),
+        limits: args.limits()?,
         options: args.options(),
         workers: args.workers(),
         format: target.format(),
