@@ -1,23 +1,42 @@
 //! The Internet checksum, RFC 1071: computing it and judging it.
 
 use crate::Address;
-use crate::decode::{Decoded, Ip, Transport};
+use crate::decode::{Decoded, Ip, Transport, tunnel};
 use crate::wire::ipv4::{Ipv4View, protocol};
+use crate::wire::tcp::TcpView;
+use crate::wire::udp::UdpView;
 
 /// What a checksum says about the bytes that it covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// It fits.
     Good,
-    /// It does not fit: damage, or a capture on the sender before the card filled it in.
+    /// It does not fit: the bytes were damaged, or the sender's card has yet to fill it in and
+    /// nothing tells.
     Bad,
+    /// It was left to the network card: the field holds the sum of the pseudo-header, not inverted,
+    /// which is what Linux leaves there for a card that adds the rest (`CHECKSUM_PARTIAL` in the
+    /// kernel's `include/linux/skbuff.h`). So look segments that were captured on their sender. Of
+    /// damaged ones, 1 in 65,536 looks so by chance.
+    Partial,
     /// There is none: UDP whose sender left it out, or a protocol that has none.
     Absent,
     /// It cannot be told: bytes are missing, or the algorithm is another (SCTP).
+    #[default]
     Unknown,
 }
 
 impl Verdict {
+    /// Every verdict, in the order of its numbers.
+    pub const ALL: &[Self] = &[Self::Good, Self::Bad, Self::Partial, Self::Absent, Self::Unknown];
+
+    /// Whether it is wrong, for whatever reason.
+    #[must_use]
+    #[inline]
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Bad | Self::Partial)
+    }
+
     const fn from_sum(sum: u16) -> Self {
         if sum == 0xffff { Self::Good } else { Self::Bad }
     }
@@ -132,6 +151,7 @@ pub fn compute_with_pseudo_header(
 
 /// Judges the header of IPv4 that starts `data`; absent for IPv6.
 #[must_use]
+#[inline]
 pub fn ip_header(data: &[u8]) -> Verdict {
     let Some(view) = Ipv4View::parse(data) else { return Verdict::Unknown };
     if view.version() != 4 {
@@ -147,33 +167,67 @@ pub fn ip_header(data: &[u8]) -> Verdict {
 
 /// Judges the transport checksum of a packet that was decoded from `data`.
 ///
-/// Unknown for fragments and where the capture cut the packet.
+/// Unknown for fragments, where the capture cut the packet, and where UDP's length field does not
+/// fit its datagram. The pseudo-header has the final destination, which a routing header may name,
+/// and the home address where there is one (RFC 8200, section 8.1; RFC 6275, section 11.3.1).
+///
+/// UDP over IPv6 must have a checksum (RFC 8200, section 8.1), so that 0 is bad there, unless the
+/// datagram carries a tunnel (RFC 6935, section 5): then it is absent, as it is over IPv4.
 #[must_use]
+#[inline]
 pub fn transport(decoded: &Decoded, data: &[u8]) -> Verdict {
-    let Some(ip) = decoded.ip else { return Verdict::Unknown };
+    let Some(ip) = &decoded.ip else { return Verdict::Unknown };
     let start = ip.payload_offset as usize;
     let end = start.saturating_add(ip.payload_len as usize);
     let Some(segment) = data.get(start..end).filter(|_| ip.fragment.is_none()) else {
         return Verdict::Unknown;
     };
-    match decoded.transport {
-        Transport::Tcp(_) => judge(&ip, segment),
-        Transport::Udp(udp) if udp.checksum == 0 => Verdict::Absent,
+    match &decoded.transport {
+        Transport::Tcp(_) => judge(ip, segment, || TcpView::parse(segment).map(TcpView::checksum)),
+        Transport::Udp(udp) if udp.checksum == 0 => without_checksum(ip, decoded, data),
         Transport::Udp(udp) => {
-            // The length field, not that of IP, tells what the checksum covers; jumbograms have 0.
-            let len = if udp.len == 0 { segment.len() } else { usize::from(udp.len) };
-            segment.get(..len).map_or(Verdict::Unknown, |segment| judge(&ip, segment))
+            // The length field, not that of IP, tells what the checksum covers.
+            let len = match usize::from(udp.len) {
+                // A jumbogram, RFC 2675, section 4.
+                0 if !ip.source.is_v4() => segment.len(),
+                len => len,
+            };
+            match segment.get(..len) {
+                Some(segment) if len >= UdpView::LEN => judge(ip, segment, || Some(udp.checksum)),
+                _ => Verdict::Unknown,
+            }
         }
-        Transport::Icmp(_) if ip.protocol == protocol::ICMPV6 => judge(&ip, segment),
+        Transport::Icmp(_) if ip.protocol == protocol::ICMPV6 => {
+            let len = segment.len() as u32;
+            let sum = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, len);
+            Verdict::from_sum(sum.bytes(segment).fold())
+        }
         Transport::Icmp(_) => Verdict::from_sum(Sum::default().bytes(segment).fold()),
         Transport::Other | Transport::Sctp(_) | Transport::None => Verdict::Unknown,
     }
 }
 
-fn judge(ip: &Ip, segment: &[u8]) -> Verdict {
+/// Judges a segment whose sender may have left its checksum `field` to the card.
+#[inline]
+fn judge(ip: &Ip, segment: &[u8], field: impl FnOnce() -> Option<u16>) -> Verdict {
     let len = segment.len() as u32;
-    let sum = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, len);
-    Verdict::from_sum(sum.bytes(segment).fold())
+    let pseudo_header = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, len);
+    if pseudo_header.bytes(segment).fold() == 0xffff {
+        Verdict::Good
+    } else if field() == Some(pseudo_header.fold()) {
+        Verdict::Partial
+    } else {
+        Verdict::Bad
+    }
+}
+
+#[cold]
+fn without_checksum(ip: &Ip, decoded: &Decoded, data: &[u8]) -> Verdict {
+    if ip.source.is_v4() || matches!(tunnel::find(decoded, data), Some(Ok(_))) {
+        Verdict::Absent
+    } else {
+        Verdict::Bad
+    }
 }
 
 #[cfg(test)]
