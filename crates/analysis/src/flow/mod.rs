@@ -114,6 +114,8 @@ pub struct Flow {
     pub losses: u32,
     /// VLAN ids of the first packet.
     pub vlan: [Option<u16>; 2],
+    /// Packets of each side, by [`Side`], whose checksums were wrong.
+    pub bad_checksums: [u64; 2],
 }
 
 impl Flow {

@@ -7,6 +7,7 @@ use super::tcp::{State, TcpConnection};
 use super::{Flow, roles};
 use crate::community_id::CommunityId;
 use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
+use crate::options::ChecksumMode;
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
@@ -15,6 +16,8 @@ use crate::uid::Uid;
 pub struct Knowledge {
     /// How many losses of the capture are known of so far.
     pub losses: u32,
+    /// What becomes of packets with wrong checksums.
+    pub checksums: ChecksumMode,
 }
 
 impl Flow {
@@ -60,6 +63,8 @@ impl Flow {
             // Acknowledged but never seen is what the capture lost; other flows cannot tell.
             capture_missed_bytes: self.tcp.as_ref().map(|tcp| tcp.missed_bytes),
             network_missed_bytes: None,
+            bad_checksums: (knowledge.checksums != ChecksumMode::Ignore)
+                .then(|| self.bad_checksums.iter().sum()),
             depth: if self.tcp.is_some() { Depth::Tcp } else { Depth::Flows },
         })
     }

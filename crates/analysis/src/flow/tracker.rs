@@ -1,6 +1,7 @@
 //! The flows of one worker: each packet finds or begins its flow and changes it, and each flow
 //! that ends becomes a record.
 
+mod checksums;
 mod ending;
 
 use netsniff_packet::Timestamp;
@@ -17,7 +18,7 @@ use super::{Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
-use crate::options::Options;
+use crate::options::{ChecksumMode, Options};
 use crate::protocol::{ProtocolId, Verdict};
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
@@ -39,6 +40,7 @@ pub const FINISH_STEPS: u32 = 256;
 pub struct FlowTracker {
     limits: Limits,
     gateway: bool,
+    checksums: ChecksumMode,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -74,6 +76,7 @@ impl FlowTracker {
         Self {
             limits,
             gateway: options.gateway,
+            checksums: options.checksums,
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
@@ -170,7 +173,9 @@ impl FlowTracker {
                 None => return,
             },
         };
-        self.update(lookup, bytes, place);
+        if self.passes_checksums(lookup, bytes, place) {
+            self.update(lookup, bytes, place);
+        }
         if let Some(interval) = self.rtt.take()
             && let Some(flow) = self.table.flow(place)
         {
@@ -218,11 +223,7 @@ impl FlowTracker {
         sent.ip_bytes += u64::from(ip.total_len);
         let mut heap_change = 0;
         if unit.parent.is_some() || flow.parents.is_some() {
-            let before = flow.heap_bytes();
-            if flow.note_parent(unit.parent, self.limits.tunnel_changes) {
-                self.weirds.add("tunnel_max_changes_per_connection_exceeded");
-            }
-            heap_change = flow.heap_bytes() as isize - before as isize;
+            heap_change = note_parent(flow, unit, &self.limits, &mut self.weirds);
         }
         let mut is_hastened = false;
         match &unit.decoded.transport {
@@ -319,6 +320,7 @@ impl FlowTracker {
             contradicted: false,
             losses: self.losses,
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
+            bad_checksums: [0; 2],
         };
         let (source, destination) = flow.ends();
         if roles::begins_at_server(unit, source, destination) {
@@ -371,6 +373,15 @@ impl FlowTracker {
             );
         }
     }
+}
+
+/// Notes the tunnel around a packet of the flow, and returns by how many bytes it grew.
+fn note_parent(flow: &mut Flow, unit: &Unit, limits: &Limits, weirds: &mut Weirds) -> isize {
+    let before = flow.heap_bytes();
+    if flow.note_parent(unit.parent, limits.tunnel_changes) {
+        weirds.add("tunnel_max_changes_per_connection_exceeded");
+    }
+    flow.heap_bytes() as isize - before as isize
 }
 
 impl Flow {

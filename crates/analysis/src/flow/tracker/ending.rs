@@ -125,7 +125,7 @@ impl FlowTracker {
     ) {
         let Some(flow) = self.table.flow(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
-        let knowledge = Knowledge { losses: self.losses };
+        let knowledge = Knowledge { losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(knowledge));
         flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
         flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
