@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
+use netsniff_analysis::{ChecksumMode, Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::Batch;
 use netsniff_packet::decode::tunnel;
 
@@ -24,6 +24,11 @@ pub fn check(input: &[u8]) -> usize {
     let options = Options {
         rtt_interval: (bounds & 0x80 != 0).then_some(core::time::Duration::from_millis(100)),
         gateway: bounds & 0x40 != 0,
+        checksums: match bounds >> 2 & 3 {
+            0 => ChecksumMode::Count,
+            1 => ChecksumMode::Ignore,
+            _ => ChecksumMode::Discard,
+        },
     };
     let one_by_one = analyse(&events, 1, limits, options, 1);
     // Another seed, since it must show nowhere.

@@ -170,7 +170,7 @@ fn decoded(ingress: &mut Ingress, batches: Vec<Batch>) -> Vec<(Units, Vec<u8>)> 
 
 fn tracker(bencher: Bencher<'_, '_>, traffic: Traffic) {
     let first = opening(traffic);
-    let mut ingress = Ingress::new(Limits::default());
+    let mut ingress = Ingress::new(Limits::default(), Options::default());
     let before = decoded(&mut ingress, batches(traffic, 0, first));
     let measured = decoded(&mut ingress, batches(traffic, first, first + PACKETS));
     bencher

@@ -5,14 +5,16 @@
 
 use core::ops::Range;
 
+use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
 use netsniff_packet::{Packet, Timestamp};
 
 use crate::limits::Limits;
+use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::Observer;
 use crate::unit::Units;
-use statistics::PacketStatistics;
+use statistics::{Fate, PacketStatistics};
 use tunnels::Tunnels;
 use walk::{Outside, Walk};
 
@@ -24,6 +26,7 @@ mod walk;
 #[derive(Debug)]
 pub struct Ingress {
     tunnel_depth: u8,
+    checksums: ChecksumMode,
     now: Timestamp,
     /// When fragments or tunnels have something to end next, or before.
     deadline: Timestamp,
@@ -36,9 +39,10 @@ pub struct Ingress {
 impl Ingress {
     /// Nothing seen yet.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits, options: Options) -> Self {
         Self {
             tunnel_depth: limits.tunnel_depth,
+            checksums: options.checksums,
             now: Timestamp::MIN,
             deadline: Timestamp::MAX,
             ordinal: 0,
@@ -86,7 +90,10 @@ impl Ingress {
         self.advance(packet.timestamp, observer);
         let unit = units.spare();
         decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
-        if is_plain(&unit.decoded, packet.data, &self.tunnels) {
+        if is_plain(&unit.decoded, packet.data, &self.tunnels)
+            && let header = self.checksums.judge_header(&unit.decoded, packet.data)
+            && !self.checksums.discards(header)
+        {
             // Most packets: nothing is strange, and nothing can be inside.
             unit.time = packet.timestamp;
             unit.now = self.now;
@@ -94,15 +101,18 @@ impl Ingress {
             unit.bytes = bytes;
             unit.reassembled = None;
             unit.parent = None;
-            self.statistics.packet(packet, unit.decoded.layers, false, self.now);
+            unit.header_checksum = header;
+            unit.checksum = None;
+            self.statistics.ip_checksums.count(header);
+            self.statistics.packet(packet, unit.decoded.layers, Fate::Passed, self.now);
             units.commit();
             return;
         }
         let decoded = unit.decoded;
         let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
         walk.datagram(&decoded, packet.data, &Outside::default());
-        let (layers, is_stopped) = (walk.layers, walk.is_stopped);
-        self.statistics.packet(packet, layers, is_stopped, self.now);
+        let (layers, fate) = (walk.layers, walk.fate);
+        self.statistics.packet(packet, layers, fate, self.now);
         self.note_deadline();
     }
 
@@ -126,6 +136,26 @@ impl Ingress {
     /// Closes what is still open at the end of the input.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         self.tunnels.finish(self.now, observer);
+    }
+}
+
+impl ChecksumMode {
+    /// What the checksum of an IP header that was decoded from `data` says; unknown where there is
+    /// no header, or nobody wants to know.
+    #[inline]
+    fn judge_header(self, decoded: &Decoded, data: &[u8]) -> Verdict {
+        match &decoded.ip {
+            Some(ip) if self != Self::Ignore => {
+                checksum::ip_header(data.get(ip.offset as usize..).unwrap_or_default())
+            }
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// Whether what has such a checksum is left out.
+    #[inline]
+    pub(crate) const fn discards(self, verdict: Verdict) -> bool {
+        matches!(self, Self::Discard) && verdict.is_wrong()
     }
 }
 

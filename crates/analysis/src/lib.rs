@@ -14,10 +14,12 @@
 //! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
+//! | [`checksums`] | counts of checksums by what they say |
 //! | [`statistics`] | counts for the summary |
 //! | [`talkers`] | who talks most, and how long answers take |
 //! | [`community_id`] | a hash of a flow that is equal in other tools |
 
+pub mod checksums;
 pub mod community_id;
 pub mod engine;
 pub mod flow;
@@ -36,7 +38,7 @@ pub mod weird;
 
 pub use engine::Engine;
 pub use limits::Limits;
-pub use options::Options;
+pub use options::{ChecksumMode, Options};
 pub use record::{Observer, Phase, Record, SortKey};
 pub use uid::Uid;
 pub use unit::{Unit, Units};

@@ -10,6 +10,34 @@ pub struct Options {
     pub rtt_interval: Option<Duration>,
     /// The capture was taken on a gateway, which is itself a hop: hop counts are one lower.
     pub gateway: bool,
+    /// What becomes of packets with wrong checksums.
+    pub checksums: ChecksumMode,
+}
+
+/// What becomes of packets with wrong checksums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChecksumMode {
+    /// They are analysed like others, and counted.
+    #[default]
+    Count,
+    /// They are left out and counted, as Zeek does unless it is told `-C`: with a wrong IPv4 header
+    /// a packet goes no further, with a wrong transport checksum it counts for nothing in its
+    /// connection but for a letter in the history.
+    Discard,
+    /// Checksums are not looked at.
+    Ignore,
+}
+
+impl ChecksumMode {
+    /// A word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Discard => "discard",
+            Self::Ignore => "ignore",
+        }
+    }
 }
 
 impl Options {

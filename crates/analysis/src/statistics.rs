@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::checksum::Verdict;
 
+use crate::checksums::{Checked, Verdicts};
 use crate::flow::report::proto;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
@@ -94,6 +96,9 @@ pub struct FlowStatistics {
     pub missed_bytes: u64,
     /// TCP connections with such bytes.
     pub flows_with_gaps: u64,
+    /// Datagrams that were left out, since their checksums were wrong.
+    pub discarded: u64,
+    checksums: [Verdicts; Checked::ALL.len()],
     /// The most flows held at once.
     pub peak_flows: usize,
     /// The most bytes that flows and their index took.
@@ -119,6 +124,12 @@ impl FlowStatistics {
             self.missed_bytes = self.missed_bytes.saturating_add(tcp.missed_bytes);
             self.flows_with_gaps += u64::from(tcp.missed_bytes > 0);
         }
+    }
+
+    /// A datagram's checksum was looked at.
+    #[inline]
+    pub(crate) const fn checksum(&mut self, checked: Checked, verdict: Verdict) {
+        self.checksums[checked as usize].count(verdict);
     }
 
     /// An oddity was met.
@@ -152,6 +163,11 @@ impl FlowStatistics {
         Quality::ALL.iter().copied().zip(self.qualities)
     }
 
+    /// Checksums above IP, by protocol. One that was put together from fragments counts once.
+    pub fn checksums(&self) -> impl Iterator<Item = (Checked, Verdicts)> {
+        Checked::ALL.iter().copied().zip(self.checksums)
+    }
+
     /// Adds the counts of another worker. Peaks add up too, since workers hold flows at the same
     /// time: the sum is an upper bound.
     pub fn merge(&mut self, other: &Self) {
@@ -173,6 +189,10 @@ impl FlowStatistics {
         self.retransmissions += other.retransmissions;
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;
+        self.discarded += other.discarded;
+        for (to, from) in self.checksums.iter_mut().zip(&other.checksums) {
+            to.merge(from);
+        }
         self.peak_flows += other.peak_flows;
         self.peak_bytes += other.peak_bytes;
     }

@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::{Decoded, Ip, Transport};
 
 use crate::flow::key::{FlowKey, Side};
@@ -29,6 +30,11 @@ pub struct Unit {
     pub reassembled: Option<Arc<[u8]>>,
     /// The flow that this one travels in.
     pub parent: Option<Uid>,
+    /// What the checksum of the IP header says, or those of all fragments that it was put together
+    /// from; unknown where checksums are not looked at.
+    pub header_checksum: Verdict,
+    /// What the transport checksum says, where that had to be known before the flow.
+    pub checksum: Option<Verdict>,
 }
 
 impl Default for Unit {
@@ -41,6 +47,8 @@ impl Default for Unit {
             bytes: 0..0,
             reassembled: None,
             parent: None,
+            header_checksum: Verdict::default(),
+            checksum: None,
         }
     }
 }
@@ -81,12 +89,18 @@ impl Unit {
                 self.ip().map_or((0, 0), |ip| (ip.payload_offset, ip.payload_captured))
             }
         };
-        let all = match &self.reassembled {
+        let (start, len) = (offset as usize, len as usize);
+        self.data(bytes).get(start..start.saturating_add(len)).unwrap_or_default()
+    }
+
+    /// The bytes that offsets in `decoded` refer to, out of the bytes that came with the unit.
+    #[must_use]
+    #[inline]
+    pub fn data<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
+        match &self.reassembled {
             Some(bytes) => bytes,
             None => bytes.get(self.bytes.clone()).unwrap_or_default(),
-        };
-        let (start, len) = (offset as usize, len as usize);
-        all.get(start..start.saturating_add(len)).unwrap_or_default()
+        }
     }
 }
 

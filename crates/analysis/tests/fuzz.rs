@@ -71,8 +71,8 @@ fn the_engine_keeps_its_promises() {
     let mut connections = 0;
     for turn in 0..400 {
         let mut input = noise(&mut random);
-        // Every kind of bounds.
-        input[0] = (input[0] & 0xc0) | (turn % 4) as u8;
+        // Every kind of bounds, with every way to treat checksums.
+        input[0] = (input[0] & 0xc0) | (turn % 16) as u8;
         connections += engine::check(&input);
     }
     assert!(connections > 4_000, "{connections} connections in all inputs");

@@ -50,6 +50,7 @@ fn conn(number: u64) -> Conn<'static> {
         capture_missed_bytes: Some(0),
         network_missed_bytes: Some(0),
         depth: Depth::Protocols,
+        bad_checksums: Some(0),
     }
 }
 

@@ -116,7 +116,7 @@ struct Stages {
 impl Stages {
     fn round(&mut self, path: &Path) -> Result<(), Box<dyn Error>> {
         let mut reader = open(path)?;
-        let mut ingress = Ingress::new(Limits::default());
+        let mut ingress = Ingress::new(Limits::default(), Options::default());
         let mut tracker = FlowTracker::new(Limits::default(), Options::default(), SEED);
         let (mut batch, mut units, mut sink) = (Batch::default(), Units::default(), Sink);
         let mut state = Progress::More;

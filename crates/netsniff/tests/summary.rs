@@ -4,13 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use netsniff::summary::{
-    Books, CaptureInterface, Connection, Count, Flows, Input, InputSource, Layer, Part, Style,
-    Summary, Talker, TcpHealth,
+    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Input,
+    InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
 };
 use netsniff_packet::Timestamp;
 
 fn counts(items: &[(&str, u64)]) -> Vec<Count> {
     items.iter().map(|&(name, count)| Count { name: name.to_owned(), count }).collect()
+}
+
+fn verdicts(good: u64, bad: u64, partial: u64, unknown: u64) -> ChecksumCounts {
+    ChecksumCounts { good, bad, partial, absent: 0, unknown }
 }
 
 fn sample() -> Summary {
@@ -116,7 +120,7 @@ fn sample() -> Summary {
         }),
         oddities: counts(&[
             ("truncated_tcp_payload", 31_000),
-            ("bad_TCP_checksum", 120),
+            ("window_recision", 120),
             ("data_before_established", 1),
         ]),
         flows: Flows {
@@ -131,6 +135,15 @@ fn sample() -> Summary {
             by_quality: counts(&[("clean", 119_000), ("suspect", 1000)]),
             peak: 40_000,
             peak_bytes: 20_000_000,
+        },
+        checksums: Checksums {
+            mode: "count".to_owned(),
+            discarded: 0,
+            ip: Some(verdicts(1_700_000, 0, 0, 0)),
+            tcp: Some(verdicts(1_499_000, 120, 204, 676)),
+            udp: Some(verdicts(198_999, 1, 0, 0)),
+            icmp: Some(verdicts(1000, 0, 0, 0)),
+            sctp: Some(verdicts(0, 0, 0, 12)),
         },
         books: Books {
             read: 1_730_112,
@@ -250,6 +263,16 @@ fn nothing_is_wider_than_80_columns() {
     summary.oddities.push(Count { name: long.clone(), count: u64::MAX });
     summary.flows.total = u64::MAX;
     summary.flows.by_state = vec![Count { name: long.clone(), count: u64::MAX }; 5];
+    let most = Some(verdicts(u64::MAX, u64::MAX, u64::MAX, u64::MAX));
+    summary.checksums = Checksums {
+        mode: "discard".to_owned(),
+        discarded: u64::MAX,
+        ip: most,
+        tcp: most,
+        udp: most,
+        icmp: most,
+        sctp: most,
+    };
     summary.books.read = u64::MAX;
     summary.books.parts[0] = Part { name: long.clone(), packets: Some(u64::MAX) };
     summary.books.parts[1] = Part { name: long, packets: None };
@@ -270,4 +293,31 @@ fn an_empty_summary_still_closes_its_books() {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert_eq!(lines.last().unwrap(), &["unexplained", "0"]);
     assert!(text.contains("0 packets, 0 B on the wire"), "{text}");
+}
+
+#[test]
+fn checksums_are_told_only_where_there_is_something_to_tell() {
+    let text = |checksums: Checksums| {
+        let text = Summary { checksums, ..Summary::default() }.text(Style::default());
+        let at = text.find("CHECKSUMS");
+        at.map(|at| text[at..].split("\n\n").next().unwrap().to_owned())
+    };
+    let good = Checksums {
+        mode: "count".to_owned(),
+        ip: Some(verdicts(9, 0, 0, 0)),
+        tcp: Some(ChecksumCounts { absent: 3, ..verdicts(9, 0, 0, 0) }),
+        ..Checksums::default()
+    };
+    assert_eq!(text(good.clone()), None);
+    let wrong = Checksums { tcp: Some(verdicts(0, 1204, 0, 0)), discarded: 1204, ..good.clone() };
+    let told = "CHECKSUMS\n  wrong: TCP 1,204\n  left out: datagrams 1,204";
+    assert_eq!(text(wrong).as_deref(), Some(told));
+    let ignored = Checksums { mode: "ignore".to_owned(), ..Checksums::default() };
+    assert_eq!(
+        text(ignored.clone()).as_deref(),
+        Some("CHECKSUMS\n  unavailable (--checksums ignore)")
+    );
+    let json = Summary { checksums: ignored, ..Summary::default() }.json().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(value["checksums"]["tcp"].is_null(), "unavailable, not 0: {json}");
 }

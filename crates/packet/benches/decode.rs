@@ -5,6 +5,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use netsniff_packet::LinkType;
 use netsniff_packet::decode::{self, Decoded, tunnel};
 use netsniff_packet::wire::ethernet::{EthernetHeader, ethertype};
 use netsniff_packet::wire::ipv4::{Ipv4Header, protocol};
@@ -13,7 +14,6 @@ use netsniff_packet::wire::tcp::TcpHeader;
 use netsniff_packet::wire::udp::UdpHeader;
 use netsniff_packet::wire::vlan::VlanTag;
 use netsniff_packet::wire::vxlan::VxlanHeader;
-use netsniff_packet::{LinkType, checksum};
 
 const PACKETS: usize = 256;
 const PAYLOAD: usize = 64;
@@ -191,13 +191,4 @@ fn no_tunnel(bencher: Bencher<'_, '_>) {
             black_box(tunnel::find(black_box(&decoded), black_box(&packet)));
         }
     });
-}
-
-/// Bytes per second of the checksum.
-#[divan::bench(args = [64, 576, 1460])]
-fn internet_checksum(bencher: Bencher<'_, '_>, len: usize) {
-    let data = vec![0x5a; len];
-    bencher
-        .counter(divan::counter::BytesCount::new(len))
-        .bench(|| black_box(checksum::compute(black_box(&data))));
 }

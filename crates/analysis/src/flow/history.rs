@@ -111,7 +111,7 @@ impl Scaled {
     /// Counts once more and tells whether that was a power of ten.
     pub const fn hit(&mut self) -> bool {
         self.0 = self.0.saturating_add(1);
-        10_u32.pow(self.0.ilog10()) == self.0
+        is_power_of_ten(self.0)
     }
 
     /// How many times so far.
@@ -119,6 +119,12 @@ impl Scaled {
     pub const fn count(self) -> u32 {
         self.0
     }
+}
+
+/// Whether it is the 1st, 10th, 100th … time of something, given how many times there were.
+#[must_use]
+pub const fn is_power_of_ten(times: u32) -> bool {
+    times > 0 && 10_u32.pow(times.ilog10()) == times
 }
 
 #[cfg(test)]

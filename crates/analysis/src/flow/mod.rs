@@ -136,6 +136,8 @@ pub struct Flow {
     pub losses: u32,
     /// VLAN ids of the first packet.
     pub vlan: [Option<u16>; 2],
+    /// Packets of each side, by [`Side`], whose checksums were wrong; 2^32 - 1 stands for more, too.
+    pub bad_checksums: [u32; 2],
 }
 
 const _: () = assert!(size_of::<Flow>() == 192, "a flow takes three cache lines");

@@ -7,6 +7,7 @@ use super::tcp::{State, TcpConnection};
 use super::{Exchange, Flow, roles};
 use crate::community_id::CommunityId;
 use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
+use crate::options::ChecksumMode;
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
@@ -15,6 +16,8 @@ use crate::uid::Uid;
 pub struct Knowledge {
     /// How many losses of the capture are known of so far.
     pub losses: u32,
+    /// What becomes of packets with wrong checksums.
+    pub checksums: ChecksumMode,
 }
 
 impl Flow {
@@ -60,6 +63,7 @@ impl Flow {
             // Acknowledged but never seen is what the capture lost; other flows cannot tell.
             capture_missed_bytes: self.tcp().map(|tcp| tcp.missed_bytes),
             network_missed_bytes: None,
+            bad_checksums: self.bad_checksums(knowledge.checksums),
             depth: if self.tcp().is_some() { Depth::Tcp } else { Depth::Flows },
         })
     }
@@ -93,6 +97,12 @@ impl Flow {
             (false, true) => ConnState::Shr,
             (false, false) => ConnState::Oth,
         }
+    }
+
+    /// Packets with wrong checksums; `None` where nobody looked, or where there were too many.
+    fn bad_checksums(&self, mode: ChecksumMode) -> Option<u64> {
+        let is_known = mode != ChecksumMode::Ignore && !self.bad_checksums.contains(&u32::MAX);
+        is_known.then(|| self.bad_checksums.iter().map(|&count| u64::from(count)).sum())
     }
 
     /// Payload bytes of datagrams from originator and responder; `None` where there was none.

@@ -1,6 +1,7 @@
 //! The flows of one worker: each packet finds or begins its flow and changes it, and each flow
 //! that ends becomes a record.
 
+mod checksums;
 mod ending;
 mod update;
 
@@ -17,7 +18,7 @@ use super::{Exchange, Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
-use crate::options::Options;
+use crate::options::{ChecksumMode, Options};
 use crate::protocol::ProtocolId;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
@@ -39,6 +40,7 @@ pub const FINISH_STEPS: u32 = 256;
 pub struct FlowTracker {
     limits: Limits,
     gateway: bool,
+    checksums: ChecksumMode,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -74,6 +76,7 @@ impl FlowTracker {
         Self {
             limits,
             gateway: options.gateway,
+            checksums: options.checksums,
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
@@ -166,14 +169,17 @@ impl FlowTracker {
         }
         let place = match place {
             Some(place) => {
-                if self.update(lookup, bytes, place) {
+                if self.passes_checksums(lookup, bytes, place) && self.update(lookup, bytes, place)
+                {
                     self.arm(place);
                 }
                 place
             }
             None => {
                 let Some(place) = self.begin(lookup, observer) else { return };
-                self.update(lookup, bytes, place);
+                if self.passes_checksums(lookup, bytes, place) {
+                    self.update(lookup, bytes, place);
+                }
                 self.arm_first(place);
                 place
             }
@@ -265,6 +271,7 @@ impl FlowTracker {
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
             losses: self.losses,
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
+            bad_checksums: [0; 2],
         };
         let (source, destination) = flow.ends();
         if roles::begins_at_server(unit, source, destination) {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use netsniff_packet::decode::{Layer, Layers};
 use netsniff_packet::{LinkType, Packet, Timestamp, decode};
 
+use crate::checksums::Verdicts;
+
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -16,7 +18,7 @@ pub struct Count {
 
 /// What all packets amount to.
 ///
-/// Every packet is in exactly one of `unsupported`, `stopped` and `decoded`.
+/// Every packet is in exactly one of `unsupported`, `stopped`, `discarded` and `decoded`.
 #[derive(Clone, Debug, Default)]
 pub struct PacketStatistics {
     /// Packets read, with their bytes on the wire.
@@ -30,8 +32,13 @@ pub struct PacketStatistics {
     /// Packets whose headers could not be read to the end, because they are malformed or cut, be
     /// it inside a tunnel.
     pub stopped: u64,
+    /// Packets that were left out because of an IPv4 header with a wrong checksum, be it inside a
+    /// tunnel.
+    pub discarded: u64,
     /// Packets whose headers were read to the end.
     pub decoded: u64,
+    /// Checksums of IP headers, those of fragments and inside tunnels included. IPv6 has none.
+    pub ip_checksums: Verdicts,
     /// Earliest and latest stamp.
     pub span: Option<(Timestamp, Timestamp)>,
     /// Packets whose stamp lies before that of a packet read earlier.
@@ -43,13 +50,25 @@ pub struct PacketStatistics {
     by_layers: Vec<(Layers, Count)>,
 }
 
+/// How far a packet went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Its headers were read to the end, if its link type is supported.
+    #[default]
+    Passed,
+    /// A header could not be read.
+    Stopped,
+    /// A header's checksum was wrong, and such packets are not wanted.
+    Discarded,
+}
+
 impl PacketStatistics {
     #[inline]
     pub(super) fn packet(
         &mut self,
         packet: &Packet<'_>,
         layers: Layers,
-        is_stopped: bool,
+        fate: Fate,
         now: Timestamp,
     ) {
         let bytes = u64::from(packet.wire_len);
@@ -57,8 +76,10 @@ impl PacketStatistics {
         self.total.bytes += bytes;
         self.captured_bytes += packet.data.len() as u64;
         self.cut += u64::from(packet.is_cut());
-        if is_stopped {
+        if fate == Fate::Stopped {
             self.stopped += 1;
+        } else if fate == Fate::Discarded {
+            self.discarded += 1;
         } else if layers == Layers::default() && !decode::supported(packet.link_type) {
             let count = self.unsupported.entry(packet.link_type).or_default();
             count.packets += 1;

@@ -133,10 +133,21 @@ impl Tunnels {
     /// Notes a datagram that carries another one, or belongs to a flow that may, and returns the
     /// identity of what carries. `None` where there is no room for one more.
     pub(super) fn note(&mut self, unit: &Unit) -> Option<Uid> {
+        self.carry(unit, true)
+    }
+
+    /// Notes a datagram of such a flow that was left out: it may begin the flow, but prolongs none.
+    #[cold]
+    pub(super) fn note_discarded(&mut self, unit: &Unit) {
+        self.carry(unit, false);
+    }
+
+    fn carry(&mut self, unit: &Unit, prolongs: bool) -> Option<Uid> {
         let (key, side) = unit.flow_key()?;
         let deadline = self.deadline_of(&key, unit);
         let has_room = self.carriers.len() < self.limits.tunnels;
         let carrier = match self.carriers.entry(key) {
+            Entry::Occupied(entry) if !prolongs => return Some(entry.get().uid),
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(_) if !has_room => {
                 self.statistics.refused += 1;

@@ -4,13 +4,16 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
-use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop, Transport};
+use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop, Transport, Udp};
 use netsniff_packet::wire::ipv4::protocol;
 
 use super::Ingress;
+use super::statistics::Fate;
 use super::tunnels::is_plain_udp;
 use crate::log::weird::Weird;
+use crate::options::ChecksumMode;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
 use crate::unit::{Unit, Units};
@@ -29,8 +32,8 @@ pub(super) struct Walk<'a, O> {
     number: u32,
     /// All layers on the way.
     pub(super) layers: Layers,
-    /// Whether a header could not be read.
-    pub(super) is_stopped: bool,
+    /// How far the packet went.
+    pub(super) fate: Fate,
 }
 
 /// What a datagram is inside of.
@@ -42,8 +45,9 @@ pub(super) struct Outside {
     depth: u8,
     /// The innermost tunnel's kind, and the bytes that it carries.
     tunnel: Option<(TunnelKind, u32)>,
-    /// Whether this very datagram was put together from fragments.
-    is_reassembled: bool,
+    /// Set where this very datagram was put together from fragments: what the checksums of their
+    /// headers say.
+    joined: Option<Verdict>,
     /// The bytes that it lies in, where they were put together from fragments.
     reassembled: Option<Arc<[u8]>>,
 }
@@ -56,14 +60,19 @@ impl<'a, O: Observer> Walk<'a, O> {
         units: &'a mut Units,
         observer: &'a mut O,
     ) -> Self {
-        let layers = Layers::default();
-        Self { ingress, units, observer, time, bytes, number: 0, layers, is_stopped: false }
+        let (layers, fate) = (Layers::default(), Fate::default());
+        Self { ingress, units, observer, time, bytes, number: 0, layers, fate }
     }
 
     /// Goes on with what was decoded from `data`. Returns whether something in it belongs to a
     /// flow.
     pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
         self.layers = self.layers.union(decoded.layers);
+        let header_checksum = self.header_checksum(decoded, data, outside);
+        if self.ingress.checksums.discards(header_checksum) && is_header_whole(decoded) {
+            self.discard(decoded);
+            return false;
+        }
         if decoded.stop.is_some() || !decoded.oddities.is_empty() {
             self.report_oddities(decoded);
         }
@@ -72,25 +81,13 @@ impl<'a, O: Observer> Walk<'a, O> {
             return false;
         }
         if ip.fragment.is_some() {
-            return self.fragment(decoded, &ip, data, outside);
+            return self.fragment(decoded, &ip, header_checksum, data, outside);
         }
-        let unit = self.unit(decoded, outside);
+        let mut unit = self.unit(decoded, outside);
+        unit.header_checksum = header_checksum;
         match decoded.transport {
             Transport::Udp(udp) => {
-                let found = tunnel::find(decoded, data);
-                let is_carrier = is_plain_udp(&udp) && self.ingress.tunnels.is_followed(&unit);
-                match found {
-                    Some(Ok(found)) if is_plain_udp(&udp) => {
-                        self.units.push(unit.clone());
-                        self.tunnel(&unit, &found, data, outside);
-                    }
-                    _ => {
-                        if is_carrier {
-                            self.ingress.tunnels.note(&unit);
-                        }
-                        self.units.push(unit);
-                    }
-                }
+                self.udp(unit, &udp, data, outside);
                 true
             }
             Transport::Other => self.other(unit, &ip, data, outside),
@@ -99,6 +96,54 @@ impl<'a, O: Observer> Walk<'a, O> {
                 true
             }
         }
+    }
+
+    /// A datagram of UDP, which may carry another one.
+    fn udp(&mut self, mut unit: Unit, udp: &Udp, data: &[u8], outside: &Outside) {
+        let found = tunnel::find(&unit.decoded, data).filter(|_| is_plain_udp(udp));
+        let is_carrier = is_plain_udp(udp) && self.ingress.tunnels.is_followed(&unit);
+        if self.ingress.checksums == ChecksumMode::Discard && (found.is_some() || is_carrier) {
+            // Nothing inside counts where the datagram itself does not.
+            let verdict = checksum::transport(&unit.decoded, data);
+            unit.checksum = Some(verdict);
+            if verdict.is_wrong() {
+                self.ingress.tunnels.note_discarded(&unit);
+                self.units.push(unit);
+                return;
+            }
+        }
+        if let Some(Ok(found)) = found {
+            self.units.push(unit.clone());
+            self.tunnel(&unit, &found, data, outside);
+            return;
+        }
+        if is_carrier {
+            self.ingress.tunnels.note(&unit);
+        }
+        self.units.push(unit);
+    }
+
+    /// What the checksum of the datagram's IP header says. Those of fragments were looked at when
+    /// the fragments came.
+    fn header_checksum(&mut self, decoded: &Decoded, data: &[u8], outside: &Outside) -> Verdict {
+        if let Some(joined) = outside.joined {
+            return joined;
+        }
+        let verdict = self.ingress.checksums.judge_header(decoded, data);
+        if decoded.ip.is_some() {
+            self.ingress.statistics.ip_checksums.count(verdict);
+        }
+        verdict
+    }
+
+    /// Leaves out a datagram whose header has a wrong checksum.
+    #[cold]
+    fn discard(&mut self, decoded: &Decoded) {
+        self.fate = Fate::Discarded;
+        for oddity in decoded.oddities.iter() {
+            self.weird(oddity.weird(), decoded.ip.as_ref(), None);
+        }
+        self.weird("bad_IP_checksum", decoded.ip.as_ref(), None);
     }
 
     /// A datagram without a transport header. As in Zeek, tunnels directly above IP are no flows,
@@ -152,7 +197,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             parent: self.ingress.tunnels.note(unit),
             depth: outside.depth + 1,
             tunnel: Some((found.kind, found.end.saturating_sub(found.offset))),
-            is_reassembled: false,
+            joined: None,
             reassembled: outside.reassembled.clone(),
         };
         let has_flow = self.datagram(&found.decode(data), data, &inside);
@@ -171,13 +216,22 @@ impl<'a, O: Observer> Walk<'a, O> {
             bytes: self.bytes.clone(),
             reassembled: outside.reassembled.clone(),
             parent: outside.parent,
+            header_checksum: Verdict::Unknown,
+            checksum: None,
         }
     }
 
     /// Takes a fragment, and goes on with the datagram that it completes.
     #[cold]
-    fn fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
-        if outside.is_reassembled {
+    fn fragment(
+        &mut self,
+        decoded: &Decoded,
+        ip: &Ip,
+        header_checksum: Verdict,
+        data: &[u8],
+        outside: &Outside,
+    ) -> bool {
+        if outside.joined.is_some() {
             // A datagram put together is no fragment again, else there would be no end to it.
             let stop = Stop {
                 weird: "nested_fragment",
@@ -192,11 +246,11 @@ impl<'a, O: Observer> Walk<'a, O> {
         }
         let (start, len) = (ip.payload_offset as usize, ip.payload_len as usize);
         let Some(payload) = start.checked_add(len).and_then(|end| data.get(start..end)) else {
-            return self.cut_fragment(decoded, ip, data, outside);
+            return self.cut_fragment(decoded, ip, header_checksum, data, outside);
         };
         let mut weirds = Weirds::default();
         let now = self.ingress.now;
-        let whole = self.ingress.fragments.add(now, ip, payload, &mut weirds);
+        let whole = self.ingress.fragments.add(now, ip, header_checksum, payload, &mut weirds);
         for name in weirds.drain() {
             self.weird(name, Some(ip), None);
         }
@@ -206,7 +260,7 @@ impl<'a, O: Observer> Walk<'a, O> {
         inside.inner_vlan = decoded.inner_vlan;
         let bytes: Arc<[u8]> = whole.payload.into();
         let outside = Outside {
-            is_reassembled: true,
+            joined: Some(whole.header_checksum),
             reassembled: Some(Arc::clone(&bytes)),
             ..outside.clone()
         };
@@ -215,7 +269,14 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// A fragment of which the capture kept too little. The first one has the ports, so that it
     /// stands for its datagram, as in Zeek.
-    fn cut_fragment(&mut self, decoded: &Decoded, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
+    fn cut_fragment(
+        &mut self,
+        decoded: &Decoded,
+        ip: &Ip,
+        header_checksum: Verdict,
+        data: &[u8],
+        outside: &Outside,
+    ) -> bool {
         self.ingress.fragments.note_cut();
         self.weird("incompletely_captured_fragment", Some(ip), None);
         if ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
@@ -229,7 +290,8 @@ impl<'a, O: Observer> Walk<'a, O> {
             return false;
         }
         let transport = moved(transport, ip.payload_offset);
-        let unit = self.unit(&Decoded { transport, ..*decoded }, outside);
+        let mut unit = self.unit(&Decoded { transport, ..*decoded }, outside);
+        unit.header_checksum = header_checksum;
         if let Transport::Udp(udp) = transport
             && is_plain_udp(&udp)
             && self.ingress.tunnels.is_followed(&unit)
@@ -246,14 +308,14 @@ impl<'a, O: Observer> Walk<'a, O> {
             self.weird(oddity.weird(), decoded.ip.as_ref(), None);
         }
         if let Some(stop) = decoded.stop {
-            self.is_stopped = true;
+            self.fate = Fate::Stopped;
             self.weird(stop.weird, decoded.ip.as_ref(), Some(&stop));
         }
     }
 
     #[cold]
     fn report_stop(&mut self, ip: &Ip, stop: &Stop) {
-        self.is_stopped = true;
+        self.fate = Fate::Stopped;
         self.weird(stop.weird, Some(ip), Some(stop));
     }
 
@@ -293,6 +355,11 @@ impl<'a, O: Observer> Walk<'a, O> {
             number,
         }
     }
+}
+
+/// Whether the IP header itself is in order, whatever is above it.
+fn is_header_whole(decoded: &Decoded) -> bool {
+    decoded.stop.is_none_or(|stop| stop.layer != decode::Layer::Ipv4)
 }
 
 /// The header with its offset counted from `base` bytes before.

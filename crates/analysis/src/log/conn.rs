@@ -69,6 +69,11 @@ crate::record! {
         network_missed_bytes: Option<u64> => "network_missed_bytes", count, Bytes, Plain, Netsniff;
         /// How deep this connection was analysed.
         depth: Depth => "depth", enum, None, Plain, Netsniff;
+        /// Packets whose IPv4 header, TCP, UDP or ICMP checksum is wrong and that were analysed all
+        /// the same; with `--checksums discard` those that were left out for it, apart from wrong
+        /// IPv4 headers. Checksums that were left to the network card are not counted unless left
+        /// out.
+        bad_checksums: Option<u64> => "bad_checksums", count, Packets, Plain, Netsniff;
     }
 }
 

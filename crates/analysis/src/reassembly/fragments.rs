@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Ip;
 use netsniff_packet::{Address, Timestamp};
 
@@ -19,6 +20,8 @@ pub struct Reassembled {
     pub ip: Ip,
     /// The payload of all fragments.
     pub payload: Vec<u8>,
+    /// What the checksums of their IP headers say: bad where one is, else that of the last.
+    pub header_checksum: Verdict,
 }
 
 /// Datagrams, and the fragments that belong to them.
@@ -87,6 +90,7 @@ struct Datagram {
     /// Disjoint pieces by their offset.
     pieces: BTreeMap<u32, Box<[u8]>>,
     piece_bytes: usize,
+    header_checksum: Verdict,
     is_discarded: bool,
 }
 
@@ -155,6 +159,7 @@ impl Fragments {
         &mut self,
         now: Timestamp,
         ip: &Ip,
+        header_checksum: Verdict,
         payload: &[u8],
         weirds: &mut Weirds,
     ) -> Option<Reassembled> {
@@ -180,6 +185,9 @@ impl Fragments {
             return None;
         }
         datagram.fragments += 1;
+        if datagram.header_checksum != Verdict::Bad {
+            datagram.header_checksum = header_checksum;
+        }
         let held = datagram.bytes();
         datagram.check(ip, weirds);
         let end = fragment.offset.saturating_add(payload.len() as u32);
@@ -291,6 +299,7 @@ impl Datagram {
             fragments: 0,
             pieces: BTreeMap::new(),
             piece_bytes: 0,
+            header_checksum: Verdict::Unknown,
             is_discarded: false,
         }
     }
@@ -413,7 +422,7 @@ impl Datagram {
         for piece in self.pieces.range(..end).map(|(_, piece)| piece) {
             payload.extend_from_slice(piece);
         }
-        Some(Reassembled { ip, payload })
+        Some(Reassembled { ip, payload, header_checksum: self.header_checksum })
     }
 }
 
@@ -464,7 +473,8 @@ mod tests {
 
         fn add(&mut self, ip: &Ip, payload: &[u8]) -> Option<Reassembled> {
             let mut weirds = Weirds::default();
-            let whole = self.fragments.add(Timestamp::EPOCH, ip, payload, &mut weirds);
+            let whole =
+                self.fragments.add(Timestamp::EPOCH, ip, Verdict::Good, payload, &mut weirds);
             self.weirds.extend(weirds.drain());
             self.check_books();
             whole

@@ -152,7 +152,7 @@ pub(super) struct Front {
 impl Front {
     fn new(settings: &Settings) -> Self {
         Self {
-            ingress: Ingress::new(settings.limits),
+            ingress: Ingress::new(settings.limits, settings.options),
             units: Units::default(),
             rows: RowBuffer::new(settings.format),
             filtered: 0,

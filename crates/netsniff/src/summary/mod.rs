@@ -27,6 +27,8 @@ pub struct Summary {
     pub oddities: Vec<Count>,
     /// Flows by state and by what ended them.
     pub flows: Flows,
+    /// What the packets' checksums say.
+    pub checksums: Checksums,
     /// Where every packet went.
     pub books: Books,
     /// What else must be known to believe the logs: bounds reached, offloads, lost precision.
@@ -204,6 +206,50 @@ pub struct Flows {
     pub peak: u64,
     /// The most bytes of memory that they took.
     pub peak_bytes: u64,
+}
+
+/// What the packets' checksums say, by protocol; `None` where they were not looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Checksums {
+    /// What became of packets with wrong ones: `count`, `discard` or `ignore`.
+    pub mode: String,
+    /// Datagrams left out for wrong checksums of TCP, UDP or ICMP. Packets left out for wrong IP
+    /// headers stand in the books.
+    pub discarded: u64,
+    /// IP headers, those of fragments and inside tunnels included. IPv6 has no checksum.
+    pub ip: Option<ChecksumCounts>,
+    /// TCP segments.
+    pub tcp: Option<ChecksumCounts>,
+    /// UDP datagrams.
+    pub udp: Option<ChecksumCounts>,
+    /// ICMP and ICMPv6 messages.
+    pub icmp: Option<ChecksumCounts>,
+    /// SCTP packets, whose checksums are not verified.
+    pub sctp: Option<ChecksumCounts>,
+}
+
+impl Checksums {
+    /// The counts with the protocols' names.
+    #[must_use]
+    pub const fn by_protocol(&self) -> [(&'static str, Option<ChecksumCounts>); 5] {
+        let Self { ip, tcp, udp, icmp, sctp, .. } = *self;
+        [("IP", ip), ("TCP", tcp), ("UDP", udp), ("ICMP", icmp), ("SCTP", sctp)]
+    }
+}
+
+/// Checksums by what they say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChecksumCounts {
+    /// Those that fit.
+    pub good: u64,
+    /// Those that do not.
+    pub bad: u64,
+    /// Those that their sender left to the network card.
+    pub partial: u64,
+    /// Packets that have none.
+    pub absent: u64,
+    /// Those that cannot be verified: not all bytes were captured, or the algorithm is not known.
+    pub unknown: u64,
 }
 
 /// Where every packet went: each line has a counter of its own.

@@ -5,7 +5,8 @@ use netsniff_packet::Timestamp;
 use super::layout::{Look, Page, Style, WIDTH, plain, tail, width};
 use super::number::{bytes, count, duration, exact, percent, rate};
 use super::{
-    Books, Connection, Count, Flows, Input, InputSource, Layer, Summary, Talker, TcpHealth,
+    Books, ChecksumCounts, Checksums, Connection, Count, Flows, Input, InputSource, Layer, Summary,
+    Talker, TcpHealth,
 };
 use crate::calendar::Date;
 
@@ -21,6 +22,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     }
     flows(&mut page, &summary.flows);
     oddities(&mut page, &summary.oddities);
+    checksums(&mut page, &summary.checksums);
     books(&mut page, &summary.books);
     for note in &summary.notes {
         warning(&mut page, note);
@@ -297,6 +299,48 @@ fn oddities(page: &mut Page, oddities: &[Count]) {
     }
     if oddities.len() > LISTED {
         page.line(&format!("  and {} more names", oddities.len() - LISTED));
+    }
+}
+
+/// Left out where all checksums fit.
+fn checksums(page: &mut Page, checksums: &Checksums) {
+    if checksums.mode == "ignore" {
+        page.heading("CHECKSUMS");
+        let line = page.look(Look::Faint, "  unavailable (--checksums ignore)");
+        page.line(&line);
+        return;
+    }
+    let counts = |of: fn(&ChecksumCounts) -> u64| {
+        let all = checksums.by_protocol().map(|(name, counts)| Count {
+            name: name.to_owned(),
+            count: counts.as_ref().map_or(0, of),
+        });
+        all.into_iter().filter(|count| count.count > 0).collect::<Vec<_>>()
+    };
+    let discarded = Count { name: "datagrams".to_owned(), count: checksums.discarded };
+    let lines = [
+        ("wrong", counts(|counts| counts.bad), Look::Warning),
+        ("left to the network card", counts(|counts| counts.partial), Look::Warning),
+        ("not verifiable", counts(|counts| counts.unknown), Look::Faint),
+        ("left out", [discarded].into_iter().filter(|c| c.count > 0).collect(), Look::Warning),
+    ];
+    if lines.iter().all(|(_, counts, _)| counts.is_empty()) {
+        return;
+    }
+    page.heading("CHECKSUMS");
+    for (label, counts, look) in lines.iter().filter(|(_, counts, _)| !counts.is_empty()) {
+        let all: Vec<_> = counts
+            .iter()
+            .map(|item| format!("{} {}", item.name, exact(item.count.into())))
+            .collect();
+        let dot = format!(" {} ", page.dot());
+        let mut inner = Page::new(Style::default());
+        let text = format!("{label}: {}", all.join(&dot));
+        inner.wrapped(2, text.split(' '));
+        for line in inner.into_text().lines() {
+            let line = page.look(*look, line);
+            page.line(&line);
+        }
     }
 }
 

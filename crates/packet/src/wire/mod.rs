@@ -20,7 +20,7 @@ pub mod llc;
 pub mod mpls;
 pub mod pppoe;
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 pub mod sctp;
 pub mod tcp;
 pub mod tcp_option;

@@ -136,7 +136,7 @@ impl FlowTracker {
         let Some(flow) = self.table.flow_mut(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         flow.unfold(&self.limits);
-        let knowledge = Knowledge { losses: self.losses };
+        let knowledge = Knowledge { losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(knowledge));
         flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
         flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));

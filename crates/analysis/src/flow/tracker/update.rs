@@ -7,7 +7,10 @@ use crate::flow::history::History;
 use crate::flow::key::{self, Side};
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Exchange, Flow, roles};
+use crate::limits::Limits;
 use crate::protocol::{ProtocolId, Verdict};
+use crate::unit::Unit;
+use crate::weird::Weirds;
 
 impl FlowTracker {
     /// Changes the flow by a datagram. Returns whether that may have brought its deadline forward.
@@ -20,11 +23,7 @@ impl FlowTracker {
         sent.packets += 1;
         sent.ip_bytes += u64::from(ip.total_len);
         if unit.parent.is_some() || flow.is_tunnelled {
-            let before = flow.heap_bytes();
-            if flow.note_parent(unit.parent, self.limits.tunnel_changes) {
-                self.weirds.add("tunnel_max_changes_per_connection_exceeded");
-            }
-            let change = flow.heap_bytes() as isize - before as isize;
+            let change = note_parent(flow, unit, &self.limits, &mut self.weirds);
             self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
         }
         match &unit.decoded.transport {
@@ -106,6 +105,20 @@ impl FlowTracker {
         }
         is_hastened
     }
+}
+
+/// Notes the tunnel around a packet of the flow, and returns by how many bytes it grew.
+pub(super) fn note_parent(
+    flow: &mut Flow,
+    unit: &Unit,
+    limits: &Limits,
+    weirds: &mut Weirds,
+) -> isize {
+    let before = flow.heap_bytes();
+    if flow.note_parent(unit.parent, limits.tunnel_changes) {
+        weirds.add("tunnel_max_changes_per_connection_exceeded");
+    }
+    flow.heap_bytes() as isize - before as isize
 }
 
 impl Flow {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use netsniff_analysis::{Limits, Options};
+use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
 use super::selection;
@@ -51,6 +51,9 @@ pub struct AnalyzeArgs {
     /// The capture was taken on a gateway: hop counts are one lower
     #[arg(short, long)]
     gateway: bool,
+    /// What becomes of packets with wrong checksums
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    checksums: Checksums,
     /// Threads that analyse; as many as processors unless told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     workers: Option<usize>,
@@ -77,6 +80,18 @@ const BUFFERS: usize = 128 << 20;
 const BUFFERS_PER_WORKER: usize = 32 << 20;
 /// A smaller table of flows is of no use.
 const LEAST_FLOW_BYTES: usize = 16 << 20;
+
+/// What becomes of packets with wrong checksums.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Checksums {
+    /// They are analysed and counted
+    #[default]
+    Count,
+    /// They are left out and counted, as Zeek does without -C
+    Discard,
+    /// Checksums are not looked at
+    Ignore,
+}
 
 /// Where the logs go.
 pub(super) enum Target<'a> {
@@ -193,7 +208,12 @@ impl AnalyzeArgs {
     }
 
     pub(super) const fn options(&self) -> Options {
-        Options { rtt_interval: self.rtt_interval, gateway: self.gateway }
+        let checksums = match self.checksums {
+            Checksums::Count => ChecksumMode::Count,
+            Checksums::Discard => ChecksumMode::Discard,
+            Checksums::Ignore => ChecksumMode::Ignore,
+        };
+        Options { rtt_interval: self.rtt_interval, gateway: self.gateway, checksums }
     }
 
     pub(super) fn workers(&self) -> usize {

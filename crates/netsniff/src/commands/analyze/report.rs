@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use netsniff_analysis::ChecksumMode;
+use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::ingress::statistics::Count as PacketCount;
 use netsniff_analysis::log::conn::{ConnState, Proto};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::talkers::{Connection as TopConnection, Talkers, Traffic};
+use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Layer as PacketLayer;
 use netsniff_packet::{Address, LinkType};
 use netsniff_pcapfile::{Counters, Format, Interface, Reader};
@@ -17,8 +20,8 @@ use super::selection::Selection;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, CaptureInterface, Connection, Count, Flows, Input, InputSource, Layer, Part, Summary,
-    Talker, TcpHealth,
+    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Input,
+    InputSource, Layer, Part, Summary, Talker, TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -52,6 +55,7 @@ impl Analysis<'_> {
                 peak: flows.peak_flows as u64,
                 peak_bytes: flows.peak_bytes as u64,
             },
+            checksums: self.checksums(),
             books: self.books(),
             notes: self.notes(),
         }
@@ -74,15 +78,47 @@ impl Analysis<'_> {
         }
     }
 
+    fn checksums(&self) -> Checksums {
+        let Outcome { packets, flows, .. } = self.outcome;
+        let mode = self.settings.options.checksums;
+        let counts = |verdicts: Verdicts| {
+            (mode != ChecksumMode::Ignore).then(|| ChecksumCounts {
+                good: verdicts.of(Verdict::Good),
+                bad: verdicts.of(Verdict::Bad),
+                partial: verdicts.of(Verdict::Partial),
+                absent: verdicts.of(Verdict::Absent),
+                unknown: verdicts.of(Verdict::Unknown),
+            })
+        };
+        let above = |wanted| {
+            flows.checksums().find(|(of, _)| *of == wanted).and_then(|(_, all)| counts(all))
+        };
+        Checksums {
+            mode: mode.name().to_owned(),
+            discarded: flows.discarded,
+            ip: counts(packets.ip_checksums),
+            tcp: above(Checked::Tcp),
+            udp: above(Checked::Udp),
+            icmp: above(Checked::Icmp),
+            sctp: above(Checked::Sctp),
+        }
+    }
+
     fn books(&self) -> Books {
         let packets = &self.outcome.packets;
         let part = |name: &str, packets| Part { name: name.to_owned(), packets };
         let unsupported = packets.unsupported.values().map(|count| count.packets).sum();
+        // What is left out of a connection is known by its datagrams, not by its packets.
+        let discards = self.settings.options.checksums == ChecksumMode::Discard;
+        let analysed = if discards { "decoded" } else { "analysed" };
         let mut parts = vec![
-            part("analysed", Some(packets.decoded)),
+            part(analysed, Some(packets.decoded)),
             part("with headers malformed or cut", Some(packets.stopped)),
             part("of a link type not supported", Some(unsupported)),
         ];
+        if discards {
+            parts.push(part("left out for a wrong IP checksum", Some(packets.discarded)));
+        }
         if !self.selection.filters().is_empty() {
             parts.push(part("refused by the filter", Some(self.outcome.filtered)));
         }

@@ -1,0 +1,72 @@
+//! Counts of checksums by protocol and by what they say.
+
+use netsniff_packet::checksum::Verdict;
+use netsniff_packet::decode::Transport;
+
+/// How many checksums there were of each [`Verdict`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts([u64; Verdict::ALL.len()]);
+
+impl Verdicts {
+    /// Counts one.
+    #[inline]
+    pub(crate) const fn count(&mut self, verdict: Verdict) {
+        self.0[verdict as usize] += 1;
+    }
+
+    /// How many there were of a verdict.
+    #[must_use]
+    pub const fn of(&self, verdict: Verdict) -> u64 {
+        self.0[verdict as usize]
+    }
+
+    /// Adds the counts of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        for (to, from) in self.0.iter_mut().zip(other.0) {
+            *to += from;
+        }
+    }
+}
+
+/// The protocols above IP whose checksums are counted. Of others (GRE, IGMP, OSPF and so on) none
+/// is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP and ICMPv6.
+    Icmp,
+    /// SCTP, whose CRC32c is not verified: always [`Verdict::Unknown`].
+    Sctp,
+}
+
+impl Checked {
+    /// All of them, in the order of their numbers.
+    pub const ALL: &[Self] = &[Self::Tcp, Self::Udp, Self::Icmp, Self::Sctp];
+
+    /// That of a transport header.
+    #[must_use]
+    #[inline]
+    pub const fn of(transport: &Transport) -> Option<Self> {
+        match transport {
+            Transport::Tcp(_) => Some(Self::Tcp),
+            Transport::Udp(_) => Some(Self::Udp),
+            Transport::Icmp(_) => Some(Self::Icmp),
+            Transport::Sctp(_) => Some(Self::Sctp),
+            Transport::Other | Transport::None => None,
+        }
+    }
+
+    /// Its name in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Icmp => "icmp",
+            Self::Sctp => "sctp",
+        }
+    }
+}

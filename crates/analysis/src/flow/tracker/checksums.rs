@@ -1,0 +1,87 @@
+//! Whether a datagram's checksums are right, and what becomes of it if not.
+
+use netsniff_packet::checksum::{self, Verdict};
+
+use super::update::note_parent;
+use super::{FlowTracker, Lookup};
+use crate::checksums::Checked;
+use crate::flow::Exchange;
+use crate::flow::history::is_power_of_ten;
+use crate::options::ChecksumMode;
+
+impl FlowTracker {
+    /// Looks at the datagram's checksum, and tells whether it is to be analysed.
+    #[inline]
+    pub(super) fn passes_checksums(
+        &mut self,
+        lookup: &Lookup<'_>,
+        bytes: &[u8],
+        place: u32,
+    ) -> bool {
+        if self.checksums == ChecksumMode::Ignore {
+            return true;
+        }
+        let unit = lookup.unit;
+        let checked = Checked::of(&unit.decoded.transport);
+        let verdict = match (checked, unit.checksum) {
+            (None, _) => Verdict::Absent,
+            (_, Some(known)) => known,
+            (_, None) => checksum::transport(&unit.decoded, unit.data(bytes)),
+        };
+        if let Some(checked) = checked {
+            self.statistics.checksum(checked, verdict);
+        }
+        if !verdict.is_wrong() && unit.header_checksum != Verdict::Bad {
+            return true;
+        }
+        let Some(checked) = checked.filter(|_| self.checksums.discards(verdict)) else {
+            self.count_bad(lookup, verdict, place);
+            return true;
+        };
+        self.discard(lookup, checked, place);
+        false
+    }
+
+    /// Counts a datagram that is analysed all the same.
+    #[cold]
+    fn count_bad(&mut self, lookup: &Lookup<'_>, verdict: Verdict, place: u32) {
+        let is_bad = verdict == Verdict::Bad || lookup.unit.header_checksum == Verdict::Bad;
+        if let Some(flow) = self.table.flow_mut(place) {
+            let count = &mut flow.bad_checksums[lookup.side as usize];
+            *count = count.saturating_add(is_bad.into());
+        }
+    }
+
+    /// Leaves a datagram out: as in Zeek, its flow learns of it and of the tunnel around it, and no
+    /// more. ICMP has no letters there.
+    #[cold]
+    fn discard(&mut self, lookup: &Lookup<'_>, checked: Checked, place: u32) {
+        let Lookup { unit, side, .. } = *lookup;
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let mut change = 0;
+        if unit.parent.is_some() || flow.is_tunnelled {
+            change = note_parent(flow, unit, &self.limits, &mut self.weirds);
+        }
+        let (weird, has_letter) = match checked {
+            Checked::Tcp => ("bad_TCP_checksum", true),
+            Checked::Udp => ("bad_UDP_checksum", true),
+            Checked::Icmp => ("bad_ICMP_checksum", false),
+            // Never known to be wrong.
+            Checked::Sctp => return,
+        };
+        self.weirds.add(weird);
+        self.statistics.discarded += 1;
+        let before = flow.heap_bytes() as isize;
+        if matches!(flow.exchange, Exchange::Unopened) {
+            flow.exchange = Exchange::Connection(Box::default());
+        }
+        let count = &mut flow.bad_checksums[side as usize];
+        *count = count.saturating_add(1);
+        if has_letter && is_power_of_ten(*count) {
+            flow.letters.push(if flow.originator == side { b'C' } else { b'c' });
+        }
+        change += flow.heap_bytes() as isize - before;
+        self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
+        self.statistics.note_peak(self.table.len(), self.bytes());
+    }
+}
