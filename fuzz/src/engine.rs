@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{ChecksumMode, Engine, Limits, Observer, Options, SortKey};
-use netsniff_packet::Batch;
 use netsniff_packet::decode::tunnel;
+use netsniff_packet::{Batch, Loss, Stage, Timestamp};
 
 use crate::packets::{Event, events};
 
@@ -64,6 +64,10 @@ const FLOW_BYTES: usize = 24_000;
 /// What one packet may add to a flow before another one ends for it.
 const ONE_PACKET: usize = 16_384;
 
+/// Whatever was lost, its place alone changes records.
+const LOSS: Loss =
+    Loss { before: None, after: Timestamp::EPOCH, packets: 1, stage: Stage::Unknown };
+
 fn analyse(events: &[Event], group: usize, limits: Limits, options: Options, seed: u64) -> Rows {
     let mut rows = Rows::default();
     let mut engine = Engine::new(limits, options, seed);
@@ -82,7 +86,7 @@ fn analyse(events: &[Event], group: usize, limits: Limits, options: Options, see
             Event::Loss => {
                 engine.batch(&batch, &mut rows);
                 batch.clear();
-                engine.loss();
+                engine.loss(&LOSS, &mut rows);
             }
         }
         if batch.packets.len() >= group {

@@ -1,6 +1,6 @@
 //! The engine: packets in, records out, with time as an argument.
 
-use netsniff_packet::{Batch, Packet, Timestamp};
+use netsniff_packet::{Batch, Loss, Packet, Timestamp};
 
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
 use crate::flow::wheel::tick_of;
@@ -46,7 +46,12 @@ impl Engine {
 
     /// Takes the packets of a batch in order: the same as one by one, but faster.
     pub fn batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
-        for record in &batch.packets {
+        let mut losses = batch.losses.iter().peekable();
+        for (at, record) in (0..).zip(&batch.packets) {
+            while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= at) {
+                self.flush(&batch.data, observer);
+                self.loss(loss, observer);
+            }
             let packet = batch.packet(record);
             let tick = tick_of(self.ingress.now());
             self.ingress.packet(&packet, record.range(), &mut self.units, observer);
@@ -60,6 +65,7 @@ impl Engine {
             }
         }
         self.flush(&batch.data, observer);
+        losses.for_each(|(_, loss)| self.loss(loss, observer));
         self.tracker.advance(self.ingress.now(), observer);
     }
 
@@ -69,9 +75,11 @@ impl Engine {
         self.tracker.advance(self.ingress.now(), observer);
     }
 
-    /// Notes that the capture lost packets here.
-    pub fn loss(&mut self) {
-        self.tracker.loss();
+    /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
+    /// are touched by it.
+    pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
+        self.ingress.loss(loss);
+        self.tracker.loss(self.ingress.now(), observer);
     }
 
     /// Ends every flow.

@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::limits::Limits;
 use crate::options::{ChecksumMode, Options};
@@ -114,6 +114,11 @@ impl Ingress {
         let (layers, fate) = (walk.layers, walk.fate);
         self.statistics.packet(packet, layers, fate, self.now);
         self.note_deadline();
+    }
+
+    /// Counts what the capture lost here.
+    pub fn loss(&mut self, loss: &Loss) {
+        self.statistics.losses.add(loss);
     }
 
     /// Ends what ends until `now`; time does not go back.

@@ -112,6 +112,16 @@ impl Unit {
 pub struct Units {
     all: Vec<Unit>,
     len: usize,
+    holes: Vec<Hole>,
+}
+
+/// A place among datagrams at which the capture lost something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// How many of the datagrams come before it.
+    pub at: usize,
+    /// Engine time there.
+    pub now: Timestamp,
 }
 
 impl Units {
@@ -123,8 +133,21 @@ impl Units {
     }
 
     /// Forgets the units and keeps their memory.
-    pub const fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.len = 0;
+        self.holes.clear();
+    }
+
+    /// Where something was lost, in order.
+    #[must_use]
+    #[inline]
+    pub fn holes(&self) -> &[Hole] {
+        &self.holes
+    }
+
+    /// Notes that the capture lost something here, at engine time `now`.
+    pub fn note_hole(&mut self, now: Timestamp) {
+        self.holes.push(Hole { at: self.len, now });
     }
 
     /// Adds a unit.

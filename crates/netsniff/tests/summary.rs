@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use netsniff::summary::{
-    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Input,
+    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Holes, Input,
     InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
 };
 use netsniff_packet::Timestamp;
@@ -154,6 +154,7 @@ fn sample() -> Summary {
                 Part { name: "lost by the interface".to_owned(), packets: Some(12) },
                 Part { name: "lost by the system".to_owned(), packets: None },
             ],
+            holes: Holes { places: 2, packets: 12 },
         },
         notes: vec!["the bound of 1000000 flows was reached: 17 flows ended early".to_owned()],
     }

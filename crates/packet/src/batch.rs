@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::{LinkType, Packet, Timestamp};
+use crate::{LinkType, Loss, Packet, Timestamp};
 
 /// Where a packet lies in its [`Batch`], and what is known of it besides its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +41,27 @@ pub struct Batch {
     pub data: Vec<u8>,
     /// The packets, each within `data`.
     pub packets: Vec<PacketRecord>,
+    /// What the capture lost between them, in order: each with the number of packets of this batch
+    /// that come before it.
+    pub losses: Vec<(u32, Loss)>,
 }
 
 impl Batch {
     /// Empties the batch and keeps its memory.
     pub fn clear(&mut self) {
         self.data.clear();
+        self.clear_packets();
+    }
+
+    /// Empties the batch but for its bytes, which the next read overwrites.
+    pub fn clear_packets(&mut self) {
         self.packets.clear();
+        self.losses.clear();
+    }
+
+    /// Notes a loss behind the packets that are in the batch.
+    pub fn push_loss(&mut self, loss: Loss) {
+        self.losses.push((self.packets.len() as u32, loss));
     }
 
     /// Copies a packet to the end. Returns `false`, and changes nothing, where the buffer would

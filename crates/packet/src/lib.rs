@@ -8,6 +8,7 @@
 //! | [`time`] | [`Timestamp`]: nanoseconds since the Unix epoch |
 //! | [`link_type`] | [`LinkType`]: what the first header of a packet is |
 //! | [`packet`] | [`Packet`]: a borrowed packet with its time and true length |
+//! | [`loss`] | [`Loss`]: packets that the capture lost |
 //! | [`batch`] | [`Batch`]: many packets in one buffer, the unit that is read and handed over |
 //! | [`address`] | [`Address`]: IPv4 and IPv6 in one shape |
 //! | [`checksum`] | the Internet checksum: computing and judging it |
@@ -22,6 +23,7 @@ pub mod checksum;
 pub mod decode;
 pub mod filter;
 pub mod link_type;
+pub mod loss;
 pub mod packet;
 pub mod source;
 pub mod time;
@@ -32,6 +34,7 @@ pub use batch::{Batch, PacketRecord};
 pub use decode::Decoded;
 pub use filter::{Filter, FilterError};
 pub use link_type::LinkType;
+pub use loss::{Loss, Stage};
 pub use packet::Packet;
 pub use source::{Progress, Source};
 pub use time::Timestamp;

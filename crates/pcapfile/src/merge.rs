@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::Read;
 
-use netsniff_packet::{Batch, Progress, Source, Timestamp};
+use netsniff_packet::{Batch, Loss, Progress, Source, Timestamp};
 
 use crate::error::Error;
 use crate::interface::Interface;
@@ -25,6 +25,8 @@ pub struct Merged<R: Read> {
     interfaces: Vec<(usize, usize)>,
     /// Inputs that must be read before the next packet is known.
     unread: Vec<usize>,
+    /// What was lost behind the last packet of an input, until it is handed out.
+    losses: Vec<Loss>,
     /// A failure that is to be told after the packets before it.
     failure: Option<MergeError>,
 }
@@ -45,6 +47,8 @@ struct Input<R: Read> {
     batch: Batch,
     /// Packets of the batch that were given out.
     given: usize,
+    /// Losses of the batch that were given out.
+    given_losses: usize,
     ended: bool,
     /// The number of each of its interfaces.
     numbers: Vec<u32>,
@@ -67,6 +71,7 @@ impl<R: Read> Merged<R> {
             reader,
             batch: Batch::default(),
             given: 0,
+            given_losses: 0,
             ended: false,
             numbers: Vec::new(),
         };
@@ -76,6 +81,7 @@ impl<R: Read> Merged<R> {
             inputs,
             next: BinaryHeap::new(),
             interfaces: Vec::new(),
+            losses: Vec::new(),
             failure: None,
         }
     }
@@ -102,20 +108,24 @@ impl<R: Read> Merged<R> {
     fn refill(&mut self, index: usize) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         input.given = 0;
-        input.batch.packets.clear();
+        input.batch.clear_packets();
         while input.batch.packets.is_empty() && !input.ended {
+            self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
             match input.reader.read_batch(&mut input.batch) {
                 Ok(progress) => input.ended = progress == Progress::End,
                 Err(source) => {
                     input.ended = true;
-                    input.batch.packets.clear();
+                    input.batch.clear_packets();
                     self.failure = Some(MergeError { input: index, source });
                 }
             }
         }
         number(&mut self.interfaces, index, input);
+        input.given_losses = 0;
         if let Some(packet) = input.batch.packets.first() {
             self.next.push(Reverse((packet.timestamp, index)));
+        } else {
+            self.losses.extend(input.batch.losses.drain(..).map(|(_, loss)| loss));
         }
     }
 
@@ -125,6 +135,7 @@ impl<R: Read> Merged<R> {
             let Some(mut top) = self.next.peek_mut() else { return };
             let Reverse((time, index)) = &mut *top;
             let Some(input) = self.inputs.get_mut(*index) else { return };
+            input.give_losses(batch);
             if let Some(record) = input.batch.packets.get(input.given) {
                 let mut packet = input.batch.packet(record);
                 let local = packet.interface as usize;
@@ -135,6 +146,7 @@ impl<R: Read> Merged<R> {
             if let Some(following) = input.batch.packets.get(input.given) {
                 *time = following.timestamp;
             } else {
+                input.give_losses(batch);
                 self.unread.push(*index);
                 PeekMut::pop(top);
                 return;
@@ -148,6 +160,18 @@ impl<R: Read> Merged<R> {
         let progress = input.reader.read_batch(batch);
         number(&mut self.interfaces, 0, input);
         Some(progress.map_err(|source| MergeError { input: 0, source }))
+    }
+}
+
+impl<R: Read> Input<R> {
+    /// Hands out what was lost before the next packet.
+    fn give_losses(&mut self, batch: &mut Batch) {
+        while let Some(&(at, loss)) = self.batch.losses.get(self.given_losses)
+            && at as usize <= self.given
+        {
+            self.given_losses += 1;
+            batch.push_loss(loss);
+        }
     }
 }
 
@@ -178,6 +202,7 @@ impl<R: Read> Source for Merged<R> {
             }
             if let Some(index) = self.unread.pop() {
                 self.refill(index);
+                self.losses.drain(..).for_each(|loss| batch.push_loss(loss));
             } else if self.next.is_empty() {
                 return Ok(Progress::End);
             } else {

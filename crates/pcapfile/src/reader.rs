@@ -250,6 +250,7 @@ impl<R: Read> Reader<R> {
         let data = batch.data.get(..filled).unwrap_or_default();
         let mut sink = Sink {
             packets: &mut batch.packets,
+            losses: &mut batch.losses,
             damage: &mut self.damage,
             packets_before: self.packets,
             bytes_before: self.position,
@@ -297,7 +298,7 @@ impl<R: Read> Source for Reader<R> {
     type Error = Error;
 
     fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, Error> {
-        batch.packets.clear();
+        batch.clear_packets();
         if self.state != State::Ended {
             let skipping = self.state == State::Skipping;
             let filled = self.fill(&mut batch.data)?;

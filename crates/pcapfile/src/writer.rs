@@ -133,6 +133,20 @@ impl<W: Write> PcapngWriter<W> {
     /// Those of the output, and [`ErrorKind::InvalidInput`] where the interface is not known, has
     /// another link type, or cannot tell the packet's time.
     pub fn write_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        self.write(packet, None)
+    }
+
+    /// Writes a packet before which so many were lost since the last one of its interface
+    /// (epb_dropcount).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PcapngWriter::write_packet`].
+    pub fn write_packet_after_loss(&mut self, packet: &Packet<'_>, lost: u64) -> io::Result<()> {
+        self.write(packet, Some(lost))
+    }
+
+    fn write(&mut self, packet: &Packet<'_>, lost: Option<u64>) -> io::Result<()> {
         let interface = self.described(packet.interface)?;
         if interface.link_type != packet.link_type {
             return Err(invalid("a packet of another link type than its interface's"));
@@ -144,6 +158,9 @@ impl<W: Write> PcapngWriter<W> {
         self.block.extend(fields.as_flattened());
         self.block.extend(packet.data);
         self.pad();
+        if let Some(lost) = lost {
+            self.option(4, &lost.to_le_bytes());
+        }
         self.end()
     }
 

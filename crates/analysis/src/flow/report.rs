@@ -117,12 +117,14 @@ impl Flow {
     /// Whether its record can be believed.
     #[must_use]
     pub fn quality(&self, knowledge: Knowledge) -> Quality {
-        let Some(tcp) = self.tcp() else { return Quality::Unknown };
-        if tcp.missed_bytes > 0 {
+        if self.tcp().is_some_and(|tcp| tcp.missed_bytes > 0) {
             return Quality::Suspect;
         }
         if knowledge.losses != self.losses {
             return Quality::Touched;
+        }
+        if self.tcp().is_none() {
+            return Quality::Unknown;
         }
         // Only acknowledgements can show that nothing is missing.
         let both = self.sent.iter().all(|sent| sent.packets > 0);

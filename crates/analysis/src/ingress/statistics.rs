@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use netsniff_packet::decode::{Layer, Layers};
-use netsniff_packet::{LinkType, Packet, Timestamp, decode};
+use netsniff_packet::{LinkType, Loss, Packet, Timestamp, decode};
 
 use crate::checksums::Verdicts;
 
@@ -45,9 +45,27 @@ pub struct PacketStatistics {
     pub out_of_order: u64,
     /// The furthest that one lies back, in nanoseconds.
     pub furthest_back_nanos: i64,
+    /// What the capture lost between the packets.
+    pub losses: LossStatistics,
     /// Oddities of headers, by name.
     pub weirds: BTreeMap<&'static str, u64>,
     by_layers: Vec<(Layers, Count)>,
+}
+
+/// What a capture lost between its packets, as it tells itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossStatistics {
+    /// Places at which something was lost.
+    pub places: u64,
+    /// Packets lost there, each told once.
+    pub packets: u64,
+}
+
+impl LossStatistics {
+    pub(super) const fn add(&mut self, loss: &Loss) {
+        self.places += 1;
+        self.packets = self.packets.saturating_add(loss.packets);
+    }
 }
 
 /// How far a packet went.

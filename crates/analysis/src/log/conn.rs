@@ -128,7 +128,8 @@ crate::words! {
     pub enum Quality {
         /// No loss of the capture touches the connection.
         Clean => "clean",
-        /// The capture lost packets while the connection was alive; its own streams show no hole.
+        /// The capture tells of packets lost while the connection was alive; its own streams show no
+        /// hole.
         Touched => "touched",
         /// The connection's own streams show a hole that the capture made.
         Suspect => "suspect",

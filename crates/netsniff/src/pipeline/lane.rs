@@ -2,7 +2,7 @@
 
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::flow::wheel::TICK_NANOS;
-use netsniff_analysis::{Limits, Options, Unit};
+use netsniff_analysis::{Hole, Limits, Options, Unit};
 use netsniff_packet::Timestamp;
 
 use crate::output::{Format, RowBuffer};
@@ -21,18 +21,40 @@ impl Lane {
         Self { tracker: FlowTracker::new(limits, options, seed), rows: RowBuffer::new(format) }
     }
 
-    /// Takes datagrams with the bytes that they lie in, and fills `done` with the rows that are
-    /// complete before `watermark`, sorted.
+    /// Takes datagrams of a slice, each with its place there, with the bytes that they lie in and
+    /// the holes between them, and fills `done` with the rows that are complete before `watermark`,
+    /// sorted.
     pub fn units<'u>(
         &mut self,
-        units: impl Iterator<Item = &'u Unit>,
+        units: impl Iterator<Item = (usize, &'u Unit)>,
+        holes: &[Hole],
         bytes: &[u8],
         watermark: Timestamp,
         done: &mut RowBuffer,
     ) {
-        self.tracker.units(units, bytes, &mut self.rows);
+        if holes.is_empty() {
+            self.tracker.units(units.map(|(_, unit)| unit), bytes, &mut self.rows);
+        } else {
+            self.units_between(units, holes, bytes);
+        }
         self.tracker.advance(watermark, &mut self.rows);
         self.rows.take_before(watermark, done);
+    }
+
+    /// Every lane learns of every hole, at the same place among the datagrams of all.
+    fn units_between<'u>(
+        &mut self,
+        units: impl Iterator<Item = (usize, &'u Unit)>,
+        holes: &[Hole],
+        bytes: &[u8],
+    ) {
+        let mut units = units.peekable();
+        for hole in holes {
+            let before = core::iter::from_fn(|| units.next_if(|(at, _)| *at < hole.at));
+            self.tracker.units(before.map(|(_, unit)| unit), bytes, &mut self.rows);
+            self.tracker.loss(hole.now, &mut self.rows);
+        }
+        self.tracker.units(units.map(|(_, unit)| unit), bytes, &mut self.rows);
     }
 
     /// Begins the end; `now` is the engine time of the last packet.

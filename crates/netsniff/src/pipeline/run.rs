@@ -9,7 +9,7 @@ use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_analysis::{Limits, Options, Units};
-use netsniff_packet::{Batch, Packet, Progress, Source, Timestamp};
+use netsniff_packet::{Batch, Loss, Packet, Progress, Source, Timestamp};
 
 use super::lane::{Lane, watermark};
 use super::threads::Workers;
@@ -84,8 +84,14 @@ where
                 Some(batch) => source.read_batch(batch).map_err(Into::into)?,
                 None => anyhow::bail!("a batch that is still in use was taken from the pool"),
             };
+            let mut losses = batch.losses.iter().peekable();
+            let mut at = 0;
             for records in batch.packets.chunks(slice) {
                 for record in records {
+                    while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= at) {
+                        front.loss(loss);
+                    }
+                    at += 1;
                     let packet = batch.packet(record);
                     if wanted(&packet) {
                         front.packet(&packet, record.range());
@@ -93,6 +99,10 @@ where
                         front.filtered += 1;
                     }
                 }
+                deliver(front, &batch)?;
+            }
+            if losses.peek().is_some() {
+                losses.for_each(|(_, loss)| front.loss(loss));
                 deliver(front, &batch)?;
             }
             pool.give_back(batch);
@@ -164,6 +174,11 @@ impl Front {
         self.ingress.packet(packet, bytes, &mut self.units, &mut self.rows);
     }
 
+    fn loss(&mut self, loss: &Loss) {
+        self.ingress.loss(loss);
+        self.units.note_hole(self.ingress.now());
+    }
+
     /// The watermark after what was read so far.
     pub(super) fn watermark(&self) -> Timestamp {
         watermark(self.ingress.now())
@@ -199,7 +214,9 @@ impl<'a, K: RowSink> Alone<'a, K> {
 
     fn round(&mut self, front: &mut Front, batch: &Batch) -> anyhow::Result<()> {
         let watermark = front.watermark();
-        self.lane.units(front.units.as_slice().iter(), &batch.data, watermark, &mut self.done[0]);
+        let units = front.units.as_slice().iter().enumerate();
+        let holes = front.units.holes();
+        self.lane.units(units, holes, &batch.data, watermark, &mut self.done[0]);
         front.units.clear();
         self.write(front, watermark)
     }

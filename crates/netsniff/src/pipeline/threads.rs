@@ -178,8 +178,9 @@ fn work(
         match task {
             Task::Units(slice, mut share, batch, watermark) => {
                 let units = slice.as_slice();
-                let own = share.iter().filter_map(|&at| units.get(at as usize));
-                lane.units(own, &batch.data, watermark, &mut done);
+                let own = share.iter().map(|&at| at as usize);
+                let own = own.filter_map(|at| Some((at, units.get(at)?)));
+                lane.units(own, slice.holes(), &batch.data, watermark, &mut done);
                 share.clear();
                 // The reading thread may have ended already.
                 let _ = shares_back.send(share);

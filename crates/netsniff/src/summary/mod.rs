@@ -261,6 +261,17 @@ pub struct Books {
     pub parts: Vec<Part>,
     /// Packets that never came in, as far as the capture tells: no part of those above.
     pub lost: Vec<Part>,
+    /// Where between the packets they were lost.
+    pub holes: Holes,
+}
+
+/// Places between packets at which a capture lost some, as it tells itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Holes {
+    /// How many places.
+    pub places: u64,
+    /// Packets lost there; what two counters tell of the same packets counts once.
+    pub packets: u64,
 }
 
 /// A line of the books.
@@ -323,6 +334,7 @@ mod tests {
             read,
             parts: parts.iter().copied().map(part).collect(),
             lost: vec![part(None), part(Some(5))],
+            holes: Holes::default(),
         };
         assert_eq!(books(10, &[Some(7), Some(3)]).unexplained(), Some(0));
         assert_eq!(books(10, &[Some(7)]).unexplained(), Some(3));

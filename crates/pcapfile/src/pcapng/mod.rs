@@ -2,16 +2,18 @@
 //!
 //! Described in draft-ietf-opsawg-pcapng.
 
+mod losses;
 mod options;
 mod resync;
 
 use netsniff_packet::{LinkType, PacketRecord, Timestamp};
 
-use self::options::{Options, text};
+use self::losses::Losses;
+use self::options::{Options, long, text};
 use self::resync::{MAX_BLOCK, MIN_BLOCK, SECTION_HEADER, Search, follows, search, section_order};
 use crate::classic::link_type;
 use crate::error::DamageKind;
-use crate::interface::{Clock, Interface};
+use crate::interface::{Clock, Counters, Interface};
 use crate::scan::{Scanned, Sink};
 
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -62,6 +64,7 @@ struct Port {
     link_type: LinkType,
     clock: Clock,
     snaplen: u32,
+    losses: Losses,
 }
 
 /// Where a block goes on.
@@ -272,13 +275,14 @@ impl Pcapng {
         };
         let timed = Some(u64::from(high) << 32 | u64::from(low));
         let found = Found { interface, ticks: timed, captured, wire, at, header: 28 };
-        let (Some(number), Some(options)) =
-            (self.push(&found, body, sink), options_behind(body, captured))
-        else {
+        let options = options_behind(body, captured);
+        let drops = options.and_then(drops::<BIG_ENDIAN>);
+        let (Some(number), Some(options)) = (self.push(&found, drops, body, sink), options) else {
             return;
         };
         if let Some(interface) = self.interfaces.get_mut(number as usize) {
             interface.count_packet::<BIG_ENDIAN>(options);
+            interface.count_drops(drops);
         }
     }
 
@@ -294,10 +298,11 @@ impl Pcapng {
         let (interface, drops) = if BIG_ENDIAN { (first, second) } else { (second, first) };
         let timed = Some(u64::from(high) << 32 | u64::from(low));
         let found = Found { interface, ticks: timed, captured, wire, at, header: 28 };
-        let Some(number) = self.push(&found, body, sink) else { return };
+        // All ones: the writer did not know.
+        let drops = (drops != 0xffff).then_some(u64::from(drops));
+        let Some(number) = self.push(&found, drops, body, sink) else { return };
         if let Some(interface) = self.interfaces.get_mut(number as usize) {
-            // All ones: the writer did not know.
-            interface.count_drops((drops != 0xffff).then_some(u64::from(drops)));
+            interface.count_drops(drops);
             interface.count_packet::<BIG_ENDIAN>(options_behind(body, captured).unwrap_or(&[]));
         }
     }
@@ -317,15 +322,21 @@ impl Pcapng {
         let limit = if snaplen == 0 { wire } else { wire.min(snaplen) };
         let captured = limit.min(body.len().saturating_sub(4) as u32);
         let found = Found { interface: 0, ticks: None, captured, wire, at, header: 12 };
-        if self.push(&found, body, sink).is_some() {
+        if self.push(&found, None, body, sink).is_some() {
             self.untimed += 1;
         }
     }
 
-    /// Adds a packet. Returns the number of its interface in the file.
+    /// Adds a packet, and before it what was lost. Returns the number of its interface in the file.
     #[inline]
-    fn push(&self, found: &Found, body: &[u8], sink: &mut Sink<'_>) -> Option<u32> {
-        let Some(port) = self.ports.get(found.interface as usize) else {
+    fn push(
+        &mut self,
+        found: &Found,
+        drops: Option<u64>,
+        body: &[u8],
+        sink: &mut Sink<'_>,
+    ) -> Option<u32> {
+        let Some(port) = self.ports.get_mut(found.interface as usize) else {
             let kind = DamageKind::UnknownInterface { interface: found.interface };
             sink.damage_at(found.at, found.header + body.len(), kind);
             return None;
@@ -349,6 +360,11 @@ impl Pcapng {
             // The packet before is the best guess, and keeps the order.
             None => sink.packets.last().map_or(self.latest, |packet| packet.timestamp),
         };
+        if let Some(loss) = drops.and_then(|drops| port.losses.before_packet(drops, timestamp)) {
+            sink.losses.push((sink.packets.len() as u32, loss));
+        }
+        port.losses.packets += 1;
+        port.losses.latest = Some(timestamp);
         sink.packets.push(PacketRecord {
             timestamp,
             offset: (found.at + found.header) as u32,
@@ -380,23 +396,34 @@ impl Pcapng {
             link_type: interface.link_type,
             clock: interface.resolution.clock(interface.time_offset),
             snaplen,
+            losses: Losses::NONE,
         });
         self.interfaces.push(interface);
     }
 
     #[cold]
     fn statistics<const BIG_ENDIAN: bool>(&mut self, block: &[u8], at: usize, sink: &mut Sink<'_>) {
-        let (Some(([_, _, interface, _, _], body)), true) =
+        let (Some(([_, _, interface, high, low], body)), true) =
             (split_words::<BIG_ENDIAN, 5>(block), block.len() >= 24)
         else {
             return sink.damage_at(at, block.len(), DamageKind::BlockBody { block_type: 5 });
         };
-        let port = self.ports.get(interface as usize).map(|port| port.number as usize);
-        let Some(described) = port.and_then(|number| self.interfaces.get_mut(number)) else {
+        let port = self.ports.get_mut(interface as usize);
+        let described = port.and_then(|port| {
+            let described = self.interfaces.get_mut(port.number as usize)?;
+            Some((port, described))
+        });
+        let Some((port, described)) = described else {
             let kind = DamageKind::UnknownInterface { interface };
             return sink.damage_at(at, block.len(), kind);
         };
-        described.count::<BIG_ENDIAN>(body.get(..body.len() - 4).unwrap_or_default());
+        let counters =
+            Counters::of_statistics::<BIG_ENDIAN>(body.get(..body.len() - 4).unwrap_or_default());
+        described.counters.update(&counters);
+        let time = port.clock.time(u64::from(high) << 32 | u64::from(low));
+        let place = sink.packets.len() as u32;
+        let losses = port.losses.at_statistics(&counters, time);
+        sink.losses.extend(losses.map(|loss| (place, loss)));
     }
 }
 
@@ -416,6 +443,13 @@ fn options_behind(body: &[u8], captured: u32) -> Option<&[u8]> {
     let start = (captured as usize).checked_next_multiple_of(4)?;
     let end = body.len().checked_sub(4)?;
     if start < end { body.get(start..end) } else { None }
+}
+
+/// What an enhanced packet block says was lost before its packet.
+#[cold]
+fn drops<const BIG_ENDIAN: bool>(options: &[u8]) -> Option<u64> {
+    let mut options = Options::<BIG_ENDIAN>::new(options);
+    options.find(|(code, _)| *code == 4).and_then(|(_, value)| long::<BIG_ENDIAN>(value))
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! Options of pcapng blocks: lists of a 16-bit code, a 16-bit length and a value padded to 32 bits.
 
-use crate::interface::{Interface, Resolution};
+use crate::interface::{Counters, Interface, Resolution};
 
 /// Bytes that are kept of a text.
 const TEXT_LEN: usize = 1024;
@@ -51,6 +51,34 @@ pub(super) fn text(value: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(value.get(..TEXT_LEN).unwrap_or(value)).into_owned())
 }
 
+impl Counters {
+    /// The options of an interface statistics block.
+    pub(super) fn of_statistics<const BIG_ENDIAN: bool>(options: &[u8]) -> Self {
+        let mut counters = Self::NONE;
+        for (code, value) in Options::<BIG_ENDIAN>::new(options) {
+            let counter = match code {
+                4 => &mut counters.received,
+                5 => &mut counters.dropped_by_interface,
+                6 => &mut counters.accepted_by_filter,
+                7 => &mut counters.dropped_by_os,
+                8 => &mut counters.delivered,
+                _ => continue,
+            };
+            *counter = long::<BIG_ENDIAN>(value).or(*counter);
+        }
+        counters
+    }
+
+    /// Takes over the totals of a later statistics block; what it does not tell stays.
+    pub(super) fn update(&mut self, later: &Self) {
+        self.received = later.received.or(self.received);
+        self.dropped_by_interface = later.dropped_by_interface.or(self.dropped_by_interface);
+        self.accepted_by_filter = later.accepted_by_filter.or(self.accepted_by_filter);
+        self.dropped_by_os = later.dropped_by_os.or(self.dropped_by_os);
+        self.delivered = later.delivered.or(self.delivered);
+    }
+}
+
 impl Interface {
     /// Takes over the options of an interface description block. Texts only where `keep_texts`.
     pub(super) fn describe<const BIG_ENDIAN: bool>(&mut self, options: &[u8], keep_texts: bool) {
@@ -73,30 +101,12 @@ impl Interface {
         }
     }
 
-    /// Takes over the options of an interface statistics block: totals, so the latest stands.
-    pub(super) fn count<const BIG_ENDIAN: bool>(&mut self, options: &[u8]) {
-        let counters = &mut self.counters;
-        for (code, value) in Options::<BIG_ENDIAN>::new(options) {
-            let counter = match code {
-                4 => &mut counters.received,
-                5 => &mut counters.dropped_by_interface,
-                6 => &mut counters.accepted_by_filter,
-                7 => &mut counters.dropped_by_os,
-                8 => &mut counters.delivered,
-                _ => continue,
-            };
-            *counter = long::<BIG_ENDIAN>(value).or(*counter);
-        }
-    }
-
-    /// Takes over the options of a packet's block.
+    /// Takes over the options of a packet's block, apart from what was lost before it.
     #[cold]
     pub(super) fn count_packet<const BIG_ENDIAN: bool>(&mut self, options: &[u8]) {
         for (code, value) in Options::<BIG_ENDIAN>::new(options) {
-            match code {
-                2 => self.count_flags(word::<BIG_ENDIAN>(value).unwrap_or(0)),
-                4 => self.count_drops(long::<BIG_ENDIAN>(value)),
-                _ => {}
+            if code == 2 {
+                self.count_flags(word::<BIG_ENDIAN>(value).unwrap_or(0));
             }
         }
     }
@@ -145,7 +155,9 @@ mod tests {
     #[test]
     fn counters_that_are_absent_stay_unknown() {
         let mut interface = Interface::new(netsniff_packet::LinkType::ETHERNET, 0);
-        interface.count::<false>(&[5, 0, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+        let statistics = [5, 0, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+        interface.counters.update(&Counters::of_statistics::<false>(&statistics));
+        interface.counters.update(&Counters::NONE);
         assert_eq!(interface.counters.dropped_by_interface, Some(9));
         assert_eq!(interface.counters.dropped_by_os, None);
         interface.count_packet::<true>(&[0, 2, 0, 4, 0, 1, 0, 2]);

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use netsniff_packet::{Batch, Packet, Progress, Source};
+use netsniff_packet::{Batch, Loss, Packet, Progress, Source};
 use netsniff_pcapfile::{Damage, Interface, Reader};
 
 /// Bytes of pcapng or classic pcap in one byte order.
@@ -133,6 +133,8 @@ impl Read1 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Whole {
     pub(crate) packets: Vec<Read1>,
+    /// What was lost, with the number of packets before it.
+    pub(crate) losses: Vec<(usize, Loss)>,
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) position: u64,
@@ -146,6 +148,8 @@ pub(crate) fn read(input: impl Read) -> Option<Whole> {
     let mut progress = Progress::More;
     while progress == Progress::More {
         progress = reader.read_batch(&mut batch).unwrap();
+        let before = whole.packets.len();
+        whole.losses.extend(batch.losses.iter().map(|(at, loss)| (before + *at as usize, *loss)));
         whole.packets.extend(batch.iter().map(Read1::of));
         for record in &batch.packets {
             let end = record.offset as usize + record.captured_len as usize;

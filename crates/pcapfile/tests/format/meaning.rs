@@ -1,7 +1,9 @@
 //! What the fields of well-formed files mean.
 
-use netsniff_packet::{Batch, LinkType, Progress, Source, Timestamp};
-use netsniff_pcapfile::{Compression, Format, Reader, Resolution};
+use netsniff_packet::{Batch, LinkType, Loss, Packet, Progress, Source, Stage, Timestamp};
+use netsniff_pcapfile::{
+    Compression, Format, Interface, PcapngWriter, Reader, Resolution, Section,
+};
 
 use crate::bytes::{
     Bytes, classic, every_block, gzip, lz4, payload, read_whole, zstd as zstd_packed,
@@ -145,4 +147,44 @@ fn packed_files_read_as_their_content() {
     assert!(nested.compression().eq([Compression::Lz4, Compression::Gzip]));
     let deeper = Reader::new(&*gzip(&files[5])).unwrap_err().to_string();
     assert!(deeper.starts_with("gzip data"), "{deeper}");
+}
+
+#[test]
+fn losses_stand_between_the_packets_that_tell_of_them() {
+    let whole = read_whole(&every_block());
+    // Of the first section; the second says the same.
+    let found: Vec<_> =
+        whole.losses.iter().take(4).map(|(at, l)| (*at, l.packets, l.stage)).collect();
+    let expected = [
+        (1, 17, Stage::Unknown),
+        (3, 3, Stage::Unknown),
+        (4, 10, Stage::Interface),
+        (4, 2, Stage::System),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(whole.losses.len(), 8);
+    let [(_, first), (_, second), ..] = whole.losses[..] else { panic!("{:?}", whole.losses) };
+    // The first packet of its interface, and the one behind it.
+    assert_eq!((first.before, second.before), (None, Some(first.after)));
+}
+
+#[test]
+fn what_the_writer_says_was_lost_is_read() {
+    let mut writer = PcapngWriter::new(Vec::new(), &Section::default()).unwrap();
+    writer.add_interface(&Interface::new(LinkType::RAW, 0)).unwrap();
+    let link_type = LinkType::RAW;
+    for (seconds, lost) in [(1, None), (2, Some(5)), (3, Some(0))] {
+        let timestamp = Timestamp::from_secs_nanos(seconds, 0);
+        let packet = Packet { timestamp, data: b"odd", wire_len: 3, link_type, interface: 0 };
+        match lost {
+            Some(lost) => writer.write_packet_after_loss(&packet, lost).unwrap(),
+            None => writer.write_packet(&packet).unwrap(),
+        }
+    }
+    let whole = read_whole(&writer.finish().unwrap());
+    let at = |seconds| Timestamp::from_secs_nanos(seconds, 0);
+    let loss = Loss { before: Some(at(1)), after: at(2), packets: 5, stage: Stage::Unknown };
+    assert_eq!((whole.losses, whole.packets.len()), (vec![(1, loss)], 3));
+    assert_eq!(whole.interfaces[0].counters.dropped_between_packets, Some(5));
+    assert!(whole.damage.is_empty());
 }

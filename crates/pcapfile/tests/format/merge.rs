@@ -117,3 +117,33 @@ fn a_failing_file_ends_alone() {
     assert_eq!(seen, [1, 2, 3, 4, 5]);
     assert_eq!(failures, ["input 1: cannot read: a broken disk"]);
 }
+
+/// Statistics at the end of a file, more than fit one read.
+#[test]
+fn losses_behind_the_last_packet_are_not_forgotten() {
+    let with_losses = (1..=300).fold(
+        Bytes::new(false).section().interface(1, |body| body).packet(0, 5, b"first"),
+        |file, total| {
+            file.block(5, |body| body.words(&[0, 0, 6]).option_long(5, total).end_of_options())
+        },
+    );
+    let other = Bytes::new(false).section().interface(1, |body| body);
+    let other = other.packet(0, 3, b"before").packet(0, 9, b"behind");
+    for other_first in [false, true] {
+        let mut files = vec![with_losses.bytes.clone(), other.bytes.clone()];
+        if other_first {
+            files.reverse();
+        }
+        let readers = files.iter().map(|file| Reader::with_read_size(&**file, 0).unwrap());
+        let mut merged = Merged::new(readers.collect());
+        let (mut batch, mut packets, mut places) = (Batch::default(), 0, Vec::new());
+        let mut progress = Progress::More;
+        while progress == Progress::More {
+            progress = merged.read_batch(&mut batch).unwrap();
+            places.extend(batch.losses.iter().map(|(at, loss)| (packets + at, loss.packets)));
+            packets += batch.packets.len() as u32;
+        }
+        assert_eq!(packets, 3);
+        assert_eq!(places, vec![(2, 1); 300], "between the second packet and the last");
+    }
+}

@@ -68,8 +68,10 @@ impl FlowTracker {
         }
     }
 
-    /// Notes that the capture lost packets: the flows alive now are touched by it.
-    pub const fn loss(&mut self) {
+    /// Notes that the capture lost packets at engine time `now`: the flows alive then are touched
+    /// by it. No flow is looked at but those that are over: the others compare when they end.
+    pub fn loss<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.advance(now, observer);
         self.losses = self.losses.wrapping_add(1);
     }
 

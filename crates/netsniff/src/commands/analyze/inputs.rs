@@ -91,7 +91,7 @@ impl Source for Inputs {
                 file.failure = Some(error.source.to_string());
             }
             if self.files.len() <= 1 {
-                batch.packets.clear();
+                batch.clear_packets();
                 return Ok(Progress::End);
             }
         }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::flow::key::Endpoint;
-use netsniff_analysis::ingress::statistics::Count as PacketCount;
+use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Proto};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::talkers::{Connection as TopConnection, Talkers, Traffic};
@@ -20,7 +20,7 @@ use super::selection::Selection;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Input,
+    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Holes, Input,
     InputSource, Layer, Part, Summary, Talker, TcpHealth,
 };
 
@@ -129,7 +129,8 @@ impl Analysis<'_> {
         let between = self.lost(|counters| counters.dropped_between_packets);
         let between = between.map(|_| part("lost between packets, as these tell", between));
         let lost = lost.into_iter().chain(between).collect();
-        Books { read: self.inputs.packets(), parts, lost }
+        let LossStatistics { places, packets } = self.outcome.packets.losses;
+        Books { read: self.inputs.packets(), parts, lost, holes: Holes { places, packets } }
     }
 
     /// The sum of a drop counter over all interfaces; `None` where one of them does not tell.
@@ -193,6 +194,15 @@ impl Analysis<'_> {
                 "packets earlier than one read before: {}, by at most {}",
                 count(packets.out_of_order),
                 duration(back)
+            ));
+        }
+        let LossStatistics { places, packets: lost } = packets.losses;
+        if places > 0 {
+            notes.push(format!(
+                "the capture tells of packets lost at {} places, {} in all: connections that were \
+                 alive there are touched",
+                count(places),
+                count(lost)
             ));
         }
         let untimed: u64 = self.inputs.iter().map(|(_, reader)| reader.untimed()).sum();
