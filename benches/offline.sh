@@ -135,6 +135,12 @@ for ((round = 1; round <= rounds; round++)); do
     done
 done
 
+# The same rounds by stage, by a program of its own that looks at the clock between them.
+cargo build --quiet --release -p netsniff --example stages
+for workload in "${workloads[@]}"; do
+    TMPDIR=$scratch taskset -c $cpu target/release/examples/stages "${!workload}" "$rounds" >"$scratch/stages-$workload"
+done
+
 # ---- The report -------------------------------------------------------------------------------------------
 
 version() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo unknown; }
@@ -205,6 +211,8 @@ table() {
         if [ "$workload" = mix ] && [ -f "$scratch/mix-$scale.txt" ]; then printf '\n```\n'; grep -v '^left out' "$scratch/mix-$scale.txt"; printf '```\n'; fi
         echo
         table "$workload"
+        printf '\nWhat a packet costs by stage (`cargo run --release -p netsniff --example stages`, on CPU %s): ' $cpu
+        cat "$scratch/stages-$workload"
     done
 } >"$page"
 cat "$page"
