@@ -130,7 +130,7 @@ fn losses_behind_the_last_packet_are_not_forgotten() {
     let other = Bytes::new(false).section().interface(1, |body| body);
     let other = other.packet(0, 3, b"before").packet(0, 9, b"behind");
     for other_first in [false, true] {
-        let mut files = vec![with_losses.bytes.clone(), other.bytes.clone()];
+        let mut files = [with_losses.bytes.clone(), other.bytes.clone()];
         if other_first {
             files.reverse();
         }
