@@ -111,8 +111,8 @@ fn check_rows(rows: &[Row], places: &[i64]) -> usize {
     let mut touched = 0;
     for row in rows {
         let (first, last) = span(row);
-        // No connection is over within a second of its last packet.
-        let is_inside = places.iter().any(|place| first < *place && *place <= last + 1_000_000);
+        // No connection is over within four seconds of its last packet.
+        let is_inside = places.iter().any(|place| first < *place && *place <= last + 4_000_000);
         let is_before = places.iter().all(|place| first >= *place);
         match row["quality"].as_str() {
             "touched" => {
