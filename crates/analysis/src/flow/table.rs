@@ -52,7 +52,14 @@ impl FlowTable {
     #[inline]
     #[must_use]
     pub fn find(&self, hash: u32, key: &FlowKey) -> Option<u32> {
-        self.index.find(hash, |place| self.flow(place).is_some_and(|flow| flow.key == *key))
+        self.index.find(hash, |place| self.is_at(place, key))
+    }
+
+    /// Whether the flow with this key is at a place.
+    #[inline]
+    #[must_use]
+    pub fn is_at(&self, place: u32, key: &FlowKey) -> bool {
+        self.flow(place).is_some_and(|flow| flow.key == *key)
     }
 
     /// The flow at a place.

@@ -117,27 +117,30 @@ impl FlowTracker {
         observer: &mut O,
     ) {
         in_groups(self.seed, units, |group| {
-            self.look_ahead(group);
-            for lookup in group.iter().flatten() {
-                self.unit(lookup, bytes, observer);
+            let places = self.look_ahead(group);
+            for (lookup, place) in group.iter().zip(places) {
+                if let Some(lookup) = lookup {
+                    self.unit(lookup, place, bytes, observer);
+                }
             }
         });
     }
 
     /// Reads a little of what each look-up will need. The reads do not depend on each other, so
-    /// the processor waits for all of them at once.
+    /// the processor waits for all of them at once. Returns where each flow may be.
     #[inline]
-    fn look_ahead(&self, group: &[Option<Lookup<'_>>]) {
+    fn look_ahead(&self, group: &[Option<Lookup<'_>>]) -> [Option<u32>; GROUP] {
+        let mut places = [None; GROUP];
         if self.table.len() < LOOK_AHEAD_FROM {
-            return;
+            return places;
         }
         let hashes = group.iter().flatten().map(|lookup| lookup.hash);
         core::hint::black_box(hashes.fold(0, |all, hash| all ^ self.table.touch(hash)));
-        let mut places = [None; GROUP];
         for (lookup, place) in group.iter().zip(&mut places) {
             *place = lookup.as_ref().and_then(|lookup| self.table.candidate(lookup.hash));
         }
         self.touch(places.iter().flatten().copied());
+        places
     }
 
     /// Reads every cache line of the flows at some places that a packet may need.
@@ -155,15 +158,25 @@ impl FlowTracker {
         core::hint::black_box(touched);
     }
 
+    /// Takes a datagram, whose flow is at `place` unless another is there by now.
     #[inline]
-    fn unit<O: Observer>(&mut self, lookup: &Lookup<'_>, bytes: &[u8], observer: &mut O) {
+    fn unit<O: Observer>(
+        &mut self,
+        lookup: &Lookup<'_>,
+        place: Option<u32>,
+        bytes: &[u8],
+        observer: &mut O,
+    ) {
         let unit = lookup.unit;
-        if self.wheel.is_behind(wheel::tick_of(unit.now)) {
+        let tick = wheel::tick_of(unit.now);
+        if self.wheel.is_behind(tick) {
             self.advance(unit.now, observer);
         }
-        let mut place = self.table.find(lookup.hash, &lookup.key);
+        let is_there = |&place: &u32| self.table.is_at(place, &lookup.key);
+        let mut place =
+            place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
         if let Some(found) = place
-            && self.is_over(found, unit, observer)
+            && self.is_over(found, unit, tick, observer)
         {
             place = None;
         }
@@ -200,10 +213,16 @@ impl FlowTracker {
 
     /// Whether the flow that was found is over when this datagram comes; then it is ended.
     #[inline]
-    fn is_over<O: Observer>(&mut self, place: u32, unit: &Unit, observer: &mut O) -> bool {
+    fn is_over<O: Observer>(
+        &mut self,
+        place: u32,
+        unit: &Unit,
+        tick: i64,
+        observer: &mut O,
+    ) -> bool {
         let Some(flow) = self.table.flow(place) else { return true };
         // Deadlines never lie before the tick for which the flow is armed.
-        if flow.armed.is_up(wheel::tick_of(unit.now)) {
+        if flow.armed.is_up(tick) {
             let deadline = flow.deadline(&self.limits);
             if deadline <= unit.now {
                 self.expire(place, deadline, observer);
