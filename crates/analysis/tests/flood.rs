@@ -95,6 +95,31 @@ fn books_close(engine: &Engine, marks: &Marks, packets: u64) {
     assert_eq!(ended(engine, Ending::Evicted), marks.early, "early ends counted and marked");
 }
 
+/// The time of the last `conn` row.
+struct Last(Timestamp);
+
+impl Observer for Last {
+    fn record<R: Record>(&mut self, key: &SortKey, _: &R) {
+        if R::LOG.path == "conn" {
+            self.0 = key.time;
+        }
+    }
+}
+
+#[test]
+fn a_syn_without_an_answer_ends_as_an_attempt_at_its_deadline() {
+    let mut engine = Engine::new(Limits::default(), Options::default(), 7);
+    let mut last = Last(Timestamp::MIN);
+    let frame = segment(1, SYN, 1, &[]);
+    // The third one comes late, but the wait is counted from the first.
+    for nanos in [0, 1_000_000_000, 3_000_000_000] {
+        engine.packet(&packet(&frame, nanos), &mut last);
+    }
+    engine.advance(Timestamp::from_secs_nanos(1_010, 0), &mut last);
+    assert_eq!(ended(&engine, Ending::Attempt), 1);
+    assert_eq!(last.0, Timestamp::from_secs_nanos(1_000, 0) + Limits::default().tcp_attempt);
+}
+
 #[test]
 fn a_flood_of_syns_stays_inside_the_memory_it_was_given() {
     const FLOWS: u32 = 200_000;

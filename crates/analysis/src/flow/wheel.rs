@@ -257,6 +257,12 @@ mod tests {
             wheel.arm(9, current);
             wheel.pass(current + 1);
             assert_eq!(wheel.pop_first(), None, "what has passed is no longer there");
+            (0..10).for_each(|ahead| drop(wheel.arm(1, current + 1 + ahead)));
+            while wheel.pass(current + 11).is_some() {}
+            let last = current + SLOTS as i64 + 5;
+            wheel.arm(2, last);
+            let place = wheel.pop_first().map(|(tick, entry)| (tick, entry.place));
+            assert_eq!(place, Some((last, 2)), "nor does it hide what lies behind");
         }
     }
 }

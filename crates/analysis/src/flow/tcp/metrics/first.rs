@@ -323,7 +323,15 @@ mod tests {
         let syn = tcp(TcpFlags::SYN, 100, TcpOptions::default());
         let mut straight = TcpConnection::default();
         take(&mut straight, &segment(BEGUN, &syn, 4));
-        let first = straight.as_opening().unwrap();
+        let mut first = straight.as_opening().unwrap();
+        for other in [
+            Tcp { sequence: 1001, ..syn },
+            Tcp { acknowledgement: 8, ..syn },
+            Tcp { payload_len: 1, ..syn },
+        ] {
+            assert!(!first.repeat_plain(&segment(BEGUN, &other, 4)), "{other:?}");
+        }
+        assert!(!first.repeat_plain(&Segment { from: 1, ..segment(BEGUN, &syn, 4) }));
         for flags in 0..0x200 {
             for sequence in [999, 1000, 1001] {
                 let next = Tcp { sequence, flags: TcpFlags(flags), ..syn };
