@@ -108,6 +108,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_wait_for_their_watermark_and_no_longer() {
+        let (mut rows, mut done) = (RowBuffer::new(Some(Format::Json)), RowBuffer::new(None));
+        for time in [5, 1, 3, 3] {
+            add(&mut rows, time, Phase::Packet, 1, 0);
+        }
+        for (watermark, expected) in [(1, 0), (2, 1), (3, 0), (4, 2), (5, 0), (6, 1), (7, 0)] {
+            rows.take_before(Timestamp::from_secs_nanos(watermark, 0), &mut done);
+            assert_eq!(done.len(), expected, "before {watermark}");
+        }
+        assert!(rows.is_empty());
+    }
+
+    #[test]
     fn any_number_of_buffers_gives_the_same_output() {
         let merged_from = |workers: usize| {
             let mut buffers: Vec<_> =
