@@ -49,6 +49,8 @@ fn limits(bounds: u8) -> Limits {
         tunnels: 3,
         tcp_ranges: 4,
         tunnel_changes: 1,
+        pending_messages: 2,
+        pending_bytes: 100,
         ..ample
     };
     match bounds % 4 {

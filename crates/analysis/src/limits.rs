@@ -70,6 +70,12 @@ pub struct Limits {
     /// Changes from one tunnel to another that one flow may make and have recorded
     /// (`Tunnel::max_changes_per_connection`).
     pub tunnel_changes: u8,
+    /// Queries of one flow that wait for replies, and replies that wait for queries; for one more,
+    /// all that wait are recorded as they are (`DNS::max_pending_query_ids`).
+    pub pending_messages: usize,
+    /// Bytes of names and answers in those that wait; beyond it, too, all are recorded as they are.
+    /// Queries need little, and replies that nobody asked for are few.
+    pub pending_bytes: usize,
 }
 
 impl Default for Limits {
@@ -100,6 +106,8 @@ impl Default for Limits {
             ip_tunnel_inactivity: Duration::from_secs(24 * 3600),
             tunnel_expiration: Duration::from_secs(3600),
             tunnel_changes: 5,
+            pending_messages: 50,
+            pending_bytes: 8_192,
         }
     }
 }

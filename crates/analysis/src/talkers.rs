@@ -52,6 +52,8 @@ pub struct Connection {
     pub responder: Endpoint,
     /// Its protocol.
     pub proto: Proto,
+    /// The application protocol that its content showed.
+    pub service: Option<&'static str>,
     /// How it began and ended.
     pub state: ConnState,
     /// Time of its first packet.
@@ -101,6 +103,7 @@ impl Talkers {
                 originator,
                 responder,
                 proto: proto(flow.key.protocol),
+                service: flow.service(),
                 state: flow.state(),
                 start: flow.start,
                 duration_nanos: flow.last.nanos_since(flow.start),

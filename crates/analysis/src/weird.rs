@@ -8,7 +8,7 @@ pub struct Weirds {
 }
 
 impl Weirds {
-    /// No packet shows more at once.
+    /// Headers show fewer at once. A crafted message may show thousands: the first ones are enough.
     const CAPACITY: usize = 12;
 
     /// Notes one.

@@ -11,8 +11,10 @@
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
 //! | [`parents`] | which tunnels a flow travelled in |
+//! | [`attached`] | what few flows have: tunnels around them, sessions |
 //! | [`tcp`] | TCP connections |
 
+pub mod attached;
 pub mod history;
 pub mod index;
 pub mod key;
@@ -32,9 +34,9 @@ use netsniff_packet::Timestamp;
 use crate::limits::Limits;
 use crate::protocol::ProtocolId;
 use crate::uid::Uid;
+use attached::Attached;
 use history::{History, Letters};
 use key::{Endpoint, FlowKey, Side};
-use parents::Parents;
 use tcp::TcpConnection;
 use tcp::metrics::first::First;
 use wheel::Armed;
@@ -118,14 +120,14 @@ pub struct Flow {
     pub spoken: bool,
     /// Whether the last message cannot be one of that protocol.
     pub contradicted: bool,
-    /// Whether there are `parents`.
+    /// Whether it was ever tunnelled.
     pub is_tunnelled: bool,
     /// Whether it goes on; otherwise this is only a place for another flow.
     pub is_alive: bool,
     /// The application protocol that its port hints at, until its content contradicts.
     pub protocol: Option<ProtocolId>,
-    /// The flows that it was tunnelled in.
-    pub parents: Option<Box<Parents>>,
+    /// Tunnels around it, and what is said in it.
+    pub attached: Option<Box<Attached>>,
     /// Time of the first packet.
     pub start: Timestamp,
     /// What happened, in letters.
@@ -196,6 +198,15 @@ impl Flow {
         }
     }
 
+    /// The application protocol that its content showed. Content that contradicts takes back what
+    /// came before, as in Zeek.
+    #[must_use]
+    pub fn service(&self) -> Option<&'static str> {
+        let protocol = self.protocol.filter(|_| !self.contradicted)?.protocol();
+        let session = self.attached.as_ref()?.session.as_ref()?;
+        session.is_confirmed().then(|| protocol.name())
+    }
+
     /// Makes a connection of an opening, with all that the record of a connection tells.
     pub fn unfold(&mut self, limits: &Limits) {
         if let Exchange::Opening(first) = &self.exchange {
@@ -207,7 +218,7 @@ impl Flow {
     /// Gives back the memory outside itself.
     pub fn release(&mut self) {
         self.exchange = Exchange::Unopened;
-        self.parents = None;
+        self.attached = None;
         self.letters = Letters::default();
     }
 

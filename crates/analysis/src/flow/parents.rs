@@ -19,10 +19,10 @@ impl Parents {
         &self.all
     }
 
-    /// Bytes that it takes.
+    /// Bytes that it holds outside itself.
     #[must_use]
-    pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.all.capacity() * size_of::<Uid>()
+    pub fn heap_bytes(&self) -> usize {
+        self.all.capacity() * size_of::<Uid>()
     }
 }
 
@@ -31,10 +31,11 @@ impl Flow {
     /// change more than `max_changes`; further tunnels are not recorded then, as in Zeek, and the
     /// history says so.
     pub(super) fn note_parent(&mut self, parent: Option<Uid>, max_changes: u8) -> bool {
-        let Some(parents) = &mut self.parents else {
+        let attached = self.attached.get_or_insert_default();
+        let Some(parents) = &mut attached.parents else {
             let all = parent.into_iter().collect();
             let parents = Parents { all, last: parent, changes: 0, is_exceeded: false };
-            self.parents = Some(Box::new(parents));
+            attached.parents = Some(parents);
             self.is_tunnelled = true;
             return false;
         };

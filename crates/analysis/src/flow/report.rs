@@ -3,6 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::key::{self, Side};
+use super::parents::Parents;
 use super::tcp::{State, TcpConnection};
 use super::{Exchange, Flow, roles};
 use crate::community_id::CommunityId;
@@ -33,6 +34,7 @@ impl Flow {
         let duration = span_of_micros(self.start, self.last);
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
+        let parents = self.attached.as_ref().and_then(|attached| attached.parents.as_ref());
         take(&Conn {
             ts: self.start,
             uid,
@@ -41,7 +43,7 @@ impl Flow {
             id_resp_h: responder.address,
             id_resp_p: Port(responder.port),
             proto: proto(self.key.protocol),
-            service: None,
+            service: self.service(),
             duration: (duration > 0).then(|| Interval::from_nanos(duration)),
             orig_bytes: sizes.map(|(orig, _)| orig),
             resp_bytes: sizes.map(|(_, resp)| resp),
@@ -54,7 +56,7 @@ impl Flow {
             orig_ip_bytes: Some(orig_sent.ip_bytes),
             resp_pkts: Some(resp_sent.packets),
             resp_ip_bytes: Some(resp_sent.ip_bytes),
-            tunnel_parents: self.parents.as_ref().map(|parents| parents.uids()),
+            tunnel_parents: parents.map(Parents::uids),
             ip_proto: Some(self.key.protocol),
             community_id: Some(CommunityId::of(&self.key)),
             vlan: self.vlan[0].map(i32::from),
@@ -64,7 +66,7 @@ impl Flow {
             capture_missed_bytes: self.tcp().map(|tcp| tcp.missed_bytes),
             network_missed_bytes: None,
             bad_checksums: self.bad_checksums(knowledge.checksums),
-            depth: if self.tcp().is_some() { Depth::Tcp } else { Depth::Flows },
+            depth: self.depth(),
         })
     }
 
@@ -96,6 +98,16 @@ impl Flow {
             (true, false) => ConnState::S0,
             (false, true) => ConnState::Shr,
             (false, false) => ConnState::Oth,
+        }
+    }
+
+    /// How deep it was analysed.
+    fn depth(&self) -> Depth {
+        let has_session = self.attached.as_ref().is_some_and(|attached| attached.session.is_some());
+        match self.tcp() {
+            Some(_) => Depth::Tcp,
+            None if has_session => Depth::Protocols,
+            None => Depth::Flows,
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod checksums;
 mod ending;
+mod findings;
 mod update;
 
 use netsniff_packet::Timestamp;
@@ -16,11 +17,9 @@ use super::tcp::metrics::series::IntervalRtt;
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
 use crate::limits::Limits;
-use crate::log::conn::Proto;
-use crate::log::weird::Weird;
 use crate::options::{ChecksumMode, Options};
-use crate::protocol::ProtocolId;
-use crate::record::{Observer, Phase, Port, SortKey};
+use crate::protocol::{Findings, ProtocolId};
+use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
 use crate::weird::Weirds;
@@ -52,6 +51,8 @@ pub struct FlowTracker {
     heap_bytes: usize,
     losses: u32,
     weirds: Weirds,
+    /// What sessions found in the last datagram.
+    findings: Findings,
     statistics: FlowStatistics,
     /// The flows that are left once the end has begun, by the step in which they end: the upper
     /// half of their names, and their places.
@@ -85,6 +86,7 @@ impl FlowTracker {
             heap_bytes: 0,
             losses: 0,
             weirds: Weirds::default(),
+            findings: Findings::default(),
             statistics: FlowStatistics::default(),
             remaining: Vec::new(),
         }
@@ -202,8 +204,8 @@ impl FlowTracker {
         {
             observer.record(&packet_key(unit, flow), &flow.rtt_record(&interval));
         }
-        if !self.weirds.is_empty() {
-            self.report_weirds(unit, place, observer);
+        if !self.weirds.is_empty() || !self.findings.is_empty() {
+            self.report_findings(unit, place, observer);
         }
         if self.bytes() > self.limits.flow_bytes {
             // The flow has grown; what it remembers counts as much as new flows do.
@@ -284,7 +286,7 @@ impl FlowTracker {
             is_tunnelled: false,
             is_alive: true,
             protocol: None,
-            parents: None,
+            attached: None,
             start: unit.time,
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
@@ -304,39 +306,6 @@ impl FlowTracker {
         let place = self.table.insert(hash, flow)?;
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
-    }
-
-    #[cold]
-    fn report_weirds<O: Observer>(&mut self, unit: &Unit, place: u32, observer: &mut O) {
-        let Some(flow) = self.table.flow(place) else { return };
-        let (originator, responder) = flow.ends();
-        let mut key = packet_key(unit, flow);
-        let source = match proto(flow.key.protocol) {
-            Proto::Tcp => Some("TCP"),
-            Proto::Udp => Some("UDP"),
-            Proto::Icmp => Some("ICMP"),
-            Proto::Unknown => None,
-        };
-        for name in self.weirds.drain() {
-            self.statistics.weird(name);
-            key.number += 1;
-            observer.record(
-                &key,
-                &Weird {
-                    ts: unit.time,
-                    uid: Some(flow.uid()),
-                    id_orig_h: Some(originator.address),
-                    id_orig_p: Some(Port(originator.port)),
-                    id_resp_h: Some(responder.address),
-                    id_resp_p: Some(Port(responder.port)),
-                    name,
-                    addl: None,
-                    notice: false,
-                    peer: "netsniff",
-                    source,
-                },
-            );
-        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The logs: one file each, and the list of all.
 
 pub mod conn;
+pub mod dns;
 pub mod rtt;
 pub mod tcp;
 pub mod tunnel;
 pub mod weird;
 
 pub use conn::Conn;
+pub use dns::Dns;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
@@ -15,7 +17,7 @@ pub use weird::Weird;
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] = &[Conn::LOG, Tcp::LOG, Rtt::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Weird::LOG, Tunnel::LOG];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

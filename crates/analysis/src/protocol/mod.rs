@@ -1,11 +1,18 @@
 //! Application protocols: one file each, and the list of all.
 //!
-//! A protocol names its ports itself; the flows know none. So far protocols look at datagrams one
-//! by one, which tells who asks and who answers, and how long an exchange stays open.
+//! A protocol names its ports itself; the flows know none. It looks at datagrams one by one, which
+//! tells who asks and who answers, and how long an exchange stays open; and it makes a [`Session`]
+//! for each flow, which remembers what was said and finds records.
+
+mod dns;
+mod session;
+
+pub use dns::Transaction;
+pub use session::{Connection, Datagram, Findings, ProtocolRecord, Session};
 
 use core::time::Duration;
 
-mod dns;
+use crate::limits::Limits;
 
 /// Every protocol. The first whose port a flow has is asked first.
 pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
@@ -15,6 +22,9 @@ pub trait Protocol: Sync {
     /// The name, as Zeek's `service` column has it.
     fn name(&self) -> &'static str;
 
+    /// The name, as the column `source` of the log `weird` has it.
+    fn analyzer(&self) -> &'static str;
+
     /// UDP ports of its servers: a hint where to look first, no proof.
     fn udp_ports(&self) -> &'static [u16];
 
@@ -23,6 +33,9 @@ pub trait Protocol: Sync {
 
     /// When an exchange over UDP is over; `None` where UDP's own time-out rules.
     fn exchange(&self) -> Option<Exchange>;
+
+    /// A session for a flow that begins, within `limits`.
+    fn session(&self, limits: &Limits) -> Box<dyn Session>;
 }
 
 /// What a datagram shows.

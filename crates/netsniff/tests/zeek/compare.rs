@@ -1,31 +1,68 @@
-//! Two logs of connections, row by row.
+//! Two logs, row by row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::log::Row;
 
-/// The columns that name a row. Several rows may have the same name.
-pub(crate) const KEY: [&str; 6] =
-    ["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto"];
+/// What of a log is compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns {
+    /// The columns that name a row. Several rows may have the same name.
+    pub(crate) key: &'static [&'static str],
+    /// The columns that are compared of rows with the same name.
+    pub(crate) compared: &'static [&'static str],
+}
 
-/// The columns that are compared of rows with the same name.
-pub(crate) const COLUMNS: [&str; 13] = [
-    "duration",
-    "orig_bytes",
-    "resp_bytes",
-    "conn_state",
-    "local_orig",
-    "local_resp",
-    "missed_bytes",
-    "history",
-    "orig_pkts",
-    "orig_ip_bytes",
-    "resp_pkts",
-    "resp_ip_bytes",
-    "ip_proto",
-];
+/// The log of connections.
+pub(crate) const CONN: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto"],
+    compared: &[
+        "service",
+        "duration",
+        "orig_bytes",
+        "resp_bytes",
+        "conn_state",
+        "local_orig",
+        "local_resp",
+        "missed_bytes",
+        "history",
+        "orig_pkts",
+        "orig_ip_bytes",
+        "resp_pkts",
+        "resp_ip_bytes",
+        "ip_proto",
+    ],
+};
 
-/// A row as far as it is compared: its name and the cells of [`COLUMNS`].
+/// The log of DNS.
+pub(crate) const DNS: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto", "trans_id"],
+    compared: &[
+        "rtt",
+        "query",
+        "qclass",
+        "qclass_name",
+        "qtype",
+        "qtype_name",
+        "rcode",
+        "rcode_name",
+        "AA",
+        "TC",
+        "RD",
+        "RA",
+        "Z",
+        "answers",
+        "TTLs",
+        "rejected",
+        "opcode",
+        "opcode_name",
+    ],
+};
+
+/// What stands in place of cells that are not compared.
+pub(crate) const ANY: &str = "*any*";
+
+/// A row as far as it is compared: its name and the cells that are compared.
 #[derive(Clone, Debug)]
 struct Reduced<'a> {
     key: String,
@@ -62,19 +99,24 @@ impl Comparison {
 }
 
 /// Compares the rows of two logs as multisets, without the columns in `without`.
-pub(crate) fn compare(theirs: &[Row], ours: &[Row], without: &BTreeSet<&str>) -> Comparison {
+pub(crate) fn compare(
+    columns: Columns,
+    theirs: &[Row],
+    ours: &[Row],
+    without: &BTreeSet<&str>,
+) -> Comparison {
     let mut comparison = Comparison { rows: theirs.len().max(ours.len()), ..Default::default() };
     let mut groups: BTreeMap<String, [Vec<Reduced<'_>>; 2]> = BTreeMap::new();
     for (side, rows) in [theirs, ours].into_iter().enumerate() {
         for row in rows {
-            let reduced = reduce(row, without);
+            let reduced = reduce(columns, row, without);
             groups.entry(reduced.key.clone()).or_default()[side].push(reduced);
         }
     }
     for (key, [mut theirs, ours]) in groups {
         let mut unmatched = Vec::new();
         for own in ours {
-            match theirs.iter().position(|row| unequal(row, &own).is_empty()) {
+            match theirs.iter().position(|row| unequal(columns, row, &own).is_empty()) {
                 Some(at) => {
                     theirs.swap_remove(at);
                     comparison.same += 1;
@@ -86,7 +128,7 @@ pub(crate) fn compare(theirs: &[Row], ours: &[Row], without: &BTreeSet<&str>) ->
         let mut tell = |difference| comparison.differences.push((key.clone(), difference));
         for own in unmatched {
             match theirs.next() {
-                Some(row) => tell(Difference::Cells(unequal(&row, &own))),
+                Some(row) => tell(Difference::Cells(unequal(columns, &row, &own))),
                 None => tell(Difference::Extra),
             }
         }
@@ -95,27 +137,33 @@ pub(crate) fn compare(theirs: &[Row], ours: &[Row], without: &BTreeSet<&str>) ->
     comparison
 }
 
-fn reduce<'a>(row: &'a Row, without: &BTreeSet<&str>) -> Reduced<'a> {
+fn reduce<'a>(columns: Columns, row: &'a Row, without: &BTreeSet<&str>) -> Reduced<'a> {
     let cell = |name: &&str| {
         if without.contains(*name) {
-            return "*";
+            return ANY;
         }
         row.get(*name).unwrap_or_else(|| panic!("a log has no column {name}")).as_str()
     };
     Reduced {
-        key: KEY.iter().map(cell).collect::<Vec<_>>().join(" "),
-        cells: COLUMNS.iter().map(cell).collect(),
+        key: columns.key.iter().map(cell).collect::<Vec<_>>().join(" "),
+        cells: columns.compared.iter().map(cell).collect(),
     }
 }
 
-fn unequal(theirs: &Reduced<'_>, ours: &Reduced<'_>) -> Vec<(&'static str, String, String)> {
+fn unequal(
+    columns: Columns,
+    theirs: &Reduced<'_>,
+    ours: &Reduced<'_>,
+) -> Vec<(&'static str, String, String)> {
     let cells = theirs.cells.iter().zip(&ours.cells);
-    COLUMNS
-        .iter()
-        .zip(cells)
-        .filter(|(name, (theirs, ours))| {
-            theirs != ours && !(**name == "duration" && are_near(theirs, ours))
-        })
+    let is_same = |name: &str, theirs: &str, ours: &str| {
+        theirs == ours
+            || theirs == ANY
+            || (["duration", "rtt"].contains(&name) && are_near(theirs, ours))
+    };
+    let named = columns.compared.iter().zip(cells);
+    named
+        .filter(|(name, (theirs, ours))| !is_same(name, theirs, ours))
         .map(|(name, (theirs, ours))| (*name, (*theirs).to_owned(), (*ours).to_owned()))
         .collect()
 }
@@ -142,8 +190,12 @@ mod tests {
     use super::*;
 
     fn row(changes: &[(&str, &str)]) -> Row {
-        let mut row: Row =
-            KEY.iter().chain(&COLUMNS).map(|&name| (name.to_owned(), "1".to_owned())).collect();
+        let mut row: Row = CONN
+            .key
+            .iter()
+            .chain(CONN.compared)
+            .map(|&name| (name.to_owned(), "1".to_owned()))
+            .collect();
         row.insert("duration".to_owned(), "0.000010".to_owned());
         for (name, cell) in changes {
             assert!(row.insert((*name).to_owned(), (*cell).to_owned()).is_some(), "{name}");
@@ -152,7 +204,7 @@ mod tests {
     }
 
     fn compared(theirs: &[Row], ours: &[Row]) -> Comparison {
-        compare(theirs, ours, &BTreeSet::new())
+        compare(CONN, theirs, ours, &BTreeSet::new())
     }
 
     #[test]
@@ -167,14 +219,22 @@ mod tests {
 
     #[test]
     fn every_column_is_seen_to_differ() {
-        for name in COLUMNS {
+        for &name in CONN.compared {
             let other = compared(&[row(&[])], &[row(&[(name, "2")])]);
             let Difference::Cells(cells) = &other.differences[0].1 else { panic!("{name}") };
             assert_eq!((cells.len(), cells[0].0, other.differing()), (1, name, 1));
         }
-        for name in KEY {
+        for &name in CONN.key {
             let other = compared(&[row(&[])], &[row(&[(name, "2")])]);
             assert_eq!((other.differing(), other.differences.len()), (1, 2), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_compared_matches_anything() {
+        for (service, same) in [(ANY, 1), ("dns", 0)] {
+            let comparison = compared(&[row(&[("service", service)])], &[row(&[])]);
+            assert_eq!(comparison.same, same, "{service}");
         }
     }
 

@@ -1,10 +1,10 @@
-//! The rows that `docs/differences-from-zeek.md` takes out of the comparison.
+//! The rows that the tables of `docs/differences-from-zeek.md` take out of the comparison.
 
-use super::compare::{COLUMNS, Comparison, Difference, KEY};
+use super::compare::{Columns, Comparison, Difference};
 
 const PAGE: &str = include_str!("../../../../docs/differences-from-zeek.md");
 
-/// One line of the page's table.
+/// One line of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed {
     /// The capture, or the baseline below it.
@@ -15,21 +15,22 @@ pub(crate) struct Listed {
     pub(crate) what: String,
 }
 
-/// The lines of the page's table, each of which must point to a section that tells why.
-pub(crate) fn listed() -> Vec<Listed> {
-    let header = "| file | row | what differs | why |";
+/// The lines of the page's table for the log named `log`, each of which must point to a section that
+/// tells why.
+pub(crate) fn listed(log: &str, columns: Columns) -> Vec<Listed> {
+    let header = format!("| file | row of `{log}` | what differs | why |");
     let lines = PAGE.lines().skip_while(|line| *line != header).skip(2);
     let lines: Vec<&str> = lines.take_while(|line| line.starts_with('|')).collect();
     assert!(!lines.is_empty(), "the page lacks the table {header}");
-    lines.into_iter().map(parse).collect()
+    lines.into_iter().map(|line| parse(columns, line)).collect()
 }
 
-fn parse(line: &str) -> Listed {
+fn parse(columns: Columns, line: &str) -> Listed {
     let cells: Vec<&str> =
         line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect();
     let &[file, row, what, why] = cells.as_slice() else { panic!("not four cells: {line}") };
-    assert_eq!(row.split(' ').count(), KEY.len(), "{row}");
-    let is_known = |column: &str| COLUMNS.contains(&column);
+    assert_eq!(row.split(' ').count(), columns.key.len(), "{row}");
+    let is_known = |column: &str| columns.compared.contains(&column);
     assert!(
         ["only in Zeek", "only in netsniff"].contains(&what) || what.split(", ").all(is_known),
         "{what}"

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`corpus`] | the captures with expected answers, and running the program on them |
 //! | [`log`] | a log in Zeek's tab-separated values |
-//! | [`compare`] | two logs of connections, row by row |
+//! | [`compare`] | two logs, row by row |
 //! | [`differences`] | the rows that `docs/differences-from-zeek.md` takes out of the comparison |
+//! | [`total`] | what the comparisons of all captures amount to |
 
 // No test needs all of it.
 #![allow(dead_code)]
@@ -14,3 +15,4 @@ pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod differences;
 pub(crate) mod log;
+pub(crate) mod total;

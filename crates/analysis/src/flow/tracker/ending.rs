@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::findings::report_records;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
@@ -12,6 +13,9 @@ use crate::unit::Unit;
 
 /// Bytes for one more flow, with all that finds it again.
 const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
+
+/// Number behind which the records stand that the end of a flow makes. No packet makes as many.
+const LAST_RECORDS: u32 = 1 << 16;
 
 impl FlowTracker {
     /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
@@ -138,6 +142,12 @@ impl FlowTracker {
         let Some(flow) = self.table.flow_mut(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         flow.unfold(&self.limits);
+        if let Some(session) = flow.attached.as_mut().and_then(|it| it.session.as_mut()) {
+            session.end(&mut self.findings);
+            // The packet that a flow ends with may have made records, too.
+            let behind = SortKey { number: LAST_RECORDS, ..*key };
+            report_records(&mut self.findings, &flow.connection(key.uid), behind, observer);
+        }
         let knowledge = Knowledge { losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(knowledge));
         flow.report(key.uid, knowledge, |conn| observer.record(key, conn));

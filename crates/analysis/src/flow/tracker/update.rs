@@ -8,7 +8,7 @@ use crate::flow::key::{self, Side};
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Exchange, Flow, roles};
 use crate::limits::Limits;
-use crate::protocol::{ProtocolId, Verdict};
+use crate::protocol::{Datagram, ProtocolId, Verdict};
 use crate::unit::Unit;
 use crate::weird::Weirds;
 
@@ -46,7 +46,16 @@ impl FlowTracker {
                 flow.history().once(kind, letter);
                 flow.count_payload(side, i64::from(header.len) - 8);
                 if let Some(protocol) = flow.protocol {
-                    note_message(flow, protocol, unit.payload(bytes), side);
+                    let payload = unit.payload(bytes);
+                    if note_message(flow, protocol, payload, side) {
+                        let datagram = Datagram {
+                            time: unit.time,
+                            from_originator: flow.originator == side,
+                            port: flow.ends().1.port,
+                            payload,
+                        };
+                        self.converse(protocol, &datagram, place);
+                    }
                 }
                 if u32::from(header.len) != ip.payload_len {
                     self.weirds.add("UDP_datagram_length_mismatch");
@@ -59,6 +68,20 @@ impl FlowTracker {
             Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
         }
         false
+    }
+
+    /// Hands a datagram to the session of its flow, which begins with the first one.
+    fn converse(&mut self, protocol: ProtocolId, datagram: &Datagram<'_>, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let before = flow.attached_bytes();
+        let session = &mut flow.attached.get_or_insert_default().session;
+        let session = session.get_or_insert_with(|| protocol.protocol().session(&self.limits));
+        session.datagram(datagram, &mut self.findings);
+        let change = flow.attached_bytes() as isize - before as isize;
+        if change != 0 {
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
+            self.statistics.note_peak(self.table.len(), self.bytes());
+        }
     }
 
     /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
@@ -124,8 +147,12 @@ pub(super) fn note_parent(
 impl Flow {
     /// Bytes that it holds outside the table.
     pub(super) fn heap_bytes(&self) -> usize {
-        let parents = self.parents.as_ref().map_or(0, |parents| parents.bytes());
-        self.exchange.heap_bytes() + parents + self.letters.heap_bytes()
+        self.exchange.heap_bytes() + self.attached_bytes() + self.letters.heap_bytes()
+    }
+
+    /// Bytes that tunnels and session take.
+    fn attached_bytes(&self) -> usize {
+        self.attached.as_ref().map_or(0, |attached| attached.heap_bytes())
     }
 
     /// Counts the payload of a datagram.
@@ -151,20 +178,21 @@ impl Exchange {
 /// The kind of history's X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`.
 const UNKNOWN: u32 = 0x400;
 
-/// Looks at a message of the protocol that the port hints at. The first one tells who asks: an
-/// answer that comes first is one whose question was missed.
-fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) {
+/// Looks at a message of the protocol that the port hints at, and tells whether its session is to
+/// have it. The first one tells who asks: an answer that comes first is one whose question was
+/// missed.
+fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) -> bool {
     if flow.contradicted {
         // Zeek removes an analyser when the packet after the one that it failed on comes. Until
         // then its time-out holds, so that the last packet of a flow changes nothing.
         flow.protocol = None;
-        return;
+        return false;
     }
     let port = flow.ends().1.port;
     let verdict = protocol.protocol().datagram(port, payload);
     let is_unknown = matches!(verdict, Verdict::Unknown { .. });
     let from_server = match verdict {
-        Verdict::Unclear => return,
+        Verdict::Unclear => return true,
         Verdict::FromClient => false,
         Verdict::FromServer => true,
         Verdict::Unknown { from_server } => from_server,
@@ -185,6 +213,7 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
     if is_unknown {
         flow.history().once(UNKNOWN, b'X');
     }
+    true
 }
 
 /// Whether people type at the other end, by the ports of an established connection.

@@ -1,8 +1,28 @@
 //! DNS, RFC 1035, with its kin: NetBIOS names, multicast DNS and LLMNR.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`message`] | the octets of a message: header, names, questions, resource records |
+//! | [`rdata`] | what a resource record says, as text |
+//! | [`netbios`] | NetBIOS names within DNS names |
+//! | [`names`] | words for types, classes and codes |
+//! | [`transaction`] | a question with its answer: a row of the log |
+//! | [`session`] | which answer belongs to which question |
+
+mod message;
+mod names;
+mod netbios;
+mod rdata;
+mod session;
+mod transaction;
+
+pub use transaction::Transaction;
 
 use core::time::Duration;
 
-use super::{Exchange, Protocol, Verdict};
+use super::{Exchange, Protocol, Session, Verdict};
+use crate::limits::Limits;
+use session::DnsSession;
 
 /// Messages over UDP.
 #[derive(Debug)]
@@ -16,7 +36,10 @@ const HEADER_LEN: usize = 12;
 const MAX_QUESTIONS: u16 = 25;
 
 /// What Zeek reads: queries, notifications (RFC 1996) and updates (RFC 2136).
-const OPCODES: [u8; 3] = [0, 4, 5];
+const OPCODES: [u8; 3] = [0, 4, UPDATE];
+
+/// The opcode of updates, whose sections have other meanings.
+const UPDATE: u8 = 5;
 
 /// The port of NetBIOS names, whose messages have opcodes of their own (RFC 1002, 4.2.1.1).
 const NETBIOS: u16 = 137;
@@ -24,6 +47,10 @@ const NETBIOS: u16 = 137;
 impl Protocol for Dns {
     fn name(&self) -> &'static str {
         "dns"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "DNS"
     }
 
     fn udp_ports(&self) -> &'static [u16] {
@@ -49,6 +76,10 @@ impl Protocol for Dns {
     /// takes a second less of silence for enough.
     fn exchange(&self) -> Option<Exchange> {
         Some(Exchange { interval: Duration::from_secs(10), silence: Duration::from_secs(9) })
+    }
+
+    fn session(&self, limits: &Limits) -> Box<dyn Session> {
+        Box::new(DnsSession::new(limits.pending_messages, limits.pending_bytes))
     }
 }
 

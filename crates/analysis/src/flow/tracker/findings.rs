@@ -1,0 +1,87 @@
+//! What packets and sessions showed besides the flows themselves, on its way to the logs.
+
+use netsniff_packet::Timestamp;
+
+use super::{FlowTracker, packet_key};
+use crate::flow::Flow;
+use crate::flow::report::proto;
+use crate::log::conn::Proto;
+use crate::log::weird::Weird;
+use crate::protocol::{Connection, Findings};
+use crate::record::{Observer, Port, SortKey};
+use crate::uid::Uid;
+use crate::unit::Unit;
+
+impl FlowTracker {
+    /// Hands over what a datagram of the flow at `place` showed.
+    #[cold]
+    pub(super) fn report_findings<O: Observer>(
+        &mut self,
+        unit: &Unit,
+        place: u32,
+        observer: &mut O,
+    ) {
+        let Some(flow) = self.table.flow(place) else { return };
+        let mut key = packet_key(unit, flow);
+        let connection = flow.connection(key.uid);
+        let transport = match connection.proto {
+            Proto::Tcp => Some("TCP"),
+            Proto::Udp => Some("UDP"),
+            Proto::Icmp => Some("ICMP"),
+            Proto::Unknown => None,
+        };
+        let analyzer = flow.protocol.map(|id| id.protocol().analyzer());
+        for (weirds, source) in
+            [(&mut self.weirds, transport), (&mut self.findings.weirds, analyzer)]
+        {
+            for name in weirds.drain() {
+                self.statistics.weird(name);
+                key.number += 1;
+                observer.record(&key, &weird(&connection, unit.time, name, source));
+            }
+        }
+        report_records(&mut self.findings, &connection, key, observer);
+    }
+}
+
+/// Hands over the records that sessions found, numbered behind `key`.
+pub(super) fn report_records<O: Observer>(
+    findings: &mut Findings,
+    connection: &Connection,
+    mut key: SortKey,
+    observer: &mut O,
+) {
+    for record in findings.records.drain(..) {
+        key.number += 1;
+        record.report(connection, &key, observer);
+    }
+}
+
+impl Flow {
+    /// What records of protocols tell of this flow, whose name is `uid`.
+    pub(super) fn connection(&self, uid: Uid) -> Connection {
+        let (originator, responder) = self.ends();
+        Connection { uid, originator, responder, proto: proto(self.key.protocol) }
+    }
+}
+
+fn weird<'a>(
+    connection: &Connection,
+    ts: Timestamp,
+    name: &'a str,
+    source: Option<&'a str>,
+) -> Weird<'a> {
+    Weird {
+        ts,
+        uid: Some(connection.uid),
+        id_orig_h: Some(connection.originator.address),
+        id_orig_p: Some(Port(connection.originator.port)),
+        id_resp_h: Some(connection.responder.address),
+        id_resp_p: Some(Port(connection.responder.port)),
+        name,
+        addl: None,
+        notice: false,
+        peer: "netsniff",
+        source,
+    }
+}

@@ -1,0 +1,171 @@
+//! A question with its answer: a row of the log.
+
+use netsniff_packet::Timestamp;
+
+use super::message::{Header, Question, Resource};
+use super::{NETBIOS, OPCODES, names, netbios};
+use crate::log::Dns;
+use crate::protocol::session::Connection;
+use crate::record::{Interval, Port};
+
+/// QTYPE of SRV, which is older than SRV in NetBIOS and asks for the state of a node there
+/// (RFC 1002, 4.2.17).
+const SRV: u16 = 33;
+
+/// A query with its reply, or one of them.
+#[derive(Debug)]
+pub struct Transaction {
+    /// Time of its first message.
+    start: Timestamp,
+    /// Identifier of both messages.
+    pub(super) id: u16,
+    opcode: u8,
+    is_netbios: bool,
+    /// Whether the query was seen.
+    pub(super) is_asked: bool,
+    /// Whether the reply was seen.
+    pub(super) is_answered: bool,
+    rtt: Option<Interval>,
+    query: Option<Box<[u8]>>,
+    class_and_kind: Option<[u16; 2]>,
+    rcode: Option<u8>,
+    /// Z of the query.
+    z: u8,
+    /// TC and RD of the query.
+    asked: [bool; 2],
+    /// AA and RA of the reply.
+    answered: [bool; 2],
+    is_rejected: bool,
+    answers: Vec<Box<[u8]>>,
+    ttls: Vec<Interval>,
+}
+
+impl Transaction {
+    /// A transaction whose first message has this header; `None` for a kind of query that is not
+    /// followed.
+    pub(super) fn begun(start: Timestamp, header: Header, is_netbios: bool) -> Option<Self> {
+        OPCODES.contains(&header.opcode()).then(|| Self {
+            start,
+            id: header.id,
+            opcode: header.opcode(),
+            is_netbios,
+            is_asked: false,
+            is_answered: false,
+            rtt: None,
+            query: None,
+            class_and_kind: None,
+            rcode: None,
+            z: 0,
+            asked: [false; 2],
+            answered: [false; 2],
+            is_rejected: false,
+            answers: Vec::new(),
+            ttls: Vec::new(),
+        })
+    }
+
+    /// Takes the header of one of its messages.
+    pub(super) fn header(&mut self, header: Header) {
+        self.opcode = header.opcode();
+        if header.is_response() {
+            self.is_answered = true;
+            self.rcode = Some(header.rcode());
+            self.is_rejected |= header.rcode() != 0 && header.questions == 0;
+        } else {
+            self.is_asked = true;
+        }
+    }
+
+    /// Takes a question. Of several the last one counts, as in Zeek.
+    pub(super) fn question(&mut self, header: Header, question: &Question) {
+        if header.is_response() {
+            self.is_rejected |= header.has_no_records();
+            return;
+        }
+        self.asked = [header.is_truncated(), header.wants_recursion()];
+        self.z = header.z();
+        self.class_and_kind = Some([question.class, question.kind]);
+        let name = question.name.as_bytes();
+        let decoded = if self.is_netbios { netbios::decode(name) } else { None };
+        let decoded = decoded.filter(|decoded| !decoded.is_empty());
+        self.query = Some(decoded.map_or_else(|| name.into(), Vec::into_boxed_slice));
+    }
+
+    /// Takes a record of the answer section of a message at `time`. What a query brings along
+    /// answers nothing.
+    pub(super) fn answer(
+        &mut self,
+        time: Timestamp,
+        header: Header,
+        record: &Resource,
+        text: Vec<u8>,
+    ) {
+        if !header.is_response() {
+            return;
+        }
+        if self.query.is_none() {
+            self.query = Some(record.name.as_bytes().into());
+        }
+        self.answered = [header.is_authoritative(), header.offers_recursion()];
+        if self.rtt.is_none() {
+            // Zeek reads files in microseconds.
+            let micros = |time: Timestamp| time.nanos().div_euclid(1000);
+            let rtt = (micros(time).saturating_sub(micros(self.start))).saturating_mul(1000);
+            self.rtt = (rtt != 0).then(|| Interval::from_nanos(rtt));
+        }
+        if !text.is_empty() {
+            self.answers.push(text.into_boxed_slice());
+            self.ttls.push(Interval::from_nanos(i64::from(record.ttl) * 1_000_000_000));
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let texts = self.answers.iter().chain(&self.query).map(|text| text.len()).sum::<usize>();
+        texts
+            + self.answers.capacity() * size_of::<Box<[u8]>>()
+            + self.ttls.capacity() * size_of::<Interval>()
+    }
+
+    /// Hands the row of the log to `take`.
+    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Dns<'_>) -> T) -> T {
+        let [class, kind] = match self.class_and_kind {
+            Some([class, kind]) => [Some(class), Some(kind)],
+            None => [None; 2],
+        };
+        let unnamed_class = class.map(|class| format!("qclass-{class}"));
+        let unnamed_kind = kind.map(|kind| format!("query-{kind}"));
+        let kind_name = match kind {
+            Some(SRV) if connection.responder.port == NETBIOS => Some("NBSTAT"),
+            kind => kind.and_then(names::query_type),
+        };
+        take(&Dns {
+            ts: self.start,
+            uid: connection.uid,
+            id_orig_h: connection.originator.address,
+            id_orig_p: Port(connection.originator.port),
+            id_resp_h: connection.responder.address,
+            id_resp_p: Port(connection.responder.port),
+            proto: connection.proto,
+            trans_id: self.id,
+            rtt: self.rtt,
+            query: self.query.as_deref(),
+            qclass: class,
+            qclass_name: class.and_then(names::class).or(unnamed_class.as_deref()),
+            qtype: kind,
+            qtype_name: kind_name.or(unnamed_kind.as_deref()),
+            rcode: self.rcode,
+            rcode_name: self.rcode.map(names::response_code),
+            aa: self.answered[0],
+            tc: self.asked[0],
+            rd: self.asked[1],
+            ra: self.answered[1],
+            z: self.z,
+            answers: (!self.answers.is_empty()).then_some(&*self.answers),
+            ttls: (!self.ttls.is_empty()).then_some(&*self.ttls),
+            rejected: self.is_rejected,
+            opcode: self.opcode,
+            opcode_name: names::opcode(self.opcode, self.is_netbios),
+        })
+    }
+}
