@@ -257,7 +257,9 @@ mod tests {
             wheel.arm(9, current);
             wheel.pass(current + 1);
             assert_eq!(wheel.pop_first(), None, "what has passed is no longer there");
-            (0..10).for_each(|ahead| drop(wheel.arm(1, current + 1 + ahead)));
+            for ahead in 1..11 {
+                wheel.arm(1, current + ahead);
+            }
             while wheel.pass(current + 11).is_some() {}
             let last = current + SLOTS as i64 + 5;
             wheel.arm(2, last);
