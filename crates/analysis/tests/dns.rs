@@ -234,7 +234,7 @@ fn session(limits: &Limits) -> Box<dyn Session> {
 
 fn tell(session: &mut dyn Session, payload: &[u8], found: &mut Findings) {
     let time = Timestamp::EPOCH;
-    session.datagram(&Datagram { time, from_originator: true, port: 53, payload }, found);
+    session.datagram(&Datagram { time, port: 53, payload }, found);
 }
 
 /// The messages of the recorded capture, each once.

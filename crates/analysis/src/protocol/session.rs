@@ -31,8 +31,6 @@ pub trait Session: Debug + Send {
 pub struct Datagram<'a> {
     /// When it was seen.
     pub time: Timestamp,
-    /// Whether the originator of the flow sent it.
-    pub from_originator: bool,
     /// Port of the responder, for protocols whose messages differ by it.
     pub port: u16,
     /// Its payload as far as it was captured.

@@ -48,12 +48,8 @@ impl FlowTracker {
                 if let Some(protocol) = flow.protocol {
                     let payload = unit.payload(bytes);
                     if note_message(flow, protocol, payload, side) {
-                        let datagram = Datagram {
-                            time: unit.time,
-                            from_originator: flow.originator == side,
-                            port: flow.ends().1.port,
-                            payload,
-                        };
+                        let datagram =
+                            Datagram { time: unit.time, port: flow.ends().1.port, payload };
                         self.converse(protocol, &datagram, place);
                     }
                 }
