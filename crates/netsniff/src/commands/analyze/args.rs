@@ -200,8 +200,7 @@ impl AnalyzeArgs {
         match memory.checked_sub(buffers) {
             Some(rest) if rest >= LEAST_FLOW_BYTES => Ok(Some(rest)),
             _ => Err(UsageError(format!(
-                "--memory is too small: {} workers need at least {}M",
-                workers,
+                "--memory is too small: with --workers {workers} it must be at least {}M",
                 (buffers + LEAST_FLOW_BYTES).div_ceil(1 << 20)
             ))),
         }
