@@ -162,6 +162,8 @@ oddities! {
     RoutingTypeUnknown = "unknown_routing_type",
     /// PPPoE: the frame is longer than its header says, if only by padding.
     PppoeExtraData = "pppoe_extra_data_after_payload",
+    /// An IEEE 802.11 aggregate (A-MSDU) of several frames, of which only the first is read.
+    AggregateRest = "802_11_aggregate_rest",
 }
 
 /// A set of [`Oddity`]s.

@@ -2,7 +2,7 @@
 
 use super::link::{Next, bad, cut};
 use super::walk::Frame;
-use super::{Decoded, Layer};
+use super::{Decoded, Layer, Oddity};
 
 /// Bits of the first byte of the frame control field.
 mod control {
@@ -20,14 +20,13 @@ mod flag {
 }
 
 /// Passes a frame's header. Only unencrypted data frames have a payload that can be read; of an
-/// aggregate (A-MSDU) the first frame is taken.
+/// aggregate (A-MSDU, IEEE 802.11-2020, 9.3.2.2) the first frame is taken, and others are told of.
 pub(super) fn frame(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Next {
     header(decoded, frame, offset, false)
 }
 
 fn header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize, is_padded: bool) -> Next {
     const MIN_LEN: usize = 24;
-    const AGGREGATE_HEADER: usize = 14;
     decoded.layers.insert(Layer::Wlan);
     let data = frame.from(offset);
     let &[control, flags, ..] = data else {
@@ -57,8 +56,26 @@ fn header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize, is_padded: boo
     if data.len() < len {
         return cut(decoded, frame, "truncated_802_11_header", Layer::Wlan, (offset, len));
     }
-    let above = offset + len + if is_aggregate { AGGREGATE_HEADER } else { 0 };
-    Next::Llc(above, usize::MAX)
+    if !is_aggregate {
+        return Next::Llc(offset + len, usize::MAX);
+    }
+    if has_second_frame(data.get(len..).unwrap_or_default()) {
+        decoded.oddities.insert(Oddity::AggregateRest);
+    }
+    Next::Llc(offset + len + AGGREGATE_HEADER, usize::MAX)
+}
+
+/// Destination, source and length of a frame in an aggregate.
+const AGGREGATE_HEADER: usize = 14;
+
+/// Whether there is room for one more header behind the first frame of an aggregate, which is padded
+/// to a whole number of words; a frame check sequence is none.
+fn has_second_frame(aggregate: &[u8]) -> bool {
+    let Some(&[high, low]) = aggregate.get(AGGREGATE_HEADER - 2..AGGREGATE_HEADER) else {
+        return false;
+    };
+    let len = AGGREGATE_HEADER + usize::from(u16::from_be_bytes([high, low]));
+    aggregate.len() >= len.next_multiple_of(4) + AGGREGATE_HEADER
 }
 
 /// Passes a radiotap header, <https://www.radiotap.org>.
@@ -99,4 +116,45 @@ fn radiotap_flags(header: &[u8]) -> Option<u8> {
         at = usize::next_multiple_of(at, 8) + 8;
     }
     if present & FLAGS == 0 { None } else { header.get(at).copied() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LinkType;
+    use crate::decode;
+
+    /// A QoS data frame with an aggregate of frames of 20 bytes each, and a frame check sequence.
+    fn aggregate(frames: usize) -> Vec<u8> {
+        let mut data = vec![0; 26];
+        data[0] = control::DATA | control::QOS;
+        data[24] = 0x80;
+        for _ in 0..frames {
+            data.extend([2; 12]);
+            data.extend([0, 20, 0xaa, 0xaa, 3, 0, 0, 0, 0x12, 0x34]);
+            data.extend([0; 12]);
+            // 34 bytes, padded to 36.
+            data.extend([0; 2]);
+        }
+        data.extend([9; 4]);
+        data
+    }
+
+    #[test]
+    fn frames_of_an_aggregate_behind_the_first_are_told_of() {
+        for frames in 1..4 {
+            let data = aggregate(frames);
+            let decoded = decode::packet(LinkType::IEEE802_11, &data, data.len() as u32);
+            let is_told = decoded.oddities.contains(Oddity::AggregateRest);
+            assert_eq!(is_told, frames > 1, "{frames} frames");
+            assert!(decoded.layers.contains(Layer::Llc), "the first one is read");
+        }
+        let two = aggregate(2);
+        for len in 0..two.len() {
+            let decoded = decode::packet(LinkType::IEEE802_11, &two[..len], two.len() as u32);
+            let is_told = decoded.oddities.contains(Oddity::AggregateRest);
+            // Header, first frame with its padding, header of the second.
+            assert_eq!(is_told, len >= 26 + 36 + 14, "{len} bytes captured");
+        }
+    }
 }
