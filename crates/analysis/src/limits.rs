@@ -48,6 +48,19 @@ pub struct Limits {
     /// Ranges beyond holes that one direction may remember; the oldest hole is given up for one
     /// more. Real streams stay below ten.
     pub tcp_ranges: usize,
+    /// How long data may come after its acknowledgement before it counts as lost by the capture.
+    /// Interfaces and rings that are read in turn change the order by less than a few milliseconds,
+    /// and no host sends data again within them.
+    pub gap_wait: Duration,
+    /// Holes of one direction of a connection that wait for what ends them; the oldest is given up
+    /// for one more.
+    pub open_gaps: usize,
+    /// Losses of one direction of a connection that are listed one by one; further ones are
+    /// counted.
+    pub listed_gaps: usize,
+    /// After the begin of a capture, or after a hole in it, connections may be seen first in their
+    /// middle because of that: most have a packet within this time.
+    pub pick_up: Duration,
     /// Datagrams that are being put together from fragments.
     pub fragmented_datagrams: usize,
     /// Fragments of one datagram.
@@ -97,6 +110,10 @@ impl Default for Limits {
             tcp_initial_window: 16_384,
             tcp_unacknowledged: 10 << 20,
             tcp_ranges: 1024,
+            gap_wait: Duration::from_millis(10),
+            open_gaps: 256,
+            listed_gaps: 256,
+            pick_up: Duration::from_secs(3),
             fragmented_datagrams: 65_536,
             fragments_per_datagram: 8_192,
             fragment_bytes: 64 << 20,
