@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::protocol::ProtocolSet;
+
 /// Choices that change what records say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -12,6 +14,20 @@ pub struct Options {
     pub gateway: bool,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
+    /// Which bytes of a TCP stream count where segments contradict each other.
+    pub overlap: Overlap,
+    /// The application protocols that are looked for.
+    pub protocols: ProtocolSet,
+}
+
+/// Which bytes count where TCP segments overlap and differ, as long as neither was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// Those that came first.
+    #[default]
+    First,
+    /// Those that came last.
+    Last,
 }
 
 /// What becomes of packets with wrong checksums.
