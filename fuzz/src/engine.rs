@@ -33,6 +33,7 @@ pub fn check(input: &[u8]) -> usize {
         },
         overlap: if bounds & 0x20 == 0 { Overlap::First } else { Overlap::Last },
         protocols: ProtocolSet::ALL,
+        ..Options::default()
     };
     let one_by_one = analyse(&events, 1, limits, options, 1);
     // Another seed, since it must show nowhere.

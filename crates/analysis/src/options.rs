@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::file::HashKinds;
 use crate::protocol::ProtocolSet;
 
 /// Choices that change what records say.
@@ -16,6 +17,8 @@ pub struct Options {
     pub checksums: ChecksumMode,
     /// Which bytes of a TCP stream count where segments contradict each other.
     pub overlap: Overlap,
+    /// Which hashes of files are computed.
+    pub hashes: HashKinds,
     /// The application protocols that are looked for.
     pub protocols: ProtocolSet,
 }

@@ -17,6 +17,7 @@ use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
+use crate::file::HashKinds;
 use crate::limits::Limits;
 use crate::options::{ChecksumMode, Options, Overlap};
 use crate::protocol::{Findings, ProtocolSet};
@@ -43,6 +44,7 @@ pub struct FlowTracker {
     checksums: ChecksumMode,
     overlap: Overlap,
     protocols: ProtocolSet,
+    hashes: HashKinds,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -85,6 +87,7 @@ impl FlowTracker {
             checksums: options.checksums,
             overlap: options.overlap,
             protocols: options.protocols,
+            hashes: options.hashes,
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,

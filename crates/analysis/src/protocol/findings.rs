@@ -1,6 +1,7 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::record::{Observer, SortKey};
@@ -54,6 +55,8 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `files` log.
+    File(Box<FileReport>),
 }
 
 /// The flow that a record belongs to.
@@ -76,6 +79,7 @@ impl ProtocolRecord {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }
     }
 }

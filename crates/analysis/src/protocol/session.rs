@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use netsniff_packet::Timestamp;
 
 use super::findings::Findings;
+use crate::file::HashKinds;
 use crate::limits::Limits;
 use crate::reassembly::stream::GapCause;
 use crate::uid::Uid;
@@ -76,6 +77,8 @@ pub struct Context<'a> {
     pub uid: Uid,
     /// Port of the responder.
     pub port: u16,
+    /// Which hashes of files are wanted.
+    pub hashes: HashKinds,
     /// Whether the begin of the connection was not seen, so that its first bytes may be from the
     /// middle of something.
     pub is_midstream: bool,

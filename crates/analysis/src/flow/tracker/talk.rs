@@ -22,6 +22,7 @@ impl FlowTracker {
             limits: &self.limits,
             uid: flow.uid(),
             port: datagram.port,
+            hashes: self.hashes,
             is_midstream: false,
         };
         let talk = &mut flow.attached.get_or_insert_default().talk;
@@ -89,7 +90,7 @@ impl FlowTracker {
                 held_in_all: &mut self.held_bytes,
                 endings: &mut self.statistics.holes,
             },
-            context: Context { limits: &self.limits, uid, port, is_midstream },
+            context: Context { limits: &self.limits, uid, port, hashes: self.hashes, is_midstream },
             found: &mut self.findings,
         };
         streams.segment(&delivery(lookup.unit, segment, taken, bytes), &mut around);
@@ -121,7 +122,13 @@ impl FlowTracker {
                         held_in_all: &mut self.held_bytes,
                         endings: &mut self.statistics.holes,
                     },
-                    context: Context { limits: &self.limits, uid, port, is_midstream },
+                    context: Context {
+                        limits: &self.limits,
+                        uid,
+                        port,
+                        hashes: self.hashes,
+                        is_midstream,
+                    },
                     found: &mut self.findings,
                 };
                 streams.finish(last, &mut around);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
@@ -60,6 +61,9 @@ pub struct AnalyzeArgs {
     /// `netsniff protocols` lists them
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = protocols::parse)]
     protocols: ProtocolSet,
+    /// Hashes of files to write to the log `files`: md5, sha1, sha256, with commas between
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = hashes)]
+    hashes: HashKinds,
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     overlap: FirstOrLast,
@@ -241,6 +245,7 @@ impl AnalyzeArgs {
             checksums,
             overlap,
             protocols: self.protocols,
+            hashes: self.hashes,
         }
     }
 
@@ -311,6 +316,19 @@ fn size(text: &str) -> Result<usize, String> {
     };
     // A float saturates where it exceeds an integer.
     Ok((value * factor) as usize)
+}
+
+fn hashes(text: &str) -> Result<HashKinds, String> {
+    let mut kinds = HashKinds::default();
+    for name in text.split(',').map(str::trim).filter(|&name| name != "none") {
+        match name {
+            "md5" => kinds.md5 = true,
+            "sha1" => kinds.sha1 = true,
+            "sha256" => kinds.sha256 = true,
+            _ => return Err(format!("unknown hash {name:?}; there are md5, sha1 and sha256")),
+        }
+    }
+    Ok(kinds)
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
