@@ -78,7 +78,7 @@ impl Engine {
     /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
     /// are touched by it.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.ingress.loss(loss);
+        self.ingress.loss(loss, observer);
         self.tracker.loss(self.ingress.now(), observer);
     }
 
@@ -105,6 +105,10 @@ impl Engine {
     }
 
     fn flush<O: Observer>(&mut self, bytes: &[u8], observer: &mut O) {
+        for hole in self.units.holes() {
+            // Losses come by their own door; only the begin stands here, before everything.
+            self.tracker.hole(hole, observer);
+        }
         self.tracker.units(self.units.as_slice().iter(), bytes, observer);
         self.units.clear();
     }

@@ -10,10 +10,12 @@ use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::limits::Limits;
+use crate::log::Gaps;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
-use crate::record::Observer;
-use crate::unit::Units;
+use crate::record::{Observer, Phase, SortKey};
+use crate::uid::Uid;
+use crate::unit::{HoleKind, Units};
 use statistics::{Fate, PacketStatistics};
 use tunnels::Tunnels;
 use walk::{Outside, Walk};
@@ -92,6 +94,9 @@ impl Ingress {
     ) -> Option<Unparsed> {
         self.ordinal += 1;
         self.advance(packet.timestamp, observer);
+        if self.ordinal == 1 {
+            units.note_hole(self.now, HoleKind::Begin);
+        }
         let unit = units.spare();
         decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
         if is_plain(&unit.decoded, packet.data, &self.tunnels)
@@ -121,9 +126,17 @@ impl Ingress {
         Unparsed::of(packet.link_type, layers, fate)
     }
 
-    /// Counts what the capture lost here.
-    pub fn loss(&mut self, loss: &Loss) {
+    /// Counts what the capture lost here, and writes it down.
+    pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.statistics.losses.add(loss);
+        let key = SortKey {
+            time: self.now,
+            phase: Phase::Packet,
+            ordinal: self.ordinal,
+            uid: Uid::NONE,
+            number: self.statistics.losses.places as u32,
+        };
+        observer.record(&key, &Gaps::of_capture(loss));
     }
 
     /// Ends what ends until `now`; time does not go back.

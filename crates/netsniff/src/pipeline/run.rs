@@ -8,7 +8,7 @@ use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::ingress::{Ingress, Unparsed};
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, Options, Units};
+use netsniff_analysis::{HoleKind, Limits, Options, Units};
 use netsniff_packet::{Batch, Loss, Packet, Progress, Source, Timestamp};
 
 use super::lane::{Lane, watermark};
@@ -179,8 +179,8 @@ impl Front {
     }
 
     fn loss(&mut self, loss: &Loss) {
-        self.ingress.loss(loss);
-        self.units.note_hole(self.ingress.now());
+        self.ingress.loss(loss, &mut self.rows);
+        self.units.note_hole(self.ingress.now(), HoleKind::Loss);
     }
 
     /// The watermark after what was read so far.
