@@ -39,7 +39,7 @@ impl Engine {
     /// Takes a packet, after ending what its time ends.
     pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
         let all = 0..packet.data.len();
-        self.ingress.packet(packet, all, &mut self.units, observer);
+        let _ = self.ingress.packet(packet, all, &mut self.units, observer);
         self.flush(packet.data, observer);
         self.tracker.advance(self.ingress.now(), observer);
     }
@@ -54,7 +54,7 @@ impl Engine {
             }
             let packet = batch.packet(record);
             let tick = tick_of(self.ingress.now());
-            self.ingress.packet(&packet, record.range(), &mut self.units, observer);
+            let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
             let is_next_tick = tick_of(self.ingress.now()) != tick;
             if is_next_tick || self.units.as_slice().len() >= GROUP {
                 self.flush(&batch.data, observer);

@@ -22,7 +22,10 @@ use walk::{Outside, Walk};
 
 pub mod statistics;
 pub mod tunnels;
+mod unparsed;
 mod walk;
+
+pub use unparsed::Unparsed;
 
 /// Decodes packets, and keeps the state that this needs.
 #[derive(Debug)]
@@ -79,7 +82,8 @@ impl Ingress {
     }
 
     /// Takes one packet and appends the datagrams that it completes to `units`; `bytes` is where
-    /// the packet lies among the bytes that will go with them.
+    /// the packet lies among the bytes that will go with them. Returns why, where some of it was not
+    /// understood.
     #[inline]
     pub fn packet<O: Observer>(
         &mut self,
@@ -87,7 +91,7 @@ impl Ingress {
         bytes: Range<usize>,
         units: &mut Units,
         observer: &mut O,
-    ) {
+    ) -> Option<Unparsed> {
         self.ordinal += 1;
         self.advance(packet.timestamp, observer);
         if self.ordinal == 1 {
@@ -111,7 +115,7 @@ impl Ingress {
             self.statistics.ip_checksums.count(header);
             self.statistics.packet(packet, unit.decoded.layers, Fate::Passed, self.now);
             units.commit();
-            return;
+            return None;
         }
         let decoded = unit.decoded;
         let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
@@ -119,6 +123,7 @@ impl Ingress {
         let (layers, fate) = (walk.layers, walk.fate);
         self.statistics.packet(packet, layers, fate, self.now);
         self.note_deadline();
+        Unparsed::of(packet.link_type, layers, fate)
     }
 
     /// Counts what the capture lost here, and writes it down.

@@ -4,6 +4,7 @@
 mod checksums;
 mod ending;
 mod findings;
+mod talk;
 mod update;
 
 use netsniff_packet::Timestamp;
@@ -18,11 +19,12 @@ use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
 use crate::limits::Limits;
 use crate::options::{ChecksumMode, Options};
-use crate::protocol::{Findings, ProtocolId};
+use crate::protocol::Findings;
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
 use crate::weird::Weirds;
+use talk::Talking;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
 const GROUP: usize = 64;
@@ -40,6 +42,7 @@ pub struct FlowTracker {
     limits: Limits,
     gateway: bool,
     checksums: ChecksumMode,
+    talking: Talking,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -81,6 +84,7 @@ impl FlowTracker {
             limits,
             gateway: options.gateway,
             checksums: options.checksums,
+            talking: Talking::new(&options),
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
@@ -304,7 +308,7 @@ impl FlowTracker {
             flow.flip();
         }
         if matches!(unit.decoded.transport, Transport::Udp(_)) {
-            flow.protocol = ProtocolId::of_udp_port(flow.ends().1.port);
+            flow.protocol = self.talking.wanted.of_udp_port(flow.ends().1.port);
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));

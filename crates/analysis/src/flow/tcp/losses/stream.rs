@@ -347,7 +347,7 @@ impl StreamLosses {
 
     /// Ends the waits that are over at `time`.
     fn settle(&mut self, time: Timestamp, limits: &Limits) {
-        let wait = nanos(limits.gap_wait);
+        let wait = nanos(limits.stream_acknowledged_wait);
         let mut index = 0;
         while let Some(hole) = self.holes.get(index).copied() {
             match hole.acknowledged {
