@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use quality::Place;
 use quality::recording::Recording;
-use quality::score::{Score, Share, Wrong};
+use quality::score::{Score, Share};
 use quality::segment::Kind;
 use quality::told::Row;
 
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         write(&folder.join("truth.tsv"), &recording.truth());
         let score = Score::new(&recording, rows(folder, "conn"), rows(folder, "gaps"));
         for wrong in score.wrong.iter().take(arguments.wrong) {
-            show(folder, wrong);
+            println!("{}: {}", name(folder), wrong.text());
         }
         total.add(&score);
         scores.push((name(folder), score));
@@ -79,23 +79,6 @@ fn write(path: &Path, text: &str) {
 
 fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn show(folder: &Path, wrong: &Wrong) {
-    let [one, other] = wrong.flow;
-    println!("{}: {} {} - {} {}: {}", name(folder), one.0, one.1, other.0, other.1, wrong.what);
-    let evidence = &wrong.evidence;
-    println!(
-        "  proven {:?}, happened {:?}, told {:?}",
-        evidence.proven, evidence.happened, wrong.told.places
-    );
-    for row in &wrong.told.rows {
-        let cells = row
-            .iter()
-            .filter(|(_, cell)| *cell != "-")
-            .map(|(name, cell)| format!("{name}={cell}"));
-        println!("  {}", cells.collect::<Vec<_>>().join(" "));
-    }
 }
 
 fn table(scores: &[(String, Score)]) {

@@ -63,7 +63,7 @@ fn show(score: &Score) {
         println!("{name}: {value}");
     }
     for wrong in score.wrong.iter().take(5) {
-        println!("{wrong:#?}");
+        println!("{}", wrong.text());
     }
 }
 

@@ -73,7 +73,7 @@ fn losses_of_the_kernel_are_found_and_told_apart() {
         println!("{name}: {value}");
     }
     for wrong in &score.wrong {
-        println!("{wrong:#?}");
+        println!("{}", wrong.text());
     }
     assert!(score.flows + score.not_captured >= 60);
     assert_eq!((score.without_row, score.invented_rows), (0, 0));

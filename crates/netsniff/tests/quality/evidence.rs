@@ -23,7 +23,7 @@ pub(crate) struct Evidence {
     pub(crate) happened: Places,
     /// Whether the capture lost a frame of any kind.
     pub(crate) capture_lost: bool,
-    /// Whether the capture lost a SYN, FIN or data, and has a later acknowledgement of it.
+    /// Whether the capture lost a SYN, FIN or data that its receiver got, and has a later acknowledgement of it.
     pub(crate) acknowledged_later: bool,
     /// Whether the capture lost a SYN, FIN or data.
     pub(crate) capture_lost_sequence: bool,
@@ -103,7 +103,8 @@ impl Side {
     fn lose(&mut self, event: &Event) {
         let Some(place) = event.effective_place() else { return };
         let range = self.range(&event.segment);
-        if event.lost.contains(&Place::Capture) {
+        // What the receiver never got is not what it acknowledges later: that is a copy.
+        if place == Place::Capture {
             self.waiting.push(range.1);
         }
         let mut left = vec![range];

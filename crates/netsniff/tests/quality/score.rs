@@ -50,6 +50,24 @@ pub(crate) struct Wrong {
     pub(crate) told: Told,
 }
 
+impl Wrong {
+    /// What is wrong, what happened, and the rows.
+    pub(crate) fn text(&self) -> String {
+        let [one, other] = self.flow;
+        let Evidence { proven, happened, .. } = &self.evidence;
+        let mut text = format!(
+            "{} {} - {} {}: {}\n  proven {proven:?}, happened {happened:?}, told {:?}\n",
+            one.0, one.1, other.0, other.1, self.what, self.told.places
+        );
+        for row in &self.told.rows {
+            let cells = row.iter().filter(|(_, cell)| *cell != "-");
+            let cells: Vec<_> = cells.map(|(name, cell)| format!("{name}={cell}")).collect();
+            text.push_str(&format!("  {}\n", cells.join(" ")));
+        }
+        text
+    }
+}
+
 /// The figures of one recording, or of several together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Score {
@@ -142,6 +160,8 @@ impl Score {
             if !told.is_marked {
                 wrong.push("not marked, but the capture proves that it lost something");
             }
+        } else if evidence.acknowledged_later && !told.is_marked {
+            wrong.push("not marked, though the capture lost what is acknowledged later");
         }
         let missed = evidence.proven.difference(&told.places).count();
         let invented = told.places.difference(&evidence.happened).count();

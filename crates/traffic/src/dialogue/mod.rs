@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The script says who says what; small but honest TCP ends do the rest: segments of the agreed size, acknowledgements,
-//! SACK, fast retransmission, time-outs. Either leg may lose segments, by chance or by script, and [`Story::lost`] is
+//! SACK, D-SACK, fast retransmission, time-outs. Either leg may lose segments, by chance or by script, and [`Story::lost`] is
 //! the truth about it.
 //!
 //! ```
@@ -225,7 +225,7 @@ impl Dialogue {
         let end = &mut self.ends[side as usize];
         let reaction = end.receive(&segment);
         if reaction.acknowledge {
-            let answer = end.acknowledgement(side);
+            let answer = end.answer(side, reaction.duplicate);
             self.send(answer);
         }
         if reaction.retransmit {
