@@ -5,9 +5,11 @@
 //! for each flow, which remembers what was said and finds records.
 
 mod dns;
+mod ntp;
 mod session;
 
 pub use dns::Transaction;
+pub use ntp::Message as NtpMessage;
 pub use session::{Connection, Datagram, Findings, ProtocolRecord, Session};
 
 use core::time::Duration;
@@ -15,7 +17,7 @@ use core::time::Duration;
 use crate::limits::Limits;
 
 /// Every protocol. The first whose port a flow has is asked first.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
+pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &ntp::Ntp];
 
 /// An application protocol.
 pub trait Protocol: Sync {

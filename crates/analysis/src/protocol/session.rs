@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use netsniff_packet::Timestamp;
 
 use super::dns::Transaction;
+use super::ntp;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::record::{Observer, SortKey};
@@ -60,6 +61,8 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `ntp` log.
+    Ntp(ntp::Message),
 }
 
 /// The flow that a record belongs to.
@@ -82,6 +85,7 @@ impl ProtocolRecord {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
         }
     }
 }
