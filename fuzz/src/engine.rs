@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use netsniff_analysis::options::Overlap;
+use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{ChecksumMode, Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::decode::tunnel;
@@ -29,6 +31,9 @@ pub fn check(input: &[u8]) -> usize {
             1 => ChecksumMode::Ignore,
             _ => ChecksumMode::Discard,
         },
+        overlap: if bounds & 0x20 == 0 { Overlap::First } else { Overlap::Last },
+        protocols: ProtocolSet::ALL,
+        ..Options::default()
     };
     let one_by_one = analyse(&events, 1, limits, options, 1);
     // Another seed, since it must show nowhere.

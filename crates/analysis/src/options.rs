@@ -2,6 +2,9 @@
 
 use core::time::Duration;
 
+use crate::file::HashKinds;
+use crate::protocol::ProtocolSet;
+
 /// Choices that change what records say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -12,6 +15,22 @@ pub struct Options {
     pub gateway: bool,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
+    /// Which bytes of a TCP stream count where segments contradict each other.
+    pub overlap: Overlap,
+    /// Which hashes of files are computed.
+    pub hashes: HashKinds,
+    /// The application protocols that are looked for.
+    pub protocols: ProtocolSet,
+}
+
+/// Which bytes count where TCP segments overlap and differ, as long as neither was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// Those that came first.
+    #[default]
+    First,
+    /// Those that came last.
+    Last,
 }
 
 /// What becomes of packets with wrong checksums.

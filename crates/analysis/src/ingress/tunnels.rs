@@ -19,7 +19,7 @@ use crate::flow::key::{Endpoint, FlowKey, Side, UDP};
 use crate::flow::{roles, silence_of};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel as Row, TunnelAction};
-use crate::protocol::ProtocolId;
+use crate::protocol::ProtocolSet;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
 use crate::unit::Unit;
@@ -270,8 +270,9 @@ impl Tunnels {
 
 /// Whether a datagram's flow ends by the rules that are known here: those of UDP alone.
 pub(super) fn is_plain_udp(udp: &Udp) -> bool {
-    let ends_early =
-        |port| ProtocolId::of_udp_port(port).is_some_and(|id| id.protocol().exchange().is_some());
+    let ends_early = |port| {
+        ProtocolSet::ALL.of_udp_port(port).is_some_and(|id| id.protocol().exchange().is_some())
+    };
     !ends_early(udp.source_port) && !ends_early(udp.destination_port)
 }
 

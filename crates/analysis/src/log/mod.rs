@@ -2,6 +2,7 @@
 
 pub mod conn;
 pub mod dns;
+pub mod files;
 pub mod ntp;
 pub mod rtt;
 pub mod tcp;
@@ -10,6 +11,7 @@ pub mod weird;
 
 pub use conn::Conn;
 pub use dns::Dns;
+pub use files::Files;
 pub use ntp::Ntp;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
@@ -20,7 +22,7 @@ use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
 pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Ntp::LOG, Weird::LOG, Tunnel::LOG];
+    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Ntp::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

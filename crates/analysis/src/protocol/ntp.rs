@@ -5,8 +5,7 @@ use core::net::Ipv4Addr;
 
 use netsniff_packet::Timestamp;
 
-use super::{Connection, Datagram, Exchange, Findings, Protocol, ProtocolRecord, Session, Verdict};
-use crate::limits::Limits;
+use super::{Connection, Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
 use crate::log;
 use crate::record::{Interval, Port};
 
@@ -41,6 +40,10 @@ impl Protocol for Ntp {
         "NTP"
     }
 
+    fn logs(&self) -> &'static [&'static str] {
+        &["ntp"]
+    }
+
     fn udp_ports(&self) -> &'static [u16] {
         &[123]
     }
@@ -58,11 +61,7 @@ impl Protocol for Ntp {
         }
     }
 
-    fn exchange(&self) -> Option<Exchange> {
-        None
-    }
-
-    fn session(&self, _: &Limits) -> Box<dyn Session> {
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
         Box::new(NtpSession { is_confirmed: false })
     }
 }

@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod completions;
 pub mod info;
+pub mod protocols;
 pub mod schema;
 
 /// Everything was done.

@@ -339,7 +339,7 @@ fn connections(talkers: &Talkers) -> Vec<Connection> {
         originator: end(connection.originator),
         responder: end(connection.responder),
         proto: connection.proto.name().to_owned(),
-        service: connection.service.map(str::to_owned),
+        service: connection.services.names(),
         state: connection.state.name().to_owned(),
         duration_nanos: u64::try_from(connection.duration_nanos).ok().filter(|&nanos| nanos > 0),
         packets: connection.packets,
