@@ -1,6 +1,8 @@
 //! The logs: one file each, and the list of all.
 
 pub mod conn;
+pub mod dhcp;
+pub mod dhcpv6;
 pub mod dns;
 pub mod files;
 pub mod ntp;
@@ -10,6 +12,8 @@ pub mod tunnel;
 pub mod weird;
 
 pub use conn::Conn;
+pub use dhcp::Dhcp;
+pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
 pub use ntp::Ntp;
@@ -21,8 +25,18 @@ pub use weird::Weird;
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Ntp::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[
+    Conn::LOG,
+    Tcp::LOG,
+    Rtt::LOG,
+    Dns::LOG,
+    Ntp::LOG,
+    Dhcp::LOG,
+    Dhcpv6::LOG,
+    Files::LOG,
+    Weird::LOG,
+    Tunnel::LOG,
+];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

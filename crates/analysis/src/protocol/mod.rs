@@ -15,6 +15,8 @@
 
 mod conversation;
 mod detection;
+mod dhcp;
+mod dhcpv6;
 mod dns;
 mod findings;
 mod list;
@@ -23,6 +25,8 @@ mod session;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
+pub use dhcp::{DhcpExchange, Message as DhcpMessage};
+pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};

@@ -12,7 +12,7 @@ mod stream;
 mod tsv;
 
 pub use files::LogFiles;
-pub use merge::merge;
+pub use merge::Merger;
 pub use row_buffer::RowBuffer;
 pub use stream::Stream;
 

@@ -79,6 +79,25 @@ pub(crate) const NTP: Columns = Columns {
     ],
 };
 
+/// The log of DHCP.
+pub(crate) const DHCP: Columns = Columns {
+    key: &["ts", "mac"],
+    compared: &[
+        "client_addr",
+        "server_addr",
+        "host_name",
+        "client_fqdn",
+        "domain",
+        "requested_addr",
+        "assigned_addr",
+        "lease_time",
+        "client_message",
+        "server_message",
+        "msg_types",
+        "duration",
+    ],
+};
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 
