@@ -46,7 +46,7 @@ impl Engine {
     pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
         self.sift(observer, |engine, sieve| {
             let all = 0..packet.data.len();
-            engine.ingress.packet(packet, all, &mut engine.units, sieve);
+            let _ = engine.ingress.packet(packet, all, &mut engine.units, sieve);
             engine.flush(packet.data, sieve);
             engine.tracker.advance(engine.ingress.now(), sieve);
         });
@@ -66,7 +66,7 @@ impl Engine {
             }
             let packet = batch.packet(record);
             let tick = tick_of(self.ingress.now());
-            self.ingress.packet(&packet, record.range(), &mut self.units, observer);
+            let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
             let is_next_tick = tick_of(self.ingress.now()) != tick;
             if is_next_tick || self.units.as_slice().len() >= GROUP {
                 self.flush(&batch.data, observer);
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     fn take_loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.ingress.loss(loss);
+        self.ingress.loss(loss, observer);
         self.tracker.loss(self.ingress.now(), observer);
     }
 
@@ -127,6 +127,10 @@ impl Engine {
     }
 
     fn flush<O: Observer>(&mut self, bytes: &[u8], observer: &mut O) {
+        for hole in self.units.holes() {
+            // Losses come by their own door; only the begin stands here, before everything.
+            self.tracker.hole(hole, observer);
+        }
         self.tracker.units(self.units.as_slice().iter(), bytes, observer);
         self.units.clear();
     }

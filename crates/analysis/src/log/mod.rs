@@ -5,6 +5,7 @@ pub mod dhcp;
 pub mod dhcpv6;
 pub mod dns;
 pub mod files;
+pub mod gaps;
 pub mod ntp;
 pub mod rtt;
 pub mod tcp;
@@ -16,6 +17,7 @@ pub use dhcp::Dhcp;
 pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
+pub use gaps::Gaps;
 pub use ntp::Ntp;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
@@ -29,6 +31,7 @@ pub const LOGS: &[&LogType] = &[
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
+    Gaps::LOG,
     Dns::LOG,
     Ntp::LOG,
     Dhcp::LOG,
