@@ -5,6 +5,7 @@ mod zeek;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use zeek::corpus::{Scratch, analyze};
 use zeek::log::{self, Row};
@@ -256,4 +257,38 @@ fn all_logs_are_the_same_for_any_number_of_workers() {
     for workers in ["2", "3", "8"] {
         assert!(logs(workers) == one, "{workers} workers");
     }
+}
+
+#[test]
+fn an_exchange_stands_in_the_stream_where_it_was_found_to_be_over() {
+    let run = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .args(["analyze", "--workers", "3", "-o", "-"])
+        .arg(recorded("protocols.pcapng"))
+        .output()
+        .unwrap();
+    let stream = String::from_utf8(run.stdout).unwrap();
+    let rows: Vec<serde_json::Value> =
+        stream.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let time = |row: &serde_json::Value| row["ts"].as_f64().unwrap();
+    // A message of NTP is told when it comes, so that these rows are a clock.
+    let clock: Vec<_> = rows.iter().enumerate().filter(|(_, row)| row["_path"] == "ntp").collect();
+    let (mut looked_at, mut at_the_end) = (0, 0);
+    for (at, row) in rows.iter().enumerate() {
+        if !["dhcp", "dhcpv6"].iter().any(|path| row["_path"] == *path) {
+            continue;
+        }
+        // None of the recorded ones takes as long as the first look waits.
+        let over = time(row) + 10.0;
+        assert!(row["duration"].as_f64().unwrap() < 5.0);
+        if clock.last().is_none_or(|(_, last)| time(last) <= over) {
+            at_the_end += 1;
+            assert!(clock.iter().all(|(tick, _)| *tick < at), "{row}");
+            continue;
+        }
+        looked_at += 1;
+        for (tick, ntp) in &clock {
+            assert_eq!(*tick < at, time(ntp) < over, "{row} and {ntp}");
+        }
+    }
+    assert!(looked_at >= 5 && at_the_end >= 3, "{looked_at} and {at_the_end}");
 }
