@@ -182,6 +182,17 @@ fn what_would_be_looked_at_first_makes_room() {
 }
 
 #[test]
+fn what_a_client_calls_itself_counts_more_than_its_hardware() {
+    let mac = |identifier: &[u8]| {
+        let options = [&[53, 1, 1, 61, identifier.len() as u8], identifier].concat();
+        dhcp(&[(0, udp(NOBODY, EVERYBODY, &message(1, false, &options)))])[0]["mac"].clone()
+    };
+    assert_eq!(mac(&[1, 2, 0, 94, 0, 83, 99]), "02:00:5e:00:53:63");
+    // Only Ethernet addresses are told of identifiers.
+    assert_eq!(mac(&[0, b'd', b'e', b's', b'k']), "02:00:5e:00:53:01");
+}
+
+#[test]
 fn a_relay_is_neither_client_nor_one_who_asks() {
     let relay = ([198, 51, 100, 1], 67);
     let mut ask = message(1, false, &[53, 1, 1]);
