@@ -1,6 +1,8 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::http::Exchange;
+use super::websocket::Talk;
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -55,6 +57,10 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `http` log.
+    Http(Box<Exchange>),
+    /// A row of the `websocket` log.
+    WebSocket(Box<Talk>),
     /// A row of the `files` log.
     File(Box<FileReport>),
 }
@@ -79,6 +85,8 @@ impl ProtocolRecord {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
+            Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }
     }

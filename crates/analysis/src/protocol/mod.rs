@@ -17,15 +17,21 @@ mod conversation;
 mod detection;
 mod dns;
 mod findings;
+mod http;
 mod list;
 mod session;
+mod websocket;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
 pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
+pub use http::Exchange as HttpExchange;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
-pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
+pub use session::{
+    Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+};
+pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;
 

@@ -1,0 +1,1 @@
+//! Dialogues by hand: what the corpus lacks.
