@@ -104,14 +104,12 @@ pub(super) fn detect(heads: &Heads<'_>, is_hinted: bool) -> Detection {
     }
 }
 
-/// In the middle of a connection only whole first lines are believed.
+/// In the middle of a connection only whole first lines of both sides are believed.
 fn of_middle(opening: Opening, heads: &Heads<'_>) -> Detection {
-    if opening == Opening::Request || is_status_line(heads.responder) == Some(true) {
-        Detection::Yes
-    } else if opening == Opening::Other && is_status_line(heads.responder) == Some(false) {
-        Detection::No
-    } else {
-        Detection::Undecided
+    match (opening, is_status_line(heads.responder)) {
+        (Opening::Other, _) | (_, Some(false)) => Detection::No,
+        (Opening::Request, Some(true)) => Detection::Yes,
+        _ => Detection::Undecided,
     }
 }
 
@@ -222,10 +220,10 @@ mod tests {
 
     #[test]
     fn in_the_middle_only_whole_lines_are_believed() {
-        assert_eq!(told("GET / HTTP/1.1\r", "", 80, true), Detection::Yes);
-        assert_eq!(told("GET /", "", 80, true), Detection::Undecided);
-        assert_eq!(told("more of a body", "", 80, true), Detection::Undecided);
-        assert_eq!(told("more of a body", "of another", 80, true), Detection::No);
-        assert_eq!(told("more of a body", "HTTP/1.1 200", 80, true), Detection::Yes);
+        assert_eq!(told("GET / HTTP/1.1\r", "HTTP/1.1 200", 80, true), Detection::Yes);
+        assert_eq!(told("GET / HTTP/1.1\r", "HTTP/1.1 ", 80, true), Detection::Undecided);
+        assert_eq!(told("GET /", "HTTP/1.1 200", 80, true), Detection::Undecided);
+        assert_eq!(told("more of a body", "", 80, true), Detection::No);
+        assert_eq!(told("", "of another", 80, true), Detection::No);
     }
 }

@@ -32,8 +32,6 @@ mod message;
 mod multipart;
 mod session;
 mod start_line;
-#[cfg(test)]
-mod tests;
 mod uri;
 
 pub use exchange::Exchange;

@@ -39,6 +39,8 @@ pub(super) struct HttpSession {
     is_kept_alive: bool,
     /// Whether a CONNECT waits for its response.
     wants_tunnel: bool,
+    /// Whether a CONNECT was refused, and no request was read since.
+    is_refused: bool,
     /// Status of the response in progress.
     code: u16,
     upgrade: Upgrade,
@@ -93,6 +95,7 @@ impl HttpSession {
             has_requests: false,
             is_kept_alive: false,
             wants_tunnel: false,
+            is_refused: false,
             code: 0,
             upgrade: Upgrade::default(),
             handshake: None,
@@ -144,6 +147,7 @@ impl HttpSession {
             Ok(line) => line,
             Err(progress) => return progress,
         };
+        self.is_refused = false;
         match start_line::request(line.text, &mut found.weirds) {
             Ok(request) => self.request(request, input.time, found),
             // A client that does not keep the connection alive may send anything behind its request.
@@ -194,6 +198,10 @@ impl HttpSession {
     }
 
     fn status_line(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
+        if self.is_refused && next == Next::Open {
+            // The client's next request may be waiting, and comes before its response.
+            return Progress::Wait;
+        }
         let line = match Self::line(input, next, found) {
             Ok(line) => line,
             Err(progress) => return progress,
@@ -201,6 +209,7 @@ impl HttpSession {
         if let Some(status) = start_line::status(line.text, &mut found.weirds) {
             self.set_version(Role::Responder, status.version, found);
             self.is_confirmed |= !self.unanswered.is_empty();
+            self.is_refused = self.wants_tunnel && status.code != 200;
             self.wants_tunnel &= status.code == 200;
             self.response(&status, input.time);
         } else if !line.text.is_empty() {

@@ -113,17 +113,16 @@ impl FrameHeader {
 impl Session for WebSocketSession {
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         self.oddities.drain(..).for_each(|name| found.weirds.add(name));
+        let frames = self.talk.as_mut().and_then(|talk| talk.frames[input.from.index()].as_mut());
+        let Some(frames) = frames else { return Progress::Skip(u64::MAX) };
         let header = match FrameHeader::parse(input.data) {
             Ok(header) => header,
             Err(Some(len)) => return Progress::Need(len),
             Err(None) => return Progress::Contradicts("websocket_bad_frame"),
         };
         self.is_confirmed = true;
-        let frames = self.talk.as_mut().and_then(|talk| talk.frames[input.from.index()].as_mut());
-        if let Some(frames) = frames {
-            frames.count = frames.count.saturating_add(1);
-            frames.bytes = frames.bytes.saturating_add(header.payload);
-        }
+        frames.count = frames.count.saturating_add(1);
+        frames.bytes = frames.bytes.saturating_add(header.payload);
         Progress::Skip(header.payload.saturating_add(header.len as u64))
     }
 

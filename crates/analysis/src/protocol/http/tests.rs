@@ -1,1 +1,0 @@
-//! Dialogues by hand: what the corpus lacks.
