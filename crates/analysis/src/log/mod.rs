@@ -3,6 +3,7 @@
 pub mod conn;
 pub mod dns;
 pub mod files;
+pub mod gaps;
 pub mod http;
 pub mod rtt;
 pub mod tcp;
@@ -13,6 +14,7 @@ pub mod weird;
 pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
+pub use gaps::Gaps;
 pub use http::Http;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
@@ -27,6 +29,7 @@ pub const LOGS: &[&LogType] = &[
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
+    Gaps::LOG,
     Dns::LOG,
     Http::LOG,
     WebSocket::LOG,
