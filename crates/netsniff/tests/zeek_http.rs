@@ -39,9 +39,9 @@ fn http_log_is_zeeks() {
     sound.print("outside fuzz/");
     fuzzed.print("fuzz/");
     assert!(unused.is_empty(), "listed, but not so: {unused:#?}");
-    assert!(sound.files >= 26 && sound.rows >= 460, "{sound:?}");
-    assert!(sound.rows_same * 100 >= sound.rows * 95, "less than 95 % of the rows are the same");
-    assert!(sound.files_same * 10 >= sound.files * 8, "more than two files in ten differ");
+    assert!(sound.files >= 26 && sound.rows >= 440, "{sound:?}");
+    assert!(sound.rows_same * 100 >= sound.rows * 98, "less than 98 % of the rows are the same");
+    assert!(sound.files_same * 10 >= sound.files * 9, "more than one file in ten differ");
 }
 
 /// The rows of a log, with numbers of files in place of their names.

@@ -194,7 +194,7 @@ mod tests {
             ("GET / HTTP/1.1\r\n", "", Yes, Undecided),
             ("GET / HTTP/1.1\r\n", "HTTP/1", Yes, Yes),
             ("GET /\r\n", "<html>", Yes, No),
-            ("", "220 mail", Undecided, No),
+            ("", "220 mail", No, No),
             ("FOO bar", "", Undecided, No),
             ("FOO bar", "HTTP/1.1 400 Bad", Yes, No),
             ("FOO bar", "220 mail", No, No),

@@ -46,6 +46,10 @@ pub struct Exchange {
     /// Lengths of both bodies, where they can be told.
     body_lens: [Option<u64>; 2],
     files: [FilesOfSide; 2],
+    /// Whether the request is still being sent.
+    is_requesting: bool,
+    /// Whether the response is complete.
+    is_responded: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +84,8 @@ impl Exchange {
             information: None,
             body_lens: [Some(0); 2],
             files: Default::default(),
+            is_requesting: false,
+            is_responded: false,
         }
     }
 
@@ -87,6 +93,7 @@ impl Exchange {
     pub(super) fn request(&mut self, method: &[u8], uri: Vec<u8>) {
         self.method = Some(method.into());
         self.uri = Some(uri.into_boxed_slice());
+        self.is_requesting = true;
     }
 
     /// Takes a field of the request's header.
@@ -132,14 +139,19 @@ impl Exchange {
         self.status.as_ref().is_some_and(|status| !is_informational(status.code))
     }
 
-    /// Whether the last status seen is a preliminary one.
-    pub(super) fn awaits_more(&self) -> bool {
-        self.status.as_ref().is_some_and(|status| is_informational(status.code))
+    /// Takes the length of a message's body that has ended. A response that is preliminary is not the
+    /// last one.
+    pub(super) fn message_ends(&mut self, from: Role, len: Option<u64>) {
+        self.body_lens[from.index()] = len;
+        match from {
+            Role::Originator => self.is_requesting = false,
+            Role::Responder => self.is_responded = self.is_answered(),
+        }
     }
 
-    /// Takes the length of a body that has ended.
-    pub(super) const fn body_ends(&mut self, from: Role, len: Option<u64>) {
-        self.body_lens[from.index()] = len;
+    /// Whether all of it was seen. Servers may answer before a request is complete.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.is_responded && !self.is_requesting
     }
 
     /// Takes a file that begins.

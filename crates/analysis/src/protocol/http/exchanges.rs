@@ -1,4 +1,5 @@
-//! Which response belongs to which request, as Zeek's `base/protocols/http/main.zeek` finds out.
+//! Which response belongs to which request, as Zeek's `base/protocols/http/main.zeek` finds out. Other
+//! than there an exchange waits for the end of its request, which servers do not.
 
 use std::collections::VecDeque;
 
@@ -126,7 +127,7 @@ impl Exchanges {
         self.at(Role::Responder, time).response(line);
     }
 
-    /// A message is complete, or will stay incomplete. With its response an exchange is told.
+    /// A message is complete, or will stay incomplete. With both messages an exchange is told.
     pub(super) fn message_ends(
         &mut self,
         from: Role,
@@ -135,10 +136,9 @@ impl Exchanges {
         found: &mut Findings,
     ) {
         let exchange = self.at(from, time);
-        exchange.body_ends(from, len);
-        if from == Role::Responder
-            && !exchange.awaits_more()
-            && let Some(exchange) = self.remove(self.current[1])
+        exchange.message_ends(from, len);
+        if exchange.is_complete()
+            && let Some(exchange) = self.remove(self.current[from.index()])
         {
             found.records.push(ProtocolRecord::Http(exchange));
         }
