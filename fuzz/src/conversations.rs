@@ -101,7 +101,14 @@ pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
     conversation.finish(&mut found);
     outcome.drain(&mut found, flow.port);
     outcome.services = conversation.services().names();
+    // Each log has an order of its own; which of two logs gets its row first tells nobody anything.
+    outcome.lines.sort_by(|a, b| log(a).cmp(log(b)));
     outcome
+}
+
+/// The first word of a line: its log, or whose oddity it is.
+fn log(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
 }
 
 impl Cuts {

@@ -121,6 +121,17 @@ pub struct Limits {
     /// Bytes of names and answers in those that wait; beyond it, too, all are recorded as they are.
     /// Queries need little, and replies that nobody asked for are few.
     pub pending_bytes: usize,
+    /// Requests of one HTTP connection that wait for responses; for one more, all that wait are
+    /// recorded as they are (`HTTP::max_pending_requests`).
+    pub http_pending_requests: usize,
+    /// Bytes of what is kept of those; beyond it, too, all are recorded as they are. Twenty times what
+    /// a page with pipelining needs.
+    pub http_pending_bytes: usize,
+    /// Bytes of one header of HTTP from which fields are kept. Servers take no longer ones.
+    pub http_header_bytes: usize,
+    /// Bytes that may come out of one compressed body. Of a longer one the length is not told: a
+    /// megabyte can be made to fill a gigabyte.
+    pub http_decoded_bytes: u64,
 }
 
 impl Default for Limits {
@@ -170,6 +181,10 @@ impl Default for Limits {
             exchange_longest: Duration::from_secs(30),
             pending_messages: 50,
             pending_bytes: 8_192,
+            http_pending_requests: 100,
+            http_pending_bytes: 256 << 10,
+            http_header_bytes: 64 << 10,
+            http_decoded_bytes: 1 << 30,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::digest::{Digests, Hashing};
+use super::digest::{Digests, HashKinds, Hashing};
 use super::mime;
 use crate::flow::roles;
 use crate::log::files::Files;
@@ -41,13 +41,34 @@ pub struct FileTransfer {
     hashing: Option<Box<Hashing>>,
 }
 
+/// What files need of the flow that carries them.
+#[derive(Clone, Copy, Debug)]
+pub struct Carrier {
+    uid: Uid,
+    hashes: HashKinds,
+}
+
+impl Carrier {
+    /// The flow of a session.
+    #[must_use]
+    pub const fn of(context: &Context<'_>) -> Self {
+        Self { uid: context.uid(), hashes: context.hashes }
+    }
+}
+
 impl FileTransfer {
     /// The `number`th file of a flow that `source` carries (the protocol in Zeek's words, as
     /// `HTTP`), sent by one side. No two files of a flow may have the same source and number.
     #[must_use]
     pub fn begin(context: &Context<'_>, number: u64, from: Role, source: &'static str) -> Self {
+        Self::carried(Carrier::of(context), number, from, source)
+    }
+
+    /// The same, for sessions that no longer have what they were told as they began.
+    #[must_use]
+    pub fn carried(carrier: Carrier, number: u64, from: Role, source: &'static str) -> Self {
         Self {
-            fuid: name(context.uid(), source, number),
+            fuid: name(carrier.uid, source, number),
             source,
             from,
             depth: 0,
@@ -63,7 +84,7 @@ impl FileTransfer {
             head: Vec::new(),
             is_told: false,
             mime_type: None,
-            hashing: Hashing::new(context.hashes),
+            hashing: Hashing::new(carrier.hashes),
         }
     }
 

@@ -6,10 +6,12 @@ pub mod dhcpv6;
 pub mod dns;
 pub mod files;
 pub mod gaps;
+pub mod http;
 pub mod ntp;
 pub mod rtt;
 pub mod tcp;
 pub mod tunnel;
+pub mod websocket;
 pub mod weird;
 
 pub use conn::Conn;
@@ -18,10 +20,12 @@ pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
+pub use http::Http;
 pub use ntp::Ntp;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
+pub use websocket::WebSocket;
 pub use weird::Weird;
 
 use crate::record::{LogType, Record};
@@ -36,6 +40,8 @@ pub const LOGS: &[&LogType] = &[
     Ntp::LOG,
     Dhcp::LOG,
     Dhcpv6::LOG,
+    Http::LOG,
+    WebSocket::LOG,
     Files::LOG,
     Weird::LOG,
     Tunnel::LOG,

@@ -11,7 +11,7 @@ use netsniff_packet::Timestamp;
 use super::detection::{Detecting, Found, What};
 use super::findings::Findings;
 use super::list::{ProtocolId, ProtocolSet, Services};
-use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd};
+use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd, Successor};
 use crate::reassembly::stream::{GapCause, Piece};
 
 /// A piece of one of the streams.
@@ -318,7 +318,8 @@ impl Conversation {
         self.finish(found);
     }
 
-    /// Finds out anew what is spoken: `rest` is what follows from the side that spoke last.
+    /// Goes on in another protocol, which is found out anew unless the session knows it: `rest` is
+    /// what follows from the side that spoke last.
     fn hand_over(
         &mut self,
         time: Timestamp,
@@ -327,6 +328,10 @@ impl Conversation {
         context: &Context<'_>,
         found: &mut Findings,
     ) {
+        let successor = match &mut self.stage {
+            Stage::Speaking(speaker) => speaker.session.successor(),
+            Stage::Detecting(_) | Stage::Over => None,
+        };
         self.end_session(found);
         self.handovers = self.handovers.saturating_add(1);
         let [mut first, mut second] = core::mem::take(&mut self.unread);
@@ -340,7 +345,10 @@ impl Conversation {
             Role::Originator => (&mut first, &mut second),
             Role::Responder => (&mut second, &mut first),
         };
-        self.stage = Stage::Detecting(Detecting::default());
+        self.stage = match successor {
+            Some(successor) => Stage::succeed(successor, self.wanted),
+            None => Stage::Detecting(Detecting::default()),
+        };
         for (role, bytes) in [(from.peer(), other.bytes.as_slice()), (from, rest)] {
             if !bytes.is_empty() {
                 self.take(&Event { time, from: role, piece: Piece::Bytes(bytes) }, context, found);
@@ -449,6 +457,16 @@ impl Stage {
     fn begin(id: ProtocolId, context: &Context<'_>) -> Self {
         let session = id.protocol().session(context);
         Self::Speaking(Speaker { id, session, is_confirmed: false })
+    }
+
+    /// Goes on with a session that another one left, if its protocol is wanted.
+    fn succeed(successor: Successor, wanted: ProtocolSet) -> Self {
+        match ProtocolId::named(successor.protocol).filter(|&id| wanted.has(id)) {
+            Some(id) => {
+                Self::Speaking(Speaker { id, session: successor.session, is_confirmed: false })
+            }
+            None => Self::Over,
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::http::Exchange;
 use super::ntp;
+use super::websocket::Talk;
 use crate::correlator::{Content, Fact};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
@@ -61,6 +63,10 @@ pub enum ProtocolRecord {
     Ntp(ntp::Message),
     /// What makes a record together with what other flows tell.
     Fact(Content),
+    /// A row of the `http` log.
+    Http(Box<Exchange>),
+    /// A row of the `websocket` log.
+    WebSocket(Box<Talk>),
     /// A row of the `files` log.
     File(Box<FileReport>),
 }
@@ -87,6 +93,8 @@ impl ProtocolRecord {
             }
             Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
             Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
+            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
+            Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }
     }

@@ -2,10 +2,11 @@
 
 use core::fmt;
 
-use super::{Protocol, dhcp, dhcpv6, dns, ntp};
+use super::{Protocol, dhcp, dhcpv6, dns, http, ntp, websocket};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &ntp::Ntp, &dhcp::Dhcp, &dhcpv6::Dhcpv6];
+pub const PROTOCOLS: &[&dyn Protocol] =
+    &[&dns::Dns, &ntp::Ntp, &dhcp::Dhcp, &dhcpv6::Dhcpv6, &http::Http, &websocket::WebSocket];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,9 +19,11 @@ mod dhcp;
 mod dhcpv6;
 mod dns;
 mod findings;
+mod http;
 mod list;
 mod ntp;
 mod session;
+mod websocket;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
@@ -29,9 +31,13 @@ pub use dhcp::{DhcpExchange, Message as DhcpMessage};
 pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
+pub use http::Exchange as HttpExchange;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use ntp::Message as NtpMessage;
-pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
+pub use session::{
+    Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+};
+pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;
 

@@ -98,6 +98,50 @@ pub(crate) const DHCP: Columns = Columns {
     ],
 };
 
+/// The log of HTTP. Names of files are random: how many there are is compared.
+pub(crate) const HTTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "trans_depth"],
+    compared: &[
+        "method",
+        "host",
+        "uri",
+        "referrer",
+        "version",
+        "user_agent",
+        "origin",
+        "request_body_len",
+        "response_body_len",
+        "status_code",
+        "status_msg",
+        "info_code",
+        "info_msg",
+        "tags",
+        "username",
+        "password",
+        "proxied",
+        "orig_fuids",
+        "orig_filenames",
+        "orig_mime_types",
+        "resp_fuids",
+        "resp_filenames",
+        "resp_mime_types",
+    ],
+};
+
+/// The log of WebSocket.
+pub(crate) const WEBSOCKET: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "host",
+        "uri",
+        "user_agent",
+        "subprotocol",
+        "client_protocols",
+        "server_extensions",
+        "client_extensions",
+    ],
+};
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 
