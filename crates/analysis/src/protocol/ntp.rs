@@ -17,10 +17,10 @@ pub(super) struct Ntp;
 const HEADER_LEN: usize = 48;
 
 /// What may stand behind the header and is no extension field: a key and a digest of at most 160 bits
-/// (RFC 7822, section 7.5).
+/// (RFC 5905, section 7.5, as RFC 7822 words it).
 const LONGEST_MAC: usize = 24;
 
-/// The shortest extension field (RFC 7822, section 3).
+/// The shortest extension field (the same section).
 const SHORTEST_EXTENSION: usize = 16;
 
 /// Seconds from the era of NTP, 1900, to that of Unix.
@@ -124,8 +124,8 @@ fn is_whole(payload: &[u8]) -> bool {
     }
 }
 
-/// The number of extension fields that `rest`, what follows the header, begins with (RFC 7822,
-/// section 7.5); `None` where the length of one is wrong.
+/// The number of extension fields that `rest`, what follows the header, begins with; `None`
+/// where the length of one is wrong.
 fn extensions(mut rest: &[u8]) -> Option<u64> {
     let mut count = 0;
     while rest.len() > LONGEST_MAC {
