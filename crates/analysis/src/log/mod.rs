@@ -5,6 +5,7 @@ pub mod dns;
 pub mod files;
 pub mod gaps;
 pub mod rtt;
+pub mod smtp;
 pub mod tcp;
 pub mod tunnel;
 pub mod weird;
@@ -14,6 +15,7 @@ pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
 pub use rtt::Rtt;
+pub use smtp::Smtp;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use weird::Weird;
@@ -21,8 +23,17 @@ pub use weird::Weird;
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Gaps::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[
+    Conn::LOG,
+    Tcp::LOG,
+    Rtt::LOG,
+    Gaps::LOG,
+    Dns::LOG,
+    Smtp::LOG,
+    Files::LOG,
+    Weird::LOG,
+    Tunnel::LOG,
+];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

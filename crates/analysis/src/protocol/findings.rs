@@ -1,6 +1,7 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::smtp;
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -57,6 +58,8 @@ pub enum ProtocolRecord {
     Dns(Transaction),
     /// A row of the `files` log.
     File(Box<FileReport>),
+    /// A row of the `smtp` log.
+    Smtp(Box<smtp::Transaction>),
 }
 
 /// The flow that a record belongs to.
@@ -80,6 +83,7 @@ impl ProtocolRecord {
                 transaction.report(connection, |row| observer.record(key, row));
             }
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
+            Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
         }
     }
 }

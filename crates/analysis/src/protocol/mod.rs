@@ -7,6 +7,9 @@
 //! | `conversation` | from the pieces of two streams to the calls of a session |
 //! | `detection` | which protocol is spoken |
 //! | `findings` | records and oddities on their way to the logs |
+//! | `line` | lines of protocols that are text |
+//! | `mime` | messages and their parts, in whichever protocol |
+//! | `sasl` | who logs in, in whichever protocol |
 //!
 //! A protocol names its ports itself; the flows know none. Over UDP it looks at datagrams one by
 //! one, which tells who asks and who answers, and how long an exchange stays open. Over TCP it is
@@ -17,8 +20,12 @@ mod conversation;
 mod detection;
 mod dns;
 mod findings;
+mod line;
 mod list;
+mod mime;
+mod sasl;
 mod session;
+mod smtp;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
@@ -26,6 +33,7 @@ pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
+pub use smtp::Transaction as MailTransaction;
 
 use core::time::Duration;
 
