@@ -4,6 +4,8 @@ pub mod conn;
 pub mod dns;
 pub mod files;
 pub mod gaps;
+pub mod imap;
+pub mod pop3;
 pub mod rtt;
 pub mod smtp;
 pub mod tcp;
@@ -14,6 +16,8 @@ pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
+pub use imap::Imap;
+pub use pop3::Pop3;
 pub use rtt::Rtt;
 pub use smtp::Smtp;
 pub use tcp::Tcp;
@@ -30,6 +34,8 @@ pub const LOGS: &[&LogType] = &[
     Gaps::LOG,
     Dns::LOG,
     Smtp::LOG,
+    Pop3::LOG,
+    Imap::LOG,
     Files::LOG,
     Weird::LOG,
     Tunnel::LOG,

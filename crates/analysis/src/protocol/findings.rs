@@ -1,7 +1,7 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
-use super::smtp;
+use super::{imap, pop3, smtp};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -60,6 +60,10 @@ pub enum ProtocolRecord {
     File(Box<FileReport>),
     /// A row of the `smtp` log.
     Smtp(Box<smtp::Transaction>),
+    /// A row of the `pop3` log.
+    Pop3(Box<pop3::Summary>),
+    /// A row of the `imap` log.
+    Imap(Box<imap::Row>),
 }
 
 /// The flow that a record belongs to.
@@ -84,6 +88,8 @@ impl ProtocolRecord {
             }
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
+            Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
+            Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Lines of protocols that are text.
 
+use super::Detection;
+
 /// The longest line that is handed on in one piece. RFC 5321 allows 1,000 octets and RFC 9051
 /// advises 8,192; longer ones come in pieces of this length.
 pub(super) const LONGEST: usize = 16 << 10;
@@ -76,6 +78,23 @@ pub(super) fn word(text: &[u8]) -> (&[u8], &[u8]) {
     (word, trim_start(rest))
 }
 
+/// Whether a stream begins with one of some words, in any case of letters.
+pub(super) fn begins_with(head: &[u8], words: &[&[u8]]) -> Detection {
+    let mut answer = Detection::No;
+    for word in words {
+        let begin = head.get(..word.len()).unwrap_or(head);
+        if !word.get(..begin.len()).is_some_and(|it| it.eq_ignore_ascii_case(begin)) {
+            continue;
+        }
+        match head.get(word.len()) {
+            Some(b' ' | b'\t' | b'\r' | b'\n') => return Detection::Yes,
+            Some(_) => {}
+            None => answer = Detection::Undecided,
+        }
+    }
+    answer
+}
+
 /// Without the blanks before it.
 pub(super) fn trim_start(text: &[u8]) -> &[u8] {
     let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
@@ -121,6 +140,22 @@ mod tests {
         assert_eq!(next(&data), Ok(piece));
         assert_eq!(next(&data[LONGEST..]), ended(b"b", 3));
         assert_eq!(next(&data[1..LONGEST]), Err(LONGEST));
+    }
+
+    #[test]
+    fn streams_begin_with_words() {
+        let words: [&[u8]; 2] = [b"+OK", b"-ERR"];
+        for (head, expected) in [
+            ("", Detection::Undecided),
+            ("+o", Detection::Undecided),
+            ("+OK", Detection::Undecided),
+            ("+OK ready", Detection::Yes),
+            ("-err\r", Detection::Yes),
+            ("+OKAY ", Detection::No),
+            ("-OK", Detection::No),
+        ] {
+            assert_eq!(begins_with(head.as_bytes(), &words), expected, "{head}");
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::{Protocol, dns, smtp};
+use super::{Protocol, dns, imap, pop3, smtp};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &smtp::Smtp];
+pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &smtp::Smtp, &pop3::Pop3, &imap::Imap];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

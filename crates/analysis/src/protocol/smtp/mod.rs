@@ -57,7 +57,8 @@ impl Protocol for Smtp {
         let sides = if is_hinted {
             (greets(heads.responder), asks(heads.originator))
         } else {
-            (greets_with_220(heads.responder), says_hello(heads.originator))
+            let hello = line::begins_with(heads.originator, &[b"EHLO", b"HELO", b"LHLO"]);
+            (greets_with_220(heads.responder), hello)
         };
         match sides {
             (Detection::No, _) | (_, Detection::No) => Detection::No,
@@ -107,18 +108,4 @@ fn asks(head: &[u8]) -> Detection {
     // Bytes that no text has tell of something else, as a record of TLS does.
     let is_text = |byte: &u8| !matches!(byte, 0..=8 | 14..=31);
     if head.first().is_none_or(is_text) { Detection::Undecided } else { Detection::No }
-}
-
-/// Whether a client begins by calling itself something.
-fn says_hello(head: &[u8]) -> Detection {
-    let head = head.trim_ascii_start();
-    let begins = head.get(..4).unwrap_or(head);
-    let is_begin =
-        |word: &&[u8]| word.get(..begins.len()).is_some_and(|it| it.eq_ignore_ascii_case(begins));
-    match head.get(4) {
-        _ if ![b"EHLO".as_slice(), b"HELO", b"LHLO"].iter().any(is_begin) => Detection::No,
-        None => Detection::Undecided,
-        Some(b' ' | b'\t' | b'\r' | b'\n') => Detection::Yes,
-        Some(_) => Detection::No,
-    }
 }
