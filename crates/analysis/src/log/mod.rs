@@ -7,8 +7,11 @@ pub mod dns;
 pub mod files;
 pub mod gaps;
 pub mod http;
+pub mod imap;
 pub mod ntp;
+pub mod pop3;
 pub mod rtt;
+pub mod smtp;
 pub mod tcp;
 pub mod tunnel;
 pub mod websocket;
@@ -21,8 +24,11 @@ pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
 pub use http::Http;
+pub use imap::Imap;
 pub use ntp::Ntp;
+pub use pop3::Pop3;
 pub use rtt::Rtt;
+pub use smtp::Smtp;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use websocket::WebSocket;
@@ -42,6 +48,9 @@ pub const LOGS: &[&LogType] = &[
     Dhcpv6::LOG,
     Http::LOG,
     WebSocket::LOG,
+    Smtp::LOG,
+    Pop3::LOG,
+    Imap::LOG,
     Files::LOG,
     Weird::LOG,
     Tunnel::LOG,

@@ -4,6 +4,7 @@ use super::dns::Transaction;
 use super::http::Exchange;
 use super::ntp;
 use super::websocket::Talk;
+use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
@@ -69,6 +70,12 @@ pub enum ProtocolRecord {
     WebSocket(Box<Talk>),
     /// A row of the `files` log.
     File(Box<FileReport>),
+    /// A row of the `smtp` log.
+    Smtp(Box<smtp::Transaction>),
+    /// A row of the `pop3` log.
+    Pop3(Box<pop3::Summary>),
+    /// A row of the `imap` log.
+    Imap(Box<imap::Row>),
 }
 
 /// The flow that a record belongs to.
@@ -96,6 +103,9 @@ impl ProtocolRecord {
             Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
             Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
+            Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
+            Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
+            Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
         }
     }
 }

@@ -142,6 +142,44 @@ pub(crate) const WEBSOCKET: Columns = Columns {
     ],
 };
 
+/// The log of mails. Names of files are drawn at random, so only their number is compared.
+pub(crate) const SMTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "trans_depth"],
+    compared: &[
+        "helo",
+        "mailfrom",
+        "rcptto",
+        "date",
+        "from",
+        "to",
+        "cc",
+        "reply_to",
+        "msg_id",
+        "in_reply_to",
+        "subject",
+        "x_originating_ip",
+        "first_received",
+        "second_received",
+        "last_reply",
+        "path",
+        "user_agent",
+        "tls",
+        "fuids",
+    ],
+};
+
+/// Puts the elements of sets in one order.
+pub(crate) fn sort_sets(rows: &mut [Row], columns: &[&str]) {
+    for row in rows {
+        for column in columns {
+            let cell = row.get_mut(*column).unwrap_or_else(|| panic!("no column {column}"));
+            let mut elements: Vec<&str> = cell.split(',').collect();
+            elements.sort_unstable();
+            *cell = elements.join(",");
+        }
+    }
+}
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 
