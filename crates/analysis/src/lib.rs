@@ -11,6 +11,7 @@
 //! | [`mod@unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`protocol`] | application protocols: one file each, and the list |
+//! | `naming` | what flows are named by |
 //! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
@@ -26,6 +27,7 @@ pub mod flow;
 pub mod ingress;
 pub mod limits;
 pub mod log;
+mod naming;
 pub mod options;
 pub mod protocol;
 pub mod reassembly;

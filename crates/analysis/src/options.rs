@@ -1,9 +1,12 @@
 //! What the user may want of the analysis besides the bounds.
 
 use core::time::Duration;
+use std::sync::Arc;
+
+use netsniff_packet::Anonymizer;
 
 /// Choices that change what records say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Samples the RTT of every TCP connection into the `rtt` log, a row for each interval of this
     /// length in which there were samples. An interval of 0 counts as none.
@@ -12,6 +15,9 @@ pub struct Options {
     pub gateway: bool,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
+    /// Flows are named by the pseudonyms of their addresses. The other values of records are mapped
+    /// where they are written: [`Anonymous`](crate::record::Anonymous).
+    pub anonymizer: Option<Arc<Anonymizer>>,
 }
 
 /// What becomes of packets with wrong checksums.

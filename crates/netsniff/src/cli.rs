@@ -23,7 +23,7 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Analyze(analyze::AnalyzeArgs),
+    Analyze(Box<analyze::AnalyzeArgs>),
     Info(info::InfoArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),

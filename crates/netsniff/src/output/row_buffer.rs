@@ -1,9 +1,11 @@
 //! Rows that a worker rendered, with the keys by which they are merged.
 
-use netsniff_analysis::log::index_of;
-use netsniff_analysis::{Observer, Record, SortKey};
+use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
+use netsniff_analysis::log::index_of;
+use netsniff_analysis::record::RecordAnonymizer;
+use netsniff_analysis::{Observer, Record, SortKey};
+use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::Format;
 
@@ -11,6 +13,8 @@ use super::Format;
 #[derive(Debug)]
 pub struct RowBuffer {
     format: Option<Format>,
+    /// Stands between records and their rendering where they are to tell of nobody.
+    anonymizer: Option<RecordAnonymizer>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
     /// No row belongs before this time.
@@ -36,7 +40,20 @@ impl RowBuffer {
     /// An empty buffer for rows in `format`, or one that takes none where nobody wants them.
     #[must_use]
     pub const fn new(format: Option<Format>) -> Self {
-        Self { format, rows: Vec::new(), bytes: Vec::new(), earliest: Timestamp::MAX }
+        Self {
+            format,
+            anonymizer: None,
+            rows: Vec::new(),
+            bytes: Vec::new(),
+            earliest: Timestamp::MAX,
+        }
+    }
+
+    /// Anonymises the records from here on, where there is an anonymizer.
+    #[must_use]
+    pub fn anonymized(mut self, anonymizer: Option<Arc<Anonymizer>>) -> Self {
+        self.anonymizer = anonymizer.map(RecordAnonymizer::new);
+        self
     }
 
     /// Number of rows.
@@ -84,7 +101,9 @@ impl RowBuffer {
         }
         self.sort();
         let count = self.rows.partition_point(|row| row.key.time < watermark);
-        core::mem::swap(self, done);
+        // Not how they are rendered.
+        core::mem::swap(&mut self.rows, &mut done.rows);
+        core::mem::swap(&mut self.bytes, &mut done.bytes);
         for row in done.rows.drain(count..) {
             let start = self.bytes.len() as u64;
             let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
@@ -111,7 +130,10 @@ impl Observer for RowBuffer {
         let Some(format) = self.format else { return };
         let log = const { index_of::<R>() as u16 };
         let start = self.bytes.len();
-        format.row(record, &mut self.bytes);
+        match &mut self.anonymizer {
+            None => format.row(record, &mut self.bytes),
+            Some(anonymizer) => format.row(&anonymizer.record(record), &mut self.bytes),
+        }
         let len = (self.bytes.len() - start) as u32;
         self.earliest = self.earliest.min(key.time);
         self.rows.push(Row { key: *key, log, len, start: start as u64 });

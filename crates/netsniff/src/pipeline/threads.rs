@@ -65,7 +65,7 @@ impl<'scope> Workers<'scope> {
         for _ in 0..settings.workers {
             let (send_task, receive_task) = sync_channel(QUEUE);
             let (filled, queue, free) = row_queue();
-            let lane = Lane::new(limits, settings.options, settings.seed, settings.format);
+            let lane = Lane::new(limits, settings.options.clone(), settings.seed, settings.format);
             let (shares_back, format) = (shares_back.clone(), settings.format);
             lanes
                 .push(scope.spawn(move || {

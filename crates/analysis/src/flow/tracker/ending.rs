@@ -150,7 +150,8 @@ impl FlowTracker {
         }
         let knowledge = Knowledge { losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(knowledge));
-        flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
+        let community_id = self.naming.community_id(&flow.key);
+        flow.report(key.uid, community_id, knowledge, |conn| observer.record(key, conn));
         flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
         if self.rtt_interval.is_some() {
             for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {

@@ -9,6 +9,7 @@ use netsniff_packet::filter::Filter;
 
 use super::selection;
 use crate::commands::UsageError;
+use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::output::Format;
 
 /// Analyse capture files: connection logs, metrics and a summary
@@ -17,6 +18,7 @@ use crate::output::Format;
     netsniff analyze capture.pcapng                    a summary\n  \
     netsniff analyze a.pcap.gz b.pcap -o logs/         two files as one traffic, logs in logs/\n  \
     netsniff analyze -r capture.pcap tcp port 80       some packets only\n  \
+    netsniff analyze capture.pcap -o logs/ -a -m cryptopan -k KEYFILE\n                                                       logs that name nobody\n  \
     ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
     Exit code: 0 fine; 1 failed, or nothing could be read; 2 wrong usage; 3 an input was damaged,\n\
     cut or unreadable, and all the rest was analysed; 4 below --require-quality")]
@@ -51,6 +53,11 @@ pub struct AnalyzeArgs {
     /// The capture was taken on a gateway: hop counts are one lower
     #[arg(short, long)]
     gateway: bool,
+    /// Write pseudonyms for addresses, names and users, in all logs and in the summary
+    #[arg(short, long)]
+    anonymize: bool,
+    #[command(flatten)]
+    pseudonyms: PseudonymArgs,
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     checksums: Checksums,
@@ -212,7 +219,26 @@ impl AnalyzeArgs {
             Checksums::Discard => ChecksumMode::Discard,
             Checksums::Ignore => ChecksumMode::Ignore,
         };
-        Options { rtt_interval: self.rtt_interval, gateway: self.gateway, checksums }
+        Options {
+            rtt_interval: self.rtt_interval,
+            gateway: self.gateway,
+            checksums,
+            anonymizer: None,
+        }
+    }
+
+    /// The pseudonyms that are to be written, if any.
+    pub(super) fn pseudonyms(&self) -> anyhow::Result<Option<Pseudonyms>> {
+        if self.anonymize {
+            return self.pseudonyms.pseudonyms().map(Some);
+        }
+        match self.pseudonyms.given() {
+            None => Ok(None),
+            Some(flag) => {
+                Err(UsageError(format!("{flag} says how to anonymise: add -a, or leave it out"))
+                    .into())
+            }
+        }
     }
 
     pub(super) fn workers(&self) -> usize {

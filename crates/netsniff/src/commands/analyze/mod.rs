@@ -2,15 +2,18 @@
 
 mod args;
 mod inputs;
+mod named;
 mod report;
 mod selection;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use netsniff_analysis::Options;
 use netsniff_packet::{Packet, Timestamp};
 
 pub use args::AnalyzeArgs;
@@ -19,7 +22,7 @@ use inputs::Inputs;
 use report::Analysis;
 use selection::Selection;
 
-use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED};
+use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use crate::output::{LogFiles, RowSink, Stream};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
@@ -38,6 +41,7 @@ const DAMAGE_TOLD: usize = 10;
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
+    let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
     for input in &refused {
         say(&format!("{}: {}", name(&input.path), input.said));
@@ -49,9 +53,12 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if inputs.files.is_empty() {
         return Ok(FAILED);
     }
+    let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
+    let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
+    let options = Options { anonymizer, ..args.options() };
     let settings = Settings {
         limits: args.limits()?,
-        options: args.options(),
+        options,
         workers: args.workers(),
         format: target.format(),
         seed: RandomState::new().build_hasher().finish(),
@@ -72,6 +79,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         selection: &selection,
         settings: &settings,
         outcome: &outcome,
+        pseudonyms: said.as_deref(),
         elapsed_nanos,
     };
     let summary = analysis.summary();
@@ -170,13 +178,6 @@ fn printed(result: io::Result<()>) -> anyhow::Result<()> {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     causes.any(|error| error.kind() == ErrorKind::BrokenPipe)
-}
-
-/// Prints a line to standard error; where that is closed there is nobody to tell. Names from a file
-/// must not steer the terminal.
-fn say(line: &str) {
-    let line = line.replace(char::is_control, "\u{fffd}");
-    let _ = writeln!(stderr(), "netsniff: {line}");
 }
 
 fn name(path: &Path) -> String {
