@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use netsniff_analysis::options::Overlap;
+use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{ChecksumMode, Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::anonymize::{Keep, Key, Method};
@@ -31,10 +33,13 @@ pub fn check(input: &[u8]) -> usize {
             1 => ChecksumMode::Ignore,
             _ => ChecksumMode::Discard,
         },
+        overlap: if bounds & 0x20 == 0 { Overlap::First } else { Overlap::Last },
+        protocols: ProtocolSet::ALL,
         anonymizer: (bounds & 0x10 != 0).then(|| {
             let key = Key::new([*bounds; Key::LEN]);
             Arc::new(Anonymizer::new(Method::CryptoPan, &key, &Keep::default()))
         }),
+        ..Options::default()
     };
     let one_by_one = analyse(&events, 1, limits, options.clone(), 1);
     // Another seed, since it must show nowhere.

@@ -10,6 +10,7 @@
 //! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`mod@unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
+//! | [`file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
 //! | `naming` | what flows are named by |
 //! | [`options`] | [`Options`]: choices that change what records say |
@@ -23,6 +24,7 @@
 pub mod checksums;
 pub mod community_id;
 pub mod engine;
+pub mod file;
 pub mod flow;
 pub mod ingress;
 pub mod limits;

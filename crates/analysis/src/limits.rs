@@ -48,6 +48,24 @@ pub struct Limits {
     /// Ranges beyond holes that one direction may remember; the oldest hole is given up for one
     /// more. Real streams stay below ten.
     pub tcp_ranges: usize,
+    /// Bytes that one direction of a TCP connection may hold behind holes; for more, the first hole
+    /// is given up. As large as the windows of hosts that are far apart.
+    pub stream_held_bytes: usize,
+    /// The same for all directions together.
+    pub streams_held_bytes: usize,
+    /// How long bytes of a stream are waited for once the receiver has acknowledged them: captures
+    /// of several queues or ports are not quite in order.
+    pub stream_acknowledged_wait: Duration,
+    /// How long bytes of a stream are waited for that nobody acknowledged. Longer than the first
+    /// retransmissions of RFC 6298 take.
+    pub stream_hole_timeout: Duration,
+    /// Bytes of each direction by which the protocol of a stream must be told.
+    pub detection_bytes: usize,
+    /// Bytes that a session may have waiting, in one direction, for more to come. A session that
+    /// needs more lets go.
+    pub session_bytes: usize,
+    /// How often one connection may change its protocol.
+    pub handovers: u8,
     /// Datagrams that are being put together from fragments.
     pub fragmented_datagrams: usize,
     /// Fragments of one datagram.
@@ -97,6 +115,13 @@ impl Default for Limits {
             tcp_initial_window: 16_384,
             tcp_unacknowledged: 10 << 20,
             tcp_ranges: 1024,
+            stream_held_bytes: 4 << 20,
+            streams_held_bytes: 64 << 20,
+            stream_acknowledged_wait: Duration::from_millis(10),
+            stream_hole_timeout: Duration::from_secs(10),
+            detection_bytes: 2_048,
+            session_bytes: 64 << 10,
+            handovers: 8,
             fragmented_datagrams: 65_536,
             fragments_per_datagram: 8_192,
             fragment_bytes: 64 << 20,

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use netsniff_packet::Anonymizer;
 
+use crate::file::HashKinds;
+use crate::protocol::ProtocolSet;
+
 /// Choices that change what records say.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -15,9 +18,25 @@ pub struct Options {
     pub gateway: bool,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
+    /// Which bytes of a TCP stream count where segments contradict each other.
+    pub overlap: Overlap,
+    /// Which hashes of files are computed.
+    pub hashes: HashKinds,
+    /// The application protocols that are looked for.
+    pub protocols: ProtocolSet,
     /// Flows are named by the pseudonyms of their addresses. The other values of records are mapped
     /// where they are written: [`Anonymous`](crate::record::Anonymous).
     pub anonymizer: Option<Arc<Anonymizer>>,
+}
+
+/// Which bytes count where TCP segments overlap and differ, as long as neither was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// Those that came first.
+    #[default]
+    First,
+    /// Those that came last.
+    Last,
 }
 
 /// What becomes of packets with wrong checksums.

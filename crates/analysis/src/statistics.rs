@@ -10,6 +10,7 @@ use crate::flow::report::proto;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::log::conn::{ConnState, Proto, Quality};
+use crate::reassembly::stream::HoleEndings;
 use crate::talkers::Talkers;
 
 /// Why a flow ended.
@@ -96,6 +97,10 @@ pub struct FlowStatistics {
     pub missed_bytes: u64,
     /// TCP connections with such bytes.
     pub flows_with_gaps: u64,
+    /// How holes in the streams of TCP ended.
+    pub holes: HoleEndings,
+    /// Sessions of protocols that failed by a fault of this program, and lost their flow alone.
+    pub failed_sessions: u64,
     /// Datagrams that were left out, since their checksums were wrong.
     pub discarded: u64,
     checksums: [Verdicts; Checked::ALL.len()],
@@ -189,6 +194,8 @@ impl FlowStatistics {
         self.retransmissions += other.retransmissions;
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;
+        self.holes.merge(&other.holes);
+        self.failed_sessions += other.failed_sessions;
         self.discarded += other.discarded;
         for (to, from) in self.checksums.iter_mut().zip(&other.checksums) {
             to.merge(from);

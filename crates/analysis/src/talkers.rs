@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::flow::key::Endpoint;
 use crate::flow::report::proto;
 use crate::log::conn::{ConnState, Proto};
+use crate::protocol::Services;
 use crate::uid::Uid;
 
 /// Addresses of which counts are kept; twice as many for a while.
@@ -53,7 +54,7 @@ pub struct Connection {
     /// Its protocol.
     pub proto: Proto,
     /// The application protocol that its content showed.
-    pub service: Option<&'static str>,
+    pub services: Services,
     /// How it began and ended.
     pub state: ConnState,
     /// Time of its first packet.
@@ -103,7 +104,7 @@ impl Talkers {
                 originator,
                 responder,
                 proto: proto(flow.key.protocol),
-                service: flow.service(),
+                services: flow.services(),
                 state: flow.state(),
                 start: flow.start,
                 duration_nanos: flow.last.nanos_since(flow.start),

@@ -44,6 +44,14 @@ impl Uid {
         Self(text)
     }
 
+    /// The name of a file for the lower 96 bits of `hash`: it begins with `F`, as in Zeek.
+    #[must_use]
+    pub const fn of_file(hash: u128) -> Self {
+        let mut uid = Self::new(hash);
+        uid.0[0] = b'F';
+        uid
+    }
+
     /// A word made of the name, to mix into other hashes.
     #[must_use]
     pub const fn word(&self) -> u64 {

@@ -4,8 +4,9 @@ mod support;
 
 use std::path::Path;
 
-use netsniff_analysis::protocol::{Datagram, Findings, ProtocolId, Session};
-use netsniff_analysis::{Engine, Limits, Options};
+use netsniff_analysis::file::HashKinds;
+use netsniff_analysis::protocol::{Context, Datagram, Findings, ProtocolId, Role, Session};
+use netsniff_analysis::{Engine, Limits, Options, Uid};
 use netsniff_packet::decode::{self, Transport};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use support::{Row, Rows, analyse};
@@ -229,12 +230,16 @@ fn replies_that_nobody_asked_for_stay_within_the_limits() {
 }
 
 fn session(limits: &Limits) -> Box<dyn Session> {
-    ProtocolId::of_udp_port(53).unwrap().protocol().session(limits)
+    let uid = Uid::new(0);
+    let context =
+        Context { limits, uid, port: 53, hashes: HashKinds::default(), is_midstream: false };
+    ProtocolId::named("dns").unwrap().protocol().session(&context)
 }
 
 fn tell(session: &mut dyn Session, payload: &[u8], found: &mut Findings) {
     let time = Timestamp::EPOCH;
-    session.datagram(&Datagram { time, port: 53, payload }, found);
+    let from = Role::Originator;
+    session.datagram(&Datagram { time, from, port: 53, payload }, found);
 }
 
 /// The messages of the recorded capture, each once.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{DONE, FAILED, USAGE, UsageError};
-use crate::commands::{analyze, completions, info, schema};
+use crate::commands::{analyze, completions, info, protocols, schema};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -25,6 +25,7 @@ struct Cli {
 enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Info(info::InfoArgs),
+    Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),
         Command::Completions(args) => {
             written(completions::run(&args, Cli::command(), &mut stdout().lock()))

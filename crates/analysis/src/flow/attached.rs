@@ -1,23 +1,43 @@
 //! What few flows have, and no packet of the others should pay for.
 
 use super::parents::Parents;
-use crate::protocol::Session;
+use super::streams::Streams;
+use crate::protocol::{ProtocolId, Services, Session};
 
 /// Tunnels around a flow, and what is said in it.
 #[derive(Debug, Default)]
 pub struct Attached {
     /// The flows that it was tunnelled in.
     pub parents: Option<Parents>,
-    /// What is said in it, in the protocol of its port.
-    pub session: Option<Box<dyn Session>>,
+    /// What is said in it.
+    pub talk: Talk,
+    /// The protocols that its streams were found to speak.
+    pub services: Services,
+}
+
+/// What is said in a flow.
+#[derive(Debug, Default)]
+pub enum Talk {
+    /// Nothing so far.
+    #[default]
+    Silence,
+    /// Datagrams, in a protocol.
+    Datagrams(ProtocolId, Box<dyn Session>),
+    /// Two streams.
+    Streams(Box<Streams>),
+    /// Nothing that is of interest any more.
+    Over,
 }
 
 impl Attached {
     /// Bytes that it takes, itself included.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.parents.as_ref().map_or(0, Parents::heap_bytes)
-            + self.session.as_ref().map_or(0, |session| session.heap_bytes())
+        let talk = match &self.talk {
+            Talk::Silence | Talk::Over => 0,
+            Talk::Datagrams(_, session) => session.heap_bytes(),
+            Talk::Streams(streams) => size_of::<Streams>() + streams.heap_bytes(),
+        };
+        size_of::<Self>() + self.parents.as_ref().map_or(0, Parents::heap_bytes) + talk
     }
 }

@@ -12,6 +12,7 @@
 //! | [`roles`] | which side is likely the server, which address is local |
 //! | [`parents`] | which tunnels a flow travelled in |
 //! | [`attached`] | what few flows have: tunnels around them, sessions |
+//! | [`streams`] | the streams of a TCP connection, and what is said in them |
 //! | [`tcp`] | TCP connections |
 
 pub mod attached;
@@ -21,6 +22,7 @@ pub mod key;
 pub mod parents;
 pub mod report;
 pub mod roles;
+pub mod streams;
 pub mod table;
 pub mod tcp;
 pub mod tcp_report;
@@ -32,9 +34,9 @@ use core::time::Duration;
 use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
-use crate::protocol::ProtocolId;
+use crate::protocol::{ProtocolId, Services};
 use crate::uid::Uid;
-use attached::Attached;
+use attached::{Attached, Talk};
 use history::{History, Letters};
 use key::{Endpoint, FlowKey, Side};
 use tcp::TcpConnection;
@@ -198,13 +200,24 @@ impl Flow {
         }
     }
 
-    /// The application protocol that its content showed. Content that contradicts takes back what
+    /// The application protocols that its content showed. Datagrams that contradict take back what
     /// came before, as in Zeek.
     #[must_use]
-    pub fn service(&self) -> Option<&'static str> {
-        let protocol = self.protocol.filter(|_| !self.contradicted)?.protocol();
-        let session = self.attached.as_ref()?.session.as_ref()?;
-        session.is_confirmed().then(|| protocol.name())
+    pub fn services(&self) -> Services {
+        let mut services = Services::default();
+        let Some(attached) = &self.attached else { return services };
+        match &attached.talk {
+            Talk::Datagrams(_, session) => {
+                if let Some(id) = self.protocol.filter(|_| !self.contradicted)
+                    && session.is_confirmed()
+                {
+                    services.add(id);
+                }
+                services
+            }
+            Talk::Streams(streams) => *streams.conversation().services(),
+            Talk::Silence | Talk::Over => attached.services,
+        }
     }
 
     /// Makes a connection of an opening, with all that the record of a connection tells.

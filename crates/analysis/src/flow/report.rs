@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::attached::Talk;
 use super::key::{self, Side};
 use super::parents::Parents;
 use super::tcp::{State, TcpConnection};
@@ -35,6 +36,7 @@ impl Flow {
         let duration = span_of_micros(self.start, self.last);
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
+        let service = self.services().names();
         let parents = self.attached.as_ref().and_then(|attached| attached.parents.as_ref());
         take(&Conn {
             ts: self.start,
@@ -44,7 +46,7 @@ impl Flow {
             id_resp_h: responder.address,
             id_resp_p: Port(responder.port),
             proto: proto(self.key.protocol),
-            service: self.service(),
+            service: service.as_deref(),
             duration: (duration > 0).then(|| Interval::from_nanos(duration)),
             orig_bytes: sizes.map(|(orig, _)| orig),
             resp_bytes: sizes.map(|(_, resp)| resp),
@@ -104,11 +106,10 @@ impl Flow {
 
     /// How deep it was analysed.
     fn depth(&self) -> Depth {
-        let has_session = self.attached.as_ref().is_some_and(|attached| attached.session.is_some());
-        match self.tcp() {
-            Some(_) => Depth::Tcp,
-            None if has_session => Depth::Protocols,
-            None => Depth::Flows,
+        match (self.attached.as_ref().map(|attached| &attached.talk), self.tcp()) {
+            (Some(Talk::Datagrams(..) | Talk::Streams(_) | Talk::Over), _) => Depth::Protocols,
+            (_, Some(_)) => Depth::Tcp,
+            (_, None) => Depth::Flows,
         }
     }
 

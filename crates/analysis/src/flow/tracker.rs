@@ -4,6 +4,7 @@
 mod checksums;
 mod ending;
 mod findings;
+mod talk;
 mod update;
 
 use netsniff_packet::Timestamp;
@@ -16,10 +17,11 @@ use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
+use crate::file::HashKinds;
 use crate::limits::Limits;
 use crate::naming::Naming;
-use crate::options::{ChecksumMode, Options};
-use crate::protocol::{Findings, ProtocolId};
+use crate::options::{ChecksumMode, Options, Overlap};
+use crate::protocol::{Findings, ProtocolSet};
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
@@ -41,6 +43,9 @@ pub struct FlowTracker {
     limits: Limits,
     gateway: bool,
     checksums: ChecksumMode,
+    overlap: Overlap,
+    protocols: ProtocolSet,
+    hashes: HashKinds,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -51,6 +56,8 @@ pub struct FlowTracker {
     wheel: Wheel,
     /// Bytes that flows hold outside the table.
     heap_bytes: usize,
+    /// Of those, bytes that streams hold behind holes.
+    held_bytes: usize,
     losses: u32,
     weirds: Weirds,
     /// What sessions found in the last datagram.
@@ -80,6 +87,9 @@ impl FlowTracker {
             limits,
             gateway: options.gateway,
             checksums: options.checksums,
+            overlap: options.overlap,
+            protocols: options.protocols,
+            hashes: options.hashes,
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
@@ -87,6 +97,7 @@ impl FlowTracker {
             table: FlowTable::default(),
             wheel: Wheel::default(),
             heap_bytes: 0,
+            held_bytes: 0,
             losses: 0,
             weirds: Weirds::default(),
             findings: Findings::default(),
@@ -302,7 +313,7 @@ impl FlowTracker {
             flow.flip();
         }
         if matches!(unit.decoded.transport, Transport::Udp(_)) {
-            flow.protocol = ProtocolId::of_udp_port(flow.ends().1.port);
+            flow.protocol = self.protocols.of_udp_port(flow.ends().1.port);
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));

@@ -20,7 +20,7 @@ use crate::flow::{roles, silence_of};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel as Row, TunnelAction};
 use crate::naming::Naming;
-use crate::protocol::ProtocolId;
+use crate::protocol::ProtocolSet;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
 use crate::unit::Unit;
@@ -274,8 +274,9 @@ impl Tunnels {
 
 /// Whether a datagram's flow ends by the rules that are known here: those of UDP alone.
 pub(super) fn is_plain_udp(udp: &Udp) -> bool {
-    let ends_early =
-        |port| ProtocolId::of_udp_port(port).is_some_and(|id| id.protocol().exchange().is_some());
+    let ends_early = |port| {
+        ProtocolSet::ALL.of_udp_port(port).is_some_and(|id| id.protocol().exchange().is_some())
+    };
     !ends_early(udp.source_port) && !ends_early(udp.destination_port)
 }
 

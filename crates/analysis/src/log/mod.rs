@@ -2,6 +2,7 @@
 
 pub mod conn;
 pub mod dns;
+pub mod files;
 pub mod rtt;
 pub mod tcp;
 pub mod tunnel;
@@ -9,6 +10,7 @@ pub mod weird;
 
 pub use conn::Conn;
 pub use dns::Dns;
+pub use files::Files;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
@@ -17,7 +19,8 @@ pub use weird::Weird;
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] = &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] =
+    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

@@ -1,21 +1,33 @@
 //! Application protocols: one file each, and the list of all.
 //!
-//! A protocol names its ports itself; the flows know none. It looks at datagrams one by one, which
-//! tells who asks and who answers, and how long an exchange stays open; and it makes a [`Session`]
-//! for each flow, which remembers what was said and finds records.
+//! | module | concern |
+//! |---|---|
+//! | `list` | THE list of protocols |
+//! | `session` | what a protocol makes of a conversation |
+//! | `conversation` | from the pieces of two streams to the calls of a session |
+//! | `detection` | which protocol is spoken |
+//! | `findings` | records and oddities on their way to the logs |
+//!
+//! A protocol names its ports itself; the flows know none. Over UDP it looks at datagrams one by
+//! one, which tells who asks and who answers, and how long an exchange stays open. Over TCP it is
+//! found by what is said. It makes a [`Session`] for each flow, which remembers what was said and
+//! finds records.
 
+mod conversation;
+mod detection;
 mod dns;
+mod findings;
+mod list;
 mod session;
 
+pub use conversation::{Conversation, Event};
+pub use detection::{Detection, Heads};
 pub use dns::Transaction;
-pub use session::{Connection, Datagram, Findings, ProtocolRecord, Session};
+pub use findings::{Connection, Findings, ProtocolRecord};
+pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
+pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
 
 use core::time::Duration;
-
-use crate::limits::Limits;
-
-/// Every protocol. The first whose port a flow has is asked first.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
 
 /// An application protocol.
 pub trait Protocol: Sync {
@@ -25,17 +37,42 @@ pub trait Protocol: Sync {
     /// The name, as the column `source` of the log `weird` has it.
     fn analyzer(&self) -> &'static str;
 
+    /// The logs that its sessions write.
+    fn logs(&self) -> &'static [&'static str];
+
     /// UDP ports of its servers: a hint where to look first, no proof.
-    fn udp_ports(&self) -> &'static [u16];
+    fn udp_ports(&self) -> &'static [u16] {
+        &[]
+    }
+
+    /// TCP ports of its servers: a hint where to look first, no proof.
+    fn tcp_ports(&self) -> &'static [u16] {
+        &[]
+    }
 
     /// What one datagram to or from a server's `port` shows by itself.
-    fn datagram(&self, port: u16, payload: &[u8]) -> Verdict;
+    fn datagram(&self, _port: u16, _payload: &[u8]) -> Verdict {
+        Verdict::Unclear
+    }
+
+    /// Whether a datagram on any port is surely of this protocol.
+    fn detect_datagram(&self, _payload: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether two streams that begin so are of this protocol. What is decided must stay so, however
+    /// the streams go on.
+    fn detect(&self, _heads: &Heads<'_>) -> Detection {
+        Detection::No
+    }
 
     /// When an exchange over UDP is over; `None` where UDP's own time-out rules.
-    fn exchange(&self) -> Option<Exchange>;
+    fn exchange(&self) -> Option<Exchange> {
+        None
+    }
 
-    /// A session for a flow that begins, within `limits`.
-    fn session(&self, limits: &Limits) -> Box<dyn Session>;
+    /// A session for a conversation that begins.
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session>;
 }
 
 /// What a datagram shows.
@@ -68,40 +105,4 @@ pub struct Exchange {
     pub interval: Duration,
     /// Silence that ends it.
     pub silence: Duration,
-}
-
-/// A protocol's place in [`PROTOCOLS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProtocolId(u8);
-
-impl ProtocolId {
-    /// The protocol whose servers use this UDP port.
-    #[must_use]
-    pub fn of_udp_port(port: u16) -> Option<Self> {
-        let at = PROTOCOLS.iter().position(|protocol| protocol.udp_ports().contains(&port))?;
-        u8::try_from(at).ok().map(Self)
-    }
-
-    /// The protocol.
-    #[must_use]
-    #[inline]
-    pub fn protocol(self) -> &'static dyn Protocol {
-        PROTOCOLS[usize::from(self.0)]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_ports_are_distinct() {
-        for (at, protocol) in PROTOCOLS.iter().enumerate() {
-            for other in &PROTOCOLS[..at] {
-                assert_ne!(protocol.name(), other.name());
-                let shared = protocol.udp_ports().iter().find(|p| other.udp_ports().contains(p));
-                assert_eq!(shared, None, "{} and {}", protocol.name(), other.name());
-            }
-        }
-    }
 }

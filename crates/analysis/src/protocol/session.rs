@@ -1,22 +1,36 @@
-//! Sessions: what a protocol makes of one flow, from its first datagram to the flow's end.
+//! Sessions: what a protocol makes of one conversation, from its first byte to its end.
 
 use core::fmt::Debug;
 
 use netsniff_packet::Timestamp;
 
-use super::dns::Transaction;
-use crate::flow::key::Endpoint;
-use crate::log::conn::Proto;
-use crate::record::{Observer, SortKey};
+use super::findings::Findings;
+use crate::file::HashKinds;
+use crate::limits::Limits;
+use crate::reassembly::stream::GapCause;
 use crate::uid::Uid;
-use crate::weird::Weirds;
 
 /// One conversation in one protocol.
+///
+/// Whatever it finds must not depend on how a stream was cut into segments.
 pub trait Session: Debug + Send {
     /// Takes a datagram.
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings);
+    fn datagram(&mut self, _: &Datagram<'_>, _: &mut Findings) {}
 
-    /// Tells what still waits, since the flow ends.
+    /// Takes bytes of a stream. What it does not consume comes again, with what follows.
+    fn bytes(&mut self, _: &Bytes<'_>, _: &mut Findings) -> Progress {
+        Progress::Done
+    }
+
+    /// Learns that bytes of a stream are missing, and tells whether it can go on behind them.
+    fn gap(&mut self, _: &Gap<'_>, _: &mut Findings) -> Onward {
+        Onward::LetGo
+    }
+
+    /// Learns that one side will say nothing more.
+    fn side_end(&mut self, _: &SideEnd<'_>, _: &mut Findings) {}
+
+    /// Tells what still waits, since the conversation is over.
     fn end(&mut self, found: &mut Findings);
 
     /// Whether the content was that of the protocol so far.
@@ -26,62 +40,128 @@ pub trait Session: Debug + Send {
     fn heap_bytes(&self) -> usize;
 }
 
+/// A side of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The side that began: the client, mostly.
+    Originator,
+    /// The other one.
+    Responder,
+}
+
+impl Role {
+    /// Its place where there is one of something for each side.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The other side.
+    #[must_use]
+    #[inline]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Originator => Self::Responder,
+            Self::Responder => Self::Originator,
+        }
+    }
+}
+
+/// What a session is told of its flow as it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The bounds.
+    pub limits: &'a Limits,
+    /// The flow's name.
+    pub uid: Uid,
+    /// Port of the responder.
+    pub port: u16,
+    /// Which hashes of files are wanted.
+    pub hashes: HashKinds,
+    /// Whether the begin of the connection was not seen, so that its first bytes may be from the
+    /// middle of something.
+    pub is_midstream: bool,
+}
+
 /// A datagram of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
     /// When it was seen.
     pub time: Timestamp,
+    /// Who sent it.
+    pub from: Role,
     /// Port of the responder, for protocols whose messages differ by it.
     pub port: u16,
     /// Its payload as far as it was captured.
     pub payload: &'a [u8],
 }
 
-/// What sessions found: in memory that is used again and again.
-#[derive(Debug, Default)]
-pub struct Findings {
-    /// Records, in the order in which they were found.
-    pub records: Vec<ProtocolRecord>,
-    /// Oddities.
-    pub weirds: Weirds,
-}
-
-impl Findings {
-    /// Whether there is nothing.
-    #[must_use]
-    #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.weirds.is_empty()
-    }
-}
-
-/// A record of any protocol, without what tells its flow.
-#[derive(Debug)]
-pub enum ProtocolRecord {
-    /// A row of the `dns` log.
-    Dns(Transaction),
-}
-
-/// The flow that a record belongs to.
+/// Bytes of a stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Connection {
-    /// Its identifier.
-    pub uid: Uid,
-    /// The originator.
-    pub originator: Endpoint,
-    /// The responder.
-    pub responder: Endpoint,
-    /// The transport protocol.
-    pub proto: Proto,
+pub struct Bytes<'a> {
+    /// When the last of them were seen, or became known to be next.
+    pub time: Timestamp,
+    /// Who sent them.
+    pub from: Role,
+    /// All bytes of that side that were not consumed yet: at least one, and at least as many as were
+    /// needed.
+    pub data: &'a [u8],
 }
 
-impl ProtocolRecord {
-    /// Hands the record to the observer, as one of `connection`.
-    pub fn report<O: Observer>(&self, connection: &Connection, key: &SortKey, observer: &mut O) {
-        match self {
-            Self::Dns(transaction) => {
-                transaction.report(connection, |row| observer.record(key, row));
-            }
-        }
-    }
+/// Bytes of a stream that are missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Gap<'a> {
+    /// When that was known.
+    pub time: Timestamp,
+    /// Who sent them.
+    pub from: Role,
+    /// The bytes before them that the session did not consume: the begin of something whose rest
+    /// will not come.
+    pub unread: &'a [u8],
+    /// How many are missing.
+    pub len: u64,
+    /// Why.
+    pub cause: GapCause,
+}
+
+/// One side has said all.
+#[derive(Clone, Copy, Debug)]
+pub struct SideEnd<'a> {
+    /// When that was known.
+    pub time: Timestamp,
+    /// Which side.
+    pub from: Role,
+    /// Its last bytes, which the session did not consume.
+    pub unread: &'a [u8],
+}
+
+/// What a session makes of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It has taken so many, at least one.
+    Consumed(usize),
+    /// It can do nothing before there are at least so many in all.
+    Need(usize),
+    /// It can do nothing before the other side has said something.
+    Wait,
+    /// So many are of no interest, from the first on, also of those to come: they are neither kept
+    /// nor handed over, and some of them may be missing.
+    Skip(u64),
+    /// So many were the last of this protocol: what follows on both sides is another one's, which is
+    /// to be found out.
+    Handover(usize),
+    /// Nothing more is of interest.
+    Done,
+    /// This is not the protocol that it seemed to be, which is told by this name.
+    Contradicts(&'static str),
+}
+
+/// Whether a session goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onward {
+    /// It does.
+    Continue,
+    /// It does not.
+    LetGo,
 }

@@ -5,6 +5,7 @@ use std::io::{Write as _, stderr};
 pub mod analyze;
 pub mod completions;
 pub mod info;
+pub mod protocols;
 pub mod pseudonyms;
 pub mod schema;
 

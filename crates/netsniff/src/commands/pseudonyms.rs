@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use netsniff_packet::Anonymizer;
 use netsniff_packet::anonymize::{Keep, Key, Method};
 
@@ -107,7 +107,7 @@ fn read_key(path: &Path) -> anyhow::Result<Key> {
     file.take(MOST_READ)
         .read_to_end(&mut content)
         .with_context(|| format!("cannot read the key file {name}"))?;
-    Key::parse(&content).with_context(|| format!("the key file {name} holds no key. {MAKE_ONE}"))
+    Key::parse(&content).map_err(|error| anyhow!("the key file {name}: {error}. {MAKE_ONE}"))
 }
 
 /// A key that others can read protects nothing from them.

@@ -91,6 +91,20 @@ pub struct Context<'a> {
     pub rtt: &'a mut Option<IntervalRtt>,
 }
 
+/// What a segment amounted to.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// Whether originator and responder changed places.
+    pub is_flipped: bool,
+    /// Index of its sender after that.
+    pub from: usize,
+    /// Position of its first byte of data, relative to its sender's SYN; `None` where the data is
+    /// of no stream.
+    pub position: Option<u64>,
+    /// Up to where it acknowledges the peer's stream.
+    pub acknowledged: Option<u64>,
+}
+
 /// Whether and how a segment ended its sender's side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Close {
@@ -159,9 +173,9 @@ impl Default for TcpConnection {
 }
 
 impl TcpConnection {
-    /// Takes one segment. Returns whether originator and responder changed places.
+    /// Takes one segment.
     #[inline]
-    pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
+    pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Taken {
         self.flipped = false;
         self.hastened = false;
         self.note_partial(segment);
@@ -199,7 +213,16 @@ impl TcpConnection {
         if close.closed {
             self.close(from, close.finished, *context.last_time, context.limits);
         }
-        self.flipped
+        let is_data = !underflow && !segment.has(TcpFlags::RST);
+        let first = position.wrapping_add(u64::from(segment.has(TcpFlags::SYN)));
+        Taken { is_flipped: self.flipped, from, position: is_data.then_some(first), acknowledged }
+    }
+
+    /// Whether no begin was seen.
+    #[must_use]
+    #[inline]
+    pub const fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// Bytes that it holds outside itself.

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::findings::report_records;
+use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
@@ -142,11 +142,20 @@ impl FlowTracker {
         let Some(flow) = self.table.flow_mut(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         flow.unfold(&self.limits);
-        if let Some(session) = flow.attached.as_mut().and_then(|it| it.session.as_mut()) {
-            session.end(&mut self.findings);
+        self.end_talk(place);
+        let Some(flow) = self.table.flow(place) else { return };
+        if !self.findings.is_empty() {
             // The packet that a flow ends with may have made records, too.
             let behind = SortKey { number: LAST_RECORDS, ..*key };
-            report_records(&mut self.findings, &flow.connection(key.uid), behind, observer);
+            let connection = flow.connection(key.uid);
+            report(
+                &mut self.findings,
+                &mut self.statistics,
+                &connection,
+                flow.last,
+                behind,
+                observer,
+            );
         }
         let knowledge = Knowledge { losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(knowledge));

@@ -9,6 +9,7 @@ use crate::log::conn::Proto;
 use crate::log::weird::Weird;
 use crate::protocol::{Connection, Findings};
 use crate::record::{Observer, Port, SortKey};
+use crate::statistics::FlowStatistics;
 use crate::uid::Uid;
 use crate::unit::Unit;
 
@@ -30,27 +31,30 @@ impl FlowTracker {
             Proto::Icmp => Some("ICMP"),
             Proto::Unknown => None,
         };
-        let analyzer = flow.protocol.map(|id| id.protocol().analyzer());
-        for (weirds, source) in
-            [(&mut self.weirds, transport), (&mut self.findings.weirds, analyzer)]
-        {
-            for name in weirds.drain() {
-                self.statistics.weird(name);
-                key.number += 1;
-                observer.record(&key, &weird(&connection, unit.time, name, source));
-            }
+        for name in self.weirds.drain() {
+            self.statistics.weird(name);
+            key.number += 1;
+            observer.record(&key, &weird(&connection, unit.time, name, transport));
         }
-        report_records(&mut self.findings, &connection, key, observer);
+        report(&mut self.findings, &mut self.statistics, &connection, unit.time, key, observer);
     }
 }
 
-/// Hands over the records that sessions found, numbered behind `key`.
-pub(super) fn report_records<O: Observer>(
+/// Hands over what sessions found at `time`, numbered behind `key`.
+pub(super) fn report<O: Observer>(
     findings: &mut Findings,
+    statistics: &mut FlowStatistics,
     connection: &Connection,
+    time: Timestamp,
     mut key: SortKey,
     observer: &mut O,
 ) {
+    statistics.failed_sessions += core::mem::take(&mut findings.panics);
+    for (name, analyzer) in findings.drain_oddities() {
+        statistics.weird(name);
+        key.number += 1;
+        observer.record(&key, &weird(connection, time, name, Some(analyzer)));
+    }
     for record in findings.records.drain(..) {
         key.number += 1;
         record.report(connection, &key, observer);

@@ -8,7 +8,7 @@ use crate::flow::key::{self, Side};
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Exchange, Flow, roles};
 use crate::limits::Limits;
-use crate::protocol::{Datagram, ProtocolId, Verdict};
+use crate::protocol::{Datagram, ProtocolId, Role, Verdict};
 use crate::unit::Unit;
 use crate::weird::Weirds;
 
@@ -36,7 +36,7 @@ impl FlowTracker {
                     flow.last = unit.time;
                     return false;
                 }
-                return self.segment(&segment, place);
+                return self.segment(lookup, &segment, bytes, place);
             }
             Transport::Udp(header) => {
                 flow.last = unit.time;
@@ -48,8 +48,13 @@ impl FlowTracker {
                 if let Some(protocol) = flow.protocol {
                     let payload = unit.payload(bytes);
                     if note_message(flow, protocol, payload, side) {
-                        let datagram =
-                            Datagram { time: unit.time, port: flow.ends().1.port, payload };
+                        let (port, time) = (flow.ends().1.port, unit.time);
+                        let from = if flow.originator == side {
+                            Role::Originator
+                        } else {
+                            Role::Responder
+                        };
+                        let datagram = Datagram { time, from, port, payload };
                         self.converse(protocol, &datagram, place);
                     }
                 }
@@ -66,22 +71,14 @@ impl FlowTracker {
         false
     }
 
-    /// Hands a datagram to the session of its flow, which begins with the first one.
-    fn converse(&mut self, protocol: ProtocolId, datagram: &Datagram<'_>, place: u32) {
-        let Some(flow) = self.table.flow_mut(place) else { return };
-        let before = flow.attached_bytes();
-        let session = &mut flow.attached.get_or_insert_default().session;
-        let session = session.get_or_insert_with(|| protocol.protocol().session(&self.limits));
-        session.datagram(datagram, &mut self.findings);
-        let change = flow.attached_bytes() as isize - before as isize;
-        if change != 0 {
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
-            self.statistics.note_peak(self.table.len(), self.bytes());
-        }
-    }
-
     /// Takes a connection on by a segment. Returns whether its deadline may have come forward.
-    fn segment(&mut self, segment: &Segment<'_>, place: u32) -> bool {
+    fn segment(
+        &mut self,
+        lookup: &Lookup<'_>,
+        segment: &Segment<'_>,
+        bytes: &[u8],
+        place: u32,
+    ) -> bool {
         let Some(flow) = self.table.flow_mut(place) else { return false };
         let before = flow.exchange.heap_bytes();
         flow.unfold(&self.limits);
@@ -100,7 +97,7 @@ impl FlowTracker {
             rtt: &mut self.rtt,
         };
         let was_established = tcp.is_handshake_done();
-        let is_flipped = tcp.segment(segment, &mut context);
+        let taken = tcp.segment(segment, &mut context);
         let is_hastened = tcp.is_hastened();
         let is_established = tcp.is_handshake_done() && !was_established;
         let letters_grown = context.history.grown;
@@ -110,18 +107,15 @@ impl FlowTracker {
                 None => Exchange::Connection(Box::new(tcp)),
             };
         }
-        if is_flipped {
+        if taken.is_flipped {
             flow.flip();
         }
         if is_established {
             flow.interactive = is_interactive(flow);
         }
         let after = flow.exchange.heap_bytes() + letters_grown;
-        let change = after as isize - before as isize;
-        if change != 0 {
-            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
-            self.statistics.note_peak(self.table.len(), self.bytes());
-        }
+        self.note_change(after as isize - before as isize);
+        self.stream(lookup, segment, &taken, bytes, place);
         is_hastened
     }
 }
@@ -147,7 +141,7 @@ impl Flow {
     }
 
     /// Bytes that tunnels and session take.
-    fn attached_bytes(&self) -> usize {
+    pub(super) fn attached_bytes(&self) -> usize {
         self.attached.as_ref().map_or(0, |attached| attached.heap_bytes())
     }
 

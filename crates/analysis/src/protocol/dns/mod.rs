@@ -20,8 +20,7 @@ pub use transaction::Transaction;
 
 use core::time::Duration;
 
-use super::{Exchange, Protocol, Session, Verdict};
-use crate::limits::Limits;
+use super::{Context, Detection, Exchange, Heads, Protocol, Session, Verdict};
 use session::DnsSession;
 
 /// Messages over UDP.
@@ -30,6 +29,9 @@ pub(super) struct Dns;
 
 /// Length of the header, RFC 1035 section 4.1.1.
 const HEADER_LEN: usize = 12;
+
+/// Length of the length before each message over TCP, RFC 1035 section 4.2.2.
+const LENGTH_LEN: usize = 2;
 
 /// Questions beyond which Zeek takes a datagram for something else (`dns_max_queries`): much that is
 /// no DNS runs on port 53.
@@ -40,6 +42,9 @@ const OPCODES: [u8; 3] = [0, 4, UPDATE];
 
 /// The opcode of updates, whose sections have other meanings.
 const UPDATE: u8 = 5;
+
+/// The port of DNS.
+const PORT: u16 = 53;
 
 /// The port of NetBIOS names, whose messages have opcodes of their own (RFC 1002, 4.2.1.1).
 const NETBIOS: u16 = 137;
@@ -53,8 +58,12 @@ impl Protocol for Dns {
         "DNS"
     }
 
+    fn logs(&self) -> &'static [&'static str] {
+        &["dns"]
+    }
+
     fn udp_ports(&self) -> &'static [u16] {
-        &[53, NETBIOS, 5353, 5355]
+        &[PORT, NETBIOS, 5353, 5355]
     }
 
     fn datagram(&self, port: u16, payload: &[u8]) -> Verdict {
@@ -72,14 +81,46 @@ impl Protocol for Dns {
         }
     }
 
+    fn tcp_ports(&self) -> &'static [u16] {
+        &[PORT]
+    }
+
+    /// Lengths and small numbers are no proof, so the port must say so, too.
+    fn detect(&self, heads: &Heads<'_>) -> Detection {
+        if heads.port != PORT {
+            return Detection::No;
+        }
+        let looks = [heads.originator, heads.responder].map(looks_like_a_message);
+        match looks {
+            [Detection::No, _] | [_, Detection::No] => Detection::No,
+            [Detection::Yes, _] | [_, Detection::Yes] => Detection::Yes,
+            [Detection::Undecided, Detection::Undecided] => Detection::Undecided,
+        }
+    }
+
     /// A resolver takes its port for one exchange. Zeek looks every `dns_session_timeout`, and
     /// takes a second less of silence for enough.
     fn exchange(&self) -> Option<Exchange> {
         Some(Exchange { interval: Duration::from_secs(10), silence: Duration::from_secs(9) })
     }
 
-    fn session(&self, limits: &Limits) -> Box<dyn Session> {
-        Box::new(DnsSession::new(limits.pending_messages, limits.pending_bytes))
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+        Box::new(DnsSession::new(context))
+    }
+}
+
+/// Whether a stream begins with a message behind its length.
+fn looks_like_a_message(head: &[u8]) -> Detection {
+    let Some((length, message)) = head.split_first_chunk::<LENGTH_LEN>() else {
+        return Detection::Undecided;
+    };
+    if usize::from(u16::from_be_bytes(*length)) < HEADER_LEN {
+        return Detection::No;
+    }
+    match (Dns.datagram(PORT, message), message.len() < HEADER_LEN) {
+        (_, true) => Detection::Undecided,
+        (Verdict::FromClient | Verdict::FromServer, _) => Detection::Yes,
+        _ => Detection::No,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::message::{Header, Message};
 use super::transaction::Transaction;
-use super::{MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata};
-use crate::protocol::session::{Datagram, Findings, ProtocolRecord, Session};
+use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata};
+use crate::protocol::{Bytes, Context, Datagram, Findings, Progress, ProtocolRecord, Session};
 use crate::weird::Weirds;
 
 /// The queries and replies of one flow that wait for their counterparts, in order.
@@ -16,17 +16,20 @@ pub(super) struct DnsSession {
     /// How many bytes of text either may have.
     max_bytes: usize,
     is_confirmed: bool,
+    /// Port of the responder.
+    port: u16,
 }
 
 impl DnsSession {
-    /// Nothing waits yet; `max_messages` queries and as many replies may, with `max_bytes` of text.
-    pub(super) const fn new(max_messages: usize, max_bytes: usize) -> Self {
+    /// Nothing waits yet.
+    pub(super) const fn new(context: &Context<'_>) -> Self {
         Self {
             queries: Vec::new(),
             replies: Vec::new(),
-            max_messages,
-            max_bytes,
+            max_messages: context.limits.pending_messages,
+            max_bytes: context.limits.pending_bytes,
             is_confirmed: false,
+            port: context.port,
         }
     }
 
@@ -60,8 +63,8 @@ impl DnsSession {
     }
 }
 
-impl Session for DnsSession {
-    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+impl DnsSession {
+    fn message(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
         let Some(header) = Header::of(datagram.payload) else {
             found.weirds.add("DNS_truncated_len_lt_hdr_len");
             return;
@@ -78,6 +81,24 @@ impl Session for DnsSession {
         if let Some(transaction) = transaction {
             self.keep(transaction, found);
         }
+    }
+}
+
+impl Session for DnsSession {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+        self.message(datagram, found);
+    }
+
+    /// Over TCP each message has its length before it (RFC 1035, 4.2.2).
+    fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        let Some((prefix, rest)) = input.data.split_first_chunk::<LENGTH_LEN>() else {
+            return Progress::Need(LENGTH_LEN);
+        };
+        let len = usize::from(u16::from_be_bytes(*prefix));
+        let Some(payload) = rest.get(..len) else { return Progress::Need(LENGTH_LEN + len) };
+        let Bytes { time, from, .. } = *input;
+        self.message(&Datagram { time, from, port: self.port, payload }, found);
+        Progress::Consumed(LENGTH_LEN + len)
     }
 
     fn end(&mut self, found: &mut Findings) {

@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 use super::message::{Header, Question, Resource};
 use super::{NETBIOS, OPCODES, names, netbios};
 use crate::log::Dns;
-use crate::protocol::session::Connection;
+use crate::protocol::Connection;
 use crate::record::{Interval, Port};
 
 /// QTYPE of SRV, which is older than SRV in NetBIOS and asks for the state of a node there

@@ -4,12 +4,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use netsniff_analysis::file::HashKinds;
+use netsniff_analysis::options::Overlap;
+use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
 use super::selection;
-use crate::commands::UsageError;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
+use crate::commands::{UsageError, protocols};
 use crate::output::Format;
 
 /// Analyse capture files: connection logs, metrics and a summary
@@ -61,6 +64,16 @@ pub struct AnalyzeArgs {
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     checksums: Checksums,
+    /// Application protocols to look for: `all`, `none`, or names with commas between, as
+    /// `netsniff protocols` lists them
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = protocols::parse)]
+    protocols: ProtocolSet,
+    /// Hashes of files to write to the log `files`: md5, sha1, sha256, with commas between
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = hashes)]
+    hashes: HashKinds,
+    /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
+    overlap: FirstOrLast,
     /// Threads that analyse; as many as processors unless told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     workers: Option<usize>,
@@ -98,6 +111,16 @@ enum Checksums {
     Discard,
     /// Checksums are not looked at
     Ignore,
+}
+
+/// Which of several segments counts.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum FirstOrLast {
+    /// The one that came first
+    #[default]
+    First,
+    /// The one that came last
+    Last,
 }
 
 /// Where the logs go.
@@ -219,10 +242,17 @@ impl AnalyzeArgs {
             Checksums::Discard => ChecksumMode::Discard,
             Checksums::Ignore => ChecksumMode::Ignore,
         };
+        let overlap = match self.overlap {
+            FirstOrLast::First => Overlap::First,
+            FirstOrLast::Last => Overlap::Last,
+        };
         Options {
             rtt_interval: self.rtt_interval,
             gateway: self.gateway,
             checksums,
+            overlap,
+            protocols: self.protocols,
+            hashes: self.hashes,
             anonymizer: None,
         }
     }
@@ -308,6 +338,19 @@ fn size(text: &str) -> Result<usize, String> {
     };
     // A float saturates where it exceeds an integer.
     Ok((value * factor) as usize)
+}
+
+fn hashes(text: &str) -> Result<HashKinds, String> {
+    let mut kinds = HashKinds::default();
+    for name in text.split(',').map(str::trim).filter(|&name| name != "none") {
+        match name {
+            "md5" => kinds.md5 = true,
+            "sha1" => kinds.sha1 = true,
+            "sha256" => kinds.sha256 = true,
+            _ => return Err(format!("unknown hash {name:?}; there are md5, sha1 and sha256")),
+        }
+    }
+    Ok(kinds)
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -55,7 +55,7 @@ impl Analysis<'_> {
             originator: end(connection.originator),
             responder: end(connection.responder),
             proto: connection.proto.name().to_owned(),
-            service: connection.service.map(str::to_owned),
+            service: connection.services.names(),
             state: connection.state.name().to_owned(),
             duration_nanos: u64::try_from(connection.duration_nanos)
                 .ok()

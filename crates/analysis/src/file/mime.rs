@@ -1,0 +1,377 @@
+//! What kind of file it is, by its first bytes and never by its name.
+//!
+//! The names are those that Zeek's logs have, so that both can be joined.
+
+/// Bytes that stand at a place in files of one kind.
+struct Magic {
+    /// Where they stand.
+    at: usize,
+    bytes: &'static [u8],
+    mime: &'static str,
+}
+
+const fn magic(at: usize, bytes: &'static [u8], mime: &'static str) -> Magic {
+    Magic { at, bytes, mime }
+}
+
+/// Kinds that a few bytes tell for sure, the more particular first.
+const MAGICS: &[Magic] = &[
+    magic(0, b"\x89PNG", "image/png"),
+    magic(0, b"GIF8", "image/gif"),
+    magic(0, b"\xff\xd8", "image/jpeg"),
+    magic(0, b"8BPS", "image/vnd.adobe.photoshop"),
+    magic(0, b"II*\0", "image/tiff"),
+    magic(0, b"MM\0*", "image/tiff"),
+    magic(0, b"\0\0\x01\0", "image/x-icon"),
+    magic(0, b"\0\0\x02\0", "image/x-cursor"),
+    magic(0, b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
+    magic(8, b"WEBP", "image/webp"),
+    magic(8, b"WAVE", "audio/x-wav"),
+    magic(8, b"AVI ", "video/x-msvideo"),
+    magic(4, b"ftypqt", "video/quicktime"),
+    magic(4, b"ftypM4A", "audio/m4a"),
+    magic(4, b"ftypM4V", "video/x-m4v"),
+    magic(4, b"ftyp3gp", "video/3gpp"),
+    magic(4, b"ftyp", "video/mp4"),
+    magic(4, b"moov", "video/quicktime"),
+    magic(0, b"FLV", "video/x-flv"),
+    magic(0, b"\x1aE\xdf\xa3", "video/x-matroska"),
+    magic(0, b"OggS", "application/ogg"),
+    magic(0, b"ID3", "audio/mpeg"),
+    magic(0, b"\xff\xfb", "audio/mpeg"),
+    magic(0, b"fLaC", "audio/x-flac"),
+    magic(0, b"MThd", "audio/midi"),
+    magic(0, b"FWS", "application/x-shockwave-flash"),
+    magic(0, b"CWS", "application/x-shockwave-flash"),
+    magic(0, b"ZWS", "application/x-shockwave-flash"),
+    magic(0, b"%PDF-", "application/pdf"),
+    magic(0, b"%!PS", "application/postscript"),
+    magic(0, b"{\\rtf", "text/rtf"),
+    magic(0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
+    magic(0, b"\x78\x9f\x3e\x22", "application/vnd.ms-tnef"),
+    magic(0, b"MZ", "application/x-dosexec"),
+    magic(0, b"\x7fELF", "application/x-executable"),
+    magic(0, b"\xce\xfa\xed\xfe", "application/x-mach-o-executable"),
+    magic(0, b"\xcf\xfa\xed\xfe", "application/x-mach-o-executable"),
+    magic(0, b"\xca\xfe\xba\xbe", "application/x-java-applet"),
+    magic(0, b"!<arch>\ndebian", "application/vnd.debian.binary-package"),
+    magic(0, b"\xed\xab\xee\xdb", "application/x-rpm"),
+    magic(0, b"\x1f\x8b", "application/x-gzip"),
+    magic(0, b"BZh", "application/x-bzip2"),
+    magic(0, b"\xfd7zXZ\0", "application/x-xz"),
+    magic(0, b"\x28\xb5\x2f\xfd", "application/zstd"),
+    magic(0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    magic(0, b"Rar!\x1a\x07", "application/x-rar"),
+    magic(0, b"MSCF\0\0\0\0", "application/vnd.ms-cab-compressed"),
+    magic(257, b"ustar", "application/x-tar"),
+    magic(0, b"\xd4\xc3\xb2\xa1", "application/vnd.tcpdump.pcap"),
+    magic(0, b"\xa1\xb2\xc3\xd4", "application/vnd.tcpdump.pcap"),
+    magic(0, b"\n\r\r\n", "application/vnd.tcpdump.pcap"),
+    magic(0, b"SQLite format 3\0", "application/x-sqlite3"),
+    magic(0, b"wOFF", "application/font-woff"),
+    magic(0, b"wOF2", "application/font-woff2"),
+    magic(0, b"OTTO", "application/vnd.ms-opentype"),
+    magic(0, b"\0\x01\0\0\0", "application/x-font-ttf"),
+    magic(0, b"-----BEGIN CERTIFICATE-----", "application/x-pem"),
+    magic(0, b"-----BEGIN PGP ", "application/pgp"),
+    magic(0, b"<jnlp ", "application/x-java-jnlp-file"),
+    magic(0, b"Received:", "message/rfc822"),
+    magic(0, b"diff --git ", "text/x-diff"),
+    magic(0, b"diff ", "text/x-diff"),
+    magic(0, b"Index: ", "text/x-diff"),
+    magic(0, b"*** ", "text/x-diff"),
+    magic(0, b"--- ", "text/x-diff"),
+];
+
+/// Interpreters that a first line `#!/bin/NAME` names.
+const INTERPRETERS: &[(&[u8], &str)] = &[
+    (b"sh", "text/x-shellscript"),
+    (b"bash", "text/x-shellscript"),
+    (b"dash", "text/x-shellscript"),
+    (b"zsh", "text/x-shellscript"),
+    (b"ksh", "text/x-shellscript"),
+    (b"csh", "text/x-shellscript"),
+    (b"perl", "text/x-perl"),
+    (b"python", "text/x-python"),
+    (b"ruby", "text/x-ruby"),
+    (b"node", "application/javascript"),
+    (b"php", "text/x-php"),
+    (b"lua", "text/x-lua"),
+    (b"awk", "text/x-awk"),
+    (b"tclsh", "text/x-tcl"),
+];
+
+/// What markup its first element or declaration tells, in lower case.
+const ELEMENTS: &[(&[u8], &str)] = &[
+    (b"!doctype html", "text/html"),
+    (b"html", "text/html"),
+    (b"meta http-equiv", "text/html"),
+    (b"head", "text/html"),
+    (b"title", "text/html"),
+    (b"body", "text/html"),
+    (b"rss", "text/rss"),
+    (b"feed", "text/atom"),
+    (b"soap:envelope", "application/soap+xml"),
+    (b"soap-env:envelope", "application/soap+xml"),
+    (b"!doctype cross-domain-policy", "text/x-cross-domain-policy"),
+    (b"cross-domain-policy", "text/x-cross-domain-policy"),
+    (b"methodresponse>", "application/xml-rpc"),
+    (b"svg", "image/svg+xml"),
+    (b"script type=\"text/javascript", "application/javascript"),
+    (b"script language=\"javascript", "application/javascript"),
+    (b"script>var ", "application/javascript"),
+    (b"script>function ", "application/javascript"),
+];
+
+/// Ways in which scripts for browsers often begin.
+const JAVASCRIPT: &[&[u8]] =
+    &[b"for (;;);", b"document.write(", b"document.writeln(", b"(function(){"];
+
+/// Characters by which plain text is told.
+const TEXT: usize = 10;
+
+/// The kind of a file that begins with `head`; `None` where that tells nothing.
+#[must_use]
+pub fn of(head: &[u8]) -> Option<&'static str> {
+    let by_magic = || {
+        let is_there =
+            |magic: &&Magic| head.get(magic.at..).is_some_and(|rest| rest.starts_with(magic.bytes));
+        MAGICS.iter().find(is_there).map(|magic| magic.mime)
+    };
+    script(head)
+        .or_else(|| archive(head))
+        .or_else(|| ocsp(head))
+        .or_else(|| bitmap(head))
+        .or_else(by_magic)
+        .or_else(|| markup(head))
+        .or_else(|| json(head))
+        .or_else(|| plain(head))
+}
+
+fn script(head: &[u8]) -> Option<&'static str> {
+    let line = head.strip_prefix(b"#!")?;
+    let line = &line[..line.iter().position(|&b| b == b'\n').unwrap_or(line.len())];
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let name = |path: &'_ [u8]| path.rsplit(|&b| b == b'/').next().map(<[u8]>::to_vec);
+    let mut program = name(words.next()?)?;
+    if program == b"env" {
+        program = name(words.next()?)?;
+    }
+    let kind = INTERPRETERS.iter().filter(|(known, _)| program.starts_with(known));
+    kind.max_by_key(|(known, _)| known.len()).map(|&(_, mime)| mime)
+}
+
+/// Zip archives: what they hold tells more.
+fn archive(head: &[u8]) -> Option<&'static str> {
+    let rest = head.strip_prefix(b"PK\x03\x04")?;
+    // The first entry's name, behind 22 more bytes of header and two lengths.
+    let name_len = usize::from(u16::from_le_bytes([*rest.get(22)?, *rest.get(23)?]));
+    let name = rest.get(26..)?;
+    let name = name.get(..name_len).unwrap_or(name);
+    let has = |part: &[u8]| head.windows(part.len()).any(|window| window == part);
+    Some(if name.starts_with(b"META-INF/") {
+        "application/java-archive"
+    } else if name == b"[Content_Types].xml" || name.starts_with(b"_rels/") {
+        if has(b"word/") {
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        } else if has(b"xl/") {
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+        } else if has(b"ppt/") {
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        } else {
+            "application/vnd.openxmlformats-officedocument"
+        }
+    } else {
+        "application/zip"
+    })
+}
+
+/// OCSP, RFC 6960: the object identifiers behind the first lengths of its DER.
+fn ocsp(head: &[u8]) -> Option<&'static str> {
+    const SHA1: &[u8] = b"\x06\x05\x2b\x0e\x03\x02\x1a";
+    const BASIC: &[u8] = b"\x06\x09\x2b\x06\x01\x05\x05\x07\x30\x01\x01";
+    if head.first() != Some(&0x30) {
+        return None;
+    }
+    (11..=19).find_map(|at| {
+        let rest = head.get(at..)?;
+        if rest.starts_with(SHA1) {
+            Some("application/ocsp-request")
+        } else {
+            rest.starts_with(BASIC).then_some("application/ocsp-response")
+        }
+    })
+}
+
+/// Bitmaps of Windows: two letters are too few, so the length of the header must fit, too.
+fn bitmap(head: &[u8]) -> Option<&'static str> {
+    let is_header = |len: &[u8]| matches!(len, [12 | 40 | 64 | 108 | 124 | 128, 0, ..]);
+    (head.starts_with(b"BM") && head.get(14..).is_some_and(is_header)).then_some("image/x-ms-bmp")
+}
+
+/// The head without a byte order mark and blanks.
+fn trimmed(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
+}
+
+/// HTML, XML and their kin, by the first element behind comments and declarations.
+fn markup(head: &[u8]) -> Option<&'static str> {
+    let mut rest = trimmed(head);
+    let mut is_xml = false;
+    // Crafted comments must not be looked at for ever.
+    for _ in 0..16 {
+        let (end, skipped): (&[u8], usize) = if rest.starts_with(b"<!--") {
+            (b"-->", 4)
+        } else if rest.starts_with(b"<?xml ") {
+            is_xml = true;
+            (b"?>", 6)
+        } else {
+            break;
+        };
+        let Some(at) = rest.windows(end.len()).skip(skipped).position(|window| window == end)
+        else {
+            break;
+        };
+        rest = rest[skipped + at + end.len()..].trim_ascii_start();
+    }
+    if let Some(element) = rest.strip_prefix(b"<") {
+        let begins = |&&(name, _): &&(&[u8], &str)| begins_with(element, name);
+        if let Some(&(_, mime)) = ELEMENTS.iter().find(begins) {
+            return Some(mime);
+        }
+    }
+    let is_script = JAVASCRIPT.iter().any(|begin| rest.starts_with(begin));
+    is_xml.then_some("application/xml").or_else(|| is_script.then_some("application/javascript"))
+}
+
+/// Whether text begins with a name in lower case, where any blanks stand for one.
+fn begins_with(text: &[u8], name: &[u8]) -> bool {
+    let mut at = 0;
+    for &wanted in name {
+        let Some(&byte) = text.get(at) else { return false };
+        at += 1;
+        if wanted == b' ' {
+            if !byte.is_ascii_whitespace() {
+                return false;
+            }
+            at += text[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        } else if byte.to_ascii_lowercase() != wanted {
+            return false;
+        }
+    }
+    true
+}
+
+/// JSON, RFC 8259: an object or list whose begin is one.
+fn json(head: &[u8]) -> Option<&'static str> {
+    let text = trimmed(head);
+    let is_json = match text.split_first()? {
+        (b'{', rest) => is_object(rest.trim_ascii_start()),
+        (b'[', rest) => is_list(rest.trim_ascii_start()),
+        _ => false,
+    };
+    is_json.then_some("text/json")
+}
+
+fn is_object(rest: &[u8]) -> bool {
+    let behind_name = match rest.split_first() {
+        Some((b'}', end)) => return end.trim_ascii().is_empty(),
+        Some((b'"', name)) => {
+            let len = name.iter().take_while(|&&b| b != b'"').count();
+            if len == 0 {
+                return false;
+            }
+            name.get(len + 1..)
+        }
+        Some((first, _)) if first.is_ascii_alphabetic() => {
+            let is_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\\');
+            rest.get(rest.iter().take_while(is_name).count()..)
+        }
+        _ => None,
+    };
+    let value = behind_name.map(<[u8]>::trim_ascii_start).and_then(|rest| rest.strip_prefix(b":"));
+    value.map(<[u8]>::trim_ascii_start).is_some_and(is_value)
+}
+
+fn is_value(text: &[u8]) -> bool {
+    matches!(text.first(), Some(b'"' | b'[' | b'{' | b'0'..=b'9'))
+        || text.starts_with(b"true")
+        || text.starts_with(b"false")
+}
+
+fn is_list(rest: &[u8]) -> bool {
+    match rest.first() {
+        Some(b']') => rest[1..].trim_ascii().is_empty(),
+        Some(b'{' | b'[') => true,
+        Some(b'"') => {
+            let len = rest[1..].iter().take_while(|&&b| b != b'"').count();
+            let behind = rest.get(len + 2..).unwrap_or_default().trim_ascii_start();
+            len > 0 && behind.starts_with(b",")
+        }
+        Some(b'0'..=b'9' | b't' | b'f') => {
+            let is_word = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'.';
+            let word = &rest[..rest.iter().take_while(is_word).count()];
+            let is_number = word.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+            (is_number || word == b"true" || word == b"false")
+                && rest[word.len()..].trim_ascii_start().starts_with(b",")
+        }
+        _ => false,
+    }
+}
+
+/// Text: some characters that have a shape, and nothing else. Marks of byte order count as a sign of
+/// text, too.
+fn plain(head: &[u8]) -> Option<&'static str> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let is_text = |b: &u8| matches!(b, 0x09..=0x0d | 0x20..=0x7e);
+    let begin = head.get(..TEXT)?;
+    begin.iter().all(is_text).then_some("text/plain")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_content() {
+        for (head, expected) in [
+            (b"\x89PNG\r\n\x1a\n".as_slice(), Some("image/png")),
+            (b"#!/usr/bin/env python3\n", Some("text/x-python")),
+            (b"#!/bin/bash\n", Some("text/x-shellscript")),
+            (b"\xef\xbb\xbf <!-- a --> <!DOCTYPE  HTML>", Some("text/html")),
+            (b"<?xml version='1.0'?><rss>", Some("text/rss")),
+            (b"<?xml version='1.0'?><x>", Some("application/xml")),
+            (b"<HTML><head>", Some("text/html")),
+            (b"{\"a\": 1}", Some("text/json")),
+            (b"{ }", Some("text/json")),
+            (b"{a b}       ", Some("text/plain")),
+            (b"[1, 2]", Some("text/json")),
+            (b"[section] of a file", Some("text/plain")),
+            (b"nine char", None),
+            (b"ten chars.", Some("text/plain")),
+            (b"\x00\x01\x02\x03\x04", None),
+            (b"", None),
+            (b"<!--", None),
+            (b"<!-- a comment that does not end", Some("text/plain")),
+        ] {
+            assert_eq!(of(head), expected, "{}", head.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn no_prefix_of_anything_panics() {
+        for magic in MAGICS {
+            let mut file = vec![0; magic.at];
+            file.extend_from_slice(magic.bytes);
+            assert!(of(&file).is_some(), "{}", magic.mime);
+            for len in 0..file.len() {
+                let _ = of(&file[..len]);
+            }
+        }
+        let zip = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0META-INF/";
+        assert_eq!(of(zip), Some("application/java-archive"));
+        for len in 0..zip.len() {
+            let _ = of(&zip[..len]);
+        }
+    }
+}

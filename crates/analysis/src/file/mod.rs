@@ -1,0 +1,14 @@
+//! Files: bodies that protocols carry, whichever protocol it is.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`transfer`] | one file on its way |
+//! | [`mime`] | what it is, by its first bytes |
+//! | [`digest`] | hashes of its content |
+
+pub mod digest;
+pub mod mime;
+pub mod transfer;
+
+pub use digest::{Digests, HashKinds};
+pub use transfer::{FileReport, FileTransfer};

@@ -1,0 +1,245 @@
+//! One file on its way: from the first byte of a body to its last.
+
+use netsniff_packet::Timestamp;
+
+use super::digest::{Digests, Hashing};
+use super::mime;
+use crate::flow::roles;
+use crate::log::files::Files;
+use crate::protocol::{Connection, Context, Findings, ProtocolRecord, Role};
+use crate::record::{Interval, Port};
+use crate::uid::Uid;
+
+/// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
+const HEAD: usize = 4_096;
+
+/// A file that is being carried.
+///
+/// Give it the bytes in order, tell the gaps, and end it: then it becomes a row of the log `files`.
+/// A file of which nothing came, not even a gap, has no row, as in Zeek.
+#[derive(Debug)]
+pub struct FileTransfer {
+    fuid: Uid,
+    source: &'static str,
+    from: Role,
+    depth: u32,
+    filename: Option<Box<[u8]>>,
+    /// Bytes that it will have, as far as the protocol tells.
+    total: Option<u64>,
+    parent: Option<Uid>,
+    /// Time of the first bytes.
+    begun: Option<Timestamp>,
+    last: Timestamp,
+    seen: u64,
+    missing: u64,
+    overflow: u64,
+    has_timed_out: bool,
+    /// The first bytes, until the kind is told.
+    head: Vec<u8>,
+    is_told: bool,
+    mime_type: Option<&'static str>,
+    hashing: Option<Box<Hashing>>,
+}
+
+impl FileTransfer {
+    /// The `number`th file of a flow that `source` carries (the protocol in Zeek's words, as
+    /// `HTTP`), sent by one side. No two files of a flow may have the same source and number.
+    #[must_use]
+    pub fn begin(context: &Context<'_>, number: u64, from: Role, source: &'static str) -> Self {
+        Self {
+            fuid: name(context.uid, source, number),
+            source,
+            from,
+            depth: 0,
+            filename: None,
+            total: None,
+            parent: None,
+            begun: None,
+            last: Timestamp::EPOCH,
+            seen: 0,
+            missing: 0,
+            overflow: 0,
+            has_timed_out: false,
+            head: Vec::new(),
+            is_told: false,
+            mime_type: None,
+            hashing: Hashing::new(context.hashes),
+        }
+    }
+
+    /// The file's name in the logs.
+    #[must_use]
+    pub const fn fuid(&self) -> Uid {
+        self.fuid
+    }
+
+    /// Whether something of it came.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
+    /// How many bytes of it came.
+    #[must_use]
+    pub const fn seen_bytes(&self) -> u64 {
+        self.seen
+    }
+
+    /// Its kind by its first bytes; `None` also as long as they are too few to tell. Call
+    /// [`Self::tell`] first where the file is complete.
+    #[must_use]
+    pub const fn mime_type(&self) -> Option<&'static str> {
+        self.mime_type
+    }
+
+    /// The name that it came with.
+    #[must_use]
+    pub fn filename(&self) -> Option<&[u8]> {
+        self.filename.as_deref()
+    }
+
+    /// Sets the name that it came with.
+    pub fn set_filename(&mut self, name: &[u8]) {
+        self.filename = Some(name.into());
+    }
+
+    /// Sets how many bytes it will have.
+    pub const fn set_total(&mut self, total: u64) {
+        self.total = Some(total);
+    }
+
+    /// Sets its depth, as the protocol counts it: the request's number, the level of MIME.
+    pub const fn set_depth(&mut self, depth: u32) {
+        self.depth = depth;
+    }
+
+    /// Sets the file that it was taken out of.
+    pub const fn set_parent(&mut self, parent: Uid) {
+        self.parent = Some(parent);
+    }
+
+    /// Takes its next bytes.
+    pub fn bytes(&mut self, time: Timestamp, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        self.begun.get_or_insert(time);
+        self.last = time;
+        self.seen += data.len() as u64;
+        if !self.is_told {
+            let wanted = HEAD.saturating_sub(self.head.len()).min(data.len());
+            self.head.extend_from_slice(&data[..wanted]);
+            if self.head.len() >= HEAD {
+                self.tell();
+            }
+        }
+        if let Some(hashing) = &mut self.hashing {
+            hashing.update(data);
+        }
+    }
+
+    /// Learns that so many of its bytes are missing here. Its hashes tell nothing then.
+    pub fn gap(&mut self, time: Timestamp, len: u64) {
+        self.begun.get_or_insert(time);
+        self.missing = self.missing.saturating_add(len);
+        self.hashing = None;
+        self.tell();
+    }
+
+    /// Tells its kind by what came so far.
+    pub fn tell(&mut self) {
+        if !self.is_told {
+            self.is_told = true;
+            self.mime_type = mime::of(&self.head);
+            self.head = Vec::new();
+        }
+    }
+
+    /// Notes that its end was not seen.
+    pub const fn set_timed_out(&mut self) {
+        self.has_timed_out = true;
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.head.capacity()
+            + self.filename.as_ref().map_or(0, |name| name.len())
+            + self.hashing.as_ref().map_or(0, |_| size_of::<Hashing>())
+    }
+
+    /// Ends it, which makes its row.
+    pub fn end(mut self, found: &mut Findings) {
+        self.tell();
+        let Some(begun) = self.begun else { return };
+        // Hashes of a part are no hashes of the file.
+        let is_whole = self.missing == 0 && self.total.is_none_or(|total| total <= self.seen);
+        let hashing = self.hashing.take().filter(|_| is_whole);
+        found.records.push(ProtocolRecord::File(Box::new(FileReport {
+            begun,
+            digests: hashing.map_or_else(Digests::default, |hashing| hashing.finish()),
+            file: self,
+        })));
+    }
+}
+
+/// A file that has ended.
+#[derive(Debug)]
+pub struct FileReport {
+    begun: Timestamp,
+    digests: Digests,
+    file: FileTransfer,
+}
+
+impl FileReport {
+    /// Hands the row of the log to `take`.
+    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Files<'_>) -> T) -> T {
+        let file = &self.file;
+        let is_orig = file.from == Role::Originator;
+        let sender = if is_orig { connection.originator } else { connection.responder };
+        let micros = |time: Timestamp| time.nanos().div_euclid(1000);
+        let last = if file.seen > 0 { file.last } else { self.begun };
+        let duration = micros(last).saturating_sub(micros(self.begun)).saturating_mul(1000);
+        take(&Files {
+            ts: self.begun,
+            fuid: file.fuid,
+            uid: Some(connection.uid),
+            id_orig_h: Some(connection.originator.address),
+            id_orig_p: Some(Port(connection.originator.port)),
+            id_resp_h: Some(connection.responder.address),
+            id_resp_p: Some(Port(connection.responder.port)),
+            source: Some(file.source),
+            depth: file.depth,
+            analyzers: &[],
+            mime_type: file.mime_type,
+            filename: file.filename.as_deref(),
+            duration: Interval::from_nanos(duration),
+            local_orig: Some(roles::is_local(sender.address)),
+            is_orig: Some(is_orig),
+            seen_bytes: file.seen,
+            total_bytes: file.total,
+            missing_bytes: file.missing,
+            overflow_bytes: file.overflow,
+            timedout: file.has_timed_out,
+            parent_fuid: file.parent,
+            md5: self.digests.md5.as_deref(),
+            sha1: self.digests.sha1.as_deref(),
+            sha256: self.digests.sha256.as_deref(),
+        })
+    }
+}
+
+/// The name of a file: `F` and 17 digits, a hash of its flow, the protocol and its number there.
+fn name(uid: Uid, source: &str, number: u64) -> Uid {
+    let mix = |seed: u64| {
+        let mut hash = uid.word() ^ seed;
+        for byte in source.bytes().chain(number.to_le_bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            hash ^= hash >> 29;
+        }
+        hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^ (hash >> 29)
+    };
+    let (high, low) = (mix(0x243f_6a88_85a3_08d3), mix(0x1319_8a2e_0370_7344));
+    Uid::of_file(u128::from(high) << 64 | u128::from(low))
+}

@@ -1,0 +1,185 @@
+//! What is said in flows, on its way to sessions.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use netsniff_packet::decode::TcpFlags;
+
+use super::{FlowTracker, Lookup};
+use crate::flow::attached::Talk;
+use crate::flow::streams::{Around, Delivery, Payload, Streams};
+use crate::flow::tcp::Segment;
+use crate::flow::tcp::machine::Taken;
+use crate::protocol::{Context, Datagram, Findings, ProtocolId, Session};
+use crate::reassembly::stream::Surroundings;
+use crate::unit::Unit;
+
+impl FlowTracker {
+    /// Hands a datagram to the session of its flow, which begins with the first one.
+    pub(super) fn converse(&mut self, protocol: ProtocolId, datagram: &Datagram<'_>, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let before = flow.attached_bytes();
+        let context = Context {
+            limits: &self.limits,
+            uid: flow.uid(),
+            port: datagram.port,
+            hashes: self.hashes,
+            is_midstream: false,
+        };
+        let talk = &mut flow.attached.get_or_insert_default().talk;
+        if matches!(talk, Talk::Silence) {
+            *talk = Talk::Datagrams(protocol, protocol.protocol().session(&context));
+        }
+        if let Talk::Datagrams(id, session) = talk
+            && !contain(*id, session, &mut self.findings, |session, found| {
+                session.datagram(datagram, found);
+            })
+        {
+            *talk = Talk::Over;
+        }
+        let change = flow.attached_bytes() as isize - before as isize;
+        self.note_change(change);
+    }
+
+    /// Hands a segment to the streams of its connection, which begin with the first data.
+    #[inline]
+    pub(super) fn stream(
+        &mut self,
+        lookup: &Lookup<'_>,
+        segment: &Segment<'_>,
+        taken: &Taken,
+        bytes: &[u8],
+        place: u32,
+    ) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let has_streams = flow.attached.as_ref().map(|attached| &attached.talk);
+        let has_streams = match has_streams {
+            Some(Talk::Streams(_)) => true,
+            None | Some(Talk::Silence) => segment.tcp.payload_len > 0,
+            Some(Talk::Datagrams(..) | Talk::Over) => false,
+        };
+        if !has_streams || self.protocols.is_empty() {
+            return;
+        }
+        self.deliver(lookup, segment, taken, bytes, place);
+    }
+
+    fn deliver(
+        &mut self,
+        lookup: &Lookup<'_>,
+        segment: &Segment<'_>,
+        taken: &Taken,
+        bytes: &[u8],
+        place: u32,
+    ) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let before = flow.attached_bytes();
+        let (uid, port) = (flow.uid(), flow.ends().1.port);
+        let is_midstream = flow.tcp().is_some_and(|tcp| tcp.is_partial());
+        let attached = flow.attached.get_or_insert_default();
+        if matches!(attached.talk, Talk::Silence) {
+            attached.talk = Talk::Streams(Box::new(Streams::new(self.protocols)));
+        }
+        let Talk::Streams(streams) = &mut attached.talk else { return };
+        if taken.is_flipped {
+            streams.flip();
+        }
+        let mut around = Around {
+            streams: Surroundings {
+                limits: &self.limits,
+                overlap: self.overlap,
+                held_in_all: &mut self.held_bytes,
+                endings: &mut self.statistics.holes,
+            },
+            context: Context { limits: &self.limits, uid, port, hashes: self.hashes, is_midstream },
+            found: &mut self.findings,
+        };
+        streams.segment(&delivery(lookup.unit, segment, taken, bytes), &mut around);
+        if streams.conversation().is_over() {
+            self.held_bytes = self.held_bytes.saturating_sub(streams.held());
+            attached.services = *streams.conversation().services();
+            attached.talk = Talk::Over;
+        }
+        let change = flow.attached_bytes() as isize - before as isize;
+        self.note_change(change);
+    }
+
+    /// Ends what is said in the flow at `place`, which is about to end.
+    pub(super) fn end_talk(&mut self, place: u32) {
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        let (uid, port, last) = (flow.uid(), flow.ends().1.port, flow.last);
+        let is_midstream = flow.tcp().is_some_and(|tcp| tcp.is_partial());
+        let Some(attached) = &mut flow.attached else { return };
+        match &mut attached.talk {
+            Talk::Silence | Talk::Over => {}
+            Talk::Datagrams(id, session) => {
+                contain(*id, session, &mut self.findings, |session, found| session.end(found));
+            }
+            Talk::Streams(streams) => {
+                let mut around = Around {
+                    streams: Surroundings {
+                        limits: &self.limits,
+                        overlap: self.overlap,
+                        held_in_all: &mut self.held_bytes,
+                        endings: &mut self.statistics.holes,
+                    },
+                    context: Context {
+                        limits: &self.limits,
+                        uid,
+                        port,
+                        hashes: self.hashes,
+                        is_midstream,
+                    },
+                    found: &mut self.findings,
+                };
+                streams.finish(last, &mut around);
+            }
+        }
+    }
+
+    /// Notes by how many bytes a flow has grown.
+    #[inline]
+    pub(super) fn note_change(&mut self, change: isize) {
+        if change != 0 {
+            self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
+            self.statistics.note_peak(self.table.len(), self.bytes());
+        }
+    }
+}
+
+/// What a segment brings for the streams of its connection.
+#[inline]
+fn delivery<'a>(
+    unit: &'a Unit,
+    segment: &Segment<'_>,
+    taken: &Taken,
+    bytes: &'a [u8],
+) -> Delivery<'a> {
+    let len = segment.tcp.payload_len;
+    let payload = taken.position.filter(|_| len > 0).map(|position| {
+        let data = unit.payload(bytes);
+        let data = data.get(..len as usize).unwrap_or(data);
+        Payload { position, data, missing: u64::from(len) - data.len() as u64 }
+    });
+    let end = taken.position.filter(|_| segment.tcp.flags.any(TcpFlags::FIN));
+    Delivery {
+        now: unit.now,
+        time: unit.time,
+        from: taken.from,
+        payload,
+        acknowledged: taken.acknowledged,
+        end: end.map(|position| position.saturating_add(len.into())),
+    }
+}
+
+/// Calls a session. One that panics is counted; returns whether it did not.
+fn contain(
+    id: ProtocolId,
+    session: &mut Box<dyn Session>,
+    found: &mut Findings,
+    call: impl FnOnce(&mut dyn Session, &mut Findings),
+) -> bool {
+    let result = catch_unwind(AssertUnwindSafe(|| call(&mut **session, &mut *found)));
+    found.attribute(id.protocol().analyzer());
+    found.panics += u64::from(result.is_err());
+    result.is_ok()
+}

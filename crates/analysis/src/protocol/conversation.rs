@@ -1,0 +1,453 @@
+//! What two streams say, from their pieces to the calls of a session.
+//!
+//! The conversation keeps what a session did not consume, so that no session ever does. It finds
+//! out the protocol, also anew where one protocol hands over to another, and it contains sessions
+//! that fail.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use netsniff_packet::Timestamp;
+
+use super::detection::{Detecting, Found, What};
+use super::findings::Findings;
+use super::list::{ProtocolId, ProtocolSet, Services};
+use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd};
+use crate::reassembly::stream::{GapCause, Piece};
+
+/// A piece of one of the streams.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// When it was seen, or became known to be next.
+    pub time: Timestamp,
+    /// Whose stream it is of.
+    pub from: Role,
+    /// The piece.
+    pub piece: Piece<'a>,
+}
+
+/// Two streams and what is made of them.
+#[derive(Debug)]
+pub struct Conversation {
+    wanted: ProtocolSet,
+    stage: Stage,
+    /// What was not consumed, of either side.
+    unread: [Unread; 2],
+    services: Services,
+    handovers: u8,
+}
+
+/// How far the conversation is understood.
+#[derive(Debug)]
+enum Stage {
+    /// Its protocol is not known yet.
+    Detecting(Detecting),
+    /// Its protocol is known.
+    Speaking(Speaker),
+    /// It is of no interest any more.
+    Over,
+}
+
+/// A session in progress.
+#[derive(Debug)]
+struct Speaker {
+    id: ProtocolId,
+    session: Box<dyn Session>,
+    is_confirmed: bool,
+}
+
+/// Bytes of one side that wait.
+#[derive(Debug, Default)]
+struct Unread {
+    bytes: Vec<u8>,
+    /// How many there must be before the session looks again.
+    needed: usize,
+    /// Whether the other side must speak before the session looks again.
+    is_waiting: bool,
+    /// How many of those to come are of no interest.
+    skip: u64,
+    has_ended: bool,
+}
+
+/// What a call came to.
+enum Outcome {
+    Progress(Progress),
+    Failed,
+}
+
+impl Conversation {
+    /// Two streams of which nothing was seen yet, in one of the protocols that are wanted.
+    #[must_use]
+    pub fn new(wanted: ProtocolSet) -> Self {
+        Self {
+            wanted,
+            stage: Stage::Detecting(Detecting::default()),
+            unread: Default::default(),
+            services: Services::default(),
+            handovers: 0,
+        }
+    }
+
+    /// Two streams whose protocol is known before they begin.
+    #[must_use]
+    pub fn of(id: ProtocolId, wanted: ProtocolSet, context: &Context<'_>) -> Self {
+        Self { stage: Stage::begin(id, context), ..Self::new(wanted) }
+    }
+
+    /// The protocols that were found.
+    #[must_use]
+    pub const fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// Whether nothing more is of interest.
+    #[must_use]
+    #[inline]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
+    /// Whether a protocol was found that is still spoken.
+    #[must_use]
+    pub const fn is_speaking(&self) -> bool {
+        matches!(self.stage, Stage::Speaking(_))
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let stage = match &self.stage {
+            Stage::Detecting(detecting) => detecting.heap_bytes(),
+            Stage::Speaking(speaker) => speaker.session.heap_bytes(),
+            Stage::Over => 0,
+        };
+        stage + self.unread.iter().map(|unread| unread.bytes.capacity()).sum::<usize>()
+    }
+
+    /// Takes the next piece of one of the streams.
+    #[inline]
+    pub fn take(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+        match &mut self.stage {
+            Stage::Speaking(_) => self.speak(event, context, found),
+            Stage::Detecting(detecting) => {
+                detecting.push(event.time, event.from, event.piece);
+                self.detect(context, found);
+            }
+            Stage::Over => {}
+        }
+    }
+
+    /// Ends it.
+    pub fn finish(&mut self, found: &mut Findings) {
+        self.end_session(found);
+        self.stage = Stage::Over;
+        self.unread = Default::default();
+    }
+
+    /// Looks for the protocol, and hands over what was kept once it is found.
+    fn detect(&mut self, context: &Context<'_>, found: &mut Findings) {
+        let Stage::Detecting(detecting) = &mut self.stage else { return };
+        match detecting.look(self.wanted, context) {
+            Found::NotYet => {}
+            Found::Nothing => self.stage = Stage::Over,
+            Found::Protocol(id) => {
+                let (heads, turns) = core::mem::take(detecting).into_parts();
+                self.stage = Stage::begin(id, context);
+                let mut read = [0; 2];
+                for turn in turns {
+                    let at = &mut read[turn.from.index()];
+                    let piece = match turn.what {
+                        What::Bytes(len) => {
+                            let from = *at;
+                            *at += len;
+                            Piece::Bytes(&heads[turn.from.index()][from..*at])
+                        }
+                        What::Gap(len, cause) => Piece::Gap(len, cause),
+                        What::End => Piece::End,
+                    };
+                    let event = Event { time: turn.time, from: turn.from, piece };
+                    self.take(&event, context, found);
+                }
+            }
+        }
+    }
+
+    fn speak(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+        let Event { time, from, piece } = *event;
+        let has_moved = match piece {
+            Piece::Bytes(bytes) => self.bytes(time, from, bytes, context, found),
+            Piece::Gap(len, cause) => self.gap(time, from, len, cause, found),
+            Piece::End => self.side_end(time, from, found),
+        };
+        if has_moved {
+            self.wake(time, from.peer(), context, found);
+        }
+    }
+
+    /// Looks again at bytes of a side that waited for the other.
+    fn wake(
+        &mut self,
+        time: Timestamp,
+        mut from: Role,
+        context: &Context<'_>,
+        found: &mut Findings,
+    ) {
+        while core::mem::take(&mut self.unread[from.index()].is_waiting) {
+            if !self.read(time, from, &[], context, found) {
+                return;
+            }
+            from = from.peer();
+        }
+    }
+
+    /// Hands bytes to the session. Returns whether it took some.
+    fn bytes(
+        &mut self,
+        time: Timestamp,
+        from: Role,
+        mut bytes: &[u8],
+        context: &Context<'_>,
+        found: &mut Findings,
+    ) -> bool {
+        let unread = &mut self.unread[from.index()];
+        if unread.skip > 0 {
+            let skipped = usize::try_from(unread.skip).unwrap_or(usize::MAX).min(bytes.len());
+            unread.skip -= skipped as u64;
+            bytes = &bytes[skipped..];
+            if bytes.is_empty() {
+                return false;
+            }
+        }
+        if unread.is_waiting || unread.bytes.len() + bytes.len() < unread.needed {
+            unread.bytes.extend_from_slice(bytes);
+            self.check_bound(from, context, found);
+            return false;
+        }
+        self.read(time, from, bytes, context, found)
+    }
+
+    /// Lets the session read what waits, and `fresh` behind it. Returns whether it took some.
+    fn read(
+        &mut self,
+        time: Timestamp,
+        from: Role,
+        fresh: &[u8],
+        context: &Context<'_>,
+        found: &mut Findings,
+    ) -> bool {
+        let mut kept = core::mem::take(&mut self.unread[from.index()].bytes);
+        let is_direct = kept.is_empty();
+        let all = if is_direct {
+            fresh
+        } else {
+            kept.extend_from_slice(fresh);
+            kept.as_slice()
+        };
+        let read = self.read_all(time, from, all, context, found);
+        if !matches!(self.stage, Stage::Speaking(_)) || read.is_handed_over {
+            return read.taken > 0;
+        }
+        let unread = &mut self.unread[from.index()];
+        if is_direct {
+            unread.bytes.extend_from_slice(&fresh[read.taken..]);
+        } else {
+            kept.drain(..read.taken);
+            unread.bytes = kept;
+        }
+        self.check_bound(from, context, found);
+        read.taken > 0
+    }
+
+    fn read_all(
+        &mut self,
+        time: Timestamp,
+        from: Role,
+        all: &[u8],
+        context: &Context<'_>,
+        found: &mut Findings,
+    ) -> Read {
+        let mut taken = 0;
+        while taken < all.len() {
+            let data = &all[taken..];
+            let input = Bytes { time, from, data };
+            let progress = match self.call(found, |session, found| session.bytes(&input, found)) {
+                Outcome::Progress(progress) => progress,
+                Outcome::Failed => break,
+            };
+            let unread = &mut self.unread[from.index()];
+            unread.needed = 0;
+            match progress {
+                Progress::Consumed(len) => taken += len.clamp(1, data.len()),
+                Progress::Need(len) => {
+                    unread.needed = len.max(data.len() + 1);
+                    break;
+                }
+                Progress::Wait => {
+                    unread.is_waiting = true;
+                    break;
+                }
+                Progress::Skip(len) => {
+                    let now = usize::try_from(len).unwrap_or(usize::MAX).min(data.len());
+                    unread.skip = len - now as u64;
+                    taken += now;
+                }
+                Progress::Handover(len) => {
+                    taken += len.min(data.len());
+                    self.hand_over(time, from, &all[taken..], context, found);
+                    return Read { taken, is_handed_over: true };
+                }
+                Progress::Done => {
+                    self.finish(found);
+                    break;
+                }
+                Progress::Contradicts(name) => {
+                    self.contradict(name, found);
+                    break;
+                }
+            }
+        }
+        Read { taken, is_handed_over: false }
+    }
+
+    /// Lets go of a session whose protocol this is not.
+    fn contradict(&mut self, name: &'static str, found: &mut Findings) {
+        if let Stage::Speaking(speaker) = &self.stage {
+            self.services.remove(speaker.id);
+            found.weirds.add(name);
+            found.attribute(speaker.id.protocol().analyzer());
+        }
+        self.finish(found);
+    }
+
+    /// Finds out anew what is spoken: `rest` is what follows from the side that spoke last.
+    fn hand_over(
+        &mut self,
+        time: Timestamp,
+        from: Role,
+        rest: &[u8],
+        context: &Context<'_>,
+        found: &mut Findings,
+    ) {
+        self.end_session(found);
+        self.handovers = self.handovers.saturating_add(1);
+        let [mut first, mut second] = core::mem::take(&mut self.unread);
+        if self.handovers > context.limits.handovers {
+            found.weirds.add("too_many_protocol_changes");
+            found.attribute("conversation");
+            self.stage = Stage::Over;
+            return;
+        }
+        let (own, other) = match from {
+            Role::Originator => (&mut first, &mut second),
+            Role::Responder => (&mut second, &mut first),
+        };
+        self.stage = Stage::Detecting(Detecting::default());
+        for (role, bytes) in [(from.peer(), other.bytes.as_slice()), (from, rest)] {
+            if !bytes.is_empty() {
+                self.take(&Event { time, from: role, piece: Piece::Bytes(bytes) }, context, found);
+            }
+        }
+        for (role, has_ended) in [(from.peer(), other.has_ended), (from, own.has_ended)] {
+            if has_ended {
+                self.take(&Event { time, from: role, piece: Piece::End }, context, found);
+            }
+        }
+    }
+
+    /// Tells the session of a gap, unless it lies where nothing is of interest.
+    fn gap(
+        &mut self,
+        time: Timestamp,
+        from: Role,
+        len: u64,
+        cause: GapCause,
+        found: &mut Findings,
+    ) -> bool {
+        let unread = &mut self.unread[from.index()];
+        let skipped = unread.skip.min(len);
+        unread.skip -= skipped;
+        let len = len - skipped;
+        if len == 0 {
+            return false;
+        }
+        let kept = core::mem::take(&mut unread.bytes);
+        (unread.needed, unread.is_waiting) = (0, false);
+        let gap = Gap { time, from, unread: &kept, len, cause };
+        let mut onward = Onward::LetGo;
+        self.call(found, |session, found| {
+            onward = session.gap(&gap, found);
+            Progress::Wait
+        });
+        if onward == Onward::LetGo {
+            self.finish(found);
+        }
+        true
+    }
+
+    fn side_end(&mut self, time: Timestamp, from: Role, found: &mut Findings) -> bool {
+        let unread = &mut self.unread[from.index()];
+        unread.has_ended = true;
+        let kept = core::mem::take(&mut unread.bytes);
+        (unread.needed, unread.is_waiting) = (0, false);
+        let end = SideEnd { time, from, unread: &kept };
+        self.call(found, |session, found| {
+            session.side_end(&end, found);
+            Progress::Wait
+        });
+        true
+    }
+
+    fn end_session(&mut self, found: &mut Findings) {
+        self.call(found, |session, found| {
+            session.end(found);
+            Progress::Wait
+        });
+    }
+
+    /// Calls the session. One that panics is dropped, and counted.
+    #[inline]
+    fn call(
+        &mut self,
+        found: &mut Findings,
+        call: impl FnOnce(&mut dyn Session, &mut Findings) -> Progress,
+    ) -> Outcome {
+        let Stage::Speaking(speaker) = &mut self.stage else { return Outcome::Failed };
+        let session = &mut *speaker.session;
+        let result = catch_unwind(AssertUnwindSafe(|| call(session, &mut *found)));
+        found.attribute(speaker.id.protocol().analyzer());
+        if !speaker.is_confirmed && result.is_ok() && speaker.session.is_confirmed() {
+            speaker.is_confirmed = true;
+            self.services.add(speaker.id);
+        }
+        match result {
+            Ok(progress) => Outcome::Progress(progress),
+            Err(_) => {
+                found.panics += 1;
+                self.stage = Stage::Over;
+                self.unread = Default::default();
+                Outcome::Failed
+            }
+        }
+    }
+
+    /// Lets go of a session that needs more than it may have.
+    fn check_bound(&mut self, from: Role, context: &Context<'_>, found: &mut Findings) {
+        let unread = &self.unread[from.index()];
+        let max = context.limits.session_bytes;
+        if unread.bytes.len() > max || unread.needed > max {
+            self.contradict("session_needs_too_much", found);
+        }
+    }
+}
+
+/// How far a session read.
+struct Read {
+    taken: usize,
+    is_handed_over: bool,
+}
+
+impl Stage {
+    fn begin(id: ProtocolId, context: &Context<'_>) -> Self {
+        let session = id.protocol().session(context);
+        Self::Speaking(Speaker { id, session, is_confirmed: false })
+    }
+}

@@ -1,0 +1,144 @@
+//! Which protocol two streams are of, by how they begin.
+
+use netsniff_packet::Timestamp;
+
+use super::list::{ProtocolId, ProtocolSet};
+use super::session::{Context, Role};
+use crate::reassembly::stream::{GapCause, Piece};
+
+/// How two streams begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'a> {
+    /// The first bytes of the originator.
+    pub originator: &'a [u8],
+    /// The first bytes of the responder.
+    pub responder: &'a [u8],
+    /// Port of the responder.
+    pub port: u16,
+    /// Whether they may be from the middle of something.
+    pub is_midstream: bool,
+}
+
+/// Whether a protocol is spoken.
+///
+/// A protocol decides `No` as soon as the bytes of either side contradict it: as long as it is
+/// undecided, those behind it in the list must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detection {
+    /// It is, and whatever follows will not change that.
+    Yes,
+    /// It is not, and whatever follows will not change that.
+    No,
+    /// More bytes will tell.
+    Undecided,
+}
+
+/// Streams whose protocol is not known yet, with all that was seen of them.
+#[derive(Debug, Default)]
+pub(super) struct Detecting {
+    heads: [Vec<u8>; 2],
+    /// How much of a head is the begin of its stream, where that is known: more of that side will
+    /// not help, since it ended or bytes are missing.
+    closed_at: [Option<usize>; 2],
+    turns: Vec<Turn>,
+}
+
+/// What happened next while the protocol was not known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) time: Timestamp,
+    pub(super) from: Role,
+    pub(super) what: What,
+}
+
+/// A piece whose bytes lie in the heads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// So many bytes of that side's head.
+    Bytes(usize),
+    Gap(u64, GapCause),
+    End,
+}
+
+/// What a look at the heads gave.
+pub(super) enum Found {
+    /// A protocol.
+    Protocol(ProtocolId),
+    /// None of the list.
+    Nothing,
+    /// More bytes will tell.
+    NotYet,
+}
+
+impl Detecting {
+    /// Adds a piece.
+    pub(super) fn push(&mut self, time: Timestamp, from: Role, piece: Piece<'_>) {
+        let what = match piece {
+            Piece::Bytes(bytes) => {
+                self.heads[from.index()].extend_from_slice(bytes);
+                if let Some(Turn { time: same, from: last, what: What::Bytes(len) }) =
+                    self.turns.last_mut()
+                    && (*same, *last) == (time, from)
+                {
+                    *len += bytes.len();
+                    return;
+                }
+                What::Bytes(bytes.len())
+            }
+            Piece::Gap(len, cause) => {
+                self.close(from);
+                What::Gap(len, cause)
+            }
+            Piece::End => {
+                self.close(from);
+                What::End
+            }
+        };
+        self.turns.push(Turn { time, from, what });
+    }
+
+    fn close(&mut self, from: Role) {
+        let head = &self.heads[from.index()];
+        self.closed_at[from.index()].get_or_insert(head.len());
+    }
+
+    /// Looks which protocol of `wanted` it is.
+    pub(super) fn look(&self, wanted: ProtocolSet, context: &Context<'_>) -> Found {
+        let max = context.limits.detection_bytes;
+        let head = |role: Role| {
+            let head = &self.heads[role.index()];
+            &head[..self.closed_at[role.index()].unwrap_or(head.len()).min(max)]
+        };
+        let heads = Heads {
+            originator: head(Role::Originator),
+            responder: head(Role::Responder),
+            port: context.port,
+            is_midstream: context.is_midstream,
+        };
+        let is_hinted = |id: &ProtocolId| id.protocol().tcp_ports().contains(&context.port);
+        let hinted = wanted.iter().filter(is_hinted);
+        let others = wanted.iter().filter(|id| !is_hinted(id));
+        let is_final = self.closed_at.iter().all(Option::is_some)
+            || heads.originator.len() >= max
+            || heads.responder.len() >= max;
+        for id in hinted.chain(others) {
+            match id.protocol().detect(&heads) {
+                Detection::Yes => return Found::Protocol(id),
+                Detection::Undecided if !is_final => return Found::NotYet,
+                Detection::Undecided | Detection::No => {}
+            }
+        }
+        Found::Nothing
+    }
+
+    /// All that was seen, in order.
+    pub(super) fn into_parts(self) -> ([Vec<u8>; 2], Vec<Turn>) {
+        (self.heads, self.turns)
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.heads.iter().map(Vec::capacity).sum::<usize>()
+            + self.turns.capacity() * size_of::<Turn>()
+    }
+}

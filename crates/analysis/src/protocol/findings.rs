@@ -1,0 +1,85 @@
+//! What sessions find, on its way to the logs.
+
+use super::dns::Transaction;
+use crate::file::FileReport;
+use crate::flow::key::Endpoint;
+use crate::log::conn::Proto;
+use crate::record::{Observer, SortKey};
+use crate::uid::Uid;
+use crate::weird::Weirds;
+
+/// What sessions found: in memory that is used again and again.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Records, in the order in which they were found.
+    pub records: Vec<ProtocolRecord>,
+    /// Oddities of the protocol that speaks.
+    pub weirds: Weirds,
+    /// Oddities by name, and the protocols that they are of.
+    named: Vec<(&'static str, &'static str)>,
+    /// Sessions that failed by a fault of their own.
+    pub panics: u64,
+}
+
+/// Oddities that one packet may show in all protocols. More of them tell nothing new.
+const MAX_ODDITIES: usize = 64;
+
+impl Findings {
+    /// Whether there is nothing.
+    #[must_use]
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.records.is_empty()
+            && self.named.is_empty()
+            && self.weirds.is_empty()
+            && self.panics == 0
+    }
+
+    /// Puts down whose the oddities are that were found last.
+    #[inline]
+    pub fn attribute(&mut self, analyzer: &'static str) {
+        if !self.weirds.is_empty() {
+            let room = MAX_ODDITIES.saturating_sub(self.named.len());
+            self.named.extend(self.weirds.drain().map(|name| (name, analyzer)).take(room));
+        }
+    }
+
+    /// The oddities by name with their protocols, which empties them.
+    pub fn drain_oddities(&mut self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.named.drain(..)
+    }
+}
+
+/// A record of any protocol, without what tells its flow.
+#[derive(Debug)]
+pub enum ProtocolRecord {
+    /// A row of the `dns` log.
+    Dns(Transaction),
+    /// A row of the `files` log.
+    File(Box<FileReport>),
+}
+
+/// The flow that a record belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// Its identifier.
+    pub uid: Uid,
+    /// The originator.
+    pub originator: Endpoint,
+    /// The responder.
+    pub responder: Endpoint,
+    /// The transport protocol.
+    pub proto: Proto,
+}
+
+impl ProtocolRecord {
+    /// Hands the record to the observer, as one of `connection`.
+    pub fn report<O: Observer>(&self, connection: &Connection, key: &SortKey, observer: &mut O) {
+        match self {
+            Self::Dns(transaction) => {
+                transaction.report(connection, |row| observer.record(key, row));
+            }
+            Self::File(file) => file.report(connection, |row| observer.record(key, row)),
+        }
+    }
+}

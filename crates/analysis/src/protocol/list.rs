@@ -1,0 +1,165 @@
+//! THE list of protocols, and sets of them.
+
+use core::fmt;
+
+use super::{Protocol, dns};
+
+/// Every protocol. The first whose port a flow has is asked first, then the others in this order.
+pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
+
+/// A protocol's place in [`PROTOCOLS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtocolId(u8);
+
+impl ProtocolId {
+    /// All of them, in the order of [`PROTOCOLS`].
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        (0..PROTOCOLS.len()).filter_map(|at| u8::try_from(at).ok()).map(Self)
+    }
+
+    /// The protocol.
+    #[must_use]
+    #[inline]
+    pub fn protocol(self) -> &'static dyn Protocol {
+        PROTOCOLS[usize::from(self.0)]
+    }
+
+    /// The protocol of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|id| id.protocol().name() == name)
+    }
+}
+
+/// Some of the protocols.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ProtocolSet(u64);
+
+const _: () = assert!(PROTOCOLS.len() <= 64, "a set has a bit for each protocol");
+
+impl ProtocolSet {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// Every one.
+    pub const ALL: Self = Self(u64::MAX);
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The set with one more.
+    #[must_use]
+    pub const fn with(self, id: ProtocolId) -> Self {
+        Self(self.0 | 1 << id.0)
+    }
+
+    /// Whether it has a protocol.
+    #[must_use]
+    #[inline]
+    pub const fn has(self, id: ProtocolId) -> bool {
+        self.0 >> id.0 & 1 == 1
+    }
+
+    /// Its protocols, in the order of [`PROTOCOLS`].
+    pub fn iter(self) -> impl Iterator<Item = ProtocolId> + Clone {
+        ProtocolId::all().filter(move |&id| self.has(id))
+    }
+
+    /// The protocol whose servers use this UDP port.
+    #[must_use]
+    pub fn of_udp_port(self, port: u16) -> Option<ProtocolId> {
+        self.iter().find(|id| id.protocol().udp_ports().contains(&port))
+    }
+
+    /// The protocol that a datagram without a known port is of, by its content.
+    #[must_use]
+    pub fn of_datagram(self, payload: &[u8]) -> Option<ProtocolId> {
+        self.iter().find(|id| id.protocol().detect_datagram(payload))
+    }
+}
+
+impl Default for ProtocolSet {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl fmt::Debug for ProtocolSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(|id| id.protocol().name())).finish()
+    }
+}
+
+/// The protocols that a conversation was found to speak, in the order in which that was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Services([Option<ProtocolId>; Self::MAX]);
+
+impl Services {
+    /// More in one conversation tell nothing new.
+    const MAX: usize = 4;
+
+    /// Adds one.
+    pub fn add(&mut self, id: ProtocolId) {
+        if !self.0.contains(&Some(id))
+            && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none())
+        {
+            *slot = Some(id);
+        }
+    }
+
+    /// Takes one back, since its content contradicts.
+    pub fn remove(&mut self, id: ProtocolId) {
+        if let Some(at) = self.0.iter().position(|&slot| slot == Some(id)) {
+            self.0[at..].rotate_left(1);
+            self.0[Self::MAX - 1] = None;
+        }
+    }
+
+    /// Their names with commas between, as Zeek's `service` has them; `None` for none.
+    #[must_use]
+    pub fn names(&self) -> Option<String> {
+        let names: Vec<_> = self.0.iter().flatten().map(|id| id.protocol().name()).collect();
+        (!names.is_empty()).then(|| names.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_distinct() {
+        for (at, protocol) in PROTOCOLS.iter().enumerate() {
+            for other in &PROTOCOLS[..at] {
+                let udp = protocol.udp_ports().iter().find(|p| other.udp_ports().contains(p));
+                assert_eq!(udp, None, "{} and {}", protocol.name(), other.name());
+                let tcp = protocol.tcp_ports().iter().find(|p| other.tcp_ports().contains(p));
+                assert_eq!(tcp, None, "{} and {}", protocol.name(), other.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_protocol_is_found_by_its_name() {
+        for id in ProtocolId::all() {
+            assert_eq!(ProtocolId::named(id.protocol().name()), Some(id));
+            assert!(ProtocolSet::NONE.with(id).iter().eq([id]));
+        }
+    }
+
+    #[test]
+    fn every_protocol_names_its_logs() {
+        for protocol in PROTOCOLS {
+            for log in protocol.logs() {
+                let is_known = crate::log::LOGS.iter().any(|known| known.path == *log);
+                assert!(
+                    is_known,
+                    "{} names the log {log}, which is not in the list",
+                    protocol.name()
+                );
+            }
+        }
+    }
+}

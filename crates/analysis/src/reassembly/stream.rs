@@ -1,0 +1,362 @@
+//! One direction of a TCP connection put in order: bytes, gaps with their causes, and the end.
+//!
+//! Positions are relative: the SYN is 0 and the first byte of data is 1. What was seen first wins
+//! where segments overlap.
+
+use netsniff_packet::Timestamp;
+
+use super::holding::{Holding, Segment};
+use crate::limits::Limits;
+use crate::options::Overlap;
+
+/// The largest window, RFC 7323, 2.3.
+const MAX_WINDOW: u64 = 1 << 30;
+
+/// A piece of a stream, in the order in which the application wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// The next bytes.
+    Bytes(&'a [u8]),
+    /// The next bytes are missing: how many, and why.
+    Gap(u64, GapCause),
+    /// There will be nothing more.
+    End,
+}
+
+crate::words! {
+    /// Why bytes of a stream are missing.
+    pub enum GapCause {
+        /// The receiver acknowledged them, but the capture never saw them.
+        Capture => "capture",
+        /// The capture kept only the beginning of their packet.
+        Snaplen => "snaplen",
+        /// More came behind them than may be held.
+        Bound => "bound",
+        /// They did not come for long, and no acknowledgement tells whether the receiver had them.
+        Time => "time",
+        /// The connection ended before they came.
+        End => "end",
+    }
+}
+
+/// How holes in streams ended, over all streams of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HoleEndings {
+    /// Their bytes came in the end.
+    pub filled: u64,
+    /// Of those, how many the receiver had acknowledged before: late only for the capture.
+    pub saved: u64,
+    /// They became gaps, by [`GapCause`].
+    pub gaps: [u64; GapCause::ALL.len()],
+}
+
+impl HoleEndings {
+    /// Adds those of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.filled += other.filled;
+        self.saved += other.saved;
+        for (sum, more) in self.gaps.iter_mut().zip(other.gaps) {
+            *sum += more;
+        }
+    }
+}
+
+/// What came, when, and where it belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// When it was seen.
+    pub time: Timestamp,
+    /// Position of its first byte.
+    pub position: u64,
+    /// Its bytes as far as they were captured.
+    pub data: &'a [u8],
+    /// How many bytes of it were not captured.
+    pub missing: u64,
+}
+
+/// Whoever takes the pieces, with the time at which each could be told.
+pub trait Sink {
+    /// Takes one piece.
+    fn piece(&mut self, time: Timestamp, piece: Piece<'_>);
+
+    /// Different bytes came for the same positions.
+    fn conflict(&mut self);
+}
+
+/// Bounds and choices, and what is counted over all streams.
+pub struct Surroundings<'a> {
+    /// The bounds.
+    pub limits: &'a Limits,
+    /// Which bytes count where segments contradict each other.
+    pub overlap: Overlap,
+    /// Bytes that all streams hold together.
+    pub held_in_all: &'a mut usize,
+    /// How holes ended.
+    pub endings: &'a mut HoleEndings,
+}
+
+/// One direction of a connection.
+#[derive(Debug)]
+pub struct StreamReassembler {
+    /// The first position that was not handed on.
+    next: u64,
+    /// Everything below it was acknowledged.
+    acknowledged: u64,
+    /// The position behind the last byte, once it is known.
+    end: u64,
+    has_ended: bool,
+    /// What lies beyond holes. Most streams never have one.
+    holding: Option<Box<Holding>>,
+}
+
+impl Default for StreamReassembler {
+    fn default() -> Self {
+        Self { next: 1, acknowledged: 1, end: u64::MAX, has_ended: false, holding: None }
+    }
+}
+
+impl StreamReassembler {
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.holding.as_ref().map_or(0, |holding| size_of::<Holding>() + holding.bytes())
+    }
+
+    /// Bytes that it holds beyond holes, to give back what all streams hold together.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.holding.as_ref().map_or(0, |holding| holding.bytes())
+    }
+
+    /// Takes what a segment brought.
+    #[inline]
+    pub fn arrive(&mut self, it: &Arrival<'_>, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        let len = (it.data.len() as u64).saturating_add(it.missing);
+        let high = it.position.saturating_add(len).min(self.end);
+        if self.has_ended || high <= self.next {
+            return;
+        }
+        if self.holding.is_none() && it.position <= self.next {
+            self.hand_on(it, high, around.endings, to);
+            return;
+        }
+        self.hold(it, high, around, to);
+    }
+
+    /// Hands on what continues the stream.
+    #[inline]
+    fn hand_on(
+        &mut self,
+        it: &Arrival<'_>,
+        high: u64,
+        endings: &mut HoleEndings,
+        to: &mut impl Sink,
+    ) {
+        let from = usize::try_from(self.next - it.position).unwrap_or(usize::MAX);
+        let wanted = usize::try_from(high - self.next).unwrap_or(usize::MAX);
+        let fresh = it.data.get(from..).unwrap_or_default();
+        let fresh = fresh.get(..wanted).unwrap_or(fresh);
+        if !fresh.is_empty() {
+            self.next += fresh.len() as u64;
+            to.piece(it.time, Piece::Bytes(fresh));
+        }
+        if high > self.next {
+            self.gap(it.time, high, GapCause::Snaplen, endings, to);
+        }
+        self.note_end(it.time, to);
+    }
+
+    #[cold]
+    fn hold(
+        &mut self,
+        it: &Arrival<'_>,
+        high: u64,
+        around: &mut Surroundings<'_>,
+        to: &mut impl Sink,
+    ) {
+        let holding = self.holding.get_or_insert_with(|| Box::new(Holding::new(it.time)));
+        let before = holding.bytes();
+        if holding.insert(it, self.next, high, around.overlap) {
+            to.conflict();
+        }
+        *around.held_in_all += holding.bytes() - before;
+        if it.position <= self.next {
+            around.endings.filled += 1;
+            around.endings.saved += u64::from(self.acknowledged > self.next);
+        }
+        self.release(it.time, around, to);
+        self.judge_acknowledgement(it.time, around.limits);
+        while let Some(holding) = &self.holding
+            && (holding.bytes() > around.limits.stream_held_bytes
+                || *around.held_in_all > around.limits.streams_held_bytes
+                || holding.len() > around.limits.tcp_ranges)
+        {
+            self.give_up(it.time, GapCause::Bound, around, to);
+        }
+    }
+
+    /// Notes that everything below `position` was acknowledged.
+    #[inline]
+    pub fn acknowledge(&mut self, position: u64, time: Timestamp, limits: &Limits) {
+        // Further than the largest window (RFC 7323, 2.3) nobody can be.
+        if position > self.acknowledged && position.saturating_sub(self.next) <= MAX_WINDOW {
+            self.acknowledged = position;
+            if position > self.next && !self.has_ended {
+                self.judge_acknowledgement(time, limits);
+            }
+        }
+    }
+
+    /// Begins to wait for what was acknowledged but not seen. One byte may as well be a FIN.
+    #[cold]
+    fn judge_acknowledgement(&mut self, time: Timestamp, limits: &Limits) {
+        let reached = self.acknowledged.min(self.end);
+        let Some(first) = self.holding.as_ref().map(|holding| holding.first()) else {
+            if reached > self.next + 1 || (reached > self.next && self.end != u64::MAX) {
+                self.holding = Some(Box::new(Holding::new(time)));
+                self.wait(time, limits);
+            }
+            return;
+        };
+        let is_known_missing = match first {
+            Some(first) => reached > self.next && first > self.next,
+            None => reached > self.next,
+        };
+        if is_known_missing {
+            self.wait(time, limits);
+        }
+    }
+
+    fn wait(&mut self, time: Timestamp, limits: &Limits) {
+        if let Some(holding) = &mut self.holding {
+            holding.due.get_or_insert(time + limits.stream_acknowledged_wait);
+        }
+    }
+
+    /// Whether [`Self::expire`] may have something to do.
+    #[must_use]
+    #[inline]
+    pub const fn is_waiting(&self) -> bool {
+        self.holding.is_some()
+    }
+
+    /// Gives up the holes that were waited for long enough at `now`.
+    pub fn expire(&mut self, now: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        while let Some(holding) = &self.holding {
+            if let Some(due) = holding.due
+                && due <= now
+            {
+                let acknowledged_at = due.offset(-nanos(around.limits.stream_acknowledged_wait));
+                self.give_up(acknowledged_at, GapCause::Capture, around, to);
+            } else if holding.since + around.limits.stream_hole_timeout <= now
+                && holding.due.is_none()
+                && holding.first().is_some()
+            {
+                self.give_up(now, GapCause::Time, around, to);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Gives up the first hole, and hands on what lies behind it.
+    fn give_up(
+        &mut self,
+        time: Timestamp,
+        cause: GapCause,
+        around: &mut Surroundings<'_>,
+        to: &mut impl Sink,
+    ) {
+        let first = self.holding.as_ref().and_then(|holding| holding.first());
+        let reached = self.acknowledged.min(self.end);
+        let until = match (first, cause) {
+            (Some(first), GapCause::Capture) => first.min(reached),
+            (Some(first), _) => first,
+            (None, _) => reached,
+        };
+        if until > self.next {
+            self.gap(time, until, cause, around.endings, to);
+        }
+        if let Some(holding) = &mut self.holding {
+            holding.due = None;
+        }
+        self.release(time, around, to);
+        // A part of the hole may be left that was not acknowledged yet.
+        self.judge_acknowledgement(time, around.limits);
+        if first.is_none() {
+            self.holding = None;
+        }
+        self.note_end(time, to);
+    }
+
+    /// Hands on what continues the stream out of what was held, which could not be told before
+    /// `time`.
+    fn release(&mut self, time: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        let Some(mut holding) = self.holding.take() else { return };
+        let before = holding.bytes();
+        let mut has_moved = false;
+        while let Some(segment) = holding.pop_at(self.next) {
+            let Segment { time: seen, position, data, missing } = segment;
+            let high = position.saturating_add(data.len() as u64).saturating_add(missing);
+            let arrival = Arrival { time: seen.max(time), position, data: &data, missing };
+            self.hand_on(&arrival, high, around.endings, to);
+            has_moved = true;
+        }
+        *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
+        if has_moved {
+            holding.due = None;
+            holding.since = time;
+        }
+        if holding.first().is_some() || holding.due.is_some() {
+            self.holding = Some(holding);
+        }
+    }
+
+    fn gap(
+        &mut self,
+        time: Timestamp,
+        until: u64,
+        cause: GapCause,
+        endings: &mut HoleEndings,
+        to: &mut impl Sink,
+    ) {
+        let len = until - self.next;
+        self.next = until;
+        endings.gaps[cause as usize] += 1;
+        to.piece(time, Piece::Gap(len, cause));
+    }
+
+    /// Notes that the data ends at `position`.
+    #[inline]
+    pub fn finish_at(&mut self, position: u64, time: Timestamp, to: &mut impl Sink) {
+        if self.end == u64::MAX && position >= self.next {
+            self.end = position;
+            self.note_end(time, to);
+        }
+    }
+
+    #[inline]
+    fn note_end(&mut self, time: Timestamp, to: &mut impl Sink) {
+        if self.next >= self.end && !self.has_ended {
+            self.has_ended = true;
+            to.piece(time, Piece::End);
+        }
+    }
+
+    /// Hands on all that is left, since the connection is over.
+    pub fn finish(&mut self, time: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        while let Some(holding) = &self.holding {
+            let is_acknowledged = holding.due.is_some();
+            let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
+            self.give_up(time, cause, around, to);
+        }
+        if !self.has_ended {
+            self.has_ended = true;
+            to.piece(time, Piece::End);
+        }
+    }
+}
+
+fn nanos(of: core::time::Duration) -> i64 {
+    i64::try_from(of.as_nanos()).unwrap_or(i64::MAX)
+}
