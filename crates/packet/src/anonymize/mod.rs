@@ -12,10 +12,12 @@
 //! | `address` | IP and MAC addresses, and [`AddressCache`] |
 //! | `name` | host names, label by label, and names that are addresses |
 //! | `text` | URLs, mail addresses, distinguished names, free text |
+//! | [`frame`] | packets |
 //! | `key` | [`Key`] |
 
 mod address;
 mod cryptopan;
+pub mod frame;
 mod key;
 mod name;
 mod prf;

@@ -30,6 +30,8 @@ pub(super) enum Domain {
     KeyId = 5,
     /// A key that is derived from another.
     Key = 6,
+    /// Bytes of a packet's payload.
+    Payload = 7,
 }
 
 impl Prf {
