@@ -3,8 +3,10 @@
 use std::io::{Write as _, stderr};
 
 pub mod analyze;
+pub mod anonymize;
 pub mod completions;
 pub mod info;
+mod inputs;
 pub mod protocols;
 pub mod pseudonyms;
 pub mod schema;

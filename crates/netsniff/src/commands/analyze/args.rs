@@ -11,6 +11,7 @@ use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
 use super::selection;
+use crate::commands::inputs::is_stdin;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
@@ -288,11 +289,6 @@ impl AnalyzeArgs {
     pub(super) const fn required_quality(&self) -> Option<f64> {
         self.require_quality
     }
-}
-
-/// Whether standard input is meant.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 /// A number and what follows it.

@@ -1,7 +1,6 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
-mod inputs;
 mod named;
 mod report;
 mod selection;
@@ -17,11 +16,11 @@ use netsniff_analysis::Options;
 use netsniff_packet::{Packet, Timestamp};
 
 pub use args::AnalyzeArgs;
-use args::{Request, Target, is_stdin};
-use inputs::Inputs;
+use args::{Request, Target};
 use report::Analysis;
 use selection::Selection;
 
+use super::inputs::{Inputs, is_stdin};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use crate::output::{LogFiles, RowSink, Stream};
 use crate::pipeline::{self, Outcome, Settings};

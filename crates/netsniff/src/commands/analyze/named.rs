@@ -9,8 +9,8 @@ use netsniff_packet::Address;
 use netsniff_packet::filter::Filter;
 use netsniff_pcapfile::{Format, Interface, Reader};
 
-use super::inputs::{CaptureFile, Input as Bytes};
 use super::report::Analysis;
+use crate::commands::inputs::{CaptureFile, Input as Bytes};
 use crate::summary::{CaptureInterface, Connection, InputSource, Talker};
 
 /// Lines in each of the lists of those with the most bytes.

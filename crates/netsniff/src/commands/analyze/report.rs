@@ -12,8 +12,8 @@ use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Layer as PacketLayer;
 use netsniff_pcapfile::{Counters, Interface};
 
-use super::inputs::Inputs;
 use super::selection::Selection;
+use crate::commands::inputs::Inputs;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
