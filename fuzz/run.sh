@@ -35,5 +35,5 @@ folders="corpus/$target"
 if [ -d "seeds/$target" ]; then
     folders="$folders seeds/$target"
 fi
-exec "target/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+exec "${CARGO_TARGET_DIR:-target}/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -artifact_prefix="artifacts/$target/" -print_final_stats=1 "$@" $folders

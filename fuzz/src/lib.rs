@@ -1,5 +1,6 @@
 //! What the fuzz targets check.
 
+pub mod conversations;
 pub mod decoding;
 pub mod engine;
 pub mod packets;

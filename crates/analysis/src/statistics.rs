@@ -7,6 +7,7 @@ use netsniff_packet::checksum::Verdict;
 
 use crate::checksums::{Checked, Verdicts};
 use crate::flow::report::proto;
+use crate::flow::tcp::losses::stream::Saved;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::log::conn::{ConnState, Proto, Quality};
@@ -97,6 +98,8 @@ pub struct FlowStatistics {
     pub missed_bytes: u64,
     /// TCP connections with such bytes.
     pub flows_with_gaps: u64,
+    /// Holes whose data came after its acknowledgement, but in time, and their bytes.
+    pub saved: Saved,
     /// How holes in the streams of TCP ended.
     pub holes: HoleEndings,
     /// Sessions of protocols that failed by a fault of this program, and lost their flow alone.
@@ -129,6 +132,12 @@ impl FlowStatistics {
             self.missed_bytes = self.missed_bytes.saturating_add(tcp.missed_bytes);
             self.flows_with_gaps += u64::from(tcp.missed_bytes > 0);
         }
+    }
+
+    /// Data of a flow came after its acknowledgement, but in time.
+    pub(crate) const fn saved(&mut self, saved: Saved) {
+        self.saved.holes = self.saved.holes.saturating_add(saved.holes);
+        self.saved.bytes = self.saved.bytes.saturating_add(saved.bytes);
     }
 
     /// A datagram's checksum was looked at.
@@ -194,6 +203,7 @@ impl FlowStatistics {
         self.retransmissions += other.retransmissions;
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;
+        self.saved(other.saved);
         self.holes.merge(&other.holes);
         self.failed_sessions += other.failed_sessions;
         self.discarded += other.discarded;

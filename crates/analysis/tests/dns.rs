@@ -6,7 +6,7 @@ use std::path::Path;
 
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::protocol::{Context, Datagram, Findings, ProtocolId, Role, Session};
-use netsniff_analysis::{Engine, Limits, Options, Uid};
+use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_packet::decode::{self, Transport};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use support::{Row, Rows, analyse};
@@ -230,9 +230,8 @@ fn replies_that_nobody_asked_for_stay_within_the_limits() {
 }
 
 fn session(limits: &Limits) -> Box<dyn Session> {
-    let uid = Uid::new(0);
     let context =
-        Context { limits, uid, port: 53, hashes: HashKinds::default(), is_midstream: false };
+        Context { limits, name: 0, port: 53, hashes: HashKinds::default(), is_midstream: false };
     ProtocolId::named("dns").unwrap().protocol().session(&context)
 }
 

@@ -115,6 +115,7 @@ fn sample() -> Summary {
             out_of_order: Some(12),
             with_gaps: 3,
             missed_bytes: 4380,
+            acknowledged_early: 7,
             rtt_median_nanos: Some(12_345_000),
             rtt_p95_nanos: Some(180_100_000),
         }),
@@ -258,6 +259,7 @@ fn nothing_is_wider_than_80_columns() {
         out_of_order: Some(u64::MAX - 1),
         with_gaps: u64::MAX - 1,
         missed_bytes: u64::MAX,
+        acknowledged_early: u64::MAX,
         rtt_median_nanos: Some(u64::MAX),
         rtt_p95_nanos: Some(u64::MAX),
     });

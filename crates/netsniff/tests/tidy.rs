@@ -272,20 +272,22 @@ fn declares(source: &str, stem: &str) -> bool {
 #[test]
 fn every_protocol_is_in_the_list() {
     let folder = "crates/analysis/src/protocol";
-    let list = text(&format!("{folder}/mod.rs"));
-    let begin = list.find("pub const PROTOCOLS").expect("the list PROTOCOLS in protocol/mod.rs");
+    let list = text(&format!("{folder}/list.rs"));
+    let begin = list.find("pub const PROTOCOLS").expect("the list PROTOCOLS in protocol/list.rs");
     let entries = &list[begin..begin + list[begin..].find("];").unwrap()];
     let (mut complaints, mut protocols) = (Vec::new(), 0);
     for file in rust_files().iter().filter(|file| file.starts_with(folder)) {
-        if !text(file).lines().any(|line| line.starts_with("impl Protocol for ")) {
-            continue;
-        }
-        let inner = &file[folder.len() + 1..];
-        let stem = inner.split(['/', '.']).next().unwrap();
-        protocols += 1;
-        if !entries.contains(&format!("&{stem}::")) {
-            complaints
-                .push(format!("protocol/{inner} is not in the list PROTOCOLS in protocol/mod.rs"));
+        let source = text(file);
+        let made = source.lines().filter_map(|line| line.strip_prefix("impl Protocol for "));
+        for name in made.filter_map(|rest| rest.split(' ').next()) {
+            let inner = &file[folder.len() + 1..];
+            let stem = inner.split(['/', '.']).next().unwrap();
+            protocols += 1;
+            if !entries.contains(&format!("&{stem}::{name}")) {
+                complaints.push(format!(
+                    "{name} of protocol/{inner} is not in the list PROTOCOLS in protocol/list.rs"
+                ));
+            }
         }
     }
     check(&complaints);
@@ -294,10 +296,11 @@ fn every_protocol_is_in_the_list() {
 
 #[test]
 fn the_recipe_for_protocols_tells_all_of_the_interface() {
-    let source = text("crates/analysis/src/protocol/mod.rs");
+    let source = text("crates/analysis/src/protocol/mod.rs")
+        + &text("crates/analysis/src/protocol/session.rs");
     let page = text("docs/add-a-protocol.md");
     let body = |begin: &str| {
-        let at = source.find(begin).unwrap_or_else(|| panic!("{begin} in protocol/mod.rs"));
+        let at = source.find(begin).unwrap_or_else(|| panic!("{begin} in protocol/"));
         source[at..].split("\n}").next().unwrap().lines().skip(1).collect::<Vec<_>>()
     };
     let name = |rest: &str| {
@@ -307,12 +310,16 @@ fn the_recipe_for_protocols_tells_all_of_the_interface() {
     let methods = methods.iter().filter_map(|line| name(line.trim().strip_prefix("fn ")?));
     let verdicts = body("pub enum Verdict");
     let verdicts = verdicts.iter().filter_map(|line| name(line.strip_prefix("    ")?));
-    let names: Vec<String> = methods.chain(verdicts).filter(|name| name.len() > 2).collect();
+    let answers = body("pub enum Progress");
+    let answers = answers.iter().filter_map(|line| name(line.strip_prefix("    ")?));
+    let names: Vec<String> =
+        methods.chain(verdicts).chain(answers).filter(|name| name.len() > 2).collect();
     assert!(names.len() >= 6, "{names:?}");
     let mut complaints = Vec::new();
     for name in names {
         let used = page.contains(&format!("fn {name}("))
             || page.contains(&format!("`{name}`"))
+            || page.contains(&format!("`{name}("))
             || page.contains(&format!("Verdict::{name}"));
         if !used {
             complaints.push(format!("docs/add-a-protocol.md says nothing of `{name}`"));

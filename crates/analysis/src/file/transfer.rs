@@ -47,7 +47,7 @@ impl FileTransfer {
     #[must_use]
     pub fn begin(context: &Context<'_>, number: u64, from: Role, source: &'static str) -> Self {
         Self {
-            fuid: name(context.uid, source, number),
+            fuid: name(context.uid(), source, number),
             source,
             from,
             depth: 0,

@@ -17,15 +17,15 @@ use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
-use crate::file::HashKinds;
 use crate::limits::Limits;
 use crate::naming::Naming;
-use crate::options::{ChecksumMode, Options, Overlap};
-use crate::protocol::{Findings, ProtocolSet};
+use crate::options::{ChecksumMode, Options};
+use crate::protocol::Findings;
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
 use crate::unit::Unit;
 use crate::weird::Weirds;
+use talk::Talking;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
 const GROUP: usize = 64;
@@ -43,9 +43,7 @@ pub struct FlowTracker {
     limits: Limits,
     gateway: bool,
     checksums: ChecksumMode,
-    overlap: Overlap,
-    protocols: ProtocolSet,
-    hashes: HashKinds,
+    talking: Talking,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -56,9 +54,10 @@ pub struct FlowTracker {
     wheel: Wheel,
     /// Bytes that flows hold outside the table.
     heap_bytes: usize,
-    /// Of those, bytes that streams hold behind holes.
-    held_bytes: usize,
     losses: u32,
+    /// When the capture began, and when it last lost something: engine time.
+    begun: Option<Timestamp>,
+    lost_at: Option<Timestamp>,
     weirds: Weirds,
     /// What sessions found in the last datagram.
     findings: Findings,
@@ -87,9 +86,7 @@ impl FlowTracker {
             limits,
             gateway: options.gateway,
             checksums: options.checksums,
-            overlap: options.overlap,
-            protocols: options.protocols,
-            hashes: options.hashes,
+            talking: Talking::new(&options),
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
@@ -97,8 +94,9 @@ impl FlowTracker {
             table: FlowTable::default(),
             wheel: Wheel::default(),
             heap_bytes: 0,
-            held_bytes: 0,
             losses: 0,
+            begun: None,
+            lost_at: None,
             weirds: Weirds::default(),
             findings: Findings::default(),
             statistics: FlowStatistics::default(),
@@ -304,7 +302,7 @@ impl FlowTracker {
             start: unit.time,
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
-            losses: self.losses,
+            losses: self.losses_before(unit),
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
             bad_checksums: [0; 2],
         };
@@ -313,7 +311,7 @@ impl FlowTracker {
             flow.flip();
         }
         if matches!(unit.decoded.transport, Transport::Udp(_)) {
-            flow.protocol = self.protocols.of_udp_port(flow.ends().1.port);
+            flow.protocol = self.talking.wanted.of_udp_port(flow.ends().1.port);
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));

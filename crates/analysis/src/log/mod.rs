@@ -3,6 +3,7 @@
 pub mod conn;
 pub mod dns;
 pub mod files;
+pub mod gaps;
 pub mod rtt;
 pub mod tcp;
 pub mod tunnel;
@@ -11,6 +12,7 @@ pub mod weird;
 pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
+pub use gaps::Gaps;
 pub use rtt::Rtt;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
@@ -20,7 +22,7 @@ use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
 pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Gaps::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

@@ -451,3 +451,6 @@ impl Stage {
         Self::Speaking(Speaker { id, session, is_confirmed: false })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,8 +73,8 @@ impl Role {
 pub struct Context<'a> {
     /// The bounds.
     pub limits: &'a Limits,
-    /// The flow's name.
-    pub uid: Uid,
+    /// The 96 bits that name the flow.
+    pub name: u128,
     /// Port of the responder.
     pub port: u16,
     /// Which hashes of files are wanted.
@@ -82,6 +82,14 @@ pub struct Context<'a> {
     /// Whether the begin of the connection was not seen, so that its first bytes may be from the
     /// middle of something.
     pub is_midstream: bool,
+}
+
+impl Context<'_> {
+    /// The flow's name as the logs have it. Sessions that need it ask once, as they begin.
+    #[must_use]
+    pub const fn uid(&self) -> Uid {
+        Uid::new(self.name)
+    }
 }
 
 /// A datagram of a session.

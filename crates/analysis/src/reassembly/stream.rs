@@ -360,3 +360,6 @@ impl StreamReassembler {
 fn nanos(of: core::time::Duration) -> i64 {
     i64::try_from(of.as_nanos()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -172,6 +172,8 @@ pub struct TcpHealth {
     pub with_gaps: u64,
     /// Bytes of such payload.
     pub missed_bytes: u64,
+    /// Holes whose data came after its acknowledgement, but in time: nothing was lost.
+    pub acknowledged_early: u64,
     /// Median of the handshakes' round-trip times.
     #[serde(rename = "rtt_median_seconds", serialize_with = "nanos_as_seconds")]
     pub rtt_median_nanos: Option<u64>,

@@ -5,26 +5,73 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use netsniff_packet::decode::TcpFlags;
 
 use super::{FlowTracker, Lookup};
+use crate::file::HashKinds;
+use crate::flow::Flow;
 use crate::flow::attached::Talk;
 use crate::flow::streams::{Around, Delivery, Payload, Streams};
-use crate::flow::tcp::Segment;
 use crate::flow::tcp::machine::Taken;
-use crate::protocol::{Context, Datagram, Findings, ProtocolId, Session};
-use crate::reassembly::stream::Surroundings;
+use crate::flow::tcp::{Segment, TcpConnection};
+use crate::limits::Limits;
+use crate::options::{Options, Overlap};
+use crate::protocol::{Context, Datagram, Findings, ProtocolId, ProtocolSet, Session};
+use crate::reassembly::stream::{HoleEndings, Surroundings};
 use crate::unit::Unit;
+
+/// What the conversations of all flows share.
+#[derive(Debug)]
+pub(super) struct Talking {
+    /// The protocols that are looked for.
+    pub(super) wanted: ProtocolSet,
+    overlap: Overlap,
+    hashes: HashKinds,
+    /// Bytes that streams hold behind holes.
+    held_bytes: usize,
+}
+
+impl Talking {
+    pub(super) const fn new(options: &Options) -> Self {
+        let Options { protocols, overlap, hashes, .. } = *options;
+        Self { wanted: protocols, overlap, hashes, held_bytes: 0 }
+    }
+
+    /// What sessions of a flow are told.
+    fn context<'a>(&self, flow: &Flow, limits: &'a Limits) -> Context<'a> {
+        Context {
+            limits,
+            name: flow.name_bits(),
+            port: flow.ends().1.port,
+            hashes: self.hashes,
+            is_midstream: flow.tcp().is_some_and(TcpConnection::is_partial),
+        }
+    }
+
+    /// What streams need, with the `context` of their flow.
+    fn around<'a, 'b>(
+        &'a mut self,
+        context: Context<'b>,
+        endings: &'a mut HoleEndings,
+        found: &'a mut Findings,
+    ) -> Around<'a, 'b>
+    where
+        'b: 'a,
+    {
+        let Self { overlap, held_bytes, .. } = self;
+        let streams = Surroundings {
+            limits: context.limits,
+            overlap: *overlap,
+            held_in_all: held_bytes,
+            endings,
+        };
+        Around { streams, context, found }
+    }
+}
 
 impl FlowTracker {
     /// Hands a datagram to the session of its flow, which begins with the first one.
     pub(super) fn converse(&mut self, protocol: ProtocolId, datagram: &Datagram<'_>, place: u32) {
         let Some(flow) = self.table.flow_mut(place) else { return };
         let before = flow.attached_bytes();
-        let context = Context {
-            limits: &self.limits,
-            uid: flow.uid(),
-            port: datagram.port,
-            hashes: self.hashes,
-            is_midstream: false,
-        };
+        let context = self.talking.context(flow, &self.limits);
         let talk = &mut flow.attached.get_or_insert_default().talk;
         if matches!(talk, Talk::Silence) {
             *talk = Talk::Datagrams(protocol, protocol.protocol().session(&context));
@@ -57,7 +104,7 @@ impl FlowTracker {
             None | Some(Talk::Silence) => segment.tcp.payload_len > 0,
             Some(Talk::Datagrams(..) | Talk::Over) => false,
         };
-        if !has_streams || self.protocols.is_empty() {
+        if !has_streams || self.talking.wanted.is_empty() {
             return;
         }
         self.deliver(lookup, segment, taken, bytes, place);
@@ -73,29 +120,21 @@ impl FlowTracker {
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
         let before = flow.attached_bytes();
-        let (uid, port) = (flow.uid(), flow.ends().1.port);
-        let is_midstream = flow.tcp().is_some_and(|tcp| tcp.is_partial());
+        let context = self.talking.context(flow, &self.limits);
         let attached = flow.attached.get_or_insert_default();
         if matches!(attached.talk, Talk::Silence) {
-            attached.talk = Talk::Streams(Box::new(Streams::new(self.protocols)));
+            attached.talk = Talk::Streams(Box::new(Streams::new(self.talking.wanted)));
         }
         let Talk::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
             streams.flip();
         }
-        let mut around = Around {
-            streams: Surroundings {
-                limits: &self.limits,
-                overlap: self.overlap,
-                held_in_all: &mut self.held_bytes,
-                endings: &mut self.statistics.holes,
-            },
-            context: Context { limits: &self.limits, uid, port, hashes: self.hashes, is_midstream },
-            found: &mut self.findings,
-        };
+        let endings = &mut self.statistics.holes;
+        let mut around = self.talking.around(context, endings, &mut self.findings);
         streams.segment(&delivery(lookup.unit, segment, taken, bytes), &mut around);
         if streams.conversation().is_over() {
-            self.held_bytes = self.held_bytes.saturating_sub(streams.held());
+            let held = &mut self.talking.held_bytes;
+            *held = held.saturating_sub(streams.held());
             attached.services = *streams.conversation().services();
             attached.talk = Talk::Over;
         }
@@ -106,8 +145,8 @@ impl FlowTracker {
     /// Ends what is said in the flow at `place`, which is about to end.
     pub(super) fn end_talk(&mut self, place: u32) {
         let Some(flow) = self.table.flow_mut(place) else { return };
-        let (uid, port, last) = (flow.uid(), flow.ends().1.port, flow.last);
-        let is_midstream = flow.tcp().is_some_and(|tcp| tcp.is_partial());
+        let context = self.talking.context(flow, &self.limits);
+        let last = flow.last;
         let Some(attached) = &mut flow.attached else { return };
         match &mut attached.talk {
             Talk::Silence | Talk::Over => {}
@@ -115,22 +154,8 @@ impl FlowTracker {
                 contain(*id, session, &mut self.findings, |session, found| session.end(found));
             }
             Talk::Streams(streams) => {
-                let mut around = Around {
-                    streams: Surroundings {
-                        limits: &self.limits,
-                        overlap: self.overlap,
-                        held_in_all: &mut self.held_bytes,
-                        endings: &mut self.statistics.holes,
-                    },
-                    context: Context {
-                        limits: &self.limits,
-                        uid,
-                        port,
-                        hashes: self.hashes,
-                        is_midstream,
-                    },
-                    found: &mut self.findings,
-                };
+                let endings = &mut self.statistics.holes;
+                let mut around = self.talking.around(context, endings, &mut self.findings);
                 streams.finish(last, &mut around);
             }
         }

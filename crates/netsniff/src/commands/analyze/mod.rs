@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use netsniff_analysis::Options;
+use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::{Packet, Timestamp};
 
 pub use args::AnalyzeArgs;
@@ -22,7 +23,7 @@ use selection::Selection;
 
 use super::inputs::{Inputs, is_stdin};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
-use crate::output::{LogFiles, RowSink, Stream};
+use crate::output::{LogFiles, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
 use crate::summary::{Style, Summary};
@@ -103,8 +104,13 @@ fn analyse(
 ) -> anyhow::Result<Outcome> {
     // On a terminal, the rows themselves show how far it is.
     let quiet = quiet || matches!(target, Target::Stream) && stdout().is_terminal();
-    let mut work =
-        Work { progress: ProgressLine::new(inputs.size(), quiet), inputs, selection, settings };
+    let mut work = Work {
+        progress: ProgressLine::new(inputs.size(), quiet),
+        inputs,
+        selection,
+        settings,
+        unparsed: None,
+    };
     match target {
         Target::Nowhere => work.run(&mut Nowhere),
         Target::Stream => {
@@ -116,8 +122,11 @@ fn analyse(
         }
         Target::Directory(directory, format) => {
             let mut sink = LogFiles::create(directory, *format)?;
+            let mut unparsed = UnparsedFile::new(directory, settings.options.anonymizer.clone())?;
+            work.unparsed = Some(&mut unparsed);
             let outcome = work.run(&mut sink)?;
             sink.finish(outcome.now)?;
+            unparsed.finish()?;
             Ok(outcome)
         }
     }
@@ -129,14 +138,20 @@ struct Work<'a> {
     selection: &'a mut Selection,
     settings: &'a Settings,
     progress: ProgressLine,
+    /// Where packets go that were not understood.
+    unparsed: Option<&'a mut UnparsedFile>,
 }
 
 impl Work<'_> {
     fn run<K: RowSink + Send>(&mut self, sink: &mut K) -> anyhow::Result<Outcome> {
-        let Self { inputs, selection, settings, progress } = self;
+        let Self { inputs, selection, settings, progress, unparsed } = self;
         let wanted = |packet: &Packet<'_>| selection.wants(packet);
         let tell = |inputs: &Inputs, _| progress.update(|| (inputs.bytes_read(), inputs.packets()));
-        pipeline::run(&mut **inputs, settings, wanted, sink, tell)
+        let keep = |packet: &Packet<'_>, why: &Unparsed| match unparsed {
+            Some(file) => file.add(packet, why),
+            None => Ok(()),
+        };
+        pipeline::run(&mut **inputs, settings, wanted, keep, sink, tell)
     }
 }
 

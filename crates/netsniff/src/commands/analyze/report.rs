@@ -309,6 +309,7 @@ fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
         out_of_order: None,
         with_gaps: flows.flows_with_gaps,
         missed_bytes: flows.missed_bytes,
+        acknowledged_early: flows.saved.holes,
         rtt_median_nanos: flows.talkers.handshakes().quantile(0.5),
         rtt_p95_nanos: flows.talkers.handshakes().quantile(0.95),
     })

@@ -72,7 +72,7 @@ impl Handshake {
         Some(self.originator?.saturating_add(self.responder?))
     }
 
-    pub(super) fn recovery(&self) -> Recovery {
+    pub(in crate::flow::tcp) fn recovery(&self) -> Recovery {
         let rtt = self.rtt();
         Recovery {
             reorder: rtt.unwrap_or(REORDER),

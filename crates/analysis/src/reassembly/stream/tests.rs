@@ -1,0 +1,253 @@
+//! Segments in any order against the stream that they are of.
+
+use core::time::Duration;
+
+use super::*;
+
+/// What came out, and the bounds it came out under.
+struct Test {
+    stream: StreamReassembler,
+    limits: Limits,
+    overlap: Overlap,
+    held: usize,
+    endings: HoleEndings,
+    out: Out,
+}
+
+#[derive(Default)]
+struct Out {
+    text: String,
+    times: Vec<i64>,
+    conflicts: usize,
+}
+
+impl Sink for Out {
+    fn piece(&mut self, time: Timestamp, piece: Piece<'_>) {
+        self.times.push(time.nanos() / 1_000_000);
+        match piece {
+            Piece::Bytes(bytes) => self.text.push_str(core::str::from_utf8(bytes).unwrap()),
+            Piece::Gap(len, cause) => self.text.push_str(&format!("[{len} {}]", cause.name())),
+            Piece::End => self.text.push('.'),
+        }
+    }
+
+    fn conflict(&mut self) {
+        self.conflicts += 1;
+    }
+}
+
+fn ms(millis: i64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
+
+impl Test {
+    fn new() -> Self {
+        let limits = Limits {
+            stream_acknowledged_wait: Duration::from_millis(10),
+            stream_hole_timeout: Duration::from_millis(1_000),
+            ..Limits::default()
+        };
+        Self {
+            stream: StreamReassembler::default(),
+            limits,
+            overlap: Overlap::First,
+            held: 0,
+            endings: HoleEndings::default(),
+            out: Out::default(),
+        }
+    }
+
+    fn with(&mut self, act: impl FnOnce(&mut StreamReassembler, &mut Surroundings<'_>, &mut Out)) {
+        let mut around = Surroundings {
+            limits: &self.limits,
+            overlap: self.overlap,
+            held_in_all: &mut self.held,
+            endings: &mut self.endings,
+        };
+        act(&mut self.stream, &mut around, &mut self.out);
+        assert_eq!(self.held, self.stream.held(), "what all hold is what this one holds");
+    }
+
+    fn segment(&mut self, time: i64, position: u64, data: &str) -> &mut Self {
+        self.cut_segment(time, position, data, 0)
+    }
+
+    fn cut_segment(&mut self, time: i64, position: u64, data: &str, missing: u64) -> &mut Self {
+        let arrival = Arrival { time: ms(time), position, data: data.as_bytes(), missing };
+        self.with(|stream, around, out| {
+            stream.expire(ms(time), around, out);
+            stream.arrive(&arrival, around, out);
+        });
+        self
+    }
+
+    fn acknowledge(&mut self, time: i64, position: u64) -> &mut Self {
+        self.with(|stream, around, out| {
+            stream.expire(ms(time), around, out);
+            stream.acknowledge(position, ms(time), around.limits);
+        });
+        self
+    }
+
+    fn end(&mut self, time: i64, position: u64) -> &mut Self {
+        self.with(|stream, _, out| stream.finish_at(position, ms(time), out));
+        self
+    }
+
+    fn finish(&mut self, time: i64) -> &str {
+        self.with(|stream, around, out| stream.finish(ms(time), around, out));
+        &self.out.text
+    }
+}
+
+#[test]
+fn segments_in_order_pass_at_once() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").segment(1, 4, "def").end(1, 7);
+    assert_eq!(test.out.text, "abcdef.");
+    assert_eq!(test.out.times, [0, 1, 1]);
+}
+
+#[test]
+fn segments_out_of_order_wait_and_repetitions_are_nothing() {
+    let mut test = Test::new();
+    test.segment(0, 4, "def").segment(1, 7, "ghi").segment(2, 1, "abc").segment(3, 2, "bcdefghi");
+    assert_eq!(test.out.text, "abcdefghi");
+    assert_eq!(test.out.times, [2, 2, 2]);
+    assert_eq!((test.endings.filled, test.endings.saved), (1, 0));
+    assert!(!test.stream.is_waiting());
+}
+
+#[test]
+fn what_was_acknowledged_is_waited_for_a_little_and_then_a_gap_of_the_capture() {
+    let mut test = Test::new();
+    test.segment(0, 4, "def").acknowledge(1, 7).acknowledge(10, 7);
+    assert_eq!(test.out.text, "");
+    test.acknowledge(11, 7);
+    assert_eq!(test.out.text, "[3 capture]def");
+    // It is told with the time of the acknowledgement, not of the packet that made somebody look.
+    assert_eq!(test.out.times, [1, 1]);
+    assert_eq!(test.endings.gaps[GapCause::Capture as usize], 1);
+}
+
+#[test]
+fn what_comes_late_but_within_the_wait_is_saved() {
+    let mut test = Test::new();
+    test.acknowledge(1, 7).segment(5, 1, "abcdef");
+    assert_eq!(test.out.text, "abcdef");
+    assert_eq!((test.endings.filled, test.endings.saved), (1, 1));
+    let mut test = Test::new();
+    test.segment(0, 4, "def").acknowledge(1, 7).segment(11, 1, "abc");
+    assert_eq!(test.out.text, "[3 capture]def", "too late");
+}
+
+#[test]
+fn several_holes_that_were_acknowledged_end_together() {
+    let mut test = Test::new();
+    test.segment(0, 4, "d").segment(0, 6, "f").segment(0, 9, "i").acknowledge(1, 7);
+    test.acknowledge(20, 7);
+    assert_eq!(test.out.text, "[3 capture]d[1 capture]f");
+    assert_eq!(test.finish(30), "[3 capture]d[1 capture]f[2 end]i.");
+}
+
+#[test]
+fn one_acknowledged_byte_may_be_a_fin() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").acknowledge(1, 5).acknowledge(100, 5);
+    assert_eq!(test.out.text, "abc");
+    test.acknowledge(101, 6).acknowledge(200, 6);
+    assert_eq!(test.out.text, "abc[2 capture]");
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").end(0, 4).acknowledge(1, 5).acknowledge(100, 5);
+    assert_eq!(test.finish(100), "abc.");
+}
+
+#[test]
+fn holes_that_nobody_acknowledges_end_by_time() {
+    let mut test = Test::new();
+    test.segment(0, 4, "def").segment(999, 7, "g");
+    assert_eq!(test.out.text, "");
+    test.segment(1_000, 8, "h");
+    assert_eq!(test.out.text, "[3 time]defgh");
+}
+
+#[test]
+fn no_more_is_held_than_may_be() {
+    let mut test = Test::new();
+    test.limits.stream_held_bytes = 400;
+    for at in 0..100 {
+        test.segment(at, 2 + 2 * at as u64, "x");
+        assert!(test.held <= 400, "{}", test.held);
+    }
+    assert!(test.out.text.starts_with("[1 bound]x[1 bound]x"), "{}", test.out.text);
+    let mut test = Test::new();
+    test.limits.streams_held_bytes = 200;
+    test.segment(0, 3, "x").segment(0, 5, "x").segment(0, 7, "x").segment(0, 9, "x");
+    assert!(test.held <= 200 && test.endings.gaps[GapCause::Bound as usize] > 0);
+}
+
+#[test]
+fn the_first_segment_wins_unless_told_otherwise() {
+    for (overlap, expected) in [(Overlap::First, "abcDEFghi"), (Overlap::Last, "abcdefghi")] {
+        let mut test = Test::new();
+        test.overlap = overlap;
+        test.segment(0, 4, "DEF").segment(1, 3, "cdefghi").segment(2, 1, "ab");
+        assert_eq!(test.out.text, expected);
+        assert_eq!(test.out.conflicts, 1);
+    }
+    let mut test = Test::new();
+    test.segment(0, 4, "def").segment(1, 2, "bcdefg").segment(2, 1, "a");
+    assert_eq!((test.out.text.as_str(), test.out.conflicts), ("abcdefg", 0));
+}
+
+#[test]
+fn what_the_capture_cut_off_is_a_gap_at_its_place() {
+    let mut test = Test::new();
+    test.cut_segment(0, 1, "abc", 4).segment(1, 8, "hij");
+    assert_eq!(test.out.text, "abc[4 snaplen]hij");
+    let mut test = Test::new();
+    test.cut_segment(0, 4, "d", 2).segment(1, 1, "abc").segment(2, 7, "g");
+    assert_eq!(test.out.text, "abcd[2 snaplen]g");
+}
+
+#[test]
+fn nothing_lies_behind_the_end() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").end(0, 4).segment(1, 4, "def").segment(2, 3, "cdef");
+    assert_eq!(test.out.text, "abc.");
+    let mut test = Test::new();
+    test.end(0, 4).segment(1, 1, "abcdef");
+    assert_eq!(test.out.text, "abc.");
+}
+
+#[test]
+fn acknowledgements_from_nowhere_are_not_believed() {
+    let mut test = Test::new();
+    test.acknowledge(0, (1 << 30) + 2).acknowledge(100, (1 << 30) + 2).segment(101, 1, "abc");
+    assert_eq!(test.out.text, "abc");
+}
+
+/// Any segments of a stream, in any order and overlapping, give the stream.
+#[test]
+fn any_order_gives_the_stream() {
+    let stream: String = (0..600).map(|at| char::from(b'a' + (at % 26) as u8)).collect();
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..300 {
+        let mut test = Test::new();
+        let mut segments: Vec<_> = (0..120).map(|_| (random(600), 1 + random(40))).collect();
+        segments.extend((0..600).step_by(20).map(|at| (at, 20)));
+        for at in (1..segments.len()).rev() {
+            segments.swap(at, random(at + 1));
+        }
+        for (at, len) in segments {
+            test.segment(0, 1 + at as u64, &stream[at..(at + len).min(600)]);
+        }
+        assert_eq!(test.out.text, stream);
+        assert_eq!((test.out.conflicts, test.held), (0, 0));
+    }
+}

@@ -1,0 +1,298 @@
+//! Two streams, cut in different ways, through the sessions of every protocol in the list.
+
+use std::fmt::Write as _;
+
+use netsniff_analysis::flow::key::Endpoint;
+use netsniff_analysis::log::conn::Proto;
+use netsniff_analysis::protocol::{
+    Connection, Context, Conversation, Datagram, Event, Findings, ProtocolSet, Role,
+};
+use netsniff_analysis::reassembly::stream::{GapCause, Piece};
+use netsniff_analysis::record::{FieldInfo, Phase, Record, Value, Visitor};
+use netsniff_analysis::{Limits, Observer, Options, SortKey, Uid};
+use netsniff_packet::{Address, Timestamp};
+use netsniff_traffic::Random;
+
+/// What one side does in a row.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub from: Role,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    Bytes(Vec<u8>),
+    Gap(u64),
+    End,
+}
+
+/// How turns are cut into pieces.
+pub enum Cuts {
+    /// Each turn is one piece.
+    None,
+    /// Each byte is a piece.
+    Everywhere,
+    /// One side's stream is cut at one position.
+    At(Role, usize),
+    /// Pieces of any length.
+    Seeded(Random),
+}
+
+/// What sessions made of a conversation, as text: rows, oddities, services.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    pub lines: Vec<String>,
+    pub services: Option<String>,
+}
+
+/// What is told of the flow that the conversation is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    pub port: u16,
+    pub is_midstream: bool,
+}
+
+/// Bytes that a conversation may hold: what was kept to find the protocol, what sessions wait with,
+/// and what they remember.
+const MOST: usize = 8 << 20;
+
+/// Plays a conversation, cut in one way. All pieces of a turn have the same time.
+///
+/// # Panics
+///
+/// Where a session fails or holds too much.
+pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
+    let limits = Limits::default();
+    let context = Context {
+        limits: &limits,
+        name: 1,
+        port: flow.port,
+        hashes: Options::default().hashes,
+        is_midstream: flow.is_midstream,
+    };
+    let mut conversation = Conversation::new(ProtocolSet::ALL);
+    let mut found = Findings::default();
+    let mut outcome = Outcome::default();
+    let mut passed = [0; 2];
+    for (at, turn) in (1..).zip(turns) {
+        let (time, from) = (Timestamp::from_nanos(at * 1_000_000), turn.from);
+        let mut take = |piece| {
+            conversation.take(&Event { time, from, piece }, &context, &mut found);
+            outcome.drain(&mut found, flow.port);
+        };
+        match &turn.what {
+            What::Bytes(bytes) => {
+                let begin = passed[from.index()];
+                passed[from.index()] += bytes.len();
+                let mut rest = bytes.as_slice();
+                while !rest.is_empty() {
+                    let done = begin + bytes.len() - rest.len();
+                    let (piece, behind) = rest.split_at(cuts.len(from, done, rest.len()));
+                    take(Piece::Bytes(piece));
+                    rest = behind;
+                }
+            }
+            What::Gap(len) => take(Piece::Gap(*len, GapCause::Capture)),
+            What::End => take(Piece::End),
+        }
+        assert!(conversation.heap_bytes() < MOST, "{} bytes", conversation.heap_bytes());
+    }
+    conversation.finish(&mut found);
+    outcome.drain(&mut found, flow.port);
+    outcome.services = conversation.services().names();
+    outcome
+}
+
+impl Cuts {
+    /// The length of the next piece, where `done` bytes of the side's stream came before it and
+    /// `left` are left of the turn.
+    fn len(&mut self, from: Role, done: usize, left: usize) -> usize {
+        match self {
+            Self::None => left,
+            Self::Everywhere => 1,
+            Self::At(role, at) if *role == from && done < *at => left.min(*at - done),
+            Self::At(..) => left,
+            Self::Seeded(random) => {
+                let most = if random.below(4) == 0 { 8 } else { 700 };
+                left.min(1 + random.below(most) as usize)
+            }
+        }
+    }
+}
+
+impl Outcome {
+    fn drain(&mut self, found: &mut Findings, port: u16) {
+        assert_eq!(found.panics, 0, "a session failed");
+        for (name, analyzer) in found.drain_oddities() {
+            self.lines.push(format!("{analyzer}: {name}"));
+        }
+        let endpoint = |last, port| Endpoint { address: Address::from_v4([192, 0, 2, last]), port };
+        let connection = Connection {
+            uid: Uid::new(1),
+            originator: endpoint(1, 40_000),
+            responder: endpoint(2, port),
+            proto: Proto::Tcp,
+        };
+        let key = SortKey {
+            time: Timestamp::EPOCH,
+            phase: Phase::Packet,
+            ordinal: 0,
+            uid: connection.uid,
+            number: 0,
+        };
+        for record in found.records.drain(..) {
+            record.report(&connection, &key, self);
+        }
+    }
+}
+
+impl Observer for Outcome {
+    fn record<R: Record>(&mut self, _: &SortKey, record: &R) {
+        let mut line = Line(R::LOG.path.to_owned());
+        record.visit(&mut line);
+        self.lines.push(line.0);
+    }
+}
+
+struct Line(String);
+
+impl Visitor for Line {
+    fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
+        if !matches!(value, Value::Unset) {
+            let _ = write!(self.0, " {}=", info.name);
+            self.write(value);
+        }
+    }
+}
+
+impl Line {
+    fn write(&mut self, value: Value<'_>) {
+        let out = &mut self.0;
+        let _ = match value {
+            Value::Unset => write!(out, "-"),
+            Value::Bool(value) => write!(out, "{value}"),
+            Value::Count(value) => write!(out, "{value}"),
+            Value::Int(value) => write!(out, "{value}"),
+            Value::Double(value) => write!(out, "{value}"),
+            Value::Time(value) => write!(out, "{}", value.nanos()),
+            Value::Interval(value) => write!(out, "{}", value.nanos()),
+            Value::Addr(value) => write!(out, "{value}"),
+            Value::Port(value) => write!(out, "{value}"),
+            Value::Str(value) => write!(out, "{value}"),
+            Value::Word(value) | Value::Bytes(value) => write!(out, "{}", value.escape_ascii()),
+            Value::List(list) => {
+                for at in 0..list.count() {
+                    self.write(list.element(at));
+                    self.0.push(',');
+                }
+                Ok(())
+            }
+        };
+    }
+}
+
+/// Plays the conversation that an input says, whole and cut, and its pieces as datagrams. Returns
+/// how many lines the sessions made of it.
+///
+/// # Panics
+///
+/// Where a session fails, holds too much, or finds something else for another cut.
+pub fn check(input: &[u8]) -> usize {
+    let [port, flags, rest @ ..] = input else { return 0 };
+    let ports = ports();
+    let flow = Flow { port: ports[usize::from(*port) % ports.len()], is_midstream: flags & 1 != 0 };
+    let turns = turns(rest);
+    let whole = play(&turns, flow, Cuts::None);
+    assert_eq!(play(&turns, flow, Cuts::Everywhere), whole, "byte by byte");
+    let seeded = Cuts::Seeded(Random::new(u64::from(*flags)));
+    assert_eq!(play(&turns, flow, seeded), whole, "cut at random");
+    whole.lines.len() + datagrams(&turns)
+}
+
+/// The ports that protocols of the list have, and one that none has.
+fn ports() -> Vec<u16> {
+    let ports = ProtocolSet::ALL.iter().flat_map(|id| id.protocol().tcp_ports());
+    ports.copied().chain([49_999]).collect()
+}
+
+/// Each turn as a datagram of every protocol over UDP.
+fn datagrams(turns: &[Turn]) -> usize {
+    let limits = Limits::default();
+    let mut lines = 0;
+    for id in ProtocolSet::ALL.iter() {
+        for &port in id.protocol().udp_ports() {
+            let context = Context {
+                limits: &limits,
+                name: 1,
+                port,
+                hashes: Options::default().hashes,
+                is_midstream: false,
+            };
+            let mut session = id.protocol().session(&context);
+            let mut found = Findings::default();
+            let mut outcome = Outcome::default();
+            for (at, turn) in (1..).zip(turns) {
+                let What::Bytes(payload) = &turn.what else { continue };
+                let (time, from) = (Timestamp::from_nanos(at * 1_000_000), turn.from);
+                let _ = id.protocol().datagram(port, payload);
+                session.datagram(&Datagram { time, from, port, payload }, &mut found);
+                found.attribute(id.protocol().analyzer());
+                outcome.drain(&mut found, port);
+                assert!(session.heap_bytes() < MOST, "{} bytes", session.heap_bytes());
+            }
+            session.end(&mut found);
+            outcome.drain(&mut found, port);
+            lines += outcome.lines.len();
+        }
+    }
+    lines
+}
+
+/// Turns as an input says: a byte for side and kind, one or two for the length, and the bytes.
+fn turns(mut rest: &[u8]) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    let mut has_ended = [false; 2];
+    while let [kind, len, more @ ..] = rest {
+        let from = if kind & 1 == 0 { Role::Originator } else { Role::Responder };
+        rest = more;
+        let what = match kind >> 1 & 0x1f {
+            30 => What::Gap(u64::from(*len) + 1),
+            31 => What::End,
+            high => {
+                let len =
+                    usize::from(*len) | if high & 1 == 0 { 0 } else { usize::from(high) << 7 };
+                let (bytes, behind) = rest.split_at(len.min(rest.len()));
+                rest = behind;
+                What::Bytes(bytes.to_vec())
+            }
+        };
+        if has_ended[from.index()] {
+            continue;
+        }
+        has_ended[from.index()] = matches!(what, What::End);
+        turns.push(Turn { from, what });
+    }
+    turns
+}
+
+/// An input that says these turns, for seeds.
+#[must_use]
+pub fn input(port: u16, turns: &[Turn]) -> Vec<u8> {
+    let port = ports().iter().position(|&known| known == port);
+    let mut input = vec![port.map_or(0xff, |at| at as u8), 0];
+    for turn in turns {
+        let side = turn.from.index() as u8;
+        match &turn.what {
+            What::Bytes(bytes) => {
+                for chunk in bytes.chunks(255) {
+                    input.extend([side, chunk.len() as u8]);
+                    input.extend(chunk);
+                }
+            }
+            What::Gap(len) => input.extend([side | 30 << 1, (*len - 1).min(255) as u8]),
+            What::End => input.extend([side | 31 << 1, 0]),
+        }
+    }
+    input
+}
