@@ -230,6 +230,9 @@ impl PacketAnonymizer {
                     return reach;
                 }
                 let payload = (start + UdpView::LEN).min(end);
+                if above.is_fragment && may_be_tunnel(data, start) {
+                    return Self::tunnel_in_fragment(data, payload..end);
+                }
                 self.payload(data, payload..end, above.is_fragment)
             }
             protocol::ICMP => self.icmp(data, above),
@@ -237,7 +240,8 @@ impl PacketAnonymizer {
             protocol::SCTP => self.sctp(data, above),
             // Nothing follows, as the header says.
             protocol::NO_NEXT_HEADER if start == end => Reach::Whole,
-            _ if above.is_fragment => self.payload(data, start..end, true),
+            // A tunnel, or what is not understood.
+            _ if above.is_fragment => Self::tunnel_in_fragment(data, start..end),
             _ => match self.tunnel(data, decoded, above) {
                 Some(reach) => reach,
                 None => Reach::Until(start, Cut::Unknown(Layer::OtherTransport)),
@@ -270,6 +274,17 @@ impl PacketAnonymizer {
             Reach::Until(chunks, Cut::Unknown(Layer::Sctp))
         }
     }
+}
+
+/// Whether a UDP header whose datagram is in fragments has a tunnel's port, or what follows begins as
+/// Teredo does.
+fn may_be_tunnel(data: &[u8], start: usize) -> bool {
+    let is_port = |at| be16(data, at).is_some_and(decode::tunnel::is_tunnel_port);
+    let begins = match data.get(start + UdpView::LEN..) {
+        Some([first, second, ..]) => first >> 4 == 6 || *first == 0 && *second <= 1,
+        _ => false,
+    };
+    is_port(start) || is_port(start + 2) || begins
 }
 
 /// Blanks the TCP options that are not known to be harmless, and returns the header's length.

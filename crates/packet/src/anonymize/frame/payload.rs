@@ -19,6 +19,16 @@ pub enum PayloadMode {
 }
 
 impl PacketAnonymizer {
+    /// Blanks the begin of a tunnel in a fragment, in every mode: the headers inside are not understood.
+    pub(super) fn tunnel_in_fragment(data: &mut [u8], range: Range<usize>) -> Reach {
+        if let Some(payload) = data.get_mut(range) {
+            let before = sum(payload);
+            payload.fill(0);
+            keep_sum(payload, before);
+        }
+        Reach::Whole
+    }
+
     /// Changes the payload in a range of a packet. Of a fragment its sum stays, since the checksum that
     /// covers it is in another packet.
     pub(super) fn payload(&self, data: &mut [u8], range: Range<usize>, is_fragment: bool) -> Reach {
@@ -33,12 +43,8 @@ impl PacketAnonymizer {
             PayloadMode::Cut => payload.fill(0),
             PayloadMode::Hash => self.hash(payload),
         }
-        if is_fragment && let Some(word) = payload.first_chunk_mut::<2>() {
-            *word = [0; 2];
-            let rest = sum(payload);
-            if let Some(word) = payload.first_chunk_mut::<2>() {
-                *word = add(before, !rest).to_be_bytes();
-            }
+        if is_fragment {
+            keep_sum(payload, before);
         }
         Reach::Whole
     }
@@ -53,4 +59,12 @@ impl PacketAnonymizer {
             counter = counter.wrapping_add(1);
         }
     }
+}
+
+/// Sets the first two bytes so that the sum of all is what it was.
+fn keep_sum(payload: &mut [u8], before: u16) {
+    let Some(word) = payload.first_chunk_mut::<2>() else { return };
+    *word = [0; 2];
+    let word = add(before, !sum(payload)).to_be_bytes();
+    payload.iter_mut().zip(word).for_each(|(to, from)| *to = from);
 }
