@@ -69,7 +69,7 @@ impl PacketAnonymizer {
     /// wire, which stays.
     pub fn packet(&mut self, link_type: LinkType, data: &mut [u8], wire_len: u32) -> Left {
         if !decode::supported(link_type) {
-            return Left { len: 0, cut: Some(Cut::LinkType) };
+            return Left { len: 0, cut: (!data.is_empty()).then_some(Cut::LinkType) };
         }
         match self.link(link_type, data, wire_len) {
             Reach::Whole => Left { len: data.len(), cut: None },
