@@ -13,6 +13,7 @@
 //! | [`file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
 //! | `naming` | what flows are named by |
+//! | [`correlator`] | records that no flow can tell by itself |
 //! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
@@ -23,6 +24,7 @@
 
 pub mod checksums;
 pub mod community_id;
+pub mod correlator;
 pub mod engine;
 pub mod file;
 pub mod flow;

@@ -1,6 +1,8 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::ntp;
+use crate::correlator::{Content, Fact};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -55,6 +57,10 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `ntp` log.
+    Ntp(ntp::Message),
+    /// What makes a record together with what other flows tell.
+    Fact(Content),
     /// A row of the `files` log.
     File(Box<FileReport>),
 }
@@ -74,11 +80,13 @@ pub struct Connection {
 
 impl ProtocolRecord {
     /// Hands the record to the observer, as one of `connection`.
-    pub fn report<O: Observer>(&self, connection: &Connection, key: &SortKey, observer: &mut O) {
+    pub fn report<O: Observer>(self, connection: &Connection, key: &SortKey, observer: &mut O) {
         match self {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
+            Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }
     }

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::{Protocol, dns};
+use super::{Protocol, dhcp, dhcpv6, dns, ntp};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
+pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &ntp::Ntp, &dhcp::Dhcp, &dhcpv6::Dhcpv6];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,16 +15,22 @@
 
 mod conversation;
 mod detection;
+mod dhcp;
+mod dhcpv6;
 mod dns;
 mod findings;
 mod list;
+mod ntp;
 mod session;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
+pub use dhcp::{DhcpExchange, Message as DhcpMessage};
+pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
+pub use ntp::Message as NtpMessage;
 pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
 
 use core::time::Duration;

@@ -28,11 +28,8 @@ impl Share {
 
     /// As a fraction with four digits, never rounded up.
     pub(crate) fn text(self) -> String {
-        if self.of == 0 {
-            "-".to_owned()
-        } else {
-            format!("{:.4}", (self.right * 10_000 / self.of) as f64 / 10_000.0)
-        }
+        let share = (self.right * 10_000).checked_div(self.of);
+        share.map_or("-".to_owned(), |share| format!("{:.4}", share as f64 / 10_000.0))
     }
 
     fn add(&mut self, other: Self) {

@@ -59,6 +59,45 @@ pub(crate) const DNS: Columns = Columns {
     ],
 };
 
+/// The log of NTP.
+pub(crate) const NTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "mode",
+        "stratum",
+        "poll",
+        "precision",
+        "root_delay",
+        "root_disp",
+        "ref_id",
+        "ref_time",
+        "org_time",
+        "rec_time",
+        "xmt_time",
+        "num_exts",
+    ],
+};
+
+/// The log of DHCP.
+pub(crate) const DHCP: Columns = Columns {
+    key: &["ts", "mac"],
+    compared: &[
+        "client_addr",
+        "server_addr",
+        "host_name",
+        "client_fqdn",
+        "domain",
+        "requested_addr",
+        "assigned_addr",
+        "lease_time",
+        "client_message",
+        "server_message",
+        "msg_types",
+        "duration",
+    ],
+};
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 
