@@ -34,7 +34,7 @@ impl Engine {
     #[must_use]
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
-            ingress: Ingress::new(limits, options),
+            ingress: Ingress::new(limits, options.clone()),
             tracker: FlowTracker::new(limits, options, seed),
             units: Units::default(),
             correlator: Correlator::new(&limits),

@@ -95,7 +95,7 @@ fn merge_buffers(bencher: Bencher, workers: u64) {
             })
         })
         .collect();
-    let mut merger = Merger::new(&Limits::default(), Some(Format::Tsv));
+    let mut merger = Merger::new(&Limits::default(), Some(Format::Tsv), None);
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
         let mut sink = Count(0);
         let result = merger.merge(black_box(&buffers), &mut sink);

@@ -30,10 +30,11 @@ pub struct Knowledge {
 }
 
 impl Flow {
-    /// Hands the record of this flow, whose name is `uid`, to `take`. Openings must be unfolded.
+    /// Hands the record of this flow, whose names are `uid` and `community_id`, to `take`. Openings must be unfolded.
     pub fn report<T>(
         &self,
         uid: Uid,
+        community_id: CommunityId,
         knowledge: &Knowledge,
         take: impl FnOnce(&Conn<'_>) -> T,
     ) -> T {
@@ -68,7 +69,7 @@ impl Flow {
             resp_ip_bytes: Some(resp_sent.ip_bytes),
             tunnel_parents: parents.map(Parents::uids),
             ip_proto: Some(self.key.protocol),
-            community_id: Some(CommunityId::of(&self.key)),
+            community_id: Some(community_id),
             vlan: self.vlan[0].map(i32::from),
             inner_vlan: self.vlan[1].map(i32::from),
             quality: self.quality(knowledge),

@@ -1,10 +1,11 @@
 //! One order out of the buffers of many workers, and what only shows there.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use netsniff_analysis::correlator::Correlator;
 use netsniff_analysis::{Limits, SortKey};
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::row_buffer::{FACT, Row};
 use super::{Format, RowBuffer, RowSink};
@@ -20,8 +21,15 @@ pub struct Merger {
 impl Merger {
     /// Nothing was written yet.
     #[must_use]
-    pub fn new(limits: &Limits, format: Option<Format>) -> Self {
-        Self { correlator: Correlator::new(limits), joined: RowBuffer::new(format) }
+    pub fn new(
+        limits: &Limits,
+        format: Option<Format>,
+        anonymizer: Option<Arc<Anonymizer>>,
+    ) -> Self {
+        Self {
+            correlator: Correlator::new(limits),
+            joined: RowBuffer::new(format).anonymized(anonymizer),
+        }
     }
 
     /// Writes the rows of all `buffers`, each sorted, to `sink` in the order of their keys.
@@ -147,7 +155,7 @@ mod tests {
         buffers.iter_mut().for_each(RowBuffer::sort);
         let mut out = Vec::new();
         let mut stream = Stream::new(&mut out, "memory");
-        let mut merger = Merger::new(&Limits::default(), Some(Format::Json));
+        let mut merger = Merger::new(&Limits::default(), Some(Format::Json), None);
         merger.merge(&buffers, &mut stream).unwrap();
         stream.finish().unwrap();
         let lines = String::from_utf8(out).unwrap();

@@ -1,10 +1,12 @@
 //! Rows that a worker rendered, with the keys by which they are merged.
 
+use std::sync::Arc;
+
 use netsniff_analysis::correlator::Fact;
 use netsniff_analysis::log::index_of;
+use netsniff_analysis::record::RecordAnonymizer;
 use netsniff_analysis::{Observer, Record, SortKey};
-
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::Format;
 
@@ -12,6 +14,8 @@ use super::Format;
 #[derive(Debug)]
 pub struct RowBuffer {
     format: Option<Format>,
+    /// Stands between records and their rendering where they are to tell of nobody.
+    anonymizer: Option<RecordAnonymizer>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
     /// What rows without bytes hold.
@@ -45,11 +49,19 @@ impl RowBuffer {
     pub const fn new(format: Option<Format>) -> Self {
         Self {
             format,
+            anonymizer: None,
             rows: Vec::new(),
             bytes: Vec::new(),
             facts: Vec::new(),
             earliest: Timestamp::MAX,
         }
+    }
+
+    /// Anonymises the records from here on, where there is an anonymizer.
+    #[must_use]
+    pub fn anonymized(mut self, anonymizer: Option<Arc<Anonymizer>>) -> Self {
+        self.anonymizer = anonymizer.map(RecordAnonymizer::new);
+        self
     }
 
     /// Number of rows.
@@ -99,7 +111,10 @@ impl RowBuffer {
         }
         self.sort();
         let count = self.rows.partition_point(|row| row.key.time < watermark);
-        core::mem::swap(self, done);
+        // Not how they are rendered.
+        core::mem::swap(&mut self.rows, &mut done.rows);
+        core::mem::swap(&mut self.bytes, &mut done.bytes);
+        core::mem::swap(&mut self.facts, &mut done.facts);
         for row in done.rows.drain(count..) {
             if row.log == FACT {
                 let start = self.facts.len() as u64;
@@ -137,7 +152,10 @@ impl Observer for RowBuffer {
         let Some(format) = self.format else { return };
         let log = const { index_of::<R>() as u16 };
         let start = self.bytes.len();
-        format.row(record, &mut self.bytes);
+        match &mut self.anonymizer {
+            None => format.row(record, &mut self.bytes),
+            Some(anonymizer) => format.row(&anonymizer.record(record), &mut self.bytes),
+        }
         let len = (self.bytes.len() - start) as u32;
         self.earliest = self.earliest.min(key.time);
         self.rows.push(Row { key: *key, log, len, start: start as u64 });

@@ -30,7 +30,7 @@ pub const fn read_size(workers: usize) -> usize {
 }
 
 /// How to analyse.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Bounds, those of all workers together.
     pub limits: Limits,
@@ -169,9 +169,9 @@ pub(super) struct Front {
 impl Front {
     fn new(settings: &Settings) -> Self {
         Self {
-            ingress: Ingress::new(settings.limits, settings.options),
+            ingress: Ingress::new(settings.limits, settings.options.clone()),
             units: Units::default(),
-            rows: RowBuffer::new(settings.format),
+            rows: RowBuffer::new(settings.format).anonymized(settings.options.anonymizer.clone()),
             filtered: 0,
         }
     }
@@ -214,9 +214,18 @@ struct Alone<'a, K> {
 impl<'a, K: RowSink> Alone<'a, K> {
     fn new(settings: &Settings, sink: &'a mut K) -> Self {
         Self {
-            lane: Lane::new(settings.limits, settings.options, settings.seed, settings.format),
+            lane: Lane::new(
+                settings.limits,
+                settings.options.clone(),
+                settings.seed,
+                settings.format,
+            ),
             done: [RowBuffer::new(settings.format), RowBuffer::new(settings.format)],
-            merger: Merger::new(&settings.limits, settings.format),
+            merger: Merger::new(
+                &settings.limits,
+                settings.format,
+                settings.options.anonymizer.clone(),
+            ),
             sink,
         }
     }

@@ -67,7 +67,7 @@ impl<'scope> Workers<'scope> {
         for _ in 0..settings.workers {
             let (send_task, receive_task) = sync_channel(QUEUE);
             let (filled, queue, free) = row_queue();
-            let lane = Lane::new(limits, settings.options, settings.seed, settings.format);
+            let lane = Lane::new(limits, settings.options.clone(), settings.seed, settings.format);
             let (shares_back, format) = (shares_back.clone(), settings.format);
             lanes
                 .push(scope.spawn(move || {
@@ -78,7 +78,8 @@ impl<'scope> Workers<'scope> {
         }
         let (rows, queue, free_rows) = row_queue();
         queues.push(queue);
-        let merger = Merger::new(&settings.limits, settings.format);
+        let merger =
+            Merger::new(&settings.limits, settings.format, settings.options.anonymizer.clone());
         let (end, receive_end) = channel();
         let writer = scope.spawn(move || write(&queues, merger, &receive_end, sink));
         let shares = (0..settings.workers).map(|_| Vec::new()).collect();
