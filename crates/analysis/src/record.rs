@@ -9,7 +9,7 @@ mod order;
 mod value;
 
 pub use order::{Observer, Phase, SortKey};
-pub use value::{Elements, Interval, IntoValue, Port, Value};
+pub use value::{Elements, Interval, IntoValue, Port, Seconds, Value};
 
 use core::fmt;
 
