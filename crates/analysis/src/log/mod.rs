@@ -4,25 +4,42 @@ pub mod conn;
 pub mod dns;
 pub mod files;
 pub mod gaps;
+pub mod quic;
 pub mod rtt;
+pub mod ssl;
 pub mod tcp;
 pub mod tunnel;
 pub mod weird;
+pub mod x509;
 
 pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
+pub use quic::Quic;
 pub use rtt::Rtt;
+pub use ssl::Ssl;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use weird::Weird;
+pub use x509::X509;
 
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Gaps::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[
+    Conn::LOG,
+    Tcp::LOG,
+    Rtt::LOG,
+    Gaps::LOG,
+    Dns::LOG,
+    Files::LOG,
+    Ssl::LOG,
+    X509::LOG,
+    Quic::LOG,
+    Weird::LOG,
+    Tunnel::LOG,
+];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

@@ -1,6 +1,8 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::quic::QuicConnection;
+use super::tls::{Certificate, TlsHandshake};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -57,6 +59,12 @@ pub enum ProtocolRecord {
     Dns(Transaction),
     /// A row of the `files` log.
     File(Box<FileReport>),
+    /// A row of the `ssl` log.
+    Ssl(Box<TlsHandshake>),
+    /// A row of the `x509` log.
+    X509(Box<Certificate>),
+    /// A row of the `quic` log.
+    Quic(Box<QuicConnection>),
 }
 
 /// The flow that a record belongs to.
@@ -80,6 +88,11 @@ impl ProtocolRecord {
                 transaction.report(connection, |row| observer.record(key, row));
             }
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
+            Self::Ssl(handshake) => {
+                handshake.report(connection, |row| observer.record(key, row));
+            }
+            Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
+            Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }
 }

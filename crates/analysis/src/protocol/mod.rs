@@ -16,16 +16,21 @@
 mod conversation;
 mod detection;
 mod dns;
+mod dtls;
 mod findings;
 mod list;
+mod quic;
 mod session;
+mod tls;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
 pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
+pub use quic::QuicConnection;
 pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
+pub use tls::{Certificate, TlsHandshake};
 
 use core::time::Duration;
 

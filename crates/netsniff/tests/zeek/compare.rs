@@ -59,6 +59,66 @@ pub(crate) const DNS: Columns = Columns {
     ],
 };
 
+/// The log of TLS.
+pub(crate) const SSL: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "cipher",
+        "curve",
+        "server_name",
+        "resumed",
+        "last_alert",
+        "next_protocol",
+        "established",
+        "ssl_history",
+        "cert_chain_fps",
+        "client_cert_chain_fps",
+        "sni_matches_cert",
+    ],
+};
+
+/// The log of certificates.
+pub(crate) const X509: Columns = Columns {
+    key: &["ts", "fingerprint"],
+    compared: &[
+        "certificate.version",
+        "certificate.serial",
+        "certificate.subject",
+        "certificate.issuer",
+        "certificate.not_valid_before",
+        "certificate.not_valid_after",
+        "certificate.key_alg",
+        "certificate.sig_alg",
+        "certificate.key_type",
+        "certificate.key_length",
+        "certificate.exponent",
+        "certificate.curve",
+        "san.dns",
+        "san.uri",
+        "san.email",
+        "san.ip",
+        "basic_constraints.ca",
+        "basic_constraints.path_len",
+        "host_cert",
+        "client_cert",
+    ],
+};
+
+/// The log of QUIC.
+pub(crate) const QUIC: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "client_initial_dcid",
+        "client_scid",
+        "server_scid",
+        "server_name",
+        "client_protocol",
+        "history",
+    ],
+};
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 
