@@ -11,6 +11,7 @@ use crate::flow::tcp::losses::stream::Saved;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::log::conn::{ConnState, Proto, Quality};
+use crate::protocol::PROTOCOLS;
 use crate::reassembly::stream::HoleEndings;
 use crate::talkers::Talkers;
 
@@ -88,6 +89,7 @@ pub struct FlowStatistics {
     endings: [u64; Ending::ALL.len()],
     states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
     qualities: [u64; Quality::ALL.len()],
+    services: [u64; PROTOCOLS.len()],
     /// Who talked most.
     pub talkers: Talkers,
     /// Oddities, by name.
@@ -122,6 +124,9 @@ impl FlowStatistics {
     /// A flow ended.
     pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending, quality: Quality) {
         self.qualities[quality as usize] += 1;
+        for id in flow.services().iter() {
+            self.services[id.index()] += 1;
+        }
         self.talkers.flow(flow);
         self.endings[ending as usize] += 1;
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
@@ -162,6 +167,11 @@ impl FlowStatistics {
         Proto::ALL.iter().copied().zip(self.begun)
     }
 
+    /// Flows ended, by application protocol; one that spoke several counts in each.
+    pub fn services(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        PROTOCOLS.iter().map(|protocol| protocol.name()).zip(self.services)
+    }
+
     /// Flows ended, by reason.
     pub fn endings(&self) -> impl Iterator<Item = (Ending, u64)> {
         Ending::ALL.iter().copied().zip(self.endings)
@@ -193,6 +203,7 @@ impl FlowStatistics {
         add(&mut self.begun, &other.begun);
         add(&mut self.endings, &other.endings);
         add(&mut self.qualities, &other.qualities);
+        add(&mut self.services, &other.services);
         self.talkers.merge(&other.talkers);
         for (to, from) in self.states.iter_mut().zip(&other.states) {
             add(to, from);

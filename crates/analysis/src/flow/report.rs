@@ -1,5 +1,7 @@
 //! A flow as a record of the `conn` log, and its losses as records of the `gaps` log.
 
+use core::time::Duration;
+
 use netsniff_packet::Timestamp;
 
 use super::attached::Talk;
@@ -149,11 +151,13 @@ impl Flow {
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }
     }
 
-    /// What is missing of it, if it is a TCP connection. `is_early` tells that its begin may have
-    /// come before that of the capture.
+    /// What is missing of it, if it is a TCP connection, of a capture that began at `begun`.
+    /// `pick_up` is the longest that it may take until a SYN is answered.
     #[must_use]
-    pub fn verdict(&self, is_early: bool) -> Verdict {
-        let span = Span { start: self.start, last: self.last, is_early };
+    pub fn verdict(&self, begun: Option<Timestamp>, pick_up: Duration) -> Verdict {
+        let since = |begun| self.start.nanos_since(begun).max(0).unsigned_abs();
+        let since_begin = begun.map(|begun| Duration::from_nanos(since(begun)));
+        let span = Span { start: self.start, last: self.last, since_begin, pick_up };
         self.tcp().map_or_else(Verdict::default, |tcp| tcp.verdict(&span))
     }
 

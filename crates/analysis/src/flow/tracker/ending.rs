@@ -180,9 +180,7 @@ impl FlowTracker {
                 observer,
             );
         }
-        // Its SYN may have passed before there was a capture.
-        let is_early = begun.is_none_or(|begun| flow.start < begun + self.limits.pick_up);
-        let verdict = flow.verdict(is_early);
+        let verdict = flow.verdict(begun, self.limits.pick_up);
         let knowledge = Knowledge { verdict, losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(&knowledge));
         self.statistics.saved(knowledge.verdict.saved);

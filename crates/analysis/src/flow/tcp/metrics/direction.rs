@@ -179,6 +179,11 @@ impl Direction {
         self.is(bit::SYN)
     }
 
+    /// Whether it would report what came to it twice from `peer`: hosts with SACK do (RFC 2883).
+    pub(in crate::flow::tcp) const fn reports_duplicates(&self, peer: &Self) -> bool {
+        self.is(bit::SACK_PERMITTED) && peer.is(bit::SACK_PERMITTED) || self.counts.sacks > 0
+    }
+
     /// Whether something of it was acknowledged.
     pub(in crate::flow::tcp) const fn has_acknowledgements(&self) -> bool {
         self.is(bit::ACKNOWLEDGED)
