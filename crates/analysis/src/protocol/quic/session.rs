@@ -145,6 +145,10 @@ impl QuicSession {
                 }
             }
         }
+        if self.messages.iter().all(FirstMessage::is_whole) {
+            // Connections are long, and nothing more is opened.
+            self.keys = None;
+        }
         Ok(())
     }
 
