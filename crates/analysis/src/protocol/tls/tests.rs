@@ -310,6 +310,9 @@ fn hellos_are_detected_and_nothing_else() {
         assert_eq!(detect(other, &[]), Detection::No, "{other:?}");
     }
     assert_eq!(detect(&[], b"220 ready"), Detection::No);
+    let mut unknown = hello;
+    unknown[10] = 5;
+    assert_eq!(detect(&unknown, &[]), Detection::No);
 }
 
 /// Octets that are changed in turn by a generator that anybody can repeat.
