@@ -185,6 +185,7 @@ impl Line {
             Value::Int(value) => write!(out, "{value}"),
             Value::Double(value) => write!(out, "{value}"),
             Value::Time(value) => write!(out, "{}", value.nanos()),
+            Value::Seconds(value) => write!(out, "{}", value.0),
             Value::Interval(value) => write!(out, "{}", value.nanos()),
             Value::Addr(value) => write!(out, "{value}"),
             Value::Port(value) => write!(out, "{value}"),

@@ -183,6 +183,7 @@ impl Row {
             Value::Int(value) => write!(text, "{value}"),
             Value::Double(value) => write!(text, "{value}"),
             Value::Time(value) => write!(text, "{value}"),
+            Value::Seconds(value) => write!(text, "{}s", value.0),
             Value::Interval(value) => write!(text, "{}ns", value.nanos()),
             Value::Addr(value) => write!(text, "{value}"),
             Value::Port(value) => write!(text, "{value}"),

@@ -11,7 +11,7 @@ mod value;
 
 pub use anonymous::{Anonymous, RecordAnonymizer};
 pub use order::{Observer, Phase, SortKey};
-pub use value::{Elements, Interval, IntoValue, Port, Value};
+pub use value::{Elements, Interval, IntoValue, Port, Seconds, Value};
 
 use core::fmt;
 

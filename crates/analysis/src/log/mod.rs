@@ -10,12 +10,15 @@ pub mod http;
 pub mod imap;
 pub mod ntp;
 pub mod pop3;
+pub mod quic;
 pub mod rtt;
 pub mod smtp;
+pub mod ssl;
 pub mod tcp;
 pub mod tunnel;
 pub mod websocket;
 pub mod weird;
+pub mod x509;
 
 pub use conn::Conn;
 pub use dhcp::Dhcp;
@@ -27,12 +30,15 @@ pub use http::Http;
 pub use imap::Imap;
 pub use ntp::Ntp;
 pub use pop3::Pop3;
+pub use quic::Quic;
 pub use rtt::Rtt;
 pub use smtp::Smtp;
+pub use ssl::Ssl;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use websocket::WebSocket;
 pub use weird::Weird;
+pub use x509::X509;
 
 use crate::record::{LogType, Record};
 
@@ -52,6 +58,9 @@ pub const LOGS: &[&LogType] = &[
     Pop3::LOG,
     Imap::LOG,
     Files::LOG,
+    Ssl::LOG,
+    X509::LOG,
+    Quic::LOG,
     Weird::LOG,
     Tunnel::LOG,
 ];

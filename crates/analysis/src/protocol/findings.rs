@@ -3,6 +3,8 @@
 use super::dns::Transaction;
 use super::http::Exchange;
 use super::ntp;
+use super::quic::QuicConnection;
+use super::tls::{Certificate, TlsHandshake};
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
@@ -76,6 +78,12 @@ pub enum ProtocolRecord {
     Pop3(Box<pop3::Summary>),
     /// A row of the `imap` log.
     Imap(Box<imap::Row>),
+    /// A row of the `ssl` log.
+    Ssl(Box<TlsHandshake>),
+    /// A row of the `x509` log.
+    X509(Box<Certificate>),
+    /// A row of the `quic` log.
+    Quic(Box<QuicConnection>),
 }
 
 /// The flow that a record belongs to.
@@ -106,6 +114,11 @@ impl ProtocolRecord {
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
+            Self::Ssl(handshake) => {
+                handshake.report(connection, |row| observer.record(key, row));
+            }
+            Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
+            Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }
 }

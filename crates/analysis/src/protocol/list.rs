@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Protocol, dhcp, dhcpv6, dns, http, imap, ntp, pop3, smtp, websocket};
+use super::{Protocol, dhcp, dhcpv6, dns, dtls, http, imap, ntp, pop3, quic, smtp, tls, websocket};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
@@ -15,6 +15,9 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &smtp::Smtp,
     &pop3::Pop3,
     &imap::Imap,
+    &quic::Quic,
+    &dtls::Dtls,
+    &tls::Tls,
 ];
 
 /// A protocol's place in [`PROTOCOLS`].

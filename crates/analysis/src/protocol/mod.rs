@@ -21,6 +21,7 @@ mod detection;
 mod dhcp;
 mod dhcpv6;
 mod dns;
+mod dtls;
 mod findings;
 mod http;
 mod imap;
@@ -29,9 +30,11 @@ mod list;
 mod mime;
 mod ntp;
 mod pop3;
+mod quic;
 mod sasl;
 mod session;
 mod smtp;
+mod tls;
 mod websocket;
 
 pub use conversation::{Conversation, Event};
@@ -45,10 +48,12 @@ pub use imap::Row as MailboxRow;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use ntp::Message as NtpMessage;
 pub use pop3::Summary as Pop3Summary;
+pub use quic::QuicConnection;
 pub use session::{
     Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
 pub use smtp::Transaction as MailTransaction;
+pub use tls::{Certificate, TlsHandshake};
 pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;

@@ -40,6 +40,7 @@ impl RecordAnonymizer {
             Value::Unset
             | Value::Bool(_)
             | Value::Time(_)
+            | Value::Seconds(_)
             | Value::Interval(_)
             | Value::Port(_) => {
                 return Mapped::Same;
@@ -214,7 +215,11 @@ mod tests {
                 let all: Vec<_> = (0..=list.count()).map(|at| shown(list.element(at))).collect();
                 all.join(" ")
             }
-            Value::Bool(_) | Value::Int(_) | Value::Double(_) | Value::Interval(_) => {
+            Value::Bool(_)
+            | Value::Int(_)
+            | Value::Double(_)
+            | Value::Interval(_)
+            | Value::Seconds(_) => {
                 panic!("no such field")
             }
         }

@@ -21,6 +21,8 @@ pub enum Value<'a> {
     Double(f64),
     /// A point in time.
     Time(Timestamp),
+    /// A point in time in whole seconds.
+    Seconds(Seconds),
     /// A span of time.
     Interval(Interval),
     /// An address.
@@ -90,6 +92,10 @@ impl Interval {
     }
 }
 
+/// Whole seconds since 1970-01-01 00:00:00 UTC: points in time that no packet has, up to the year 9999.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(pub i64);
+
 /// A port of TCP, UDP or SCTP, or for ICMP what Zeek puts in its place: the type (originator) and
 /// the type of the answer or the code (responder).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,6 +124,7 @@ into_value! {
     i64 => Int, self => Value::Int(*self);
     f64 => Double, self => Value::Double(*self);
     Timestamp => Time, self => Value::Time(*self);
+    Seconds => Time, self => Value::Seconds(*self);
     Interval => Interval, self => Value::Interval(*self);
     Address => Addr, self => Value::Addr(*self);
     Port => Port, self => Value::Port(self.0);

@@ -89,6 +89,7 @@ fn text(value: Value<'_>) -> String {
         Value::Int(value) => value.to_string(),
         Value::Double(value) => value.to_string(),
         Value::Time(value) => seconds(value.nanos()),
+        Value::Seconds(value) => format!("{}.000000", value.0),
         Value::Interval(value) => seconds(value.nanos()),
         Value::Addr(value) => value.to_string(),
         Value::Port(value) => value.to_string(),

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use netsniff_analysis::record::Interval;
+use netsniff_analysis::record::{Interval, Seconds};
 use netsniff_packet::{Address, Timestamp};
 
 use crate::calendar::Date;
@@ -19,6 +19,11 @@ pub(super) fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
 #[inline]
 pub(super) fn time_micros(time: Timestamp) -> i64 {
     time.nanos().div_euclid(1000)
+}
+
+/// Microseconds of a point in time in whole seconds.
+pub(super) const fn whole_micros(time: Seconds) -> i64 {
+    time.0.saturating_mul(1_000_000)
 }
 
 /// Whole microseconds of a span, rounded to the nearest.

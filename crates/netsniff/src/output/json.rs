@@ -61,6 +61,7 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
         Value::Int(value) => digits::integer(out, value),
         Value::Double(value) => double(out, value),
         Value::Time(value) => digits::short_seconds(out, digits::time_micros(value)),
+        Value::Seconds(value) => digits::short_seconds(out, digits::whole_micros(value)),
         Value::Interval(value) => digits::short_seconds(out, digits::interval_micros(value)),
         Value::Addr(value) => {
             out.push(b'"');

@@ -82,6 +82,7 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>, plain: &[bool; 256]) {
         Value::Int(value) => digits::integer(out, value),
         Value::Double(value) => double(out, value),
         Value::Time(value) => digits::seconds(out, digits::time_micros(value)),
+        Value::Seconds(value) => digits::seconds(out, digits::whole_micros(value)),
         Value::Interval(value) => digits::seconds(out, digits::interval_micros(value)),
         Value::Addr(value) => digits::address(out, value),
         Value::Port(value) => digits::integer(out, value),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`corpus`] | the captures with expected answers, and running the program on them |
 //! | [`log`] | a log in Zeek's tab-separated values |
+//! | [`columns`] | which columns are compared |
 //! | [`compare`] | two logs, row by row |
 //! | [`differences`] | the rows that `docs/differences-from-zeek.md` takes out of the comparison |
 //! | [`total`] | what the comparisons of all captures amount to |
@@ -11,6 +12,7 @@
 // No test needs all of it.
 #![allow(dead_code)]
 
+pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod differences;

@@ -44,6 +44,9 @@ impl FlowTracker {
                 let from_originator = flow.originator == side;
                 let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
                 flow.history().once(kind, letter);
+                if flow.protocol.is_none() && !flow.contradicted && flow.is_beginning() {
+                    flow.protocol = self.talking.wanted.of_datagram(unit.payload(bytes));
+                }
                 flow.count_payload(side, i64::from(header.len) - 8);
                 if let Some(protocol) = flow.protocol {
                     let payload = unit.payload(bytes);
@@ -145,6 +148,14 @@ impl Flow {
         self.attached.as_ref().map_or(0, |attached| attached.heap_bytes())
     }
 
+    /// Whether its datagrams so far are few enough to look at the next one for its protocol.
+    #[inline]
+    fn is_beginning(&self) -> bool {
+        let Exchange::Datagrams(payload) = &self.exchange else { return false };
+        let sent = payload.iter().filter_map(|sent| sent.bytes());
+        sent.fold(0_i64, i64::saturating_add) <= MAX_BEGINNING
+    }
+
     /// Counts the payload of a datagram.
     #[inline]
     const fn count_payload(&mut self, side: Side, len: i64) {
@@ -164,6 +175,10 @@ impl Exchange {
         }
     }
 }
+
+/// Payload of a flow of datagrams, in bytes, behind which its protocol is not looked for any more
+/// (`dpd_buffer_size`).
+const MAX_BEGINNING: i64 = 1024;
 
 /// The kind of history's X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`.
 const UNKNOWN: u32 = 0x400;

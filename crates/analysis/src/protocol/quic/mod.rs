@@ -1,0 +1,70 @@
+//! QUIC, RFC 9000, RFC 9001 and RFC 9369: what the first packets of a connection say, which anybody
+//! can read.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`version`] | versions, and what differs between them |
+//! | [`packet`] | long headers, and the frames of Initial packets |
+//! | [`protection`] | the protection of Initial packets |
+//! | [`messages`] | the first message of a side out of CRYPTO frames |
+//! | [`session`] | the datagrams of a conversation |
+//! | [`connection`] | a connection as a row of the log `quic` |
+
+mod connection;
+mod messages;
+mod packet;
+mod protection;
+mod session;
+mod version;
+
+pub use connection::QuicConnection;
+
+use super::Protocol;
+use super::session::{Context, Session};
+use packet::{FIXED, Invariant, LONG};
+use session::QuicSession;
+use version::Version;
+
+/// QUIC over UDP.
+#[derive(Debug)]
+pub(super) struct Quic;
+
+/// Octets of the longest connection identifier, RFC 9000 section 17.2.
+const MAX_IDENTIFIER: usize = 20;
+
+/// Octets of the smallest datagram that may begin a connection, RFC 9000 section 14.1.
+const MIN_DATAGRAM: usize = 1200;
+
+impl Protocol for Quic {
+    fn name(&self) -> &'static str {
+        "quic"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "QUIC"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["quic", "ssl"]
+    }
+
+    /// A packet with a long header of a known version; or one that begins a connection in a version
+    /// that nobody knows, so that the server tells its own. Ports tell nothing: DTLS uses 443, too.
+    fn detect_datagram(&self, payload: &[u8]) -> bool {
+        if payload.first().is_none_or(|first| first & (LONG | FIXED) != LONG | FIXED) {
+            return false;
+        }
+        let Some(invariant) = Invariant::of(payload) else { return false };
+        let identifiers = [invariant.destination, invariant.source];
+        identifiers.iter().all(|it| it.len() <= MAX_IDENTIFIER)
+            && (Version::of(invariant.version).is_some()
+                || version::is_reserved(invariant.version) && payload.len() >= MIN_DATAGRAM)
+    }
+
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+        Box::new(QuicSession::new())
+    }
+}
+
+#[cfg(test)]
+mod tests;

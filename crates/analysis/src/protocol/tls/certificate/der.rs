@@ -1,0 +1,158 @@
+//! The encoding of certificates: DER, ITU-T X.690 sections 8 and 10.
+
+/// `BOOLEAN`.
+pub(super) const BOOLEAN: u8 = 0x01;
+/// `INTEGER`.
+pub(super) const INTEGER: u8 = 0x02;
+/// `BIT STRING`.
+pub(super) const BIT_STRING: u8 = 0x03;
+/// `OCTET STRING`.
+pub(super) const OCTET_STRING: u8 = 0x04;
+/// `OBJECT IDENTIFIER`.
+pub(super) const OBJECT: u8 = 0x06;
+/// `SEQUENCE` and `SEQUENCE OF`.
+pub(super) const SEQUENCE: u8 = 0x30;
+/// `SET` and `SET OF`.
+pub(super) const SET: u8 = 0x31;
+
+/// The tag `[number]` of a context, around a constructed value.
+pub(super) const fn context(number: u8) -> u8 {
+    0xa0 | number
+}
+
+/// A value with its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Element<'a> {
+    /// Its tag. Tags of several octets are not read: certificates have none.
+    pub(super) tag: u8,
+    /// Its content.
+    pub(super) content: &'a [u8],
+    /// All of it: tag, length and content.
+    pub(super) whole: &'a [u8],
+}
+
+/// Elements one after another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elements<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Elements<'a> {
+    /// The elements in `bytes`.
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// The next element if it has this tag; otherwise nothing is read.
+    pub(super) fn next_if(&mut self, tag: u8) -> Option<Element<'a>> {
+        let mut ahead = *self;
+        let element = ahead.next().filter(|element| element.tag == tag)?;
+        *self = ahead;
+        Some(element)
+    }
+
+    /// The content of the next element, which must have this tag.
+    pub(super) fn content(&mut self, tag: u8) -> Option<&'a [u8]> {
+        self.next_if(tag).map(|element| element.content)
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Element<'a>;
+
+    /// The next element; `None` at the end, and where one is cut.
+    fn next(&mut self) -> Option<Element<'a>> {
+        let (&[tag, first], rest) = self.bytes.split_first_chunk()?;
+        if tag & 0x1f == 0x1f {
+            return None;
+        }
+        let (len, rest) = match first {
+            0..=0x7f => (usize::from(first), rest),
+            // The indefinite length is not of DER; lengths of more octets have no certificate.
+            0x81..=0x84 => {
+                let (octets, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+                let len = octets.iter().fold(0_u32, |len, octet| len << 8 | u32::from(*octet));
+                (usize::try_from(len).ok()?, rest)
+            }
+            _ => return None,
+        };
+        let (content, rest) = rest.split_at_checked(len)?;
+        let whole = self.bytes.get(..self.bytes.len().checked_sub(rest.len())?)?;
+        self.bytes = rest;
+        Some(Element { tag, content, whole })
+    }
+}
+
+/// An object identifier in its dotted form; `None` where it is none.
+pub(super) fn dotted(object: &[u8]) -> Option<String> {
+    if object.last().is_none_or(|last| last & 0x80 != 0) {
+        return None;
+    }
+    let mut text = String::new();
+    let mut arc: u64 = 0;
+    for octet in object {
+        arc = arc.checked_mul(128)?.checked_add(u64::from(octet & 0x7f))?;
+        if octet & 0x80 != 0 {
+            continue;
+        }
+        if text.is_empty() {
+            let first = (arc / 40).min(2);
+            text = format!("{first}.{}", arc - first * 40);
+        } else {
+            text.push('.');
+            text.push_str(&arc.to_string());
+        }
+        arc = 0;
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// An element.
+    pub(in super::super) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+        let len = content.len();
+        let length = match len {
+            0..128 => vec![len as u8],
+            128..256 => vec![0x81, len as u8],
+            _ => vec![0x82, (len >> 8) as u8, len as u8],
+        };
+        [&[tag][..], &length, content].concat()
+    }
+
+    #[test]
+    fn elements_are_read_one_after_another() {
+        let long = element(OCTET_STRING, &[7; 300]);
+        let bytes = [element(INTEGER, &[5]), long.clone(), element(SET, &[1; 200])].concat();
+        let read: Vec<_> = Elements::new(&bytes).map(|e| (e.tag, e.content.len())).collect();
+        assert_eq!(read, [(INTEGER, 1), (OCTET_STRING, 300), (SET, 200)]);
+        let mut elements = Elements::new(&bytes);
+        assert_eq!(elements.content(SET), None);
+        assert_eq!(elements.content(INTEGER), Some(&[5][..]));
+        assert_eq!(elements.next().map(|e| e.whole), Some(&long[..]));
+    }
+
+    #[test]
+    fn what_is_cut_or_not_der_is_no_element() {
+        let whole = element(SEQUENCE, &[1; 300]);
+        for cut in 0..whole.len() {
+            assert_eq!(Elements::new(&whole[..cut]).next(), None, "{cut}");
+        }
+        for bytes in [&[0x30, 0x80, 0, 0][..], &[0x1f, 1, 1], &[0x30, 0x85, 0, 0, 0, 0, 1, 9]] {
+            assert_eq!(Elements::new(bytes).next(), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_dotted() {
+        assert_eq!(
+            dotted(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11]).as_deref(),
+            Some("1.2.840.113549.1.1.11")
+        );
+        assert_eq!(dotted(&[0x55, 4, 3]).as_deref(), Some("2.5.4.3"));
+        assert_eq!(dotted(&[0x88, 0x37, 3]).as_deref(), Some("2.999.3"));
+        assert_eq!((dotted(&[]), dotted(&[0x86]), dotted(&[0xff; 12])), (None, None, None));
+    }
+}

@@ -1,0 +1,171 @@
+//! Certificates, RFC 5280: what the log `x509` tells of them.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`der`] | the encoding |
+//! | [`name`] | distinguished names as text |
+//! | [`time`] | when a certificate is valid |
+//! | [`key`] | the key and the algorithms |
+//! | [`extension`] | other names and constraints |
+//! | [`hostname`] | whether a certificate is for a host |
+
+mod der;
+mod extension;
+mod hostname;
+mod key;
+mod name;
+mod time;
+
+use core::net::IpAddr;
+use core::str;
+
+use netsniff_packet::{Address, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use super::fingerprint::hex;
+use crate::log::X509;
+use crate::record::Seconds;
+use der::{BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
+use extension::Extensions;
+use key::Key;
+
+/// A certificate that one side of a handshake sent.
+#[derive(Debug)]
+pub struct Certificate {
+    /// When its message was complete.
+    pub(super) time: Timestamp,
+    /// Whether it is the first one that its side sent: its own.
+    pub(super) is_host: bool,
+    /// Whether the client sent it.
+    pub(super) is_client: bool,
+    /// SHA-256 of all of it, in digits.
+    pub(super) fingerprint: Box<str>,
+    version: u64,
+    serial: String,
+    subject: Box<[u8]>,
+    issuer: Box<[u8]>,
+    not_before: Option<Seconds>,
+    not_after: Option<Seconds>,
+    key: Key,
+    signature: &'static str,
+    common_names: Vec<Box<[u8]>>,
+    extensions: Extensions,
+}
+
+impl Certificate {
+    /// The certificate in `bytes`; `None` where it is none.
+    pub(super) fn of(
+        bytes: &[u8],
+        time: Timestamp,
+        is_host: bool,
+        is_client: bool,
+    ) -> Option<Self> {
+        let whole = Elements::new(bytes).next_if(SEQUENCE)?;
+        let mut parts = Elements::new(whole.content);
+        let body = parts.content(SEQUENCE)?;
+        let signature = Elements::new(parts.content(SEQUENCE)?).content(OBJECT)?;
+        parts.content(BIT_STRING)?;
+
+        let mut fields = Elements::new(body);
+        let version = fields.content(context(0)).and_then(|it| Elements::new(it).content(INTEGER));
+        let version = version.map_or(Some(0), number)?;
+        let serial = serial(fields.content(INTEGER)?);
+        fields.content(SEQUENCE)?;
+        let issuer = fields.content(SEQUENCE)?;
+        let mut validity = Elements::new(fields.content(SEQUENCE)?);
+        let (not_before, not_after) = (validity.next()?, validity.next()?);
+        let subject = fields.content(SEQUENCE)?;
+        let key = Key::of(fields.content(SEQUENCE)?)?;
+        let extensions = fields.find(|field| field.tag == context(3));
+        Some(Self {
+            time,
+            is_host,
+            is_client,
+            fingerprint: hex(&Sha256::digest(whole.whole)).into_boxed_str(),
+            version: version.saturating_add(1),
+            serial,
+            subject: name::text(subject)?,
+            issuer: name::text(issuer)?,
+            not_before: time::time(not_before),
+            not_after: time::time(not_after),
+            key,
+            signature: key::signature_name(signature).unwrap_or_default(),
+            common_names: name::common_names(subject).map(Box::from).collect(),
+            extensions: extensions
+                .map_or_else(Extensions::default, |it| Extensions::of(it.content)),
+        })
+    }
+
+    /// Whether it is for a host of this name or address.
+    pub(super) fn is_for(&self, host: &[u8]) -> bool {
+        let address = str::from_utf8(host).ok().and_then(|text| text.parse::<IpAddr>().ok());
+        let names = &self.extensions.other_names;
+        if let Some(address) = address {
+            return names.addresses.contains(&Address::from(address));
+        }
+        let own = if names.hosts.is_empty() { &self.common_names } else { &names.hosts };
+        own.iter().any(|name| hostname::matches(name, host))
+    }
+
+    /// Hands the row of the log to `take`.
+    pub fn report<T>(&self, take: impl FnOnce(&X509<'_>) -> T) -> T {
+        let names = &self.extensions.other_names;
+        let constraints = self.extensions.constraints;
+        take(&X509 {
+            ts: self.time,
+            fingerprint: &self.fingerprint,
+            version: self.version,
+            serial: &self.serial,
+            subject: &self.subject,
+            issuer: &self.issuer,
+            not_valid_before: self.not_before,
+            not_valid_after: self.not_after,
+            key_alg: &self.key.algorithm,
+            sig_alg: self.signature,
+            key_type: self.key.kind,
+            key_length: self.key.length,
+            exponent: self.key.exponent.as_deref(),
+            curve: self.key.curve,
+            san_dns: some(&names.hosts),
+            san_uri: some(&names.uris),
+            san_email: some(&names.mails),
+            san_ip: some(&names.addresses),
+            basic_constraints_ca: constraints.map(|it| it.is_authority),
+            basic_constraints_path_len: constraints.and_then(|it| it.path_len),
+            host_cert: self.is_host,
+            client_cert: self.is_client,
+        })
+    }
+}
+
+/// A list, unless it is empty.
+fn some<T>(list: &[T]) -> Option<&[T]> {
+    (!list.is_empty()).then_some(list)
+}
+
+/// A serial number in digits, as OpenSSL's `i2a_ASN1_INTEGER` writes it.
+fn serial(number: &[u8]) -> String {
+    let is_negative = number.first().is_some_and(|first| first & 0x80 != 0);
+    let mut magnitude = number.to_vec();
+    if is_negative {
+        let mut carries = true;
+        for octet in magnitude.iter_mut().rev() {
+            let (value, overflows) = (!*octet).overflowing_add(u8::from(carries));
+            (*octet, carries) = (value, overflows);
+        }
+    }
+    let zeros = magnitude.iter().take_while(|octet| **octet == 0).count();
+    let digits = magnitude.get(zeros..).filter(|rest| !rest.is_empty()).unwrap_or(&[0]);
+    let sign = if is_negative { "-" } else { "" };
+    format!("{sign}{}", hex(digits).to_ascii_uppercase())
+}
+
+/// An unsigned number of at most eight octets.
+fn number(octets: &[u8]) -> Option<u64> {
+    let zeros = octets.iter().take_while(|octet| **octet == 0).count();
+    let octets = octets.get(zeros..).filter(|octets| octets.len() <= 8)?;
+    Some(octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet)))
+}
+
+#[cfg(test)]
+pub(in crate::protocol) mod tests;
