@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         total.add(&score);
         scores.push((name(folder), score));
     }
-    scores.push(("all".to_owned(), total));
+    scores.push(("**all**".to_owned(), total));
     table(&scores);
     if let Some(path) = arguments.raw {
         write(&path, &raw(&scores));
@@ -83,7 +83,7 @@ fn name(folder: &Path) -> String {
 
 fn table(scores: &[(String, Score)]) {
     println!(
-        "| recording | connections | lost before / in capture / behind | marked rightly | found, acknowledged later | found, proven | \
+        "| recording | connections | lost before / in capture / behind | marked rightly | found | found, with copies | \
         cause right | several causes right | none invented |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
@@ -96,7 +96,7 @@ fn table(scores: &[(String, Score)]) {
         let shares = [
             score.precision,
             score.recall,
-            score.recall_proven,
+            score.recall_with_copies,
             score.causes,
             score.several_causes,
             score.no_cause_invented,
@@ -143,6 +143,7 @@ fn table(scores: &[(String, Score)]) {
 fn raw(scores: &[(String, Score)]) -> String {
     let mut text = "recording\tfigure\tvalue\n".to_owned();
     for (name, score) in scores {
+        let name = name.trim_matches('*');
         for (figure, value) in score.figures() {
             text.push_str(&format!("{name}\t{figure}\t{value}\n"));
         }

@@ -70,7 +70,7 @@ fn show(score: &Score) {
 #[test]
 fn losses_are_found_and_told_apart() {
     let mut total = Score::default();
-    for (number, (rate, count)) in [(0.001, 120), (0.01, 60), (0.05, 30)].into_iter().enumerate() {
+    for (number, (rate, count)) in [(0.001, 100), (0.01, 130), (0.05, 80)].into_iter().enumerate() {
         for (at, places) in CAUSES.into_iter().enumerate() {
             let score = Judged::new(count, &fate(rate, places), (number * 10 + at) as u64).score();
             println!("rate {rate}, {places:?}: {:?}", score.shortfalls());
@@ -79,8 +79,8 @@ fn losses_are_found_and_told_apart() {
     }
     show(&total);
     // The shares mean something only where there was something to find.
-    assert!(total.flows > 1400 && total.recall.of > 300 && total.causes.of > 500);
-    assert!(total.several_causes.of > 200 && total.no_cause_invented.of > 300);
+    assert!(total.flows > 2000 && total.recall.of > 200 && total.causes.of > 450);
+    assert!(total.several_causes.of > 100 && total.no_cause_invented.of > 1000);
     assert_eq!(total.shortfalls(), [""; 0]);
 }
 
@@ -92,18 +92,25 @@ fn what_was_not_lost_is_clean() {
 }
 
 #[test]
-fn a_capture_that_reorders_and_doubles_marks_nothing() {
-    let capture = Impairment {
+fn a_capture_that_reorders_or_doubles_marks_nothing() {
+    let reorders = Impairment {
         reordering: 0.05,
-        duplication: 0.02,
         max_delay: Duration::from_micros(100),
         ..Impairment::default()
     };
-    let score = Judged::new(200, &Fate { capture, ..Fate::default() }, 2).score();
-    show(&score);
-    assert_eq!(score.flows, 200);
-    assert_eq!(score.precision.of, 0, "marked, though every frame was captured");
-    assert_eq!(score.no_cause_invented.right, 200);
+    // The second copy comes before the next frame, as a mirror makes it.
+    let doubles = Impairment {
+        duplication: 0.05,
+        max_delay: Duration::from_micros(5),
+        ..Impairment::default()
+    };
+    for capture in [reorders, doubles] {
+        let score = Judged::new(200, &Fate { capture, ..Fate::default() }, 2).score();
+        show(&score);
+        assert_eq!(score.flows, 200);
+        assert_eq!(score.precision.of, 0, "marked, though every frame was captured");
+        assert_eq!(score.no_cause_invented.right, 200);
+    }
 }
 
 /// The judge itself: wrong rows are seen to be wrong.

@@ -83,6 +83,6 @@ fn losses_of_the_kernel_are_found_and_told_apart() {
         assert!(lost > 5, "{place:?}: {lost} frames were lost");
     }
     let reached = |share: Share| share.reaches(FEW);
-    assert!(reached(score.precision) && reached(score.recall_proven));
+    assert!(reached(score.precision) && reached(score.recall));
     assert!(reached(score.causes) && reached(score.no_cause_invented));
 }

@@ -39,7 +39,7 @@ impl Flow {
     ) -> T {
         let (originator, responder) = self.ends();
         let (orig_sent, resp_sent) = self.sent_by_role();
-        let duration = span_of_micros(self.start, self.last);
+        let duration = Interval::in_micros(self.start, self.last).nanos();
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
         let verdict = &knowledge.verdict;
@@ -195,13 +195,6 @@ impl Flow {
             more,
         }
     }
-}
-
-/// Nanoseconds between two times of which whole microseconds are told. Zeek reads files in
-/// microseconds, so what begins and ends within the same one has no duration.
-const fn span_of_micros(start: Timestamp, end: Timestamp) -> i64 {
-    let end = end.nanos().div_euclid(1000);
-    end.saturating_sub(start.nanos().div_euclid(1000)).saturating_mul(1000)
 }
 
 /// The protocol in Zeek's words.

@@ -1,26 +1,42 @@
 //! The logs: one file each, and the list of all.
 
 pub mod conn;
+pub mod dhcp;
+pub mod dhcpv6;
 pub mod dns;
 pub mod files;
 pub mod gaps;
+pub mod http;
+pub mod imap;
+pub mod ntp;
+pub mod pop3;
 pub mod quic;
 pub mod rtt;
+pub mod smtp;
 pub mod ssl;
 pub mod tcp;
 pub mod tunnel;
+pub mod websocket;
 pub mod weird;
 pub mod x509;
 
 pub use conn::Conn;
+pub use dhcp::Dhcp;
+pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
+pub use http::Http;
+pub use imap::Imap;
+pub use ntp::Ntp;
+pub use pop3::Pop3;
 pub use quic::Quic;
 pub use rtt::Rtt;
+pub use smtp::Smtp;
 pub use ssl::Ssl;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
+pub use websocket::WebSocket;
 pub use weird::Weird;
 pub use x509::X509;
 
@@ -33,10 +49,18 @@ pub const LOGS: &[&LogType] = &[
     Rtt::LOG,
     Gaps::LOG,
     Dns::LOG,
-    Files::LOG,
+    Ntp::LOG,
+    Dhcp::LOG,
+    Dhcpv6::LOG,
+    Http::LOG,
+    WebSocket::LOG,
+    Smtp::LOG,
+    Pop3::LOG,
+    Imap::LOG,
     Ssl::LOG,
     X509::LOG,
     Quic::LOG,
+    Files::LOG,
     Weird::LOG,
     Tunnel::LOG,
 ];

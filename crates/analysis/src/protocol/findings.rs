@@ -1,8 +1,13 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::http::Exchange;
+use super::ntp;
 use super::quic::QuicConnection;
 use super::tls::{Certificate, TlsHandshake};
+use super::websocket::Talk;
+use super::{imap, pop3, smtp};
+use crate::correlator::{Content, Fact};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -57,6 +62,14 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `ntp` log.
+    Ntp(ntp::Message),
+    /// What makes a record together with what other flows tell.
+    Fact(Content),
+    /// A row of the `http` log.
+    Http(Box<Exchange>),
+    /// A row of the `websocket` log.
+    WebSocket(Box<Talk>),
     /// A row of the `files` log.
     File(Box<FileReport>),
     /// A row of the `ssl` log.
@@ -65,6 +78,12 @@ pub enum ProtocolRecord {
     X509(Box<Certificate>),
     /// A row of the `quic` log.
     Quic(Box<QuicConnection>),
+    /// A row of the `smtp` log.
+    Smtp(Box<smtp::Transaction>),
+    /// A row of the `pop3` log.
+    Pop3(Box<pop3::Summary>),
+    /// A row of the `imap` log.
+    Imap(Box<imap::Row>),
 }
 
 /// The flow that a record belongs to.
@@ -82,17 +101,24 @@ pub struct Connection {
 
 impl ProtocolRecord {
     /// Hands the record to the observer, as one of `connection`.
-    pub fn report<O: Observer>(&self, connection: &Connection, key: &SortKey, observer: &mut O) {
+    pub fn report<O: Observer>(self, connection: &Connection, key: &SortKey, observer: &mut O) {
         match self {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
+            Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
+            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
+            Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
             Self::Ssl(handshake) => {
                 handshake.report(connection, |row| observer.record(key, row));
             }
             Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
+            Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
+            Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
+            Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
         }
     }
 }

@@ -2,10 +2,23 @@
 
 use core::fmt;
 
-use super::{Protocol, dns, dtls, quic, tls};
+use super::{Protocol, dhcp, dhcpv6, dns, dtls, http, imap, ntp, pop3, quic, smtp, tls, websocket};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &quic::Quic, &dtls::Dtls, &tls::Tls];
+pub const PROTOCOLS: &[&dyn Protocol] = &[
+    &dns::Dns,
+    &ntp::Ntp,
+    &dhcp::Dhcp,
+    &dhcpv6::Dhcpv6,
+    &http::Http,
+    &websocket::WebSocket,
+    &smtp::Smtp,
+    &pop3::Pop3,
+    &imap::Imap,
+    &quic::Quic,
+    &dtls::Dtls,
+    &tls::Tls,
+];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Rows that a worker rendered, with the keys by which they are merged.
 
+use netsniff_analysis::correlator::Fact;
 use netsniff_analysis::log::index_of;
 use netsniff_analysis::{Observer, Record, SortKey};
 
@@ -13,6 +14,8 @@ pub struct RowBuffer {
     format: Option<Format>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
+    /// What rows without bytes hold.
+    facts: Vec<Option<Fact>>,
     /// No row belongs before this time.
     earliest: Timestamp,
 }
@@ -21,11 +24,15 @@ pub struct RowBuffer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) key: SortKey,
-    /// Log, counted in the list of logs.
+    /// Log, counted in the list of logs; [`FACT`] for a fact.
     pub(super) log: u16,
     len: u32,
+    /// Where its bytes begin, or which of the facts it is.
     start: u64,
 }
+
+/// What stands in place of a log where a row is a fact, which belongs to none.
+pub(super) const FACT: u16 = u16::MAX;
 
 /// Room for bytes and rows that an empty buffer keeps. A dozen of buffers go round between a worker
 /// and the writer; without a bound each would become as large as the largest burst of rows.
@@ -36,7 +43,13 @@ impl RowBuffer {
     /// An empty buffer for rows in `format`, or one that takes none where nobody wants them.
     #[must_use]
     pub const fn new(format: Option<Format>) -> Self {
-        Self { format, rows: Vec::new(), bytes: Vec::new(), earliest: Timestamp::MAX }
+        Self {
+            format,
+            rows: Vec::new(),
+            bytes: Vec::new(),
+            facts: Vec::new(),
+            earliest: Timestamp::MAX,
+        }
     }
 
     /// Number of rows.
@@ -63,6 +76,8 @@ impl RowBuffer {
         self.rows.shrink_to(KEPT_ROWS);
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);
+        self.facts.clear();
+        self.facts.shrink_to(KEPT_ROWS);
         self.earliest = Timestamp::MAX;
     }
 
@@ -86,6 +101,12 @@ impl RowBuffer {
         let count = self.rows.partition_point(|row| row.key.time < watermark);
         core::mem::swap(self, done);
         for row in done.rows.drain(count..) {
+            if row.log == FACT {
+                let start = self.facts.len() as u64;
+                self.facts.push(done.facts.get_mut(row.start as usize).and_then(Option::take));
+                self.rows.push(Row { start, ..row });
+                continue;
+            }
             let start = self.bytes.len() as u64;
             let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
             self.bytes.extend_from_slice(bytes);
@@ -103,6 +124,11 @@ impl RowBuffer {
         let start = row.start as usize;
         self.bytes.get(start..start + row.len as usize).unwrap_or_default()
     }
+
+    /// The fact that `row` is, which must be one of this buffer's.
+    pub(super) fn fact_of(&self, row: &Row) -> Option<&Fact> {
+        self.facts.get(row.start as usize)?.as_ref()
+    }
 }
 
 impl Observer for RowBuffer {
@@ -115,5 +141,16 @@ impl Observer for RowBuffer {
         let len = (self.bytes.len() - start) as u32;
         self.earliest = self.earliest.min(key.time);
         self.rows.push(Row { key: *key, log, len, start: start as u64 });
+    }
+
+    #[cold]
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        if self.format.is_none() {
+            return;
+        }
+        let start = self.facts.len() as u64;
+        self.facts.push(Some(fact));
+        self.earliest = self.earliest.min(key.time);
+        self.rows.push(Row { key: *key, log: FACT, len: 0, start });
     }
 }

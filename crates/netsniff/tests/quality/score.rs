@@ -28,11 +28,8 @@ impl Share {
 
     /// As a fraction with four digits, never rounded up.
     pub(crate) fn text(self) -> String {
-        if self.of == 0 {
-            "-".to_owned()
-        } else {
-            format!("{:.4}", (self.right * 10_000 / self.of) as f64 / 10_000.0)
-        }
+        let share = (self.right * 10_000).checked_div(self.of);
+        share.map_or("-".to_owned(), |share| format!("{:.4}", share as f64 / 10_000.0))
     }
 
     fn add(&mut self, other: Self) {
@@ -80,11 +77,11 @@ pub(crate) struct Score {
     pub(crate) invented_rows: u64,
     /// Of those marked `touched` or `suspect`, how many the capture lost a frame of.
     pub(crate) precision: Share,
-    /// Of those that lost a SYN, FIN or data in the capture, with a later acknowledgement of it there: how many are
-    /// marked.
+    /// Of those whose SYN, FIN or data the capture lacks, with a later acknowledgement of it there: how many are
+    /// marked. Where it has a copy from before the acknowledgement, nothing is missing.
     pub(crate) recall: Share,
-    /// The same for those where no copy came before the acknowledgement, so that packets prove the loss.
-    pub(crate) recall_proven: Share,
+    /// The same with those where the capture has a copy.
+    pub(crate) recall_with_copies: Share,
     /// Of those that lost a SYN, FIN or data in the capture without a later acknowledgement: how many are marked.
     pub(crate) never_acknowledged: Share,
     /// Of those that lost nothing in the capture but pure acknowledgements and resets: how many are marked.
@@ -146,7 +143,7 @@ impl Score {
             }
         }
         let by_loss = if evidence.acknowledged_later {
-            Some(&mut self.recall)
+            Some(&mut self.recall_with_copies)
         } else if evidence.capture_lost_sequence {
             Some(&mut self.never_acknowledged)
         } else if evidence.capture_lost {
@@ -156,7 +153,7 @@ impl Score {
         };
         by_loss.into_iter().for_each(|share| share.count(told.is_marked));
         if evidence.proven.contains(&Place::Capture) {
-            self.recall_proven.count(told.is_marked);
+            self.recall.count(told.is_marked);
             if !told.is_marked {
                 wrong.push("not marked, but the capture proves that it lost something");
             }
@@ -207,7 +204,7 @@ impl Score {
         for (share, more) in [
             (&mut self.precision, other.precision),
             (&mut self.recall, other.recall),
-            (&mut self.recall_proven, other.recall_proven),
+            (&mut self.recall_with_copies, other.recall_with_copies),
             (&mut self.never_acknowledged, other.never_acknowledged),
             (&mut self.pure_acks_only, other.pure_acks_only),
             (&mut self.causes, other.causes),
@@ -240,8 +237,8 @@ impl Score {
         count("frames lost in the capture and behind the tap", self.twice);
         for (name, share) in [
             ("precision of marked", self.precision),
-            ("recall, SYN FIN or data acknowledged later", self.recall),
-            ("recall, proven by the packets", self.recall_proven),
+            ("recall, SYN FIN or data missing and acknowledged later", self.recall),
+            ("recall, with those of which a copy was captured", self.recall_with_copies),
             ("marked of those never acknowledged", self.never_acknowledged),
             ("marked of those that lost pure ACKs and RST only", self.pure_acks_only),
             ("causes right where one is proven", self.causes),

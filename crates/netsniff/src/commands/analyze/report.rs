@@ -227,6 +227,13 @@ impl Analysis<'_> {
                 count(evicted)
             ));
         }
+        if self.outcome.cut_short > 0 {
+            notes.push(format!(
+                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
+                count(self.settings.limits.exchanges as u64),
+                count(self.outcome.cut_short)
+            ));
+        }
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;
             notes.push(format!("{name} grew to {size} bytes while it was read"));

@@ -38,6 +38,18 @@ pub struct Place<'a> {
     pub limits: &'a Limits,
 }
 
+/// Why numbers came that are not new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// What the evidence of the metrics says.
+    pub class: Class,
+    /// The least time in which their sender answers what passes the tap; nanoseconds.
+    pub least_answer: Option<u64>,
+    /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
+    /// number packets.
+    pub may_be_doubled: bool,
+}
+
 /// The losses of a connection, if it has any.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Option<Box<Losses>>);
@@ -112,16 +124,10 @@ impl Ledger {
         stream.is_open()
     }
 
-    /// A segment brought numbers up to `end` that are not new, for the reason `class`. Returns
-    /// whether anything is still open.
+    /// A segment brought numbers up to `end` that are not new. Returns whether anything is still
+    /// open.
     #[cold]
-    pub(super) fn seen_again(
-        &mut self,
-        seen: &Observed<'_>,
-        end: u32,
-        class: Class,
-        handshake: &Handshake,
-    ) -> bool {
+    pub(super) fn seen_again(&mut self, seen: &Observed<'_>, end: u32, again: &Again) -> bool {
         let Some(place) = seen.place else { return false };
         if seen.tcp.payload_len == 0 {
             // A SYN or FIN that came again: whether it was lost, or its acknowledgement, nobody
@@ -130,8 +136,7 @@ impl Ledger {
         }
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         let stream = self.open(seen.from);
-        let class = (class, handshake.least_answer(seen.from));
-        stream.copy(place.position, high, seen.time, class, place.limits);
+        stream.copy(place.position, high, seen.time, again, place.limits);
         stream.is_open()
     }
 

@@ -7,7 +7,7 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::Gap;
-use super::{is_past, nanos};
+use super::{Again, is_past, nanos};
 use crate::flow::tcp::metrics::classify::Class;
 use crate::flow::tcp::metrics::handshake::Handshake;
 use crate::limits::Limits;
@@ -200,11 +200,11 @@ impl StreamLosses {
         low: i64,
         high: i64,
         time: Timestamp,
-        (class, answer): (Class, Option<u64>),
+        again: &Again,
         limits: &Limits,
     ) {
-        let repair = match class {
-            Class::OutOfOrder => Repair::Reordered(answer),
+        let repair = match again.class {
+            Class::OutOfOrder => Repair::Reordered(again.least_answer),
             Class::Unnecessary => Repair::Unneeded,
             Class::Timeout | Class::Fast => Repair::SentAgain,
         };
@@ -225,7 +225,7 @@ impl StreamLosses {
                 self.holes.get(index).map_or((high, high), |hole| (hole.low, hole.high));
             let to = hole_low.min(high);
             if from < to {
-                self.second(from, to, time, class, limits);
+                self.second(from, to, time, again, limits);
             }
             from = to.max(hole_high).max(from + 1);
         }
@@ -233,16 +233,19 @@ impl StreamLosses {
     }
 
     /// Numbers that were seen came a second time.
-    fn second(&mut self, low: i64, high: i64, time: Timestamp, class: Class, limits: &Limits) {
-        if !matches!(class, Class::Timeout | Class::Fast) {
+    fn second(&mut self, low: i64, high: i64, time: Timestamp, again: &Again, limits: &Limits) {
+        if !matches!(again.class, Class::Timeout | Class::Fast) {
             if self.unneeded.len() >= limits.open_gaps.max(1) {
                 self.unneeded.remove(0);
             }
             self.unneeded.push((low, high));
             return;
         }
-        let is_lacked = class == Class::Fast
+        let is_lacked = again.class == Class::Fast
             || self.lacking.is_some_and(|lacking| low <= lacking.low && lacking.low < high);
+        if again.may_be_doubled && !is_lacked {
+            return;
+        }
         let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
         let (what, ended) = (Missing::Data, Ended::Filled);
         self.push(Gap { what, low, high, since: time, until: time, ended, cause }, limits);

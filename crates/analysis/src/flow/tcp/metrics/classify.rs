@@ -8,7 +8,7 @@ use super::direction::{Counts, Direction, bit};
 use super::elapsed;
 use super::handshake::{Handshake, Recovery};
 use super::holes::Filled;
-use crate::flow::tcp::losses::Ledger;
+use crate::flow::tcp::losses::{Again, Ledger};
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
@@ -97,7 +97,12 @@ impl Direction {
             self.recover = self.next;
         }
         self.count(class);
-        let is_open = ledger.seen_again(seen, known, class, handshake);
+        let again = Again {
+            class,
+            least_answer: handshake.least_answer(seen.from),
+            may_be_doubled: self.is(bit::LIKE_LAST) && seen.identification == 0,
+        };
+        let is_open = ledger.seen_again(seen, known, &again);
         self.set(bit::OPEN_GAPS, is_open);
         self.last_repeat = tcp.sequence;
         self.last_class = class;

@@ -49,6 +49,8 @@ pub(super) mod bit {
     pub(in super::super) const SAME_IDENTIFICATION: u32 = 0x8000;
     /// Something of it is missing, and it is not known yet who lost it.
     pub(in super::super) const OPEN_GAPS: u32 = 0x0001_0000;
+    /// The last packet had the numbers, flags and length of the one before it.
+    pub(in super::super) const LIKE_LAST: u32 = 0x0002_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -228,6 +230,7 @@ impl Direction {
             let heard = self.ttl_max > 0;
             self.bits |= if heard { bit::SAME_IDENTIFICATION } else { 0 };
         }
+        self.set(bit::LIKE_LAST, digest == self.last_digest);
         self.last_identification = seen.identification;
         self.last_digest = digest;
         if self.ttl_max == 0 && self.ttl_min == 0 {
