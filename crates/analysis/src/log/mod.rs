@@ -57,10 +57,10 @@ pub const LOGS: &[&LogType] = &[
     Smtp::LOG,
     Pop3::LOG,
     Imap::LOG,
-    Files::LOG,
     Ssl::LOG,
     X509::LOG,
     Quic::LOG,
+    Files::LOG,
     Weird::LOG,
     Tunnel::LOG,
 ];

@@ -160,6 +160,7 @@ impl Elements for MappedList<'_> {
 }
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "the macro declares records for other crates")]
 mod tests {
     use netsniff_packet::Timestamp;
     use netsniff_packet::anonymize::{Keep, Key, Method};
