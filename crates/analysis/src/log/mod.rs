@@ -4,6 +4,7 @@ pub mod conn;
 pub mod dns;
 pub mod files;
 pub mod rtt;
+pub mod ssh;
 pub mod tcp;
 pub mod tunnel;
 pub mod weird;
@@ -12,6 +13,7 @@ pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
 pub use rtt::Rtt;
+pub use ssh::Ssh;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use weird::Weird;
@@ -20,7 +22,7 @@ use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
 pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Ssh::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

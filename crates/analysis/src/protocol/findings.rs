@@ -1,6 +1,7 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::ssh::Login;
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -55,6 +56,8 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `ssh` log.
+    Ssh(Box<Login>),
     /// A row of the `files` log.
     File(Box<FileReport>),
 }
@@ -79,6 +82,7 @@ impl ProtocolRecord {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }
     }

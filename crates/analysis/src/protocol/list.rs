@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::{Protocol, dns};
+use super::{Protocol, dns, ssh};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
+pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &ssh::Ssh];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,8 +17,10 @@ mod conversation;
 mod detection;
 mod dns;
 mod findings;
+mod line;
 mod list;
 mod session;
+mod ssh;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
@@ -26,6 +28,7 @@ pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
+pub use ssh::Login;
 
 use core::time::Duration;
 

@@ -59,6 +59,25 @@ pub(crate) const DNS: Columns = Columns {
     ],
 };
 
+/// The log of SSH.
+pub(crate) const SSH: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "auth_success",
+        "auth_attempts",
+        "direction",
+        "client",
+        "server",
+        "cipher_alg",
+        "mac_alg",
+        "compression_alg",
+        "kex_alg",
+        "host_key_alg",
+        "host_key_fingerprint",
+    ],
+};
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 
