@@ -43,6 +43,8 @@ pub enum Cuts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub lines: Vec<String>,
+    /// Oddities stand in a log of their own, so that their place among the rows is of no matter.
+    pub oddities: Vec<String>,
     pub services: Option<String>,
 }
 
@@ -125,7 +127,7 @@ impl Outcome {
     fn drain(&mut self, found: &mut Findings, port: u16) {
         assert_eq!(found.panics, 0, "a session failed");
         for (name, analyzer) in found.drain_oddities() {
-            self.lines.push(format!("{analyzer}: {name}"));
+            self.oddities.push(format!("{analyzer}: {name}"));
         }
         let endpoint = |last, port| Endpoint { address: Address::from_v4([192, 0, 2, last]), port };
         let connection = Connection {

@@ -63,6 +63,9 @@ struct Unread {
     needed: usize,
     /// Whether the other side must speak before the session looks again.
     is_waiting: bool,
+    /// Whether the other side, which waited, must be heard before the session looks again: it is to
+    /// be heard as early as if nothing had come with what it waited for.
+    is_interrupted: bool,
     /// How many of those to come are of no interest.
     skip: u64,
     has_ended: bool,
@@ -183,7 +186,8 @@ impl Conversation {
         }
     }
 
-    /// Looks again at bytes of a side that waited for the other.
+    /// Looks again at bytes of a side that waited for the other, and at what the other said behind
+    /// what this one waited for.
     fn wake(
         &mut self,
         time: Timestamp,
@@ -191,11 +195,18 @@ impl Conversation {
         context: &Context<'_>,
         found: &mut Findings,
     ) {
-        while core::mem::take(&mut self.unread[from.index()].is_waiting) {
-            if !self.read(time, from, &[], context, found) {
+        loop {
+            let unread = &mut self.unread[from.index()];
+            let is_waiting = core::mem::take(&mut unread.is_waiting);
+            let is_interrupted = core::mem::take(&mut unread.is_interrupted);
+            if !is_waiting && !is_interrupted {
                 return;
             }
+            let has_moved = self.read(time, from, &[], context, found);
             from = from.peer();
+            if !has_moved && !self.unread[from.index()].is_interrupted {
+                return;
+            }
         }
     }
 
@@ -303,6 +314,10 @@ impl Conversation {
                     self.contradict(name, found);
                     break;
                 }
+            }
+            if taken < all.len() && self.unread[from.peer().index()].is_waiting {
+                self.unread[from.index()].is_interrupted = true;
+                break;
             }
         }
         Read { taken, is_handed_over: false }

@@ -82,7 +82,7 @@ impl Heard {
 
     /// The oddities, each behind the name of its protocol.
     pub(crate) fn oddities(&self) -> Vec<&str> {
-        self.0.lines.iter().map(String::as_str).filter(|line| line.contains(": ")).collect()
+        self.0.oddities.iter().map(String::as_str).collect()
     }
 }
 
