@@ -143,6 +143,7 @@ impl Outcome {
             uid: connection.uid,
             number: 0,
         };
+        found.expected.clear();
         for record in found.records.drain(..) {
             record.report(&connection, &key, self);
         }

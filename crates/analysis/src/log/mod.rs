@@ -3,6 +3,7 @@
 pub mod conn;
 pub mod dns;
 pub mod files;
+pub mod ftp;
 pub mod rtt;
 pub mod ssh;
 pub mod tcp;
@@ -12,6 +13,7 @@ pub mod weird;
 pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
+pub use ftp::Ftp;
 pub use rtt::Rtt;
 pub use ssh::Ssh;
 pub use tcp::Tcp;
@@ -21,8 +23,17 @@ pub use weird::Weird;
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Dns::LOG, Ssh::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[
+    Conn::LOG,
+    Tcp::LOG,
+    Rtt::LOG,
+    Dns::LOG,
+    Ftp::LOG,
+    Ssh::LOG,
+    Files::LOG,
+    Weird::LOG,
+    Tunnel::LOG,
+];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

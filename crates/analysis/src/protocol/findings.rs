@@ -1,6 +1,8 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::expected::Expected;
+use super::ftp::Command;
 use super::ssh::Login;
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
@@ -14,6 +16,8 @@ use crate::weird::Weirds;
 pub struct Findings {
     /// Records, in the order in which they were found.
     pub records: Vec<ProtocolRecord>,
+    /// Connections that will come.
+    pub expected: Vec<Expected>,
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
     /// Oddities by name, and the protocols that they are of.
@@ -31,6 +35,7 @@ impl Findings {
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.records.is_empty()
+            && self.expected.is_empty()
             && self.named.is_empty()
             && self.weirds.is_empty()
             && self.panics == 0
@@ -56,6 +61,8 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `ftp` log.
+    Ftp(Box<Command>),
     /// A row of the `ssh` log.
     Ssh(Box<Login>),
     /// A row of the `files` log.
@@ -82,6 +89,7 @@ impl ProtocolRecord {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
             Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }

@@ -2,10 +2,15 @@
 
 use core::fmt;
 
-use super::{Protocol, dns, ssh};
+use super::{Protocol, carried, dns, ftp, ssh};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns, &ssh::Ssh];
+pub const PROTOCOLS: &[&dyn Protocol] = &[
+    &dns::Dns,
+    &ssh::Ssh,
+    &ftp::Ftp,
+    &carried::FtpData,
+];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! | `session` | what a protocol makes of a conversation |
 //! | `conversation` | from the pieces of two streams to the calls of a session |
 //! | `detection` | which protocol is spoken |
+//! | `expected` | connections that one session announces to another |
 //! | `findings` | records and oddities on their way to the logs |
 //!
 //! A protocol names its ports itself; the flows know none. Over UDP it looks at datagrams one by
@@ -13,10 +14,13 @@
 //! found by what is said. It makes a [`Session`] for each flow, which remembers what was said and
 //! finds records.
 
+mod carried;
 mod conversation;
 mod detection;
 mod dns;
+mod expected;
 mod findings;
+mod ftp;
 mod line;
 mod list;
 mod session;
@@ -25,12 +29,15 @@ mod ssh;
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
 pub use dns::Transaction;
+pub use expected::{Announced, Errand, Expected};
 pub use findings::{Connection, Findings, ProtocolRecord};
+pub use ftp::Command;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
 pub use ssh::Login;
 
 use core::time::Duration;
+use std::sync::Arc;
 
 /// An application protocol.
 pub trait Protocol: Sync {
@@ -76,6 +83,11 @@ pub trait Protocol: Sync {
 
     /// A session for a conversation that begins.
     fn session(&self, context: &Context<'_>) -> Box<dyn Session>;
+
+    /// A session for a conversation that another session announced.
+    fn errand(&self, context: &Context<'_>, _: Arc<Errand>) -> Box<dyn Session> {
+        self.session(context)
+    }
 }
 
 /// What a datagram shows.

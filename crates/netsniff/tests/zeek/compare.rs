@@ -59,6 +59,25 @@ pub(crate) const DNS: Columns = Columns {
     ],
 };
 
+/// The log of FTP.
+pub(crate) const FTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "user",
+        "password",
+        "command",
+        "arg",
+        "mime_type",
+        "file_size",
+        "reply_code",
+        "reply_msg",
+        "data_channel.passive",
+        "data_channel.orig_h",
+        "data_channel.resp_h",
+        "data_channel.resp_p",
+    ],
+};
+
 /// The log of SSH.
 pub(crate) const SSH: Columns = Columns {
     key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],

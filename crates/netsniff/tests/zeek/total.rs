@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::{Columns, Comparison, Difference, compare};
 use super::corpus::{Scratch, analyze, captures};
+use super::differences::{Listed, leave_out};
 use super::log;
 
 /// What was compared so far.
@@ -59,8 +60,16 @@ impl Total {
 }
 
 /// Compares a log over the corpus: what the captures outside `fuzz/` amount to, and those in it.
-/// `None` without a corpus. No row is left out.
-pub(crate) fn over_corpus(log: &str, columns: Columns) -> Option<(Total, Total)> {
+/// `None` without a corpus. The rows in `unused` are left out.
+///
+/// # Panics
+///
+/// When a row that is to be left out is there, and the same in both logs.
+pub(crate) fn over_corpus(
+    log: &str,
+    columns: Columns,
+    mut unused: Vec<Listed>,
+) -> Option<(Total, Total)> {
     let captures = captures(&format!("no log {log} was compared with Zeek's"))?;
     let (mut sound, mut fuzzed) = (Total::default(), Total::default());
     for capture in &captures {
@@ -76,10 +85,12 @@ pub(crate) fn over_corpus(log: &str, columns: Columns) -> Option<(Total, Total)>
         if theirs.is_empty() && ours.is_empty() {
             continue;
         }
-        let comparison = compare(columns, &theirs, &ours, &BTreeSet::new());
+        let mut comparison = compare(columns, &theirs, &ours, &BTreeSet::new());
+        let left_out = leave_out(&capture.name, &mut comparison, &mut unused);
         let total = if capture.is_fuzzed() { &mut fuzzed } else { &mut sound };
-        total.add(&capture.name, &comparison, 0);
+        total.add(&capture.name, &comparison, left_out);
     }
+    assert!(unused.is_empty(), "listed, but not so: {unused:#?}");
     eprintln!("columns compared: {} {}", columns.key.join(" "), columns.compared.join(" "));
     sound.print("outside fuzz/");
     fuzzed.print("fuzz/");
