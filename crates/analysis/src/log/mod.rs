@@ -4,6 +4,7 @@ pub mod conn;
 pub mod dns;
 pub mod files;
 pub mod ftp;
+pub mod irc;
 pub mod rtt;
 pub mod ssh;
 pub mod tcp;
@@ -14,6 +15,7 @@ pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
 pub use ftp::Ftp;
+pub use irc::Irc;
 pub use rtt::Rtt;
 pub use ssh::Ssh;
 pub use tcp::Tcp;
@@ -29,6 +31,7 @@ pub const LOGS: &[&LogType] = &[
     Rtt::LOG,
     Dns::LOG,
     Ftp::LOG,
+    Irc::LOG,
     Ssh::LOG,
     Files::LOG,
     Weird::LOG,

@@ -1,5 +1,5 @@
 //! Connections that carry a file and nothing else: the data connections of FTP (RFC 959, section
-//! 3.2).
+//! 3.2), and the direct connections between clients of IRC (DCC).
 
 use std::sync::Arc;
 
@@ -11,6 +11,10 @@ use crate::file::FileTransfer;
 /// A data connection of FTP.
 #[derive(Debug)]
 pub(super) struct FtpData;
+
+/// A file between clients of IRC.
+#[derive(Debug)]
+pub(super) struct IrcDccData;
 
 impl Protocol for FtpData {
     fn name(&self) -> &'static str {
@@ -31,6 +35,29 @@ impl Protocol for FtpData {
 
     fn errand(&self, context: &Context<'_>, errand: Arc<Errand>) -> Box<dyn Session> {
         Box::new(Carrier::new(context, "FTP_DATA", errand, [true; 2]))
+    }
+}
+
+impl Protocol for IrcDccData {
+    fn name(&self) -> &'static str {
+        "irc-dcc-data"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "IRC_DATA"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["files"]
+    }
+
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+        self.errand(context, Arc::default())
+    }
+
+    /// The one who receives the file connects, and answers each piece by how many bytes it has.
+    fn errand(&self, context: &Context<'_>, errand: Arc<Errand>) -> Box<dyn Session> {
+        Box::new(Carrier::new(context, "IRC_DATA", errand, [false, true]))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::dns::Transaction;
 use super::expected::Expected;
 use super::ftp::Command;
+use super::irc::IrcEvent;
 use super::ssh::Login;
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
@@ -63,6 +64,8 @@ pub enum ProtocolRecord {
     Dns(Transaction),
     /// A row of the `ftp` log.
     Ftp(Box<Command>),
+    /// A row of the `irc` log.
+    Irc(Box<IrcEvent>),
     /// A row of the `ssh` log.
     Ssh(Box<Login>),
     /// A row of the `files` log.
@@ -90,6 +93,7 @@ impl ProtocolRecord {
                 transaction.report(connection, |row| observer.record(key, row));
             }
             Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
+            Self::Irc(event) => event.report(connection, |row| observer.record(key, row)),
             Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
         }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Protocol, carried, dns, ftp, ssh};
+use super::{Protocol, carried, dns, ftp, irc, ssh, telnet};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
@@ -10,6 +10,9 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &ssh::Ssh,
     &ftp::Ftp,
     &carried::FtpData,
+    &irc::Irc,
+    &carried::IrcDccData,
+    &telnet::Telnet,
 ];
 
 /// A protocol's place in [`PROTOCOLS`].

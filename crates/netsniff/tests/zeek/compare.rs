@@ -78,6 +78,12 @@ pub(crate) const FTP: Columns = Columns {
     ],
 };
 
+/// The log of IRC.
+pub(crate) const IRC: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "command"],
+    compared: &["nick", "user", "value", "addl", "dcc_file_name", "dcc_file_size", "dcc_mime_type"],
+};
+
 /// The log of SSH.
 pub(crate) const SSH: Columns = Columns {
     key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
