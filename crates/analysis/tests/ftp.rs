@@ -30,7 +30,7 @@ const COMMAND: [&str; 5] = ["user", "password", "command", "arg", "reply_code"];
 #[test]
 fn commands_about_files_are_rows() {
     let mut turns = login("alice");
-    turns.client("PWD\r\n").server("257 \"/home/alice\" is the directory\r\n");
+    turns.client("PWD\r\n").server("257 \"/users/alice\" is the directory\r\n");
     turns.client("cwd ../bob\r\n").server("250 Done.\r\n");
     turns.client("SIZE a b.txt\r\n").server("213 99\r\n");
     turns.client("DELE a b.txt\r\n").server("550 No.\r\n");
@@ -41,7 +41,7 @@ fn commands_about_files_are_rows() {
     let heard = turns.heard(21);
     let rows = heard.cells("ftp", &COMMAND);
     let expected = [
-        ["alice", "<hidden>", "DELE", "ftp://192.0.2.2/home/bob/a b.txt", "550"],
+        ["alice", "<hidden>", "DELE", "ftp://192.0.2.2/users/bob/a b.txt", "550"],
         ["alice", "<hidden>", "EPSV", "-", "229"],
         ["alice", "<hidden>", "RETR", "ftp://192.0.2.2/x", "226"],
         ["alice", "<hidden>", "PORT", "192,0,2,1,131,46", "200"],
