@@ -39,7 +39,7 @@ impl Engine {
     /// Takes a packet, after ending what its time ends.
     pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
         let all = 0..packet.data.len();
-        self.ingress.packet(packet, all, &mut self.units, observer);
+        let _ = self.ingress.packet(packet, all, &mut self.units, observer);
         self.flush(packet.data, observer);
         self.tracker.advance(self.ingress.now(), observer);
     }
@@ -54,7 +54,7 @@ impl Engine {
             }
             let packet = batch.packet(record);
             let tick = tick_of(self.ingress.now());
-            self.ingress.packet(&packet, record.range(), &mut self.units, observer);
+            let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
             let is_next_tick = tick_of(self.ingress.now()) != tick;
             if is_next_tick || self.units.as_slice().len() >= GROUP {
                 self.flush(&batch.data, observer);
@@ -78,7 +78,7 @@ impl Engine {
     /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
     /// are touched by it.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.ingress.loss(loss);
+        self.ingress.loss(loss, observer);
         self.tracker.loss(self.ingress.now(), observer);
     }
 
@@ -105,6 +105,10 @@ impl Engine {
     }
 
     fn flush<O: Observer>(&mut self, bytes: &[u8], observer: &mut O) {
+        for hole in self.units.holes() {
+            // Losses come by their own door; only the begin stands here, before everything.
+            self.tracker.hole(hole, observer);
+        }
         self.tracker.units(self.units.as_slice().iter(), bytes, observer);
         self.units.clear();
     }

@@ -10,17 +10,22 @@ use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::limits::Limits;
+use crate::log::Gaps;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
-use crate::record::Observer;
-use crate::unit::Units;
+use crate::record::{Observer, Phase, SortKey};
+use crate::uid::Uid;
+use crate::unit::{HoleKind, Units};
 use statistics::{Fate, PacketStatistics};
 use tunnels::Tunnels;
 use walk::{Outside, Walk};
 
 pub mod statistics;
 pub mod tunnels;
+mod unparsed;
 mod walk;
+
+pub use unparsed::Unparsed;
 
 /// Decodes packets, and keeps the state that this needs.
 #[derive(Debug)]
@@ -77,7 +82,8 @@ impl Ingress {
     }
 
     /// Takes one packet and appends the datagrams that it completes to `units`; `bytes` is where
-    /// the packet lies among the bytes that will go with them.
+    /// the packet lies among the bytes that will go with them. Returns why, where some of it was not
+    /// understood.
     #[inline]
     pub fn packet<O: Observer>(
         &mut self,
@@ -85,9 +91,12 @@ impl Ingress {
         bytes: Range<usize>,
         units: &mut Units,
         observer: &mut O,
-    ) {
+    ) -> Option<Unparsed> {
         self.ordinal += 1;
         self.advance(packet.timestamp, observer);
+        if self.ordinal == 1 {
+            units.note_hole(self.now, HoleKind::Begin);
+        }
         let unit = units.spare();
         decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
         if is_plain(&unit.decoded, packet.data, &self.tunnels)
@@ -106,7 +115,7 @@ impl Ingress {
             self.statistics.ip_checksums.count(header);
             self.statistics.packet(packet, unit.decoded.layers, Fate::Passed, self.now);
             units.commit();
-            return;
+            return None;
         }
         let decoded = unit.decoded;
         let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
@@ -114,11 +123,20 @@ impl Ingress {
         let (layers, fate) = (walk.layers, walk.fate);
         self.statistics.packet(packet, layers, fate, self.now);
         self.note_deadline();
+        Unparsed::of(packet.link_type, layers, fate)
     }
 
-    /// Counts what the capture lost here.
-    pub fn loss(&mut self, loss: &Loss) {
+    /// Counts what the capture lost here, and writes it down.
+    pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.statistics.losses.add(loss);
+        let key = SortKey {
+            time: self.now,
+            phase: Phase::Packet,
+            ordinal: self.ordinal,
+            uid: Uid::NONE,
+            number: self.statistics.losses.places as u32,
+        };
+        observer.record(&key, &Gaps::of_capture(loss));
     }
 
     /// Ends what ends until `now`; time does not go back.

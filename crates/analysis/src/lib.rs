@@ -43,4 +43,4 @@ pub use limits::Limits;
 pub use options::{ChecksumMode, Options};
 pub use record::{Observer, Phase, Record, SortKey};
 pub use uid::Uid;
-pub use unit::{Hole, Unit, Units};
+pub use unit::{Hole, HoleKind, Unit, Units};

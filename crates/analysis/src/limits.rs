@@ -48,13 +48,23 @@ pub struct Limits {
     /// Ranges beyond holes that one direction may remember; the oldest hole is given up for one
     /// more. Real streams stay below ten.
     pub tcp_ranges: usize,
+    /// Holes of one direction of a connection that wait for what ends them; the oldest is given up
+    /// for one more.
+    pub open_gaps: usize,
+    /// Losses of one direction of a connection that are listed one by one; further ones are
+    /// counted.
+    pub listed_gaps: usize,
+    /// After the begin of a capture, or after a hole in it, connections may be seen first in their
+    /// middle because of that: most have a packet within this time.
+    pub pick_up: Duration,
     /// Bytes that one direction of a TCP connection may hold behind holes; for more, the first hole
     /// is given up. As large as the windows of hosts that are far apart.
     pub stream_held_bytes: usize,
     /// The same for all directions together.
     pub streams_held_bytes: usize,
     /// How long bytes of a stream are waited for once the receiver has acknowledged them: captures
-    /// of several queues or ports are not quite in order.
+    /// of several queues or ports are not quite in order. What comes later counts as lost by the
+    /// capture.
     pub stream_acknowledged_wait: Duration,
     /// How long bytes of a stream are waited for that nobody acknowledged. Longer than the first
     /// retransmissions of RFC 6298 take.
@@ -120,6 +130,9 @@ impl Default for Limits {
             tcp_initial_window: 16_384,
             tcp_unacknowledged: 10 << 20,
             tcp_ranges: 1024,
+            open_gaps: 256,
+            listed_gaps: 256,
+            pick_up: Duration::from_secs(3),
             stream_held_bytes: 4 << 20,
             streams_held_bytes: 64 << 20,
             stream_acknowledged_wait: Duration::from_millis(10),

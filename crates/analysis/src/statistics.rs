@@ -7,9 +7,11 @@ use netsniff_packet::checksum::Verdict;
 
 use crate::checksums::{Checked, Verdicts};
 use crate::flow::report::proto;
+use crate::flow::tcp::losses::stream::Saved;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::log::conn::{ConnState, Proto, Quality};
+use crate::protocol::PROTOCOLS;
 use crate::reassembly::stream::HoleEndings;
 use crate::talkers::Talkers;
 
@@ -87,6 +89,7 @@ pub struct FlowStatistics {
     endings: [u64; Ending::ALL.len()],
     states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
     qualities: [u64; Quality::ALL.len()],
+    services: [u64; PROTOCOLS.len()],
     /// Who talked most.
     pub talkers: Talkers,
     /// Oddities, by name.
@@ -97,6 +100,8 @@ pub struct FlowStatistics {
     pub missed_bytes: u64,
     /// TCP connections with such bytes.
     pub flows_with_gaps: u64,
+    /// Holes whose data came after its acknowledgement, but in time, and their bytes.
+    pub saved: Saved,
     /// How holes in the streams of TCP ended.
     pub holes: HoleEndings,
     /// Sessions of protocols that failed by a fault of this program, and lost their flow alone.
@@ -119,6 +124,9 @@ impl FlowStatistics {
     /// A flow ended.
     pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending, quality: Quality) {
         self.qualities[quality as usize] += 1;
+        for id in flow.services().iter() {
+            self.services[id.index()] += 1;
+        }
         self.talkers.flow(flow);
         self.endings[ending as usize] += 1;
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
@@ -129,6 +137,12 @@ impl FlowStatistics {
             self.missed_bytes = self.missed_bytes.saturating_add(tcp.missed_bytes);
             self.flows_with_gaps += u64::from(tcp.missed_bytes > 0);
         }
+    }
+
+    /// Data of a flow came after its acknowledgement, but in time.
+    pub(crate) const fn saved(&mut self, saved: Saved) {
+        self.saved.holes = self.saved.holes.saturating_add(saved.holes);
+        self.saved.bytes = self.saved.bytes.saturating_add(saved.bytes);
     }
 
     /// A datagram's checksum was looked at.
@@ -151,6 +165,11 @@ impl FlowStatistics {
     /// Flows begun, by protocol.
     pub fn flows_begun(&self) -> impl Iterator<Item = (Proto, u64)> {
         Proto::ALL.iter().copied().zip(self.begun)
+    }
+
+    /// Flows ended, by application protocol; one that spoke several counts in each.
+    pub fn services(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        PROTOCOLS.iter().map(|protocol| protocol.name()).zip(self.services)
     }
 
     /// Flows ended, by reason.
@@ -184,6 +203,7 @@ impl FlowStatistics {
         add(&mut self.begun, &other.begun);
         add(&mut self.endings, &other.endings);
         add(&mut self.qualities, &other.qualities);
+        add(&mut self.services, &other.services);
         self.talkers.merge(&other.talkers);
         for (to, from) in self.states.iter_mut().zip(&other.states) {
             add(to, from);
@@ -194,6 +214,7 @@ impl FlowStatistics {
         self.retransmissions += other.retransmissions;
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;
+        self.saved(other.saved);
         self.holes.merge(&other.holes);
         self.failed_sessions += other.failed_sessions;
         self.discarded += other.discarded;

@@ -115,13 +115,24 @@ pub struct Units {
     holes: Vec<Hole>,
 }
 
-/// A place among datagrams at which the capture lost something.
+/// Why a place among datagrams matters to all flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoleKind {
+    /// The capture begins here: what came before is unknown.
+    Begin,
+    /// The capture lost something.
+    Loss,
+}
+
+/// A place among datagrams at which something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
     /// How many of the datagrams come before it.
     pub at: usize,
     /// Engine time there.
     pub now: Timestamp,
+    /// What is there.
+    pub kind: HoleKind,
 }
 
 impl Units {
@@ -138,16 +149,16 @@ impl Units {
         self.holes.clear();
     }
 
-    /// Where something was lost, in order.
+    /// Where something is missing, in order.
     #[must_use]
     #[inline]
     pub fn holes(&self) -> &[Hole] {
         &self.holes
     }
 
-    /// Notes that the capture lost something here, at engine time `now`.
-    pub fn note_hole(&mut self, now: Timestamp) {
-        self.holes.push(Hole { at: self.len, now });
+    /// Notes that the capture begins here, or lost something, at engine time `now`.
+    pub fn note_hole(&mut self, now: Timestamp, kind: HoleKind) {
+        self.holes.push(Hole { at: self.len, now, kind });
     }
 
     /// Adds a unit.

@@ -98,7 +98,7 @@ fn whole<K: RowSink + Send>(
     };
     let mut reader = open(path)?;
     let start = Instant::now();
-    pipeline::run(&mut reader, &settings, |_: &Packet<'_>| true, sink, |_, _| {})?;
+    pipeline::run(&mut reader, &settings, |_: &Packet<'_>| true, |_, _| Ok(()), sink, |_, _| {})?;
     Ok(start.elapsed())
 }
 

@@ -127,7 +127,9 @@ fn edited_office(edit: impl Fn(usize, &mut [u8]) -> bool) -> Vec<u8> {
 #[test]
 fn logs_do_not_depend_on_the_number_of_workers() {
     let one = logs(&[OFFICE, "-s", "0.1", "--workers", "1"]);
-    for log in ["conn.log", "dns.log", "files.log", "ftp.log", "rtt.log", "ssh.log", "tcp.log"] {
+    for log in
+        ["conn.log", "dns.log", "files.log", "ftp.log", "gaps.log", "rtt.log", "ssh.log", "tcp.log"]
+    {
         assert!(one.contains_key(log), "no {log} in {:?}", one.keys());
     }
     assert!(rows(&one["conn.log"]) > 150 && rows(&one["tcp.log"]) == 82);

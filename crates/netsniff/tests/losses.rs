@@ -232,3 +232,38 @@ fn losses_of_several_files_keep_their_places() {
     let micros = |number: usize| packets[number].timestamp.nanos() / 1000;
     check_rows(&conn(&output), &[702, 2600, last].map(micros));
 }
+
+/// The losses of the recorded capture, as the wires told them: microseconds from sending to
+/// noticing do not matter, nor those that leave no trace at the tap.
+#[test]
+fn what_the_wires_lost_is_told_with_its_place() {
+    let scratch = Scratch::new("losses-office");
+    analyze(&[OFFICE.into()], "2", scratch.path());
+    let (mut told, mut expected) = (BTreeMap::new(), BTreeMap::new());
+    for row in log::read(&scratch.path().join("gaps.log")).unwrap() {
+        assert_eq!((row["what"].as_str(), row["ended"].as_str()), ("data", "filled"), "{row:?}");
+        let port = if row["is_orig"] == "T" { "id.resp_p" } else { "id.orig_p" };
+        let key = (row[port].clone(), row["cause"].clone());
+        *told.entry(key).or_insert(0) += row["bytes"].parse::<u64>().unwrap();
+    }
+    let text = fs::read_to_string(OFFICE.replace("pcapng", "losses.tsv")).unwrap();
+    for line in text.lines().skip(1) {
+        let fields: Vec<_> = line.split('\t').collect();
+        let (wire, to, port, bytes) = (fields[1], fields[2], fields[6], fields[8]);
+        let bytes = bytes.parse::<u64>().unwrap();
+        // The one request that was lost is the only data on its way: when it comes again, it is in
+        // order.
+        if bytes == 0 || to == "to servers" {
+            continue;
+        }
+        let cause = if wire == "far" { "network_before" } else { "network_behind" };
+        *expected.entry((port.to_owned(), cause.to_owned())).or_insert(0) += bytes;
+    }
+    assert_eq!(told, expected);
+    assert_eq!(expected.len(), 5);
+    let rows = conn(scratch.path());
+    let tcp: Vec<_> = rows.iter().filter(|row| row["proto"] == "tcp").collect();
+    let clean = tcp.iter().filter(|row| row["quality"] == "clean").count();
+    assert_eq!((tcp.len(), clean), (82, 81), "a SYN that nobody answered tells nothing");
+    assert!(rows.iter().filter(|row| row["proto"] != "tcp").all(|row| row["quality"] == "unknown"));
+}

@@ -133,7 +133,20 @@ impl<W: Write> PcapngWriter<W> {
     /// Those of the output, and [`ErrorKind::InvalidInput`] where the interface is not known, has
     /// another link type, or cannot tell the packet's time.
     pub fn write_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
-        self.write(packet, None)
+        self.write(packet, None, None)
+    }
+
+    /// Writes a packet with a comment on it (opt_comment).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PcapngWriter::write_packet`].
+    pub fn write_packet_with_comment(
+        &mut self,
+        packet: &Packet<'_>,
+        comment: &str,
+    ) -> io::Result<()> {
+        self.write(packet, None, Some(comment))
     }
 
     /// Writes a packet before which so many were lost since the last one of its interface
@@ -143,10 +156,15 @@ impl<W: Write> PcapngWriter<W> {
     ///
     /// Those of [`PcapngWriter::write_packet`].
     pub fn write_packet_after_loss(&mut self, packet: &Packet<'_>, lost: u64) -> io::Result<()> {
-        self.write(packet, Some(lost))
+        self.write(packet, Some(lost), None)
     }
 
-    fn write(&mut self, packet: &Packet<'_>, lost: Option<u64>) -> io::Result<()> {
+    fn write(
+        &mut self,
+        packet: &Packet<'_>,
+        lost: Option<u64>,
+        comment: Option<&str>,
+    ) -> io::Result<()> {
         let interface = self.described(packet.interface)?;
         if interface.link_type != packet.link_type {
             return Err(invalid("a packet of another link type than its interface's"));
@@ -161,6 +179,7 @@ impl<W: Write> PcapngWriter<W> {
         if let Some(lost) = lost {
             self.option(4, &lost.to_le_bytes());
         }
+        self.text(1, comment);
         self.end()
     }
 

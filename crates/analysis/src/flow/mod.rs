@@ -120,9 +120,10 @@ pub struct Flow {
     pub originator: Side,
     /// Whether people type here, so that long pauses are normal.
     pub interactive: bool,
-    /// Whether a message of `protocol` was seen.
+    /// Whether a message of `protocol` was seen; over TCP, whether the streams are followed.
     pub spoken: bool,
-    /// Whether the last message cannot be one of that protocol.
+    /// Whether the last message cannot be one of that protocol; over TCP, whether nothing that is
+    /// said is of interest any more.
     pub contradicted: bool,
     /// Whether it was ever tunnelled.
     pub is_tunnelled: bool,

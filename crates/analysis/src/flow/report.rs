@@ -1,21 +1,28 @@
-//! A flow as a record of the `conn` log.
+//! A flow as a record of the `conn` log, and its losses as records of the `gaps` log.
+
+use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
 use super::attached::Talk;
 use super::key::{self, Side};
 use super::parents::Parents;
+use super::tcp::losses::verdict::{Found, Span, Verdict};
+use super::tcp::machine::ORIGINATOR;
 use super::tcp::{State, TcpConnection};
 use super::{Exchange, Flow, roles};
 use crate::community_id::CommunityId;
 use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
+use crate::log::gaps::Gaps;
 use crate::options::ChecksumMode;
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 /// What a record needs besides the flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Knowledge {
+    /// What is missing of it.
+    pub verdict: Verdict,
     /// How many losses of the capture are known of so far.
     pub losses: u32,
     /// What becomes of packets with wrong checksums.
@@ -27,7 +34,7 @@ impl Flow {
     pub fn report<T>(
         &self,
         uid: Uid,
-        knowledge: Knowledge,
+        knowledge: &Knowledge,
         take: impl FnOnce(&Conn<'_>) -> T,
     ) -> T {
         let (originator, responder) = self.ends();
@@ -35,6 +42,7 @@ impl Flow {
         let duration = span_of_micros(self.start, self.last);
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
+        let verdict = &knowledge.verdict;
         let service = self.services().names();
         let parents = self.attached.as_ref().and_then(|attached| attached.parents.as_ref());
         take(&Conn {
@@ -64,9 +72,8 @@ impl Flow {
             vlan: self.vlan[0].map(i32::from),
             inner_vlan: self.vlan[1].map(i32::from),
             quality: self.quality(knowledge),
-            // Acknowledged but never seen is what the capture lost; other flows cannot tell.
-            capture_missed_bytes: self.tcp().map(|tcp| tcp.missed_bytes),
-            network_missed_bytes: None,
+            capture_missed_bytes: verdict.is_answered.then_some(verdict.capture_bytes),
+            network_missed_bytes: verdict.network_bytes,
             bad_checksums: self.bad_checksums(knowledge.checksums),
             depth: self.depth(),
         })
@@ -129,19 +136,64 @@ impl Flow {
 
     /// Whether its record can be believed.
     #[must_use]
-    pub fn quality(&self, knowledge: Knowledge) -> Quality {
-        if self.tcp().is_some_and(|tcp| tcp.missed_bytes > 0) {
-            return Quality::Suspect;
-        }
-        if knowledge.losses != self.losses {
+    pub const fn quality(&self, knowledge: &Knowledge) -> Quality {
+        let verdict = &knowledge.verdict;
+        if verdict.captures > 0 || knowledge.losses != self.losses {
             return Quality::Touched;
         }
-        if self.tcp().is_none() {
+        // Only what the other side says can show that nothing is missing.
+        if !verdict.is_answered {
             return Quality::Unknown;
         }
-        // Only acknowledgements can show that nothing is missing.
-        let both = self.sent.iter().all(|sent| sent.packets > 0);
-        if both { Quality::Clean } else { Quality::Unknown }
+        if verdict.unknown > 0 {
+            return Quality::Suspect;
+        }
+        if verdict.is_begun { Quality::Clean } else { Quality::Unknown }
+    }
+
+    /// What is missing of it, if it is a TCP connection, of a capture that began at `begun`.
+    /// `pick_up` is the longest that it may take until a SYN is answered.
+    #[must_use]
+    pub fn verdict(&self, begun: Option<Timestamp>, pick_up: Duration) -> Verdict {
+        let since = |begun| self.start.nanos_since(begun).max(0).unsigned_abs();
+        let since_begin = begun.map(|begun| Duration::from_nanos(since(begun)));
+        let span = Span { start: self.start, last: self.last, since_begin, pick_up };
+        self.tcp().map_or_else(Verdict::default, |tcp| tcp.verdict(&span))
+    }
+
+    /// Hands its losses, each as a record of the `gaps` log, to `take`.
+    pub fn report_gaps(&self, uid: Uid, verdict: &Verdict, mut take: impl FnMut(&Gaps)) {
+        for (at, found) in verdict.found.iter().enumerate() {
+            let is_last = !verdict.found.iter().skip(at + 1).any(|next| next.from == found.from);
+            let more = verdict.more[found.from & 1];
+            take(&self.gap_record(uid, found, (is_last && more > 0).then_some(more)));
+        }
+    }
+
+    fn gap_record(&self, uid: Uid, found: &Found, more: Option<u64>) -> Gaps {
+        let (originator, responder) = self.ends();
+        let gap = &found.gap;
+        let offset = |position: i64| u64::try_from(position - 1).unwrap_or(0);
+        Gaps {
+            ts: gap.since,
+            uid: Some(uid),
+            id_orig_h: Some(originator.address),
+            id_orig_p: Some(Port(originator.port)),
+            id_resp_h: Some(responder.address),
+            id_resp_p: Some(Port(responder.port)),
+            proto: Some(proto(self.key.protocol)),
+            is_orig: Some(found.from == ORIGINATOR),
+            what: gap.what,
+            cause: gap.cause,
+            ended: gap.ended,
+            until: Some(gap.until),
+            start: Some(offset(gap.low)),
+            end: Some(offset(gap.high)),
+            bytes: Some(found.bytes),
+            packets: None,
+            stage: None,
+            more,
+        }
     }
 }
 

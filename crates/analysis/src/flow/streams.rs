@@ -12,6 +12,8 @@ pub struct Streams {
     conversation: Conversation,
     /// Originator and responder changed places after the conversation began.
     is_flipped: bool,
+    /// Bytes that they held outside themselves when that was last counted.
+    counted: usize,
 }
 
 /// What a segment amounts to for the streams.
@@ -83,7 +85,7 @@ impl Streams {
     /// Streams of a conversation.
     #[must_use]
     pub fn with(conversation: Conversation) -> Self {
-        Self { directions: Default::default(), conversation, is_flipped: false }
+        Self { directions: Default::default(), conversation, is_flipped: false, counted: 0 }
     }
 
     /// What is said in them.
@@ -98,11 +100,17 @@ impl Streams {
         self.is_flipped = !self.is_flipped;
     }
 
-    /// Bytes that they hold outside themselves.
+    /// Bytes that they held outside themselves when [`Self::recount`] was last called.
     #[must_use]
-    pub fn heap_bytes(&self) -> usize {
-        self.directions.iter().map(StreamReassembler::heap_bytes).sum::<usize>()
-            + self.conversation.heap_bytes()
+    pub const fn heap_bytes(&self) -> usize {
+        self.counted
+    }
+
+    /// Counts what they hold outside themselves, and returns by how many bytes that has grown.
+    pub fn recount(&mut self) -> isize {
+        let held = self.directions.iter().map(StreamReassembler::heap_bytes).sum::<usize>();
+        let before = core::mem::replace(&mut self.counted, held + self.conversation.heap_bytes());
+        self.counted as isize - before as isize
     }
 
     /// Bytes held behind holes.

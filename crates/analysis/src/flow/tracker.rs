@@ -53,6 +53,9 @@ pub struct FlowTracker {
     /// Bytes that flows hold outside the table.
     heap_bytes: usize,
     losses: u32,
+    /// When the capture began, and when it last lost something: engine time.
+    begun: Option<Timestamp>,
+    lost_at: Option<Timestamp>,
     weirds: Weirds,
     /// What sessions found in the last datagram.
     findings: Findings,
@@ -89,6 +92,8 @@ impl FlowTracker {
             wheel: Wheel::default(),
             heap_bytes: 0,
             losses: 0,
+            begun: None,
+            lost_at: None,
             weirds: Weirds::default(),
             findings: Findings::default(),
             statistics: FlowStatistics::default(),
@@ -294,7 +299,7 @@ impl FlowTracker {
             start: unit.time,
             letters: Letters::default(),
             name: [(name >> 64) as u32, (name >> 32) as u32, name as u32],
-            losses: self.losses,
+            losses: self.losses_before(unit),
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
             bad_checksums: [0; 2],
         };

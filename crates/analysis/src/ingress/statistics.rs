@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netsniff_packet::decode::{Layer, Layers};
+use netsniff_packet::decode::{Layer, Layers, Stop};
 use netsniff_packet::{LinkType, Loss, Packet, Timestamp, decode};
 
 use crate::checksums::Verdicts;
@@ -75,7 +75,7 @@ pub(super) enum Fate {
     #[default]
     Passed,
     /// A header could not be read.
-    Stopped,
+    Stopped(Stop),
     /// A header's checksum was wrong, and such packets are not wanted.
     Discarded,
 }
@@ -94,7 +94,7 @@ impl PacketStatistics {
         self.total.bytes += bytes;
         self.captured_bytes += packet.data.len() as u64;
         self.cut += u64::from(packet.is_cut());
-        if fate == Fate::Stopped {
+        if matches!(fate, Fate::Stopped(_)) {
             self.stopped += 1;
         } else if fate == Fate::Discarded {
             self.discarded += 1;

@@ -308,14 +308,14 @@ impl<'a, O: Observer> Walk<'a, O> {
             self.weird(oddity.weird(), decoded.ip.as_ref(), None);
         }
         if let Some(stop) = decoded.stop {
-            self.fate = Fate::Stopped;
+            self.fate = Fate::Stopped(stop);
             self.weird(stop.weird, decoded.ip.as_ref(), Some(&stop));
         }
     }
 
     #[cold]
     fn report_stop(&mut self, ip: &Ip, stop: &Stop) {
-        self.fate = Fate::Stopped;
+        self.fate = Fate::Stopped(*stop);
         self.weird(stop.weird, Some(ip), Some(stop));
     }
 

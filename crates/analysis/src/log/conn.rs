@@ -61,11 +61,14 @@ crate::record! {
         vlan: Option<i32> => "vlan", int, None, Plain, ZeekPolicy;
         /// Id of the inner VLAN.
         inner_vlan: Option<i32> => "inner_vlan", int, None, Plain, ZeekPolicy;
-        /// Whether the capture lost anything of this connection.
+        /// Whether the capture lost anything of this connection, as far as anybody can tell.
         quality: Quality => "quality", enum, None, Plain, Netsniff;
-        /// Payload bytes that the capture lost: acknowledged but never seen.
+        /// Payload bytes that the capture lost: acknowledged by the receiver and not seen, not even
+        /// shortly after. Bytes that a snaplen cut were seen. Unset where only one side was seen, and
+        /// for anything but TCP.
         capture_missed_bytes: Option<u64> => "capture_missed_bytes", count, Bytes, Plain, Netsniff;
-        /// Payload bytes that the network lost and that were not sent again.
+        /// Payload bytes that the network lost, before or behind the tap; each time that one was lost
+        /// counts. Unset where no acknowledgements were seen, and for anything but TCP.
         network_missed_bytes: Option<u64> => "network_missed_bytes", count, Bytes, Plain, Netsniff;
         /// How deep this connection was analysed.
         depth: Depth => "depth", enum, None, Plain, Netsniff;
@@ -126,14 +129,15 @@ crate::words! {
 crate::words! {
     /// Whether a connection's record can be believed.
     pub enum Quality {
-        /// No loss of the capture touches the connection.
+        /// Both sides were seen from the begin, and nothing that they say is missing.
         Clean => "clean",
-        /// The capture tells of packets lost while the connection was alive; its own streams show no
-        /// hole.
+        /// The capture lost something of it: the other side got what was never seen, or the capture
+        /// tells of packets lost while it was alive.
         Touched => "touched",
-        /// The connection's own streams show a hole that the capture made.
+        /// Something is missing, and its packets do not tell who lost it.
         Suspect => "suspect",
-        /// The input does not tell what the capture lost.
+        /// Its packets would not show a loss: it is not TCP, only one side was seen, or it was picked
+        /// up in its middle.
         Unknown => "unknown",
     }
 }

@@ -4,6 +4,7 @@ pub mod conn;
 pub mod dns;
 pub mod files;
 pub mod ftp;
+pub mod gaps;
 pub mod irc;
 pub mod rtt;
 pub mod ssh;
@@ -15,6 +16,7 @@ pub use conn::Conn;
 pub use dns::Dns;
 pub use files::Files;
 pub use ftp::Ftp;
+pub use gaps::Gaps;
 pub use irc::Irc;
 pub use rtt::Rtt;
 pub use ssh::Ssh;
@@ -29,6 +31,7 @@ pub const LOGS: &[&LogType] = &[
     Conn::LOG,
     Tcp::LOG,
     Rtt::LOG,
+    Gaps::LOG,
     Dns::LOG,
     Ftp::LOG,
     Irc::LOG,

@@ -32,6 +32,13 @@ impl ProtocolId {
         PROTOCOLS[usize::from(self.0)]
     }
 
+    /// Its place in [`PROTOCOLS`].
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
     /// The protocol of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -123,6 +130,11 @@ impl Services {
             self.0[at..].rotate_left(1);
             self.0[Self::MAX - 1] = None;
         }
+    }
+
+    /// All of them.
+    pub fn iter(self) -> impl Iterator<Item = ProtocolId> {
+        self.0.into_iter().flatten()
     }
 
     /// Their names with commas between, as Zeek's `service` has them; `None` for none.

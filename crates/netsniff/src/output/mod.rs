@@ -10,11 +10,13 @@ mod merge;
 mod row_buffer;
 mod stream;
 mod tsv;
+mod unparsed;
 
 pub use files::LogFiles;
 pub use merge::merge;
 pub use row_buffer::RowBuffer;
 pub use stream::Stream;
+pub use unparsed::UnparsedFile;
 
 use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;

@@ -52,7 +52,7 @@ impl Lane {
         for hole in holes {
             let before = core::iter::from_fn(|| units.next_if(|(at, _)| *at < hole.at));
             self.tracker.units(before.map(|(_, unit)| unit), bytes, &mut self.rows);
-            self.tracker.loss(hole.now, &mut self.rows);
+            self.tracker.hole(hole, &mut self.rows);
         }
         self.tracker.units(units.map(|(_, unit)| unit), bytes, &mut self.rows);
     }

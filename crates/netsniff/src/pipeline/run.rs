@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
-use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
+use netsniff_analysis::ingress::{Ingress, Unparsed};
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, Options, Units};
+use netsniff_analysis::{HoleKind, Limits, Options, Units};
 use netsniff_packet::{Batch, Loss, Packet, Progress, Source, Timestamp};
 
 use super::lane::{Lane, watermark};
@@ -58,15 +58,17 @@ pub struct Outcome {
 }
 
 /// Reads `source` to its end and writes the records to `sink`. `wanted` is asked for each packet
-/// whether it is to be analysed, `progress` is told after each batch how many were read.
+/// whether it is to be analysed, `unparsed` gets those that were not understood, with the reason, and
+/// `progress` is told after each batch how many were read.
 ///
 /// # Errors
 ///
-/// Failures of the source and of the sink.
+/// Failures of the source, of the sink and of `unparsed`.
 pub fn run<S, K>(
     source: &mut S,
     settings: &Settings,
     mut wanted: impl FnMut(&Packet<'_>) -> bool,
+    mut unparsed: impl FnMut(&Packet<'_>, &Unparsed) -> anyhow::Result<()>,
     sink: &mut K,
     mut progress: impl FnMut(&S, u64),
 ) -> anyhow::Result<Outcome>
@@ -94,7 +96,9 @@ where
                     at += 1;
                     let packet = batch.packet(record);
                     if wanted(&packet) {
-                        front.packet(&packet, record.range());
+                        if let Some(why) = front.packet(&packet, record.range()) {
+                            unparsed(&packet, &why)?;
+                        }
                     } else {
                         front.filtered += 1;
                     }
@@ -170,13 +174,13 @@ impl Front {
     }
 
     #[inline]
-    fn packet(&mut self, packet: &Packet<'_>, bytes: Range<usize>) {
-        self.ingress.packet(packet, bytes, &mut self.units, &mut self.rows);
+    fn packet(&mut self, packet: &Packet<'_>, bytes: Range<usize>) -> Option<Unparsed> {
+        self.ingress.packet(packet, bytes, &mut self.units, &mut self.rows)
     }
 
     fn loss(&mut self, loss: &Loss) {
-        self.ingress.loss(loss);
-        self.units.note_hole(self.ingress.now());
+        self.ingress.loss(loss, &mut self.rows);
+        self.units.note_hole(self.ingress.now(), HoleKind::Loss);
     }
 
     /// The watermark after what was read so far.

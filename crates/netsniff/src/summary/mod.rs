@@ -172,6 +172,8 @@ pub struct TcpHealth {
     pub with_gaps: u64,
     /// Bytes of such payload.
     pub missed_bytes: u64,
+    /// Holes whose data came after its acknowledgement, but in time: nothing was lost.
+    pub acknowledged_early: u64,
     /// Median of the handshakes' round-trip times.
     #[serde(rename = "rtt_median_seconds", serialize_with = "nanos_as_seconds")]
     pub rtt_median_nanos: Option<u64>,
@@ -200,8 +202,16 @@ pub struct Flows {
     pub by_state: Vec<Count>,
     /// By what ended them: closed, time-out, a bound, the end of the input.
     pub by_end: Vec<Count>,
+    /// By application protocol; a flow that spoke several counts in each.
+    pub by_service: Vec<Count>,
     /// By quality.
     pub by_quality: Vec<Count>,
+    /// How holes in TCP streams ended: filled by what came later, or as gaps by their causes.
+    pub holes: Vec<Count>,
+    /// Holes that were filled only after their bytes had been acknowledged.
+    pub holes_saved: u64,
+    /// Sessions of protocols that failed by a fault of this program.
+    pub failed_sessions: u64,
     /// The most that were held at once. With several workers, their peaks added up.
     pub peak: u64,
     /// The most bytes of memory that they took.

@@ -256,11 +256,21 @@ fn flows(page: &mut Page, flows: &Flows) {
     page.heading(&format!("FLOWS  {}", count(flows.total)));
     for (label, counts) in [
         ("protocol", &flows.by_protocol),
+        ("service", &flows.by_service),
         ("state", &flows.by_state),
         ("ended by", &flows.by_end),
         ("quality", &flows.by_quality),
+        ("holes in streams", &flows.holes),
     ] {
         listed(page, label, counts);
+    }
+    if flows.failed_sessions > 0 {
+        let line = format!(
+            "  {} sessions of protocols failed: a fault of netsniff, please report it",
+            count(flows.failed_sessions)
+        );
+        let line = page.look(Look::Warning, &line);
+        page.line(&line);
     }
     if flows.peak > 0 {
         let (peak, memory) = (count(flows.peak), bytes(flows.peak_bytes));

@@ -5,6 +5,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
 use super::endpoint::{State, TcpEndpoint};
+use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
 use super::sequence;
@@ -206,7 +207,12 @@ impl TcpConnection {
         }
         self.seen |= 1 << from;
         let scale = self.ends[from].window_scale;
-        let observed = Observed::new(segment, from, scale);
+        let place = Place {
+            position: position.cast_signed(),
+            acknowledged: acknowledged.unwrap_or(0).cast_signed(),
+            limits: context.limits,
+        };
+        let observed = Observed::new(segment, from, scale, Some(place));
         *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);

@@ -8,6 +8,7 @@
 //! | [`machine`] | a segment's way through the connection |
 //! | `delivery` | what of the streams was seen, and when they are complete |
 //! | `lifetime` | from an opening to a deadline |
+//! | [`losses`] | what is missing, and who lost it |
 //! | [`metrics`] | what path and hosts are like |
 //! | [`transitions`] | how flags change the states |
 
@@ -15,6 +16,7 @@ pub mod assembler;
 mod delivery;
 pub mod endpoint;
 mod lifetime;
+pub mod losses;
 pub mod machine;
 pub mod metrics;
 pub mod sequence;

@@ -1,6 +1,7 @@
 //! How flows end: by their deadlines, for want of room, and with the input.
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::decode::{TcpFlags, Transport};
 
 use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
@@ -9,7 +10,7 @@ use crate::flow::table::FlowTable;
 use crate::flow::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::Ending;
-use crate::unit::Unit;
+use crate::unit::{Hole, HoleKind, Unit};
 
 /// Bytes for one more flow, with all that finds it again.
 const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
@@ -77,6 +78,27 @@ impl FlowTracker {
     pub fn loss<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.advance(now, observer);
         self.losses = self.losses.wrapping_add(1);
+        self.lost_at = Some(now);
+    }
+
+    /// Takes what stands among the datagrams instead of one.
+    pub fn hole<O: Observer>(&mut self, hole: &Hole, observer: &mut O) {
+        match hole.kind {
+            HoleKind::Begin => self.begun = Some(hole.now),
+            HoleKind::Loss => self.loss(hole.now, observer),
+        }
+    }
+
+    /// How many losses of the capture there had been when the flow of a datagram, which is its
+    /// first, began. One that is picked up in its middle right after a loss began before that.
+    pub(super) fn losses_before(&self, unit: &Unit) -> u32 {
+        let Transport::Tcp(tcp) = &unit.decoded.transport else { return self.losses };
+        let is_begin = tcp.flags.any(TcpFlags::SYN) && !tcp.flags.any(TcpFlags::ACK);
+        let is_behind = |lost: Timestamp| unit.now <= lost + self.limits.pick_up;
+        if !is_begin && self.lost_at.is_some_and(is_behind) {
+            return self.losses.wrapping_sub(1);
+        }
+        self.losses
     }
 
     /// Begins the end: flows whose deadlines have passed at `now` end by their timers, the others
@@ -139,6 +161,7 @@ impl FlowTracker {
         ending: Ending,
         observer: &mut O,
     ) {
+        let begun = self.begun;
         let Some(flow) = self.table.flow_mut(place) else { return };
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         flow.unfold(&self.limits);
@@ -158,9 +181,16 @@ impl FlowTracker {
                 observer,
             );
         }
-        let knowledge = Knowledge { losses: self.losses, checksums: self.checksums };
-        self.statistics.ended(flow, ending, flow.quality(knowledge));
-        flow.report(key.uid, knowledge, |conn| observer.record(key, conn));
+        let verdict = flow.verdict(begun, self.limits.pick_up);
+        let knowledge = Knowledge { verdict, losses: self.losses, checksums: self.checksums };
+        self.statistics.ended(flow, ending, flow.quality(&knowledge));
+        self.statistics.saved(knowledge.verdict.saved);
+        flow.report(key.uid, &knowledge, |conn| observer.record(key, conn));
+        let mut number = 0;
+        flow.report_gaps(key.uid, &knowledge.verdict, |gap| {
+            observer.record(&SortKey { number, ..*key }, gap);
+            number += 1;
+        });
         flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
         if self.rtt_interval.is_some() {
             for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {

@@ -72,8 +72,10 @@ impl Talking {
         let Some(announced) = self.expectations.take(&route, now) else { return };
         let context = self.context(flow, limits);
         let conversation = Conversation::announced(announced, self.wanted, &context);
-        let streams = Box::new(Streams::with(conversation));
+        let mut streams = Box::new(Streams::with(conversation));
+        streams.recount();
         flow.attached.get_or_insert_default().talk = Talk::Streams(streams);
+        flow.spoken = true;
     }
 
     /// Awaits what sessions of a connection announced.
@@ -155,13 +157,8 @@ impl FlowTracker {
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
-        let has_streams = flow.attached.as_ref().map(|attached| &attached.talk);
-        let has_streams = match has_streams {
-            Some(Talk::Streams(_)) => true,
-            None | Some(Talk::Silence) => segment.tcp.payload_len > 0,
-            Some(Talk::Datagrams(..) | Talk::Over) => false,
-        };
-        if !has_streams || self.talking.wanted.is_empty() {
+        let is_of_interest = flow.spoken || segment.tcp.payload_len > 0;
+        if flow.contradicted || !is_of_interest || self.talking.wanted.is_empty() {
             return;
         }
         self.deliver(lookup, segment, taken, bytes, place);
@@ -176,12 +173,16 @@ impl FlowTracker {
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
-        let before = flow.attached_bytes();
-        let context = self.talking.context(flow, &self.limits);
-        let attached = flow.attached.get_or_insert_default();
-        if matches!(attached.talk, Talk::Silence) {
-            attached.talk = Talk::Streams(Box::new(Streams::new(self.talking.wanted)));
+        let mut change = 0;
+        if !flow.spoken {
+            let before = flow.attached_bytes();
+            flow.spoken = true;
+            let streams = Streams::new(self.talking.wanted);
+            flow.attached.get_or_insert_default().talk = Talk::Streams(Box::new(streams));
+            change = flow.attached_bytes() as isize - before as isize;
         }
+        let context = self.talking.context(flow, &self.limits);
+        let Some(attached) = &mut flow.attached else { return };
         let Talk::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
             streams.flip();
@@ -190,12 +191,15 @@ impl FlowTracker {
         let mut around = self.talking.around(context, endings, &mut self.findings);
         streams.segment(&delivery(lookup.unit, segment, taken, bytes), &mut around);
         if streams.conversation().is_over() {
+            flow.contradicted = true;
             let held = &mut self.talking.held_bytes;
             *held = held.saturating_sub(streams.held());
+            change -= (size_of::<Streams>() + streams.heap_bytes()) as isize;
             attached.services = *streams.conversation().services();
             attached.talk = Talk::Over;
+        } else if segment.tcp.payload_len > 0 || streams.held() > 0 {
+            change += streams.recount();
         }
-        let change = flow.attached_bytes() as isize - before as isize;
         self.note_change(change);
     }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::{Packet, Timestamp};
 
 pub use args::AnalyzeArgs;
@@ -20,7 +21,7 @@ use report::Analysis;
 use selection::Selection;
 
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED};
-use crate::output::{LogFiles, RowSink, Stream};
+use crate::output::{LogFiles, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
 use crate::summary::{Style, Summary};
@@ -96,8 +97,13 @@ fn analyse(
 ) -> anyhow::Result<Outcome> {
     // On a terminal, the rows themselves show how far it is.
     let quiet = quiet || matches!(target, Target::Stream) && stdout().is_terminal();
-    let mut work =
-        Work { progress: ProgressLine::new(inputs.size(), quiet), inputs, selection, settings };
+    let mut work = Work {
+        progress: ProgressLine::new(inputs.size(), quiet),
+        inputs,
+        selection,
+        settings,
+        unparsed: None,
+    };
     match target {
         Target::Nowhere => work.run(&mut Nowhere),
         Target::Stream => {
@@ -109,8 +115,11 @@ fn analyse(
         }
         Target::Directory(directory, format) => {
             let mut sink = LogFiles::create(directory, *format)?;
+            let mut unparsed = UnparsedFile::new(directory)?;
+            work.unparsed = Some(&mut unparsed);
             let outcome = work.run(&mut sink)?;
             sink.finish(outcome.now)?;
+            unparsed.finish()?;
             Ok(outcome)
         }
     }
@@ -122,14 +131,20 @@ struct Work<'a> {
     selection: &'a mut Selection,
     settings: &'a Settings,
     progress: ProgressLine,
+    /// Where packets go that were not understood.
+    unparsed: Option<&'a mut UnparsedFile>,
 }
 
 impl Work<'_> {
     fn run<K: RowSink + Send>(&mut self, sink: &mut K) -> anyhow::Result<Outcome> {
-        let Self { inputs, selection, settings, progress } = self;
+        let Self { inputs, selection, settings, progress, unparsed } = self;
         let wanted = |packet: &Packet<'_>| selection.wants(packet);
         let tell = |inputs: &Inputs, _| progress.update(|| (inputs.bytes_read(), inputs.packets()));
-        pipeline::run(&mut **inputs, settings, wanted, sink, tell)
+        let keep = |packet: &Packet<'_>, why: &Unparsed| match unparsed {
+            Some(file) => file.add(packet, why),
+            None => Ok(()),
+        };
+        pipeline::run(&mut **inputs, settings, wanted, keep, sink, tell)
     }
 }
 

@@ -8,6 +8,7 @@ use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Proto};
+use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::talkers::{Connection as TopConnection, Talkers, Traffic};
 use netsniff_packet::checksum::Verdict;
@@ -51,6 +52,10 @@ impl Analysis<'_> {
                 by_protocol: sorted(flows.flows_begun().map(|(of, begun)| (of.name(), begun))),
                 by_state: sorted(states.map(|(state, ended)| (state.name(), ended))),
                 by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
+                by_service: sorted(flows.services()),
+                holes: sorted(holes(&flows.holes)),
+                holes_saved: flows.holes.saved,
+                failed_sessions: flows.failed_sessions,
                 by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
                 peak: flows.peak_flows as u64,
                 peak_bytes: flows.peak_bytes as u64,
@@ -312,6 +317,18 @@ fn sorted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<Count> {
     list
 }
 
+/// How holes in streams ended.
+fn holes(endings: &HoleEndings) -> impl Iterator<Item = (&'static str, u64)> {
+    let gaps = GapCause::ALL.iter().map(|cause| match cause {
+        GapCause::Capture => "lost_by_the_capture",
+        GapCause::Snaplen => "cut_by_the_capture",
+        GapCause::Bound => "given_up_for_a_bound",
+        GapCause::Time => "given_up_for_time",
+        GapCause::End => "open_at_the_end",
+    });
+    [("filled", endings.filled)].into_iter().chain(gaps.zip(endings.gaps))
+}
+
 fn begun(flows: &FlowStatistics, proto: Proto) -> u64 {
     flows.flows_begun().find(|(of, _)| *of == proto).map_or(0, |(_, begun)| begun)
 }
@@ -376,6 +393,7 @@ fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
         out_of_order: None,
         with_gaps: flows.flows_with_gaps,
         missed_bytes: flows.missed_bytes,
+        acknowledged_early: flows.saved.holes,
         rtt_median_nanos: flows.talkers.handshakes().quantile(0.5),
         rtt_p95_nanos: flows.talkers.handshakes().quantile(0.95),
     })

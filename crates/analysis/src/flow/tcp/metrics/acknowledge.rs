@@ -3,8 +3,11 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
+use super::classify::DUPLICATE_ACKS;
 use super::direction::{Direction, bit};
+use super::handshake::Handshake;
 use super::{Observed, elapsed};
+use crate::flow::tcp::losses::Ledger;
 use crate::flow::tcp::sequence::delta;
 
 /// An acknowledgement further beyond the data than the largest window (RFC 7323, 2.3) is broken.
@@ -14,7 +17,13 @@ impl Direction {
     /// Takes what `from` acknowledges of this direction with the segment. Returns a round-trip
     /// time, if the acknowledgement gave one.
     #[inline]
-    pub(super) fn acknowledged(&mut self, seen: &Observed<'_>, from: &mut Self) -> Option<u64> {
+    pub(super) fn acknowledged(
+        &mut self,
+        seen: &Observed<'_>,
+        from: &mut Self,
+        handshake: &Handshake,
+        ledger: &mut Ledger,
+    ) -> Option<u64> {
         let number = seen.tcp.acknowledgement;
         let same_window = from.take_window(seen);
         if !self.is(bit::BEGUN) || delta(number, self.next) > MAX_WINDOW {
@@ -28,10 +37,14 @@ impl Direction {
         if advance >= 0 {
             self.bits |= bit::ACKNOWLEDGED;
         }
+        if self.is(bit::OPEN_GAPS) || delta(number, self.next) > 0 {
+            let is_open = ledger.acknowledged(seen, self.next, handshake);
+            self.set(bit::OPEN_GAPS, is_open);
+        }
         let control = TcpFlags::SYN.with(TcpFlags::FIN);
         let sack = seen.tcp.options.sack_count > 0;
         if sack {
-            self.selectively_acknowledged(seen, &mut from.counts);
+            self.selectively_acknowledged(seen, &mut from.counts, ledger);
         }
         if advance == 0
             && seen.tcp.payload_len == 0
@@ -42,6 +55,10 @@ impl Direction {
             from.counts.duplicate_acks = from.counts.duplicate_acks.saturating_add(1);
             self.duplicate_acks_in_row = self.duplicate_acks_in_row.saturating_add(1);
             self.evidence_at = seen.time;
+            if self.duplicate_acks_in_row == DUPLICATE_ACKS {
+                let is_open = ledger.lacks(seen, &[]);
+                self.set(bit::OPEN_GAPS, is_open);
+            }
         }
         rtt
     }

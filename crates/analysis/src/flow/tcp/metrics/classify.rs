@@ -8,10 +8,11 @@ use super::direction::{Counts, Direction, bit};
 use super::elapsed;
 use super::handshake::{Handshake, Recovery};
 use super::holes::Filled;
+use crate::flow::tcp::losses::Ledger;
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
-const DUPLICATE_ACKS: u16 = 3;
+pub(super) const DUPLICATE_ACKS: u16 = 3;
 
 /// What a segment is that brings nothing beyond the highest sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +46,7 @@ impl Direction {
         len: u32,
         peer_closed: bool,
         handshake: &Handshake,
+        ledger: &mut Ledger,
     ) {
         let tcp = seen.tcp;
         let control = seen.has(TcpFlags::SYN.with(TcpFlags::FIN));
@@ -69,10 +71,16 @@ impl Direction {
             self.repeated_bytes = self.repeated_bytes.saturating_add(1);
             return;
         }
-        self.repeat(seen, end, &handshake.recovery());
+        self.repeat(seen, end, handshake, ledger);
     }
 
-    fn repeat(&mut self, seen: &Observed<'_>, end: u32, recovery: &Recovery) {
+    fn repeat(
+        &mut self,
+        seen: &Observed<'_>,
+        end: u32,
+        handshake: &Handshake,
+        ledger: &mut Ledger,
+    ) {
         let tcp = seen.tcp;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
         let filled = self.holes.fill(tcp.sequence, known);
@@ -83,12 +91,14 @@ impl Direction {
         if self.is(bit::TIMING) && delta(tcp.sequence, self.timed_end) < 0 {
             self.set(bit::TIMING, false);
         }
-        let class = self.class(seen.time, tcp.sequence, known, filled, recovery);
+        let class = self.class(seen.time, tcp.sequence, known, filled, &handshake.recovery());
         if class == Class::Fast && !self.is(bit::RECOVERY) {
             self.set(bit::RECOVERY, true);
             self.recover = self.next;
         }
         self.count(class);
+        let is_open = ledger.seen_again(seen, known, class, handshake);
+        self.set(bit::OPEN_GAPS, is_open);
         self.last_repeat = tcp.sequence;
         self.last_class = class;
         self.next = if known == end { self.next } else { end };
@@ -158,7 +168,12 @@ impl Direction {
 
     /// Takes the SACK blocks of a segment; `counts` are those of its sender.
     #[cold]
-    pub(super) fn selectively_acknowledged(&mut self, seen: &Observed<'_>, counts: &mut Counts) {
+    pub(super) fn selectively_acknowledged(
+        &mut self,
+        seen: &Observed<'_>,
+        counts: &mut Counts,
+        ledger: &mut Ledger,
+    ) {
         counts.sacks = counts.sacks.saturating_add(1);
         let options = &seen.tcp.options;
         let number = seen.tcp.acknowledgement;
@@ -171,8 +186,10 @@ impl Direction {
         if duplicate {
             counts.dsacks = counts.dsacks.saturating_add(1);
             self.was_unnecessary(low, high);
+            ledger.came_twice(seen, low, high);
         }
-        for &(_, high) in if duplicate { rest } else { blocks } {
+        let blocks = if duplicate { rest } else { blocks };
+        for &(_, high) in blocks {
             let beyond = !self.is(bit::SACKED) || delta(high, self.sacked) > 0;
             if beyond && delta(high, number) > 0 && delta(high, self.next) <= 0 {
                 self.sacked = high;
@@ -181,6 +198,10 @@ impl Direction {
         }
         if self.is(bit::SACKED) {
             self.evidence_at = seen.time;
+            if !blocks.is_empty() && delta(number, self.next) < 0 {
+                let is_open = ledger.lacks(seen, blocks);
+                self.set(bit::OPEN_GAPS, is_open);
+            }
         }
     }
 

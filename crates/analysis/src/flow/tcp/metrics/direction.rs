@@ -10,42 +10,45 @@ use super::elapsed;
 use super::handshake::Handshake;
 use super::holes::Holes;
 use super::rtt::RttStatistics;
+use crate::flow::tcp::losses::Ledger;
 use crate::flow::tcp::sequence::delta;
 
 /// What happened, once or continuing, as bits of [`Direction::bits`].
 pub(super) mod bit {
     /// Sequence numbers are known.
-    pub(in super::super) const BEGUN: u16 = 0x0001;
+    pub(in super::super) const BEGUN: u32 = 0x0001;
     /// Its SYN was seen.
-    pub(in super::super) const SYN: u16 = 0x0002;
+    pub(in super::super) const SYN: u32 = 0x0002;
     /// Something of it was acknowledged, so that the acknowledgements take this way, too.
-    pub(in super::super) const ACKNOWLEDGED: u16 = 0x0004;
+    pub(in super::super) const ACKNOWLEDGED: u32 = 0x0004;
     /// A segment is being timed.
-    pub(in super::super) const TIMING: u16 = 0x0008;
+    pub(in super::super) const TIMING: u32 = 0x0008;
     /// The last window that it offered was zero.
-    pub(in super::super) const ZERO_WINDOW: u16 = 0x0010;
+    pub(in super::super) const ZERO_WINDOW: u32 = 0x0010;
     /// It sends what a fast retransmission began to repair.
-    pub(in super::super) const RECOVERY: u16 = 0x0020;
+    pub(in super::super) const RECOVERY: u32 = 0x0020;
     /// The peer told of data beyond a hole.
-    pub(in super::super) const SACKED: u16 = 0x0040;
+    pub(in super::super) const SACKED: u32 = 0x0040;
     /// It sent a byte beyond a zero window.
-    pub(in super::super) const PROBED: u16 = 0x0080;
+    pub(in super::super) const PROBED: u32 = 0x0080;
     /// The initial window is known.
-    pub(in super::super) const INITIAL_WINDOW: u16 = 0x0100;
+    pub(in super::super) const INITIAL_WINDOW: u32 = 0x0100;
     /// The SYN allowed SACK.
-    pub(in super::super) const SACK_PERMITTED: u16 = 0x0200;
+    pub(in super::super) const SACK_PERMITTED: u32 = 0x0200;
     /// It sent the timestamps option.
-    pub(in super::super) const TIMESTAMPS: u16 = 0x0400;
+    pub(in super::super) const TIMESTAMPS: u32 = 0x0400;
     /// The SYN had a window scale.
-    pub(in super::super) const WINDOW_SCALE: u16 = 0x0800;
+    pub(in super::super) const WINDOW_SCALE: u32 = 0x0800;
     /// It sent payload.
-    pub(in super::super) const PAYLOAD: u16 = 0x1000;
+    pub(in super::super) const PAYLOAD: u32 = 0x1000;
     /// It sent an acknowledgement.
-    pub(in super::super) const ACK_SENT: u16 = 0x2000;
+    pub(in super::super) const ACK_SENT: u32 = 0x2000;
     /// A window outside SYN segments was seen.
-    pub(in super::super) const WINDOW: u16 = 0x4000;
+    pub(in super::super) const WINDOW: u32 = 0x4000;
     /// Different packets had the same IP identification, which thus tells nothing.
-    pub(in super::super) const SAME_IDENTIFICATION: u16 = 0x8000;
+    pub(in super::super) const SAME_IDENTIFICATION: u32 = 0x8000;
+    /// Something of it is missing, and it is not known yet who lost it.
+    pub(in super::super) const OPEN_GAPS: u32 = 0x0001_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -89,7 +92,7 @@ pub struct Direction {
     pub(super) next: u32,
     /// The highest acknowledgement of it; the first sequence number before any.
     pub(super) una: u32,
-    pub(super) bits: u16,
+    pub(super) bits: u32,
     last_identification: u16,
     /// What the last packet was, see [`digest`].
     last_digest: u64,
@@ -146,11 +149,11 @@ pub struct Direction {
 
 impl Direction {
     #[inline]
-    pub(super) const fn is(&self, bits: u16) -> bool {
+    pub(super) const fn is(&self, bits: u32) -> bool {
         self.bits & bits != 0
     }
 
-    pub(super) const fn set(&mut self, bits: u16, on: bool) {
+    pub(super) const fn set(&mut self, bits: u32, on: bool) {
         if on {
             self.bits |= bits;
         } else {
@@ -166,8 +169,24 @@ impl Direction {
         self.start
     }
 
-    pub(super) const fn has_begun(&self) -> bool {
+    /// Whether a segment other than a RST was seen.
+    pub(in crate::flow::tcp) const fn has_begun(&self) -> bool {
         self.is(bit::BEGUN)
+    }
+
+    /// Whether its SYN was seen.
+    pub(in crate::flow::tcp) const fn has_syn(&self) -> bool {
+        self.is(bit::SYN)
+    }
+
+    /// Whether it would report what came to it twice from `peer`: hosts with SACK do (RFC 2883).
+    pub(in crate::flow::tcp) const fn reports_duplicates(&self, peer: &Self) -> bool {
+        self.is(bit::SACK_PERMITTED) && peer.is(bit::SACK_PERMITTED) || self.counts.sacks > 0
+    }
+
+    /// Whether something of it was acknowledged.
+    pub(in crate::flow::tcp) const fn has_acknowledgements(&self) -> bool {
+        self.is(bit::ACKNOWLEDGED)
     }
 
     #[inline]
@@ -281,15 +300,22 @@ impl Direction {
 
     /// Takes what the segment sends.
     #[inline]
-    pub(super) fn send(&mut self, seen: &Observed<'_>, peer_closed: bool, handshake: &Handshake) {
+    pub(super) fn send(
+        &mut self,
+        seen: &Observed<'_>,
+        peer: &Self,
+        handshake: &Handshake,
+        ledger: &mut Ledger,
+    ) {
         let tcp = seen.tcp;
+        let peer_closed = peer.has_zero_window();
         let control = seen.has(TcpFlags::SYN.with(TcpFlags::FIN));
         if !self.is(bit::BEGUN) || seen.has(TcpFlags::SYN) {
-            self.begin(seen);
+            self.begin(seen, peer, ledger);
         }
         if tcp.payload_len == 0 && !control {
             if tcp.sequence != self.next {
-                self.note_stray(seen, peer_closed);
+                self.note_stray(seen, peer_closed, ledger);
             }
             self.pure_acks = self.pure_acks.wrapping_add(1);
             return;
@@ -308,27 +334,41 @@ impl Direction {
             .wrapping_add(u32::from(seen.has(TcpFlags::FIN)));
         let ahead = delta(tcp.sequence, self.next);
         if ahead < 0 || (tcp.payload_len == 1 && peer_closed) {
-            self.send_again(seen, len, peer_closed, handshake);
+            self.send_again(seen, len, peer_closed, handshake, ledger);
             return;
         }
         if ahead > 0 {
-            self.holes.add(self.next, tcp.sequence, seen.time);
+            self.skip(seen, ledger);
         }
         self.next = tcp.sequence.wrapping_add(len);
+        if self.is(bit::OPEN_GAPS) {
+            let is_open = ledger.seen(seen, self.next);
+            self.set(bit::OPEN_GAPS, is_open);
+        }
         if tcp.payload_len > 0 {
             self.start_timing(seen);
         }
     }
 
+    /// Takes the numbers between the next one and that of the segment as missing.
+    #[cold]
+    fn skip(&mut self, seen: &Observed<'_>, ledger: &mut Ledger) {
+        self.holes.add(self.next, seen.tcp.sequence, seen.time);
+        if delta(seen.tcp.sequence, self.next) <= MAX_WINDOW {
+            ledger.skipped(seen, self.next);
+            self.set(bit::OPEN_GAPS, true);
+        }
+    }
+
     /// Takes a segment without payload that does not stand at the next sequence number.
     #[cold]
-    fn note_stray(&mut self, seen: &Observed<'_>, peer_closed: bool) {
+    fn note_stray(&mut self, seen: &Observed<'_>, peer_closed: bool, ledger: &mut Ledger) {
         let ahead = delta(seen.tcp.sequence, self.next);
         if ahead == -1 {
             self.probe_or_keep_alive(peer_closed);
         } else if ahead > 0 && ahead <= MAX_WINDOW {
             // Its number tells what the sender has sent: something was skipped.
-            self.holes.add(self.next, seen.tcp.sequence, seen.time);
+            self.skip(seen, ledger);
             self.next = seen.tcp.sequence;
         }
     }
@@ -350,11 +390,17 @@ impl Direction {
 
     /// Sets the numbers of a side that is heard for the first time, or anew.
     #[cold]
-    fn begin(&mut self, seen: &Observed<'_>) {
+    fn begin(&mut self, seen: &Observed<'_>, peer: &Self, ledger: &mut Ledger) {
         let syn = seen.has(TcpFlags::SYN);
         let start = seen.tcp.sequence.wrapping_add(u32::from(syn));
         if self.is(bit::SYN) && start == self.start {
             return;
+        }
+        if self.is(bit::BEGUN) {
+            ledger.begin_anew(seen.from);
+        } else if !syn && peer.is(bit::SYN) {
+            ledger.begun_late(seen);
+            self.set(bit::OPEN_GAPS, true);
         }
         self.start = start;
         self.next = seen.tcp.sequence;

@@ -28,6 +28,7 @@ pub mod series;
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
+use super::losses::{Ledger, Place};
 use super::machine::Segment;
 use direction::Direction;
 use first::First;
@@ -51,13 +52,20 @@ pub struct Observed<'a> {
     pub identification: u16,
     /// Shift of the sender's window.
     pub scale: u8,
+    /// Where it stands in the streams; without it no losses are noted.
+    pub place: Option<Place<'a>>,
 }
 
 impl<'a> Observed<'a> {
-    /// What a segment tells that `from` sent, with the shift of its window.
+    /// What a segment tells that `from` sent, with the shift of its window and its place.
     #[must_use]
     #[inline]
-    pub const fn new(segment: &Segment<'a>, from: usize, scale: u8) -> Self {
+    pub const fn new(
+        segment: &Segment<'a>,
+        from: usize,
+        scale: u8,
+        place: Option<Place<'a>>,
+    ) -> Self {
         Self {
             time: segment.time,
             from: from & 1,
@@ -66,6 +74,7 @@ impl<'a> Observed<'a> {
             traffic_class: segment.traffic_class,
             identification: segment.identification,
             scale,
+            place,
         }
     }
 
@@ -154,7 +163,7 @@ impl Metrics {
     /// Bytes held outside itself.
     #[must_use]
     #[inline]
-    pub const fn heap_bytes(&self) -> usize {
+    pub fn heap_bytes(&self) -> usize {
         match &self.full {
             Some(full) => size_of::<TcpMetrics>() + full.heap_bytes(),
             None => 0,
@@ -167,6 +176,13 @@ impl Metrics {
     pub fn handshake_nanos(&self) -> Option<u64> {
         let handshake = &self.full.as_ref()?.handshake;
         handshake.originator?.checked_add(handshake.responder?)
+    }
+
+    /// What tells of losses, where more than the opening was seen.
+    #[must_use]
+    pub(in crate::flow::tcp) fn evidence(&self) -> Option<(&[Direction; 2], &Ledger)> {
+        let full = self.full.as_ref()?;
+        Some((&full.directions, &full.ledger))
     }
 
     /// Hands all metrics to `take`.
@@ -197,6 +213,8 @@ pub struct TcpMetrics {
     pub handshake: Handshake,
     /// Round-trip times by interval, where they are wanted and there are any.
     series: Option<Box<[Series; 2]>>,
+    /// What is missing.
+    ledger: Ledger,
 }
 
 impl TcpMetrics {
@@ -207,7 +225,7 @@ impl TcpMetrics {
         let mut metrics = Self::default();
         let replay = first.replay(begun);
         let segment = replay.segment();
-        metrics.segment(&Observed::new(&segment, segment.from, 0), None);
+        metrics.segment(&Observed::new(&segment, segment.from, 0, None), None);
         let direction = &mut metrics.directions[segment.from];
         direction.counts.retransmitted_timeout = first.repeats().into();
         direction.counts.duplicates = first.duplicates().into();
@@ -234,11 +252,11 @@ impl TcpMetrics {
             return None;
         }
         sender.note_window(seen);
-        sender.send(seen, peer.has_zero_window(), &self.handshake);
+        sender.send(seen, peer, &self.handshake, &mut self.ledger);
         if !seen.has(TcpFlags::ACK) {
             return None;
         }
-        let rtt = peer.acknowledged(seen, sender)?;
+        let rtt = peer.acknowledged(seen, sender, &self.handshake, &mut self.ledger)?;
         peer.rtt.add(rtt);
         let interval = interval?;
         self.sample(1 - seen.from, seen.time, rtt, interval)
@@ -259,13 +277,15 @@ impl TcpMetrics {
     fn flip(&mut self) {
         self.directions.swap(0, 1);
         self.handshake.flip();
+        self.ledger.flip();
         if let Some(series) = &mut self.series {
             series.swap(0, 1);
         }
     }
 
-    const fn heap_bytes(&self) -> usize {
-        if self.series.is_some() { size_of::<[Series; 2]>() } else { 0 }
+    fn heap_bytes(&self) -> usize {
+        let series = if self.series.is_some() { size_of::<[Series; 2]>() } else { 0 };
+        series + self.ledger.heap_bytes()
     }
 }
 

@@ -101,6 +101,7 @@ impl Tap {
             traffic_class: self.traffic_class,
             identification: self.ids[from],
             scale: 0,
+            place: None,
         };
         self.rows.extend(self.metrics.segment(&seen, self.interval));
     }

@@ -1,0 +1,55 @@
+//! One loss.
+
+use netsniff_packet::Timestamp;
+
+use crate::log::gaps::{Cause, Ended, Missing};
+
+/// Something that is missing in one direction, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// What.
+    pub what: Missing,
+    /// Where it begins: position in the stream, the first byte of data being 1.
+    pub low: i64,
+    /// One past where it ends.
+    pub high: i64,
+    /// When it was noticed.
+    pub since: Timestamp,
+    /// When it ended.
+    pub until: Timestamp,
+    /// How it ended.
+    pub ended: Ended,
+    /// Who lost it.
+    pub cause: Cause,
+}
+
+impl Gap {
+    /// Payload bytes, if the FIN of the stream stands at `fin`.
+    #[must_use]
+    pub fn bytes(&self, fin: Option<i64>) -> u64 {
+        let (low, high) = (self.low.max(1), self.high);
+        let is_fin_inside = fin.is_some_and(|fin| low <= fin && fin < high);
+        (high - low - i64::from(is_fin_inside)).max(0).unsigned_abs()
+    }
+
+    /// Whether it has a number in common with those from `low` up to `high`.
+    #[must_use]
+    pub const fn overlaps(&self, low: i64, high: i64) -> bool {
+        self.low < high && low < self.high
+    }
+
+    /// Whether it tells of data that was seen and came again.
+    #[must_use]
+    pub fn is_second_copy(&self) -> bool {
+        self.ended == Ended::Filled && matches!(self.cause, Cause::NetworkBehind | Cause::Unknown)
+    }
+
+    /// Whether another loss is the rest of this one: a hole that many segments filled.
+    #[must_use]
+    pub fn is_continued_by(&self, next: &Self) -> bool {
+        self.cause == Cause::NetworkBefore
+            && next.cause == self.cause
+            && next.low == self.high
+            && next.since == self.since
+    }
+}

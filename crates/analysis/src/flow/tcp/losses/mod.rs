@@ -1,0 +1,202 @@
+//! What is missing in the streams of a connection, and who lost it: the capture, or the network
+//! before or behind the tap.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`stream`] | evidence in one direction |
+//! | [`gap`] | one loss |
+//! | [`verdict`] | what all of it amounts to |
+//!
+//! `docs/losses.md` tells the rules.
+
+pub mod gap;
+pub mod stream;
+pub mod verdict;
+
+use netsniff_packet::Timestamp;
+
+use super::metrics::Observed;
+use super::metrics::classify::Class;
+use super::metrics::handshake::Handshake;
+use super::sequence::delta;
+use crate::limits::Limits;
+use stream::{Repair, StreamLosses};
+
+/// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver
+/// may have more than it tells.
+const FULL_SACK: u8 = 3;
+
+/// Where a segment stands in both streams, counted on past the wrap of sequence numbers: the SYN
+/// is 0 and the first byte of data is 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its first sequence number, in the stream of its sender.
+    pub position: i64,
+    /// What it acknowledges, in the stream of its receiver; 0 where that tells nothing.
+    pub acknowledged: i64,
+    /// The bounds.
+    pub limits: &'a Limits,
+}
+
+/// The losses of a connection, if it has any.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger(Option<Box<Losses>>);
+
+/// The losses of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    /// What originator and responder sent.
+    pub(super) streams: [StreamLosses; 2],
+}
+
+impl Ledger {
+    /// What was found in the stream of originator (0) or responder (1).
+    #[must_use]
+    pub fn stream(&self, from: usize) -> Option<&StreamLosses> {
+        self.0.as_ref().map(|losses| &losses.streams[from & 1])
+    }
+
+    /// Originator and responder change places.
+    pub fn flip(&mut self) {
+        if let Some(losses) = &mut self.0 {
+            losses.streams.swap(0, 1);
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let Some(losses) = &self.0 else { return 0 };
+        size_of::<Losses>() + losses.streams.iter().map(StreamLosses::heap_bytes).sum::<usize>()
+    }
+
+    /// Forgets what is open in a stream that begins anew.
+    #[cold]
+    pub(super) fn begin_anew(&mut self, from: usize) {
+        if let Some(losses) = &mut self.0 {
+            losses.streams[from & 1].begin_anew();
+        }
+    }
+
+    /// The sender of a segment skipped the sequence numbers from `from` up to its own.
+    #[cold]
+    pub(super) fn skipped(&mut self, seen: &Observed<'_>, from: u32) {
+        let Some(place) = seen.place else { return };
+        let low = place.position - i64::from(delta(seen.tcp.sequence, from));
+        let stream = self.open(seen.from);
+        stream.skip(low, place.position, seen.time, place.limits);
+    }
+
+    /// The first segment of a side whose SYN was missed, though that of the other side was seen,
+    /// does not stand at the begin.
+    #[cold]
+    pub(super) fn begun_late(&mut self, seen: &Observed<'_>) {
+        let Some(place) = seen.place else { return };
+        if place.position > 1 {
+            self.open(seen.from).skip(1, place.position, seen.time, place.limits);
+        }
+    }
+
+    /// A segment brought the numbers up to `end`, while something was missing or beyond a hole.
+    /// Returns whether anything is still open.
+    #[cold]
+    pub(super) fn seen(&mut self, seen: &Observed<'_>, end: u32) -> bool {
+        self.filled(seen, end, Repair::SentAgain)
+    }
+
+    fn filled(&mut self, seen: &Observed<'_>, end: u32, repair: Repair) -> bool {
+        let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return false };
+        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        let stream = &mut losses.streams[seen.from & 1];
+        stream.fill(place.position, high, seen.time, repair, place.limits);
+        stream.is_open()
+    }
+
+    /// A segment brought numbers up to `end` that are not new, for the reason `class`. Returns
+    /// whether anything is still open.
+    #[cold]
+    pub(super) fn seen_again(
+        &mut self,
+        seen: &Observed<'_>,
+        end: u32,
+        class: Class,
+        handshake: &Handshake,
+    ) -> bool {
+        let Some(place) = seen.place else { return false };
+        if seen.tcp.payload_len == 0 {
+            // A SYN or FIN that came again: whether it was lost, or its acknowledgement, nobody
+            // can tell.
+            return self.filled(seen, end, Repair::SentAgain);
+        }
+        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        let stream = self.open(seen.from);
+        let class = (class, handshake.least_answer(seen.from));
+        stream.copy(place.position, high, seen.time, class, place.limits);
+        stream.is_open()
+    }
+
+    /// The receiver acknowledged what `number` says, of a stream of which everything up to `next`
+    /// was sent, as far as that was seen. Returns whether anything is open.
+    #[cold]
+    pub(super) fn acknowledged(
+        &mut self,
+        seen: &Observed<'_>,
+        next: u32,
+        handshake: &Handshake,
+    ) -> bool {
+        let Some(place) = seen.place else { return false };
+        let stream = self.open(1 - (seen.from & 1));
+        if place.acknowledged <= 0 {
+            return stream.is_open();
+        }
+        let beyond = delta(seen.tcp.acknowledgement, next);
+        if beyond > 0 {
+            let low = place.acknowledged - i64::from(beyond);
+            stream.skip(low, place.acknowledged, seen.time, place.limits);
+        }
+        stream.acknowledge(place.acknowledged, seen.time, handshake, place.limits);
+        stream.is_open()
+    }
+
+    /// The receiver shows that it lacks what comes at the number that it acknowledges: by duplicate
+    /// acknowledgements, or by `blocks` of later data that it has (RFC 2018). Returns whether
+    /// anything is open.
+    #[cold]
+    pub(super) fn lacks(&mut self, seen: &Observed<'_>, blocks: &[(u32, u32)]) -> bool {
+        let Some(place) = seen.place else { return false };
+        let stream = self.open(1 - (seen.from & 1));
+        let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
+        let mut has = [(0, 0); 4];
+        let mut count = 0;
+        for (slot, &(low, high)) in has.iter_mut().zip(blocks) {
+            *slot = (at(low), at(high));
+            count += 1;
+        }
+        let blocks = has.get(..count).unwrap_or_default();
+        let is_complete = seen.tcp.options.sack_count < FULL_SACK;
+        stream.lacks(place.acknowledged, blocks, is_complete, seen.time);
+        stream.is_open()
+    }
+
+    /// The receiver reports that what lies from `low` up to `high` came to it twice (RFC 2883).
+    #[cold]
+    pub(super) fn came_twice(&mut self, seen: &Observed<'_>, low: u32, high: u32) {
+        let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
+        let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
+        losses.streams[1 - (seen.from & 1)].came_twice(at(low), at(high));
+    }
+
+    fn open(&mut self, from: usize) -> &mut StreamLosses {
+        &mut self.0.get_or_insert_default().streams[from & 1]
+    }
+}
+
+/// Nanoseconds of a time-out.
+fn nanos(duration: core::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whether more than `wait` has passed; a clock that went back tells nothing.
+fn is_past(since: Timestamp, now: Timestamp, wait: u64) -> bool {
+    super::metrics::elapsed(since, now).is_some_and(|age| age > wait)
+}

@@ -1,0 +1,446 @@
+//! Evidence of losses in one direction.
+//!
+//! A hole is judged by what ends it, in the order of `docs/losses.md`. Nothing here looks at a
+//! clock: a wait is over when a packet of the same connection comes that is late enough, or with
+//! the connection, so that no verdict depends on the packets of others.
+
+use netsniff_packet::Timestamp;
+
+use super::gap::Gap;
+use super::{is_past, nanos};
+use crate::flow::tcp::metrics::classify::Class;
+use crate::flow::tcp::metrics::handshake::Handshake;
+use crate::limits::Limits;
+use crate::log::gaps::{Cause, Ended, Missing};
+
+/// What is known of one direction's losses.
+#[derive(Clone, Debug, Default)]
+pub struct StreamLosses {
+    /// Numbers that were skipped and not seen since, in order and apart.
+    holes: Vec<Hole>,
+    /// What was found. Second copies stand here until a report of the receiver says that it had
+    /// the first.
+    gaps: Vec<Gap>,
+    /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
+    unneeded: Vec<(i64, i64)>,
+    /// Data that was seen and that the receiver lacks.
+    lacking: Option<Lacking>,
+    /// Where the highest hole so far ended.
+    top: i64,
+    /// Losses beyond those that are listed.
+    pub surplus: Surplus,
+    /// What came late, but within the wait.
+    pub saved: Saved,
+}
+
+/// Holes that an acknowledgement came for before their data, which then came after all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// How many, each part of one that came by itself counted.
+    pub holes: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Losses for which the list has no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Surplus {
+    /// How many.
+    pub gaps: u64,
+    /// Bytes that the capture lost.
+    pub capture: u64,
+    /// Bytes that the network lost.
+    pub network: u64,
+    /// Losses whose cause is unknown.
+    pub unknown: u64,
+    /// Losses of the capture.
+    pub captures: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    low: i64,
+    high: i64,
+    since: Timestamp,
+    /// When the receiver first acknowledged it.
+    acknowledged: Option<Timestamp>,
+    /// When the receiver first showed that it lacks it.
+    lacked: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lacking {
+    low: i64,
+    /// Where the receiver has data again, if it told.
+    high: i64,
+    since: Timestamp,
+    is_repaired: bool,
+}
+
+/// How data came that was missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// It may have been overtaken on its way; unless the receiver had shown the lack for longer
+    /// than these nanoseconds, in which the sender can have answered that.
+    Reordered(Option<u64>),
+    /// It was sent again.
+    SentAgain,
+    /// It was sent again though the receiver had it.
+    Unneeded,
+}
+
+impl StreamLosses {
+    /// What was found so far.
+    #[must_use]
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// Whether something is missing of which it is not known who lost it.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        !self.holes.is_empty() || self.lacking.is_some()
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub const fn heap_bytes(&self) -> usize {
+        self.holes.capacity() * size_of::<Hole>()
+            + self.gaps.capacity() * size_of::<Gap>()
+            + self.unneeded.capacity() * size_of::<(i64, i64)>()
+    }
+
+    /// Forgets what is open, since the numbers begin anew.
+    pub(super) fn begin_anew(&mut self) {
+        self.holes.clear();
+        self.unneeded.clear();
+        self.lacking = None;
+        self.top = 0;
+    }
+
+    /// The numbers from `low` up to `high` were skipped.
+    pub(super) fn skip(&mut self, low: i64, high: i64, time: Timestamp, limits: &Limits) {
+        // What an acknowledgement alone told of before is known.
+        let low = low.max(self.top);
+        self.top = self.top.max(high);
+        if low >= high {
+            return;
+        }
+        if self.holes.len() >= limits.open_gaps.max(1) {
+            let hole = self.holes.remove(0);
+            self.give_up(hole, time, limits);
+        }
+        let hole = Hole { low, high, since: time, acknowledged: None, lacked: None };
+        self.holes.push(hole);
+    }
+
+    /// A hole for which there is no more room.
+    fn give_up(&mut self, hole: Hole, time: Timestamp, limits: &Limits) {
+        let gap = hole.gap(Cause::Unknown, Ended::Bound, time);
+        let gap = match hole.acknowledged {
+            Some(at) => Gap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap },
+            None => gap,
+        };
+        self.push(gap, limits);
+    }
+
+    /// The numbers from `low` up to `high` came.
+    pub(super) fn fill(
+        &mut self,
+        low: i64,
+        high: i64,
+        time: Timestamp,
+        repair: Repair,
+        limits: &Limits,
+    ) {
+        self.settle(time, limits);
+        let mut index = 0;
+        while let Some(hole) = self.holes.get(index).copied() {
+            let (from, to) = (low.max(hole.low), high.min(hole.high));
+            if from >= to {
+                index += 1;
+                continue;
+            }
+            let rest = [Hole { high: from, ..hole }, Hole { low: to, ..hole }];
+            let rest = rest.into_iter().filter(|part| part.low < part.high);
+            let before = self.holes.len();
+            self.holes.splice(index..=index, rest);
+            index += self.holes.len() + 1 - before;
+            self.filled(Hole { low: from, high: to, ..hole }, time, repair, limits);
+        }
+    }
+
+    fn filled(&mut self, part: Hole, time: Timestamp, repair: Repair, limits: &Limits) {
+        if part.acknowledged.is_some() {
+            // Those that waited too long are settled by now: the capture has it late.
+            self.saved.holes = self.saved.holes.saturating_add(1);
+            let bytes = (part.high - part.low).max(0).unsigned_abs();
+            self.saved.bytes = self.saved.bytes.saturating_add(bytes);
+            return;
+        }
+        let is_loss = match repair {
+            Repair::Reordered(answer) => {
+                let answered = |at| answer.is_some_and(|answer| is_past(at, time, answer));
+                part.lacked.is_some_and(answered)
+            }
+            Repair::SentAgain => true,
+            Repair::Unneeded => {
+                self.push(part.gap(Cause::Capture, Ended::Acknowledged, time), limits);
+                false
+            }
+        };
+        if is_loss {
+            self.push(part.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
+        }
+    }
+
+    /// The numbers from `low` up to `high`, or parts of them, came again.
+    pub(super) fn copy(
+        &mut self,
+        low: i64,
+        high: i64,
+        time: Timestamp,
+        (class, answer): (Class, Option<u64>),
+        limits: &Limits,
+    ) {
+        let repair = match class {
+            Class::OutOfOrder => Repair::Reordered(answer),
+            Class::Unnecessary => Repair::Unneeded,
+            Class::Timeout | Class::Fast => Repair::SentAgain,
+        };
+        if let Some(lacking) = &mut self.lacking
+            && low <= lacking.low
+            && lacking.low < high
+        {
+            lacking.is_repaired = true;
+        }
+        // What lies between holes was seen before.
+        let mut from = low;
+        let mut index = 0;
+        while from < high {
+            while self.holes.get(index).is_some_and(|hole| hole.high <= from) {
+                index += 1;
+            }
+            let (hole_low, hole_high) =
+                self.holes.get(index).map_or((high, high), |hole| (hole.low, hole.high));
+            let to = hole_low.min(high);
+            if from < to {
+                self.second(from, to, time, class, limits);
+            }
+            from = to.max(hole_high).max(from + 1);
+        }
+        self.fill(low, high, time, repair, limits);
+    }
+
+    /// Numbers that were seen came a second time.
+    fn second(&mut self, low: i64, high: i64, time: Timestamp, class: Class, limits: &Limits) {
+        if !matches!(class, Class::Timeout | Class::Fast) {
+            if self.unneeded.len() >= limits.open_gaps.max(1) {
+                self.unneeded.remove(0);
+            }
+            self.unneeded.push((low, high));
+            return;
+        }
+        let is_lacked = class == Class::Fast
+            || self.lacking.is_some_and(|lacking| low <= lacking.low && lacking.low < high);
+        let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
+        let (what, ended) = (Missing::Data, Ended::Filled);
+        self.push(Gap { what, low, high, since: time, until: time, ended, cause }, limits);
+    }
+
+    /// The receiver has everything below `position`.
+    pub(super) fn acknowledge(
+        &mut self,
+        position: i64,
+        time: Timestamp,
+        handshake: &Handshake,
+        limits: &Limits,
+    ) {
+        self.settle(time, limits);
+        let mut index = 0;
+        while let Some(hole) = self.holes.get_mut(index).filter(|hole| hole.low < position) {
+            index += 1;
+            if hole.acknowledged.is_some() {
+                continue;
+            }
+            let above = Hole { low: position, ..*hole };
+            hole.high = hole.high.min(position);
+            hole.acknowledged = Some(time);
+            let below = *hole;
+            if above.low < above.high {
+                self.holes.insert(index, above);
+                index += 1;
+            }
+            if below.lacked.is_some() && is_past(below.since, time, handshake.recovery().reorder) {
+                // It was lost and sent again, and the capture lost what was sent again.
+                self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
+            }
+        }
+        if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
+            self.repaired_unseen(&lacking, position, time, handshake, limits);
+        }
+    }
+
+    /// The receiver got what it lacked. Whatever brought it was sent at least a round trip after
+    /// the receiver showed the lack; if no copy was seen, the capture lost it.
+    fn repaired_unseen(
+        &mut self,
+        lacking: &Lacking,
+        position: i64,
+        time: Timestamp,
+        handshake: &Handshake,
+        limits: &Limits,
+    ) {
+        let Some(rtt) = handshake.rtt() else { return };
+        if lacking.is_repaired || !is_past(lacking.since, time, rtt) {
+            return;
+        }
+        let gap = Gap {
+            what: Missing::Data,
+            low: lacking.low,
+            high: lacking.high.min(position),
+            since: lacking.since,
+            until: time,
+            ended: Ended::Filled,
+            cause: Cause::NetworkBehind,
+        };
+        self.push(gap, limits);
+        let ended = Ended::Acknowledged;
+        let again = Gap { what: Missing::Retransmission, cause: Cause::Capture, ended, ..gap };
+        self.push(again, limits);
+    }
+
+    /// The receiver has nothing at `position`, but has `blocks` of what comes later: all of them,
+    /// if the list is complete.
+    pub(super) fn lacks(
+        &mut self,
+        position: i64,
+        blocks: &[(i64, i64)],
+        is_complete: bool,
+        time: Timestamp,
+    ) {
+        let end = blocks.iter().map(|&(_, high)| high).max().unwrap_or(position + 1);
+        let edge = blocks.iter().map(|&(low, _)| low).filter(|&low| low > position).min();
+        let has = |hole: &Hole| blocks.iter().any(|&(l, h)| l < hole.high && hole.low < h);
+        let end = if is_complete { end } else { position + 1 };
+        for hole in &mut self.holes {
+            if hole.low < end && position < hole.high && hole.acknowledged.is_none() && !has(hole) {
+                hole.lacked.get_or_insert(time);
+            }
+        }
+        let is_seen = !self.holes.iter().any(|hole| hole.low <= position && position < hole.high);
+        let is_known = self.lacking.is_some_and(|lacking| lacking.low == position);
+        if is_seen && !is_known {
+            let came = |gap: &Gap| gap.overlaps(position, position + 1);
+            let unneeded = self.unneeded.iter().any(|&(l, h)| l <= position && position < h);
+            self.lacking = Some(Lacking {
+                low: position,
+                high: edge.unwrap_or(position),
+                since: time,
+                is_repaired: unneeded || self.gaps.iter().any(came),
+            });
+        }
+    }
+
+    /// The receiver says that what lies from `low` up to `high` came to it twice.
+    pub(super) fn came_twice(&mut self, low: i64, high: i64) {
+        if let Some(at) = self.unneeded.iter().position(|&(l, h)| l < high && low < h) {
+            self.unneeded.remove(at);
+            return;
+        }
+        let is_copy = |gap: &Gap| gap.is_second_copy() && gap.overlaps(low, high);
+        if let Some(at) = self.gaps.iter().rposition(is_copy) {
+            self.gaps.remove(at);
+        }
+    }
+
+    /// Ends the waits that are over at `time`.
+    fn settle(&mut self, time: Timestamp, limits: &Limits) {
+        let wait = nanos(limits.stream_acknowledged_wait);
+        let mut index = 0;
+        while let Some(hole) = self.holes.get(index).copied() {
+            match hole.acknowledged {
+                Some(at) if is_past(at, time, wait) => {
+                    self.holes.remove(index);
+                    self.push(hole.gap(Cause::Capture, Ended::Acknowledged, at), limits);
+                }
+                _ => index += 1,
+            }
+        }
+    }
+
+    /// Everything at the end: what was found, and what is open. Below `acknowledged` the receiver
+    /// has everything; `reports` tells that it would have reported what came to it twice (RFC
+    /// 2883); `last` is the time of the last packet.
+    pub(super) fn finish(
+        &self,
+        acknowledged: i64,
+        reports: bool,
+        last: Timestamp,
+        take: &mut dyn FnMut(Gap),
+    ) {
+        for gap in &self.gaps {
+            let mut gap = *gap;
+            if gap.is_second_copy() && reports && gap.high <= acknowledged {
+                // It reported no second copy, so the first one was lost.
+                gap.cause = Cause::NetworkBehind;
+            }
+            take(gap);
+        }
+        for hole in &self.holes {
+            let parts = [
+                (hole.low, hole.high.min(acknowledged), true),
+                (hole.low.max(acknowledged), hole.high, false),
+            ];
+            for (low, high, is_acknowledged) in parts {
+                if low >= high {
+                    continue;
+                }
+                let part = Hole { low, high, ..*hole };
+                take(match hole.acknowledged {
+                    Some(at) => part.gap(Cause::Capture, Ended::Acknowledged, at),
+                    None if is_acknowledged => part.gap(Cause::Capture, Ended::Acknowledged, last),
+                    // The receiver lacked it, so the capture missed nothing.
+                    None if hole.lacked.is_some() => {
+                        part.gap(Cause::NetworkBefore, Ended::EndOfFlow, last)
+                    }
+                    None => part.gap(Cause::Unknown, Ended::EndOfFlow, last),
+                });
+            }
+        }
+    }
+
+    /// Adds a loss to the list, or to the sums where that is full.
+    fn push(&mut self, gap: Gap, limits: &Limits) {
+        if let Some(last) = self.gaps.last_mut()
+            && last.is_continued_by(&gap)
+        {
+            (last.high, last.until) = (gap.high, gap.until);
+            return;
+        }
+        if self.gaps.len() < limits.listed_gaps {
+            self.gaps.push(gap);
+            return;
+        }
+        let bytes = if gap.what == Missing::Data { gap.bytes(None) } else { 0 };
+        let Surplus { gaps, capture, network, unknown, captures } = &mut self.surplus;
+        *gaps = gaps.saturating_add(1);
+        match gap.cause {
+            Cause::Capture => {
+                *capture = capture.saturating_add(bytes);
+                *captures = captures.saturating_add(1);
+            }
+            Cause::NetworkBefore | Cause::NetworkBehind => {
+                *network = network.saturating_add(bytes);
+            }
+            Cause::Unknown => *unknown += u64::from(!gap.is_second_copy()),
+        }
+    }
+}
+
+impl Hole {
+    const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
+        let Self { low, high, since, .. } = *self;
+        Gap { what: Missing::Data, low, high, since, until, ended, cause }
+    }
+}

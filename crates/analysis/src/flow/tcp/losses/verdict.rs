@@ -1,0 +1,199 @@
+//! What the evidence of a connection amounts to in the end.
+
+use core::time::Duration;
+
+use netsniff_packet::Timestamp;
+
+use super::gap::Gap;
+use super::stream::Saved;
+use crate::flow::tcp::endpoint::TcpEndpoint;
+use crate::flow::tcp::machine::{ORIGINATOR, TcpConnection};
+use crate::flow::tcp::metrics::direction::Direction;
+use crate::log::gaps::{Cause, Ended, Missing};
+
+/// What is missing of a connection, and whether its packets would show it.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// The losses that are listed, with the side that sent what is missing and the payload bytes.
+    pub found: Vec<Found>,
+    /// Losses of either side that are not listed.
+    pub more: [u64; 2],
+    /// Whether the begin was seen, or is proven by what was.
+    pub is_begun: bool,
+    /// Whether both sides were seen, so that each shows what the other sent.
+    pub is_answered: bool,
+    /// Losses of the capture.
+    pub captures: u64,
+    /// Losses whose cause is unknown.
+    pub unknown: u64,
+    /// Payload bytes that the capture lost.
+    pub capture_bytes: u64,
+    /// Payload bytes that the network lost; `None` where no acknowledgement would show it.
+    pub network_bytes: Option<u64>,
+    /// What came late, but within the wait.
+    pub saved: Saved,
+}
+
+/// One loss of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Index of the side that sent what is missing.
+    pub from: usize,
+    /// What, where and why.
+    pub gap: Gap,
+    /// Payload bytes in it.
+    pub bytes: u64,
+}
+
+/// When a connection was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Its first packet.
+    pub start: Timestamp,
+    /// Its last packet.
+    pub last: Timestamp,
+    /// For how long the capture had run then, if that is known.
+    pub since_begin: Option<Duration>,
+    /// The longest that it may take until a SYN is answered, where the connection does not tell.
+    pub pick_up: Duration,
+}
+
+impl Span {
+    /// Whether the SYN of `originator`, whose answer was seen first, may have passed before the
+    /// capture began: it did so about a round trip to the responder before that.
+    fn is_early(&self, originator: &Direction) -> bool {
+        let known = (originator.rtt.count > 0).then_some(originator.rtt.max);
+        let wait = known.map_or(self.pick_up, |rtt| {
+            Duration::from_nanos(rtt).saturating_mul(2).min(self.pick_up)
+        });
+        self.since_begin.is_none_or(|since| since < wait)
+    }
+}
+
+impl TcpConnection {
+    /// What is missing of it.
+    #[must_use]
+    pub fn verdict(&self, span: &Span) -> Verdict {
+        let mut verdict = Verdict::default();
+        let Some((directions, ledger)) = self.metrics.evidence() else { return verdict };
+        let [originator, responder] = directions;
+        verdict.is_answered = originator.is_seen() && responder.is_seen();
+        verdict.is_begun = originator.has_syn() || responder.has_syn();
+        let is_known = |one: &Direction| one.data_segments == 0 || one.has_acknowledgements();
+        verdict.network_bytes =
+            (verdict.is_answered && directions.iter().all(is_known)).then_some(0);
+        for from in 0..2 {
+            self.missed_handshake(from, directions, span, &mut verdict);
+            let Some(stream) = ledger.stream(from) else { continue };
+            let fin = self.fin_position(from);
+            let reports = directions[1 - from].reports_duplicates(&directions[from]);
+            stream.finish(acknowledged(&self.ends[from]), reports, span.last, &mut |gap| {
+                verdict.add(from, gap, fin);
+            });
+            verdict.saved.holes += stream.saved.holes;
+            verdict.saved.bytes += stream.saved.bytes;
+            verdict.more[from] = stream.surplus.gaps;
+            verdict.captures += stream.surplus.captures;
+            verdict.unknown += stream.surplus.unknown;
+            verdict.capture_bytes += stream.surplus.capture;
+            verdict.add_network(stream.surplus.network);
+        }
+        if !verdict.is_answered {
+            // Nobody says what of it arrived.
+            verdict.captures = 0;
+        }
+        verdict
+    }
+
+    /// A SYN or SYN-ACK that the numbers of the other side prove, and that was never seen.
+    fn missed_handshake(
+        &self,
+        from: usize,
+        directions: &[Direction; 2],
+        span: &Span,
+        verdict: &mut Verdict,
+    ) {
+        let (side, peer) = (&directions[from], &directions[1 - from]);
+        if !side.has_begun() || side.has_syn() || !peer.has_syn() {
+            return;
+        }
+        let is_opener = from == ORIGINATOR;
+        // A SYN-ACK proves a SYN, but that may have passed before there was a capture. An answer
+        // to a SYN that is no SYN-ACK need not have had one before (RFC 9293, 3.10.7), unless the
+        // connection went on.
+        let is_proven = if is_opener {
+            !span.is_early(side)
+        } else {
+            peer.pure_acks > 0 || peer.data_segments > 0
+        };
+        if !is_proven {
+            return;
+        }
+        let gap = Gap {
+            what: if is_opener { Missing::Syn } else { Missing::SynAck },
+            low: 0,
+            high: 1,
+            since: span.start,
+            until: span.start,
+            ended: Ended::Acknowledged,
+            cause: Cause::Capture,
+        };
+        verdict.add(from, gap, None);
+    }
+
+    /// Where the FIN of a side stands. One that was never seen is known by its acknowledgement,
+    /// with nothing after it from a side that has not aborted and whose peer has ended, too.
+    fn fin_position(&self, from: usize) -> Option<i64> {
+        let (end, peer) = (&self.ends[from], &self.ends[1 - from]);
+        if end.fins > 0 {
+            return i64::try_from(end.fin_position).ok().map(|position| position - 1);
+        }
+        let top = acknowledged(end);
+        let sent = position(end.last.full(), end);
+        (peer.fins > 0 && end.resets == 0 && sent <= top).then_some(top - 1)
+    }
+}
+
+impl Verdict {
+    /// Adds a loss; the FIN, which is no payload, stands apart.
+    fn add(&mut self, from: usize, gap: Gap, fin: Option<i64>) {
+        let is_data = gap.what == Missing::Data;
+        if let Some(fin) = fin.filter(|&fin| is_data && gap.overlaps(fin, fin + 1)) {
+            let parts = [(gap.low, fin, Missing::Data), (fin, fin + 1, Missing::Fin)];
+            for (low, high, what) in parts.into_iter().filter(|&(low, high, _)| low < high) {
+                self.note(from, Gap { low, high, what, ..gap });
+            }
+            return;
+        }
+        self.note(from, gap);
+    }
+
+    fn note(&mut self, from: usize, gap: Gap) {
+        let bytes = if gap.what == Missing::Data { gap.bytes(None) } else { 0 };
+        match gap.cause {
+            Cause::Capture => {
+                self.captures += 1;
+                self.capture_bytes = self.capture_bytes.saturating_add(bytes);
+            }
+            Cause::NetworkBefore | Cause::NetworkBehind => self.add_network(bytes),
+            // What came twice was seen, whoever lost the first copy, or its acknowledgement.
+            Cause::Unknown => self.unknown += u64::from(!gap.is_second_copy()),
+        }
+        self.found.push(Found { from, gap, bytes });
+    }
+
+    const fn add_network(&mut self, bytes: u64) {
+        if let Some(network) = &mut self.network_bytes {
+            *network = network.saturating_add(bytes);
+        }
+    }
+}
+
+/// Up to where the receiver has everything.
+fn acknowledged(end: &TcpEndpoint) -> i64 {
+    position(end.acknowledged.full(), end)
+}
+
+fn position(number: u64, end: &TcpEndpoint) -> i64 {
+    number.wrapping_sub(end.start.into()).cast_signed()
+}
