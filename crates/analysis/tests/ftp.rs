@@ -13,7 +13,13 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use std::time::Duration;
+
+use netsniff_analysis::Limits;
 use netsniff_analysis::protocol::Role;
+use netsniff_packet::{LinkType, Packet};
+use netsniff_traffic::dialogue::{Dialogue, Seen, Setup, Side};
+use netsniff_traffic::frame::Host;
 use script::Script;
 
 /// A login, command by command.
@@ -186,5 +192,74 @@ fn files_are_those_of_their_commands() {
     assert_eq!(
         services,
         rows.log("ftp").iter().filter(|row| row["data_channel.resp_p"] != "-").count()
+    );
+}
+
+const CLIENT: [u8; 4] = [192, 0, 2, 1];
+const SERVER: [u8; 4] = [198, 51, 100, 1];
+
+/// A connection that begins so many seconds after the first of all, and in which one side says
+/// `text` and the other answers nothing.
+fn data_connection(from: [u8; 4], to: [u8; 4], port: u16, seconds: u64, text: &str) -> Vec<Seen> {
+    let start = Setup::default().start + Duration::from_secs(seconds);
+    let (client, server) = (Host::new(from.into(), 20), Host::new(to.into(), port));
+    let mut dialogue = Dialogue::new(Setup { client, server, start, ..Setup::default() });
+    dialogue.connect();
+    if !text.is_empty() {
+        dialogue.say(Side::Client, text.as_bytes());
+    }
+    dialogue.close(Side::Client).close(Side::Server);
+    dialogue.finish().seen
+}
+
+/// The service of each connection to a port, in the order of their ports.
+fn services(data: Vec<Vec<Seen>>) -> BTreeMap<String, String> {
+    let (client, server) = (Host::new(CLIENT.into(), 40_000), Host::new(SERVER.into(), 21));
+    let mut control = Dialogue::new(Setup { client, server, ..Setup::default() });
+    control.connect().say(Side::Server, b"220 Ready\r\n").say(Side::Client, b"USER ftp\r\n");
+    for port in 1..=4 {
+        control.say(Side::Client, format!("PORT 192,0,2,1,1,{port}\r\n").as_bytes());
+        control.say(Side::Server, b"200 Done.\r\n");
+    }
+    control.say(Side::Client, b"PORT 192,0,2,9,1,5\r\n").say(Side::Server, b"200 Done.\r\n");
+    let mut seen = [vec![control.finish().seen], data].concat().concat();
+    seen.sort_by_key(|seen| seen.timestamp);
+    let packets = seen.iter().map(|seen| Packet {
+        timestamp: seen.timestamp,
+        data: &seen.frame,
+        wire_len: seen.frame.len() as u32,
+        link_type: LinkType::ETHERNET,
+        interface: 0,
+    });
+    let rows = support::analyse(packets, Limits::default());
+    let service = |row: &&support::Row| (row["id.resp_p"].clone(), row["service"].clone());
+    rows.log("conn").iter().map(service).collect()
+}
+
+#[test]
+fn data_connections_are_awaited_for_a_while_between_the_two_hosts() {
+    let found = services(vec![
+        data_connection(SERVER, CLIENT, 257, 10, "the list of files"),
+        // One without a byte is known, too; one that nobody announced is not.
+        data_connection(SERVER, CLIENT, 258, 20, ""),
+        data_connection(SERVER, CLIENT, 266, 20, "something"),
+        // Nor is one in the other direction, or one that comes too late.
+        data_connection(CLIENT, SERVER, 259, 30, "something"),
+        data_connection(SERVER, CLIENT, 260, 400, "something"),
+        // Another worker may have those to third hosts.
+        data_connection(SERVER, [192, 0, 2, 9], 261, 40, "something"),
+    ]);
+    let expected = [
+        ("21", "ftp"),
+        ("257", "ftp-data"),
+        ("258", "ftp-data"),
+        ("259", "-"),
+        ("260", "-"),
+        ("261", "-"),
+        ("266", "-"),
+    ];
+    assert!(
+        found.iter().map(|(port, name)| (port.as_str(), name.as_str())).eq(expected),
+        "{found:?}"
     );
 }
