@@ -14,7 +14,7 @@ mod session;
 
 pub use event::IrcEvent;
 
-use super::line::{Line, line};
+use super::line::{Line, first_word, line};
 use super::{Context, Detection, Heads, Protocol, Session};
 use message::Message;
 use session::IrcSession;
@@ -45,6 +45,9 @@ const FIRST: [&[u8]; 13] = [
     b"PING",
     b"JOIN",
 ];
+
+/// What a server says first, where that is no number.
+const GREETINGS: [&[u8]; 4] = [b"NOTICE", b"PING", b"CAP", b"ERROR"];
 
 impl Protocol for Irc {
     fn name(&self) -> &'static str {
@@ -88,8 +91,22 @@ impl Protocol for Irc {
 fn first_command(head: &[u8]) -> Detection {
     match line(head, MAX_FIRST_LINE) {
         Line::Found(text, _) if is_first(text) => Detection::Yes,
-        Line::Unfinished => Detection::Undecided,
+        Line::Unfinished => may_begin(head, &FIRST),
         Line::Found(..) | Line::TooLong => Detection::No,
+    }
+}
+
+/// Whether the begin of a line may become a message with one of these commands.
+fn may_begin(head: &[u8], commands: &[&[u8]]) -> Detection {
+    let (word, _) = first_word(head);
+    let is_begin = |command: &&[u8]| {
+        command.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    // Tags and a prefix may stand before the command.
+    if matches!(word, [b'@' | b':', ..]) || commands.iter().any(is_begin) {
+        Detection::Undecided
+    } else {
+        Detection::No
     }
 }
 
@@ -114,7 +131,7 @@ fn registers(mut head: &[u8]) -> Detection {
                 }
                 head = &head[len..];
             }
-            Line::Unfinished => return Detection::Undecided,
+            Line::Unfinished => return may_begin(head, &FIRST),
             Line::TooLong => return Detection::No,
         }
     }
@@ -127,11 +144,11 @@ fn answers(head: &[u8]) -> Detection {
         Line::Found(text, _) => {
             let told = Message::read(text).is_some_and(|message| match message.number() {
                 Some(_) => message.prefix.is_some(),
-                None => [&b"NOTICE"[..], b"PING", b"CAP", b"ERROR"].iter().any(|it| message.is(it)),
+                None => GREETINGS.iter().any(|greeting| message.is(greeting)),
             });
             if told { Detection::Yes } else { Detection::No }
         }
-        Line::Unfinished => Detection::Undecided,
+        Line::Unfinished => may_begin(head, &GREETINGS),
         Line::TooLong => Detection::No,
     }
 }
@@ -160,5 +177,10 @@ mod tests {
         assert_eq!(detect(b"USER me\r\nPASS x\r\n", b"", 2121), Detection::Undecided);
         assert_eq!(detect(b"USER me\r\n", b"220 Welcome\r\n", 2121), Detection::No);
         assert_eq!(detect(b"USER me\r\nTYPE I\r\n", b"", 2121), Detection::No);
+        // What cannot become a message is known for that at once.
+        assert_eq!(detect(b"\x16\x03", b"", 7000), Detection::No);
+        assert_eq!(detect(b"G", b"", 7000), Detection::No);
+        assert_eq!(detect(b"ni", b":", 7000), Detection::Undecided);
+        assert_eq!(detect(b"", b"2", 7000), Detection::No);
     }
 }
