@@ -44,6 +44,7 @@ pub enum Cuts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub lines: Vec<String>,
+    /// Oddities stand in a log of their own, so that their place among the rows is of no matter.
     pub oddities: Vec<String>,
     pub services: Option<String>,
 }
@@ -150,6 +151,7 @@ impl Outcome {
             uid: connection.uid,
             number: 0,
         };
+        found.expected.clear();
         for record in found.records.drain(..) {
             record.report(&connection, &key, self);
         }

@@ -76,6 +76,11 @@ pub struct Limits {
     pub session_bytes: usize,
     /// How often one connection may change its protocol.
     pub handovers: u8,
+    /// Connections that others announced and that did not begin yet; the oldest is given up for one
+    /// more. Each takes some hundred bytes, and real clients announce one at a time.
+    pub expectations: usize,
+    /// How long they are awaited (`Analyzer::schedule_analyzer` in Zeek's scripts for FTP and IRC).
+    pub expectation_timeout: Duration,
     /// Datagrams that are being put together from fragments.
     pub fragmented_datagrams: usize,
     /// Fragments of one datagram.
@@ -163,6 +168,8 @@ impl Default for Limits {
             detection_bytes: 2_048,
             session_bytes: 64 << 10,
             handovers: 8,
+            expectations: 16_384,
+            expectation_timeout: Duration::from_secs(300),
             fragmented_datagrams: 65_536,
             fragments_per_datagram: 8_192,
             fragment_bytes: 64 << 20,

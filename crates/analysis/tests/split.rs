@@ -79,11 +79,13 @@ fn assert_same(cut: &Outcome, whole: &Outcome, name: &str, how: &str) {
     let differs = |(a, b): &(&String, &String)| a != b;
     let first = cut.lines.iter().zip(&whole.lines).find(differs);
     panic!(
-        "{name}, {how}: {} lines instead of {}, services {:?} and {:?}; the first that differ:\n{first:#?}",
+        "{name}, {how}: {} lines instead of {}, services {:?} and {:?}, oddities {:?} and {:?}; the first that differ:\n{first:#?}",
         cut.lines.len(),
         whole.lines.len(),
         cut.services,
         whole.services,
+        cut.oddities,
+        whole.oddities,
     );
 }
 

@@ -8,6 +8,7 @@
 //! | [`tracker`] | the flows of one worker, from packet to record |
 //! | [`report`] | a flow as a record |
 //! | [`tcp_report`] | a TCP connection's metrics as a record |
+//! | [`expectations`] | connections that others announced |
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
 //! | [`parents`] | which tunnels a flow travelled in |
@@ -16,6 +17,7 @@
 //! | [`tcp`] | TCP connections |
 
 pub mod attached;
+pub mod expectations;
 pub mod history;
 pub mod index;
 pub mod key;

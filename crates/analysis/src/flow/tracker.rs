@@ -11,7 +11,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Transport};
 
 use super::history::Letters;
-use super::key::{FlowKey, Side};
+use super::key::{FlowKey, Side, TCP};
 use super::report::proto;
 use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
@@ -312,6 +312,8 @@ impl FlowTracker {
         }
         if matches!(unit.decoded.transport, Transport::Udp(_)) {
             flow.protocol = self.talking.wanted.of_udp_port(flow.ends().1.port);
+        } else if key.protocol == TCP {
+            self.talking.meet(&mut flow, unit.now, &self.limits);
         }
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));

@@ -5,14 +5,17 @@ pub mod dhcp;
 pub mod dhcpv6;
 pub mod dns;
 pub mod files;
+pub mod ftp;
 pub mod gaps;
 pub mod http;
 pub mod imap;
+pub mod irc;
 pub mod ntp;
 pub mod pop3;
 pub mod quic;
 pub mod rtt;
 pub mod smtp;
+pub mod ssh;
 pub mod ssl;
 pub mod tcp;
 pub mod tunnel;
@@ -25,14 +28,17 @@ pub use dhcp::Dhcp;
 pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
+pub use ftp::Ftp;
 pub use gaps::Gaps;
 pub use http::Http;
 pub use imap::Imap;
+pub use irc::Irc;
 pub use ntp::Ntp;
 pub use pop3::Pop3;
 pub use quic::Quic;
 pub use rtt::Rtt;
 pub use smtp::Smtp;
+pub use ssh::Ssh;
 pub use ssl::Ssl;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
@@ -60,6 +66,9 @@ pub const LOGS: &[&LogType] = &[
     Ssl::LOG,
     X509::LOG,
     Quic::LOG,
+    Ftp::LOG,
+    Irc::LOG,
+    Ssh::LOG,
     Files::LOG,
     Weird::LOG,
     Tunnel::LOG,

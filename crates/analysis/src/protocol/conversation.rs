@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use netsniff_packet::Timestamp;
 
 use super::detection::{Detecting, Found, What};
+use super::expected::Announced;
 use super::findings::Findings;
 use super::list::{ProtocolId, ProtocolSet, Services};
 use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd, Successor};
@@ -89,10 +90,18 @@ impl Conversation {
         }
     }
 
-    /// Two streams whose protocol is known before they begin.
+    /// Two streams that another session announced.
     #[must_use]
-    pub fn of(id: ProtocolId, wanted: ProtocolSet, context: &Context<'_>) -> Self {
-        Self { stage: Stage::begin(id, context), ..Self::new(wanted) }
+    pub fn announced(announced: Announced, wanted: ProtocolSet, context: &Context<'_>) -> Self {
+        let Announced { protocol: id, errand } = announced;
+        let session = id.protocol().errand(context, errand);
+        let is_confirmed = session.is_confirmed();
+        let mut services = Services::default();
+        if is_confirmed {
+            services.add(id);
+        }
+        let stage = Stage::Speaking(Speaker { id, session, is_confirmed });
+        Self { stage, services, ..Self::new(wanted) }
     }
 
     /// The protocols that were found.

@@ -1,9 +1,13 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::expected::Expected;
+use super::ftp::Command;
 use super::http::Exchange;
+use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
+use super::ssh::Login;
 use super::tls::{Certificate, TlsHandshake};
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
@@ -20,6 +24,8 @@ use crate::weird::Weirds;
 pub struct Findings {
     /// Records, in the order in which they were found.
     pub records: Vec<ProtocolRecord>,
+    /// Connections that will come.
+    pub expected: Vec<Expected>,
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
     /// Oddities by name, and the protocols that they are of.
@@ -37,6 +43,7 @@ impl Findings {
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.records.is_empty()
+            && self.expected.is_empty()
             && self.named.is_empty()
             && self.weirds.is_empty()
             && self.panics == 0
@@ -70,6 +77,12 @@ pub enum ProtocolRecord {
     Http(Box<Exchange>),
     /// A row of the `websocket` log.
     WebSocket(Box<Talk>),
+    /// A row of the `ftp` log.
+    Ftp(Box<Command>),
+    /// A row of the `irc` log.
+    Irc(Box<IrcEvent>),
+    /// A row of the `ssh` log.
+    Ssh(Box<Login>),
     /// A row of the `files` log.
     File(Box<FileReport>),
     /// A row of the `smtp` log.
@@ -110,6 +123,9 @@ impl ProtocolRecord {
             Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
             Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
             Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
+            Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
+            Self::Irc(event) => event.report(connection, |row| observer.record(key, row)),
+            Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),

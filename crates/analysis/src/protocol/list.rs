@@ -2,7 +2,10 @@
 
 use core::fmt;
 
-use super::{Protocol, dhcp, dhcpv6, dns, dtls, http, imap, ntp, pop3, quic, smtp, tls, websocket};
+use super::{
+    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, smtp, ssh,
+    telnet, tls, websocket,
+};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
@@ -18,6 +21,12 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &quic::Quic,
     &dtls::Dtls,
     &tls::Tls,
+    &ssh::Ssh,
+    &ftp::Ftp,
+    &carried::FtpData,
+    &irc::Irc,
+    &carried::IrcDccData,
+    &telnet::Telnet,
 ];
 
 /// A protocol's place in [`PROTOCOLS`].

@@ -6,6 +6,7 @@
 //! | `session` | what a protocol makes of a conversation |
 //! | `conversation` | from the pieces of two streams to the calls of a session |
 //! | `detection` | which protocol is spoken |
+//! | `expected` | connections that one session announces to another |
 //! | `findings` | records and oddities on their way to the logs |
 //! | `line` | lines of protocols that are text |
 //! | `mime` | messages and their parts, in whichever protocol |
@@ -16,15 +17,19 @@
 //! found by what is said. It makes a [`Session`] for each flow, which remembers what was said and
 //! finds records.
 
+mod carried;
 mod conversation;
 mod detection;
 mod dhcp;
 mod dhcpv6;
 mod dns;
 mod dtls;
+mod expected;
 mod findings;
+mod ftp;
 mod http;
 mod imap;
+mod irc;
 mod line;
 mod list;
 mod mime;
@@ -34,6 +39,9 @@ mod quic;
 mod sasl;
 mod session;
 mod smtp;
+mod ssh;
+mod telnet;
+mod text;
 mod tls;
 mod websocket;
 
@@ -42,9 +50,12 @@ pub use detection::{Detection, Heads};
 pub use dhcp::{DhcpExchange, Message as DhcpMessage};
 pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::Transaction;
+pub use expected::{Announced, Errand, Expected};
 pub use findings::{Connection, Findings, ProtocolRecord};
+pub use ftp::Command;
 pub use http::Exchange as HttpExchange;
 pub use imap::Row as MailboxRow;
+pub use irc::IrcEvent;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use ntp::Message as NtpMessage;
 pub use pop3::Summary as Pop3Summary;
@@ -53,10 +64,12 @@ pub use session::{
     Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
 pub use smtp::Transaction as MailTransaction;
+pub use ssh::Login;
 pub use tls::{Certificate, TlsHandshake};
 pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;
+use std::sync::Arc;
 
 /// An application protocol.
 pub trait Protocol: Sync {
@@ -102,6 +115,11 @@ pub trait Protocol: Sync {
 
     /// A session for a conversation that begins.
     fn session(&self, context: &Context<'_>) -> Box<dyn Session>;
+
+    /// A session for a conversation that another session announced.
+    fn errand(&self, context: &Context<'_>, _: Arc<Errand>) -> Box<dyn Session> {
+        self.session(context)
+    }
 }
 
 /// What a datagram shows.

@@ -223,3 +223,47 @@ pub(crate) const QUIC: Columns = Columns {
         "history",
     ],
 };
+
+/// The log of FTP.
+pub(crate) const FTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "user",
+        "password",
+        "command",
+        "arg",
+        "mime_type",
+        "file_size",
+        "reply_code",
+        "reply_msg",
+        "data_channel.passive",
+        "data_channel.orig_h",
+        "data_channel.resp_h",
+        "data_channel.resp_p",
+    ],
+};
+
+/// The log of IRC.
+pub(crate) const IRC: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "command"],
+    compared: &["nick", "user", "value", "addl", "dcc_file_name", "dcc_file_size", "dcc_mime_type"],
+};
+
+/// The log of SSH.
+pub(crate) const SSH: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "auth_success",
+        "auth_attempts",
+        "direction",
+        "client",
+        "server",
+        "cipher_alg",
+        "mac_alg",
+        "compression_alg",
+        "kex_alg",
+        "host_key_alg",
+        "host_key_fingerprint",
+    ],
+};

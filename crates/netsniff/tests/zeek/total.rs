@@ -1,8 +1,11 @@
 //! What the comparisons of all captures amount to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::compare::{Comparison, Difference};
+use super::compare::{Columns, Comparison, Difference, compare};
+use super::corpus::{Scratch, analyze, captures};
+use super::differences::{Listed, leave_out};
+use super::log;
 
 /// What was compared so far.
 #[derive(Debug, Default)]
@@ -54,4 +57,42 @@ impl Total {
             100.0 * *rows_same as f64 / (*rows).max(1) as f64
         );
     }
+}
+
+/// Compares a log over the corpus: what the captures outside `fuzz/` amount to, and those in it.
+/// `None` without a corpus. The rows in `unused` are left out.
+///
+/// # Panics
+///
+/// When a row that is to be left out is there, and the same in both logs.
+pub(crate) fn over_corpus(
+    log: &str,
+    columns: Columns,
+    mut unused: Vec<Listed>,
+) -> Option<(Total, Total)> {
+    let captures = captures(&format!("no log {log} was compared with Zeek's"))?;
+    let (mut sound, mut fuzzed) = (Total::default(), Total::default());
+    for capture in &captures {
+        let run = capture.oracle().join("zeek-run");
+        if !run.is_dir() {
+            continue;
+        }
+        let scratch = Scratch::new(&format!("zeek-{log}"));
+        analyze(&capture.path, scratch.path(), &["--workers", "1"]);
+        let file = format!("{log}.log");
+        let ours = log::read(&scratch.path().join(&file)).unwrap();
+        let theirs = log::read(&run.join(&file)).unwrap();
+        if theirs.is_empty() && ours.is_empty() {
+            continue;
+        }
+        let mut comparison = compare(columns, &theirs, &ours, &BTreeSet::new());
+        let left_out = leave_out(&capture.name, &mut comparison, &mut unused);
+        let total = if capture.is_fuzzed() { &mut fuzzed } else { &mut sound };
+        total.add(&capture.name, &comparison, left_out);
+    }
+    assert!(unused.is_empty(), "listed, but not so: {unused:#?}");
+    eprintln!("columns compared: {} {}", columns.key.join(" "), columns.compared.join(" "));
+    sound.print("outside fuzz/");
+    fuzzed.print("fuzz/");
+    Some((sound, fuzzed))
 }

@@ -171,6 +171,7 @@ impl FlowTracker {
             // The packet that a flow ends with may have made records, too.
             let behind = SortKey { number: LAST_RECORDS, ..*key };
             let connection = flow.connection(key.uid);
+            self.talking.expect(&mut self.findings, &connection, key.time, &self.limits);
             report(
                 &mut self.findings,
                 &mut self.statistics,

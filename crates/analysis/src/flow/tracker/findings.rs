@@ -36,6 +36,7 @@ impl FlowTracker {
             key.number += 1;
             observer.record(&key, &weird(&connection, unit.time, name, transport));
         }
+        self.talking.expect(&mut self.findings, &connection, unit.now, &self.limits);
         report(&mut self.findings, &mut self.statistics, &connection, unit.time, key, observer);
     }
 }

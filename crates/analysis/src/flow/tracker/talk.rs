@@ -2,18 +2,23 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
 use crate::flow::Flow;
 use crate::flow::attached::Talk;
+use crate::flow::expectations::{Expectations, Route};
+use crate::flow::key::Endpoint;
 use crate::flow::streams::{Around, Delivery, Payload, Streams};
 use crate::flow::tcp::machine::Taken;
 use crate::flow::tcp::{Segment, TcpConnection};
 use crate::limits::Limits;
 use crate::options::{Options, Overlap};
-use crate::protocol::{Context, Datagram, Findings, ProtocolId, ProtocolSet, Session};
+use crate::protocol::{
+    Connection, Context, Conversation, Datagram, Findings, ProtocolId, ProtocolSet, Role, Session,
+};
 use crate::reassembly::stream::{HoleEndings, Surroundings};
 use crate::unit::Unit;
 
@@ -26,12 +31,20 @@ pub(super) struct Talking {
     hashes: HashKinds,
     /// Bytes that streams hold behind holes.
     held_bytes: usize,
+    /// Connections that others announced.
+    expectations: Expectations,
 }
 
 impl Talking {
-    pub(super) const fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &Options) -> Self {
         let Options { protocols, overlap, hashes, .. } = *options;
-        Self { wanted: protocols, overlap, hashes, held_bytes: 0 }
+        Self {
+            wanted: protocols,
+            overlap,
+            hashes,
+            held_bytes: 0,
+            expectations: Expectations::default(),
+        }
     }
 
     /// What sessions of a flow are told.
@@ -43,6 +56,52 @@ impl Talking {
             hashes: self.hashes,
             is_midstream: flow.tcp().is_some_and(TcpConnection::is_partial),
         }
+    }
+
+    /// Gives a TCP connection that begins `now` the conversation that was announced for it.
+    #[inline]
+    pub(super) fn meet(&mut self, flow: &mut Flow, now: Timestamp, limits: &Limits) {
+        if !self.expectations.is_empty() {
+            self.meet_announced(flow, now, limits);
+        }
+    }
+
+    fn meet_announced(&mut self, flow: &mut Flow, now: Timestamp, limits: &Limits) {
+        let (originator, responder) = flow.ends();
+        let route = Route { from: originator.address, to: responder };
+        let Some(announced) = self.expectations.take(&route, now) else { return };
+        let context = self.context(flow, limits);
+        let conversation = Conversation::announced(announced, self.wanted, &context);
+        let mut streams = Box::new(Streams::with(conversation));
+        streams.recount();
+        flow.attached.get_or_insert_default().talk = Talk::Streams(streams);
+        flow.spoken = true;
+    }
+
+    /// Awaits what sessions of a connection announced.
+    pub(super) fn expect(
+        &mut self,
+        found: &mut Findings,
+        connection: &Connection,
+        now: Timestamp,
+        limits: &Limits,
+    ) {
+        for expected in found.expected.drain(..) {
+            let (from, peer) = match expected.from {
+                Role::Originator => (connection.originator, connection.responder),
+                Role::Responder => (connection.responder, connection.originator),
+            };
+            let is_pair = expected.to.is_none_or(|to| to == peer.address);
+            if !is_pair || !self.wanted.has(expected.announced.protocol) {
+                continue;
+            }
+            let to = Endpoint { address: peer.address, port: expected.port };
+            let route = Route { from: from.address, to };
+            if !self.expectations.add(route, expected.announced, now, limits) {
+                found.weirds.add("too_many_expected_connections");
+            }
+        }
+        found.attribute("conversation");
     }
 
     /// What streams need, with the `context` of their flow.

@@ -143,6 +143,13 @@ fn one_side_can_wait_for_the_other() {
 }
 
 #[test]
+fn who_waited_is_heard_before_what_follows() {
+    let mut test = Test::new();
+    test.client("W1\n").server("go\nmore\nend\n");
+    assert_eq!(test.told(), ["Responder go", "Originator W1", "Responder more", "Responder end"]);
+}
+
+#[test]
 fn skipped_bytes_are_not_kept_and_may_be_missing() {
     let mut test = Test::new();
     test.client("S9abc").take(Role::Originator, Piece::Gap(3, GapCause::Capture)).client("x\nok\n");

@@ -1,0 +1,134 @@
+//! Connections that other connections announced: which protocol they will be of.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use netsniff_packet::{Address, Timestamp};
+
+use super::key::Endpoint;
+use crate::limits::Limits;
+use crate::protocol::Announced;
+
+/// From where to where a connection will go. The port that it comes from is never known before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Route {
+    /// The originator's address.
+    pub from: Address,
+    /// The responder.
+    pub to: Endpoint,
+}
+
+/// Connections of one worker that were announced and did not begin yet.
+#[derive(Debug, Default)]
+pub struct Expectations {
+    announced: HashMap<Route, (Timestamp, Announced)>,
+    /// What was announced, by when it is too late: in order, since all wait for the same time. What
+    /// began, or was announced again, stays here until then.
+    deadlines: VecDeque<(Timestamp, Route)>,
+}
+
+impl Expectations {
+    /// Whether none is awaited.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.announced.is_empty()
+    }
+
+    /// Awaits a connection from `now` on. Returns whether there was room; else the oldest is given
+    /// up for it.
+    pub fn add(
+        &mut self,
+        route: Route,
+        announced: Announced,
+        now: Timestamp,
+        limits: &Limits,
+    ) -> bool {
+        self.forget(|deadline| deadline <= now);
+        let has_room = self.deadlines.len() < limits.expectations;
+        if !has_room && let Some(&(oldest, _)) = self.deadlines.front() {
+            self.forget_one(oldest);
+        }
+        let deadline = now + limits.expectation_timeout;
+        self.announced.insert(route, (deadline, announced));
+        self.deadlines.push_back((deadline, route));
+        has_room
+    }
+
+    /// What was announced of a connection that begins `now`.
+    pub fn take(&mut self, route: &Route, now: Timestamp) -> Option<Announced> {
+        let (deadline, announced) = self.announced.remove(route)?;
+        (now < deadline).then_some(announced)
+    }
+
+    fn forget(&mut self, is_over: impl Fn(Timestamp) -> bool) {
+        while let Some(&(deadline, _)) = self.deadlines.front()
+            && is_over(deadline)
+        {
+            self.forget_one(deadline);
+        }
+    }
+
+    /// Forgets the first, unless it was announced again since.
+    fn forget_one(&mut self, deadline: Timestamp) {
+        let Some((_, route)) = self.deadlines.pop_front() else { return };
+        if self.announced.get(&route).is_some_and(|(current, _)| *current == deadline) {
+            self.announced.remove(&route);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::ProtocolId;
+
+    fn route(port: u16) -> Route {
+        let address = Address::from_v4([192, 0, 2, 1]);
+        Route { from: address, to: Endpoint { address, port } }
+    }
+
+    fn announced() -> Announced {
+        let protocol = ProtocolId::named("ftp-data").unwrap();
+        Announced { protocol, errand: Default::default() }
+    }
+
+    const AT: fn(i64) -> Timestamp = |seconds| Timestamp::from_nanos(seconds * 1_000_000_000);
+
+    #[test]
+    fn what_was_announced_comes_once_and_in_time() {
+        let limits = Limits::default();
+        let mut expectations = Expectations::default();
+        assert!(expectations.add(route(1), announced(), AT(0), &limits));
+        assert!(expectations.take(&route(2), AT(1)).is_none());
+        assert!(expectations.take(&route(1), AT(1)).is_some());
+        assert!(expectations.take(&route(1), AT(1)).is_none());
+        assert!(expectations.add(route(1), announced(), AT(0), &limits));
+        assert!(expectations.take(&route(1), AT(300)).is_none());
+        assert!(expectations.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_is_given_up_for_one_too_many() {
+        let limits = Limits { expectations: 2, ..Limits::default() };
+        let mut expectations = Expectations::default();
+        assert!(expectations.add(route(1), announced(), AT(0), &limits));
+        assert!(expectations.add(route(2), announced(), AT(1), &limits));
+        assert!(!expectations.add(route(3), announced(), AT(2), &limits));
+        assert!(expectations.take(&route(1), AT(3)).is_none());
+        assert!(expectations.take(&route(2), AT(3)).is_some());
+        // What is too old makes room by itself.
+        assert!(expectations.add(route(4), announced(), AT(400), &limits));
+        assert!(expectations.take(&route(3), AT(400)).is_none());
+    }
+
+    #[test]
+    fn what_is_announced_again_counts_anew() {
+        let limits = Limits { expectations: 2, ..Limits::default() };
+        let mut expectations = Expectations::default();
+        assert!(expectations.add(route(1), announced(), AT(0), &limits));
+        assert!(expectations.add(route(1), announced(), AT(200), &limits));
+        assert!(expectations.add(route(2), announced(), AT(400), &limits));
+        assert!(expectations.take(&route(1), AT(450)).is_some());
+    }
+}

@@ -1,0 +1,134 @@
+//! FTP, RFC 959, with its extensions: the control connection.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`control`] | lines of telnet, commands and replies |
+//! | [`codes`] | which commands there are, and which replies they have |
+//! | [`channel`] | where data connections go |
+//! | [`path`] | directories and files |
+//! | [`command`] | a command with its reply: a row of the log |
+//! | [`session`] | which reply belongs to which command |
+
+mod channel;
+mod codes;
+mod command;
+mod control;
+mod path;
+mod session;
+
+pub use command::Command;
+
+use super::text::first_word;
+use super::{Context, Detection, Heads, Protocol, Session};
+use session::FtpSession;
+
+/// A client with a server.
+#[derive(Debug)]
+pub(super) struct Ftp;
+
+/// The ports of FTP and of GridFTP.
+const PORTS: [u16; 2] = [21, 2811];
+
+/// Bytes of a client's first line within which it must end.
+const MAX_FIRST_LINE: usize = 512;
+
+impl Protocol for Ftp {
+    fn name(&self) -> &'static str {
+        "ftp"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "FTP"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["ftp"]
+    }
+
+    fn tcp_ports(&self) -> &'static [u16] {
+        &PORTS
+    }
+
+    /// On its ports the client's first command tells, in the middle of a connection, too; the
+    /// server must greet besides on others, since SMTP greets alike and POP3 has users, too.
+    fn detect(&self, heads: &Heads<'_>) -> Detection {
+        let client = begins_as_client(heads.originator);
+        if PORTS.contains(&heads.port) {
+            return client;
+        }
+        if heads.is_midstream {
+            return Detection::No;
+        }
+        match (client, begins_as_server(heads.responder)) {
+            (Detection::No, _) | (_, Detection::No) => Detection::No,
+            (Detection::Yes, Detection::Yes) => Detection::Yes,
+            _ => Detection::Undecided,
+        }
+    }
+
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+        Box::new(FtpSession::new())
+    }
+}
+
+/// Whether a stream begins with a command that a client of FTP would send first.
+fn begins_as_client(head: &[u8]) -> Detection {
+    let line = head.get(..MAX_FIRST_LINE).unwrap_or(head);
+    let is_whole = line.iter().any(u8::is_ascii_whitespace);
+    let (word, _) = first_word(line);
+    if word.len() > codes::MAX_NAME || !word.iter().all(u8::is_ascii_alphabetic) {
+        Detection::No
+    } else if !is_whole || word.is_empty() {
+        // White space alone, or a word that goes on.
+        if head.len() < MAX_FIRST_LINE { Detection::Undecided } else { Detection::No }
+    } else if codes::is_of_ftp_alone(word) {
+        Detection::Yes
+    } else {
+        Detection::No
+    }
+}
+
+/// Whether a stream begins with a server's greeting.
+fn begins_as_server(head: &[u8]) -> Detection {
+    let head = head.trim_ascii_start();
+    for code in [b"220", b"120"] {
+        match head.strip_prefix(code) {
+            Some([b' ' | b'-' | b'\r' | b'\n', ..]) => return Detection::Yes,
+            Some([_, ..]) => return Detection::No,
+            Some([]) => return Detection::Undecided,
+            None if code.starts_with(head) => return Detection::Undecided,
+            None => {}
+        }
+    }
+    Detection::No
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect(originator: &[u8], responder: &[u8], port: u16) -> Detection {
+        Ftp.detect(&Heads { originator, responder, port, is_midstream: false })
+    }
+
+    #[test]
+    fn both_sides_tell_on_ports_of_others() {
+        let (user, greeting) = (b"USER anonymous\r\n", b"220 Welcome\r\n");
+        assert_eq!(detect(user, greeting, 2121), Detection::Yes);
+        assert_eq!(detect(b"", greeting, 2121), Detection::Undecided);
+        assert_eq!(detect(b"US", b"22", 2121), Detection::Undecided);
+        assert_eq!(detect(b"EHLO x\r\n", greeting, 2525), Detection::No);
+        assert_eq!(detect(user, b"+OK\r\n", 1110), Detection::No);
+        assert_eq!(detect(b"", b"2200", 2121), Detection::No);
+    }
+
+    #[test]
+    fn the_client_tells_on_its_port() {
+        assert_eq!(detect(b"user x\r\n", b"", 21), Detection::Yes);
+        assert_eq!(detect(b"PASV\r\n", b"", 21), Detection::Yes);
+        assert_eq!(detect(b"PAS", b"220 x\r\n", 21), Detection::Undecided);
+        assert_eq!(detect(b"GET / HTTP/1.1\r\n", b"", 21), Detection::No);
+        assert_eq!(detect(b"SSH-2.0-x\r\n", b"", 21), Detection::No);
+        assert_eq!(detect(b"\x16\x03\x01", b"", 21), Detection::No);
+    }
+}

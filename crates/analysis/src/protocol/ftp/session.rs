@@ -1,0 +1,357 @@
+//! Which reply belongs to which command, as Zeek's `base/protocols/ftp` finds out.
+
+use std::sync::Arc;
+
+use netsniff_packet::Timestamp;
+
+use super::channel::Channel;
+use super::command::{Argument, Command};
+use super::control::{self, Reply, is_command, last_number, without_telnet};
+use super::{codes, path};
+use crate::protocol::text::{Line, first_word, line};
+use crate::protocol::{
+    Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
+    ProtocolRecord, Role, Session,
+};
+
+/// Bytes of a line. RFC 959 has no bound; paths have 4 KiB at most.
+const MAX_LINE: usize = 8_192;
+/// Letters of a command (`FTP::max_command_length`).
+const MAX_COMMAND: usize = 100;
+/// Commands that may wait for replies (`FTP::max_pending_commands`).
+const MAX_PENDING: usize = 20;
+/// Bytes of users and passwords in the log (`FTP::max_user_length`).
+const MAX_NAME: usize = 128;
+/// Bytes of arguments and replies in the log (`FTP::max_arg_length`).
+const MAX_TEXT: usize = 4_096;
+/// Users whose password is no secret (`FTP::guest_ids`).
+const GUESTS: [&[u8]; 4] = [b"anonymous", b"ftp", b"ftpuser", b"guest"];
+
+/// A control connection.
+#[derive(Debug)]
+pub(super) struct FtpSession {
+    /// Commands that wait for replies, or whose replies may not be complete.
+    pending: Vec<Pending>,
+    /// The command that was answered last, by its number.
+    answered: Option<u64>,
+    /// Number of the next command.
+    next: u64,
+    user: Option<Box<[u8]>>,
+    password: Option<Box<[u8]>>,
+    /// The directory that the client is in.
+    cwd: Vec<u8>,
+    /// Code of a reply whose last line did not come yet.
+    open: Option<u16>,
+    transfer: Transfer,
+    /// Number of the command that asked for TLS, until it is answered.
+    wants_tls: Option<u64>,
+    /// Whether lines make no sense before the next that does, since bytes are missing.
+    is_astray: [bool; 2],
+    /// Whether lines of the server that are no replies may be of one whose begin is missing.
+    is_lenient: bool,
+    is_confirmed: bool,
+}
+
+/// What is known of a transfer until the next command is told.
+#[derive(Debug, Default)]
+struct Transfer {
+    file_size: Option<u64>,
+    channel: Option<Channel>,
+    /// The last data connection that was announced, until a file came of it.
+    errand: Option<Arc<Errand>>,
+}
+
+/// A command that waits.
+#[derive(Debug)]
+struct Pending {
+    number: u64,
+    time: Timestamp,
+    name: Box<[u8]>,
+    arg: Box<[u8]>,
+    reply: Option<(u16, Box<[u8]>)>,
+    /// Whether it has changed the directory.
+    has_moved: bool,
+}
+
+impl FtpSession {
+    /// A connection whose server is to greet.
+    pub(super) fn new() -> Self {
+        let mut session = Self {
+            pending: Vec::new(),
+            answered: None,
+            next: 0,
+            user: None,
+            password: None,
+            cwd: b".".to_vec(),
+            open: None,
+            transfer: Transfer::default(),
+            wants_tls: None,
+            is_astray: [false; 2],
+            is_lenient: false,
+            is_confirmed: false,
+        };
+        session.await_reply(Timestamp::EPOCH, b"<init>", b"");
+        session
+    }
+
+    fn await_reply(&mut self, time: Timestamp, name: &[u8], arg: &[u8]) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        let (name, arg) = (name.into(), arg.into());
+        self.pending.push(Pending { number, time, name, arg, reply: None, has_moved: false });
+        number
+    }
+
+    /// Takes a line of the client.
+    fn request(&mut self, time: Timestamp, line: &[u8], found: &mut Findings) {
+        let (word, arg) = first_word(line);
+        if line.is_empty() {
+            return;
+        }
+        if !is_command(word) || word.len() > MAX_COMMAND {
+            if self.is_confirmed {
+                found.weirds.add(match is_command(word) {
+                    true => "FTP_max_command_length_exceeded",
+                    false => "FTP_invalid_command",
+                });
+            }
+            return;
+        }
+        self.is_confirmed = true;
+        if let Some(number) = self.answered {
+            self.tell(number, found);
+        }
+        let name = word.to_ascii_uppercase();
+        if self.pending.len() >= MAX_PENDING {
+            found.weirds.add("FTP_too_many_pending_commands");
+        } else {
+            let number = self.await_reply(time, &name, arg);
+            let kind = arg.split(|&byte| byte == b'-').next().unwrap_or_default();
+            let is_tls = [&b"TLS"[..], b"SSL"].iter().any(|tls| kind.eq_ignore_ascii_case(tls));
+            if &*name == b"AUTH" && is_tls {
+                self.wants_tls = Some(number);
+            }
+        }
+        match &*name {
+            b"USER" => self.user = Some(shortened(arg, MAX_NAME, "FTP_user_too_long", found)),
+            b"PASS" => {
+                self.password = Some(shortened(arg, MAX_NAME, "FTP_password_too_long", found));
+            }
+            b"PORT" | b"EPRT" => self.announce(Channel::active(&name, arg), found),
+            _ => {}
+        }
+    }
+
+    /// Announces a data connection.
+    fn announce(&mut self, channel: Option<Channel>, found: &mut Findings) {
+        let Some(channel) = channel else { return };
+        self.transfer.channel = Some(channel);
+        let Some(protocol) = ProtocolId::named("ftp-data") else { return };
+        let errand = Arc::new(Errand::default());
+        self.transfer.errand = Some(Arc::clone(&errand));
+        found.expected.push(Expected {
+            from: if channel.is_passive { Role::Originator } else { Role::Responder },
+            to: channel.address,
+            port: channel.port,
+            announced: Announced { protocol, errand },
+        });
+    }
+
+    /// Takes a line of the server. Returns whether TLS follows, or `None` for what is no reply.
+    fn reply(&mut self, line: &[u8], found: &mut Findings) -> Option<bool> {
+        let (code, text, is_last) = match control::reply(line, self.open) {
+            Reply::Last(code, text) => (code, text, true),
+            Reply::First(code, text) => (code, text, false),
+            Reply::Between => return Some(false),
+            Reply::Malformed => return self.is_lenient.then_some(false),
+        };
+        self.is_lenient = false;
+        self.open = (!is_last).then_some(code);
+        let Some(at) = self.best_match(code, text) else { return Some(false) };
+        let pending = &mut self.pending[at];
+        pending.reply = Some((code, text.into()));
+        let number = pending.number;
+        self.answered = Some(number);
+        if !is_last {
+            return Some(false);
+        }
+        self.conclude(at, code, text, found);
+        let mut is_tls = false;
+        if self.wants_tls == Some(number) {
+            self.wants_tls = None;
+            is_tls = code == 234;
+        }
+        if self.pending.len() > 1 {
+            self.tell(number, found);
+        }
+        Some(is_tls)
+    }
+
+    /// Notes what a whole reply to a pending command says.
+    fn conclude(&mut self, at: usize, code: u16, text: &[u8], found: &mut Findings) {
+        let pending = &mut self.pending[at];
+        let moves = !pending.has_moved;
+        match (code, &*pending.name) {
+            (150, b"RETR") | (213, b"SIZE") => {
+                self.transfer.file_size = Some(last_number(text).unwrap_or(0));
+            }
+            (227 | 229, b"PASV" | b"EPSV") => self.announce(Channel::passive(code, text), found),
+            (250, b"CWD") if moves => {
+                pending.has_moved = true;
+                self.cwd = path::join(&self.cwd, &pending.arg);
+            }
+            (200 | 250, b"CDUP") if moves => {
+                pending.has_moved = true;
+                self.cwd = path::join(&self.cwd, b"..");
+            }
+            (257, b"PWD" | b"XPWD") if moves => {
+                pending.has_moved = true;
+                self.cwd = path::quoted(text).unwrap_or_default().to_vec();
+            }
+            _ => {}
+        }
+    }
+
+    /// The pending command that a reply fits best: by its code, then by its words, then by age.
+    fn best_match(&self, code: u16, text: &[u8]) -> Option<usize> {
+        let has = |words: &[u8]| text.windows(words.len().max(1)).any(|window| window == words);
+        let score = |pending: &Pending| {
+            let fits = u32::from(codes::answers(code, &pending.name)) * 100;
+            let named = u32::from(has(&pending.name)) * 20;
+            fits + named + u32::from(pending.arg.is_empty() || has(&pending.arg)) * 10
+        };
+        let numbered = self.pending.iter().enumerate();
+        let best = numbered.max_by_key(|(at, pending)| (score(pending), core::cmp::Reverse(*at)));
+        best.map(|(at, _)| at)
+    }
+
+    /// Tells a command that waited, with its reply and what is known of its transfer.
+    fn tell(&mut self, number: u64, found: &mut Findings) {
+        let Some(at) = self.pending.iter().position(|pending| pending.number == number) else {
+            return;
+        };
+        let Pending { time, name, arg, reply, .. } = self.pending.remove(at);
+        self.hide_password();
+        let Transfer { file_size, channel, .. } = self.transfer;
+        (self.transfer.file_size, self.transfer.channel) = (None, None);
+        let has_file = |errand: &mut Arc<Errand>| errand.fuid.get().is_some();
+        let errand = self.transfer.errand.take_if(has_file);
+        if !codes::is_logged(&name) {
+            return;
+        }
+        let arg = if codes::is_of_files(&name) {
+            let path = path::join(&self.cwd, &arg);
+            Argument::Path(path.into())
+        } else {
+            Argument::Text(shortened(&arg, MAX_TEXT, "FTP_arg_too_long", found))
+        };
+        let reply = reply.map(|(code, text)| {
+            (code, shortened(&text, MAX_TEXT, "FTP_reply_msg_too_long", found))
+        });
+        found.records.push(ProtocolRecord::Ftp(Box::new(Command {
+            start: time,
+            user: self.user.clone(),
+            password: self.password.clone(),
+            name,
+            arg,
+            reply,
+            mime_type: errand.as_ref().and_then(|errand| errand.mime_type.get().copied()),
+            file_size,
+            channel,
+            fuid: errand.and_then(|errand| errand.fuid.get().copied()),
+        })));
+    }
+
+    fn hide_password(&mut self) {
+        let user = self.user.as_deref().unwrap_or_default();
+        let is_guest = GUESTS.iter().any(|guest| guest.eq_ignore_ascii_case(user));
+        if !is_guest && let Some(password) = &mut self.password {
+            *password = b"<hidden>".as_slice().into();
+        }
+    }
+}
+
+/// A text of at most so many bytes; that one was longer is an oddity.
+fn shortened(text: &[u8], most: usize, name: &'static str, found: &mut Findings) -> Box<[u8]> {
+    match text.get(..most) {
+        Some(short) if short.len() < text.len() => {
+            found.weirds.add(name);
+            short.into()
+        }
+        _ => text.into(),
+    }
+}
+
+impl Session for FtpSession {
+    fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        if input.from == Role::Originator && self.wants_tls.is_some() {
+            // What follows is TLS if the server agrees, and commands otherwise.
+            return Progress::Wait;
+        }
+        let is_astray = core::mem::take(&mut self.is_astray[input.from.index()]);
+        let (raw, len) = match line(input.data, MAX_LINE) {
+            Line::Found(raw, len) => (raw, len),
+            Line::Unfinished | Line::TooLong if is_astray => {
+                self.is_astray[input.from.index()] = true;
+                return Progress::Consumed(input.data.len());
+            }
+            Line::Unfinished => return Progress::Need(input.data.len() + 1),
+            Line::TooLong => return Progress::Contradicts("FTP_line_too_long"),
+        };
+        if is_astray {
+            return Progress::Consumed(len);
+        }
+        if raw.contains(&0) {
+            found.weirds.add("NUL_in_line");
+        }
+        let text = without_telnet(raw);
+        match input.from {
+            Role::Originator => self.request(input.time, &text, found),
+            Role::Responder if text.is_empty() => {}
+            Role::Responder => match self.reply(&text, found) {
+                Some(true) => return Progress::Handover(len),
+                Some(false) => {}
+                None => return Progress::Contradicts("FTP_invalid_reply"),
+            },
+        }
+        Progress::Consumed(len)
+    }
+
+    /// The next line may be the rest of one, and is left out.
+    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+        self.is_astray[gap.from.index()] = true;
+        if gap.from == Role::Responder {
+            // The reply to AUTH may be among what is missing: then nobody knows what follows.
+            if self.wants_tls.is_some() {
+                return Onward::LetGo;
+            }
+            self.open = None;
+            self.is_lenient = true;
+        }
+        Onward::Continue
+    }
+
+    fn end(&mut self, found: &mut Findings) {
+        while let Some(first) = self.pending.first() {
+            self.tell(first.number, found);
+        }
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let texts = |pending: &Pending| {
+            let reply = pending.reply.as_ref().map_or(0, |(_, text)| text.len());
+            pending.name.len() + pending.arg.len() + reply
+        };
+        let names = [&self.user, &self.password].into_iter().flatten();
+        size_of::<Self>()
+            + self.pending.capacity() * size_of::<Pending>()
+            + self.pending.iter().map(texts).sum::<usize>()
+            + names.map(|name| name.len()).sum::<usize>()
+            + self.cwd.capacity()
+            + self.transfer.errand.as_ref().map_or(0, |_| size_of::<Errand>())
+    }
+}

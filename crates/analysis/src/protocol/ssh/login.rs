@@ -1,0 +1,121 @@
+//! A connection up to its login: a row of the log.
+
+use netsniff_packet::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::algorithms::Agreed;
+use super::version::{Speaks, Version};
+use crate::flow::roles::is_local;
+use crate::log::ssh::{Direction, Ssh};
+use crate::protocol::{Connection, Role};
+use crate::record::Port;
+
+/// Letters of a host key's fingerprint that Zeek writes: those of the first 24 bytes.
+const FINGERPRINT_BYTES: usize = 24;
+
+/// What an SSH connection tells of itself before it is encrypted, and how its login ended.
+#[derive(Debug)]
+pub struct Login {
+    /// Time of the first identification string; on ports of others, of the second.
+    pub(super) start: Timestamp,
+    /// Identification strings, by [`Role`].
+    pub(super) identifications: [Option<Box<[u8]>>; 2],
+    pub(super) agreed: Option<Agreed>,
+    pub(super) host_key_fingerprint: Option<String>,
+    /// HASSH and HASSHServer.
+    pub(super) hassh: [Option<String>; 2],
+    /// Whether the login succeeded.
+    pub(super) success: Option<bool>,
+    /// Attempts that were seen.
+    pub(super) attempts: u64,
+}
+
+impl Login {
+    /// A login of which nothing is known but when it began.
+    pub(super) const fn begun(start: Timestamp) -> Self {
+        Self {
+            start,
+            identifications: [None, None],
+            agreed: None,
+            host_key_fingerprint: None,
+            hassh: [None, None],
+            success: None,
+            attempts: 0,
+        }
+    }
+
+    /// What a side says that it speaks.
+    pub(super) fn speaks(&self, side: Role) -> Option<Speaks> {
+        Speaks::of(self.identifications[side.index()].as_deref()?)
+    }
+
+    /// Takes the server's host key.
+    pub(super) fn host_key(&mut self, key: &[u8]) {
+        let digest = Sha256::digest(key);
+        let mut text = String::from("SHA256:");
+        for group in digest[..FINGERPRINT_BYTES].chunks_exact(3) {
+            let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte));
+            for shift in [18, 12, 6, 0] {
+                text.push(base64_letter((bits >> shift & 63) as u8));
+            }
+        }
+        self.host_key_fingerprint = Some(text);
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let texts = self.hassh.iter().chain([&self.host_key_fingerprint]).flatten();
+        self.identifications.iter().flatten().map(|text| text.len()).sum::<usize>()
+            + texts.map(String::capacity).sum::<usize>()
+            + self.agreed.as_ref().map_or(0, Agreed::heap_bytes)
+    }
+
+    /// Hands the row of the log to `take`.
+    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Ssh<'_>) -> T) -> T {
+        let [client, server] = [Role::Originator, Role::Responder].map(|side| self.speaks(side));
+        let version = client.zip(server).and_then(|(client, server)| client.agreed(server));
+        let [orig, resp] = [connection.originator, connection.responder];
+        let direction = match [orig, resp].map(|end| is_local(end.address)) {
+            [true, false] => Some(Direction::Outbound),
+            [false, true] => Some(Direction::Inbound),
+            _ => None,
+        };
+        let agreed = self.agreed.as_ref();
+        take(&Ssh {
+            ts: self.start,
+            uid: connection.uid,
+            id_orig_h: orig.address,
+            id_orig_p: Port(orig.port),
+            id_resp_h: resp.address,
+            id_resp_p: Port(resp.port),
+            version: version.map(|version| match version {
+                Version::One => 1,
+                Version::Two => 2,
+            }),
+            auth_success: self.success,
+            auth_attempts: self.attempts,
+            direction,
+            client: self.identifications[0].as_deref(),
+            server: self.identifications[1].as_deref(),
+            cipher_alg: agreed.map(|agreed| &*agreed.cipher),
+            mac_alg: agreed.map(|agreed| &*agreed.mac),
+            compression_alg: agreed.map(|agreed| &*agreed.compression),
+            kex_alg: agreed.map(|agreed| &*agreed.key_exchange),
+            host_key_alg: agreed.map(|agreed| &*agreed.host_key),
+            host_key_fingerprint: self.host_key_fingerprint.as_deref(),
+            hassh: self.hassh[0].as_deref(),
+            hassh_server: self.hassh[1].as_deref(),
+        })
+    }
+}
+
+/// The letter that stands for six bits in base64 (RFC 4648, section 4).
+fn base64_letter(bits: u8) -> char {
+    char::from(match bits & 63 {
+        bits @ 0..=25 => b'A' + bits,
+        bits @ 26..=51 => b'a' + (bits - 26),
+        bits @ 52..=61 => b'0' + (bits - 52),
+        62 => b'+',
+        _ => b'/',
+    })
+}

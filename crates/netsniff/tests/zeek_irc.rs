@@ -1,0 +1,17 @@
+//! Our log of IRC against Zeek's, row by row, over the corpus.
+//!
+//! A row leaves the comparison only through `docs/differences-from-zeek.md`.
+
+mod zeek;
+
+use zeek::compare::IRC;
+use zeek::differences::listed;
+use zeek::total::over_corpus;
+
+#[test]
+fn irc_log_is_zeeks() {
+    let Some((sound, _)) = over_corpus("irc", IRC, listed("irc", IRC)) else { return };
+    assert!(sound.files >= 1 && sound.rows + sound.rows_left_out >= 4, "{sound:?}");
+    assert_eq!(sound.rows_same, sound.rows, "rows differ");
+    assert!(sound.rows_left_out <= 1, "{sound:?}");
+}
