@@ -34,7 +34,7 @@ fn last_value<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 /// A value without the character set and language before it (RFC 8187, section 3.2).
 fn without_charset(value: &[u8]) -> &[u8] {
     let mut parts = value.splitn(3, |&byte| byte == b'\'');
-    let is_plain = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_graphic());
+    let is_plain = |part: &[u8]| part.iter().all(u8::is_ascii_graphic);
     match (parts.next(), parts.next(), parts.next()) {
         (Some(charset), Some(language), Some(name))
             if !charset.is_empty() && is_plain(charset) && is_plain(language) =>

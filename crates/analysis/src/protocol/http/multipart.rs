@@ -208,7 +208,7 @@ mod tests {
         let mut take = |found: Found<'_>| match found {
             Found::Part => told.push("part:".to_owned()),
             Found::Field(field) => {
-                told.push(format!("field {:?}", field.value.escape_ascii().to_string()))
+                told.push(format!("field {:?}", field.value.escape_ascii().to_string()));
             }
             Found::Content(content) => {
                 told.last_mut().unwrap().push_str(&content.escape_ascii().to_string());
