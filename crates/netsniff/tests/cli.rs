@@ -129,7 +129,7 @@ fn logs_do_not_depend_on_the_number_of_workers() {
     let one = logs(&[OFFICE, "-s", "0.1", "--workers", "1"]);
     assert_eq!(
         one.keys().collect::<Vec<_>>(),
-        ["conn.log", "dns.log", "gaps.log", "rtt.log", "tcp.log"]
+        ["conn.log", "dns.log", "files.log", "gaps.log", "http.log", "rtt.log", "tcp.log"]
     );
     assert!(rows(&one["conn.log"]) > 150 && rows(&one["tcp.log"]) == 82);
     for workers in ["2", "3", "8"] {
