@@ -13,6 +13,19 @@ use crate::uid::Uid;
 /// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
 const HEAD: usize = 4_096;
 
+/// The flow that carries files, as sessions keep it.
+#[derive(Clone, Copy, Debug)]
+pub struct Carrier {
+    name: u128,
+    hashes: HashKinds,
+}
+
+impl From<&Context<'_>> for Carrier {
+    fn from(context: &Context<'_>) -> Self {
+        Self { name: context.name, hashes: context.hashes }
+    }
+}
+
 /// A file that is being carried.
 ///
 /// Give it the bytes in order, tell the gaps, and end it: then it becomes a row of the log `files`.
@@ -41,34 +54,19 @@ pub struct FileTransfer {
     hashing: Option<Box<Hashing>>,
 }
 
-/// What files need of the flow that carries them.
-#[derive(Clone, Copy, Debug)]
-pub struct Carrier {
-    uid: Uid,
-    hashes: HashKinds,
-}
-
-impl Carrier {
-    /// The flow of a session.
-    #[must_use]
-    pub const fn of(context: &Context<'_>) -> Self {
-        Self { uid: context.uid(), hashes: context.hashes }
-    }
-}
-
 impl FileTransfer {
     /// The `number`th file of a flow that `source` carries (the protocol in Zeek's words, as
     /// `HTTP`), sent by one side. No two files of a flow may have the same source and number.
     #[must_use]
-    pub fn begin(context: &Context<'_>, number: u64, from: Role, source: &'static str) -> Self {
-        Self::carried(Carrier::of(context), number, from, source)
-    }
-
-    /// The same, for sessions that no longer have what they were told as they began.
-    #[must_use]
-    pub fn carried(carrier: Carrier, number: u64, from: Role, source: &'static str) -> Self {
+    pub fn begin(
+        carrier: impl Into<Carrier>,
+        number: u64,
+        from: Role,
+        source: &'static str,
+    ) -> Self {
+        let carrier = carrier.into();
         Self {
-            fuid: name(carrier.uid, source, number),
+            fuid: name(Uid::new(carrier.name), source, number),
             source,
             from,
             depth: 0,

@@ -1,22 +1,34 @@
 //! The logs: one file each, and the list of all.
 
 pub mod conn;
+pub mod dhcp;
+pub mod dhcpv6;
 pub mod dns;
 pub mod files;
 pub mod gaps;
 pub mod http;
+pub mod imap;
+pub mod ntp;
+pub mod pop3;
 pub mod rtt;
+pub mod smtp;
 pub mod tcp;
 pub mod tunnel;
 pub mod websocket;
 pub mod weird;
 
 pub use conn::Conn;
+pub use dhcp::Dhcp;
+pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
 pub use http::Http;
+pub use imap::Imap;
+pub use ntp::Ntp;
+pub use pop3::Pop3;
 pub use rtt::Rtt;
+pub use smtp::Smtp;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
 pub use websocket::WebSocket;
@@ -31,8 +43,14 @@ pub const LOGS: &[&LogType] = &[
     Rtt::LOG,
     Gaps::LOG,
     Dns::LOG,
+    Ntp::LOG,
+    Dhcp::LOG,
+    Dhcpv6::LOG,
     Http::LOG,
     WebSocket::LOG,
+    Smtp::LOG,
+    Pop3::LOG,
+    Imap::LOG,
     Files::LOG,
     Weird::LOG,
     Tunnel::LOG,

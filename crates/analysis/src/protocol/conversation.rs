@@ -63,6 +63,8 @@ struct Unread {
     needed: usize,
     /// Whether the other side must speak before the session looks again.
     is_waiting: bool,
+    /// Whether they were left only because the other side was to be looked at first, which waited.
+    is_paused: bool,
     /// How many of those to come are of no interest.
     skip: u64,
     has_ended: bool,
@@ -183,7 +185,8 @@ impl Conversation {
         }
     }
 
-    /// Looks again at bytes of a side that waited for the other.
+    /// Looks again at bytes of a side that waited for the other, and goes on with those that the
+    /// other had left meanwhile.
     fn wake(
         &mut self,
         time: Timestamp,
@@ -191,11 +194,17 @@ impl Conversation {
         context: &Context<'_>,
         found: &mut Findings,
     ) {
-        while core::mem::take(&mut self.unread[from.index()].is_waiting) {
-            if !self.read(time, from, &[], context, found) {
+        loop {
+            let unread = &mut self.unread[from.index()];
+            let has_waited = core::mem::take(&mut unread.is_waiting);
+            if !(core::mem::take(&mut unread.is_paused) || has_waited) {
                 return;
             }
+            let has_moved = self.read(time, from, &[], context, found);
             from = from.peer();
+            if !has_moved && !self.unread[from.index()].is_paused {
+                return;
+            }
         }
     }
 
@@ -276,7 +285,14 @@ impl Conversation {
             let unread = &mut self.unread[from.index()];
             unread.needed = 0;
             match progress {
-                Progress::Consumed(len) => taken += len.clamp(1, data.len()),
+                Progress::Consumed(len) => {
+                    taken += len.clamp(1, data.len());
+                    // What comes next may be the answer to what waits.
+                    if self.unread[from.peer().index()].is_waiting {
+                        self.unread[from.index()].is_paused = taken < all.len();
+                        break;
+                    }
+                }
                 Progress::Need(len) => {
                     unread.needed = len.max(data.len() + 1);
                     break;

@@ -56,6 +56,8 @@ pub(super) struct End {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reaction {
     pub(super) acknowledge: bool,
+    /// Positions that came a second time, which the acknowledgement reports.
+    pub(super) duplicate: Option<(u64, u64)>,
     pub(super) retransmit: bool,
 }
 
@@ -195,6 +197,17 @@ impl End {
         }
     }
 
+    /// The acknowledgement of a segment, with a report of what came a second time (RFC 2883).
+    pub(super) fn answer(&self, side: Side, duplicate: Option<(u64, u64)>) -> Segment {
+        let mut answer = self.acknowledgement(side);
+        let peer = |position: u64| self.peer_initial.wrapping_add(position as u32);
+        if let Some((start, end)) = duplicate {
+            answer.sack.insert(0, (peer(start), peer(end)));
+            answer.sack.truncate(3);
+        }
+        answer
+    }
+
     pub(super) fn receive(&mut self, segment: &Segment) -> Reaction {
         if self.silent {
             return Reaction::default();
@@ -204,12 +217,12 @@ impl End {
             return Reaction::default();
         }
         let retransmit = segment.flags.any(TcpFlags::ACK) && self.take_acknowledgement(segment);
-        self.take_data(segment, length(segment));
+        let duplicate = self.take_data(segment, length(segment));
         // A SYN is answered with a SYN of one's own, which acknowledges it, and a repeated one with the same again.
         if segment.flags.any(TcpFlags::SYN) && self.acknowledged == 0 {
-            return Reaction { acknowledge: false, retransmit: self.next > 0 };
+            return Reaction { retransmit: self.next > 0, ..Reaction::default() };
         }
-        Reaction { acknowledge: length(segment) > 0, retransmit }
+        Reaction { acknowledge: length(segment) > 0, duplicate, retransmit }
     }
 
     /// Whether the acknowledgement asks for a retransmission.
@@ -240,19 +253,22 @@ impl End {
         false
     }
 
-    fn take_data(&mut self, segment: &Segment, len: u64) {
+    /// What of it had come before, if all of it had.
+    fn take_data(&mut self, segment: &Segment, len: u64) -> Option<(u64, u64)> {
         if segment.flags.any(TcpFlags::SYN) {
             self.peer_initial = segment.sequence;
             self.expected = self.expected.max(1);
             self.echo = segment.stamp;
             self.open();
-            return;
+            return None;
         }
         let base = self.peer_initial.wrapping_add(self.expected as u32);
         // Signed, since a segment may lie before what is expected.
         let offset = i64::from(segment.sequence.wrapping_sub(base).cast_signed());
         let start = self.expected.saturating_add_signed(offset);
         let end = start + len;
+        let is_kept = |(first, last): (&u64, &u64)| *first <= start && end <= *last;
+        let came = end <= self.expected || self.beyond.iter().any(is_kept);
         if start <= self.expected {
             // RFC 7323, 4.3: the stamp of what advances, or could, is echoed.
             self.echo = segment.stamp;
@@ -267,6 +283,7 @@ impl End {
         } else {
             self.keep(start, end);
         }
+        (len > 0 && came).then_some((start, end))
     }
 
     /// Adds a range beyond what is expected and joins those that touch.

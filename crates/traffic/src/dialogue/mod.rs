@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The script says who says what; small but honest TCP ends do the rest: segments of the agreed size, acknowledgements,
-//! SACK, fast retransmission, time-outs. Either leg may lose segments, by chance or by script, and [`Story::lost`] is
+//! SACK, D-SACK, fast retransmission, time-outs. Either leg may lose segments, by chance or by script, and [`Story::lost`] is
 //! the truth about it.
 //!
 //! ```
@@ -51,6 +51,16 @@ pub struct Dialogue {
     scripted: Vec<(Side, Leg, u32, u32)>,
     story: Story,
     identification: u16,
+}
+
+/// What is on the way, as far as its loss would tell.
+#[derive(Clone, Copy, Debug)]
+struct Carried {
+    sent: Timestamp,
+    from: Side,
+    sequence: u32,
+    flags: TcpFlags,
+    len: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,14 +157,14 @@ impl Dialogue {
         let Some(frame) = udp_frame(&source, &destination, self.identification, payload) else {
             return self;
         };
-        let lost = Lost {
+        let carried = Carried {
             sent: self.time_to_send(from),
             from,
-            leg: Leg::Near,
             sequence: 0,
+            flags: TcpFlags::default(),
             len: payload.len() as u32,
         };
-        if let Some(arrival) = self.carry(lost, Cause::Said, frame) {
+        if let Some(arrival) = self.carry(carried, Cause::Said, frame) {
             self.now = arrival;
         }
         self
@@ -215,7 +225,7 @@ impl Dialogue {
         let end = &mut self.ends[side as usize];
         let reaction = end.receive(&segment);
         if reaction.acknowledge {
-            let answer = end.acknowledgement(side);
+            let answer = end.answer(side, reaction.duplicate);
             self.send(answer);
         }
         if reaction.retransmit {
@@ -269,10 +279,14 @@ impl Dialogue {
         else {
             return;
         };
-        let len = segment.payload.len() as u32;
-        let sequence = segment.sequence;
-        let lost = Lost { sent, from: segment.from, leg: Leg::Near, sequence, len };
-        let arrival = self.carry(lost, segment.cause, frame);
+        let carried = Carried {
+            sent,
+            from: segment.from,
+            sequence: segment.sequence,
+            flags: segment.flags,
+            len: segment.payload.len() as u32,
+        };
+        let arrival = self.carry(carried, segment.cause, frame);
         if let Some(at) = arrival {
             self.segments.push(segment);
             self.schedule(at, Event::Arrives(self.segments.len() - 1));
@@ -293,19 +307,22 @@ impl Dialogue {
     }
 
     /// Takes a frame over both legs and past the tap; returns when it arrives, if it does.
-    fn carry(&mut self, lost: Lost, cause: Cause, frame: Vec<u8>) -> Option<Timestamp> {
+    fn carry(&mut self, carried: Carried, cause: Cause, frame: Vec<u8>) -> Option<Timestamp> {
+        let Carried { sent, from, sequence, flags, len } = carried;
         self.identification = self.identification.wrapping_add(1);
-        let near = (Leg::Near, self.setup.delay.0, self.setup.loss.0);
-        let far = (Leg::Far, self.setup.delay.1, self.setup.loss.1);
-        let [first, second] = if lost.from == Side::Client { [near, far] } else { [far, near] };
-        if self.is_lost(lost.from, first.0, first.2) {
-            self.story.lost.push(Lost { leg: first.0, ..lost });
+        let Setup { delay, loss, loss_around_tap: (before, behind), .. } = self.setup;
+        let near = (Leg::Near, delay.0, loss.0);
+        let far = (Leg::Far, delay.1, loss.1);
+        let [first, second] = if from == Side::Client { [near, far] } else { [far, near] };
+        let timestamp = sent + first.1;
+        let lost = |leg| Lost { sent, at_tap: timestamp, from, leg, sequence, flags, len };
+        if self.is_lost(from, first.0, either(first.2, before)) {
+            self.story.lost.push(lost(first.0));
             return None;
         }
-        let timestamp = lost.sent + first.1;
-        self.story.seen.push(Seen { timestamp, from: lost.from, cause, frame });
-        if self.is_lost(lost.from, second.0, second.2) {
-            self.story.lost.push(Lost { leg: second.0, ..lost });
+        self.story.seen.push(Seen { timestamp, from, cause, frame });
+        if self.is_lost(from, second.0, either(second.2, behind)) {
+            self.story.lost.push(lost(second.0));
             return None;
         }
         Some(timestamp + second.1)
@@ -326,6 +343,11 @@ impl Dialogue {
         }
         by_chance || by_script
     }
+}
+
+/// The probability of at least one of two independent events.
+fn either(one: f64, other: f64) -> f64 {
+    one + other - one * other
 }
 
 #[cfg(test)]
@@ -517,6 +539,25 @@ mod tests {
                 .count();
             assert_eq!(syns, if side == Side::Client { 3 } else { 1 }, "{side:?}");
             assert_eq!(stream(&story, Side::Client, 1000), b"x");
+        }
+    }
+
+    #[test]
+    fn losses_around_the_tap_strike_both_sides_at_their_place() {
+        for loss_around_tap in [(0.1, 0.0), (0.0, 0.1)] {
+            let mut dialogue = Dialogue::new(Setup { loss_around_tap, ..Setup::default() });
+            dialogue.connect();
+            dialogue.say(Side::Client, &body(200_000)).say(Side::Server, &body(200_000));
+            let story = dialogue.finish();
+            for side in [Side::Client, Side::Server] {
+                let lost = story.lost.iter().filter(|lost| lost.from == side);
+                let at_place = lost.clone().filter(|lost| lost.seen() == (loss_around_tap.1 > 0.0));
+                assert!(lost.clone().count() > 10, "{side:?}");
+                assert_eq!(at_place.count(), lost.count(), "{side:?}");
+            }
+            let passed = |lost: &&Lost| story.seen.iter().any(|seen| seen.timestamp == lost.at_tap);
+            let seen = story.lost.iter().filter(passed).count();
+            assert_eq!(seen, if loss_around_tap.1 > 0.0 { story.lost.len() } else { 0 });
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
 
 use super::Cause;
 use crate::frame::Host;
@@ -51,6 +52,9 @@ pub struct Setup {
     pub gap: Duration,
     /// Probability that the near leg and the far leg lose a TCP segment or datagram.
     pub loss: (f64, f64),
+    /// Probability that a TCP segment or datagram is lost before the tap and behind it, whoever sends it, beside the
+    /// losses of the legs.
+    pub loss_around_tap: (f64, f64),
     /// The seed of losses.
     pub seed: u64,
     /// Maximum segment size that both announce; segments with time stamps carry 12 bytes less.
@@ -80,6 +84,7 @@ impl Default for Setup {
             delay: (Duration::from_millis(1), Duration::from_millis(10)),
             gap: Duration::from_micros(12),
             loss: (0.0, 0.0),
+            loss_around_tap: (0.0, 0.0),
             seed: 1,
             mss: 1460,
             window_scale: Some(7),
@@ -111,12 +116,16 @@ pub struct Seen {
 pub struct Lost {
     /// When it was sent.
     pub sent: Timestamp,
+    /// When it passed the tap, or would have.
+    pub at_tap: Timestamp,
     /// Who sent it.
     pub from: Side,
     /// Where it was lost.
     pub leg: Leg,
     /// TCP sequence number; 0 for UDP.
     pub sequence: u32,
+    /// TCP flags; none for UDP.
+    pub flags: TcpFlags,
     /// Bytes of payload.
     pub len: u32,
 }

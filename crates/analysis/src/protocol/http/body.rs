@@ -191,7 +191,7 @@ impl Opening {
         let file = self.file.get_or_insert_with(|| {
             let number = sink.files.count;
             sink.files.count += 1;
-            let mut file = FileTransfer::carried(sink.files.carrier, number, sink.from, "HTTP");
+            let mut file = FileTransfer::begin(sink.files.carrier, number, sink.from, "HTTP");
             if let Some(name) = self.filename.take() {
                 file.set_filename(&name);
             }

@@ -89,7 +89,7 @@ impl HttpSession {
         Self {
             sides: [side(), side()],
             exchanges: Exchanges::new(context.limits),
-            files: Files { carrier: Carrier::of(context), count: 0 },
+            files: Files { carrier: Carrier::from(context), count: 0 },
             versions: Default::default(),
             unanswered: VecDeque::new(),
             has_requests: false,

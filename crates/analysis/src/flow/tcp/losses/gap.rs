@@ -38,6 +38,12 @@ impl Gap {
         self.low < high && low < self.high
     }
 
+    /// Whether it tells of data that was seen and came again.
+    #[must_use]
+    pub fn is_second_copy(&self) -> bool {
+        self.ended == Ended::Filled && matches!(self.cause, Cause::NetworkBehind | Cause::Unknown)
+    }
+
     /// Whether another loss is the rest of this one: a hole that many segments filled.
     #[must_use]
     pub fn is_continued_by(&self, next: &Self) -> bool {

@@ -22,6 +22,10 @@ use super::sequence::delta;
 use crate::limits::Limits;
 use stream::{Repair, StreamLosses};
 
+/// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver
+/// may have more than it tells.
+const FULL_SACK: u8 = 3;
+
 /// Where a segment stands in both streams, counted on past the wrap of sequence numbers: the SYN
 /// is 0 and the first byte of data is 1.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,18 @@ pub struct Place<'a> {
     pub acknowledged: i64,
     /// The bounds.
     pub limits: &'a Limits,
+}
+
+/// Why numbers came that are not new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// What the evidence of the metrics says.
+    pub class: Class,
+    /// The least time in which their sender answers what passes the tap; nanoseconds.
+    pub least_answer: Option<u64>,
+    /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
+    /// number packets.
+    pub may_be_doubled: bool,
 }
 
 /// The losses of a connection, if it has any.
@@ -108,10 +124,10 @@ impl Ledger {
         stream.is_open()
     }
 
-    /// A segment brought numbers up to `end` that are not new, for the reason `class`. Returns
-    /// whether anything is still open.
+    /// A segment brought numbers up to `end` that are not new. Returns whether anything is still
+    /// open.
     #[cold]
-    pub(super) fn seen_again(&mut self, seen: &Observed<'_>, end: u32, class: Class) -> bool {
+    pub(super) fn seen_again(&mut self, seen: &Observed<'_>, end: u32, again: &Again) -> bool {
         let Some(place) = seen.place else { return false };
         if seen.tcp.payload_len == 0 {
             // A SYN or FIN that came again: whether it was lost, or its acknowledgement, nobody
@@ -120,7 +136,7 @@ impl Ledger {
         }
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         let stream = self.open(seen.from);
-        stream.copy(place.position, high, seen.time, class, place.limits);
+        stream.copy(place.position, high, seen.time, again, place.limits);
         stream.is_open()
     }
 
@@ -161,7 +177,9 @@ impl Ledger {
             *slot = (at(low), at(high));
             count += 1;
         }
-        stream.lacks(place.acknowledged, has.get(..count).unwrap_or_default(), seen.time);
+        let blocks = has.get(..count).unwrap_or_default();
+        let is_complete = seen.tcp.options.sack_count < FULL_SACK;
+        stream.lacks(place.acknowledged, blocks, is_complete, seen.time);
         stream.is_open()
     }
 

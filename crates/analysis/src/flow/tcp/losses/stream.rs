@@ -7,7 +7,7 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::Gap;
-use super::{is_past, nanos};
+use super::{Again, is_past, nanos};
 use crate::flow::tcp::metrics::classify::Class;
 use crate::flow::tcp::metrics::handshake::Handshake;
 use crate::limits::Limits;
@@ -18,8 +18,8 @@ use crate::log::gaps::{Cause, Ended, Missing};
 pub struct StreamLosses {
     /// Numbers that were skipped and not seen since, in order and apart.
     holes: Vec<Hole>,
-    /// What was found. Second copies stand here as losses behind the tap until a report of the
-    /// receiver says otherwise.
+    /// What was found. Second copies stand here until a report of the receiver says that it had
+    /// the first.
     gaps: Vec<Gap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
     unneeded: Vec<(i64, i64)>,
@@ -64,8 +64,8 @@ struct Hole {
     since: Timestamp,
     /// When the receiver first acknowledged it.
     acknowledged: Option<Timestamp>,
-    /// Whether the receiver showed that it lacks it.
-    is_lacked: bool,
+    /// When the receiver first showed that it lacks it.
+    lacked: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +80,9 @@ struct Lacking {
 /// How data came that was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// It was overtaken on its way.
-    Reordered,
+    /// It may have been overtaken on its way; unless the receiver had shown the lack for longer
+    /// than these nanoseconds, in which the sender can have answered that.
+    Reordered(Option<u64>),
     /// It was sent again.
     SentAgain,
     /// It was sent again though the receiver had it.
@@ -129,7 +130,7 @@ impl StreamLosses {
             let hole = self.holes.remove(0);
             self.give_up(hole, time, limits);
         }
-        let hole = Hole { low, high, since: time, acknowledged: None, is_lacked: false };
+        let hole = Hole { low, high, since: time, acknowledged: None, lacked: None };
         self.holes.push(hole);
     }
 
@@ -177,14 +178,19 @@ impl StreamLosses {
             self.saved.bytes = self.saved.bytes.saturating_add(bytes);
             return;
         }
-        match repair {
-            Repair::Reordered => {}
-            Repair::SentAgain => {
-                self.push(part.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
+        let is_loss = match repair {
+            Repair::Reordered(answer) => {
+                let answered = |at| answer.is_some_and(|answer| is_past(at, time, answer));
+                part.lacked.is_some_and(answered)
             }
+            Repair::SentAgain => true,
             Repair::Unneeded => {
                 self.push(part.gap(Cause::Capture, Ended::Acknowledged, time), limits);
+                false
             }
+        };
+        if is_loss {
+            self.push(part.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
         }
     }
 
@@ -194,11 +200,11 @@ impl StreamLosses {
         low: i64,
         high: i64,
         time: Timestamp,
-        class: Class,
+        again: &Again,
         limits: &Limits,
     ) {
-        let repair = match class {
-            Class::OutOfOrder => Repair::Reordered,
+        let repair = match again.class {
+            Class::OutOfOrder => Repair::Reordered(again.least_answer),
             Class::Unnecessary => Repair::Unneeded,
             Class::Timeout | Class::Fast => Repair::SentAgain,
         };
@@ -219,7 +225,7 @@ impl StreamLosses {
                 self.holes.get(index).map_or((high, high), |hole| (hole.low, hole.high));
             let to = hole_low.min(high);
             if from < to {
-                self.second(from, to, time, class, limits);
+                self.second(from, to, time, again, limits);
             }
             from = to.max(hole_high).max(from + 1);
         }
@@ -227,24 +233,22 @@ impl StreamLosses {
     }
 
     /// Numbers that were seen came a second time.
-    fn second(&mut self, low: i64, high: i64, time: Timestamp, class: Class, limits: &Limits) {
-        if !matches!(class, Class::Timeout | Class::Fast) {
+    fn second(&mut self, low: i64, high: i64, time: Timestamp, again: &Again, limits: &Limits) {
+        if !matches!(again.class, Class::Timeout | Class::Fast) {
             if self.unneeded.len() >= limits.open_gaps.max(1) {
                 self.unneeded.remove(0);
             }
             self.unneeded.push((low, high));
             return;
         }
-        let gap = Gap {
-            what: Missing::Data,
-            low,
-            high,
-            since: time,
-            until: time,
-            ended: Ended::Filled,
-            cause: Cause::NetworkBehind,
-        };
-        self.push(gap, limits);
+        let is_lacked = again.class == Class::Fast
+            || self.lacking.is_some_and(|lacking| low <= lacking.low && lacking.low < high);
+        if again.may_be_doubled && !is_lacked {
+            return;
+        }
+        let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
+        let (what, ended) = (Missing::Data, Ended::Filled);
+        self.push(Gap { what, low, high, since: time, until: time, ended, cause }, limits);
     }
 
     /// The receiver has everything below `position`.
@@ -270,7 +274,7 @@ impl StreamLosses {
                 self.holes.insert(index, above);
                 index += 1;
             }
-            if below.is_lacked && is_past(below.since, time, handshake.recovery().reorder) {
+            if below.lacked.is_some() && is_past(below.since, time, handshake.recovery().reorder) {
                 // It was lost and sent again, and the capture lost what was sent again.
                 self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
             }
@@ -309,14 +313,22 @@ impl StreamLosses {
         self.push(again, limits);
     }
 
-    /// The receiver has nothing at `position`, but has `blocks` of what comes later.
-    pub(super) fn lacks(&mut self, position: i64, blocks: &[(i64, i64)], time: Timestamp) {
+    /// The receiver has nothing at `position`, but has `blocks` of what comes later: all of them,
+    /// if the list is complete.
+    pub(super) fn lacks(
+        &mut self,
+        position: i64,
+        blocks: &[(i64, i64)],
+        is_complete: bool,
+        time: Timestamp,
+    ) {
         let end = blocks.iter().map(|&(_, high)| high).max().unwrap_or(position + 1);
         let edge = blocks.iter().map(|&(low, _)| low).filter(|&low| low > position).min();
         let has = |hole: &Hole| blocks.iter().any(|&(l, h)| l < hole.high && hole.low < h);
+        let end = if is_complete { end } else { position + 1 };
         for hole in &mut self.holes {
             if hole.low < end && position < hole.high && hole.acknowledged.is_none() && !has(hole) {
-                hole.is_lacked = true;
+                hole.lacked.get_or_insert(time);
             }
         }
         let is_seen = !self.holes.iter().any(|hole| hole.low <= position && position < hole.high);
@@ -339,7 +351,7 @@ impl StreamLosses {
             self.unneeded.remove(at);
             return;
         }
-        let is_copy = |gap: &Gap| gap.cause == Cause::NetworkBehind && gap.overlaps(low, high);
+        let is_copy = |gap: &Gap| gap.is_second_copy() && gap.overlaps(low, high);
         if let Some(at) = self.gaps.iter().rposition(is_copy) {
             self.gaps.remove(at);
         }
@@ -361,13 +373,20 @@ impl StreamLosses {
     }
 
     /// Everything at the end: what was found, and what is open. Below `acknowledged` the receiver
-    /// has everything; `last` is the time of the last packet.
-    pub(super) fn finish(&self, acknowledged: i64, last: Timestamp, take: &mut dyn FnMut(Gap)) {
+    /// has everything; `reports` tells that it would have reported what came to it twice (RFC
+    /// 2883); `last` is the time of the last packet.
+    pub(super) fn finish(
+        &self,
+        acknowledged: i64,
+        reports: bool,
+        last: Timestamp,
+        take: &mut dyn FnMut(Gap),
+    ) {
         for gap in &self.gaps {
             let mut gap = *gap;
-            if gap.cause == Cause::NetworkBehind && gap.high > acknowledged {
-                // Nobody knows whether the receiver ever had it.
-                gap.cause = Cause::Unknown;
+            if gap.is_second_copy() && reports && gap.high <= acknowledged {
+                // It reported no second copy, so the first one was lost.
+                gap.cause = Cause::NetworkBehind;
             }
             take(gap);
         }
@@ -384,6 +403,10 @@ impl StreamLosses {
                 take(match hole.acknowledged {
                     Some(at) => part.gap(Cause::Capture, Ended::Acknowledged, at),
                     None if is_acknowledged => part.gap(Cause::Capture, Ended::Acknowledged, last),
+                    // The receiver lacked it, so the capture missed nothing.
+                    None if hole.lacked.is_some() => {
+                        part.gap(Cause::NetworkBefore, Ended::EndOfFlow, last)
+                    }
                     None => part.gap(Cause::Unknown, Ended::EndOfFlow, last),
                 });
             }
@@ -413,7 +436,7 @@ impl StreamLosses {
             Cause::NetworkBefore | Cause::NetworkBehind => {
                 *network = network.saturating_add(bytes);
             }
-            Cause::Unknown => *unknown = unknown.saturating_add(1),
+            Cause::Unknown => *unknown += u64::from(!gap.is_second_copy()),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What the evidence of a connection amounts to in the end.
 
+use core::time::Duration;
+
 use netsniff_packet::Timestamp;
 
 use super::gap::Gap;
@@ -50,8 +52,22 @@ pub struct Span {
     pub start: Timestamp,
     /// Its last packet.
     pub last: Timestamp,
-    /// Whether the SYN may have passed before the capture began.
-    pub is_early: bool,
+    /// For how long the capture had run then, if that is known.
+    pub since_begin: Option<Duration>,
+    /// The longest that it may take until a SYN is answered, where the connection does not tell.
+    pub pick_up: Duration,
+}
+
+impl Span {
+    /// Whether the SYN of `originator`, whose answer was seen first, may have passed before the
+    /// capture began: it did so about a round trip to the responder before that.
+    fn is_early(&self, originator: &Direction) -> bool {
+        let known = (originator.rtt.count > 0).then_some(originator.rtt.max);
+        let wait = known.map_or(self.pick_up, |rtt| {
+            Duration::from_nanos(rtt).saturating_mul(2).min(self.pick_up)
+        });
+        self.since_begin.is_none_or(|since| since < wait)
+    }
 }
 
 impl TcpConnection {
@@ -70,7 +86,8 @@ impl TcpConnection {
             self.missed_handshake(from, directions, span, &mut verdict);
             let Some(stream) = ledger.stream(from) else { continue };
             let fin = self.fin_position(from);
-            stream.finish(acknowledged(&self.ends[from]), span.last, &mut |gap| {
+            let reports = directions[1 - from].reports_duplicates(&directions[from]);
+            stream.finish(acknowledged(&self.ends[from]), reports, span.last, &mut |gap| {
                 verdict.add(from, gap, fin);
             });
             verdict.saved.holes += stream.saved.holes;
@@ -104,8 +121,11 @@ impl TcpConnection {
         // A SYN-ACK proves a SYN, but that may have passed before there was a capture. An answer
         // to a SYN that is no SYN-ACK need not have had one before (RFC 9293, 3.10.7), unless the
         // connection went on.
-        let is_proven =
-            if is_opener { !span.is_early } else { peer.pure_acks > 0 || peer.data_segments > 0 };
+        let is_proven = if is_opener {
+            !span.is_early(side)
+        } else {
+            peer.pure_acks > 0 || peer.data_segments > 0
+        };
         if !is_proven {
             return;
         }
@@ -156,7 +176,8 @@ impl Verdict {
                 self.capture_bytes = self.capture_bytes.saturating_add(bytes);
             }
             Cause::NetworkBefore | Cause::NetworkBehind => self.add_network(bytes),
-            Cause::Unknown => self.unknown += 1,
+            // What came twice was seen, whoever lost the first copy, or its acknowledgement.
+            Cause::Unknown => self.unknown += u64::from(!gap.is_second_copy()),
         }
         self.found.push(Found { from, gap, bytes });
     }

@@ -8,7 +8,7 @@ use super::direction::{Counts, Direction, bit};
 use super::elapsed;
 use super::handshake::{Handshake, Recovery};
 use super::holes::Filled;
-use crate::flow::tcp::losses::Ledger;
+use crate::flow::tcp::losses::{Again, Ledger};
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
@@ -71,10 +71,16 @@ impl Direction {
             self.repeated_bytes = self.repeated_bytes.saturating_add(1);
             return;
         }
-        self.repeat(seen, end, &handshake.recovery(), ledger);
+        self.repeat(seen, end, handshake, ledger);
     }
 
-    fn repeat(&mut self, seen: &Observed<'_>, end: u32, recovery: &Recovery, ledger: &mut Ledger) {
+    fn repeat(
+        &mut self,
+        seen: &Observed<'_>,
+        end: u32,
+        handshake: &Handshake,
+        ledger: &mut Ledger,
+    ) {
         let tcp = seen.tcp;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
         let filled = self.holes.fill(tcp.sequence, known);
@@ -85,13 +91,18 @@ impl Direction {
         if self.is(bit::TIMING) && delta(tcp.sequence, self.timed_end) < 0 {
             self.set(bit::TIMING, false);
         }
-        let class = self.class(seen.time, tcp.sequence, known, filled, recovery);
+        let class = self.class(seen.time, tcp.sequence, known, filled, &handshake.recovery());
         if class == Class::Fast && !self.is(bit::RECOVERY) {
             self.set(bit::RECOVERY, true);
             self.recover = self.next;
         }
         self.count(class);
-        let is_open = ledger.seen_again(seen, known, class);
+        let again = Again {
+            class,
+            least_answer: handshake.least_answer(seen.from),
+            may_be_doubled: self.is(bit::LIKE_LAST) && seen.identification == 0,
+        };
+        let is_open = ledger.seen_again(seen, known, &again);
         self.set(bit::OPEN_GAPS, is_open);
         self.last_repeat = tcp.sequence;
         self.last_class = class;

@@ -49,6 +49,8 @@ pub(super) mod bit {
     pub(in super::super) const SAME_IDENTIFICATION: u32 = 0x8000;
     /// Something of it is missing, and it is not known yet who lost it.
     pub(in super::super) const OPEN_GAPS: u32 = 0x0001_0000;
+    /// The last packet had the numbers, flags and length of the one before it.
+    pub(in super::super) const LIKE_LAST: u32 = 0x0002_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -179,6 +181,11 @@ impl Direction {
         self.is(bit::SYN)
     }
 
+    /// Whether it would report what came to it twice from `peer`: hosts with SACK do (RFC 2883).
+    pub(in crate::flow::tcp) const fn reports_duplicates(&self, peer: &Self) -> bool {
+        self.is(bit::SACK_PERMITTED) && peer.is(bit::SACK_PERMITTED) || self.counts.sacks > 0
+    }
+
     /// Whether something of it was acknowledged.
     pub(in crate::flow::tcp) const fn has_acknowledgements(&self) -> bool {
         self.is(bit::ACKNOWLEDGED)
@@ -223,6 +230,7 @@ impl Direction {
             let heard = self.ttl_max > 0;
             self.bits |= if heard { bit::SAME_IDENTIFICATION } else { 0 };
         }
+        self.set(bit::LIKE_LAST, digest == self.last_digest);
         self.last_identification = seen.identification;
         self.last_digest = digest;
         if self.ttl_max == 0 && self.ttl_min == 0 {

@@ -72,6 +72,14 @@ impl Handshake {
         Some(self.originator?.saturating_add(self.responder?))
     }
 
+    /// The least time in which a side answers what passes the tap: half of what its part of the
+    /// handshake took, since hosts and queues may have been slow then.
+    pub(in crate::flow::tcp) fn least_answer(&self, from: usize) -> Option<u64> {
+        let is_opener = from == usize::from(self.opener);
+        let part = if is_opener { self.originator } else { self.responder };
+        part.map(|part| part / 2)
+    }
+
     pub(in crate::flow::tcp) fn recovery(&self) -> Recovery {
         let rtt = self.rtt();
         Recovery {

@@ -1,0 +1,297 @@
+//! What the logs told, held against what happened.
+
+use std::collections::BTreeMap;
+
+use super::evidence::{Evidence, evidence};
+use super::recording::Recording;
+use super::segment::{Flow, Kind};
+use super::told::{Told, told};
+use super::{Place, told::Row};
+
+/// How many of how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) right: u64,
+    pub(crate) of: u64,
+}
+
+impl Share {
+    fn count(&mut self, right: bool) {
+        self.right += u64::from(right);
+        self.of += 1;
+    }
+
+    /// Whether it is at least so many of a thousand. Nothing at all is not enough.
+    pub(crate) const fn reaches(self, of_a_thousand: u64) -> bool {
+        self.of > 0 && self.right * 1000 >= self.of * of_a_thousand
+    }
+
+    /// As a fraction with four digits, never rounded up.
+    pub(crate) fn text(self) -> String {
+        let share = (self.right * 10_000).checked_div(self.of);
+        share.map_or("-".to_owned(), |share| format!("{:.4}", share as f64 / 10_000.0))
+    }
+
+    fn add(&mut self, other: Self) {
+        self.right += other.right;
+        self.of += other.of;
+    }
+}
+
+/// A connection of which the logs tell what is not so.
+#[derive(Clone, Debug)]
+pub(crate) struct Wrong {
+    pub(crate) flow: Flow,
+    pub(crate) what: &'static str,
+    pub(crate) evidence: Evidence,
+    pub(crate) told: Told,
+}
+
+impl Wrong {
+    /// What is wrong, what happened, and the rows.
+    pub(crate) fn text(&self) -> String {
+        let [one, other] = self.flow;
+        let Evidence { proven, happened, .. } = &self.evidence;
+        let mut text = format!(
+            "{} {} - {} {}: {}\n  proven {proven:?}, happened {happened:?}, told {:?}\n",
+            one.0, one.1, other.0, other.1, self.what, self.told.places
+        );
+        for row in &self.told.rows {
+            let cells = row.iter().filter(|(_, cell)| *cell != "-");
+            let cells: Vec<_> = cells.map(|(name, cell)| format!("{name}={cell}")).collect();
+            text.push_str(&format!("  {}\n", cells.join(" ")));
+        }
+        text
+    }
+}
+
+/// The figures of one recording, or of several together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Score {
+    /// Connections of which the capture has a frame; the others are left out.
+    pub(crate) flows: u64,
+    pub(crate) not_captured: u64,
+    /// Connections that are captured and have no row. There must be none.
+    pub(crate) without_row: u64,
+    /// Rows of `conn` whose connection nobody made. There must be none.
+    pub(crate) invented_rows: u64,
+    /// Of those marked `touched` or `suspect`, how many the capture lost a frame of.
+    pub(crate) precision: Share,
+    /// Of those whose SYN, FIN or data the capture lacks, with a later acknowledgement of it there: how many are
+    /// marked. Where it has a copy from before the acknowledgement, nothing is missing.
+    pub(crate) recall: Share,
+    /// The same with those where the capture has a copy.
+    pub(crate) recall_with_copies: Share,
+    /// Of those that lost a SYN, FIN or data in the capture without a later acknowledgement: how many are marked.
+    pub(crate) never_acknowledged: Share,
+    /// Of those that lost nothing in the capture but pure acknowledgements and resets: how many are marked.
+    pub(crate) pure_acks_only: Share,
+    /// Connections that lost anything in the capture.
+    pub(crate) capture_lost: u64,
+    /// Of those with a proven cause: how many are told all that is proven and nothing that did not happen.
+    pub(crate) causes: Share,
+    /// The same for those with two or three proven causes.
+    pub(crate) several_causes: Share,
+    /// Of those without a proven cause: how many are told no cause that did not happen.
+    pub(crate) no_cause_invented: Share,
+    /// Of those with a proven cause of a place: how many are told it.
+    pub(crate) told: BTreeMap<Place, Share>,
+    /// Connections that are told a cause that did not happen, by place.
+    pub(crate) invented: BTreeMap<Place, u64>,
+    /// Lost frames by place and kind.
+    pub(crate) frames: BTreeMap<(Place, Kind), u64>,
+    /// Frames that were lost in the capture and behind the tap. No packet tells that from a loss before the tap.
+    pub(crate) twice: u64,
+    /// Each connection of which the logs are wrong.
+    pub(crate) wrong: Vec<Wrong>,
+}
+
+impl Score {
+    /// Holds rows against a recording.
+    pub(crate) fn new(recording: &Recording, conn: Vec<Row>, gaps: Vec<Row>) -> Self {
+        let mut score = Self::default();
+        let mut told = told(conn, gaps);
+        let captured = recording.captured_flows();
+        for (flow, events) in &recording.0 {
+            for event in events {
+                score.twice += u64::from(event.lost.len() == 2);
+                for place in &event.lost {
+                    *score.frames.entry((*place, event.segment.kind())).or_default() += 1;
+                }
+            }
+            if !captured.contains(flow) {
+                score.not_captured += 1;
+                continue;
+            }
+            score.flows += 1;
+            match told.remove(flow) {
+                Some(told) => score.judge(*flow, evidence(events), told),
+                None => score.without_row += 1,
+            }
+        }
+        score.invented_rows = told.len() as u64;
+        score
+    }
+
+    fn judge(&mut self, flow: Flow, evidence: Evidence, told: Told) {
+        let mut wrong = Vec::new();
+        self.capture_lost += u64::from(evidence.capture_lost);
+        if told.is_marked {
+            self.precision.count(evidence.capture_lost);
+            if !evidence.capture_lost {
+                wrong.push("marked, but the capture lost nothing of it");
+            }
+        }
+        let by_loss = if evidence.acknowledged_later {
+            Some(&mut self.recall_with_copies)
+        } else if evidence.capture_lost_sequence {
+            Some(&mut self.never_acknowledged)
+        } else if evidence.capture_lost {
+            Some(&mut self.pure_acks_only)
+        } else {
+            None
+        };
+        by_loss.into_iter().for_each(|share| share.count(told.is_marked));
+        if evidence.proven.contains(&Place::Capture) {
+            self.recall.count(told.is_marked);
+            if !told.is_marked {
+                wrong.push("not marked, but the capture proves that it lost something");
+            }
+        } else if evidence.acknowledged_later && !told.is_marked {
+            wrong.push("not marked, though the capture lost what is acknowledged later");
+        }
+        let missed = evidence.proven.difference(&told.places).count();
+        let invented = told.places.difference(&evidence.happened).count();
+        if evidence.proven.is_empty() {
+            self.no_cause_invented.count(invented == 0);
+        } else {
+            self.causes.count(missed + invented == 0);
+            if evidence.proven.len() > 1 {
+                self.several_causes.count(missed + invented == 0);
+            }
+        }
+        for place in Place::ALL {
+            if evidence.proven.contains(&place) {
+                self.told.entry(place).or_default().count(told.places.contains(&place));
+            }
+            let is_invented = told.places.contains(&place) && !evidence.happened.contains(&place);
+            *self.invented.entry(place).or_default() += u64::from(is_invented);
+        }
+        if missed > 0 {
+            wrong.push("a cause that is proven is not told");
+        }
+        if invented > 0 {
+            wrong.push("a cause is told that did not happen");
+        }
+        if !wrong.is_empty() {
+            let what = wrong[0];
+            self.wrong.push(Wrong { flow, what, evidence, told });
+        }
+    }
+
+    /// Adds the figures of another recording.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in [
+            (&mut self.flows, other.flows),
+            (&mut self.not_captured, other.not_captured),
+            (&mut self.without_row, other.without_row),
+            (&mut self.invented_rows, other.invented_rows),
+            (&mut self.capture_lost, other.capture_lost),
+            (&mut self.twice, other.twice),
+        ] {
+            *count += more;
+        }
+        for (share, more) in [
+            (&mut self.precision, other.precision),
+            (&mut self.recall, other.recall),
+            (&mut self.recall_with_copies, other.recall_with_copies),
+            (&mut self.never_acknowledged, other.never_acknowledged),
+            (&mut self.pure_acks_only, other.pure_acks_only),
+            (&mut self.causes, other.causes),
+            (&mut self.several_causes, other.several_causes),
+            (&mut self.no_cause_invented, other.no_cause_invented),
+        ] {
+            share.add(more);
+        }
+        for (place, share) in &other.told {
+            self.told.entry(*place).or_default().add(*share);
+        }
+        for (place, count) in &other.invented {
+            *self.invented.entry(*place).or_default() += count;
+        }
+        for (key, count) in &other.frames {
+            *self.frames.entry(*key).or_default() += count;
+        }
+        self.wrong.extend(other.wrong.iter().cloned());
+    }
+
+    /// Each figure with its name: counts as they are, shares as how many of how many.
+    pub(crate) fn figures(&self) -> Vec<(String, String)> {
+        let mut figures = Vec::new();
+        let mut count = |name: &str, value: u64| figures.push((name.to_owned(), value.to_string()));
+        count("connections", self.flows);
+        count("connections not captured, left out", self.not_captured);
+        count("connections without a row", self.without_row);
+        count("rows without a connection", self.invented_rows);
+        count("connections that lost frames in the capture", self.capture_lost);
+        count("frames lost in the capture and behind the tap", self.twice);
+        for (name, share) in [
+            ("precision of marked", self.precision),
+            ("recall, SYN FIN or data missing and acknowledged later", self.recall),
+            ("recall, with those of which a copy was captured", self.recall_with_copies),
+            ("marked of those never acknowledged", self.never_acknowledged),
+            ("marked of those that lost pure ACKs and RST only", self.pure_acks_only),
+            ("causes right where one is proven", self.causes),
+            ("causes right where several are proven", self.several_causes),
+            ("no cause invented where none is proven", self.no_cause_invented),
+        ] {
+            figures.push((name.to_owned(), format!("{}/{}", share.right, share.of)));
+        }
+        for place in Place::ALL {
+            let share = self.told.get(&place).copied().unwrap_or_default();
+            figures.push((
+                format!("told where proven: {}", place.name()),
+                format!("{}/{}", share.right, share.of),
+            ));
+            let invented = self.invented.get(&place).copied().unwrap_or_default();
+            figures.push((
+                format!("connections told wrongly: {}", place.name()),
+                invented.to_string(),
+            ));
+            for kind in Kind::ALL {
+                let lost = self.frames.get(&(place, kind)).copied().unwrap_or_default();
+                figures.push((
+                    format!("frames lost: {} {}", place.name(), kind.name()),
+                    lost.to_string(),
+                ));
+            }
+        }
+        figures
+    }
+
+    /// What the field's own promise is, and is not kept: precision and recall of the marks and the causes, each at
+    /// least 0.99.
+    pub(crate) fn shortfalls(&self) -> Vec<String> {
+        const PROMISED: u64 = 990;
+        let shares = [
+            ("precision", self.precision),
+            ("recall", self.recall),
+            ("causes", self.causes),
+            ("several causes", self.several_causes),
+            ("no cause invented", self.no_cause_invented),
+        ];
+        let missed = shares.into_iter().filter(|(_, share)| !share.reaches(PROMISED));
+        let mut shortfalls: Vec<_> = missed
+            .map(|(name, share)| {
+                format!("{name}: {} of {} ({})", share.right, share.of, share.text())
+            })
+            .collect();
+        if self.without_row + self.invented_rows > 0 {
+            let (without, invented) = (self.without_row, self.invented_rows);
+            shortfalls.push(format!(
+                "{without} connections without a row, {invented} rows of no connection"
+            ));
+        }
+        shortfalls
+    }
+}

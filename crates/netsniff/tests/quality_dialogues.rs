@@ -1,0 +1,159 @@
+//! Verdicts about lost frames, held against scripted dialogues whose losses are known: before the tap, in the capture,
+//! behind the tap, and several at once.
+
+mod quality;
+mod zeek;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use netsniff_traffic::impair::Impairment;
+use quality::Place;
+use quality::play::{Fate, play};
+use quality::recording::Recording;
+use quality::score::Score;
+use quality::told::Row;
+use zeek::corpus::{Scratch, analyze};
+use zeek::log;
+
+/// A recording with the rows of its logs.
+struct Judged {
+    recording: Recording,
+    conn: Vec<Row>,
+    gaps: Vec<Row>,
+}
+
+impl Judged {
+    fn new(count: u16, fate: &Fate, seed: u64) -> Self {
+        let scratch = Scratch::new("quality");
+        fs::create_dir_all(scratch.path()).unwrap();
+        let capture = scratch.path().join("capture.pcap");
+        let recording = play(count, fate, seed, &capture);
+        analyze(&capture, scratch.path(), &[]);
+        let rows = |name: &str| log::read(Path::new(&scratch.path().join(name))).unwrap();
+        Self { recording, conn: rows("conn.log"), gaps: rows("gaps.log") }
+    }
+
+    fn score(&self) -> Score {
+        Score::new(&self.recording, self.conn.clone(), self.gaps.clone())
+    }
+}
+
+/// Losses of a rate at some places.
+fn fate(rate: f64, places: &[Place]) -> Fate {
+    let at = |place| if places.contains(&place) { rate } else { 0.0 };
+    let capture = Impairment { loss: at(Place::Capture), ..Impairment::default() };
+    Fate { before: at(Place::Before), behind: at(Place::Behind), capture }
+}
+
+/// One place, two, and all three.
+const CAUSES: [&[Place]; 7] = [
+    &[Place::Before],
+    &[Place::Capture],
+    &[Place::Behind],
+    &[Place::Before, Place::Capture],
+    &[Place::Capture, Place::Behind],
+    &[Place::Before, Place::Behind],
+    &[Place::Before, Place::Capture, Place::Behind],
+];
+
+fn show(score: &Score) {
+    for (name, value) in score.figures() {
+        println!("{name}: {value}");
+    }
+    for wrong in score.wrong.iter().take(5) {
+        println!("{}", wrong.text());
+    }
+}
+
+#[test]
+fn losses_are_found_and_told_apart() {
+    let mut total = Score::default();
+    for (number, (rate, count)) in [(0.001, 100), (0.01, 130), (0.05, 80)].into_iter().enumerate() {
+        for (at, places) in CAUSES.into_iter().enumerate() {
+            let score = Judged::new(count, &fate(rate, places), (number * 10 + at) as u64).score();
+            println!("rate {rate}, {places:?}: {:?}", score.shortfalls());
+            total.add(&score);
+        }
+    }
+    show(&total);
+    // The shares mean something only where there was something to find.
+    assert!(total.flows > 2000 && total.recall.of > 200 && total.causes.of > 450);
+    assert!(total.several_causes.of > 100 && total.no_cause_invented.of > 1000);
+    assert_eq!(total.shortfalls(), [""; 0]);
+}
+
+#[test]
+fn what_was_not_lost_is_clean() {
+    let score = Judged::new(200, &Fate::default(), 1).score();
+    assert_eq!((score.flows, score.precision.of, score.without_row), (200, 0, 0));
+    assert_eq!((score.no_cause_invented.right, score.no_cause_invented.of), (200, 200));
+}
+
+#[test]
+fn a_capture_that_reorders_or_doubles_marks_nothing() {
+    let reorders = Impairment {
+        reordering: 0.05,
+        max_delay: Duration::from_micros(100),
+        ..Impairment::default()
+    };
+    // The second copy comes before the next frame, as a mirror makes it.
+    let doubles = Impairment {
+        duplication: 0.05,
+        max_delay: Duration::from_micros(5),
+        ..Impairment::default()
+    };
+    for capture in [reorders, doubles] {
+        let score = Judged::new(200, &Fate { capture, ..Fate::default() }, 2).score();
+        show(&score);
+        assert_eq!(score.flows, 200);
+        assert_eq!(score.precision.of, 0, "marked, though every frame was captured");
+        assert_eq!(score.no_cause_invented.right, 200);
+    }
+}
+
+/// The judge itself: wrong rows are seen to be wrong.
+#[test]
+fn wrong_verdicts_do_not_pass() {
+    let mut judged = Judged::new(150, &fate(0.02, CAUSES[6]), 3);
+    let right = judged.score();
+    assert_eq!(right.without_row, 0);
+
+    let conn = judged.conn.clone();
+    let set = |row: &mut Row, quality: &str| *row.get_mut("quality").unwrap() = quality.to_owned();
+    judged.conn.iter_mut().for_each(|row| set(row, "clean"));
+    let blind = judged.score();
+    assert_eq!((blind.recall.right, blind.recall.of), (0, right.recall.of));
+    judged.conn.iter_mut().for_each(|row| set(row, "suspect"));
+    let anxious = judged.score();
+    assert_eq!(anxious.recall.right, anxious.recall.of);
+    assert!(anxious.precision.right < anxious.precision.of);
+    judged.conn.clone_from(&conn);
+    judged.conn.pop();
+    assert_eq!(judged.score().without_row, 1);
+    judged.conn.clone_from(&conn);
+
+    let gaps = std::mem::take(&mut judged.gaps);
+    let silent = judged.score();
+    assert_eq!((silent.causes.right, silent.causes.of), (0, right.causes.of));
+    let swapped = [
+        (Place::Before, Place::Behind),
+        (Place::Behind, Place::Capture),
+        (Place::Capture, Place::Before),
+    ];
+    judged.gaps = gaps;
+    for row in &mut judged.gaps {
+        let cause = row.get_mut("cause").unwrap();
+        let other = swapped.iter().find(|(from, _)| from.name() == *cause);
+        if let Some((_, to)) = other {
+            to.name().clone_into(cause);
+        }
+    }
+    let confused = judged.score();
+    assert!(confused.causes.right < right.causes.right);
+    assert!(Place::ALL.iter().all(|place| right.told[place].of > 20), "{:?}", right.told);
+    for score in [blind, anxious, silent, confused] {
+        assert!(!score.shortfalls().is_empty());
+    }
+}
