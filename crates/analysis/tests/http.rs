@@ -15,7 +15,7 @@ use netsniff_traffic::Random;
 #[path = "../../../fuzz/src/conversations.rs"]
 mod conversations;
 
-use conversations::{Cuts, Flow, Turn, What, play};
+use conversations::{Cuts, Flow, Outcome, Turn, What, play};
 
 const PROXY: Flow = Flow { port: 3_128, is_midstream: false };
 const ELSEWHERE: Flow = Flow { port: 4_000, is_midstream: false };
@@ -45,7 +45,7 @@ fn end(from: Role) -> Turn {
 fn found_in(turns: &[Turn], flow: Flow) -> Vec<String> {
     let sorted = |cuts| {
         let outcome = play(turns, flow, cuts);
-        let mut lines: Vec<String> = outcome.lines.iter().map(|line| short(line)).collect();
+        let mut lines: Vec<String> = all(&outcome).map(|line| short(line)).collect();
         lines.sort();
         lines.extend(outcome.services.map(|services| format!("service {services}")));
         lines
@@ -62,6 +62,11 @@ fn found_in(turns: &[Turn], flow: Flow) -> Vec<String> {
         }
     }
     whole
+}
+
+/// Rows and oddities.
+fn all(outcome: &Outcome) -> impl Iterator<Item = &String> {
+    outcome.oddities.iter().chain(&outcome.lines)
 }
 
 fn short(line: &str) -> String {
@@ -496,12 +501,12 @@ fn responses_without_requests_have_rows() {
 fn what_waits_is_bounded() {
     let many = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n".repeat(250);
     let outcome = play(&[client(many)], PROXY, Cuts::None);
-    let excessive = outcome.lines.iter().filter(|line| line.ends_with("excessive_pipelining"));
+    let excessive = outcome.oddities.iter().filter(|name| name.ends_with("excessive_pipelining"));
     assert_eq!(excessive.count(), 2);
     assert_eq!(outcome.lines.iter().filter(|line| line.starts_with("http ")).count(), 250);
     let large = format!("GET / HTTP/1.1\r\nA: {}\r\nHost: last\r\n\r\n", "x".repeat(30_000));
     let found = play(&[client(large)], PROXY, Cuts::None);
-    assert!(found.lines[0].ends_with("contentline_size_exceeded"), "{:?}", found.lines);
+    assert!(found.oddities[0].ends_with("contentline_size_exceeded"), "{:?}", found.oddities);
     let endless = "GET / HTTP/1.1\r\n".to_owned() + &"A: b\r\n".repeat(20_000) + "Host: h\r\n\r\n";
     let found = play(&[client(endless)], PROXY, Cuts::None);
     assert!(!found.lines.concat().contains("host="), "{:?}", found.lines);
