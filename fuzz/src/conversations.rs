@@ -39,10 +39,12 @@ pub enum Cuts {
     Seeded(Random),
 }
 
-/// What sessions made of a conversation, as text: rows, oddities, services.
+/// What sessions made of a conversation, as text: rows, oddities, services. Rows and oddities each
+/// come in order; how they stand to each other depends on how much is looked at in one go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub lines: Vec<String>,
+    pub oddities: Vec<String>,
     pub services: Option<String>,
 }
 
@@ -101,7 +103,14 @@ pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
     conversation.finish(&mut found);
     outcome.drain(&mut found, flow.port);
     outcome.services = conversation.services().names();
+    // Each log has an order of its own; which of two logs gets its row first tells nobody anything.
+    outcome.lines.sort_by(|a, b| log(a).cmp(log(b)));
     outcome
+}
+
+/// The first word of a line: its log, or whose oddity it is.
+fn log(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
 }
 
 impl Cuts {
@@ -125,7 +134,7 @@ impl Outcome {
     fn drain(&mut self, found: &mut Findings, port: u16) {
         assert_eq!(found.panics, 0, "a session failed");
         for (name, analyzer) in found.drain_oddities() {
-            self.lines.push(format!("{analyzer}: {name}"));
+            self.oddities.push(format!("{analyzer}: {name}"));
         }
         let endpoint = |last, port| Endpoint { address: Address::from_v4([192, 0, 2, last]), port };
         let connection = Connection {
@@ -207,7 +216,7 @@ pub fn check(input: &[u8]) -> usize {
     assert_eq!(play(&turns, flow, Cuts::Everywhere), whole, "byte by byte");
     let seeded = Cuts::Seeded(Random::new(u64::from(*flags)));
     assert_eq!(play(&turns, flow, seeded), whole, "cut at random");
-    whole.lines.len() + datagrams(&turns)
+    whole.lines.len() + whole.oddities.len() + datagrams(&turns)
 }
 
 /// The ports that protocols of the list have, and one that none has.
@@ -243,7 +252,7 @@ fn datagrams(turns: &[Turn]) -> usize {
             }
             session.end(&mut found);
             outcome.drain(&mut found, port);
-            lines += outcome.lines.len();
+            lines += outcome.lines.len() + outcome.oddities.len();
         }
     }
     lines

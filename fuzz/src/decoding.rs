@@ -2,8 +2,12 @@
 //!
 //! Needs nothing of libFuzzer: an ordinary test replays findings with it.
 
-use netsniff_packet::LinkType;
+use std::sync::{Arc, LazyLock};
+
+use netsniff_packet::anonymize::frame::{PacketAnonymizer, PayloadMode};
+use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::decode::{self, Decoded, Ip, Stop, Transport, tunnel};
+use netsniff_packet::{Anonymizer, LinkType};
 
 /// Tunnels within tunnels that are followed here; more than any analysis does.
 const DEPTH: usize = 8;
@@ -27,6 +31,30 @@ pub fn check(input: &[u8]) {
     decode::packet_into(link_type, data, wire_len, &mut used);
     assert_eq!(used, decoded, "what a value held before shows");
     walk(&decoded, data, wire_len as usize, DEPTH);
+    for payload in [PayloadMode::Keep, PayloadMode::Cut, PayloadMode::Hash] {
+        anonymize(link_type, data, wire_len, payload);
+    }
+}
+
+/// Anonymises the packet: no byte is written beyond what is left, and headers stay where they are.
+fn anonymize(link_type: LinkType, data: &[u8], wire_len: u32, payload: PayloadMode) {
+    static ANONYMIZER: LazyLock<Arc<Anonymizer>> = LazyLock::new(|| {
+        let key = Key::new([7; Key::LEN]);
+        Arc::new(Anonymizer::new(Method::CryptoPan, &key, &Keep::default()))
+    });
+    let mut changed = data.to_vec();
+    let mut anonymizer = PacketAnonymizer::new(Arc::clone(&ANONYMIZER), payload);
+    let left = anonymizer.packet(link_type, &mut changed, wire_len);
+    assert!(left.len <= data.len() && left.cut.is_some() == (left.len < data.len()), "{left:?}");
+    let (before, after) = (
+        decode::packet(link_type, data, wire_len),
+        decode::packet(link_type, &changed[..left.len], wire_len),
+    );
+    if let (Some(ip), None) = (before.ip, left.cut) {
+        let mapped = ANONYMIZER.address(ip.source);
+        assert_eq!(after.ip.map(|ip| ip.source), Some(mapped));
+        assert_eq!(after.layers, before.layers);
+    }
 }
 
 /// An IPv4 packet with UDP.

@@ -4,13 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{ChecksumMode, Engine, Limits, Observer, Options, SortKey};
+use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::decode::tunnel;
-use netsniff_packet::{Batch, Loss, Stage, Timestamp};
+use netsniff_packet::{Anonymizer, Batch, Loss, Stage, Timestamp};
 
 use crate::packets::{Event, events};
 
@@ -33,9 +35,13 @@ pub fn check(input: &[u8]) -> usize {
         },
         overlap: if bounds & 0x20 == 0 { Overlap::First } else { Overlap::Last },
         protocols: ProtocolSet::ALL,
+        anonymizer: (bounds & 0x10 != 0).then(|| {
+            let key = Key::new([*bounds; Key::LEN]);
+            Arc::new(Anonymizer::new(Method::CryptoPan, &key, &Keep::default()))
+        }),
         ..Options::default()
     };
-    let one_by_one = analyse(&events, 1, limits, options, 1);
+    let one_by_one = analyse(&events, 1, limits, options.clone(), 1);
     // Another seed, since it must show nowhere.
     let in_batches = analyse(&events, usize::from(*batch_len).max(2), limits, options, 2);
     one_by_one.check_same(&in_batches);

@@ -2,15 +2,16 @@
 
 use netsniff_packet::{Batch, Loss, Packet, Timestamp};
 
+use crate::correlator::{Correlator, Fact};
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
-use crate::flow::wheel::tick_of;
+use crate::flow::wheel::{TICK_NANOS, tick_of};
 use crate::ingress::Ingress;
 use crate::limits::Limits;
 use crate::options::Options;
-use crate::record::Observer;
+use crate::record::{Observer, Record, SortKey};
 use crate::unit::Units;
 
-/// Both halves of the analysis in one: [`Ingress`] and one [`FlowTracker`].
+/// All of the analysis in one: [`Ingress`], one [`FlowTracker`], and a [`Correlator`].
 ///
 /// Call the doors in any order, [`Self::finish`] last. The same packets give the same records,
 /// however they are grouped into calls.
@@ -19,6 +20,9 @@ pub struct Engine {
     ingress: Ingress,
     tracker: FlowTracker,
     units: Units,
+    correlator: Correlator,
+    /// Facts that wait until nothing earlier can come.
+    facts: Vec<(SortKey, Fact)>,
 }
 
 /// Datagrams that are collected before their flows are looked for.
@@ -30,27 +34,35 @@ impl Engine {
     #[must_use]
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
-            ingress: Ingress::new(limits, options),
+            ingress: Ingress::new(limits, options.clone()),
             tracker: FlowTracker::new(limits, options, seed),
             units: Units::default(),
+            correlator: Correlator::new(&limits),
+            facts: Vec::new(),
         }
     }
 
     /// Takes a packet, after ending what its time ends.
     pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
-        let all = 0..packet.data.len();
-        let _ = self.ingress.packet(packet, all, &mut self.units, observer);
-        self.flush(packet.data, observer);
-        self.tracker.advance(self.ingress.now(), observer);
+        self.sift(observer, |engine, sieve| {
+            let all = 0..packet.data.len();
+            let _ = engine.ingress.packet(packet, all, &mut engine.units, sieve);
+            engine.flush(packet.data, sieve);
+            engine.tracker.advance(engine.ingress.now(), sieve);
+        });
     }
 
     /// Takes the packets of a batch in order: the same as one by one, but faster.
     pub fn batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
+        self.sift(observer, |engine, sieve| engine.take_batch(batch, sieve));
+    }
+
+    fn take_batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
         let mut losses = batch.losses.iter().peekable();
         for (at, record) in (0..).zip(&batch.packets) {
             while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= at) {
                 self.flush(&batch.data, observer);
-                self.loss(loss, observer);
+                self.take_loss(loss, observer);
             }
             let packet = batch.packet(record);
             let tick = tick_of(self.ingress.now());
@@ -65,31 +77,41 @@ impl Engine {
             }
         }
         self.flush(&batch.data, observer);
-        losses.for_each(|(_, loss)| self.loss(loss, observer));
+        losses.for_each(|(_, loss)| self.take_loss(loss, observer));
         self.tracker.advance(self.ingress.now(), observer);
     }
 
     /// Ends what the time ends, in the absence of packets.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        self.ingress.advance(now, observer);
-        self.tracker.advance(self.ingress.now(), observer);
+        self.sift(observer, |engine, sieve| {
+            engine.ingress.advance(now, sieve);
+            engine.tracker.advance(engine.ingress.now(), sieve);
+        });
     }
 
     /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
     /// are touched by it.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
+        self.sift(observer, |engine, sieve| engine.take_loss(loss, sieve));
+    }
+
+    fn take_loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.ingress.loss(loss, observer);
         self.tracker.loss(self.ingress.now(), observer);
     }
 
     /// Ends every flow.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
-        self.ingress.finish(observer);
-        let now = self.ingress.now();
-        self.tracker.begin_finish(now, observer);
-        for step in 0..FINISH_STEPS {
-            self.tracker.finish_step(step, now, observer);
-        }
+        self.sift(observer, |engine, sieve| {
+            engine.ingress.finish(sieve);
+            let now = engine.ingress.now();
+            engine.tracker.begin_finish(now, sieve);
+            for step in 0..FINISH_STEPS {
+                engine.tracker.finish_step(step, now, sieve);
+            }
+        });
+        self.join(Timestamp::MAX, observer);
+        self.correlator.finish(self.ingress.now(), observer);
     }
 
     /// The half before the flows.
@@ -111,5 +133,48 @@ impl Engine {
         }
         self.tracker.units(self.units.as_slice().iter(), bytes, observer);
         self.units.clear();
+    }
+
+    /// Lets `work` observe through a sieve, and joins the facts that are complete then.
+    fn sift<O: Observer>(
+        &mut self,
+        observer: &mut O,
+        work: impl FnOnce(&mut Self, &mut Sieve<'_, O>),
+    ) {
+        let facts = core::mem::take(&mut self.facts);
+        let mut sieve = Sieve { observer, facts };
+        work(self, &mut sieve);
+        self.facts = sieve.facts;
+        let now = self.ingress.now().nanos();
+        // Timers are noticed by their ticks: what belongs before this one has all come.
+        let watermark = Timestamp::from_nanos(now.saturating_sub(now.rem_euclid(TICK_NANOS)));
+        self.join(watermark, observer);
+    }
+
+    /// Joins the facts that belong before `watermark`.
+    fn join<O: Observer>(&mut self, watermark: Timestamp, observer: &mut O) {
+        self.facts.sort_by_key(|(key, _)| *key);
+        let count = self.facts.partition_point(|(key, _)| key.time < watermark);
+        for (key, fact) in self.facts.drain(..count) {
+            self.correlator.fact(&key, &fact, observer);
+        }
+        self.correlator.advance(&SortKey::first_at(watermark.min(self.ingress.now())), observer);
+    }
+}
+
+/// Lets records through to an observer and keeps facts.
+struct Sieve<'a, O> {
+    observer: &'a mut O,
+    facts: Vec<(SortKey, Fact)>,
+}
+
+impl<O: Observer> Observer for Sieve<'_, O> {
+    #[inline]
+    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+        self.observer.record(key, record);
+    }
+
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        self.facts.push((*key, fact));
     }
 }

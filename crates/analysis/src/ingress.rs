@@ -11,6 +11,7 @@ use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::limits::Limits;
 use crate::log::Gaps;
+use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
@@ -52,7 +53,7 @@ impl Ingress {
             deadline: Timestamp::MAX,
             ordinal: 0,
             fragments: Fragments::new(limits),
-            tunnels: Tunnels::new(limits),
+            tunnels: Tunnels::new(limits, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }
     }

@@ -12,6 +12,8 @@
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
+//! | `naming` | what flows are named by |
+//! | [`correlator`] | records that no flow can tell by itself |
 //! | [`options`] | [`Options`]: choices that change what records say |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
@@ -22,12 +24,14 @@
 
 pub mod checksums;
 pub mod community_id;
+pub mod correlator;
 pub mod engine;
 pub mod file;
 pub mod flow;
 pub mod ingress;
 pub mod limits;
 pub mod log;
+mod naming;
 pub mod options;
 pub mod protocol;
 pub mod reassembly;

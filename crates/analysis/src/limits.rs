@@ -98,12 +98,40 @@ pub struct Limits {
     /// Changes from one tunnel to another that one flow may make and have recorded
     /// (`Tunnel::max_changes_per_connection`).
     pub tunnel_changes: u8,
+    /// Exchanges of DHCP in progress, and as many of DHCPv6; the one that would be looked at first is
+    /// told for one more. A network has few within the seconds that they take, and all together stay
+    /// within some ten megabytes.
+    pub exchanges: usize,
+    /// Flows of one exchange of DHCP (`DHCP::max_uids_per_log_entry`).
+    pub exchange_flows: usize,
+    /// Messages of one exchange of DHCP (`DHCP::max_msg_types_per_log_entry`).
+    pub exchange_messages: usize,
+    /// Time from the first message of an exchange to the first look at whether it is over (the
+    /// expiration of Zeek's table `DHCP::join_data`).
+    pub exchange_first_look: Duration,
+    /// Time between further looks (`DHCP::join_data_expiration`).
+    pub exchange_look_interval: Duration,
+    /// Silence after which a look finds an exchange over (`DHCP::join_data_expiration`).
+    pub exchange_silence: Duration,
+    /// Time after which a look ends an exchange that goes on (`DHCP::max_txid_watch_time`).
+    pub exchange_longest: Duration,
     /// Queries of one flow that wait for replies, and replies that wait for queries; for one more,
     /// all that wait are recorded as they are (`DNS::max_pending_query_ids`).
     pub pending_messages: usize,
     /// Bytes of names and answers in those that wait; beyond it, too, all are recorded as they are.
     /// Queries need little, and replies that nobody asked for are few.
     pub pending_bytes: usize,
+    /// Requests of one HTTP connection that wait for responses; for one more, all that wait are
+    /// recorded as they are (`HTTP::max_pending_requests`).
+    pub http_pending_requests: usize,
+    /// Bytes of what is kept of those; beyond it, too, all are recorded as they are. Twenty times what
+    /// a page with pipelining needs.
+    pub http_pending_bytes: usize,
+    /// Bytes of one header of HTTP from which fields are kept. Servers take no longer ones.
+    pub http_header_bytes: usize,
+    /// Bytes that may come out of one compressed body. Of a longer one the length is not told: a
+    /// megabyte can be made to fill a gigabyte.
+    pub http_decoded_bytes: u64,
 }
 
 impl Default for Limits {
@@ -144,8 +172,19 @@ impl Default for Limits {
             ip_tunnel_inactivity: Duration::from_secs(24 * 3600),
             tunnel_expiration: Duration::from_secs(3600),
             tunnel_changes: 5,
+            exchanges: 8192,
+            exchange_flows: 10,
+            exchange_messages: 50,
+            exchange_first_look: Duration::from_secs(10),
+            exchange_look_interval: Duration::from_secs(5),
+            exchange_silence: Duration::from_secs(5),
+            exchange_longest: Duration::from_secs(30),
             pending_messages: 50,
             pending_bytes: 8_192,
+            http_pending_requests: 100,
+            http_pending_bytes: 256 << 10,
+            http_header_bytes: 64 << 10,
+            http_decoded_bytes: 1 << 30,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! What the user may want of the analysis besides the bounds.
 
 use core::time::Duration;
+use std::sync::Arc;
+
+use netsniff_packet::Anonymizer;
 
 use crate::file::HashKinds;
 use crate::protocol::ProtocolSet;
 
 /// Choices that change what records say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Samples the RTT of every TCP connection into the `rtt` log, a row for each interval of this
     /// length in which there were samples. An interval of 0 counts as none.
@@ -21,6 +24,9 @@ pub struct Options {
     pub hashes: HashKinds,
     /// The application protocols that are looked for.
     pub protocols: ProtocolSet,
+    /// Flows are named by the pseudonyms of their addresses. The other values of records are mapped
+    /// where they are written: [`Anonymous`](crate::record::Anonymous).
+    pub anonymizer: Option<Arc<Anonymizer>>,
 }
 
 /// Which bytes count where TCP segments overlap and differ, as long as neither was read.

@@ -4,10 +4,12 @@
 //! privacy class. Every output format, the schema, the documentation and anonymisation read that
 //! declaration; none of them knows a log by name.
 
+mod anonymous;
 mod declare;
 mod order;
 mod value;
 
+pub use anonymous::{Anonymous, RecordAnonymizer};
 pub use order::{Observer, Phase, SortKey};
 pub use value::{Elements, Interval, IntoValue, Port, Value};
 
@@ -207,8 +209,11 @@ impl Unit {
 /// What a value would give away about people, which anonymisation goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// An address, or a value from which an address can be computed.
+    /// An address.
     Address,
+    /// A value that is computed from addresses. Whoever computes it takes pseudonyms where the
+    /// addresses are not to be told; writers leave it as it is.
+    FromAddress,
     /// The name of a host, a service or a thing.
     Name,
     /// The name of a person or an account, or a secret of theirs.
@@ -227,6 +232,7 @@ impl Privacy {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
+            Self::FromAddress => "from address",
             Self::Name => "name",
             Self::User => "user",
             Self::FreeText => "free text",

@@ -33,3 +33,34 @@ impl Weirds {
         names.into_iter().take(len)
     }
 }
+
+/// Oddities of which each is told once, however often it is met. What one session tells is then
+/// bounded, and the same however its streams are cut.
+#[derive(Clone, Debug, Default)]
+pub struct Once(Vec<&'static str>);
+
+impl Once {
+    /// Takes those out that were told before.
+    #[inline]
+    pub fn filter(&mut self, weirds: &mut Weirds) {
+        if !weirds.is_empty() {
+            self.filter_some(weirds);
+        }
+    }
+
+    #[cold]
+    fn filter_some(&mut self, weirds: &mut Weirds) {
+        for name in weirds.drain() {
+            if !self.0.contains(&name) {
+                self.0.push(name);
+                weirds.add(name);
+            }
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub const fn heap_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<&str>()
+    }
+}

@@ -2,12 +2,12 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use netsniff::output::{Format, RowBuffer, RowSink, merge};
+use netsniff::output::{Format, Merger, RowBuffer, RowSink};
 use netsniff_analysis::community_id::CommunityId;
 use netsniff_analysis::log::Conn;
 use netsniff_analysis::log::conn::{ConnState, Depth, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
-use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
+use netsniff_analysis::{Limits, Observer as _, Phase, SortKey, Uid};
 use netsniff_packet::{Address, Timestamp};
 
 /// Rows in one run; more than the caches hold.
@@ -95,9 +95,10 @@ fn merge_buffers(bencher: Bencher, workers: u64) {
             })
         })
         .collect();
+    let mut merger = Merger::new(&Limits::default(), Some(Format::Tsv), None);
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
         let mut sink = Count(0);
-        let result = merge(black_box(&buffers), &mut sink);
+        let result = merger.merge(black_box(&buffers), &mut sink);
         (result.is_ok(), sink.0)
     });
 }

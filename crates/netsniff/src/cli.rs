@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{DONE, FAILED, USAGE, UsageError};
-use crate::commands::{analyze, completions, info, protocols, schema};
+use crate::commands::{analyze, anonymize, completions, info, protocols, schema};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -23,7 +23,8 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Analyze(analyze::AnalyzeArgs),
+    Analyze(Box<analyze::AnalyzeArgs>),
+    Anonymize(anonymize::AnonymizeArgs),
     Info(info::InfoArgs),
     Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
@@ -35,6 +36,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
+        Command::Anonymize(args) => anonymize::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),

@@ -127,10 +127,9 @@ fn edited_office(edit: impl Fn(usize, &mut [u8]) -> bool) -> Vec<u8> {
 #[test]
 fn logs_do_not_depend_on_the_number_of_workers() {
     let one = logs(&[OFFICE, "-s", "0.1", "--workers", "1"]);
-    assert_eq!(
-        one.keys().collect::<Vec<_>>(),
-        ["conn.log", "dns.log", "gaps.log", "rtt.log", "tcp.log"]
-    );
+    for name in ["conn", "dhcp", "dns", "files", "gaps", "http", "rtt", "tcp"] {
+        assert!(one.contains_key(&format!("{name}.log")), "{name}");
+    }
     assert!(rows(&one["conn.log"]) > 150 && rows(&one["tcp.log"]) == 82);
     for workers in ["2", "3", "8"] {
         assert!(logs(&[OFFICE, "-s", "0.1", "--workers", workers]) == one, "{workers} workers");

@@ -15,9 +15,11 @@
 //! | [`decode`] | [`Decoded`]: what the headers say |
 //! | [`wire`] | one header per file: read and build it |
 //! | [`filter`] | [`Filter`]: pcap-filter(7) expressions |
+//! | [`mod@anonymize`] | [`Anonymizer`]: addresses, names and packets that tell of nobody |
 //! | [`source`] | [`Source`]: anything that lends packets |
 
 pub mod address;
+pub mod anonymize;
 pub mod batch;
 pub mod checksum;
 pub mod decode;
@@ -30,6 +32,7 @@ pub mod time;
 pub mod wire;
 
 pub use address::Address;
+pub use anonymize::Anonymizer;
 pub use batch::{Batch, PacketRecord};
 pub use decode::Decoded;
 pub use filter::{Filter, FilterError};

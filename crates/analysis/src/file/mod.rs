@@ -11,4 +11,4 @@ pub mod mime;
 pub mod transfer;
 
 pub use digest::{Digests, HashKinds};
-pub use transfer::{FileReport, FileTransfer};
+pub use transfer::{Carrier, FileReport, FileTransfer};

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::digest::{Digests, Hashing};
+use super::digest::{Digests, HashKinds, Hashing};
 use super::mime;
 use crate::flow::roles;
 use crate::log::files::Files;
@@ -12,6 +12,19 @@ use crate::uid::Uid;
 
 /// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
 const HEAD: usize = 4_096;
+
+/// The flow that carries files, as sessions keep it.
+#[derive(Clone, Copy, Debug)]
+pub struct Carrier {
+    name: u128,
+    hashes: HashKinds,
+}
+
+impl From<&Context<'_>> for Carrier {
+    fn from(context: &Context<'_>) -> Self {
+        Self { name: context.name, hashes: context.hashes }
+    }
+}
 
 /// A file that is being carried.
 ///
@@ -45,9 +58,15 @@ impl FileTransfer {
     /// The `number`th file of a flow that `source` carries (the protocol in Zeek's words, as
     /// `HTTP`), sent by one side. No two files of a flow may have the same source and number.
     #[must_use]
-    pub fn begin(context: &Context<'_>, number: u64, from: Role, source: &'static str) -> Self {
+    pub fn begin(
+        carrier: impl Into<Carrier>,
+        number: u64,
+        from: Role,
+        source: &'static str,
+    ) -> Self {
+        let carrier = carrier.into();
         Self {
-            fuid: name(context.uid(), source, number),
+            fuid: name(Uid::new(carrier.name), source, number),
             source,
             from,
             depth: 0,
@@ -63,7 +82,7 @@ impl FileTransfer {
             head: Vec::new(),
             is_told: false,
             mime_type: None,
-            hashing: Hashing::new(context.hashes),
+            hashing: Hashing::new(carrier.hashes),
         }
     }
 

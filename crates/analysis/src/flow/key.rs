@@ -96,6 +96,13 @@ impl FlowKey {
         (key, side)
     }
 
+    /// The same flow between other addresses.
+    #[must_use]
+    pub fn mapped(&self, mut map: impl FnMut(Address) -> Address) -> Self {
+        let mut end = |end: Endpoint| Endpoint { address: map(end.address), ..end };
+        Self::new(end(self.low()), end(self.high()), self.protocol, self.one_way).0
+    }
+
     /// The ends of a flow whose first packet came from `side`, the sender first.
     #[must_use]
     pub const fn ends_from(&self, side: Side) -> (Endpoint, Endpoint) {

@@ -30,16 +30,17 @@ pub struct Knowledge {
 }
 
 impl Flow {
-    /// Hands the record of this flow, whose name is `uid`, to `take`. Openings must be unfolded.
+    /// Hands the record of this flow, whose names are `uid` and `community_id`, to `take`. Openings must be unfolded.
     pub fn report<T>(
         &self,
         uid: Uid,
+        community_id: CommunityId,
         knowledge: &Knowledge,
         take: impl FnOnce(&Conn<'_>) -> T,
     ) -> T {
         let (originator, responder) = self.ends();
         let (orig_sent, resp_sent) = self.sent_by_role();
-        let duration = span_of_micros(self.start, self.last);
+        let duration = Interval::in_micros(self.start, self.last).nanos();
         let sizes = (duration > 0).then(|| self.sizes());
         let history = self.letters.as_str();
         let verdict = &knowledge.verdict;
@@ -68,7 +69,7 @@ impl Flow {
             resp_ip_bytes: Some(resp_sent.ip_bytes),
             tunnel_parents: parents.map(Parents::uids),
             ip_proto: Some(self.key.protocol),
-            community_id: Some(CommunityId::of(&self.key)),
+            community_id: Some(community_id),
             vlan: self.vlan[0].map(i32::from),
             inner_vlan: self.vlan[1].map(i32::from),
             quality: self.quality(knowledge),
@@ -195,13 +196,6 @@ impl Flow {
             more,
         }
     }
-}
-
-/// Nanoseconds between two times of which whole microseconds are told. Zeek reads files in
-/// microseconds, so what begins and ends within the same one has no duration.
-const fn span_of_micros(start: Timestamp, end: Timestamp) -> i64 {
-    let end = end.nanos().div_euclid(1000);
-    end.saturating_sub(start.nanos().div_euclid(1000)).saturating_mul(1000)
 }
 
 /// The protocol in Zeek's words.

@@ -18,6 +18,7 @@ use super::tcp::metrics::series::IntervalRtt;
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
 use crate::limits::Limits;
+use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
 use crate::protocol::Findings;
 use crate::record::{Observer, Phase, SortKey};
@@ -48,6 +49,7 @@ pub struct FlowTracker {
     /// The sampling interval that the last segment ended.
     rtt: Option<IntervalRtt>,
     seed: u64,
+    naming: Naming,
     table: FlowTable,
     wheel: Wheel,
     /// Bytes that flows hold outside the table.
@@ -88,6 +90,7 @@ impl FlowTracker {
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
+            naming: Naming::new(options.anonymizer),
             table: FlowTable::default(),
             wheel: Wheel::default(),
             heap_bytes: 0,
@@ -275,7 +278,7 @@ impl FlowTracker {
         let Lookup { unit, key, side, hash, .. } = *lookup;
         self.wheel.start(wheel::tick_of(unit.now));
         self.make_room(unit, 1, observer);
-        let name = unit.flow_name(&key);
+        let name = self.naming.flow_name(unit, &key);
         let exchange = match unit.decoded.transport {
             Transport::Tcp(_) => Exchange::Unopened,
             _ => Exchange::Datagrams(Default::default()),

@@ -19,6 +19,7 @@ use crate::flow::key::{Endpoint, FlowKey, Side, UDP};
 use crate::flow::{roles, silence_of};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel as Row, TunnelAction};
+use crate::naming::Naming;
 use crate::protocol::ProtocolSet;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
@@ -43,6 +44,7 @@ pub struct TunnelStatistics {
 #[derive(Debug)]
 pub struct Tunnels {
     limits: Limits,
+    naming: Naming,
     /// The map's hashes are keyed at random, so that senders cannot aim at one bucket; nothing
     /// depends on its order.
     carriers: HashMap<FlowKey, Carrier>,
@@ -90,9 +92,10 @@ struct Carrier {
 
 impl Tunnels {
     /// None yet.
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, naming: Naming) -> Self {
         Self {
             limits,
+            naming,
             carriers: HashMap::new(),
             timers: BinaryHeap::new(),
             unexpected: 0,
@@ -155,7 +158,8 @@ impl Tunnels {
             }
             Entry::Vacant(entry) => {
                 self.statistics.begun += 1;
-                let carrier = Carrier::new(self.statistics.begun, unit, &key, side);
+                let uid = Uid::new(self.naming.flow_name(unit, &key));
+                let carrier = Carrier::new(self.statistics.begun, uid, unit, (&key, side));
                 self.unexpected += usize::from(!carrier.is_expected);
                 entry.insert(carrier)
             }
@@ -283,14 +287,14 @@ fn has_tunnel_port(transport: &Transport) -> bool {
 }
 
 impl Carrier {
-    fn new(number: u64, unit: &Unit, key: &FlowKey, side: Side) -> Self {
+    fn new(number: u64, uid: Uid, unit: &Unit, (key, side): (&FlowKey, Side)) -> Self {
         let (mut originator, mut responder) = key.ends_from(side);
         if roles::begins_at_server(unit, originator, responder) {
             core::mem::swap(&mut originator, &mut responder);
         }
         Self {
             number,
-            uid: Uid::new(unit.flow_name(key)),
+            uid,
             originator,
             responder,
             is_expected: key.protocol != UDP || has_tunnel_port(&unit.decoded.transport),

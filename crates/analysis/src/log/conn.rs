@@ -56,7 +56,7 @@ crate::record! {
         ip_proto: Option<u8> => "ip_proto", count, None, Plain, Zeek;
         /// Community ID version 1 with seed 0: a hash of the addresses, ports and protocol that is
         /// equal in other tools.
-        community_id: Option<CommunityId> => "community_id", string, None, Address, ZeekPolicy;
+        community_id: Option<CommunityId> => "community_id", string, None, FromAddress, ZeekPolicy;
         /// Id of the outer VLAN.
         vlan: Option<i32> => "vlan", int, None, Plain, ZeekPolicy;
         /// Id of the inner VLAN.

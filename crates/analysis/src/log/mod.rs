@@ -1,28 +1,60 @@
 //! The logs: one file each, and the list of all.
 
 pub mod conn;
+pub mod dhcp;
+pub mod dhcpv6;
 pub mod dns;
 pub mod files;
 pub mod gaps;
+pub mod http;
+pub mod imap;
+pub mod ntp;
+pub mod pop3;
 pub mod rtt;
+pub mod smtp;
 pub mod tcp;
 pub mod tunnel;
+pub mod websocket;
 pub mod weird;
 
 pub use conn::Conn;
+pub use dhcp::Dhcp;
+pub use dhcpv6::Dhcpv6;
 pub use dns::Dns;
 pub use files::Files;
 pub use gaps::Gaps;
+pub use http::Http;
+pub use imap::Imap;
+pub use ntp::Ntp;
+pub use pop3::Pop3;
 pub use rtt::Rtt;
+pub use smtp::Smtp;
 pub use tcp::Tcp;
 pub use tunnel::Tunnel;
+pub use websocket::WebSocket;
 pub use weird::Weird;
 
 use crate::record::{LogType, Record};
 
 /// Every log, in the order in which the schema and the documentation list them.
-pub const LOGS: &[&LogType] =
-    &[Conn::LOG, Tcp::LOG, Rtt::LOG, Gaps::LOG, Dns::LOG, Files::LOG, Weird::LOG, Tunnel::LOG];
+pub const LOGS: &[&LogType] = &[
+    Conn::LOG,
+    Tcp::LOG,
+    Rtt::LOG,
+    Gaps::LOG,
+    Dns::LOG,
+    Ntp::LOG,
+    Dhcp::LOG,
+    Dhcpv6::LOG,
+    Http::LOG,
+    WebSocket::LOG,
+    Smtp::LOG,
+    Pop3::LOG,
+    Imap::LOG,
+    Files::LOG,
+    Weird::LOG,
+    Tunnel::LOG,
+];
 
 /// Where the log of `R` stands in [`LOGS`].
 ///

@@ -11,7 +11,7 @@ use netsniff_packet::Timestamp;
 use super::detection::{Detecting, Found, What};
 use super::findings::Findings;
 use super::list::{ProtocolId, ProtocolSet, Services};
-use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd};
+use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd, Successor};
 use crate::reassembly::stream::{GapCause, Piece};
 
 /// A piece of one of the streams.
@@ -63,6 +63,8 @@ struct Unread {
     needed: usize,
     /// Whether the other side must speak before the session looks again.
     is_waiting: bool,
+    /// Whether they were left only because the other side was to be looked at first, which waited.
+    is_paused: bool,
     /// How many of those to come are of no interest.
     skip: u64,
     has_ended: bool,
@@ -183,7 +185,8 @@ impl Conversation {
         }
     }
 
-    /// Looks again at bytes of a side that waited for the other.
+    /// Looks again at bytes of a side that waited for the other, and goes on with those that the
+    /// other had left meanwhile.
     fn wake(
         &mut self,
         time: Timestamp,
@@ -191,11 +194,17 @@ impl Conversation {
         context: &Context<'_>,
         found: &mut Findings,
     ) {
-        while core::mem::take(&mut self.unread[from.index()].is_waiting) {
-            if !self.read(time, from, &[], context, found) {
+        loop {
+            let unread = &mut self.unread[from.index()];
+            let has_waited = core::mem::take(&mut unread.is_waiting);
+            if !(core::mem::take(&mut unread.is_paused) || has_waited) {
                 return;
             }
+            let has_moved = self.read(time, from, &[], context, found);
             from = from.peer();
+            if !has_moved && !self.unread[from.index()].is_paused {
+                return;
+            }
         }
     }
 
@@ -276,7 +285,14 @@ impl Conversation {
             let unread = &mut self.unread[from.index()];
             unread.needed = 0;
             match progress {
-                Progress::Consumed(len) => taken += len.clamp(1, data.len()),
+                Progress::Consumed(len) => {
+                    taken += len.clamp(1, data.len());
+                    // What comes next may be the answer to what waits.
+                    if self.unread[from.peer().index()].is_waiting {
+                        self.unread[from.index()].is_paused = taken < all.len();
+                        break;
+                    }
+                }
                 Progress::Need(len) => {
                     unread.needed = len.max(data.len() + 1);
                     break;
@@ -318,7 +334,8 @@ impl Conversation {
         self.finish(found);
     }
 
-    /// Finds out anew what is spoken: `rest` is what follows from the side that spoke last.
+    /// Goes on in another protocol, which is found out anew unless the session knows it: `rest` is
+    /// what follows from the side that spoke last.
     fn hand_over(
         &mut self,
         time: Timestamp,
@@ -327,6 +344,10 @@ impl Conversation {
         context: &Context<'_>,
         found: &mut Findings,
     ) {
+        let successor = match &mut self.stage {
+            Stage::Speaking(speaker) => speaker.session.successor(),
+            Stage::Detecting(_) | Stage::Over => None,
+        };
         self.end_session(found);
         self.handovers = self.handovers.saturating_add(1);
         let [mut first, mut second] = core::mem::take(&mut self.unread);
@@ -340,7 +361,10 @@ impl Conversation {
             Role::Originator => (&mut first, &mut second),
             Role::Responder => (&mut second, &mut first),
         };
-        self.stage = Stage::Detecting(Detecting::default());
+        self.stage = match successor {
+            Some(successor) => Stage::succeed(successor, self.wanted),
+            None => Stage::Detecting(Detecting::default()),
+        };
         for (role, bytes) in [(from.peer(), other.bytes.as_slice()), (from, rest)] {
             if !bytes.is_empty() {
                 self.take(&Event { time, from: role, piece: Piece::Bytes(bytes) }, context, found);
@@ -449,6 +473,16 @@ impl Stage {
     fn begin(id: ProtocolId, context: &Context<'_>) -> Self {
         let session = id.protocol().session(context);
         Self::Speaking(Speaker { id, session, is_confirmed: false })
+    }
+
+    /// Goes on with a session that another one left, if its protocol is wanted.
+    fn succeed(successor: Successor, wanted: ProtocolSet) -> Self {
+        match ProtocolId::named(successor.protocol).filter(|&id| wanted.has(id)) {
+            Some(id) => {
+                Self::Speaking(Speaker { id, session: successor.session, is_confirmed: false })
+            }
+            None => Self::Over,
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! What sessions find, on its way to the logs.
 
 use super::dns::Transaction;
+use super::http::Exchange;
+use super::ntp;
+use super::websocket::Talk;
+use super::{imap, pop3, smtp};
+use crate::correlator::{Content, Fact};
 use crate::file::FileReport;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -55,8 +60,22 @@ impl Findings {
 pub enum ProtocolRecord {
     /// A row of the `dns` log.
     Dns(Transaction),
+    /// A row of the `ntp` log.
+    Ntp(ntp::Message),
+    /// What makes a record together with what other flows tell.
+    Fact(Content),
+    /// A row of the `http` log.
+    Http(Box<Exchange>),
+    /// A row of the `websocket` log.
+    WebSocket(Box<Talk>),
     /// A row of the `files` log.
     File(Box<FileReport>),
+    /// A row of the `smtp` log.
+    Smtp(Box<smtp::Transaction>),
+    /// A row of the `pop3` log.
+    Pop3(Box<pop3::Summary>),
+    /// A row of the `imap` log.
+    Imap(Box<imap::Row>),
 }
 
 /// The flow that a record belongs to.
@@ -74,12 +93,19 @@ pub struct Connection {
 
 impl ProtocolRecord {
     /// Hands the record to the observer, as one of `connection`.
-    pub fn report<O: Observer>(&self, connection: &Connection, key: &SortKey, observer: &mut O) {
+    pub fn report<O: Observer>(self, connection: &Connection, key: &SortKey, observer: &mut O) {
         match self {
             Self::Dns(transaction) => {
                 transaction.report(connection, |row| observer.record(key, row));
             }
+            Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
+            Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
+            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
+            Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
+            Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
+            Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
+            Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
         }
     }
 }

@@ -2,10 +2,20 @@
 
 use core::fmt;
 
-use super::{Protocol, dns};
+use super::{Protocol, dhcp, dhcpv6, dns, http, imap, ntp, pop3, smtp, websocket};
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&dns::Dns];
+pub const PROTOCOLS: &[&dyn Protocol] = &[
+    &dns::Dns,
+    &ntp::Ntp,
+    &dhcp::Dhcp,
+    &dhcpv6::Dhcpv6,
+    &http::Http,
+    &websocket::WebSocket,
+    &smtp::Smtp,
+    &pop3::Pop3,
+    &imap::Imap,
+];
 
 /// A protocol's place in [`PROTOCOLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

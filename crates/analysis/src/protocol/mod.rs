@@ -7,6 +7,9 @@
 //! | `conversation` | from the pieces of two streams to the calls of a session |
 //! | `detection` | which protocol is spoken |
 //! | `findings` | records and oddities on their way to the logs |
+//! | `line` | lines of protocols that are text |
+//! | `mime` | messages and their parts, in whichever protocol |
+//! | `sasl` | who logs in, in whichever protocol |
 //!
 //! A protocol names its ports itself; the flows know none. Over UDP it looks at datagrams one by
 //! one, which tells who asks and who answers, and how long an exchange stays open. Over TCP it is
@@ -15,17 +18,38 @@
 
 mod conversation;
 mod detection;
+mod dhcp;
+mod dhcpv6;
 mod dns;
 mod findings;
+mod http;
+mod imap;
+mod line;
 mod list;
+mod mime;
+mod ntp;
+mod pop3;
+mod sasl;
 mod session;
+mod smtp;
+mod websocket;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
+pub use dhcp::{DhcpExchange, Message as DhcpMessage};
+pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::Transaction;
 pub use findings::{Connection, Findings, ProtocolRecord};
+pub use http::Exchange as HttpExchange;
+pub use imap::Row as MailboxRow;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
-pub use session::{Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd};
+pub use ntp::Message as NtpMessage;
+pub use pop3::Summary as Pop3Summary;
+pub use session::{
+    Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+};
+pub use smtp::Transaction as MailTransaction;
+pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;
 

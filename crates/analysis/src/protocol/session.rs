@@ -33,11 +33,26 @@ pub trait Session: Debug + Send {
     /// Tells what still waits, since the conversation is over.
     fn end(&mut self, found: &mut Findings);
 
+    /// The session that goes on where this one hands over; `None` where the bytes must tell what
+    /// follows. It is asked before its end.
+    fn successor(&mut self) -> Option<Successor> {
+        None
+    }
+
     /// Whether the content was that of the protocol so far.
     fn is_confirmed(&self) -> bool;
 
     /// Bytes that it takes, itself included.
     fn heap_bytes(&self) -> usize;
+}
+
+/// What a session knows to follow it.
+#[derive(Debug)]
+pub struct Successor {
+    /// Name of its protocol.
+    pub protocol: &'static str,
+    /// It.
+    pub session: Box<dyn Session>,
 }
 
 /// A side of a conversation.
@@ -156,8 +171,8 @@ pub enum Progress {
     /// So many are of no interest, from the first on, also of those to come: they are neither kept
     /// nor handed over, and some of them may be missing.
     Skip(u64),
-    /// So many were the last of this protocol: what follows on both sides is another one's, which is
-    /// to be found out.
+    /// So many were the last of this protocol: what follows on both sides is another one's, which
+    /// [`Session::successor`] tells, or which is to be found out.
     Handover(usize),
     /// Nothing more is of interest.
     Done,

@@ -3,12 +3,18 @@
 use netsniff_packet::Timestamp;
 
 use super::Record;
+use crate::correlator::Fact;
 use crate::uid::Uid;
 
 /// Whoever takes the records of the engine.
 pub trait Observer {
     /// One record, which belongs at `key` in its log. Keys may come out of order.
     fn record<R: Record>(&mut self, key: &SortKey, record: &R);
+
+    /// One fact, which belongs at `key` among all facts. Whoever observes a flow tracker hands it to
+    /// a [`Correlator`](crate::correlator::Correlator); the observers of an
+    /// [`Engine`](crate::Engine), which has one, never get any.
+    fn fact(&mut self, _key: &SortKey, _fact: Fact) {}
 }
 
 /// Where a record stands among all others of a run.
@@ -37,4 +43,14 @@ pub enum Phase {
     Packet,
     /// The end of the input.
     End,
+    /// What flows told together, at the end of the input.
+    Join,
+}
+
+impl SortKey {
+    /// The first key of all at an engine time.
+    #[must_use]
+    pub const fn first_at(time: Timestamp) -> Self {
+        Self { time, phase: Phase::Timer, ordinal: 0, uid: Uid::NONE, number: 0 }
+    }
 }

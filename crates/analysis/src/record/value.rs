@@ -75,6 +75,14 @@ impl Interval {
         Self(end.nanos_since(start))
     }
 
+    /// The time from `start` to `end`, of which whole microseconds are told: Zeek reads files in
+    /// microseconds, so what begins and ends within the same one takes no time.
+    #[must_use]
+    pub const fn in_micros(start: Timestamp, end: Timestamp) -> Self {
+        let end = end.nanos().div_euclid(1000);
+        Self(end.saturating_sub(start.nanos().div_euclid(1000)).saturating_mul(1000))
+    }
+
     /// In nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> i64 {

@@ -1,9 +1,14 @@
 //! The commands: arguments in, exit code out.
 
+use std::io::{Write as _, stderr};
+
 pub mod analyze;
+pub mod anonymize;
 pub mod completions;
 pub mod info;
+mod inputs;
 pub mod protocols;
+pub mod pseudonyms;
 pub mod schema;
 
 /// Everything was done.
@@ -28,3 +33,10 @@ impl core::fmt::Display for UsageError {
 }
 
 impl core::error::Error for UsageError {}
+
+/// Prints a line to standard error; where that is closed there is nobody to tell. Names from a file
+/// must not steer the terminal.
+pub(crate) fn say(line: &str) {
+    let line = line.replace(char::is_control, "\u{fffd}");
+    let _ = writeln!(stderr(), "netsniff: {line}");
+}

@@ -1,39 +1,113 @@
-//! One order out of the buffers of many workers.
+//! One order out of the buffers of many workers, and what only shows there.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
-use netsniff_analysis::SortKey;
+use netsniff_analysis::correlator::Correlator;
+use netsniff_analysis::{Limits, SortKey};
+use netsniff_packet::{Anonymizer, Timestamp};
 
-use super::{RowBuffer, RowSink};
+use super::row_buffer::{FACT, Row};
+use super::{Format, RowBuffer, RowSink};
 
-/// Writes the rows of all `buffers`, each sorted, to `sink` in the order of their keys.
-///
-/// # Errors
-///
-/// The first error of the sink; the rows after it are not written.
-pub fn merge(buffers: &[RowBuffer], sink: &mut impl RowSink) -> anyhow::Result<()> {
-    // The next row of each buffer that has one left, the lowest key last.
-    let mut heads: Vec<Head> =
-        (0..buffers.len()).filter_map(|buffer| head(buffers, buffer, 0)).collect();
-    heads.sort_unstable_by_key(|head| Reverse(head.key));
-    while let Some(lead) = heads.pop() {
-        // The leading buffer goes on until another one is lower, so that buffers whose times hardly
-        // overlap cost one comparison a row.
-        let limit = heads.last().map(|head| head.key);
-        let mut position = lead.position;
-        for row in buffers[lead.buffer].rows().iter().skip(lead.position) {
-            if limit.is_some_and(|limit| row.key > limit) {
-                break;
-            }
-            sink.row(usize::from(row.log), row.key.time, buffers[lead.buffer].bytes_of(row))?;
-            position += 1;
-        }
-        if let Some(next) = head(buffers, lead.buffer, position) {
-            let at = heads.partition_point(|head| head.key > next.key);
-            heads.insert(at, next);
+/// Writes the rows of many buffers in one order, with those that their facts make together.
+#[derive(Debug)]
+pub struct Merger {
+    correlator: Correlator,
+    /// Rows of the correlator on their way.
+    joined: RowBuffer,
+}
+
+impl Merger {
+    /// Nothing was written yet.
+    #[must_use]
+    pub fn new(
+        limits: &Limits,
+        format: Option<Format>,
+        anonymizer: Option<Arc<Anonymizer>>,
+    ) -> Self {
+        Self {
+            correlator: Correlator::new(limits),
+            joined: RowBuffer::new(format).anonymized(anonymizer),
         }
     }
-    Ok(())
+
+    /// Writes the rows of all `buffers`, each sorted, to `sink` in the order of their keys.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink; the rows after it are not written.
+    pub fn merge(&mut self, buffers: &[RowBuffer], sink: &mut impl RowSink) -> anyhow::Result<()> {
+        // The next row of each buffer that has one left, the lowest key last.
+        let mut heads: Vec<Head> =
+            (0..buffers.len()).filter_map(|buffer| head(buffers, buffer, 0)).collect();
+        heads.sort_unstable_by_key(|head| Reverse(head.key));
+        while let Some(lead) = heads.pop() {
+            // The leading buffer goes on until another one is lower, so that buffers whose times
+            // hardly overlap cost one comparison a row.
+            let limit = heads.last().map(|head| head.key);
+            let mut position = lead.position;
+            for row in buffers[lead.buffer].rows().iter().skip(lead.position) {
+                if limit.is_some_and(|limit| row.key > limit) {
+                    break;
+                }
+                self.row(&buffers[lead.buffer], row, sink)?;
+                position += 1;
+            }
+            if let Some(next) = head(buffers, lead.buffer, position) {
+                let at = heads.partition_point(|head| head.key > next.key);
+                heads.insert(at, next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left once the input has ended, at engine time `now`.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink.
+    pub fn finish(&mut self, now: Timestamp, sink: &mut impl RowSink) -> anyhow::Result<()> {
+        self.correlator.finish(now, &mut self.joined);
+        self.write_joined(sink)
+    }
+
+    /// How many records of the correlator were told early, since a bound was reached.
+    #[must_use]
+    pub fn cut_short(&self) -> u64 {
+        self.correlator.cut_short()
+    }
+
+    #[inline]
+    fn row(
+        &mut self,
+        buffer: &RowBuffer,
+        row: &Row,
+        sink: &mut impl RowSink,
+    ) -> anyhow::Result<()> {
+        if self.correlator.due().is_some_and(|due| due < row.key) {
+            self.correlator.advance(&row.key, &mut self.joined);
+            self.write_joined(sink)?;
+        }
+        if row.log != FACT {
+            return sink.row(usize::from(row.log), row.key.time, buffer.bytes_of(row));
+        }
+        if let Some(fact) = buffer.fact_of(row) {
+            self.correlator.fact(&row.key, fact, &mut self.joined);
+            self.write_joined(sink)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that the correlator made, which come in order.
+    #[cold]
+    fn write_joined(&mut self, sink: &mut impl RowSink) -> anyhow::Result<()> {
+        for row in self.joined.rows() {
+            sink.row(usize::from(row.log), row.key.time, self.joined.bytes_of(row))?;
+        }
+        self.joined.clear();
+        Ok(())
+    }
 }
 
 /// The next row of one buffer.
@@ -51,10 +125,9 @@ fn head(buffers: &[RowBuffer], buffer: usize, position: usize) -> Option<Head> {
 #[cfg(test)]
 mod tests {
     use netsniff_analysis::log::Weird;
-    use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
-    use netsniff_packet::Timestamp;
+    use netsniff_analysis::{Observer as _, Phase, Uid};
 
-    use super::super::{Format, Stream};
+    use super::super::Stream;
     use super::*;
 
     /// A record whose name tells its key.
@@ -82,7 +155,8 @@ mod tests {
         buffers.iter_mut().for_each(RowBuffer::sort);
         let mut out = Vec::new();
         let mut stream = Stream::new(&mut out, "memory");
-        merge(&buffers, &mut stream).unwrap();
+        let mut merger = Merger::new(&Limits::default(), Some(Format::Json), None);
+        merger.merge(&buffers, &mut stream).unwrap();
         stream.finish().unwrap();
         let lines = String::from_utf8(out).unwrap();
         let rows = lines.lines().map(|line| serde_json::from_str(line).unwrap());

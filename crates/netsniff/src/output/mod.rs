@@ -13,7 +13,7 @@ mod tsv;
 mod unparsed;
 
 pub use files::LogFiles;
-pub use merge::merge;
+pub use merge::Merger;
 pub use row_buffer::RowBuffer;
 pub use stream::Stream;
 pub use unparsed::UnparsedFile;

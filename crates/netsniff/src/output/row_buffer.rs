@@ -1,9 +1,12 @@
 //! Rows that a worker rendered, with the keys by which they are merged.
 
-use netsniff_analysis::log::index_of;
-use netsniff_analysis::{Observer, Record, SortKey};
+use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
+use netsniff_analysis::correlator::Fact;
+use netsniff_analysis::log::index_of;
+use netsniff_analysis::record::RecordAnonymizer;
+use netsniff_analysis::{Observer, Record, SortKey};
+use netsniff_packet::{Anonymizer, Timestamp};
 
 use super::Format;
 
@@ -11,8 +14,12 @@ use super::Format;
 #[derive(Debug)]
 pub struct RowBuffer {
     format: Option<Format>,
+    /// Stands between records and their rendering where they are to tell of nobody.
+    anonymizer: Option<RecordAnonymizer>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
+    /// What rows without bytes hold.
+    facts: Vec<Option<Fact>>,
     /// No row belongs before this time.
     earliest: Timestamp,
 }
@@ -21,11 +28,15 @@ pub struct RowBuffer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) key: SortKey,
-    /// Log, counted in the list of logs.
+    /// Log, counted in the list of logs; [`FACT`] for a fact.
     pub(super) log: u16,
     len: u32,
+    /// Where its bytes begin, or which of the facts it is.
     start: u64,
 }
+
+/// What stands in place of a log where a row is a fact, which belongs to none.
+pub(super) const FACT: u16 = u16::MAX;
 
 /// Room for bytes and rows that an empty buffer keeps. A dozen of buffers go round between a worker
 /// and the writer; without a bound each would become as large as the largest burst of rows.
@@ -36,7 +47,21 @@ impl RowBuffer {
     /// An empty buffer for rows in `format`, or one that takes none where nobody wants them.
     #[must_use]
     pub const fn new(format: Option<Format>) -> Self {
-        Self { format, rows: Vec::new(), bytes: Vec::new(), earliest: Timestamp::MAX }
+        Self {
+            format,
+            anonymizer: None,
+            rows: Vec::new(),
+            bytes: Vec::new(),
+            facts: Vec::new(),
+            earliest: Timestamp::MAX,
+        }
+    }
+
+    /// Anonymises the records from here on, where there is an anonymizer.
+    #[must_use]
+    pub fn anonymized(mut self, anonymizer: Option<Arc<Anonymizer>>) -> Self {
+        self.anonymizer = anonymizer.map(RecordAnonymizer::new);
+        self
     }
 
     /// Number of rows.
@@ -63,6 +88,8 @@ impl RowBuffer {
         self.rows.shrink_to(KEPT_ROWS);
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);
+        self.facts.clear();
+        self.facts.shrink_to(KEPT_ROWS);
         self.earliest = Timestamp::MAX;
     }
 
@@ -84,8 +111,17 @@ impl RowBuffer {
         }
         self.sort();
         let count = self.rows.partition_point(|row| row.key.time < watermark);
-        core::mem::swap(self, done);
+        // Not how they are rendered.
+        core::mem::swap(&mut self.rows, &mut done.rows);
+        core::mem::swap(&mut self.bytes, &mut done.bytes);
+        core::mem::swap(&mut self.facts, &mut done.facts);
         for row in done.rows.drain(count..) {
+            if row.log == FACT {
+                let start = self.facts.len() as u64;
+                self.facts.push(done.facts.get_mut(row.start as usize).and_then(Option::take));
+                self.rows.push(Row { start, ..row });
+                continue;
+            }
             let start = self.bytes.len() as u64;
             let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
             self.bytes.extend_from_slice(bytes);
@@ -103,6 +139,11 @@ impl RowBuffer {
         let start = row.start as usize;
         self.bytes.get(start..start + row.len as usize).unwrap_or_default()
     }
+
+    /// The fact that `row` is, which must be one of this buffer's.
+    pub(super) fn fact_of(&self, row: &Row) -> Option<&Fact> {
+        self.facts.get(row.start as usize)?.as_ref()
+    }
 }
 
 impl Observer for RowBuffer {
@@ -111,9 +152,23 @@ impl Observer for RowBuffer {
         let Some(format) = self.format else { return };
         let log = const { index_of::<R>() as u16 };
         let start = self.bytes.len();
-        format.row(record, &mut self.bytes);
+        match &mut self.anonymizer {
+            None => format.row(record, &mut self.bytes),
+            Some(anonymizer) => format.row(&anonymizer.record(record), &mut self.bytes),
+        }
         let len = (self.bytes.len() - start) as u32;
         self.earliest = self.earliest.min(key.time);
         self.rows.push(Row { key: *key, log, len, start: start as u64 });
+    }
+
+    #[cold]
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        if self.format.is_none() {
+            return;
+        }
+        let start = self.facts.len() as u64;
+        self.facts.push(Some(fact));
+        self.earliest = self.earliest.min(key.time);
+        self.rows.push(Row { key: *key, log: FACT, len: 0, start });
     }
 }

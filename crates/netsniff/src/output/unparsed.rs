@@ -3,33 +3,40 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use netsniff_analysis::ingress::Unparsed;
-use netsniff_packet::{LinkType, Packet, Timestamp};
+use netsniff_packet::anonymize::frame::{PacketAnonymizer, PayloadMode};
+use netsniff_packet::{Anonymizer, LinkType, Packet, Timestamp};
 use netsniff_pcapfile::{Interface, PcapngWriter, Resolution, Section};
 
 /// A file that is made when its first packet comes.
 #[derive(Debug)]
 pub struct UnparsedFile {
     path: PathBuf,
+    /// Changes packets that are to tell of nobody, in a buffer that is used again and again.
+    anonymizer: Option<(PacketAnonymizer, Vec<u8>)>,
     writer: Option<PcapngWriter<BufWriter<File>>>,
     /// The link types of the interfaces in the file.
     link_types: Vec<LinkType>,
 }
 
 impl UnparsedFile {
-    /// The file in a directory. One of an earlier run is removed.
+    /// The file in a directory. One of an earlier run is removed. With an anonymizer, its packets have
+    /// pseudonyms, and no payload.
     ///
     /// # Errors
     ///
     /// When it cannot be removed.
-    pub fn new(directory: &Path) -> anyhow::Result<Self> {
+    pub fn new(directory: &Path, anonymizer: Option<Arc<Anonymizer>>) -> anyhow::Result<Self> {
         let path = directory.join("unparsed.pcapng");
         if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
             fs::remove_file(&path).with_context(|| format!("cannot replace {}", path.display()))?;
         }
-        Ok(Self { path, writer: None, link_types: Vec::new() })
+        let anonymizer =
+            anonymizer.map(|it| (PacketAnonymizer::new(it, PayloadMode::Cut), Vec::new()));
+        Ok(Self { path, anonymizer, writer: None, link_types: Vec::new() })
     }
 
     /// Adds a packet with the reason.
@@ -66,7 +73,13 @@ impl UnparsedFile {
         };
         // pcapng counts time from the epoch on.
         let timestamp = packet.timestamp.max(Timestamp::EPOCH);
-        let packet = Packet { interface, timestamp, ..*packet };
+        let mut packet = Packet { interface, timestamp, ..*packet };
+        if let Some((anonymizer, buffer)) = &mut self.anonymizer {
+            buffer.clear();
+            buffer.extend_from_slice(packet.data);
+            let left = anonymizer.packet(packet.link_type, buffer, packet.wire_len);
+            packet.data = buffer.get(..left.len).unwrap_or_default();
+        }
         writer.write_packet_with_comment(&packet, &why.to_string())
     }
 

@@ -18,7 +18,8 @@ impl Lane {
     /// A lane without flows.
     #[must_use]
     pub fn new(limits: Limits, options: Options, seed: u64, format: Option<Format>) -> Self {
-        Self { tracker: FlowTracker::new(limits, options, seed), rows: RowBuffer::new(format) }
+        let rows = RowBuffer::new(format).anonymized(options.anonymizer.clone());
+        Self { tracker: FlowTracker::new(limits, options, seed), rows }
     }
 
     /// Takes datagrams of a slice, each with its place there, with the bytes that they lie in and

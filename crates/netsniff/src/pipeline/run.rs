@@ -13,7 +13,7 @@ use netsniff_packet::{Batch, Loss, Packet, Progress, Source, Timestamp};
 
 use super::lane::{Lane, watermark};
 use super::threads::Workers;
-use crate::output::{Format, RowBuffer, RowSink, merge};
+use crate::output::{Format, Merger, RowBuffer, RowSink};
 
 /// Packets that go through together where one thread does everything: their datagrams fit a
 /// processor's second-level cache.
@@ -30,7 +30,7 @@ pub const fn read_size(workers: usize) -> usize {
 }
 
 /// How to analyse.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Bounds, those of all workers together.
     pub limits: Limits,
@@ -53,6 +53,8 @@ pub struct Outcome {
     pub flows: FlowStatistics,
     /// Packets that the filter refused.
     pub filtered: u64,
+    /// Records of several flows that were told early, since a bound was reached.
+    pub cut_short: u64,
     /// Engine time at the end.
     pub now: Timestamp,
 }
@@ -116,7 +118,7 @@ where
             }
         }
     };
-    let flows = if settings.workers == 1 {
+    let (flows, cut_short) = if settings.workers == 1 {
         let mut alone = Alone::new(settings, sink);
         read(&mut front, &mut |front, batch| alone.round(front, batch))?;
         alone.finish(&mut front)?
@@ -131,6 +133,7 @@ where
         packets: front.ingress.statistics().clone(),
         flows,
         filtered: front.filtered,
+        cut_short,
         now: front.ingress.now(),
     })
 }
@@ -166,9 +169,9 @@ pub(super) struct Front {
 impl Front {
     fn new(settings: &Settings) -> Self {
         Self {
-            ingress: Ingress::new(settings.limits, settings.options),
+            ingress: Ingress::new(settings.limits, settings.options.clone()),
             units: Units::default(),
-            rows: RowBuffer::new(settings.format),
+            rows: RowBuffer::new(settings.format).anonymized(settings.options.anonymizer.clone()),
             filtered: 0,
         }
     }
@@ -204,14 +207,25 @@ struct Alone<'a, K> {
     lane: Lane,
     /// Rows of the lane, and of the reading part.
     done: [RowBuffer; 2],
+    merger: Merger,
     sink: &'a mut K,
 }
 
 impl<'a, K: RowSink> Alone<'a, K> {
     fn new(settings: &Settings, sink: &'a mut K) -> Self {
         Self {
-            lane: Lane::new(settings.limits, settings.options, settings.seed, settings.format),
+            lane: Lane::new(
+                settings.limits,
+                settings.options.clone(),
+                settings.seed,
+                settings.format,
+            ),
             done: [RowBuffer::new(settings.format), RowBuffer::new(settings.format)],
+            merger: Merger::new(
+                &settings.limits,
+                settings.format,
+                settings.options.anonymizer.clone(),
+            ),
             sink,
         }
     }
@@ -225,7 +239,7 @@ impl<'a, K: RowSink> Alone<'a, K> {
         self.write(front, watermark)
     }
 
-    fn finish(mut self, front: &mut Front) -> anyhow::Result<FlowStatistics> {
+    fn finish(mut self, front: &mut Front) -> anyhow::Result<(FlowStatistics, u64)> {
         front.finish();
         let now = front.ingress.now();
         self.lane.begin_finish(now, &mut self.done[0]);
@@ -234,13 +248,14 @@ impl<'a, K: RowSink> Alone<'a, K> {
             self.lane.finish_step(step, now, &mut self.done[0]);
             self.write(front, Timestamp::MAX)?;
         }
-        Ok(self.lane.tracker().statistics().clone())
+        self.merger.finish(now, self.sink)?;
+        Ok((self.lane.tracker().statistics().clone(), self.merger.cut_short()))
     }
 
     fn write(&mut self, front: &mut Front, watermark: Timestamp) -> anyhow::Result<()> {
         front.take_rows(watermark, &mut self.done[1]);
         if self.done.iter().any(|rows| !rows.is_empty()) {
-            merge(&self.done, self.sink)?;
+            self.merger.merge(&self.done, self.sink)?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use netsniff_packet::{Batch, Timestamp};
 
 use super::lane::Lane;
 use super::run::{Front, Settings};
-use crate::output::{Format, RowBuffer, RowSink, merge};
+use crate::output::{Format, Merger, RowBuffer, RowSink};
 
 /// Slices that may wait in each queue. Enough that a short stall of one thread stops no other,
 /// few enough that what waits stays in the caches.
@@ -42,7 +42,9 @@ pub(super) struct Workers<'scope> {
     shares: Vec<Vec<u32>>,
     format: Option<Format>,
     lanes: Vec<ScopedJoinHandle<'scope, FlowStatistics>>,
-    writer: ScopedJoinHandle<'scope, anyhow::Result<()>>,
+    writer: ScopedJoinHandle<'scope, anyhow::Result<u64>>,
+    /// Tells the writer the engine time at the end.
+    end: Sender<Timestamp>,
 }
 
 /// The queues of one stream of rows: filled buffers one way, empty ones back.
@@ -65,7 +67,7 @@ impl<'scope> Workers<'scope> {
         for _ in 0..settings.workers {
             let (send_task, receive_task) = sync_channel(QUEUE);
             let (filled, queue, free) = row_queue();
-            let lane = Lane::new(limits, settings.options, settings.seed, settings.format);
+            let lane = Lane::new(limits, settings.options.clone(), settings.seed, settings.format);
             let (shares_back, format) = (shares_back.clone(), settings.format);
             lanes
                 .push(scope.spawn(move || {
@@ -76,11 +78,14 @@ impl<'scope> Workers<'scope> {
         }
         let (rows, queue, free_rows) = row_queue();
         queues.push(queue);
-        let writer = scope.spawn(move || write(&queues, sink));
+        let merger =
+            Merger::new(&settings.limits, settings.format, settings.options.anonymizer.clone());
+        let (end, receive_end) = channel();
+        let writer = scope.spawn(move || write(&queues, merger, &receive_end, sink));
         let shares = (0..settings.workers).map(|_| Vec::new()).collect();
         let format = settings.format;
         let slices = VecDeque::new();
-        Self { tasks, rows, free_shares, free_rows, slices, shares, format, lanes, writer }
+        Self { tasks, rows, free_shares, free_rows, slices, shares, format, lanes, writer, end }
     }
 
     /// Hands the datagrams of a slice to their workers.
@@ -119,16 +124,20 @@ impl<'scope> Workers<'scope> {
         mut self,
         front: &mut Front,
         result: anyhow::Result<()>,
-    ) -> anyhow::Result<FlowStatistics> {
+    ) -> anyhow::Result<(FlowStatistics, u64)> {
         let result = result.and_then(|()| self.finish_flows(front));
-        drop((self.tasks, self.rows));
+        if result.is_ok() {
+            // The writer may have failed already, which shows below.
+            let _ = self.end.send(front.ingress.now());
+        }
+        drop((self.tasks, self.rows, self.end));
         let mut statistics = FlowStatistics::default();
         for lane in self.lanes {
             statistics.merge(&lane.join().map_err(|_| anyhow!("a worker panicked"))?);
         }
         // An error of the writer is the cause of whatever the reading thread saw.
-        self.writer.join().map_err(|_| anyhow!("the writer panicked"))??;
-        result.map(|()| statistics)
+        let cut_short = self.writer.join().map_err(|_| anyhow!("the writer panicked"))??;
+        result.map(|()| (statistics, cut_short))
     }
 
     fn finish_flows(&mut self, front: &mut Front) -> anyhow::Result<()> {
@@ -195,17 +204,29 @@ fn work(
     lane.tracker().statistics().clone()
 }
 
-/// The writer's thread: a buffer of each queue makes a round.
-fn write<K: RowSink>(queues: &[RowQueue], sink: &mut K) -> anyhow::Result<()> {
+/// The writer's thread: a buffer of each queue makes a round. Returns how many records of several
+/// flows were told early.
+fn write<K: RowSink>(
+    queues: &[RowQueue],
+    mut merger: Merger,
+    end: &Receiver<Timestamp>,
+    sink: &mut K,
+) -> anyhow::Result<u64> {
     let mut round = Vec::with_capacity(queues.len());
     loop {
         for queue in queues {
             match queue.filled.recv() {
                 Ok(buffer) => round.push(buffer),
-                Err(_) => return Ok(()),
+                Err(_) => {
+                    // Without an end the analysis has failed, and no row is the last one.
+                    if let Ok(now) = end.recv() {
+                        merger.finish(now, sink)?;
+                    }
+                    return Ok(merger.cut_short());
+                }
             }
         }
-        merge(&round, sink)?;
+        merger.merge(&round, sink)?;
         for (queue, buffer) in queues.iter().zip(round.drain(..)) {
             let _ = queue.free.send(buffer);
         }

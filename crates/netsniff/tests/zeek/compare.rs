@@ -59,6 +59,127 @@ pub(crate) const DNS: Columns = Columns {
     ],
 };
 
+/// The log of NTP.
+pub(crate) const NTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "mode",
+        "stratum",
+        "poll",
+        "precision",
+        "root_delay",
+        "root_disp",
+        "ref_id",
+        "ref_time",
+        "org_time",
+        "rec_time",
+        "xmt_time",
+        "num_exts",
+    ],
+};
+
+/// The log of DHCP.
+pub(crate) const DHCP: Columns = Columns {
+    key: &["ts", "mac"],
+    compared: &[
+        "client_addr",
+        "server_addr",
+        "host_name",
+        "client_fqdn",
+        "domain",
+        "requested_addr",
+        "assigned_addr",
+        "lease_time",
+        "client_message",
+        "server_message",
+        "msg_types",
+        "duration",
+    ],
+};
+
+/// The log of HTTP. Names of files are random: how many there are is compared.
+pub(crate) const HTTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "trans_depth"],
+    compared: &[
+        "method",
+        "host",
+        "uri",
+        "referrer",
+        "version",
+        "user_agent",
+        "origin",
+        "request_body_len",
+        "response_body_len",
+        "status_code",
+        "status_msg",
+        "info_code",
+        "info_msg",
+        "tags",
+        "username",
+        "password",
+        "proxied",
+        "orig_fuids",
+        "orig_filenames",
+        "orig_mime_types",
+        "resp_fuids",
+        "resp_filenames",
+        "resp_mime_types",
+    ],
+};
+
+/// The log of WebSocket.
+pub(crate) const WEBSOCKET: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "host",
+        "uri",
+        "user_agent",
+        "subprotocol",
+        "client_protocols",
+        "server_extensions",
+        "client_extensions",
+    ],
+};
+
+/// The log of mails. Names of files are drawn at random, so only their number is compared.
+pub(crate) const SMTP: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "trans_depth"],
+    compared: &[
+        "helo",
+        "mailfrom",
+        "rcptto",
+        "date",
+        "from",
+        "to",
+        "cc",
+        "reply_to",
+        "msg_id",
+        "in_reply_to",
+        "subject",
+        "x_originating_ip",
+        "first_received",
+        "second_received",
+        "last_reply",
+        "path",
+        "user_agent",
+        "tls",
+        "fuids",
+    ],
+};
+
+/// Puts the elements of sets in one order.
+pub(crate) fn sort_sets(rows: &mut [Row], columns: &[&str]) {
+    for row in rows {
+        for column in columns {
+            let cell = row.get_mut(*column).unwrap_or_else(|| panic!("no column {column}"));
+            let mut elements: Vec<&str> = cell.split(',').collect();
+            elements.sort_unstable();
+            *cell = elements.join(",");
+        }
+    }
+}
+
 /// What stands in place of cells that are not compared.
 pub(crate) const ANY: &str = "*any*";
 

@@ -18,7 +18,7 @@ const MAX_LENGTH_FIELD: u16 = 1500;
 
 /// What comes next in a walk, and at which offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// An Ethernet frame.
     Ethernet(usize),
     /// What an EtherType tells.
@@ -68,22 +68,43 @@ const fn start(link_type: LinkType) -> Start {
 
 /// Walks from the first header of a packet.
 pub(super) fn walk(decoded: &mut Decoded, frame: Frame<'_>, link_type: LinkType) {
+    walk_told(decoded, frame, link_type, |_| {});
+}
+
+/// As [`walk`], and tells each step before it is taken.
+pub(super) fn walk_told(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    link_type: LinkType,
+    tell: impl FnMut(Next),
+) {
     let next = match start(link_type) {
         Start::At(next) => next,
         Start::Header(read) => read(decoded, frame, 0),
         Start::Unsupported => return,
     };
-    run(decoded, frame, next);
+    run(decoded, frame, next, tell);
+}
+
+/// As [`ethernet`], and tells each step before it is taken.
+pub(super) fn ethernet_told(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    offset: usize,
+    tell: impl FnMut(Next),
+) {
+    run(decoded, frame, Next::Ethernet(offset), tell);
 }
 
 /// Walks from an Ethernet header.
 pub(super) fn ethernet(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
-    run(decoded, frame, Next::Ethernet(offset));
+    ethernet_told(decoded, frame, offset, |_| {});
 }
 
 /// Every step but those that end moves the offset on, so that the data bound their number.
-fn run(decoded: &mut Decoded, mut frame: Frame<'_>, mut next: Next) {
+fn run(decoded: &mut Decoded, mut frame: Frame<'_>, mut next: Next, mut tell: impl FnMut(Next)) {
     loop {
+        tell(next);
         next = match next {
             Next::Ethernet(offset) => ethernet_header(decoded, frame, offset),
             Next::EtherType(kind, offset) => ether_type(decoded, frame, kind, offset),

@@ -16,7 +16,9 @@ mod walk;
 mod wlan;
 
 pub use layer::{Layer, Layers, Oddities, Oddity};
+pub(crate) use link::Next;
 pub use walk::{ethernet, ip, packet, packet_into, reassembled, supported, transport};
+pub(crate) use walk::{ethernet_told, packet_told};
 
 /// What one walk found, from the first header to the transport header or to where it had to stop.
 ///

@@ -113,6 +113,30 @@ pub fn packet_into(link_type: LinkType, data: &[u8], wire_len: u32, decoded: &mu
     }
 }
 
+/// As [`packet`], and tells each step through the link layer before it is taken.
+pub(crate) fn packet_told(
+    link_type: LinkType,
+    data: &[u8],
+    wire_len: u32,
+    tell: impl FnMut(link::Next),
+) -> Decoded {
+    let mut decoded = Decoded::default();
+    link::walk_told(&mut decoded, Frame::new(data, wire_len), link_type, tell);
+    decoded
+}
+
+/// As [`ethernet`], and tells each step through the link layer before it is taken.
+pub(crate) fn ethernet_told(
+    data: &[u8],
+    offset: u32,
+    wire_len: u32,
+    tell: impl FnMut(link::Next),
+) -> Decoded {
+    let mut decoded = Decoded::default();
+    link::ethernet_told(&mut decoded, Frame::new(data, wire_len), offset as usize, tell);
+    decoded
+}
+
 /// Walks from an IP header of either version at `offset` in `data`, as inside a tunnel.
 ///
 /// `wire_len` is the length on the wire of all of `data`, not from `offset`; the same value as for

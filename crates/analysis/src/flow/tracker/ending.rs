@@ -184,7 +184,8 @@ impl FlowTracker {
         let knowledge = Knowledge { verdict, losses: self.losses, checksums: self.checksums };
         self.statistics.ended(flow, ending, flow.quality(&knowledge));
         self.statistics.saved(knowledge.verdict.saved);
-        flow.report(key.uid, &knowledge, |conn| observer.record(key, conn));
+        let community_id = self.naming.community_id(&flow.key);
+        flow.report(key.uid, community_id, &knowledge, |conn| observer.record(key, conn));
         let mut number = 0;
         flow.report_gaps(key.uid, &knowledge.verdict, |gap| {
             observer.record(&SortKey { number, ..*key }, gap);

@@ -108,10 +108,8 @@ impl Transaction {
         }
         self.answered = [header.is_authoritative(), header.offers_recursion()];
         if self.rtt.is_none() {
-            // Zeek reads files in microseconds.
-            let micros = |time: Timestamp| time.nanos().div_euclid(1000);
-            let rtt = (micros(time).saturating_sub(micros(self.start))).saturating_mul(1000);
-            self.rtt = (rtt != 0).then(|| Interval::from_nanos(rtt));
+            let rtt = Interval::in_micros(self.start, time);
+            self.rtt = (rtt.nanos() != 0).then_some(rtt);
         }
         if !text.is_empty() {
             self.answers.push(text.into_boxed_slice());

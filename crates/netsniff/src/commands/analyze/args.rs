@@ -11,6 +11,8 @@ use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
 use super::selection;
+use crate::commands::inputs::is_stdin;
+use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
 
@@ -20,6 +22,7 @@ use crate::output::Format;
     netsniff analyze capture.pcapng                    a summary\n  \
     netsniff analyze a.pcap.gz b.pcap -o logs/         two files as one traffic, logs in logs/\n  \
     netsniff analyze -r capture.pcap tcp port 80       some packets only\n  \
+    netsniff analyze capture.pcap -o logs/ -a -m cryptopan -k KEYFILE\n                                                       logs that name nobody\n  \
     ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
     Exit code: 0 fine; 1 failed, or nothing could be read; 2 wrong usage; 3 an input was damaged,\n\
     cut or unreadable, and all the rest was analysed; 4 below --require-quality")]
@@ -54,6 +57,11 @@ pub struct AnalyzeArgs {
     /// The capture was taken on a gateway: hop counts are one lower
     #[arg(short, long)]
     gateway: bool,
+    /// Write pseudonyms for addresses, names and users, in all logs and in the summary
+    #[arg(short, long)]
+    anonymize: bool,
+    #[command(flatten)]
+    pseudonyms: PseudonymArgs,
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     checksums: Checksums,
@@ -246,6 +254,21 @@ impl AnalyzeArgs {
             overlap,
             protocols: self.protocols,
             hashes: self.hashes,
+            anonymizer: None,
+        }
+    }
+
+    /// The pseudonyms that are to be written, if any.
+    pub(super) fn pseudonyms(&self) -> anyhow::Result<Option<Pseudonyms>> {
+        if self.anonymize {
+            return self.pseudonyms.pseudonyms().map(Some);
+        }
+        match self.pseudonyms.given() {
+            None => Ok(None),
+            Some(flag) => {
+                Err(UsageError(format!("{flag} says how to anonymise: add -a, or leave it out"))
+                    .into())
+            }
         }
     }
 
@@ -266,11 +289,6 @@ impl AnalyzeArgs {
     pub(super) const fn required_quality(&self) -> Option<f64> {
         self.require_quality
     }
-}
-
-/// Whether standard input is meant.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 /// A number and what follows it.

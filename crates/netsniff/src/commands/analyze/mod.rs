@@ -1,26 +1,28 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
-mod inputs;
+mod named;
 mod report;
 mod selection;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use netsniff_analysis::Options;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::{Packet, Timestamp};
 
 pub use args::AnalyzeArgs;
-use args::{Request, Target, is_stdin};
-use inputs::Inputs;
+use args::{Request, Target};
 use report::Analysis;
 use selection::Selection;
 
-use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED};
+use super::inputs::{Inputs, is_stdin};
+use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use crate::output::{LogFiles, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
@@ -39,6 +41,7 @@ const DAMAGE_TOLD: usize = 10;
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
+    let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
     for input in &refused {
         say(&format!("{}: {}", name(&input.path), input.said));
@@ -50,9 +53,12 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if inputs.files.is_empty() {
         return Ok(FAILED);
     }
+    let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
+    let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
+    let options = Options { anonymizer, ..args.options() };
     let settings = Settings {
         limits: args.limits()?,
-        options: args.options(),
+        options,
         workers: args.workers(),
         format: target.format(),
         seed: RandomState::new().build_hasher().finish(),
@@ -73,6 +79,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         selection: &selection,
         settings: &settings,
         outcome: &outcome,
+        pseudonyms: said.as_deref(),
         elapsed_nanos,
     };
     let summary = analysis.summary();
@@ -115,7 +122,7 @@ fn analyse(
         }
         Target::Directory(directory, format) => {
             let mut sink = LogFiles::create(directory, *format)?;
-            let mut unparsed = UnparsedFile::new(directory)?;
+            let mut unparsed = UnparsedFile::new(directory, settings.options.anonymizer.clone())?;
             work.unparsed = Some(&mut unparsed);
             let outcome = work.run(&mut sink)?;
             sink.finish(outcome.now)?;
@@ -185,13 +192,6 @@ fn printed(result: io::Result<()>) -> anyhow::Result<()> {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     causes.any(|error| error.kind() == ErrorKind::BrokenPipe)
-}
-
-/// Prints a line to standard error; where that is closed there is nobody to tell. Names from a file
-/// must not steer the terminal.
-fn say(line: &str) {
-    let line = line.replace(char::is_control, "\u{fffd}");
-    let _ = writeln!(stderr(), "netsniff: {line}");
 }
 
 fn name(path: &Path) -> String {

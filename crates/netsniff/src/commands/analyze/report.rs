@@ -1,28 +1,24 @@
 //! From an outcome to its summary, and to what must be said at once.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
-use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Proto};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
-use netsniff_analysis::talkers::{Connection as TopConnection, Talkers, Traffic};
+use netsniff_packet::LinkType;
 use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Layer as PacketLayer;
-use netsniff_packet::{Address, LinkType};
-use netsniff_pcapfile::{Counters, Format, Interface, Reader};
+use netsniff_pcapfile::{Counters, Interface};
 
-use super::inputs::{CaptureFile, Input as Bytes, Inputs};
 use super::selection::Selection;
+use crate::commands::inputs::Inputs;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Holes, Input,
-    InputSource, Layer, Part, Summary, Talker, TcpHealth,
+    Books, ChecksumCounts, Checksums, Count, Flows, Holes, Input, Layer, Part, Summary, TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -31,6 +27,8 @@ pub(super) struct Analysis<'a> {
     pub(super) selection: &'a Selection,
     pub(super) settings: &'a Settings,
     pub(super) outcome: &'a Outcome,
+    /// How hosts and people are named, where it is not by their names.
+    pub(super) pseudonyms: Option<&'a str>,
     /// Wall time in nanoseconds.
     pub(super) elapsed_nanos: u64,
 }
@@ -43,8 +41,8 @@ impl Analysis<'_> {
         Summary {
             input: self.input(),
             layers: layers(&packets.layers()),
-            talkers: talkers(&flows.talkers),
-            connections: connections(&flows.talkers),
+            talkers: self.talkers(),
+            connections: self.connections(),
             tcp: tcp_health(flows),
             oddities: sorted(weirds.map(|(&name, &times)| (name, times))),
             flows: Flows {
@@ -70,8 +68,8 @@ impl Analysis<'_> {
         let (packets, refused) = (&self.outcome.packets, self.selection.refused());
         let spans = || packets.span.into_iter().chain(refused.span);
         Input {
-            sources: self.inputs.iter().map(|(file, reader)| source(file, reader)).collect(),
-            filters: self.selection.filters().iter().map(|f| f.text().to_owned()).collect(),
+            sources: self.inputs.iter().map(|(file, reader)| self.source(file, reader)).collect(),
+            filters: self.selection.filters().iter().map(|f| self.filter(f)).collect(),
             packets: self.inputs.packets(),
             wanted_packets: packets.total.packets,
             wire_bytes: packets.total.bytes.saturating_add(refused.wire_bytes),
@@ -190,7 +188,8 @@ impl Analysis<'_> {
 
     /// What must be known to believe the logs.
     pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = self.unsupported();
+        let mut notes: Vec<String> = self.pseudonyms.map(str::to_owned).into_iter().collect();
+        notes.extend(self.unsupported());
         notes.extend(self.meaningless_filters());
         let (packets, flows) = (&self.outcome.packets, &self.outcome.flows);
         if packets.out_of_order > 0 {
@@ -227,6 +226,13 @@ impl Analysis<'_> {
                 count(evicted)
             ));
         }
+        if self.outcome.cut_short > 0 {
+            notes.push(format!(
+                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
+                count(self.settings.limits.exchanges as u64),
+                count(self.outcome.cut_short)
+            ));
+        }
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;
             notes.push(format!("{name} grew to {size} bytes while it was read"));
@@ -240,7 +246,8 @@ impl Analysis<'_> {
             let file = self.inputs.files.get(file)?;
             let LinkType(number_of_type) = interface.link_type;
             let name = interface.link_type.name().unwrap_or("unknown");
-            let of = interface.name.as_ref().map_or_else(|| number.to_string(), Clone::clone);
+            let of = interface.name.as_ref();
+            let of = of.map_or_else(|| number.to_string(), |name| self.text(name).to_owned());
             Some(format!(
                 "link type {number_of_type} ({name}) not supported: interface {of} of {}, {} \
                  packets not analysed",
@@ -262,46 +269,11 @@ impl Analysis<'_> {
             for error in link_types.iter().filter_map(|&of| filter.check(of).err()) {
                 notes.push(format!(
                     "the filter refuses every packet of one link type: {error} of {:?}",
-                    filter.text()
+                    self.text(filter.text())
                 ));
             }
         }
         notes
-    }
-}
-
-fn source(file: &CaptureFile, reader: &Reader<Bytes>) -> InputSource {
-    let format = match reader.format() {
-        Format::Pcap(variant) if variant.modified => "modified pcap",
-        Format::Pcap(variant) if variant.nanoseconds => "pcap, nanoseconds",
-        Format::Pcap(_) => "pcap",
-        Format::Pcapng { .. } => "pcapng",
-        _ => "",
-    };
-    let damage = reader.damage().iter().map(ToString::to_string);
-    let failure = file.failure.iter().map(|failure| {
-        format!("packet {}: {failure}; what came before was used", reader.packets() + 1)
-    });
-    InputSource {
-        name: file.name.clone(),
-        format: format.to_owned(),
-        compression: reader.compression().map(|layer| layer.to_string()).collect(),
-        bytes: file.size,
-        packets: reader.packets(),
-        interfaces: reader.interfaces().iter().map(interface).collect(),
-        damage_count: reader.damage_count() + u64::from(file.failure.is_some()),
-        damage: failure.chain(damage).collect(),
-    }
-}
-
-fn interface(interface: &Interface) -> CaptureInterface {
-    let counters = interface.counters;
-    CaptureInterface {
-        name: interface.name.clone(),
-        link_type: interface.link_type.to_string(),
-        dropped_by_interface: counters.dropped_by_interface,
-        dropped_by_os: counters.dropped_by_os,
-        dropped_between_packets: counters.dropped_between_packets,
     }
 }
 
@@ -331,38 +303,6 @@ fn holes(endings: &HoleEndings) -> impl Iterator<Item = (&'static str, u64)> {
 
 fn begun(flows: &FlowStatistics, proto: Proto) -> u64 {
     flows.flows_begun().find(|(of, _)| *of == proto).map_or(0, |(_, begun)| begun)
-}
-
-/// Lines in each of the lists of those with the most bytes.
-const TOP: usize = 5;
-
-fn talkers(talkers: &Talkers) -> Vec<Talker> {
-    let line = |(address, traffic): (Address, Traffic)| Talker {
-        address: address.to_string(),
-        sent_bytes: traffic.sent,
-        received_bytes: traffic.received,
-        flows: traffic.flows,
-    };
-    talkers.addresses(TOP).into_iter().map(line).collect()
-}
-
-fn connections(talkers: &Talkers) -> Vec<Connection> {
-    let end = |end: Endpoint| match end.address.to_ip() {
-        IpAddr::V4(v4) => format!("{v4}:{}", end.port),
-        IpAddr::V6(v6) => format!("[{v6}]:{}", end.port),
-    };
-    let line = |connection: &TopConnection| Connection {
-        uid: connection.uid.as_str().to_owned(),
-        originator: end(connection.originator),
-        responder: end(connection.responder),
-        proto: connection.proto.name().to_owned(),
-        service: connection.services.names(),
-        state: connection.state.name().to_owned(),
-        duration_nanos: u64::try_from(connection.duration_nanos).ok().filter(|&nanos| nanos > 0),
-        packets: connection.packets,
-        bytes: connection.bytes,
-    };
-    talkers.connections().iter().take(TOP).map(line).collect()
 }
 
 fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {

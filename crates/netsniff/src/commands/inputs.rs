@@ -8,42 +8,40 @@ use std::path::{Path, PathBuf};
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
-use super::args::is_stdin;
-
 /// Bytes from a file or from standard input.
-pub(super) type Input = Box<dyn Read + Send>;
+pub(crate) type Input = Box<dyn Read + Send>;
 
 /// A file of which packets are read.
 #[derive(Debug)]
-pub(super) struct CaptureFile {
+pub(crate) struct CaptureFile {
     /// Its name as it was given, or `standard input`.
-    pub(super) name: String,
+    pub(crate) name: String,
     path: PathBuf,
     /// Its size in bytes when it was opened, if it is a regular file.
-    pub(super) size: Option<u64>,
+    pub(crate) size: Option<u64>,
     /// Why it could not be read to its end.
-    pub(super) failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// A file of which nothing can be read.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) path: PathBuf,
-    pub(super) missing: bool,
+pub(crate) struct Refused {
+    pub(crate) path: PathBuf,
+    pub(crate) missing: bool,
     /// What is wrong with it, and what to do.
-    pub(super) said: String,
+    pub(crate) said: String,
 }
 
 /// Several files read as one, by time. A file that cannot be read on ends alone.
-pub(super) struct Inputs {
-    pub(super) files: Vec<CaptureFile>,
-    pub(super) merged: Merged<Input>,
+pub(crate) struct Inputs {
+    pub(crate) files: Vec<CaptureFile>,
+    pub(crate) merged: Merged<Input>,
 }
 
 impl Inputs {
     /// Opens the files, to be read in pieces of `read_size` bytes; those that are no capture come
     /// back apart.
-    pub(super) fn open(paths: &[PathBuf], read_size: usize) -> (Self, Vec<Refused>) {
+    pub(crate) fn open(paths: &[PathBuf], read_size: usize) -> (Self, Vec<Refused>) {
         let (mut files, mut readers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
             match open(path, read_size) {
@@ -58,22 +56,22 @@ impl Inputs {
     }
 
     /// The size of all files together; `None` where it is not known of one.
-    pub(super) fn size(&self) -> Option<u64> {
+    pub(crate) fn size(&self) -> Option<u64> {
         self.files.iter().map(|file| file.size).sum()
     }
 
     /// Bytes read so far, before unpacking.
-    pub(super) fn bytes_read(&self) -> u64 {
+    pub(crate) fn bytes_read(&self) -> u64 {
         self.merged.readers().map(Reader::bytes_read).sum()
     }
 
     /// Packets read so far.
-    pub(super) fn packets(&self) -> u64 {
+    pub(crate) fn packets(&self) -> u64 {
         self.merged.readers().map(Reader::packets).sum()
     }
 
     /// Each file with its reader.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&CaptureFile, &Reader<Input>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&CaptureFile, &Reader<Input>)> {
         self.files.iter().zip(self.merged.readers())
     }
 }
@@ -100,10 +98,15 @@ impl Source for Inputs {
 
 impl CaptureFile {
     /// Its size now, if it is larger than when it was opened.
-    pub(super) fn grown(&self) -> Option<u64> {
+    pub(crate) fn grown(&self) -> Option<u64> {
         let now = self.path.metadata().ok()?.len();
         self.size.is_some_and(|size| now > size).then_some(now)
     }
+}
+
+/// Whether standard input is meant, or standard output.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 fn open(path: &Path, read_size: usize) -> Result<(CaptureFile, Reader<Input>), Refused> {

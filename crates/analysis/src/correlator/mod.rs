@@ -1,0 +1,155 @@
+//! Joins: records that no flow can tell by itself.
+//!
+//! Flows are shared out to workers by their addresses, so what several of them tell together may
+//! come from several workers. Each tells [`Fact`]s, which travel with the sort keys of records. The
+//! correlator stands where these are merged, gets the facts in their order, and so finds the same for
+//! any number of workers. A [`Join`] makes records of some kinds of facts; [`JOINS`] lists them.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
+
+pub mod exchanges;
+
+use core::fmt::Debug;
+
+use netsniff_packet::Timestamp;
+
+use crate::limits::Limits;
+use crate::protocol::{Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message};
+use crate::record::{Observer, Phase, SortKey};
+use exchanges::Exchanges;
+
+/// Makes a join that has seen nothing, within some bounds.
+pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
+
+/// Every join.
+pub const JOINS: &[MakeJoin] =
+    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join];
+
+/// What a flow tells that only makes a record together with what other flows tell.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// The flow.
+    pub connection: Connection,
+    /// What it tells.
+    pub content: Content,
+}
+
+/// What a fact is.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A message of DHCP.
+    Dhcp(Box<DhcpMessage>),
+    /// A message of DHCPv6.
+    Dhcpv6(Box<Dhcpv6Message>),
+}
+
+/// A record of a join.
+#[derive(Debug)]
+pub enum Joined {
+    /// A row of the `dhcp` log.
+    Dhcp(Box<DhcpExchange>),
+    /// A row of the `dhcpv6` log.
+    Dhcpv6(Box<Dhcpv6Exchange>),
+}
+
+/// Records with the keys where they belong.
+pub type Told = Vec<(SortKey, Joined)>;
+
+/// Makes records of facts.
+///
+/// What it holds is bounded by fields of [`Limits`].
+pub trait Join: Debug + Send {
+    /// Takes a fact that belongs at `key`; those of other kinds are not its business.
+    fn fact(&mut self, key: &SortKey, fact: &Fact, told: &mut Told);
+
+    /// Where the earliest record belongs that time alone may make.
+    fn due(&self) -> Option<SortKey>;
+
+    /// Looks at what is [due](Self::due) first: tells it, or lets it wait for longer.
+    fn look(&mut self, told: &mut Told);
+
+    /// Tells all that waits, since the input ended at engine time `now`.
+    fn finish(&mut self, now: Timestamp, told: &mut Told);
+
+    /// How often something was told early, since a bound was reached.
+    fn cut_short(&self) -> u64;
+}
+
+/// All joins.
+#[derive(Debug)]
+pub struct Correlator {
+    joins: Vec<Box<dyn Join>>,
+    told: Told,
+    due: Option<SortKey>,
+}
+
+impl Correlator {
+    /// Nothing waits yet.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        let joins = JOINS.iter().map(|join| join(limits)).collect();
+        Self { joins, told: Vec::new(), due: None }
+    }
+
+    /// Where the earliest record belongs that time alone may make: whoever writes another one behind
+    /// it must call [`Self::advance`] before.
+    #[must_use]
+    #[inline]
+    pub const fn due(&self) -> Option<SortKey> {
+        self.due
+    }
+
+    /// Takes a fact that belongs at `key`. Facts come in the order of their keys.
+    pub fn fact<O: Observer>(&mut self, key: &SortKey, fact: &Fact, observer: &mut O) {
+        self.advance(key, observer);
+        for join in &mut self.joins {
+            join.fact(key, fact, &mut self.told);
+        }
+        self.report(observer);
+    }
+
+    /// Tells the records that belong before `until`, in their order.
+    pub fn advance<O: Observer>(&mut self, until: &SortKey, observer: &mut O) {
+        if self.due.is_none_or(|due| due >= *until) {
+            return;
+        }
+        let Self { joins, told, .. } = self;
+        let first = |joins: &mut Vec<Box<dyn Join>>, told: &mut Told| {
+            let dues = joins.iter_mut().filter_map(|join| Some((join.due()?, join)));
+            let (_, join) = dues.filter(|(due, _)| due < until).min_by_key(|(due, _)| *due)?;
+            join.look(told);
+            Some(())
+        };
+        while first(joins, told).is_some() {}
+        self.report(observer);
+    }
+
+    /// Tells all that waits, since the input ended at engine time `now`.
+    pub fn finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        let end = SortKey { phase: Phase::End, ..SortKey::first_at(now) };
+        self.advance(&end, observer);
+        for join in &mut self.joins {
+            join.finish(now, &mut self.told);
+        }
+        self.told.sort_by_key(|(key, _)| *key);
+        self.report(observer);
+    }
+
+    /// How often something was told early, since a bound was reached.
+    #[must_use]
+    pub fn cut_short(&self) -> u64 {
+        self.joins.iter().map(|join| join.cut_short()).sum()
+    }
+
+    fn report<O: Observer>(&mut self, observer: &mut O) {
+        for (key, joined) in self.told.drain(..) {
+            match joined {
+                Joined::Dhcp(exchange) => exchange.report(|row| observer.record(&key, row)),
+                Joined::Dhcpv6(exchange) => exchange.report(|row| observer.record(&key, row)),
+            }
+        }
+        self.due = self.joins.iter().filter_map(|join| join.due()).min();
+    }
+}

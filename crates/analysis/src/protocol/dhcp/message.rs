@@ -1,0 +1,291 @@
+//! The octets of a message (RFC 2131, section 2) and its options (RFC 2132).
+
+use netsniff_packet::{Address, Timestamp};
+
+use crate::protocol::Role;
+use crate::record::Interval;
+
+/// Length of the fields before the options.
+const HEADER_LEN: usize = 236;
+
+/// What options begin with (RFC 2131, section 3).
+const COOKIE: [u8; 4] = [99, 130, 83, 99];
+
+/// Options that are followed, by their codes.
+mod code {
+    pub(super) const PAD: u8 = 0;
+    pub(super) const HOST_NAME: u8 = 12;
+    pub(super) const DOMAIN_NAME: u8 = 15;
+    pub(super) const REQUESTED_ADDRESS: u8 = 50;
+    pub(super) const LEASE_TIME: u8 = 51;
+    pub(super) const MESSAGE_TYPE: u8 = 53;
+    pub(super) const MESSAGE: u8 = 56;
+    pub(super) const CLIENT_IDENTIFIER: u8 = 61;
+    pub(super) const CLIENT_FQDN: u8 = 81;
+    pub(super) const END: u8 = 255;
+}
+
+/// What a datagram is.
+#[derive(Debug)]
+pub(super) enum Reading<'a> {
+    /// A message.
+    Message {
+        /// Its fields and options.
+        options: Options<'a>,
+        /// Whether it tells its type, without which it is one of BOOTP.
+        is_typed: bool,
+    },
+    /// Nothing that has options of DHCP: a message of BOOTP, or of something else.
+    NoCookie,
+    /// A field, an option or their end is cut off.
+    Malformed,
+}
+
+/// The fields and options of a message that are followed. Of several options with one code the last
+/// one counts, as in Zeek; of those with the type the first one.
+#[derive(Debug)]
+pub(super) struct Options<'a> {
+    header: &'a [u8; HEADER_LEN],
+    kind: u8,
+    host_name: Option<&'a [u8]>,
+    domain: Option<&'a [u8]>,
+    requested: Option<&'a [u8]>,
+    lease: Option<&'a [u8]>,
+    text: Option<&'a [u8]>,
+    identifier: Option<&'a [u8]>,
+    fqdn: Option<&'a [u8]>,
+}
+
+/// Reads a datagram.
+pub(super) fn read(payload: &[u8]) -> Reading<'_> {
+    let Some((header, rest)) = payload.split_first_chunk::<HEADER_LEN>() else {
+        return Reading::Malformed;
+    };
+    let Some((cookie, rest)) = rest.split_first_chunk() else { return Reading::Malformed };
+    if *cookie != COOKIE {
+        return Reading::NoCookie;
+    }
+    match options(header, rest) {
+        Some(options) => {
+            let is_typed = options.kind != 0;
+            Reading::Message { options, is_typed }
+        }
+        None => Reading::Malformed,
+    }
+}
+
+/// Walks the options; `None` where they do not come to their end.
+fn options<'a>(header: &'a [u8; HEADER_LEN], mut rest: &'a [u8]) -> Option<Options<'a>> {
+    let mut options = Options {
+        header,
+        kind: 0,
+        host_name: None,
+        domain: None,
+        requested: None,
+        lease: None,
+        text: None,
+        identifier: None,
+        fqdn: None,
+    };
+    loop {
+        let (&code, behind) = rest.split_first()?;
+        if code == code::END {
+            return Some(options);
+        }
+        if code == code::PAD {
+            rest = behind;
+            continue;
+        }
+        let (&len, behind) = behind.split_first()?;
+        let (value, behind) = behind.split_at_checked(len.into())?;
+        rest = behind;
+        match code {
+            code::HOST_NAME => options.host_name = Some(value),
+            code::DOMAIN_NAME => options.domain = Some(value),
+            code::REQUESTED_ADDRESS => options.requested = Some(value),
+            code::LEASE_TIME => options.lease = Some(value),
+            code::MESSAGE_TYPE if options.kind == 0 => {
+                options.kind = value.first().copied().unwrap_or(0);
+            }
+            code::MESSAGE => options.text = Some(value),
+            code::CLIENT_IDENTIFIER => options.identifier = Some(value),
+            code::CLIENT_FQDN => options.fqdn = Some(value),
+            _ => {}
+        }
+    }
+}
+
+/// What is followed of a message.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// When it was seen.
+    pub(super) time: Timestamp,
+    /// Who sent it, in its flow.
+    pub(super) from: Role,
+    /// The transaction identifier.
+    pub(super) xid: u32,
+    /// Its type; 0 where it has none.
+    pub(super) kind: u8,
+    /// Whether it is a server's: a reply of BOOTP.
+    pub(super) is_reply: bool,
+    /// Whether a relay passed it on.
+    pub(super) is_relayed: bool,
+    /// The client's hardware address, from the field and from the client identifier.
+    pub(super) hardware: Option<String>,
+    pub(super) identifier: Option<String>,
+    /// The address that the server gives ("yours").
+    pub(super) assigned: Option<Address>,
+    pub(super) requested: Option<Address>,
+    pub(super) lease: Option<Interval>,
+    pub(super) host_name: Option<Box<[u8]>>,
+    pub(super) fqdn: Option<Box<[u8]>>,
+    pub(super) domain: Option<Box<[u8]>>,
+    /// What it says in words.
+    pub(super) text: Option<Box<[u8]>>,
+}
+
+impl Message {
+    /// What is followed of a message that `from` sent at `time`.
+    pub(super) fn new(time: Timestamp, from: Role, options: &Options<'_>) -> Self {
+        let header = options.header;
+        let word = |at: usize| [0, 1, 2, 3].map(|i| header[at + i]);
+        let address = |octets: [u8; 4]| (octets != [0; 4]).then(|| Address::from_v4(octets));
+        let four = |value: Option<&[u8]>| value.and_then(|value| value.first_chunk().copied());
+        Self {
+            time,
+            from,
+            xid: u32::from_be_bytes(word(4)),
+            kind: options.kind,
+            is_reply: header[0] == 2,
+            is_relayed: word(24) != [0; 4],
+            hardware: hardware(&header[28..44]),
+            // RFC 2132, section 9.14: the type of hardware comes first, and 1 is Ethernet.
+            identifier: match options.identifier {
+                Some([1, octets @ ..]) => Some(hardware(octets).unwrap_or_default()),
+                _ => None,
+            },
+            assigned: address(word(16)),
+            requested: four(options.requested).map(Address::from_v4),
+            lease: four(options.lease).map(|octets| {
+                Interval::from_nanos(i64::from(u32::from_be_bytes(octets)) * 1_000_000_000)
+            }),
+            host_name: options.host_name.map(Into::into),
+            // RFC 4702, section 2: three octets come before the name.
+            fqdn: options.fqdn.and_then(|value| value.get(3..)).map(Into::into),
+            domain: options.domain.map(|value| without_nuls(value).into()),
+            text: options.text.map(Into::into),
+        }
+    }
+}
+
+/// Octets without the NULs that they end with.
+fn without_nuls(octets: &[u8]) -> &[u8] {
+    let len = octets.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
+    octets.get(..len).unwrap_or_default()
+}
+
+/// A hardware address of six octets, or of eight if the last two of these are not zero; `None` where
+/// there are not as many.
+fn hardware(octets: &[u8]) -> Option<String> {
+    let octets = match octets {
+        [_, _, _, _, _, _] => octets,
+        [first @ .., 0, 0] if first.len() == 6 => first,
+        [_, _, _, _, _, _, 0, 0, ..] => octets.get(..6)?,
+        _ => octets.get(..8)?,
+    };
+    Some(colons(octets))
+}
+
+/// Octets in hexadecimal digits with colons between.
+pub(in crate::protocol) fn colons(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A message with these options behind the cookie.
+    pub(crate) fn message(reply: bool, options: &[u8]) -> Vec<u8> {
+        let mut message = vec![0; HEADER_LEN];
+        message[..8].copy_from_slice(&[1 + u8::from(reply), 1, 6, 0, 0, 0, 7, 0xc0]);
+        message[28..34].copy_from_slice(&[0x90, 0xb1, 0x1c, 0x99, 0x49, 0x29]);
+        message.extend_from_slice(&COOKIE);
+        message.extend_from_slice(options);
+        message
+    }
+
+    fn told(payload: &[u8]) -> Option<Message> {
+        match read(payload) {
+            Reading::Message { options, .. } => {
+                Some(Message::new(Timestamp::EPOCH, Role::Originator, &options))
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn options_are_read() {
+        let options = [
+            &[53, 1, 3, 0, 0, 12, 4][..],
+            b"desk",
+            &[50, 4, 192, 0, 2, 7, 51, 4, 0, 0, 14, 16, 15, 5],
+            b"a.b\0\0",
+            &[81, 7, 0, 255, 255],
+            b"d.e.",
+            &[61, 7, 1, 2, 0, 94, 0, 83, 17, 56, 2],
+            b"no",
+            &[255],
+        ]
+        .concat();
+        let message = told(&message(true, &options)).unwrap();
+        assert_eq!((message.xid, message.kind, message.is_reply), (0x7c0, 3, true));
+        assert_eq!(message.hardware.as_deref(), Some("90:b1:1c:99:49:29"));
+        assert_eq!(message.identifier.as_deref(), Some("02:00:5e:00:53:11"));
+        assert_eq!(message.host_name.as_deref(), Some(&b"desk"[..]));
+        assert_eq!(message.requested, Some(Address::from_v4([192, 0, 2, 7])));
+        assert_eq!(message.lease.map(Interval::nanos), Some(3_600_000_000_000));
+        assert_eq!(message.domain.as_deref(), Some(&b"a.b"[..]));
+        assert_eq!(message.fqdn.as_deref(), Some(&b"d.e."[..]));
+        assert_eq!(message.text.as_deref(), Some(&b"no"[..]));
+        assert_eq!(message.assigned, None);
+    }
+
+    #[test]
+    fn options_that_do_not_end_are_no_message() {
+        let whole = message(false, &[53, 1, 1, 12, 2, b'a', b'b', 255]);
+        assert!(told(&whole).is_some());
+        for len in 0..whole.len() {
+            assert!(told(&whole[..len]).is_none(), "{len} octets");
+        }
+        let mut other = whole;
+        other[HEADER_LEN] ^= 1;
+        assert!(matches!(read(&other), Reading::NoCookie));
+    }
+
+    #[test]
+    fn the_first_type_counts_and_the_last_of_other_options() {
+        let message = told(&message(false, &[53, 1, 1, 53, 1, 5, 12, 1, b'a', 12, 1, b'b', 255]));
+        let message = message.unwrap();
+        assert_eq!((message.kind, message.host_name.as_deref()), (1, Some(&b"b"[..])));
+    }
+
+    #[test]
+    fn options_of_a_wrong_length_are_unset() {
+        let options = [53, 1, 1, 50, 3, 1, 2, 3, 51, 0, 61, 3, 1, 2, 3, 81, 2, 0, 0, 255];
+        let message = told(&message(false, &options)).unwrap();
+        assert_eq!((message.requested, message.lease, message.fqdn), (None, None, None));
+        assert_eq!(message.identifier.as_deref(), Some(""), "as in Zeek");
+    }
+
+    #[test]
+    fn hardware_addresses_have_six_octets_or_eight() {
+        let text = |octets: &[u8]| hardware(octets).unwrap_or_default();
+        assert_eq!(text(&[1, 2, 3, 4, 5, 6]), "01:02:03:04:05:06");
+        assert_eq!(text(&[1, 2, 3, 4, 5, 6, 0, 0]), "01:02:03:04:05:06");
+        assert_eq!(text(&[1, 2, 3, 4, 5, 6, 7, 8]), "01:02:03:04:05:06:07:08");
+        assert_eq!(text(&[1, 2, 3, 4, 5, 6, 0, 0, 9]), "01:02:03:04:05:06");
+        assert_eq!(text(&[1, 2, 3, 4, 5, 6, 7]), "");
+        assert_eq!(text(&[]), "");
+    }
+}

@@ -1,0 +1,86 @@
+//! DHCP, RFC 2131.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`message`] | the octets of a message and its options |
+//! | [`exchange`] | messages that belong together: a row of the log |
+
+mod exchange;
+mod message;
+
+pub use exchange::DhcpExchange;
+pub use message::Message;
+pub(super) use message::colons;
+
+use super::{Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
+use crate::correlator::Content;
+use message::Reading;
+
+/// Messages over UDP.
+#[derive(Debug)]
+pub(super) struct Dhcp;
+
+impl Protocol for Dhcp {
+    fn name(&self) -> &'static str {
+        "dhcp"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "DHCP"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["dhcp"]
+    }
+
+    /// Those of the server and of the client, and that of the servers that only tell where to boot
+    /// from.
+    fn udp_ports(&self) -> &'static [u16] {
+        &[67, 68, 4011]
+    }
+
+    /// As in Zeek the ports tell who asks: servers broadcast, too.
+    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
+        match message::read(payload) {
+            Reading::Message { is_typed: true, .. } => Verdict::Unclear,
+            _ => Verdict::Contradicts { from_server: false },
+        }
+    }
+
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+        Box::new(DhcpSession { is_confirmed: false })
+    }
+}
+
+/// The messages of one flow. What belongs together may come in several.
+#[derive(Debug)]
+struct DhcpSession {
+    is_confirmed: bool,
+}
+
+impl Session for DhcpSession {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+        match message::read(datagram.payload) {
+            Reading::Message { options, is_typed } => {
+                self.is_confirmed = true;
+                if !is_typed {
+                    found.weirds.add("DHCP_no_type_option");
+                }
+                let message = Message::new(datagram.time, datagram.from, &options);
+                found.records.push(ProtocolRecord::Fact(Content::Dhcp(Box::new(message))));
+            }
+            Reading::NoCookie => found.weirds.add("DHCP_bad_cookie"),
+            Reading::Malformed => found.weirds.add("DHCP_malformed_message"),
+        }
+    }
+
+    fn end(&mut self, _: &mut Findings) {}
+
+    fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}

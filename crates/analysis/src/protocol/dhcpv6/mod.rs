@@ -1,0 +1,78 @@
+//! DHCPv6, RFC 8415, which Zeek has no log for.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`message`] | the octets of a message, out of what relays put around it |
+//! | [`exchange`] | messages that belong together: a row of the log |
+
+mod exchange;
+mod message;
+
+pub use exchange::Dhcpv6Exchange;
+pub use message::Message;
+
+use super::{Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
+use crate::correlator::Content;
+
+/// Messages over UDP.
+#[derive(Debug)]
+pub(super) struct Dhcpv6;
+
+impl Protocol for Dhcpv6 {
+    fn name(&self) -> &'static str {
+        "dhcpv6"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "DHCPV6"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["dhcpv6"]
+    }
+
+    /// Those of the client, and of the server and the relay.
+    fn udp_ports(&self) -> &'static [u16] {
+        &[546, 547]
+    }
+
+    /// A server's answer to a multicast address comes as a flow of its own, so roles stay as they are.
+    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
+        if message::is_whole(payload) {
+            Verdict::Unclear
+        } else {
+            Verdict::Contradicts { from_server: false }
+        }
+    }
+
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+        Box::new(Dhcpv6Session { is_confirmed: false })
+    }
+}
+
+/// The messages of one flow. What belongs together may come in several.
+#[derive(Debug)]
+struct Dhcpv6Session {
+    is_confirmed: bool,
+}
+
+impl Session for Dhcpv6Session {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+        let Some(message) = Message::read(datagram.time, datagram.from, datagram.payload) else {
+            found.weirds.add("DHCPv6_malformed_message");
+            return;
+        };
+        self.is_confirmed = true;
+        found.records.push(ProtocolRecord::Fact(Content::Dhcpv6(Box::new(message))));
+    }
+
+    fn end(&mut self, _: &mut Findings) {}
+
+    fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}

@@ -1,0 +1,218 @@
+//! The bytes of a body, on their way to the files of its message.
+
+use netsniff_packet::Timestamp;
+
+use super::coding::{Decoded, Decoder};
+use super::exchanges::Exchanges;
+use super::filename;
+use super::framing::Framing;
+use super::multipart::{Found, Multipart};
+use crate::file::{Carrier, FileTransfer};
+use crate::protocol::{Findings, Role};
+
+/// A body in progress.
+#[derive(Debug)]
+pub(super) struct Body {
+    decoder: Option<Box<Decoder>>,
+    content: Content,
+    /// Bytes after decoding.
+    len: u64,
+    /// Whether that is the length: not where something could not be decoded.
+    is_exact: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// All of it is one file.
+    Whole(Opening),
+    /// Each part is one.
+    Parts(Box<Multipart>, Opening),
+}
+
+/// A file, or what is known of it before its first byte.
+#[derive(Debug, Default)]
+struct Opening {
+    filename: Option<Vec<u8>>,
+    total: Option<u64>,
+    file: Option<Box<FileTransfer>>,
+}
+
+/// The files of a connection so far.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) carrier: Carrier,
+    pub(super) count: u64,
+}
+
+/// Where files go.
+pub(super) struct Sink<'a> {
+    pub(super) time: Timestamp,
+    pub(super) from: Role,
+    pub(super) exchanges: &'a mut Exchanges,
+    pub(super) files: &'a mut Files,
+    pub(super) found: &'a mut Findings,
+}
+
+impl Body {
+    /// A body of which the header is known. At most `room` bytes come out of a compressed one.
+    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>, room: u64) -> Self {
+        let opening = Opening { filename, total: framing.file_len(), file: None };
+        Self {
+            decoder: framing.is_compressed().then(|| Box::new(Decoder::new(room))),
+            content: match framing.boundary() {
+                Some(boundary) => {
+                    Content::Parts(Box::new(Multipart::new(boundary)), Opening::default())
+                }
+                None => Content::Whole(opening),
+            },
+            len: 0,
+            is_exact: true,
+        }
+    }
+
+    /// Whether something of it came.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.len > 0
+    }
+
+    /// How long it is so far, where that can be told.
+    pub(super) fn len(&self) -> Option<u64> {
+        self.is_exact.then_some(self.len)
+    }
+
+    /// Whether it has several parts.
+    pub(super) const fn has_parts(&self) -> bool {
+        matches!(self.content, Content::Parts(..))
+    }
+
+    /// Whether its last boundary was seen.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(&self.content, Content::Parts(parts, _) if parts.is_over())
+    }
+
+    /// Takes bytes as they were sent. Of a body that its last boundary ends it may take fewer than
+    /// there are. Returns how many it took.
+    pub(super) fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) -> usize {
+        let Self { decoder, content, len, is_exact } = self;
+        let Some(decoder) = decoder else {
+            let taken = content.bytes(data, sink);
+            *len = len.saturating_add(taken as u64);
+            return taken;
+        };
+        let told = decoder.decode(data, |clear| {
+            *len = len.saturating_add(clear.len() as u64);
+            content.bytes(clear, sink);
+        });
+        match told {
+            Decoded::Well => {}
+            Decoded::Broken => sink.found.weirds.add("inflate_failed"),
+            Decoded::TooMuch => {
+                *is_exact = false;
+                sink.found.weirds.add("HTTP_body_too_large_to_decode");
+            }
+        }
+        data.len()
+    }
+
+    /// Learns that so many bytes are missing.
+    pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) {
+        match &mut self.decoder {
+            Some(decoder) => {
+                decoder.gap();
+                self.is_exact = false;
+            }
+            None => self.len = self.len.saturating_add(len),
+        }
+        let (Content::Whole(opening) | Content::Parts(_, opening)) = &mut self.content;
+        if let Some(file) = &mut opening.file {
+            file.gap(sink.time, len);
+        }
+    }
+
+    /// Ends it, and its files.
+    pub(super) fn end(&mut self, sink: &mut Sink<'_>) {
+        match &mut self.content {
+            Content::Whole(opening) => opening.end(sink),
+            Content::Parts(parts, opening) => {
+                parts.end(&mut |found| opening.part(found, sink));
+                opening.end(sink);
+            }
+        }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes_held(&self) -> usize {
+        let (Content::Whole(opening) | Content::Parts(_, opening)) = &self.content;
+        let parts = match &self.content {
+            Content::Parts(parts, _) => size_of::<Multipart>() + parts.heap_bytes(),
+            Content::Whole(_) => 0,
+        };
+        size_of::<Self>()
+            + self.decoder.as_ref().map_or(0, |decoder| decoder.bytes())
+            + parts
+            + opening.filename.as_ref().map_or(0, Vec::capacity)
+            + opening.file.as_ref().map_or(0, |file| size_of::<FileTransfer>() + file.heap_bytes())
+    }
+}
+
+impl Content {
+    fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) -> usize {
+        match self {
+            Self::Whole(opening) => {
+                opening.bytes(data, sink);
+                data.len()
+            }
+            Self::Parts(parts, opening) => {
+                parts.bytes(data, &mut |found| opening.part(found, sink))
+            }
+        }
+    }
+}
+
+impl Opening {
+    fn part(&mut self, found: Found<'_>, sink: &mut Sink<'_>) {
+        match found {
+            Found::Part => *self = Self::default(),
+            Found::Field(field) => {
+                if let Some(name) = filename::of(&field) {
+                    self.filename = Some(name);
+                }
+            }
+            Found::Content(data) => self.bytes(data, sink),
+            Found::PartEnd => self.end(sink),
+        }
+    }
+
+    /// The file begins with the first byte, not before.
+    fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) {
+        if data.is_empty() {
+            return;
+        }
+        let file = self.file.get_or_insert_with(|| {
+            let number = sink.files.count;
+            sink.files.count += 1;
+            let mut file = FileTransfer::begin(sink.files.carrier, number, sink.from, "HTTP");
+            if let Some(name) = self.filename.take() {
+                file.set_filename(&name);
+            }
+            if let Some(total) = self.total {
+                file.set_total(total);
+            }
+            if let Some(exchange) = sink.exchanges.current(sink.from) {
+                exchange.file_begins(sink.from, &file);
+            }
+            Box::new(file)
+        });
+        file.bytes(sink.time, data);
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        let Some(mut file) = self.file.take() else { return };
+        file.tell();
+        if let (Some(kind), Some(exchange)) = (file.mime_type(), sink.exchanges.current(sink.from))
+        {
+            exchange.file_is(sink.from, kind);
+        }
+        file.end(sink.found);
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether two streams are HTTP, by how they begin.
+
+use super::start_line::is_token_byte;
+use crate::protocol::{Detection, Heads};
+
+/// Methods by which HTTP is recognised where the port does not hint at it: those of RFC 9110, of
+/// WebDAV (RFC 3253, 3648, 3744, 4918, 5323), and of Microsoft's extensions.
+const METHODS: &[&[u8]] = &[
+    b"GET",
+    b"POST",
+    b"HEAD",
+    b"OPTIONS",
+    b"PUT",
+    b"DELETE",
+    b"TRACE",
+    b"CONNECT",
+    b"PATCH",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"MKCOL",
+    b"COPY",
+    b"MOVE",
+    b"LOCK",
+    b"UNLOCK",
+    b"VERSION-CONTROL",
+    b"REPORT",
+    b"CHECKOUT",
+    b"CHECKIN",
+    b"UNCHECKOUT",
+    b"MKWORKSPACE",
+    b"UPDATE",
+    b"LABEL",
+    b"MERGE",
+    b"BASELINE-CONTROL",
+    b"MKACTIVITY",
+    b"ORDERPATCH",
+    b"ACL",
+    b"SEARCH",
+    b"BCOPY",
+    b"BDELETE",
+    b"BMOVE",
+    b"BPROPFIND",
+    b"BPROPPATCH",
+    b"NOTIFY",
+    b"POLL",
+    b"SUBSCRIBE",
+    b"UNSUBSCRIBE",
+    b"X-MS-ENUMATTS",
+    b"RPC_OUT_DATA",
+    b"RPC_IN_DATA",
+];
+
+/// How HTTP/2 begins, RFC 9113 section 3.4. What follows are binary frames.
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
+
+/// Bytes of a request after which a server that has said nothing yet is waited for no longer: its
+/// answer will not come before a large request is complete.
+const LARGE_REQUEST: usize = 1_024;
+
+/// What the originator's first bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// Too few to tell.
+    Unclear,
+    /// No request.
+    Other,
+    /// A line that begins with a method that is known.
+    Method,
+    /// A request line of HTTP/1 with such a method.
+    Request,
+}
+
+/// What the responder's first bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Unclear,
+    Other,
+    /// `HTTP/` and a digit.
+    Status,
+}
+
+/// Whether it is HTTP.
+pub(super) fn detect(heads: &Heads<'_>, is_hinted: bool) -> Detection {
+    let opening = opening(heads.originator);
+    let answer = answer(heads.responder);
+    match (opening, answer) {
+        _ if heads.is_midstream => of_middle(opening, heads),
+        (Opening::Other, Answer::Status) if is_hinted && is_text(heads.originator) => {
+            Detection::Yes
+        }
+        (Opening::Other, Answer::Unclear) if is_hinted && is_text(heads.originator) => {
+            Detection::Undecided
+        }
+        (Opening::Other, _) => Detection::No,
+        (Opening::Method | Opening::Request, _) | (_, Answer::Status) if is_hinted => {
+            Detection::Yes
+        }
+        (_, Answer::Other) => Detection::No,
+        (Opening::Method | Opening::Request, Answer::Status) => Detection::Yes,
+        (Opening::Request, Answer::Unclear) if heads.originator.len() >= LARGE_REQUEST => {
+            Detection::Yes
+        }
+        _ => Detection::Undecided,
+    }
+}
+
+/// In the middle of a connection only whole first lines of both sides are believed.
+fn of_middle(opening: Opening, heads: &Heads<'_>) -> Detection {
+    match (opening, is_status_line(heads.responder)) {
+        (Opening::Other, _) | (_, Some(false)) => Detection::No,
+        (Opening::Request, Some(true)) => Detection::Yes,
+        _ => Detection::Undecided,
+    }
+}
+
+fn opening(head: &[u8]) -> Opening {
+    let head = head.trim_ascii_start();
+    if head.is_empty() || (head.len() < HTTP2_PREFACE.len() && HTTP2_PREFACE.starts_with(head)) {
+        return Opening::Unclear;
+    }
+    if head.starts_with(HTTP2_PREFACE) {
+        return Opening::Other;
+    }
+    let end = head.iter().position(|&byte| !is_token_byte(byte));
+    let method = head.get(..end.unwrap_or(head.len())).unwrap_or_default();
+    let is_known = METHODS.contains(&method);
+    let Some(end) = end else {
+        let may_become = METHODS.iter().any(|known| known.starts_with(method));
+        return if may_become { Opening::Unclear } else { Opening::Other };
+    };
+    if !is_known || !matches!(head.get(end), Some(b' ' | b'\t')) {
+        return Opening::Other;
+    }
+    let Some(eol) = head.iter().position(|&byte| matches!(byte, b'\r' | b'\n')) else {
+        return Opening::Method;
+    };
+    let line = head.get(..eol).unwrap_or_default().trim_ascii_end();
+    let version = line.len().checked_sub(9).and_then(|at| line.get(at..)).unwrap_or_default();
+    if version.starts_with(b" HTTP/1.") { Opening::Request } else { Opening::Method }
+}
+
+/// Whether the first byte may begin a line of text, so that a server that expects HTTP may answer
+/// in HTTP that it understood nothing.
+fn is_text(head: &[u8]) -> bool {
+    let first = head.trim_ascii_start().first();
+    first.is_some_and(|&byte| byte > b' ' && byte != 0x7f) && !head.starts_with(HTTP2_PREFACE)
+}
+
+fn answer(head: &[u8]) -> Answer {
+    let name = b"HTTP/";
+    let known = head.len().min(name.len());
+    match (head.get(..known), head.get(name.len())) {
+        (Some(begin), _) if !begin.eq_ignore_ascii_case(&name[..known]) => Answer::Other,
+        (_, Some(b'0'..=b'9')) => Answer::Status,
+        (_, Some(_)) => Answer::Other,
+        (_, None) => Answer::Unclear,
+    }
+}
+
+/// Whether the bytes begin with a version of HTTP/1 and a status code, as far as there are enough.
+fn is_status_line(head: &[u8]) -> Option<bool> {
+    let form = b"HTTP/1.d ddd";
+    let fits = |(byte, &form): (&u8, &u8)| match form {
+        b'd' => byte.is_ascii_digit(),
+        form => *byte == form,
+    };
+    let fit = head.iter().zip(form).all(fits);
+    if !fit {
+        Some(false)
+    } else if head.len() >= form.len() {
+        Some(true)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(originator: &str, responder: &str, port: u16, is_midstream: bool) -> Detection {
+        let (originator, responder) = (originator.as_bytes(), responder.as_bytes());
+        let heads = Heads { originator, responder, port, is_midstream };
+        detect(&heads, port == 80)
+    }
+
+    #[test]
+    fn the_port_hints_and_the_server_decides_elsewhere() {
+        use Detection::{No, Undecided, Yes};
+        for (originator, responder, on_80, elsewhere) in [
+            ("", "", Undecided, Undecided),
+            ("GE", "", Undecided, Undecided),
+            ("GET /", "", Yes, Undecided),
+            ("GET / HTTP/1.1\r\n", "", Yes, Undecided),
+            ("GET / HTTP/1.1\r\n", "HTTP/1", Yes, Yes),
+            ("GET /\r\n", "<html>", Yes, No),
+            ("", "220 mail", No, No),
+            ("FOO bar", "", Undecided, No),
+            ("FOO bar", "HTTP/1.1 400 Bad", Yes, No),
+            ("FOO bar", "220 mail", No, No),
+            ("\u{16}\u{3}\u{1}", "", No, No),
+            ("PRI * HTTP/2.0\r\n", "", No, No),
+            ("", "HTTP/1.0 200", Yes, Undecided),
+        ] {
+            assert_eq!(told(originator, responder, 80, false), on_80, "{originator} {responder}");
+            let other = told(originator, responder, 4_000, false);
+            assert_eq!(other, elsewhere, "{originator} {responder}");
+        }
+    }
+
+    #[test]
+    fn a_large_request_need_not_wait_for_the_server() {
+        let large = format!("GET / HTTP/1.1\r\nCookie: {}", "x".repeat(LARGE_REQUEST));
+        assert_eq!(told(&large, "", 4_000, false), Detection::Yes);
+        assert_eq!(
+            told(&large.replace("HTTP/1.1", "FTP/1.1"), "", 4_000, false),
+            Detection::Undecided
+        );
+    }
+
+    #[test]
+    fn in_the_middle_only_whole_lines_are_believed() {
+        assert_eq!(told("GET / HTTP/1.1\r", "HTTP/1.1 200", 80, true), Detection::Yes);
+        assert_eq!(told("GET / HTTP/1.1\r", "HTTP/1.1 ", 80, true), Detection::Undecided);
+        assert_eq!(told("GET /", "HTTP/1.1 200", 80, true), Detection::Undecided);
+        assert_eq!(told("more of a body", "", 80, true), Detection::No);
+        assert_eq!(told("", "of another", 80, true), Detection::No);
+    }
+}

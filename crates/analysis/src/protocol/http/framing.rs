@@ -1,0 +1,297 @@
+//! What header fields tell of the body: how far it reaches (RFC 9112, section 6), whether it is
+//! compressed, whether it is a part of something larger.
+
+use super::field::{self, Field};
+use super::start_line::Version;
+use crate::weird::Weirds;
+
+/// What the header of one message tells so far.
+#[derive(Debug, Default)]
+pub(super) struct Framing {
+    length: Option<u64>,
+    range: Option<Range>,
+    is_chunked: bool,
+    is_compressed: bool,
+    expects_continue: bool,
+    boundary: Option<Box<[u8]>>,
+}
+
+/// A part of something larger, RFC 9110 section 14.4.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    len: u64,
+    total: Option<u64>,
+}
+
+/// What the meaning of fields depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    /// Whether the message is a response with the status 206.
+    pub(super) is_partial: bool,
+    /// The version that tells whether there are chunks.
+    pub(super) version: Version,
+}
+
+/// Whether a message of its kind has a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// It never has one.
+    Never,
+    /// It has one if its header tells its length: a request.
+    IfTold,
+    /// It has one, without a length up to the end of the connection: a response.
+    Always,
+}
+
+/// How far a body reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// There is none.
+    Empty,
+    /// So many bytes.
+    Length(u64),
+    /// To the last chunk.
+    Chunks,
+    /// To the last boundary of its parts.
+    Boundary,
+    /// To the end of the connection.
+    Close,
+}
+
+impl Framing {
+    /// Takes a field of the header or the trailer.
+    pub(super) fn field(&mut self, field: &Field<'_>, around: Around, weirds: &mut Weirds) {
+        if field.is("content-length") {
+            self.content_length(field, weirds);
+        } else if field.is("content-range") && around.is_partial {
+            self.content_range(field, weirds);
+        } else if field.is("transfer-encoding") {
+            self.transfer_encoding(field, around.version, weirds);
+        } else if field.is("content-encoding") {
+            self.is_compressed |= ["gzip", "x-gzip", "deflate"].iter().any(|word| field.says(word));
+        } else if field.is("content-type") {
+            let is_multipart = field
+                .value
+                .get(..10)
+                .is_some_and(|begin| begin.eq_ignore_ascii_case(b"multipart/"));
+            let boundary =
+                if is_multipart { field::parameter(field.value, "boundary") } else { None };
+            self.boundary = boundary.map(Vec::into_boxed_slice);
+        } else if field.is("expect") {
+            // Not a token, since it has a hyphen after digits, but Zeek reads it as one.
+            if field.token().is_some() && !field.says("100-continue") {
+                weirds.add("HTTP_expect_not_100_continue");
+            }
+            self.expects_continue = true;
+            self.check_expectation(weirds);
+        }
+    }
+
+    fn content_length(&mut self, field: &Field<'_>, weirds: &mut Weirds) {
+        if self.is_chunked {
+            weirds.add("HTTP_content_length_and_chunked");
+        }
+        let Some((token, _)) = field.token() else { return };
+        let Some(length) = field::number(token, 10) else {
+            weirds.add("HTTP_bad_content_length");
+            self.length = Some(0);
+            return;
+        };
+        if length > 0 && token.first() == Some(&b'0') {
+            weirds.add("HTTP_content_length_leading_zeros");
+        }
+        self.length = Some(length);
+        self.check_range(weirds);
+        self.check_expectation(weirds);
+    }
+
+    fn content_range(&mut self, field: &Field<'_>, weirds: &mut Weirds) {
+        if self.is_chunked {
+            weirds.add("HTTP_content_range_and_chunked");
+        }
+        let (unit, rest) = field.token().unwrap_or_default();
+        if unit != b"bytes" {
+            weirds.add("HTTP_content_range_unknown_byte_unit");
+            return;
+        }
+        let text: Vec<u8> = rest.iter().copied().filter(|&byte| byte != b' ').collect();
+        let mut halves = text.splitn(2, |&byte| byte == b'/');
+        let (span, total) = (halves.next().unwrap_or_default(), halves.next());
+        let mut ends = span.splitn(2, |&byte| byte == b'-').map(|end| field::number(end, 10));
+        let (Some(total), Some(Some(first)), Some(Some(last))) = (total, ends.next(), ends.next())
+        else {
+            weirds.add("HTTP_content_range_cannot_parse");
+            return;
+        };
+        let Some(len) = last.checked_sub(first).map(|len| len + 1) else {
+            weirds.add("HTTP_non_positive_content_range");
+            return;
+        };
+        let whole = field::number(total, 10);
+        if whole.is_none() && total != b"*" {
+            weirds.add("HTTP_content_range_invalid_instance");
+        }
+        self.range = Some(Range { len, total: whole });
+        if self.length.is_none_or(|length| length == 0) {
+            self.length = Some(len);
+        } else {
+            self.check_range(weirds);
+        }
+    }
+
+    fn transfer_encoding(&mut self, field: &Field<'_>, version: Version, weirds: &mut Weirds) {
+        let Some((token, rest)) = field.token() else { return };
+        if !token.eq_ignore_ascii_case(b"chunked") || version != Version::V1_1 {
+            return;
+        }
+        self.is_chunked = true;
+        if !rest.is_empty() {
+            weirds.add("HTTP_chunked_multi");
+        }
+        if self.length.is_some() {
+            weirds.add("HTTP_content_length_and_chunked");
+        }
+    }
+
+    /// A length and a range that differ may be an evasion: the larger one counts.
+    fn check_range(&mut self, weirds: &mut Weirds) {
+        if let (Some(range), Some(length)) = (self.range, self.length)
+            && range.len != length
+        {
+            weirds.add("HTTP_range_not_matching_len");
+            self.length = Some(length.max(range.len));
+        }
+    }
+
+    fn check_expectation(&self, weirds: &mut Weirds) {
+        if self.length == Some(0) && self.expects_continue {
+            weirds.add("HTTP_content_length_0_and_expect_100_cont");
+        }
+    }
+
+    /// How far the body reaches, now that the header is complete.
+    pub(super) fn extent(&self, expected: Expected, weirds: &mut Weirds) -> Extent {
+        if expected == Expected::Never {
+            return Extent::Empty;
+        }
+        if self.is_chunked {
+            if self.boundary.is_some() {
+                weirds.add("HTTP_chunked_transfer_for_multipart_message");
+            }
+            return Extent::Chunks;
+        }
+        match self.length {
+            Some(0) => Extent::Empty,
+            Some(length) => Extent::Length(length),
+            None if self.boundary.is_some() && !self.is_compressed => Extent::Boundary,
+            None if expected == Expected::Always => Extent::Close,
+            None => Extent::Empty,
+        }
+    }
+
+    /// Whether the body is compressed.
+    pub(super) const fn is_compressed(&self) -> bool {
+        self.is_compressed
+    }
+
+    /// What stands between the parts of the body.
+    pub(super) fn boundary(&self) -> Option<&[u8]> {
+        self.boundary.as_deref()
+    }
+
+    /// How many bytes the file will have, where that is told.
+    pub(super) fn file_len(&self) -> Option<u64> {
+        if self.is_compressed || self.is_chunked {
+            return None;
+        }
+        match self.range {
+            Some(range) => range.total,
+            None => self.length,
+        }
+        .filter(|&len| len > 0)
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.boundary.as_ref().map_or(0, |boundary| boundary.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(fields: &[(&str, &str)]) -> (Extent, Vec<&'static str>) {
+        let (mut framing, mut weirds) = (Framing::default(), Weirds::default());
+        let around = Around { is_partial: true, version: Version::V1_1 };
+        for (name, value) in fields {
+            let field = Field { name: name.as_bytes(), value: value.as_bytes() };
+            framing.field(&field, around, &mut weirds);
+        }
+        let extent = framing.extent(Expected::Always, &mut weirds);
+        (extent, weirds.drain().collect())
+    }
+
+    #[test]
+    fn lengths_chunks_and_ranges() {
+        let (length, range) = ("Content-Length", "Content-Range");
+        let (transfer, kind) = ("Transfer-Encoding", "Content-Type");
+        for (fields, extent, weirds) in [
+            (vec![], Extent::Close, vec![]),
+            (vec![(length, "7")], Extent::Length(7), vec![]),
+            (vec![(length, "x")], Extent::Empty, vec!["HTTP_bad_content_length"]),
+            (vec![(length, "-7")], Extent::Empty, vec!["HTTP_bad_content_length"]),
+            (vec![(length, "007")], Extent::Length(7), vec!["HTTP_content_length_leading_zeros"]),
+            (vec![(transfer, "chunked")], Extent::Chunks, vec![]),
+            (vec![(transfer, "Chunked, gzip")], Extent::Chunks, vec!["HTTP_chunked_multi"]),
+            (vec![(transfer, "identity"), (length, "3")], Extent::Length(3), vec![]),
+            (
+                vec![(length, "6"), (transfer, "chunked")],
+                Extent::Chunks,
+                vec!["HTTP_content_length_and_chunked"],
+            ),
+            (
+                vec![(transfer, "chunked"), (length, "6")],
+                Extent::Chunks,
+                vec!["HTTP_content_length_and_chunked"],
+            ),
+            (vec![(range, "bytes 0-9/100")], Extent::Length(10), vec![]),
+            (
+                vec![(length, "5"), (range, "bytes 0-9/*")],
+                Extent::Length(10),
+                vec!["HTTP_range_not_matching_len"],
+            ),
+            (
+                vec![(range, "bytes 9-0/100")],
+                Extent::Close,
+                vec!["HTTP_non_positive_content_range"],
+            ),
+            (
+                vec![(range, "lines 0-9/100")],
+                Extent::Close,
+                vec!["HTTP_content_range_unknown_byte_unit"],
+            ),
+            (vec![(range, "bytes 0-9")], Extent::Close, vec!["HTTP_content_range_cannot_parse"]),
+            (vec![(kind, "multipart/mixed; boundary=x")], Extent::Boundary, vec![]),
+            (vec![(kind, "multipart/mixed; boundary=x"), (length, "9")], Extent::Length(9), vec![]),
+            (
+                vec![("Expect", "100-continue"), (length, "0")],
+                Extent::Empty,
+                vec!["HTTP_content_length_0_and_expect_100_cont"],
+            ),
+            (vec![("Expect", "200-ok")], Extent::Close, vec!["HTTP_expect_not_100_continue"]),
+        ] {
+            assert_eq!(of(&fields), (extent, weirds), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_message_rules() {
+        let mut framing = Framing::default();
+        let mut weirds = Weirds::default();
+        assert_eq!(framing.extent(Expected::IfTold, &mut weirds), Extent::Empty);
+        framing.length = Some(9);
+        assert_eq!(framing.extent(Expected::IfTold, &mut weirds), Extent::Length(9));
+        assert_eq!(framing.extent(Expected::Never, &mut weirds), Extent::Empty);
+    }
+}

@@ -1,0 +1,176 @@
+//! One message in progress: header, body, trailer.
+
+use super::body::{Body, Sink};
+use super::field::{Field, number};
+use super::filename;
+use super::framing::{Around, Expected, Extent, Framing};
+use super::line::{self, Next};
+use crate::weird::Weirds;
+
+/// A message whose start line was seen.
+#[derive(Debug)]
+pub(super) struct Message {
+    stage: Stage,
+    framing: Framing,
+    filename: Option<Vec<u8>>,
+    body: Option<Box<Body>>,
+    expected: Expected,
+}
+
+/// Where a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Header,
+    /// So many bytes of the body are to come.
+    Length(u64),
+    ChunkSize,
+    /// So many bytes of a chunk are to come.
+    Chunk(u64),
+    ChunkEnd,
+    Trailer,
+    /// The body extends to its last boundary.
+    Boundary,
+    /// The body extends to the end of the stream.
+    Close,
+}
+
+/// What became of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// More must come.
+    None,
+    /// So many were taken.
+    Some(usize),
+    /// So many were taken, and the message is complete.
+    Last(usize),
+}
+
+impl Message {
+    /// A message of which only the start line was seen.
+    pub(super) fn begun(expected: Expected) -> Self {
+        Self {
+            stage: Stage::Header,
+            framing: Framing::default(),
+            filename: None,
+            body: None,
+            expected,
+        }
+    }
+
+    /// Whether header fields come.
+    pub(super) const fn is_in_header(&self) -> bool {
+        matches!(self.stage, Stage::Header | Stage::Trailer)
+    }
+
+    /// Takes a header field.
+    pub(super) fn field(&mut self, field: &Field<'_>, around: Around, weirds: &mut Weirds) {
+        self.framing.field(field, around, weirds);
+        if let Some(name) = filename::of(field) {
+            self.filename = Some(name);
+        }
+    }
+
+    /// Ends the header, or the trailer. Returns whether the message is complete.
+    pub(super) fn end_header(&mut self, room: u64, weirds: &mut Weirds) -> bool {
+        if self.stage == Stage::Trailer {
+            return true;
+        }
+        self.stage = match self.framing.extent(self.expected, weirds) {
+            Extent::Empty => return true,
+            Extent::Length(len) => Stage::Length(len),
+            Extent::Chunks => Stage::ChunkSize,
+            Extent::Boundary => Stage::Boundary,
+            Extent::Close => Stage::Close,
+        };
+        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take(), room)));
+        false
+    }
+
+    /// Takes bytes of the body.
+    pub(super) fn bytes(&mut self, data: &[u8], next: Next, sink: &mut Sink<'_>) -> Taken {
+        match self.stage {
+            Stage::Header | Stage::Trailer => Taken::None,
+            Stage::Length(left) | Stage::Chunk(left) => {
+                let len = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
+                self.give(&data[..len], sink);
+                self.advance(len as u64);
+                if self.stage == Stage::Length(0) { Taken::Last(len) } else { Taken::Some(len) }
+            }
+            Stage::ChunkSize => {
+                let Some(line) = line::line(data, next) else { return Taken::None };
+                self.chunk_size(line.text, &mut sink.found.weirds);
+                Taken::Some(line.len)
+            }
+            Stage::ChunkEnd => {
+                let Some(line) = line::line(data, next) else { return Taken::None };
+                self.stage = Stage::ChunkSize;
+                Taken::Some(line.len)
+            }
+            Stage::Boundary => {
+                let len = self.give(data, sink);
+                let is_over = self.body.as_ref().is_none_or(|body| body.is_over());
+                if is_over { Taken::Last(len) } else { Taken::Some(len) }
+            }
+            Stage::Close => Taken::Some(self.give(data, sink)),
+        }
+    }
+
+    fn give(&mut self, data: &[u8], sink: &mut Sink<'_>) -> usize {
+        self.body.as_mut().map_or(data.len(), |body| body.bytes(data, sink))
+    }
+
+    fn chunk_size(&mut self, line: &[u8], weirds: &mut Weirds) {
+        let size = number(line.trim_ascii_start(), 16);
+        if size.is_none() {
+            weirds.add("HTTP_bad_chunk_size");
+        }
+        self.stage = match size {
+            None | Some(0) => Stage::Trailer,
+            Some(size) => Stage::Chunk(size),
+        };
+    }
+
+    /// So many bytes less are to come.
+    fn advance(&mut self, len: u64) {
+        self.stage = match self.stage {
+            Stage::Chunk(left) if left <= len => Stage::ChunkEnd,
+            Stage::Chunk(left) => Stage::Chunk(left - len),
+            Stage::Length(left) => Stage::Length(left.saturating_sub(len)),
+            other => other,
+        };
+    }
+
+    /// Learns that so many bytes are missing. Where they are all of the body, it goes on; `None`
+    /// where it cannot, as where nothing of the body came before: so Zeek sees it.
+    pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) -> Option<Taken> {
+        let body = self.body.as_mut().filter(|body| body.has_begun())?;
+        let is_within = match self.stage {
+            Stage::Length(left) | Stage::Chunk(left) => left >= len && !body.has_parts(),
+            _ => false,
+        };
+        body.gap(len, sink);
+        if !is_within {
+            return None;
+        }
+        self.advance(len);
+        Some(if self.stage == Stage::Length(0) { Taken::Last(0) } else { Taken::Some(0) })
+    }
+
+    /// Ends the message, and tells the length of its body where that is known.
+    pub(super) fn end(mut self, sink: &mut Sink<'_>) -> Option<u64> {
+        match &mut self.body {
+            Some(body) => {
+                body.end(sink);
+                body.len()
+            }
+            None => Some(0),
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.framing.heap_bytes()
+            + self.filename.as_ref().map_or(0, Vec::capacity)
+            + self.body.as_ref().map_or(0, |body| body.bytes_held())
+    }
+}

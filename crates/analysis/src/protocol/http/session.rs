@@ -1,0 +1,465 @@
+//! Both streams of a connection: requests and responses as they come.
+
+use std::collections::VecDeque;
+
+use netsniff_packet::Timestamp;
+
+use super::body::{Files, Sink};
+use super::exchange::is_informational;
+use super::exchanges::Exchanges;
+use super::field::Field;
+use super::framing::{Around, Expected};
+use super::line::{self, Header, Next};
+use super::message::{Message, Taken};
+use super::start_line::{self, StatusLine, Version};
+use crate::file::Carrier;
+use crate::protocol::websocket::Handshake;
+use crate::protocol::{
+    Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+};
+
+/// Bytes of a connection after which what contradicts HTTP no longer takes back that it was HTTP
+/// (`Analyzer::ignore_violations_after`).
+const SURE_AFTER: u64 = 10 << 10;
+
+/// Requests without a response of which it is known whether they are HEAD. Of more, the response to
+/// one is hardly found anyway.
+const MAX_UNANSWERED: usize = 1_024;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct HttpSession {
+    sides: [Side; 2],
+    exchanges: Exchanges,
+    files: Files,
+    versions: [Version; 2],
+    /// Of the requests without a response: whether they are HEAD.
+    unanswered: VecDeque<bool>,
+    has_requests: bool,
+    is_kept_alive: bool,
+    /// Whether a CONNECT waits for its response.
+    wants_tunnel: bool,
+    /// Whether a CONNECT was refused, and no request was read since.
+    is_refused: bool,
+    /// Status of the response in progress.
+    code: u16,
+    upgrade: Upgrade,
+    handshake: Option<Box<Handshake>>,
+    is_confirmed: bool,
+    /// Bytes that were taken.
+    taken: u64,
+    /// How many bytes may come out of a compressed body.
+    decoded_room: u64,
+    /// Bytes of header fields that one message may have kept.
+    header_room: usize,
+    last: Timestamp,
+}
+
+/// What a response tells of the protocol that will follow.
+#[derive(Debug, Default)]
+struct Upgrade {
+    is_announced: bool,
+    protocol: Option<Box<[u8]>>,
+    is_done: bool,
+}
+
+/// One stream.
+#[derive(Debug)]
+struct Side {
+    stage: Stage,
+    /// Bytes of the header of the message in progress.
+    header_bytes: usize,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// A start line comes.
+    StartLine,
+    /// A message is in progress.
+    Message(Box<Message>),
+    /// A body of version 0.9 comes, which has no header.
+    Bare,
+    /// What comes cannot be understood.
+    Nothing,
+}
+
+impl HttpSession {
+    pub(super) fn new(context: &Context<'_>) -> Self {
+        let side = || Side { stage: Stage::StartLine, header_bytes: 0 };
+        Self {
+            sides: [side(), side()],
+            exchanges: Exchanges::new(context.limits),
+            files: Files { carrier: Carrier::from(context), count: 0 },
+            versions: Default::default(),
+            unanswered: VecDeque::new(),
+            has_requests: false,
+            is_kept_alive: false,
+            wants_tunnel: false,
+            is_refused: false,
+            code: 0,
+            upgrade: Upgrade::default(),
+            handshake: None,
+            is_confirmed: false,
+            taken: 0,
+            decoded_room: context.limits.http_decoded_bytes,
+            header_room: context.limits.http_header_bytes,
+            last: Timestamp::EPOCH,
+        }
+    }
+
+    /// Takes what stands first in the bytes.
+    fn step(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
+        self.last = input.time;
+        let progress = match &self.sides[input.from.index()].stage {
+            Stage::StartLine if input.from == Role::Originator => {
+                self.request_line(input, next, found)
+            }
+            Stage::StartLine => self.status_line(input, next, found),
+            Stage::Message(message) if message.is_in_header() => self.header(input, next, found),
+            Stage::Message(_) => self.body(input, next, found),
+            Stage::Bare => self.bare_response(input, found),
+            Stage::Nothing => Progress::Skip(u64::MAX),
+        };
+        if let Progress::Consumed(len) | Progress::Handover(len) = progress {
+            self.taken = self.taken.saturating_add(len as u64);
+        }
+        progress
+    }
+
+    fn line<'a>(
+        input: &Bytes<'a>,
+        next: Next,
+        found: &mut Findings,
+    ) -> Result<line::Line<'a>, Progress> {
+        let line = line::line(input.data, next).ok_or(Progress::Need(input.data.len() + 1))?;
+        if line.is_cut {
+            found.weirds.add("contentline_size_exceeded");
+        }
+        Ok(line)
+    }
+
+    fn request_line(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
+        if self.wants_tunnel && next == Next::Open {
+            // What follows a CONNECT may already be for the tunnel.
+            return Progress::Wait;
+        }
+        let line = match Self::line(input, next, found) {
+            Ok(line) => line,
+            Err(progress) => return progress,
+        };
+        self.is_refused = false;
+        match start_line::request(line.text, &mut found.weirds) {
+            Ok(request) => self.request(request, input.time, found),
+            // A client that does not keep the connection alive may send anything behind its request.
+            Err(name) if self.has_requests && !self.is_kept_alive => found.weirds.add(name),
+            Err(_) if line.text.is_empty() => found.weirds.add("empty_http_request"),
+            Err(name) => {
+                self.sides[Role::Originator.index()].stage = Stage::Nothing;
+                if self.is_contradicted() {
+                    return Progress::Contradicts(name);
+                }
+                found.weirds.add(name);
+            }
+        }
+        Progress::Consumed(line.len)
+    }
+
+    fn request(
+        &mut self,
+        request: start_line::RequestLine<'_>,
+        time: Timestamp,
+        found: &mut Findings,
+    ) {
+        if let Some(version) = request.version {
+            self.set_version(Role::Originator, version, found);
+        }
+        if self.has_requests && !self.is_kept_alive {
+            found.weirds.add("unexpected_multiple_HTTP_requests");
+        }
+        (self.has_requests, self.is_confirmed) = (true, true);
+        if self.unanswered.len() >= MAX_UNANSWERED {
+            self.unanswered.pop_front();
+        }
+        self.handshake = None;
+        self.unanswered.push_back(request.method.eq_ignore_ascii_case(b"HEAD"));
+        self.wants_tunnel |= request.method.eq_ignore_ascii_case(b"CONNECT");
+        if request.version == Some(Version::V0_9) {
+            if request.method != b"GET" {
+                found.weirds.add("invalid_http_09_request_method");
+            }
+            if matches!(self.sides[Role::Responder.index()].stage, Stage::Message(_)) {
+                found.weirds.add("http_09_reply_before_request");
+                self.end_message(Role::Responder, time, found);
+            }
+            self.sides[Role::Responder.index()].stage = Stage::Bare;
+        }
+        self.exchanges.request(request, time, found);
+        self.begin_message(Role::Originator, Expected::IfTold);
+    }
+
+    fn status_line(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
+        if self.is_refused && next == Next::Open {
+            // The client's next request may be waiting, and comes before its response.
+            return Progress::Wait;
+        }
+        let line = match Self::line(input, next, found) {
+            Ok(line) => line,
+            Err(progress) => return progress,
+        };
+        if let Some(status) = start_line::status(line.text, &mut found.weirds) {
+            self.set_version(Role::Responder, status.version, found);
+            self.is_confirmed |= !self.unanswered.is_empty();
+            self.is_refused = self.wants_tunnel && status.code != 200;
+            self.wants_tunnel &= status.code == 200;
+            self.response(&status, input.time);
+        } else if !line.text.is_empty() {
+            self.sides[Role::Responder.index()].stage = Stage::Nothing;
+            if self.is_contradicted() {
+                return Progress::Contradicts("bad_HTTP_reply");
+            }
+        }
+        Progress::Consumed(line.len)
+    }
+
+    fn response(&mut self, status: &StatusLine<'_>, time: Timestamp) {
+        self.code = status.code;
+        self.exchanges.response(status, time);
+        // RFC 9112, section 6.3.
+        let is_bare = matches!(status.code, 100..=199 | 204 | 304);
+        let is_to_head = self.unanswered.front() == Some(&true);
+        let expected = if is_bare || is_to_head { Expected::Never } else { Expected::Always };
+        self.begin_message(Role::Responder, expected);
+    }
+
+    /// A body that follows a request of version 0.9 directly.
+    fn bare_response(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        self.set_version(Role::Responder, Version::V0_9, found);
+        self.is_confirmed |= self.unanswered.pop_front().is_some();
+        self.response(&StatusLine { version: Version::V0_9, code: 0, reason: None }, input.time);
+        if let Stage::Message(message) = &mut self.sides[Role::Responder.index()].stage {
+            message.end_header(self.decoded_room, &mut found.weirds);
+        }
+        self.body(input, Next::Open, found)
+    }
+
+    fn header(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
+        match line::header(input.data, next) {
+            None => Progress::Need(input.data.len() + 1),
+            Some(Header::End { len }) => self.end_header(input, len, found),
+            Some(Header::Field { text, lines, len, is_cut }) => {
+                if is_cut {
+                    found.weirds.add("contentline_size_exceeded");
+                }
+                if lines > 1 {
+                    found.weirds.add("HTTP_obsolete_line_folding");
+                }
+                if let Some(field) = Field::parse(&text) {
+                    self.field(input, &field, len, found);
+                }
+                Progress::Consumed(len)
+            }
+        }
+    }
+
+    fn field(&mut self, input: &Bytes<'_>, field: &Field<'_>, len: usize, found: &mut Findings) {
+        let from = input.from;
+        let [request, response] = self.versions;
+        let is_requesting = matches!(self.sides[Role::Originator.index()].stage, Stage::Message(_));
+        let around = Around {
+            is_partial: from == Role::Responder && self.code == 206,
+            version: if is_requesting { request } else { response },
+        };
+        let side = &mut self.sides[from.index()];
+        let Stage::Message(message) = &mut side.stage else { return };
+        message.field(field, around, &mut found.weirds);
+        side.header_bytes = side.header_bytes.saturating_add(len);
+        if side.header_bytes > self.header_room {
+            return;
+        }
+        let exchange = self.exchanges.at(from, input.time);
+        match from {
+            Role::Originator => {
+                exchange.request_field(field);
+                self.is_kept_alive |= field.is("connection") && field.says("keep-alive");
+            }
+            Role::Responder if field.is("connection") => {
+                self.upgrade.is_announced |= field.says("upgrade");
+            }
+            Role::Responder if field.is("upgrade") => {
+                self.upgrade.protocol = field.token().map(|(token, _)| token.into());
+            }
+            Role::Responder => {}
+        }
+        Handshake::field(&mut self.handshake, from, field.name, field.value);
+    }
+
+    fn end_header(&mut self, input: &Bytes<'_>, len: usize, found: &mut Findings) -> Progress {
+        let from = input.from;
+        let Stage::Message(message) = &mut self.sides[from.index()].stage else {
+            return Progress::Consumed(len);
+        };
+        let is_complete = message.end_header(self.decoded_room, &mut found.weirds);
+        let opens_tunnel = from == Role::Responder && self.wants_tunnel;
+        if is_complete || opens_tunnel {
+            self.end_message(from, input.time, found);
+        }
+        if opens_tunnel || self.upgrade.is_done {
+            Progress::Handover(len)
+        } else {
+            Progress::Consumed(len)
+        }
+    }
+
+    fn body(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
+        let Self { sides, exchanges, files, .. } = self;
+        let Stage::Message(message) = &mut sides[input.from.index()].stage else {
+            return Progress::Skip(u64::MAX);
+        };
+        let Bytes { time, from, data } = *input;
+        let taken = message.bytes(data, next, &mut Sink { time, from, exchanges, files, found });
+        match taken {
+            Taken::None => Progress::Need(data.len() + 1),
+            Taken::Some(len) => Progress::Consumed(len),
+            Taken::Last(len) => {
+                self.end_message(from, time, found);
+                Progress::Consumed(len)
+            }
+        }
+    }
+
+    fn begin_message(&mut self, from: Role, expected: Expected) {
+        let stage = Stage::Message(Box::new(Message::begun(expected)));
+        self.sides[from.index()] = Side { stage, header_bytes: 0 };
+    }
+
+    /// Ends the message of a side that is in progress, complete or not.
+    fn end_message(&mut self, from: Role, time: Timestamp, found: &mut Findings) {
+        let Self { sides, exchanges, files, .. } = self;
+        let stage = core::mem::replace(&mut sides[from.index()].stage, Stage::StartLine);
+        let Stage::Message(message) = stage else {
+            sides[from.index()].stage = stage;
+            return;
+        };
+        let len = message.end(&mut Sink { time, from, exchanges, files, found });
+        self.exchanges.message_ends(from, time, len, found);
+        if from == Role::Responder {
+            self.response_ends();
+        }
+    }
+
+    fn response_ends(&mut self) {
+        let code = core::mem::take(&mut self.code);
+        if !is_informational(code) {
+            self.unanswered.pop_front();
+        }
+        let upgrade = core::mem::take(&mut self.upgrade);
+        let is_done = code == 101 && self.unanswered.len() == 1 && upgrade.is_announced;
+        if is_done && upgrade.protocol.is_some() {
+            self.upgrade = Upgrade { is_done, ..upgrade };
+        }
+    }
+
+    /// Ends the message of a side behind which nothing can be understood.
+    fn interrupt(&mut self, from: Role, time: Timestamp, found: &mut Findings) {
+        if matches!(self.sides[from.index()].stage, Stage::Message(_)) {
+            self.end_message(from, time, found);
+            self.sides[from.index()].stage = Stage::Nothing;
+        }
+    }
+
+    fn set_version(&mut self, from: Role, version: Version, found: &mut Findings) {
+        let known = &mut self.versions[from.index()];
+        if *known != Version::default() && *known != version {
+            found.weirds.add("HTTP_version_mismatch");
+        }
+        *known = version;
+        self.is_kept_alive |= version.keeps_alive();
+    }
+
+    /// Whether what is no HTTP shows that this never was HTTP.
+    const fn is_contradicted(&self) -> bool {
+        self.is_confirmed && self.taken <= SURE_AFTER
+    }
+
+    /// Reads what was left, of which nothing more comes directly behind.
+    fn read_rest(&mut self, mut input: Bytes<'_>, next: Next, found: &mut Findings) {
+        while !input.data.is_empty() {
+            let (Progress::Consumed(len) | Progress::Handover(len)) =
+                self.step(&input, next, found)
+            else {
+                return;
+            };
+            input.data = input.data.get(len..).unwrap_or_default();
+        }
+    }
+}
+
+impl Session for HttpSession {
+    fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        self.step(input, Next::Open, found)
+    }
+
+    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
+        let Gap { time, from, unread, len, .. } = *gap;
+        self.read_rest(Bytes { time, from, data: unread }, Next::Missing, found);
+        self.last = time;
+        let Self { sides, exchanges, files, .. } = self;
+        if let Stage::Message(message) = &mut sides[from.index()].stage {
+            match message.gap(len, &mut Sink { time, from, exchanges, files, found }) {
+                Some(Taken::Last(_)) => {
+                    self.end_message(from, time, found);
+                    return Onward::Continue;
+                }
+                Some(_) => return Onward::Continue,
+                None => {}
+            }
+        }
+        self.interrupt(from, time, found);
+        if from == Role::Originator {
+            // Whether a response has a body depends on its request.
+            self.interrupt(Role::Responder, time, found);
+        }
+        self.sides[from.index()].stage = Stage::Nothing;
+        Onward::Continue
+    }
+
+    fn side_end(&mut self, end: &SideEnd<'_>, found: &mut Findings) {
+        let SideEnd { time, from, unread } = *end;
+        self.read_rest(Bytes { time, from, data: unread }, Next::Nothing, found);
+        self.last = time;
+        self.end_message(from, time, found);
+    }
+
+    fn end(&mut self, found: &mut Findings) {
+        self.end_message(Role::Originator, self.last, found);
+        self.end_message(Role::Responder, self.last, found);
+        self.exchanges.end(found);
+    }
+
+    /// After the upgrade to WebSocket that goes on; of other protocols the bytes must tell.
+    fn successor(&mut self) -> Option<Successor> {
+        let protocol = self.upgrade.protocol.take().filter(|_| self.upgrade.is_done)?;
+        let is_websocket = protocol.eq_ignore_ascii_case(b"websocket");
+        let handshake = self.handshake.take().filter(|_| is_websocket).unwrap_or_default();
+        is_websocket.then(|| {
+            let target = self.exchanges.current(Role::Responder).map(|exchange| exchange.target());
+            handshake.completed(self.last, target.unwrap_or_default())
+        })
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let messages = self.sides.iter().map(|side| match &side.stage {
+            Stage::Message(message) => size_of::<Message>() + message.heap_bytes(),
+            _ => 0,
+        });
+        size_of::<Self>()
+            + messages.sum::<usize>()
+            + self.exchanges.bytes()
+            + self.unanswered.capacity()
+            + self.handshake.as_ref().map_or(0, |handshake| handshake.bytes())
+    }
+}

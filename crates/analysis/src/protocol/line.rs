@@ -1,0 +1,166 @@
+//! Lines of protocols that are text.
+
+use super::Detection;
+
+/// The longest line that is handed on in one piece. RFC 5321 allows 1,000 octets and RFC 9051
+/// advises 8,192; longer ones come in pieces of this length.
+pub(super) const LONGEST: usize = 16 << 10;
+
+/// A line, or a piece of one that is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// What it says, without its end.
+    pub(super) text: &'a [u8],
+    /// How it ends.
+    pub(super) end: LineEnd,
+    /// Bytes that it takes in the stream, with its end.
+    pub(super) len: usize,
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineEnd {
+    /// With CR LF, or with one of them alone where either ends lines.
+    Crlf,
+    /// With LF alone, where that is not the same.
+    Lf,
+    /// It does not: more of the line follows.
+    None,
+}
+
+/// The first line of `data`. CR LF ends it and either alone, as in Zeek.
+///
+/// # Errors
+///
+/// How many bytes there must be to tell.
+pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
+    let head = data.get(..LONGEST).unwrap_or(data);
+    let Some(at) = head.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+        return piece(data);
+    };
+    let (text, rest) = data.split_at(at);
+    let len = match rest {
+        [b'\r', b'\n', ..] => at + 2,
+        [b'\r'] => return Err(at + 2),
+        _ => at + 1,
+    };
+    Ok(Line { text, end: LineEnd::Crlf, len })
+}
+
+/// The first line of `data` where only LF ends lines, mostly behind CR.
+///
+/// # Errors
+///
+/// How many bytes there must be to tell.
+pub(super) fn next_by_lf(data: &[u8]) -> Result<Line<'_>, usize> {
+    let head = data.get(..LONGEST).unwrap_or(data);
+    let Some(at) = head.iter().position(|&byte| byte == b'\n') else { return piece(data) };
+    let text = &data[..at];
+    let (text, end) = match text.strip_suffix(b"\r") {
+        Some(text) => (text, LineEnd::Crlf),
+        None => (text, LineEnd::Lf),
+    };
+    Ok(Line { text, end, len: at + 1 })
+}
+
+/// A piece of a line that has no end in sight.
+fn piece(data: &[u8]) -> Result<Line<'_>, usize> {
+    match data.get(..LONGEST) {
+        Some(text) => Ok(Line { text, end: LineEnd::None, len: LONGEST }),
+        None => Err(data.len() + 1),
+    }
+}
+
+/// The first word of a line, and what follows the blanks behind it.
+pub(super) fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|&byte| is_blank(byte)).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    (word, trim_start(rest))
+}
+
+/// Whether a stream begins with one of some words, in any case of letters.
+pub(super) fn begins_with(head: &[u8], words: &[&[u8]]) -> Detection {
+    let mut answer = Detection::No;
+    for word in words {
+        let begin = head.get(..word.len()).unwrap_or(head);
+        if !word.get(..begin.len()).is_some_and(|it| it.eq_ignore_ascii_case(begin)) {
+            continue;
+        }
+        match head.get(word.len()) {
+            Some(b' ' | b'\t' | b'\r' | b'\n') => return Detection::Yes,
+            Some(_) => {}
+            None => answer = Detection::Undecided,
+        }
+    }
+    answer
+}
+
+/// Without the blanks before it.
+pub(super) fn trim_start(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
+    &text[start..]
+}
+
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(text: &[u8], len: usize) -> Result<Line<'_>, usize> {
+        Ok(Line { text, end: LineEnd::Crlf, len })
+    }
+
+    #[test]
+    fn lines_end_with_either_or_both() {
+        assert_eq!(next(b"QUIT\r\nx"), ended(b"QUIT", 6));
+        assert_eq!(next(b"QUIT\nx"), ended(b"QUIT", 5));
+        assert_eq!(next(b"QUIT\rx"), ended(b"QUIT", 5));
+        assert_eq!(next(b"\r\n"), ended(b"", 2));
+        assert_eq!(next(b"QUIT\r"), Err(6), "an LF may follow");
+        assert_eq!(next(b"QUI"), Err(4));
+        assert_eq!(next(b""), Err(1));
+    }
+
+    #[test]
+    fn where_only_lf_counts_cr_is_text() {
+        assert_eq!(next_by_lf(b"a\rb\r\nx"), ended(b"a\rb", 5));
+        assert_eq!(next_by_lf(b"ab\nx"), Ok(Line { text: b"ab", end: LineEnd::Lf, len: 3 }));
+        assert_eq!(next_by_lf(b"ab\r"), Err(4));
+    }
+
+    #[test]
+    fn long_lines_come_in_pieces() {
+        let mut data = vec![b'a'; LONGEST];
+        let piece = Line { text: &data.clone(), end: LineEnd::None, len: LONGEST };
+        assert_eq!(next(&data), Ok(piece));
+        data.extend_from_slice(b"b\r\n");
+        assert_eq!(next(&data), Ok(piece));
+        assert_eq!(next(&data[LONGEST..]), ended(b"b", 3));
+        assert_eq!(next(&data[1..LONGEST]), Err(LONGEST));
+    }
+
+    #[test]
+    fn streams_begin_with_words() {
+        let words: [&[u8]; 2] = [b"+OK", b"-ERR"];
+        for (head, expected) in [
+            ("", Detection::Undecided),
+            ("+o", Detection::Undecided),
+            ("+OK", Detection::Undecided),
+            ("+OK ready", Detection::Yes),
+            ("-err\r", Detection::Yes),
+            ("+OKAY ", Detection::No),
+            ("-OK", Detection::No),
+        ] {
+            assert_eq!(begins_with(head.as_bytes(), &words), expected, "{head}");
+        }
+    }
+
+    #[test]
+    fn words_end_at_blanks() {
+        assert_eq!(word(b"MAIL \t FROM: x"), (&b"MAIL"[..], &b"FROM: x"[..]));
+        assert_eq!(word(b"QUIT"), (&b"QUIT"[..], &b""[..]));
+    }
+}

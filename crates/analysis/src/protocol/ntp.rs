@@ -1,0 +1,346 @@
+//! NTP, RFC 5905, with its control messages (RFC 9327) and those of mode 7, which ntpd has for
+//! itself.
+
+use core::net::Ipv4Addr;
+
+use netsniff_packet::Timestamp;
+
+use super::{Connection, Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
+use crate::log;
+use crate::record::{Interval, Port};
+
+/// Messages over UDP.
+#[derive(Debug)]
+pub(super) struct Ntp;
+
+/// Length of the header of modes 1 to 5, RFC 5905 section 7.3.
+const HEADER_LEN: usize = 48;
+
+/// What may stand behind the header and is no extension field: a key and a digest of at most 160 bits
+/// (RFC 5905, section 7.5, as RFC 7822 words it).
+const LONGEST_MAC: usize = 24;
+
+/// The shortest extension field (the same section).
+const SHORTEST_EXTENSION: usize = 16;
+
+/// Seconds from the era of NTP, 1900, to that of Unix.
+const UNIX_EPOCH: i64 = 2_208_988_800;
+
+/// The mode of a client's messages.
+const CLIENT: u8 = 3;
+/// The mode of a server's messages.
+const SERVER: u8 = 4;
+
+impl Protocol for Ntp {
+    fn name(&self) -> &'static str {
+        "ntp"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "NTP"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["ntp"]
+    }
+
+    fn udp_ports(&self) -> &'static [u16] {
+        &[123]
+    }
+
+    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
+        match (payload.first(), is_whole(payload)) {
+            (None, _) => Verdict::Unclear,
+            (Some(_), false) => Verdict::Contradicts { from_server: false },
+            (Some(first), true) => match first & 7 {
+                CLIENT => Verdict::FromClient,
+                SERVER => Verdict::FromServer,
+                // Peers, broadcasts and control messages do not tell.
+                _ => Verdict::Unclear,
+            },
+        }
+    }
+
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+        Box::new(NtpSession { is_confirmed: false })
+    }
+}
+
+/// The messages between two hosts, each of which is told for itself.
+#[derive(Debug)]
+struct NtpSession {
+    is_confirmed: bool,
+}
+
+impl Session for NtpSession {
+    fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
+        let Some(&first) = datagram.payload.first() else { return };
+        if !is_whole(datagram.payload) {
+            found.weirds.add("NTP_malformed_message");
+            return;
+        }
+        self.is_confirmed = true;
+        let [version, mode] = [first >> 3 & 7, first & 7];
+        if mode <= 5 {
+            let clock = if mode == 0 { None } else { Clock::read(datagram.payload) };
+            let message = Message { time: datagram.time, version, mode, clock };
+            found.records.push(ProtocolRecord::Ntp(message));
+        }
+    }
+
+    fn end(&mut self, _: &mut Findings) {}
+
+    fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+/// Whether a datagram has all that its mode wants.
+fn is_whole(payload: &[u8]) -> bool {
+    match payload {
+        [] => false,
+        // The reserved mode has no form.
+        [first, ..] if first & 7 == 0 => true,
+        [first, ..] if first & 7 <= 5 => {
+            payload.get(HEADER_LEN..).is_some_and(|rest| extensions(rest).is_some())
+        }
+        // RFC 9327, section 2: the count of octets that follow is the last field.
+        [first, .., _] if first & 7 == 6 => payload.first_chunk::<12>().is_some_and(|header| {
+            let count = usize::from(u16::from_be_bytes([header[10], header[11]]));
+            payload.len() >= 12 + count
+        }),
+        // As in Zeek: the number of items counts for the octets that there are at least, and a
+        // message with the A bit ends in a key and a digest.
+        [_, second, _, _, high, low, ..] => {
+            let items = usize::from(u16::from_be_bytes([high & 0xf, *low]));
+            let mac = if second & 0x80 == 0 { 0 } else { 20 };
+            payload.len() >= 6 + items + mac
+        }
+        _ => false,
+    }
+}
+
+/// The number of extension fields that `rest`, what follows the header, begins with; `None`
+/// where the length of one is wrong.
+fn extensions(mut rest: &[u8]) -> Option<u64> {
+    let mut count = 0;
+    while rest.len() > LONGEST_MAC {
+        let len = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+        if len < SHORTEST_EXTENSION {
+            return None;
+        }
+        rest = rest.get(len..)?;
+        count += 1;
+    }
+    Some(count)
+}
+
+/// A message that becomes a row of the log.
+#[derive(Debug)]
+pub struct Message {
+    time: Timestamp,
+    version: u8,
+    mode: u8,
+    /// What modes 1 to 5 tell.
+    clock: Option<Clock>,
+}
+
+/// What a message tells of its sender's clock.
+#[derive(Debug)]
+struct Clock {
+    stratum: u8,
+    poll: Option<Interval>,
+    precision: Option<Interval>,
+    root_delay: Interval,
+    root_disp: Interval,
+    reference: Vec<u8>,
+    /// Reference, origin, receive and transmit timestamp.
+    times: [Timestamp; 4],
+    extensions: u64,
+}
+
+impl Clock {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let header = payload.first_chunk::<HEADER_LEN>()?;
+        let [_, stratum, poll, precision, ..] = *header;
+        let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| header[at + i]));
+        let code = word(12).to_be_bytes();
+        Some(Self {
+            stratum,
+            poll: power_of_two(poll.cast_signed()),
+            precision: power_of_two(precision.cast_signed()),
+            root_delay: short(word(4)),
+            root_disp: short(word(8)),
+            reference: match stratum {
+                0 | 1 => code.to_vec(),
+                _ => Ipv4Addr::from(code).to_string().into_bytes(),
+            },
+            times: [16, 24, 32, 40].map(|at| timestamp(word(at), word(at + 4))),
+            extensions: payload.get(HEADER_LEN..).and_then(extensions)?,
+        })
+    }
+}
+
+/// A span of 2^`exponent` seconds; `None` where nanoseconds cannot hold it.
+fn power_of_two(exponent: i8) -> Option<Interval> {
+    const SECOND: i64 = 1_000_000_000;
+    let bits = u32::from(exponent.unsigned_abs());
+    let nanos = if exponent < 0 {
+        // Beyond 2^-31 it is less than half a nanosecond.
+        if bits < 32 { (SECOND + (1 << (bits - 1))) >> bits } else { 0 }
+    } else {
+        1_i64.checked_shl(bits)?.checked_mul(SECOND)?
+    };
+    Some(Interval::from_nanos(nanos))
+}
+
+/// NTP's short format, 16 bits of seconds and 16 of their fractions, in whole microseconds: of two
+/// that are as near the even one, as `printf` rounds in Zeek's logs.
+fn short(word: u32) -> Interval {
+    let scaled = u64::from(word) * 15_625;
+    let (micros, rest) = (scaled >> 10, scaled & 1023);
+    let up = rest > 512 || rest == 512 && micros & 1 == 1;
+    Interval::from_nanos((micros + u64::from(up)).cast_signed() * 1000)
+}
+
+/// NTP's timestamp format of the era that began in 1900, in whole microseconds. As in Zeek a double
+/// holds the seconds since 1970, which is about a quarter of a microsecond fine.
+fn timestamp(seconds: u32, fraction: u32) -> Timestamp {
+    if (seconds, fraction) == (0, 0) {
+        return Timestamp::EPOCH;
+    }
+    let since_1970 =
+        (i64::from(seconds) - UNIX_EPOCH) as f64 + f64::from(fraction) / 2_f64.powi(32);
+    let whole = since_1970.floor();
+    let micros = ((since_1970 - whole) * 1e6).round_ties_even();
+    Timestamp::from_nanos(whole as i64 * 1_000_000_000 + micros as i64 * 1000)
+}
+
+impl Message {
+    /// Hands the row of the log to `take`.
+    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&log::Ntp<'_>) -> T) -> T {
+        let clock = self.clock.as_ref();
+        let time = |at: usize| clock.map(|clock| clock.times[at]);
+        take(&log::Ntp {
+            ts: self.time,
+            uid: connection.uid,
+            id_orig_h: connection.originator.address,
+            id_orig_p: Port(connection.originator.port),
+            id_resp_h: connection.responder.address,
+            id_resp_p: Port(connection.responder.port),
+            version: self.version,
+            mode: self.mode,
+            stratum: clock.map(|clock| clock.stratum),
+            poll: clock.and_then(|clock| clock.poll),
+            precision: clock.and_then(|clock| clock.precision),
+            root_delay: clock.map(|clock| clock.root_delay),
+            root_disp: clock.map(|clock| clock.root_disp),
+            ref_id: clock.map(|clock| &*clock.reference),
+            ref_time: time(0),
+            org_time: time(1),
+            rec_time: time(2),
+            xmt_time: time(3),
+            num_exts: clock.map_or(0, |clock| clock.extensions),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header of this mode, whose other octets are zero.
+    fn header(mode: u8) -> Vec<u8> {
+        let mut message = vec![0; HEADER_LEN];
+        message[0] = 4 << 3 | mode;
+        message
+    }
+
+    fn with_extensions(lengths: &[u16], mac: usize) -> Vec<u8> {
+        let mut message = header(CLIENT);
+        for &len in lengths {
+            let at = message.len();
+            message.resize(at + usize::from(len).max(4), 0);
+            message[at + 2..at + 4].copy_from_slice(&len.to_be_bytes());
+        }
+        message.resize(message.len() + mac, 0);
+        message
+    }
+
+    #[test]
+    fn clients_and_servers_tell_who_asks_and_others_do_not() {
+        let verdicts: Vec<_> = (0..8).map(|mode| Ntp.datagram(123, &header(mode))).collect();
+        let unclear = Verdict::Unclear;
+        let (client, server) = (Verdict::FromClient, Verdict::FromServer);
+        let expected = [unclear, unclear, unclear, client, server, unclear, unclear, unclear];
+        assert_eq!(verdicts, expected);
+        assert_eq!(Ntp.datagram(123, &[]), Verdict::Unclear);
+    }
+
+    #[test]
+    fn an_octet_too_few_is_no_message() {
+        let contradicts = Verdict::Contradicts { from_server: false };
+        for mode in 1..=5 {
+            let message = header(mode);
+            assert!(is_whole(&message));
+            assert_eq!(Ntp.datagram(123, &message[..HEADER_LEN - 1]), contradicts);
+        }
+        let mut control = vec![0x16, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, b'a', b'b', b'c'];
+        assert!(is_whole(&control));
+        control.pop();
+        assert!(!is_whole(&control));
+        let mut monlist = vec![0x17, 0x80, 3, 42, 0, 2, 0, 0];
+        monlist.resize(28, 0);
+        assert!(is_whole(&monlist));
+        assert!(!is_whole(&monlist[..27]));
+    }
+
+    #[test]
+    fn extension_fields_are_counted_and_a_mac_is_none() {
+        let count = |message: &[u8]| Clock::read(message).map(|clock| clock.extensions);
+        assert_eq!(count(&with_extensions(&[], 24)), Some(0));
+        assert_eq!(count(&with_extensions(&[28], 0)), Some(1));
+        assert_eq!(count(&with_extensions(&[16, 36], 20)), Some(2));
+        assert!(!is_whole(&with_extensions(&[12], 24)), "shorter than any field");
+        let mut cut = with_extensions(&[64], 0);
+        cut.pop();
+        assert!(!is_whole(&cut), "longer than the message");
+    }
+
+    #[test]
+    fn spans_and_times_are_those_of_rfc_5905() {
+        let nanos = |exponent| power_of_two(exponent).map(Interval::nanos);
+        assert_eq!(nanos(6), Some(64_000_000_000));
+        assert_eq!(nanos(33), Some(8_589_934_592_000_000_000));
+        assert_eq!(nanos(34), None);
+        assert_eq!(nanos(127), None);
+        assert_eq!(nanos(-18), Some(3_815));
+        assert_eq!(nanos(-128), Some(0));
+        assert_eq!(short(0x0001_8000).nanos(), 1_500_000_000);
+        assert_eq!(short(u32::MAX).nanos(), 65_535_999_985_000);
+        // Of 7812.5 microseconds the even neighbour, and of 23437.5.
+        assert_eq!(short(512).nanos(), 7_812_000);
+        assert_eq!(short(1536).nanos(), 23_438_000);
+        assert_eq!(timestamp(0, 0), Timestamp::EPOCH);
+        assert_eq!(timestamp(2_208_988_800, 1 << 31).nanos(), 500_000_000);
+        assert_eq!(timestamp(2_208_988_799, 1 << 31).nanos(), -500_000_000);
+        assert_eq!(timestamp(0, 1).nanos(), -2_208_988_800_000_000_000);
+    }
+
+    #[test]
+    fn the_reference_is_a_code_or_an_address() {
+        let reference = |stratum| {
+            let mut message = header(SERVER);
+            message[1] = stratum;
+            message[12..16].copy_from_slice(b"GPS\0");
+            Clock::read(&message).unwrap().reference
+        };
+        assert_eq!(reference(0), b"GPS\0");
+        assert_eq!(reference(1), b"GPS\0");
+        assert_eq!(reference(2), b"71.80.83.0");
+    }
+}

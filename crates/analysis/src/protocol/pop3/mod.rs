@@ -1,0 +1,80 @@
+//! POP3, RFC 1939, with its extensions (RFC 2449, RFC 2595, RFC 5034).
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`command`] | commands |
+//! | [`session`] | which reply belongs to which command |
+//! | [`summary`] | what a connection amounts to: a row of the log |
+
+mod command;
+mod session;
+mod summary;
+
+pub use summary::Summary;
+
+use super::line;
+use super::{Context, Detection, Heads, Protocol, Session};
+use command::Command;
+use session::Pop3Session;
+
+/// Mails that clients fetch.
+#[derive(Debug)]
+pub(super) struct Pop3;
+
+/// The port of servers.
+const PORT: u16 = 110;
+
+impl Protocol for Pop3 {
+    fn name(&self) -> &'static str {
+        "pop3"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "POP3"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["pop3", "files"]
+    }
+
+    fn tcp_ports(&self) -> &'static [u16] {
+        &[PORT]
+    }
+
+    /// The server greets, and the client's first line is a command: on other ports one of those that
+    /// come before all others, as in Zeek. Nothing is told of connections whose begin is missing.
+    fn detect(&self, heads: &Heads<'_>) -> Detection {
+        if heads.is_midstream {
+            return Detection::No;
+        }
+        let server = line::begins_with(heads.responder, &[b"+OK", b"-ERR"]);
+        match (server, asks(heads.originator, heads.port == PORT)) {
+            (Detection::No, _) | (_, Detection::No) => Detection::No,
+            (Detection::Yes, Detection::Yes) => Detection::Yes,
+            _ => Detection::Undecided,
+        }
+    }
+
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+        Box::new(Pop3Session::new(context))
+    }
+}
+
+/// Whether a client begins with a command.
+fn asks(head: &[u8], is_hinted: bool) -> Detection {
+    let end = head.iter().position(|byte| matches!(byte, b' ' | b'\r' | b'\n'));
+    let Some(end) = end else {
+        let is_begin = Command::has_begin(head);
+        return if is_begin { Detection::Undecided } else { Detection::No };
+    };
+    match Command::named(line::word(&head[..end]).0) {
+        Command::Unknown => Detection::No,
+        Command::User
+        | Command::Apop
+        | Command::Auth
+        | Command::Capabilities
+        | Command::StartTls => Detection::Yes,
+        _ if is_hinted => Detection::Yes,
+        _ => Detection::No,
+    }
+}

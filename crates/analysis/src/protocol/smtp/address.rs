@@ -1,0 +1,232 @@
+//! Addresses in the text of commands and header fields, as Zeek's scripts find them.
+
+use core::net::IpAddr;
+
+use netsniff_packet::Address;
+
+/// The mail addresses in an argument of MAIL or RCPT (`extract_email_addrs_vec`): what stands
+/// around an `@`, between brackets, blanks and commas.
+pub(super) fn mailboxes(text: &[u8]) -> Vec<Box<[u8]>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].iter().position(|&byte| byte == b'@').map(|at| from + at) {
+        let is_before = |byte: &u8| matches!(byte, b'<' | b',' | b' ' | b'\t' | b'@');
+        let before = &text[from..at];
+        let start = before.iter().rposition(is_before).map_or(0, |at| at + 1);
+        let is_behind = |byte: &u8| matches!(byte, b'>' | b',' | b';' | b' ' | b'\t');
+        let behind = &text[at + 1..];
+        let end = behind.iter().position(is_behind).unwrap_or(behind.len());
+        let is_delimited = start.checked_sub(1).and_then(|at| before.get(at)) != Some(&b'@');
+        if is_delimited && start < before.len() && end > 0 {
+            let whole = before[start..].iter().chain(b"@").chain(&behind[..end]);
+            let marks = |byte: &u8| !matches!(byte, b'<' | b'>' | b':' | b';');
+            found.push(whole.copied().filter(marks).collect());
+            from = (at + 1 + end + 1).min(text.len());
+        } else {
+            from = at + 1;
+        }
+    }
+    found
+}
+
+/// The addressees of a header field, each with its name. Commas in quotes and comments part none.
+pub(super) fn addressees(text: &[u8]) -> Vec<&[u8]> {
+    let (mut found, mut start) = (Vec::new(), 0);
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, &byte) in text.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_quoted,
+            b'"' => is_quoted = !is_quoted,
+            b',' if !is_quoted => {
+                found.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if is_quoted {
+        // A quote that nobody closed is no quote.
+        return text
+            .split(|&byte| byte == b',')
+            .map(<[u8]>::trim_ascii)
+            .filter(not_empty)
+            .collect();
+    }
+    found.push(&text[start..]);
+    found.into_iter().map(<[u8]>::trim_ascii).filter(not_empty).collect()
+}
+
+fn not_empty(text: &&[u8]) -> bool {
+    !text.is_empty()
+}
+
+/// The IP address that a header field Received tells of the host before
+/// (`find_address_in_smtp_header`): the second one between blanks or brackets, or else the first.
+pub(super) fn received_from(text: &[u8]) -> Option<Address> {
+    let wrapped = |&(address, start, end): &(Address, usize, usize)| {
+        let before = start.checked_sub(1).and_then(|at| text.get(at));
+        let is_wrapped = matches!(
+            (before, text.get(end)),
+            (None, None)
+                | (Some(b'['), Some(b']'))
+                | (Some(b'('), Some(b')'))
+                | (Some(b'{'), Some(b'}'))
+                | (Some(b' '), Some(b' '))
+        );
+        is_wrapped.then_some(address)
+    };
+    let mut addresses = ip_addresses(text).filter_map(|found| wrapped(&found));
+    let first = addresses.next();
+    addresses.next().or(first)
+}
+
+/// The first IP address in a text.
+pub(super) fn first_ip_address(text: &[u8]) -> Option<Address> {
+    ip_addresses(text).next().map(|(address, ..)| address)
+}
+
+/// The IP addresses in a text, each with where it begins and ends: at each place as long as can be.
+fn ip_addresses(text: &[u8]) -> impl Iterator<Item = (Address, usize, usize)> {
+    let mut from = 0;
+    core::iter::from_fn(move || {
+        while from < text.len() {
+            let rest = &text[from..];
+            let len = longest_v6(rest).max(longest_v4(rest));
+            let start = from;
+            from += len.unwrap_or(1);
+            let address = core::str::from_utf8(&rest[..len.unwrap_or(0)]).ok();
+            if let Some(address) = address.and_then(|text| text.parse::<IpAddr>().ok()) {
+                return Some((Address::from(address), start, from));
+            }
+        }
+        None
+    })
+}
+
+/// The length of the dotted address that a text begins with.
+fn longest_v4(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for number in 0..4 {
+        let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let fits = |len: &usize| {
+            let value =
+                text[at..at + len].iter().fold(0, |v, digit| v * 10 + u32::from(digit - b'0'));
+            value <= 255
+        };
+        if number == 3 {
+            return (1..=digits.min(3)).rev().find(fits).map(|len| at + len);
+        }
+        if !(1..=3).contains(&digits) || !fits(&digits) || text.get(at + digits) != Some(&b'.') {
+            return None;
+        }
+        at += digits + 1;
+    }
+    None
+}
+
+/// The length of the address of groups and colons that a text begins with.
+fn longest_v6(text: &[u8]) -> Option<usize> {
+    let (lead, mut at) = groups(text, 8);
+    if lead == 8 {
+        return Some(at);
+    }
+    if lead == 6 && text.get(at) == Some(&b':') {
+        return longest_v4(&text[at + 1..]).map(|len| at + 1 + len);
+    }
+    if !text.get(at..).is_some_and(|rest| rest.starts_with(b"::")) {
+        return None;
+    }
+    at += 2;
+    let rest = &text[at..];
+    let (behind, len) = groups(rest, 7 - lead);
+    let dotted = (0..=behind.min(5)).rev().find_map(|count| {
+        let (_, len) = groups(rest, count);
+        let colon = usize::from(count > 0);
+        if count > 0 && rest.get(len) != Some(&b':') {
+            return None;
+        }
+        longest_v4(rest.get(len + colon..)?).map(|dotted| len + colon + dotted)
+    });
+    Some(at + dotted.unwrap_or(0).max(len))
+}
+
+/// How many groups of up to four digits with colons between a text begins with, at most `most`, and
+/// their length.
+fn groups(text: &[u8], most: usize) -> (usize, usize) {
+    let (mut count, mut at) = (0, 0);
+    while count < most {
+        let start = if count == 0 { 0 } else { at + 1 };
+        if count > 0 && text.get(at) != Some(&b':') {
+            break;
+        }
+        let rest = text.get(start..).unwrap_or_default();
+        let digits = rest.iter().take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        if digits == 0 {
+            break;
+        }
+        (count, at) = (count + 1, start + digits);
+    }
+    (count, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        mailboxes(text.as_bytes()).iter().map(|it| String::from_utf8_lossy(it).into()).collect()
+    }
+
+    #[test]
+    fn mailboxes_stand_around_an_at() {
+        assert_eq!(found("FROM:<a.b@example.org> SIZE=4333"), ["a.b@example.org"]);
+        assert_eq!(found("FROM: a@b"), ["a@b"]);
+        assert_eq!(found("FROM:<>"), [""; 0]);
+        assert_eq!(found("TO:<a@b> ORCPT=rfc822;a@b"), ["a@b", "ORCPT=rfc822a@b"]);
+        assert_eq!(found("<a@b>,c@d"), ["a@b", "c@d"]);
+        assert_eq!(found("@b <@c"), [""; 0]);
+        assert_eq!(found("a@"), [""; 0]);
+    }
+
+    #[test]
+    fn addressees_are_parted_by_commas_outside_quotes() {
+        let text = b" A <a@b>,\t\"Doe, John\" <j@d> , ,c@d";
+        let expected: [&[u8]; 3] = [b"A <a@b>", b"\"Doe, John\" <j@d>", b"c@d"];
+        assert_eq!(addressees(text), expected);
+        let open: [&[u8]; 2] = [b"\"A <a@b>", b"c@d"];
+        assert_eq!(addressees(b"\"A <a@b>, c@d"), open);
+    }
+
+    fn received(text: &str) -> Option<String> {
+        received_from(text.as_bytes()).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn the_host_before_stands_between_brackets() {
+        let text = "from a.example ([192.0.2.19]:56766 \"EHLO a.example\") by b.example";
+        assert_eq!(received(text).unwrap(), "192.0.2.19");
+        let text = "from 192.0.2.1 (HELO x) (192.0.2.2) by b.example";
+        assert_eq!(received(text).unwrap(), "192.0.2.2");
+        assert_eq!(received("by 192.0.2.1 with SMTP").unwrap(), "192.0.2.1");
+        assert_eq!(received("id 1.2.3.4.5; v192.0.2.1"), None);
+        assert_eq!(received("from x ([2001:db8::1])").unwrap(), "2001:db8::1");
+        assert_eq!(received("from x ([IPv6:2001:db8::1])"), None, "as in Zeek");
+        assert_eq!(received("from x"), None);
+    }
+
+    #[test]
+    fn addresses_are_as_long_as_can_be() {
+        let first = |text: &str| first_ip_address(text.as_bytes()).map(|it| it.to_string());
+        for text in ["::", "::1", "2001:db8::1", "1:2:3:4:5:6:7:8", "fe80::1:2", "::ffff:a00:1"] {
+            let expected: IpAddr = text.parse().unwrap();
+            assert_eq!(first(text).unwrap(), Address::from(expected).to_string(), "{text}");
+        }
+        assert_eq!(first("[203.0.113.255]").unwrap(), "203.0.113.255");
+        assert_eq!(first("x310.1.1.1").unwrap(), "10.1.1.1");
+        assert_eq!(first("300.1.1.1"), None, "00.1.1.1 is as long as can be, and no address");
+        assert_eq!(first("1.2.3"), None);
+        assert_eq!(first("12:30:59"), None);
+        assert_eq!(first("64:ff9b::192.0.2.33").unwrap(), "64:ff9b::c000:221");
+    }
+}

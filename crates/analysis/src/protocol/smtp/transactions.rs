@@ -1,0 +1,127 @@
+//! The mails of one connection: the one whose commands come, and those that wait for their final
+//! replies.
+
+use std::collections::VecDeque;
+
+use netsniff_packet::Timestamp;
+
+use super::transaction::Transaction;
+use crate::protocol::sasl::Sasl;
+use crate::protocol::{Findings, ProtocolRecord};
+
+/// Mails that may wait for their final replies: clients that do not wait send few ahead.
+const MAX_WAITING: usize = 32;
+
+/// Mails whose rows are not written yet.
+#[derive(Debug, Default)]
+pub(super) struct Transactions {
+    current: Option<Box<Transaction>>,
+    waiting: VecDeque<Box<Transaction>>,
+    /// Mails that were replied to.
+    done: u32,
+    helo: Option<Box<[u8]>>,
+    auth: Option<Sasl>,
+}
+
+impl Transactions {
+    /// The mail whose commands come; it begins at `time` unless it has begun.
+    pub(super) fn current(&mut self, time: Timestamp) -> &mut Transaction {
+        let ahead = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+        let depth = self.done.saturating_add(ahead).saturating_add(1);
+        self.current.get_or_insert_with(|| {
+            Box::new(Transaction::new(time, depth, self.helo.as_deref(), self.auth.as_ref()))
+        })
+    }
+
+    /// Takes what the client calls itself.
+    pub(super) fn hello(&mut self, time: Timestamp, name: &[u8]) {
+        self.helo = Some(name.into());
+        self.current(time).hello(name);
+    }
+
+    /// Takes how the client proves who it is.
+    pub(super) fn authenticate(&mut self, time: Timestamp, auth: Sasl) {
+        self.current(time).authenticate(&auth);
+        self.auth = Some(auth);
+    }
+
+    /// How the client proves who it is.
+    pub(super) const fn auth(&self) -> Option<&Sasl> {
+        self.auth.as_ref()
+    }
+
+    /// Begins a mail with the argument of MAIL. One before it whose end was not seen is told.
+    pub(super) fn mail(&mut self, time: Timestamp, argument: &[u8], found: &mut Findings) {
+        match self.current.take() {
+            Some(last) if last.is_begun && last.is_sent => self.waiting.push_back(last),
+            Some(last) if last.is_begun => tell(last, found),
+            unused => self.current = unused,
+        }
+        while self.waiting.len() > MAX_WAITING {
+            self.accept(found);
+        }
+        self.current(time).sender(argument);
+    }
+
+    /// Learns that the current mail was sent completely.
+    pub(super) fn sent(&mut self, time: Timestamp) {
+        self.current(time).is_sent = true;
+    }
+
+    /// Takes a reply.
+    pub(super) fn reply(&mut self, time: Timestamp, code: u16, text: &[u8]) {
+        match self.waiting.front_mut() {
+            Some(waiting) => waiting.reply(code, text),
+            None => self.current(time).reply(code, text),
+        }
+    }
+
+    /// Learns that the last reply was the final one of a mail.
+    pub(super) fn finished(&mut self, time: Timestamp, found: &mut Findings) {
+        if self.waiting.is_empty() {
+            self.done = self.done.saturating_add(1);
+            if let Some(last) = self.current.take().filter(|last| last.is_begun) {
+                tell(last, found);
+            }
+            // As in Zeek, the next one begins here.
+            self.current(time);
+        } else {
+            self.accept(found);
+        }
+    }
+
+    /// Tells the mails that wait, since their replies are missing.
+    pub(super) fn give_up_waiting(&mut self, found: &mut Findings) {
+        while !self.waiting.is_empty() {
+            self.accept(found);
+        }
+    }
+
+    /// Tells all.
+    pub(super) fn finish(&mut self, found: &mut Findings) {
+        self.give_up_waiting(found);
+        if let Some(last) = self.current.take().filter(|last| last.is_begun) {
+            tell(last, found);
+        }
+    }
+
+    /// Tells the mail that has waited longest.
+    fn accept(&mut self, found: &mut Findings) {
+        if let Some(waiting) = self.waiting.pop_front() {
+            self.done = self.done.saturating_add(1);
+            tell(waiting, found);
+        }
+    }
+
+    /// Bytes that they hold outside this.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.current.iter().chain(&self.waiting).map(|it| it.heap_bytes()).sum::<usize>()
+            + self.waiting.capacity() * size_of::<Box<Transaction>>()
+            + self.helo.as_ref().map_or(0, |helo| helo.len())
+            + self.auth.as_ref().map_or(0, Sasl::heap_bytes)
+    }
+}
+
+fn tell(transaction: Box<Transaction>, found: &mut Findings) {
+    found.records.push(ProtocolRecord::Smtp(transaction));
+}

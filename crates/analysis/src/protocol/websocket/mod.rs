@@ -1,0 +1,37 @@
+//! WebSocket, RFC 6455: what an HTTP connection becomes by an upgrade.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`handshake`] | the header fields of the upgrade |
+//! | [`session`] | frames, counted |
+
+mod handshake;
+mod session;
+
+pub(super) use handshake::Handshake;
+pub use session::Talk;
+
+use super::{Context, Protocol, Session};
+use session::WebSocketSession;
+
+/// Frames over TCP behind an HTTP upgrade: only that tells it, so nothing is looked for.
+#[derive(Debug)]
+pub(super) struct WebSocket;
+
+impl Protocol for WebSocket {
+    fn name(&self) -> &'static str {
+        "websocket"
+    }
+
+    fn analyzer(&self) -> &'static str {
+        "WEBSOCKET"
+    }
+
+    fn logs(&self) -> &'static [&'static str] {
+        &["websocket"]
+    }
+
+    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+        Box::new(WebSocketSession::default())
+    }
+}

@@ -1,0 +1,563 @@
+//! HTTP and WebSocket in dialogues by hand: what recorded captures lack. Each is played whole, byte by
+//! byte and cut at every position.
+
+#![allow(unreachable_pub, reason = "the modules are public in the crate of the fuzz targets")]
+#![allow(dead_code, reason = "the modules are for others, too")]
+#![allow(clippy::disallowed_macros)]
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use netsniff_analysis::protocol::Role;
+use netsniff_traffic::Random;
+
+#[path = "../../../fuzz/src/conversations.rs"]
+mod conversations;
+
+use conversations::{Cuts, Flow, Turn, What, play};
+
+const PROXY: Flow = Flow { port: 3_128, is_midstream: false };
+const ELSEWHERE: Flow = Flow { port: 4_000, is_midstream: false };
+
+fn says(from: Role, bytes: impl Into<Vec<u8>>) -> Turn {
+    Turn { from, what: What::Bytes(bytes.into()) }
+}
+
+fn client(bytes: impl Into<Vec<u8>>) -> Turn {
+    says(Role::Originator, bytes)
+}
+
+fn server(bytes: impl Into<Vec<u8>>) -> Turn {
+    says(Role::Responder, bytes)
+}
+
+fn gap(from: Role, len: u64) -> Turn {
+    Turn { from, what: What::Gap(len) }
+}
+
+fn end(from: Role) -> Turn {
+    Turn { from, what: What::End }
+}
+
+/// What is found, in order of the text, without the columns that say nothing here; the same however
+/// the streams are cut.
+fn found_in(turns: &[Turn], flow: Flow) -> Vec<String> {
+    let sorted = |cuts| {
+        let outcome = play(turns, flow, cuts);
+        let mut lines: Vec<String> = outcome.lines.iter().map(|line| short(line)).collect();
+        lines.sort();
+        lines.extend(outcome.services.map(|services| format!("service {services}")));
+        lines
+    };
+    let whole = sorted(Cuts::None);
+    assert_eq!(sorted(Cuts::Everywhere), whole, "byte by byte");
+    for role in [Role::Originator, Role::Responder] {
+        let bytes = turns.iter().filter(|turn| turn.from == role).map(|turn| match &turn.what {
+            What::Bytes(bytes) => bytes.len(),
+            What::Gap(_) | What::End => 0,
+        });
+        for at in 1..bytes.sum::<usize>().min(3_000) {
+            assert_eq!(sorted(Cuts::At(role, at)), whole, "cut at {at} of the {role:?}");
+        }
+    }
+    whole
+}
+
+fn short(line: &str) -> String {
+    let boring = [
+        "ts=",
+        "uid=",
+        "id.",
+        "tags=",
+        "request_body_len=0",
+        "response_body_len=0",
+        "fuid=",
+        "orig_fuids=",
+        "resp_fuids=",
+        "source=",
+        "depth=",
+        "analyzers=",
+        "duration=",
+        "local_orig=",
+        "missing_bytes=0",
+        "overflow_bytes=0",
+        "timedout=false",
+    ];
+    let words = line.split(' ').filter(|word| !boring.iter().any(|begin| word.starts_with(begin)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn gzipped(text: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(text).unwrap();
+    gzip.finish().unwrap()
+}
+
+#[test]
+fn pipelined_requests_find_their_responses() {
+    let turns = [
+        client(
+            "GET /a HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n\
+             abcHEAD /c HTTP/1.1\r\n\r\nGET /d HTTP/1.1\r\n\r\n",
+        ),
+        server(
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 204 None\r\n\r\n\
+             HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nHTTP/1.1 304 Same\r\nContent-Length: 7\r\n\r\n",
+        ),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "files is_orig=false seen_bytes=5 total_bytes=5",
+            "files is_orig=true seen_bytes=3 total_bytes=3",
+            "http trans_depth=1 method=GET host=h uri=/a version=1.1 response_body_len=5 \
+             status_code=200 status_msg=OK",
+            "http trans_depth=2 method=POST host=h uri=/b version=1.1 request_body_len=3 \
+             status_code=204 status_msg=None",
+            "http trans_depth=3 method=HEAD uri=/c version=1.1 status_code=200 status_msg=OK",
+            "http trans_depth=4 method=GET uri=/d version=1.1 status_code=304 status_msg=Same",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn chunks_have_extensions_and_trailers() {
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=\"y\"\r\nhello\r\n 6 \r\n world\r\n\
+             000\r\nX-Trailer: 1\r\n more\r\n\r\nHTTP/1.1 200 again\r\nContent-Length: 0\r\n\r\n",
+        ),
+        client("GET /2 HTTP/1.1\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "HTTP: HTTP_obsolete_line_folding",
+            "HTTP: HTTP_response_before_request",
+            "files mime_type=text/plain is_orig=false seen_bytes=11",
+            "http trans_depth=1 method=GET uri=/ version=1.1 response_body_len=11 status_code=200 \
+             status_msg=OK resp_mime_types=text/plain,",
+            "http trans_depth=2 version=1.1 status_code=200 status_msg=again",
+            "http trans_depth=3 method=GET uri=/2",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn a_bad_chunk_size_ends_the_body() {
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n\r\n"),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(found[0], "HTTP: HTTP_bad_chunk_size");
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn a_preliminary_response_belongs_to_the_final_one() {
+    let turns = [
+        client("PUT /f HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"),
+        server("HTTP/1.1 100 Continue\r\n\r\n"),
+        client("data"),
+        server("HTTP/1.1 201 Created\r\nConnection: close\r\n\r\ndone"),
+        end(Role::Responder),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(
+        found[2],
+        "http trans_depth=1 method=PUT uri=/f version=1.1 request_body_len=4 response_body_len=4 \
+         status_code=201 status_msg=Created info_code=100 info_msg=Continue"
+    );
+}
+
+#[test]
+fn a_response_may_come_before_the_request_is_complete() {
+    let turns = [
+        client("POST /a HTTP/1.1\r\nContent-Length: 20\r\n\r\n0123456789"),
+        server("HTTP/1.1 204 Enough\r\n\r\n"),
+        client("0123456789GET /b HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 204 None\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "files mime_type=text/plain is_orig=true seen_bytes=20 total_bytes=20",
+            "http trans_depth=1 method=POST uri=/a version=1.1 request_body_len=20 \
+             status_code=204 status_msg=Enough orig_mime_types=text/plain,",
+            "http trans_depth=2 method=GET uri=/b version=1.1 status_code=204 status_msg=None",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn a_tunnel_is_found_out_anew() {
+    let turns = [
+        client("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET /early HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 Connection established\r\n\r\n"),
+        server("HTTP/1.1 404 Not here\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "http trans_depth=1 method=CONNECT host=a:80 uri=a:80 version=1.1 status_code=200 \
+             status_msg=Connection established",
+            "http trans_depth=1 method=GET uri=/early version=1.1 status_code=404 \
+             status_msg=Not here",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn a_tunnel_that_is_refused_is_none() {
+    let turns = [
+        client("CONNECT a:80 HTTP/1.1\r\n\r\nGET /next HTTP/1.1\r\n\r\n"),
+        server(
+            "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nnoHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(
+        found[2],
+        "http trans_depth=2 method=GET uri=/next version=1.1 status_code=200 status_msg=OK"
+    );
+}
+
+const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nUser-Agent: ua\r\nConnection: Upgrade\r\n\
+                       Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                       Sec-WebSocket-Protocol: chat, superchat\r\n\r\n";
+
+fn switched(accept: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 101 Switching\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+#[test]
+fn an_upgrade_to_websocket_is_counted() {
+    let mut reply = switched("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    reply.extend([0x81, 2, b'h', b'i', 0x82, 126, 1, 0]);
+    reply.extend([7; 256]);
+    let turns = [
+        client(UPGRADE),
+        server(reply),
+        client([0x81, 0x83, 1, 2, 3, 4, 9, 9, 9, 0x88, 0x80, 0, 0, 0, 0]),
+        gap(Role::Responder, 9),
+        server("nothing that is a frame"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "http trans_depth=1 method=GET host=h uri=/chat version=1.1 user_agent=ua \
+             status_code=101 status_msg=Switching info_code=101 info_msg=Switching",
+            "websocket host=h uri=/chat user_agent=ua subprotocol=chat \
+             client_protocols=chat,superchat, orig_frames=2 orig_frame_bytes=3",
+            "service http,websocket",
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_handshake_of_websocket_is_told() {
+    let turns = [client(UPGRADE), server(switched("wrong")), server([0x81, 0])];
+    let found = found_in(&turns, PROXY);
+    assert!(found.contains(&"WEBSOCKET: websocket_wrong_accept_header".to_owned()), "{found:?}");
+    assert!(found.iter().any(|line| line.ends_with("resp_frames=1 resp_frame_bytes=0")));
+}
+
+#[test]
+fn a_gap_in_a_body_of_known_length_is_part_of_it() {
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789"),
+        gap(Role::Responder, 80),
+        server("0123456789HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "files is_orig=false seen_bytes=1 total_bytes=1",
+            "files mime_type=text/plain is_orig=false seen_bytes=20 total_bytes=100 \
+             missing_bytes=80",
+            "http trans_depth=1 method=GET uri=/ version=1.1 response_body_len=100 \
+             status_code=200 status_msg=OK resp_mime_types=text/plain,",
+            "http trans_depth=2 method=GET uri=/2 version=1.1 response_body_len=1 \
+             status_code=200 status_msg=OK",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn a_gap_in_a_chunk_is_part_of_it() {
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nab"),
+        gap(Role::Responder, 14),
+        server("\r\n3\r\ncde\r\n0\r\n\r\n"),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(found[0], "files is_orig=false seen_bytes=5 missing_bytes=14");
+    assert!(found[1].contains("response_body_len=19 "), "{found:?}");
+}
+
+#[test]
+fn behind_a_gap_elsewhere_a_side_is_not_understood() {
+    for before in ["HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"]
+    {
+        let turns = [
+            client("GET / HTTP/1.1\r\n\r\n"),
+            server(before),
+            gap(Role::Responder, 5),
+            server("HTTP/1.1 500 Never seen\r\n\r\n"),
+            client("GET /2 HTTP/1.1\r\n\r\n"),
+        ];
+        assert_eq!(
+            found_in(&turns, PROXY),
+            [
+                "http trans_depth=1 method=GET uri=/ version=1.1 status_code=200 status_msg=OK",
+                "http trans_depth=2 method=GET uri=/2",
+                "service http",
+            ]
+        );
+    }
+    let turns = [
+        client("GET / HTTP/1.1\r\nHo"),
+        gap(Role::Originator, 5),
+        client("GET /2 HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "http trans_depth=1 method=GET uri=/ version=1.1 status_code=200 status_msg=OK",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn version_0_9_has_no_header() {
+    let turns = [
+        client("GET /old\r\n"),
+        server("HTTP/1.0 200 is all body"),
+        end(Role::Responder),
+        end(Role::Originator),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "files mime_type=text/plain is_orig=false seen_bytes=24",
+            "http trans_depth=1 method=GET uri=/old version=0.9 response_body_len=24 \
+             status_code=0 status_msg=<empty> resp_mime_types=text/plain,",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn lines_end_as_they_like() {
+    for eol in ["\n", "\r", "\r\n"] {
+        let turns = [
+            client(format!("GET / HTTP/1.0{eol}Host: h{eol} x{eol}{eol}")),
+            server(format!("HTTP/1.0 200{eol}Content-Length: 1{eol}{eol}x{eol}{eol}")),
+        ];
+        let found = found_in(&turns, PROXY);
+        assert!(found[2].contains("host=h x uri=/ version=1.0 response_body_len=1"), "{found:?}");
+        assert!(found[2].contains("status_msg=<empty>"), "{found:?}");
+    }
+}
+
+#[test]
+fn two_lengths_are_an_attack_and_chunks_count() {
+    let turns = [
+        client(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 50\r\n\r\n0\r\n\r\n\
+             GET /smuggled HTTP/1.1\r\n\r\n",
+        ),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(found[0], "HTTP: HTTP_content_length_and_chunked");
+    assert_eq!(found[2], "http trans_depth=2 method=GET uri=/smuggled");
+}
+
+#[test]
+fn compressed_bodies_are_measured_without_their_compression() {
+    let body = gzipped(&b"0123456789".repeat(300));
+    let mut reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    reply.extend(&body);
+    let mut broken = reply.clone();
+    let at = broken.len() - body.len() / 2;
+    broken[at] ^= 0xff;
+    broken[at + 1] ^= 0xff;
+    let request = || client("GET / HTTP/1.1\r\n\r\n");
+    let found = found_in(&[request(), server(reply)], PROXY);
+    assert_eq!(found[0], "files mime_type=text/plain is_orig=false seen_bytes=3000");
+    assert!(found[1].contains("response_body_len=3000 "), "{found:?}");
+    let found = found_in(&[request(), server(broken)], PROXY);
+    assert_eq!(found[0], "HTTP: inflate_failed");
+}
+
+#[test]
+fn behind_a_gap_a_compressed_body_has_no_length() {
+    let body = gzipped(&(0..4_000_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let (first, rest) = body.split_at(1_500);
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server([head.as_bytes(), first].concat()),
+        gap(Role::Responder, 100),
+        server(&rest[100..]),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert!(!found.concat().contains("response_body_len"), "{found:?}");
+}
+
+#[test]
+fn parts_are_files_with_names() {
+    let body = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\nalpha beta gamma\r\n\
+                --b\r\nContent-Disposition: form-data; name=\"g\"\r\n\r\nbeta\r\n--b--\r\n";
+    let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=b\r\n";
+    let lengths = [format!("Content-Length: {}\r\n", body.len()), String::new()];
+    for length in lengths {
+        // Without a length the last boundary is the end of a response.
+        let turns = if length.is_empty() {
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: multipart/mixed; boundary=b\r\n";
+            [client("GET / HTTP/1.1\r\n\r\n"), server(format!("{head}\r\n{body}"))]
+        } else {
+            let request = format!("{head}{length}\r\n{body}");
+            [client(request), server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]
+        };
+        let found = found_in(&turns, PROXY);
+        let is_orig = !length.is_empty();
+        let side = if is_orig { "orig" } else { "resp" };
+        assert_eq!(found[0], format!("files is_orig={is_orig} seen_bytes=4"));
+        assert_eq!(
+            found[1],
+            format!("files mime_type=text/plain filename=a.txt is_orig={is_orig} seen_bytes=16")
+        );
+        let names = format!("{side}_filenames=a.txt, {side}_mime_types=text/plain,");
+        assert!(found[2].ends_with(&names), "{found:?}");
+        assert!(found[2].contains(&format!("_body_len={} ", body.len())), "{found:?}");
+    }
+}
+
+#[test]
+fn what_turns_out_to_be_something_else_is_let_go() {
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n*1\r\n$4\r\n"),
+        client("GET /2 HTTP/1.1\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "HTTP: bad_HTTP_reply",
+            "http trans_depth=1 method=GET uri=/ version=1.1 status_code=200 status_msg=OK",
+        ]
+    );
+}
+
+#[test]
+fn responses_without_requests_have_rows() {
+    let turns = [
+        server("HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n"),
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "HTTP: HTTP_response_before_request",
+            "http trans_depth=1 version=1.1 status_code=408 status_msg=Late",
+            "http trans_depth=2 method=GET uri=/ version=1.1 status_code=200 status_msg=OK",
+            "service http",
+        ]
+    );
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    let many = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n".repeat(250);
+    let outcome = play(&[client(many)], PROXY, Cuts::None);
+    let excessive = outcome.lines.iter().filter(|line| line.ends_with("excessive_pipelining"));
+    assert_eq!(excessive.count(), 2);
+    assert_eq!(outcome.lines.iter().filter(|line| line.starts_with("http ")).count(), 250);
+    let large = format!("GET / HTTP/1.1\r\nA: {}\r\nHost: last\r\n\r\n", "x".repeat(30_000));
+    let found = play(&[client(large)], PROXY, Cuts::None);
+    assert!(found.lines[0].ends_with("contentline_size_exceeded"), "{:?}", found.lines);
+    let endless = "GET / HTTP/1.1\r\n".to_owned() + &"A: b\r\n".repeat(20_000) + "Host: h\r\n\r\n";
+    let found = play(&[client(endless)], PROXY, Cuts::None);
+    assert!(!found.lines.concat().contains("host="), "{:?}", found.lines);
+}
+
+#[test]
+fn elsewhere_both_sides_must_speak_http() {
+    let request = || client("GET / HTTP/1.1\r\n\r\n");
+    assert!(found_in(&[request()], ELSEWHERE).is_empty());
+    assert!(found_in(&[request(), server("-ERR unknown command\r\n")], ELSEWHERE).is_empty());
+    let found = found_in(&[request(), server("HTTP/1.1 204 OK\r\n\r\n")], ELSEWHERE);
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn spoiled_dialogues_fail_nothing_and_cuts_change_nothing() {
+    let body = gzipped(&b"some text ".repeat(40));
+    let mut reply =
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    reply.extend(format!("{:x}\r\n", body.len()).bytes());
+    reply.extend(body);
+    reply.extend(b"\r\n0\r\n\r\nHTTP/1.1 206 Part\r\nContent-Range: bytes 0-4/9\r\n\r\nabcde");
+    reply.extend(switched("x"));
+    let request = "POST / HTTP/1.1\r\nContent-Type: multipart/x; boundary=b\r\nContent-Length: 30\r\n\r\n\
+                   --b\r\nA: b\r\n\r\nxy\r\n--b--\r\n1234\r\nGET /%41%zz HTTP/1.1\r\nAuthorization: \
+                   Basic QTpi\r\n\r\n";
+    let mut random = Random::new(7);
+    for round in 0..400 {
+        let mut texts = [request.as_bytes().to_vec(), UPGRADE.as_bytes().to_vec(), reply.clone()];
+        for _ in 0..1 + random.below(4) {
+            let text = &mut texts[random.below(3) as usize];
+            let at = random.below(text.len() as u64) as usize;
+            match random.below(3) {
+                0 => text[at] = random.below(256) as u8,
+                1 => drop(text.drain(at..(at + 9).min(text.len()))),
+                _ => text.insert(at, b"\r\n :-0"[random.below(6) as usize]),
+            }
+        }
+        let [first, second, third] = texts;
+        let middle = random.below(third.len() as u64) as usize;
+        let (begin, rest) = third.split_at(middle);
+        let mut turns = vec![client(first), server(begin), client(second)];
+        if random.below(3) == 0 {
+            turns.push(gap(Role::Responder, 1 + random.below(300)));
+        }
+        turns.extend([server(rest), end(Role::Responder), end(Role::Originator)]);
+        let sorted = |cuts| {
+            let mut outcome = play(&turns, PROXY, cuts);
+            outcome.lines.sort();
+            outcome
+        };
+        let whole = sorted(Cuts::None);
+        assert_eq!(sorted(Cuts::Everywhere), whole, "round {round}, byte by byte");
+        for seed in 0..4 {
+            let cut = sorted(Cuts::Seeded(Random::new(seed)));
+            assert_eq!(cut, whole, "round {round}, seed {seed}");
+        }
+    }
+}

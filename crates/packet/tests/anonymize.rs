@@ -1,0 +1,392 @@
+//! Packets before and after anonymisation: addresses are mapped at every level, all else is the same.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "tests read the corpus"
+)]
+
+mod packets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use netsniff_packet::anonymize::frame::{Cut, Left, PacketAnonymizer, PayloadMode};
+use netsniff_packet::anonymize::{Anonymizer, Keep, Key, Method};
+use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::decode::{self, Decoded, Layer, Transport, tunnel};
+use netsniff_packet::wire::ethernet::ethertype;
+use netsniff_packet::wire::ipv4::protocol;
+use netsniff_packet::{Address, Batch, LinkType, Packet, Progress, Source};
+use netsniff_pcapfile::Reader;
+use packets::{ethernet, ipv4, ipv6, udp};
+
+const MODES: [PayloadMode; 3] = [PayloadMode::Keep, PayloadMode::Hash, PayloadMode::Cut];
+
+fn anonymizer() -> Arc<Anonymizer> {
+    let key = Key::new(core::array::from_fn(|at| at as u8 * 3));
+    Arc::new(Anonymizer::new(Method::CryptoPan, &key, &Keep::default()))
+}
+
+/// What the headers of a packet say at every level of its tunnels, with the verdicts of its checksums.
+fn levels(link_type: LinkType, data: &[u8], wire_len: u32) -> Vec<(Decoded, [Verdict; 2])> {
+    let mut levels = Vec::new();
+    let mut decoded = decode::packet(link_type, data, wire_len);
+    loop {
+        let header = decoded.ip.map(|ip| checksum::ip_header(&data[ip.offset as usize..]));
+        let verdicts = [header.unwrap_or_default(), checksum::transport(&decoded, data)];
+        levels.push((decoded, verdicts));
+        match tunnel::find(&decoded, data) {
+            Some(Ok(tunnel)) if levels.len() < 8 => decoded = tunnel.decode(data),
+            _ => return levels,
+        }
+    }
+}
+
+/// A level as it should be afterwards, without the checksum fields that have to change.
+fn expected(anonymizer: &Anonymizer, decoded: &Decoded) -> Decoded {
+    let mut decoded = *decoded;
+    if let Some(ip) = &mut decoded.ip {
+        ip.source = anonymizer.address(ip.source);
+        ip.destination = anonymizer.address(ip.destination);
+    }
+    without_checksum(&mut decoded);
+    decoded
+}
+
+fn without_checksum(decoded: &mut Decoded) {
+    if let Transport::Udp(udp) = &mut decoded.transport {
+        udp.checksum = u16::from(udp.checksum != 0);
+    }
+    if let Transport::Icmp(icmp) = &mut decoded.transport
+        && !matches!(icmp.kind, 0 | 8 | 128 | 129)
+    {
+        // In redirects an address stands there.
+        (icmp.identifier, icmp.sequence) = (0, 0);
+    }
+}
+
+/// Lengths of what the anonymised capture lacks count by the headers alone.
+fn without_captured(decoded: &Decoded) -> Decoded {
+    let mut decoded = *decoded;
+    if let Some(ip) = &mut decoded.ip {
+        ip.payload_captured = 0;
+    }
+    match &mut decoded.transport {
+        Transport::Tcp(tcp) => tcp.payload_captured = 0,
+        Transport::Udp(udp) => udp.payload_captured = 0,
+        Transport::Icmp(icmp) => icmp.payload_captured = 0,
+        Transport::Sctp(sctp) => sctp.payload_captured = 0,
+        Transport::Other | Transport::None => {}
+    }
+    decoded
+}
+
+/// Anonymises a packet and complains of what is not as it should be.
+fn check(
+    anonymizer: &mut PacketAnonymizer,
+    map: &Anonymizer,
+    packet: &Packet<'_>,
+) -> Result<Left, String> {
+    let mut data = packet.data.to_vec();
+    let left = anonymizer.packet(packet.link_type, &mut data, packet.wire_len);
+    if left.len > packet.data.len() || left.cut.is_some() != (left.len < packet.data.len()) {
+        return Err(format!("{left:?} of {} bytes", packet.data.len()));
+    }
+    data.truncate(left.len);
+    if left.cut == Some(Cut::LinkType) {
+        return Ok(left);
+    }
+    let before = levels(packet.link_type, packet.data, packet.wire_len);
+    let after = levels(packet.link_type, &data, packet.wire_len);
+    if after.len() != before.len() {
+        return Err(format!("{} levels became {}: {left:?}", before.len(), after.len()));
+    }
+    for ((before, judged), (after, judged_after)) in before.iter().zip(&after) {
+        let mut after = *after;
+        without_checksum(&mut after);
+        let wanted = expected(map, before);
+        let same = if left.cut.is_none() {
+            after == wanted && judged == judged_after
+        } else if before.stop.is_some() || before.ip.is_none() {
+            // What was malformed, cut or not understood is cut there, or before it.
+            after.ip.map(|ip| ip.source) == wanted.ip.map(|ip| ip.source)
+        } else {
+            without_captured(&after) == without_captured(&wanted) && judged[0] == judged_after[0]
+        };
+        if !same {
+            return Err(format!("{left:?}\n{wanted:?} {judged:?}\n{after:?} {judged_after:?}"));
+        }
+    }
+    Ok(left)
+}
+
+fn packet(link_type: LinkType, data: &[u8]) -> Packet<'_> {
+    Packet {
+        timestamp: netsniff_packet::Timestamp::EPOCH,
+        data,
+        wire_len: data.len() as u32,
+        link_type,
+        interface: 0,
+    }
+}
+
+#[test]
+fn packets_of_every_kind_keep_all_but_their_addresses() {
+    let mut kinds: Vec<(&str, LinkType, Vec<u8>)> = packets::links();
+    let others = packets::uppers().into_iter().chain(packets::tunnels());
+    kinds.extend(others.map(|(name, data)| (name, LinkType::ETHERNET, data)));
+    assert!(kinds.len() > 30);
+    let map = anonymizer();
+    for mode in MODES {
+        let mut anonymizer = PacketAnonymizer::new(Arc::clone(&map), mode);
+        for (name, link_type, data) in &kinds {
+            // At every length at which the capture may have cut it, nothing is read beyond.
+            for len in 0..=data.len() {
+                let cut =
+                    Packet { wire_len: data.len() as u32, ..packet(*link_type, &data[..len]) };
+                let result = check(&mut anonymizer, &map, &cut);
+                assert!(result.is_ok() || len < data.len(), "{name}, {mode:?}: {result:?}");
+            }
+            let padded = [&data[..], b"padding that tells"].concat();
+            let mut changed = padded.clone();
+            let left = anonymizer.packet(*link_type, &mut changed, padded.len() as u32);
+            let tells = changed[..left.len].windows(5).any(|bytes| bytes == b"tells");
+            assert!(!tells, "{name}, {mode:?}: what follows the packet stays");
+        }
+    }
+}
+
+/// An address that no other field of the packets below has, and what it becomes.
+const V4: [u8; 4] = [203, 0, 113, 77];
+const V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0xaa, 0xbb, 0xcc, 0xdd, 1, 2, 3, 4, 5, 6, 7, 8];
+const MAC: [u8; 6] = [0, 0x1b, 0x21, 0xaa, 0xbb, 0xcc];
+
+/// Anonymises a frame with payloads kept. Asserts that the bytes are gone and what they became is there.
+fn replaced(data: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut changed = data.to_vec();
+    let mut anonymizer = PacketAnonymizer::new(anonymizer(), PayloadMode::Keep);
+    let left = anonymizer.packet(LinkType::ETHERNET, &mut changed, data.len() as u32);
+    changed.truncate(left.len);
+    let has = |bytes: &[u8]| changed.windows(bytes.len()).any(|window| window == bytes);
+    assert!(!has(from), "{from:02x?} is still in {changed:02x?}");
+    assert!(has(to), "{to:02x?} is not in {changed:02x?}");
+    changed
+}
+
+#[test]
+fn addresses_in_messages_are_mapped() {
+    let map = anonymizer();
+    let [_, low] = map.address(Address::from_v4(V4)).words();
+    let v4 = (low as u32).to_be_bytes();
+    let [high, low] = map.address(Address::from_v6(V6)).words();
+    let v6 = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+    let mac = map.mac(MAC);
+    let over = |number, payload: &[u8]| ethernet(ethertype::IPV4, &ipv4(number, &[], payload));
+    let over_v6 = |number, payload: &[u8]| ethernet(ethertype::IPV6, &ipv6(number, payload));
+
+    let mut quoted = ipv4(protocol::UDP, &[], &udp(53, b"payload"));
+    quoted[12..16].copy_from_slice(&V4);
+    for message in [3, 4, 11, 12] {
+        let icmp = [&[message, 1, 0, 0, 0, 0, 0, 0], &quoted[..28]].concat();
+        replaced(&over(protocol::ICMP, &icmp), &V4, &v4);
+    }
+    let redirect = [&[5, 1, 0, 0][..], &V4, &ipv4(protocol::UDP, &[], &udp(53, b""))].concat();
+    replaced(&over(protocol::ICMP, &redirect), &V4, &v4);
+    let routers = [&[9, 0, 0, 0, 1, 2, 0, 60][..], &V4, &[0; 4]].concat();
+    replaced(&over(protocol::ICMP, &routers), &V4, &v4);
+
+    let solicitation = [&[135, 0, 0, 0, 0, 0, 0, 0][..], &V6, &[1, 1], &MAC].concat();
+    replaced(&over_v6(protocol::ICMPV6, &solicitation), &V6, &v6);
+    replaced(&over_v6(protocol::ICMPV6, &solicitation), &MAC, &mac);
+    let prefix = [&[134; 16][..], &[3, 4, 64, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0, 0], &V6].concat();
+    replaced(&over_v6(protocol::ICMPV6, &prefix), &V6, &v6);
+    let report = [&[143, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1][..], &[0xff; 16], &V6].concat();
+    replaced(&over_v6(protocol::ICMPV6, &report), &V6, &v6);
+    let mut inner = ipv6(protocol::UDP, &udp(53, b""));
+    inner[8..24].copy_from_slice(&V6);
+    replaced(
+        &over_v6(protocol::ICMPV6, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &inner].concat()),
+        &V6,
+        &v6,
+    );
+
+    let route = [&[7, 7, 8][..], &V4, &[0]].concat();
+    let data = ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &route, &udp(9, b"")));
+    replaced(&data, &V4, &v4);
+    let segments = [&[0, 4, 1, 0, 0, 0][..], &V6].concat();
+    replaced(
+        &over_v6(protocol::ROUTING, &packets::extension(protocol::UDP, &segments, &udp(9, b""))),
+        &V6,
+        &v6,
+    );
+    let home = [&[0xc9, 16][..], &V6, &[1, 2, 0, 0]].concat();
+    let home = packets::extension(protocol::UDP, &home, &udp(9, b""));
+    replaced(&over_v6(protocol::DESTINATION_OPTIONS, &home), &V6, &v6);
+}
+
+#[test]
+fn options_that_nobody_knows_are_blanked() {
+    const SECRET: &[u8] = b"secret!!";
+    let option = [&[253, 10][..], SECRET, &[1, 1]].concat();
+    let segment = packets::tcp(&option, b"data");
+    let data = ethernet(ethertype::IPV4, &ipv4(protocol::TCP, &[], &segment));
+    replaced(&data, SECRET, &[253, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+    let option = [&[130, 12][..], SECRET, &[0; 2]].concat();
+    let data = ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &option, &udp(9, b"")));
+    replaced(&data, SECRET, &[130, 12, 0, 0, 0, 0]);
+}
+
+#[test]
+fn what_is_not_understood_is_cut_and_named() {
+    let mut anonymizer = PacketAnonymizer::new(anonymizer(), PayloadMode::Keep);
+    for (data, len, layer) in [
+        (ethernet(0x88cc, b"a switch and its name"), 14, Layer::Ethernet),
+        (ethernet(ethertype::PPPOE_DISCOVERY, b"an access concentrator"), 14, Layer::Ethernet),
+        (ethernet(ethertype::IPV4, &ipv4(89, &[], &[1; 40])), 34, Layer::OtherTransport),
+        (ethernet(ethertype::IPV4, &ipv4(protocol::SCTP, &[], &[1; 40])), 46, Layer::Sctp),
+        (ethernet(ethertype::IPV4, &ipv4(protocol::ICMP, &[], &[99; 40])), 42, Layer::Icmp),
+        (ethernet(ethertype::ARP, &[9; 40]), 22, Layer::Arp),
+    ] {
+        let mut changed = data.clone();
+        let left = anonymizer.packet(LinkType::ETHERNET, &mut changed, data.len() as u32);
+        assert_eq!(left, Left { len, cut: Some(Cut::Unknown(layer)) });
+    }
+    let left = anonymizer.packet(LinkType(147), &mut [1; 40], 40);
+    assert_eq!(left, Left { len: 0, cut: Some(Cut::LinkType) });
+}
+
+#[test]
+fn payloads_are_kept_cut_or_hashed() {
+    let data =
+        ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &udp(9999, b"known plain text")));
+    let changed = |mode| {
+        let mut changed = data.clone();
+        let mut anonymizer = PacketAnonymizer::new(anonymizer(), mode);
+        let left = anonymizer.packet(LinkType::ETHERNET, &mut changed, data.len() as u32);
+        changed.truncate(left.len);
+        changed
+    };
+    assert_eq!(changed(PayloadMode::Keep)[42..], *b"known plain text");
+    assert_eq!(changed(PayloadMode::Cut).len(), 42);
+    let hashed = changed(PayloadMode::Hash);
+    assert_eq!(hashed.len(), data.len());
+    assert_ne!(hashed[42..], *b"known plain text");
+    assert_eq!(hashed, changed(PayloadMode::Hash), "the same for the same");
+}
+
+/// The corpus, or `None` with a line that says that the test did not run.
+fn corpus(test: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("NETSNIFF_CORPUS").map(PathBuf::from);
+    if root.is_none() {
+        eprintln!("SKIPPED: {test}: NETSNIFF_CORPUS is not set");
+    }
+    root
+}
+
+fn captures(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if path.extension().is_none_or(|extension| extension != "oracle") {
+                captures(&path, found);
+            }
+        } else if path.extension().is_some_and(|e| e == "pcap" || e == "pcapng" || e == "trace") {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+/// Packets of one capture that are looked at; the others are like them.
+const PACKETS: usize = 3000;
+
+#[test]
+fn captures_keep_all_but_their_addresses() {
+    let office =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recorded/office.pcapng");
+    let mut paths = vec![office];
+    if let Some(root) = corpus("captures_keep_all_but_their_addresses") {
+        captures(&root, &mut paths);
+    }
+    let map = anonymizer();
+    let (mut checked, mut failures, mut cuts) = (0, Vec::new(), BTreeMap::<_, u32>::new());
+    for path in &paths {
+        let Ok(mut reader) = Reader::new(File::open(path).unwrap()) else { continue };
+        let mut batch = Batch::default();
+        let (mut number, mut secrets) = (0, Secrets::default());
+        let mut anonymizers =
+            MODES.map(|mode| (mode, PacketAnonymizer::new(Arc::clone(&map), mode)));
+        while let Ok(progress) = reader.read_batch(&mut batch) {
+            for packet in batch.iter().take(PACKETS.saturating_sub(number)) {
+                number += 1;
+                secrets.note(&map, &packet);
+                for (mode, anonymizer) in &mut anonymizers {
+                    match check(anonymizer, &map, &packet) {
+                        Ok(left) => *cuts.entry((*mode as u8, left.cut)).or_default() += 1,
+                        Err(why) => {
+                            failures.push(format!("{}, {number}, {mode:?}: {why}", path.display()));
+                        }
+                    }
+                    if *mode == PayloadMode::Hash {
+                        let mut data = packet.data.to_vec();
+                        let left = anonymizer.packet(packet.link_type, &mut data, packet.wire_len);
+                        if let Some(found) = secrets.find(&data[..left.len]) {
+                            failures.push(format!("{}, {number}: {found}", path.display()));
+                        }
+                    }
+                }
+                checked += 1;
+            }
+            if progress == Progress::End || number >= PACKETS {
+                break;
+            }
+        }
+    }
+    eprintln!("{checked} packets of {} captures; {cuts:?}", paths.len());
+    assert!(checked > 3000);
+    let shown = failures.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
+    assert!(failures.is_empty(), "{} packets:\n{shown}", failures.len());
+}
+
+/// Addresses long enough that no other bytes look like them.
+#[derive(Default)]
+struct Secrets {
+    macs: BTreeSet<[u8; 6]>,
+    ipv6: BTreeSet<[u8; 16]>,
+}
+
+impl Secrets {
+    fn note(&mut self, map: &Anonymizer, packet: &Packet<'_>) {
+        for (decoded, _) in levels(packet.link_type, packet.data, packet.wire_len) {
+            let Some(ip) = decoded.ip.filter(|ip| !ip.source.is_v4()) else { continue };
+            for address in [ip.source, ip.destination] {
+                let [high, low] = address.words();
+                // Those with few bits set stand in runs of zeros.
+                let is_told = (high.count_ones() + low.count_ones()) > 12;
+                if is_told && map.address(address) != address {
+                    self.ipv6.insert((u128::from(high) << 64 | u128::from(low)).to_be_bytes());
+                }
+            }
+        }
+        if packet.link_type == LinkType::ETHERNET
+            && let Some(macs) = packet.data.first_chunk::<12>()
+        {
+            for mac in macs.as_chunks::<6>().0 {
+                // Nor does anything else look like bytes of which most differ.
+                let different = mac.iter().collect::<BTreeSet<_>>().len();
+                if map.mac(*mac) != *mac && different >= 4 {
+                    self.macs.insert(*mac);
+                }
+            }
+        }
+    }
+
+    fn find(&self, data: &[u8]) -> Option<String> {
+        let mac = data.array_windows::<6>().find(|mac| self.macs.contains(*mac));
+        let ipv6 = data.array_windows::<16>().find(|bytes| self.ipv6.contains(*bytes));
+        mac.map(|mac| format!("MAC {mac:02x?}")).or(ipv6.map(|bytes| format!("IPv6 {bytes:02x?}")))
+    }
+}
