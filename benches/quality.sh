@@ -93,8 +93,8 @@ What the columns mean:
 
 - *marked rightly* (precision): of the connections whose \`quality\` is \`touched\` or \`suspect\`, those that lost a frame in the capture;
 - *found* (recall): of those of which the capture lacks a SYN, FIN or data that it has a later acknowledgement of, those that
-  are marked; *found, with copies*: the same with those of which the capture lost a copy and has another one, sent before or
-  sent again, so that nothing is missing in it and no packet tells that a copy is;
+  are marked; *found, with copies*: the same with those of which the capture lost a copy and has another one from before the
+  acknowledgement, so that nothing is missing in it;
 - *cause right*: of the connections where the captured packets prove at least one cause, those of which \`gaps\` tells every
   proven cause and none that did not happen; *several causes right*: the same where two or three are proven;
 - *none invented*: of all others, those of which \`gaps\` tells no cause that did not happen.

@@ -28,8 +28,8 @@ impl Share {
 
     /// As a fraction with four digits, never rounded up.
     pub(crate) fn text(self) -> String {
-        let share = (self.right * 10_000).checked_div(self.of);
-        share.map_or("-".to_owned(), |share| format!("{:.4}", share as f64 / 10_000.0))
+        let parts = (self.right * 10_000).checked_div(self.of);
+        parts.map_or_else(|| "-".to_owned(), |parts| format!("{:.4}", parts as f64 / 10_000.0))
     }
 
     fn add(&mut self, other: Self) {
