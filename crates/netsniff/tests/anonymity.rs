@@ -141,13 +141,41 @@ const VOCABULARY: &[&str] = &[
     "timeout",
     "netsniff",
     "(empty)",
+    "sha256",
+    "partial",
+    "emailaddress",
+    "postalcode",
+    "street",
+    "serialnumber",
+    "businesscategory",
+    "jurisdictionc",
+    "jurisdictionl",
+    "jurisdictionst",
 ];
+
+/// Words that the program itself uses for its logs: as names they tell nobody.
+fn own_words() -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for log in LOGS {
+        let fields = log.fields.iter().flat_map(|field| {
+            field.words.iter().flat_map(|word| [word.name, word.doc]).chain([field.name, field.doc])
+        });
+        for text in fields.chain([log.path, log.doc]) {
+            let parts = text.split(|c: char| !c.is_ascii_alphanumeric());
+            words.extend(parts.map(str::to_ascii_lowercase));
+        }
+    }
+    words.extend(VOCABULARY.iter().map(|word| (*word).to_owned()));
+    words
+}
 
 /// What must not be found: addresses, names with their labels, users, texts, hashes and identifiers.
 fn secrets(logs: &Logs, anonymizer: &Anonymizer) -> BTreeSet<String> {
     let mut secrets = BTreeSet::new();
     let mut pseudonyms = BTreeSet::new();
-    for ((_, name), values) in of_class(logs, |class| class != Privacy::Plain) {
+    for ((log, name), values) in of_class(logs, |class| class != Privacy::Plain) {
+        // Words of sentences are everybody's; the sentences are not.
+        let has_names = field(&log, &name).privacy != Privacy::FreeText;
         for value in values {
             if let Ok(address) = value.parse::<IpAddr>() {
                 let mapped = anonymizer.address(address.into()).to_string();
@@ -159,7 +187,9 @@ fn secrets(logs: &Logs, anonymizer: &Anonymizer) -> BTreeSet<String> {
             }
             let labels = value.split(['.', '/', '@', ' ', '=', ',', ':', '<', '>', '"', '?', '&']);
             let words = labels.filter(|word| word.len() >= 6).map(str::to_owned);
-            secrets.extend(words);
+            if has_names {
+                secrets.extend(words);
+            }
             if value.len() >= 6 || name == "community_id" {
                 secrets.insert(value);
             }
@@ -180,6 +210,10 @@ fn secrets(logs: &Logs, anonymizer: &Anonymizer) -> BTreeSet<String> {
             gone.chain(row["uid"].as_str()).for_each(|it| {
                 secrets.remove(it);
             });
+            let files = logs.get("files").into_iter().flatten();
+            for file in files.filter(|file| file.get("uid") == row.get("uid")) {
+                file["fuid"].as_str().map(|fuid| secrets.remove(fuid));
+            }
         }
     }
     secrets.retain(|secret| {
@@ -189,7 +223,10 @@ fn secrets(logs: &Logs, anonymizer: &Anonymizer) -> BTreeSet<String> {
     });
     // The pseudonym of one address may be another's address: nobody can tell.
     secrets.retain(|secret| !pseudonyms.contains(secret));
-    secrets.retain(|secret| !VOCABULARY.iter().any(|word| word.eq_ignore_ascii_case(secret)));
+    let own = own_words();
+    secrets.retain(|secret| !own.contains(&secret.to_ascii_lowercase()));
+    // Numbers may be anything: times, for one.
+    secrets.retain(|secret| !secret.bytes().all(|byte| byte.is_ascii_digit()));
     // What the decoder says in its own words.
     secrets.retain(|secret| !secret.contains(" header at offset "));
     secrets.retain(|secret| secret.bytes().any(|byte| byte.is_ascii_alphanumeric()));

@@ -26,6 +26,9 @@ pub struct Event<'a> {
     pub piece: Piece<'a>,
 }
 
+/// Bytes that may stay reserved for what is not consumed.
+const SPARE: usize = 512;
+
 /// Two streams and what is made of them.
 #[derive(Debug)]
 pub struct Conversation {
@@ -115,12 +118,6 @@ impl Conversation {
     #[inline]
     pub const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over)
-    }
-
-    /// Whether a protocol was found that is still spoken.
-    #[must_use]
-    pub const fn is_speaking(&self) -> bool {
-        matches!(self.stage, Stage::Speaking(_))
     }
 
     /// Bytes that it holds outside itself.
@@ -269,6 +266,10 @@ impl Conversation {
             unread.bytes.extend_from_slice(&fresh[read.taken..]);
         } else {
             kept.drain(..read.taken);
+            // Long messages are rare, and most conversations are long over.
+            if kept.capacity() > 2 * kept.len() + SPARE {
+                kept.shrink_to_fit();
+            }
             unread.bytes = kept;
         }
         self.check_bound(from, context, found);

@@ -129,8 +129,14 @@ fn join(text: &mut String, values: impl Iterator<Item = u16> + Clone) {
 }
 
 fn hex_list(values: impl Iterator<Item = u16>) -> String {
-    let values: Vec<String> = values.map(|value| format!("{value:04x}")).collect();
-    values.join(",")
+    let mut text = String::new();
+    for value in values {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        push_hex(&mut text, &value.to_be_bytes());
+    }
+    text
 }
 
 /// The first digits of the SHA-256 of a list, and zeros for none.
@@ -143,14 +149,20 @@ fn truncated_hash(list: &str) -> String {
     digits
 }
 
+/// Adds octets as digits in lower case.
+fn push_hex(text: &mut String, octets: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for octet in octets {
+        for nibble in [octet >> 4, octet & 0x0f] {
+            text.push(char::from(DIGITS[usize::from(nibble)]));
+        }
+    }
+}
+
 /// Octets as digits in lower case.
 pub(in crate::protocol) fn hex(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len() * 2);
-    for octet in octets {
-        for nibble in [octet >> 4, octet & 0x0f] {
-            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-        }
-    }
+    push_hex(&mut text, octets);
     text
 }
 

@@ -86,6 +86,11 @@ fn characters(value: der::Element<'_>) -> Option<Vec<u8>> {
     Some(match value.tag {
         UTF8_STRING => value.content.to_vec(),
         // As in OpenSSL, T61 is read as Latin-1.
+        NUMERIC_STRING | PRINTABLE_STRING | T61_STRING | IA5_STRING | VISIBLE_STRING
+            if value.content.is_ascii() =>
+        {
+            value.content.to_vec()
+        }
         NUMERIC_STRING | PRINTABLE_STRING | T61_STRING | IA5_STRING | VISIBLE_STRING => {
             wide(value.content.iter().copied().map(u32::from).collect())
         }
