@@ -30,7 +30,7 @@ crate::record! {
         /// Addresses of the recipients by the commands RCPT.
         rcptto: Option<&'a [Box<[u8]>]> => "rcptto", set[string], None, User, Zeek;
         /// Header field Date.
-        date: Option<&'a [u8]> => "date", string, None, Plain, Zeek;
+        date: Option<&'a [u8]> => "date", string, None, FreeText, Zeek;
         /// Header field From.
         from: Option<&'a [u8]> => "from", string, None, User, Zeek;
         /// The addressees in the header fields To.
@@ -57,7 +57,7 @@ crate::record! {
         /// header fields Received.
         path: &'a [Address] => "path", vector[addr], None, Address, Zeek;
         /// The program that wrote it: header field User-Agent, X-Mailer or X-User-Agent.
-        user_agent: Option<&'a [u8]> => "user_agent", string, None, Plain, Zeek;
+        user_agent: Option<&'a [u8]> => "user_agent", string, None, FreeText, Zeek;
         /// Whether the connection changed to TLS.
         tls: bool => "tls", bool, None, Plain, Zeek;
         /// Identifiers of the files that it brings.

@@ -27,9 +27,9 @@ crate::record! {
         /// User agent of the request, as in the log `http`.
         user_agent: Option<&'a [u8]> => "user_agent", string, None, FreeText, Zeek;
         /// Protocol above it that the server chose.
-        subprotocol: Option<&'a [u8]> => "subprotocol", string, None, Plain, Zeek;
+        subprotocol: Option<&'a [u8]> => "subprotocol", string, None, FreeText, Zeek;
         /// Protocols above it that the client offered.
-        client_protocols: Option<&'a [Box<[u8]>]> => "client_protocols", vector[string], None, Plain, Zeek;
+        client_protocols: Option<&'a [Box<[u8]>]> => "client_protocols", vector[string], None, FreeText, Zeek;
         /// Extensions that the server chose.
         server_extensions: Option<&'a [Box<[u8]>]> => "server_extensions", vector[string], None, Plain, Zeek;
         /// Extensions that the client offered.
