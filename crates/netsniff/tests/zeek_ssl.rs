@@ -9,12 +9,12 @@ mod zeek;
 
 use std::collections::BTreeSet;
 
-use netsniff_analysis::protocol::ProtocolId;
 use zeek::compare::{Columns, QUIC, SSL, X509, compare};
 use zeek::corpus::{Capture, Scratch, analyze, captures, folders};
 use zeek::differences::{leave_out, listed};
 use zeek::log::{self, Row};
 use zeek::total::Total;
+use zeek::unbuilt;
 
 /// Compares the log named `name` of each capture with that of the Zeek that ran over the corpus.
 fn compare_with_zeek(name: &str, columns: Columns) -> Option<Total> {
@@ -51,12 +51,7 @@ fn compare_with_zeek(name: &str, columns: Columns) -> Option<Total> {
 
 /// Leaves out rows of `ssl` or `x509` whose TLS began within a protocol that netsniff does not know.
 fn leave_out_within_others(rows: &mut Vec<Row>, ssl: &[Row], conn: &[Row]) {
-    let is_within_other = |row: &&Row| {
-        let services = conn.iter().filter(|conn| conn["uid"] == row["uid"]);
-        let mut names = services.flat_map(|conn| conn["service"].split(','));
-        names.any(|name| ProtocolId::named(name).is_none())
-    };
-    let others: Vec<&Row> = ssl.iter().filter(is_within_other).collect();
+    let others: Vec<&Row> = ssl.iter().filter(|row| unbuilt::is_in(&row["uid"], conn)).collect();
     rows.retain(|row| {
         !others.iter().any(|other| match row.get("uid") {
             Some(uid) => other["uid"] == *uid,

@@ -8,7 +8,7 @@ mod talk;
 mod update;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::{Ip, Transport};
+use netsniff_packet::decode::{Ip, Tcp, Transport};
 
 use super::history::Letters;
 use super::key::{FlowKey, Side, TCP};
@@ -250,11 +250,27 @@ impl FlowTracker {
             Exchange::Unopened | Exchange::Datagrams(_) => false,
         };
         if is_reused {
-            let key = packet_key(unit, flow);
-            self.end(place, &key, Ending::Reused, observer);
-            return true;
+            self.reuse(place, unit, header, observer);
         }
-        false
+        is_reused
+    }
+
+    /// Ends a flow because this datagram begins another one with its addresses and ports.
+    #[cold]
+    fn reuse<O: Observer>(&mut self, place: u32, unit: &Unit, header: &Tcp, observer: &mut O) {
+        let Some(flow) = self.table.flow(place) else { return };
+        let weird = match &flow.exchange {
+            Exchange::Connection(tcp) => {
+                tcp.reuse_weird(header, [flow.seen, unit.now], &self.limits)
+            }
+            _ => Some("SYN_seq_jump"),
+        };
+        let key = packet_key(unit, flow);
+        if let Some(weird) = weird {
+            self.weirds.add(weird);
+            self.report_findings(unit, place, observer);
+        }
+        self.end(place, &key, Ending::Reused, observer);
     }
 
     /// Sees to it that the flow's timer comes up in time, after something that may have brought

@@ -30,7 +30,7 @@ crate::record! {
         /// Addresses of the recipients by the commands RCPT.
         rcptto: Option<&'a [Box<[u8]>]> => "rcptto", set[string], None, User, Zeek;
         /// Header field Date.
-        date: Option<&'a [u8]> => "date", string, None, Plain, Zeek;
+        date: Option<&'a [u8]> => "date", string, None, FreeText, Zeek;
         /// Header field From.
         from: Option<&'a [u8]> => "from", string, None, User, Zeek;
         /// The addressees in the header fields To.

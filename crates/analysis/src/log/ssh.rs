@@ -58,8 +58,8 @@ crate::record! {
         /// the first 32 of its 43 letters.
         host_key_fingerprint: Option<&'a str> => "host_key_fingerprint", string, None, ContentHash, Zeek;
         /// HASSH: MD5 of what the client offers.
-        hassh: Option<&'a str> => "hassh", string, None, Plain, Netsniff;
+        hassh: Option<&'a str> => "hassh", string, None, ContentHash, Netsniff;
         /// HASSHServer: MD5 of what the server offers.
-        hassh_server: Option<&'a str> => "hassh_server", string, None, Plain, Netsniff;
+        hassh_server: Option<&'a str> => "hassh_server", string, None, ContentHash, Netsniff;
     }
 }

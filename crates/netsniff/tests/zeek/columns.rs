@@ -267,3 +267,21 @@ pub(crate) const SSH: Columns = Columns {
         "host_key_fingerprint",
     ],
 };
+
+/// The log of files. Names of files are drawn at random.
+pub(crate) const FILES: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "source", "is_orig"],
+    compared: &[
+        "depth",
+        "analyzers",
+        "mime_type",
+        "filename",
+        "duration",
+        "local_orig",
+        "seen_bytes",
+        "total_bytes",
+        "missing_bytes",
+        "overflow_bytes",
+        "timedout",
+    ],
+};

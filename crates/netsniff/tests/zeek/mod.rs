@@ -8,6 +8,7 @@
 //! | [`compare`] | two logs, row by row |
 //! | [`differences`] | the rows that `docs/differences-from-zeek.md` takes out of the comparison |
 //! | [`total`] | what the comparisons of all captures amount to |
+//! | [`unbuilt`] | what Zeek tells of protocols that netsniff does not know |
 
 // No test needs all of it.
 #![allow(dead_code)]
@@ -18,3 +19,4 @@ pub(crate) mod corpus;
 pub(crate) mod differences;
 pub(crate) mod log;
 pub(crate) mod total;
+pub(crate) mod unbuilt;

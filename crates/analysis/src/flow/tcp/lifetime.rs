@@ -4,7 +4,7 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
-use super::endpoint::State;
+use super::endpoint::{State, TcpEndpoint};
 use super::machine::{Context, TcpConnection};
 use super::metrics::first::First;
 use crate::flow::first_look;
@@ -123,5 +123,34 @@ impl TcpConnection {
             && responder.state == State::Inactive
             && tcp.sequence == responder.start;
         !swapped
+    }
+
+    /// What is odd about a segment that begins another connection ([`Self::is_reused_by`]), by
+    /// Zeek's names: when the last packet of this one came, and the segment.
+    #[must_use]
+    pub fn reuse_weird(
+        &self,
+        tcp: &Tcp,
+        [last, now]: [Timestamp; 2],
+        limits: &Limits,
+    ) -> Option<&'static str> {
+        let [originator, responder] = &self.ends;
+        if !self.is_closed() {
+            let with_ack = tcp.flags.any(TcpFlags::ACK);
+            let beginner = if with_ack { responder } else { originator };
+            return Some(if beginner.state == State::SynSent {
+                "SYN_seq_jump"
+            } else {
+                "active_connection_reuse"
+            });
+        }
+        let is_active = |end: &TcpEndpoint| end.state != State::Inactive && !end.did_close;
+        if self.ends.iter().any(|end| end.state == State::Reset) {
+            None
+        } else if self.ends.iter().any(is_active) {
+            Some("active_connection_reuse")
+        } else {
+            (now < last + limits.tcp_linger).then_some("premature_connection_reuse")
+        }
     }
 }
