@@ -353,9 +353,13 @@ fn differences(original: &Logs, hidden: &Logs, anonymizer: &Anonymizer) -> Vec<S
         let columns = of_class(logs, wanted).into_iter();
         columns
             .map(|(column, values)| {
-                // Names differ in no more than their case.
-                let values = values.into_iter().map(|value| value.to_ascii_lowercase());
-                (column, values.collect::<BTreeSet<_>>().len())
+                // The case of names is of no matter, that of texts is.
+                let is_text = field(&column.0, &column.1).privacy == Privacy::FreeText;
+                let values = values
+                    .into_iter()
+                    .map(|value| if is_text { value } else { value.to_ascii_lowercase() });
+                let count = values.collect::<BTreeSet<_>>().len();
+                (column, count)
             })
             .collect::<BTreeMap<_, _>>()
     };
