@@ -10,7 +10,7 @@
 //! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`mod@unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
-//! | [`file`] | bodies that protocols carry |
+//! | [`mod@file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
 //! | `naming` | what flows are named by |
 //! | [`correlator`] | records that no flow can tell by itself |
