@@ -44,7 +44,6 @@ pub(super) struct ImapSession {
     exists: Option<u64>,
     is_prompted: bool,
     awaits_tls: bool,
-    has_client_waited: bool,
     has_greeted: bool,
     /// Something is missing, so that lines may belong to what nobody knows.
     is_lenient: bool,
@@ -81,7 +80,6 @@ impl ImapSession {
             exists: None,
             is_prompted: false,
             awaits_tls: false,
-            has_client_waited: false,
             has_greeted: false,
             is_lenient: false,
             is_within_line: [false; 2],
@@ -95,12 +93,8 @@ impl ImapSession {
     }
 
     fn step(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
-        if input.from == Role::Originator {
-            if self.awaits_tls {
-                self.has_client_waited = true;
-                return Progress::Wait;
-            }
-            self.has_client_waited = false;
+        if input.from == Role::Originator && self.awaits_tls {
+            return Progress::Wait;
         }
         if self.literals[input.from.index()].is_some() {
             return self.literal(input, found);
@@ -221,25 +215,10 @@ impl ImapSession {
 impl Session for ImapSession {
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         self.last = input.time;
-        let mut taken = 0;
-        while let Some(data) = input.data.get(taken..).filter(|data| !data.is_empty()) {
-            let progress = self.step(&Bytes { data, ..*input }, found);
-            self.told.filter(&mut found.weirds);
-            self.is_contradicted |= matches!(progress, Progress::Contradicts(_));
-            match progress {
-                Progress::Consumed(len) => {
-                    taken += len;
-                    // What was found must go on its way, and what waits be looked at.
-                    if self.has_client_waited || !found.weirds.is_empty() {
-                        break;
-                    }
-                }
-                Progress::Handover(len) => return Progress::Handover(taken + len),
-                Progress::Need(_) | Progress::Wait if taken > 0 => break,
-                other => return other,
-            }
-        }
-        Progress::Consumed(taken)
+        let progress = self.step(input, found);
+        self.told.filter(&mut found.weirds);
+        self.is_contradicted |= matches!(progress, Progress::Contradicts(_));
+        progress
     }
 
     fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {

@@ -35,7 +35,6 @@ pub(super) struct Pop3Session {
     /// The server asked for an answer within AUTH.
     is_prompted: bool,
     awaits_tls: bool,
-    has_client_waited: bool,
     /// Something is missing, so that lines may belong to what nobody knows.
     is_lenient: bool,
     is_within_line: [bool; 2],
@@ -66,7 +65,6 @@ impl Pop3Session {
             mail: None,
             is_prompted: false,
             awaits_tls: false,
-            has_client_waited: false,
             is_lenient: false,
             is_within_line: [false; 2],
             unknown: 0,
@@ -79,12 +77,8 @@ impl Pop3Session {
     }
 
     fn step(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
-        if input.from == Role::Originator {
-            if self.awaits_tls {
-                self.has_client_waited = true;
-                return Progress::Wait;
-            }
-            self.has_client_waited = false;
+        if input.from == Role::Originator && self.awaits_tls {
+            return Progress::Wait;
         }
         match line::next(input.data) {
             Ok(line) => self.line(input.time, input.from, &line, found),
@@ -267,25 +261,10 @@ impl Pop3Session {
 impl Session for Pop3Session {
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         self.last = input.time;
-        let mut taken = 0;
-        while let Some(data) = input.data.get(taken..).filter(|data| !data.is_empty()) {
-            let progress = self.step(&Bytes { data, ..*input }, found);
-            self.told.filter(&mut found.weirds);
-            self.is_contradicted |= matches!(progress, Progress::Contradicts(_));
-            match progress {
-                Progress::Consumed(len) => {
-                    taken += len;
-                    // What was found must go on its way, and what waits be looked at.
-                    if self.has_client_waited || !found.weirds.is_empty() {
-                        break;
-                    }
-                }
-                Progress::Handover(len) => return Progress::Handover(taken + len),
-                Progress::Need(_) | Progress::Wait if taken > 0 => break,
-                other => return other,
-            }
-        }
-        Progress::Consumed(taken)
+        let progress = self.step(input, found);
+        self.told.filter(&mut found.weirds);
+        self.is_contradicted |= matches!(progress, Progress::Contradicts(_));
+        progress
     }
 
     fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {

@@ -51,8 +51,6 @@ pub(super) struct SmtpSession {
     body: Body,
     /// What follows from the client depends on the reply to STARTTLS.
     awaits_tls: bool,
-    /// The client said something meanwhile.
-    has_client_waited: bool,
     has_server_spoken: bool,
     /// The next line of the server may be the end of one that is missing.
     is_resuming: bool,
@@ -101,7 +99,6 @@ impl SmtpSession {
             transactions: Transactions::default(),
             body: Body::new(context),
             awaits_tls: false,
-            has_client_waited: false,
             has_server_spoken: false,
             is_resuming: false,
             is_within_line: [false; 2],
@@ -120,7 +117,6 @@ impl SmtpSession {
             if self.awaits_tls {
                 return self.while_tls_awaits(input);
             }
-            self.has_client_waited = false;
             if self.body.is_in_chunk() {
                 return self.chunk(input, found);
             }
@@ -134,7 +130,6 @@ impl SmtpSession {
     /// Where the server's side is missing altogether, what follows STARTTLS tells the reply.
     fn while_tls_awaits(&mut self, input: &Bytes<'_>) -> Progress {
         if self.has_server_spoken || input.data.first() != Some(&TLS_HANDSHAKE) {
-            self.has_client_waited = true;
             return Progress::Wait;
         }
         self.transactions.current(input.time).start_tls();
@@ -358,25 +353,12 @@ impl SmtpSession {
 impl Session for SmtpSession {
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         self.last = input.time;
-        let mut taken = 0;
-        while let Some(data) = input.data.get(taken..).filter(|data| !data.is_empty()) {
-            let progress = self.step(&Bytes { data, ..*input }, found);
-            self.told.filter(&mut found.weirds);
-            match progress {
-                Progress::Consumed(len) => {
-                    taken += len;
-                    self.seen = self.seen.saturating_add(len);
-                    // What was found must go on its way, and what waits be looked at.
-                    if self.has_client_waited || !found.weirds.is_empty() {
-                        break;
-                    }
-                }
-                Progress::Handover(len) => return Progress::Handover(taken + len),
-                Progress::Need(_) | Progress::Wait if taken > 0 => break,
-                other => return other,
-            }
+        let progress = self.step(input, found);
+        self.told.filter(&mut found.weirds);
+        if let Progress::Consumed(len) = progress {
+            self.seen = self.seen.saturating_add(len);
         }
-        Progress::Consumed(taken)
+        progress
     }
 
     fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
