@@ -216,9 +216,8 @@ impl FileReport {
         let file = &self.file;
         let is_orig = file.from == Role::Originator;
         let sender = if is_orig { connection.originator } else { connection.responder };
-        let micros = |time: Timestamp| time.nanos().div_euclid(1000);
         let last = if file.seen > 0 { file.last } else { self.begun };
-        let duration = micros(last).saturating_sub(micros(self.begun)).saturating_mul(1000);
+        let duration = Interval::in_micros(self.begun, last);
         take(&Files {
             ts: self.begun,
             fuid: file.fuid,
@@ -232,7 +231,7 @@ impl FileReport {
             analyzers: &[],
             mime_type: file.mime_type,
             filename: file.filename.as_deref(),
-            duration: Interval::from_nanos(duration),
+            duration,
             local_orig: Some(roles::is_local(sender.address)),
             is_orig: Some(is_orig),
             seen_bytes: file.seen,
