@@ -51,7 +51,8 @@ pub(super) fn token(text: &[u8]) -> Option<(&[u8], &[u8])> {
     None
 }
 
-const fn is_token_byte(byte: u8) -> bool {
+/// Whether a byte may stand in a token of MIME (RFC 2045, section 5.1).
+pub(super) const fn is_token_byte(byte: u8) -> bool {
     let is_special = matches!(
         byte,
         b'(' | b')'

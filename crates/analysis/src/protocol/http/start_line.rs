@@ -1,5 +1,6 @@
 //! Request lines and status lines, RFC 9112 sections 3 and 4, as tolerant as Zeek reads them.
 
+use super::field;
 use super::uri::{decode, is_uri_byte};
 use crate::weird::Weirds;
 
@@ -53,26 +54,7 @@ pub(super) struct StatusLine<'a> {
 
 /// Whether a byte may stand in a method.
 pub(super) const fn is_token_byte(byte: u8) -> bool {
-    let is_separator = matches!(
-        byte,
-        b'(' | b')'
-            | b'<'
-            | b'>'
-            | b'@'
-            | b','
-            | b';'
-            | b':'
-            | b'\\'
-            | b'"'
-            | b'/'
-            | b'['
-            | b']'
-            | b'?'
-            | b'='
-            | b'{'
-            | b'}'
-    );
-    matches!(byte, 33..=126) && !is_separator
+    field::is_token_byte(byte) && !matches!(byte, b'{' | b'}')
 }
 
 /// Reads a request line; an error is the name of what is wrong with it.
