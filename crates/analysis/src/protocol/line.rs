@@ -71,11 +71,55 @@ fn piece(data: &[u8]) -> Result<Line<'_>, usize> {
     }
 }
 
+/// A line of a protocol whose lines are short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bounded<'a> {
+    /// The line without its end, and its length with that.
+    Found(&'a [u8], usize),
+    /// There is no end of a line yet.
+    Unfinished,
+    /// There is none where it had to be.
+    TooLong,
+}
+
+/// The first line, which ends in LF or CR LF and has at most so many bytes with that.
+pub(super) fn bounded(data: &[u8], most: usize) -> Bounded<'_> {
+    let head = data.get(..most).unwrap_or(data);
+    match head.iter().position(|&byte| byte == b'\n') {
+        Some(end) => {
+            let line = &head[..end];
+            Bounded::Found(line.strip_suffix(b"\r").unwrap_or(line), end + 1)
+        }
+        None if data.len() >= most => Bounded::TooLong,
+        None => Bounded::Unfinished,
+    }
+}
+
 /// The first word of a line, and what follows the blanks behind it.
 pub(super) fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|&byte| is_blank(byte)).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     (word, trim_start(rest))
+}
+
+/// The first word of a stream and what follows it, without the white space around, line ends
+/// among it.
+pub(super) fn first_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    (word, rest.trim_ascii_start())
+}
+
+/// The number that all of some digits are; `None` for other bytes, none, and more than 64 bits.
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 /// Whether a stream begins with one of some words, in any case of letters.
@@ -162,5 +206,26 @@ mod tests {
     fn words_end_at_blanks() {
         assert_eq!(word(b"MAIL \t FROM: x"), (&b"MAIL"[..], &b"FROM: x"[..]));
         assert_eq!(word(b"QUIT"), (&b"QUIT"[..], &b""[..]));
+    }
+
+    #[test]
+    fn short_lines_end_in_time() {
+        assert_eq!(bounded(b"220 x\r\nrest", 100), Bounded::Found(b"220 x", 7));
+        assert_eq!(bounded(b"220 x\nrest", 100), Bounded::Found(b"220 x", 6));
+        assert_eq!(bounded(b"220 x", 100), Bounded::Unfinished);
+        assert_eq!(bounded(b"220 x\r\n", 7), Bounded::Found(b"220 x", 7));
+        assert_eq!(bounded(b"220 x\r\n", 6), Bounded::TooLong);
+        assert_eq!(bounded(b"220 x\r", 6), Bounded::TooLong);
+    }
+
+    #[test]
+    fn words_and_numbers() {
+        assert_eq!(first_word(b"  USER  me too "), (&b"USER"[..], &b"me too "[..]));
+        assert_eq!(first_word(b"PASV"), (&b"PASV"[..], &b""[..]));
+        assert_eq!(first_word(b"PASV\r\nLIST"), (&b"PASV"[..], &b"LIST"[..]));
+        assert_eq!(number(b"065"), Some(65));
+        assert_eq!(number(b""), None);
+        assert_eq!(number(b"6x"), None);
+        assert_eq!(number(b"18446744073709551616"), None);
     }
 }

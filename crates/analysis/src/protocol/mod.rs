@@ -17,6 +17,7 @@
 //! found by what is said. It makes a [`Session`] for each flow, which remembers what was said and
 //! finds records.
 
+mod base64;
 mod carried;
 mod conversation;
 mod detection;
@@ -41,7 +42,6 @@ mod session;
 mod smtp;
 mod ssh;
 mod telnet;
-mod text;
 mod tls;
 mod websocket;
 

@@ -1,6 +1,6 @@
 //! SASL, RFC 4422: who logs in, in whichever protocol. Of secrets nothing is kept.
 
-use super::mime::encoding::base64;
+use super::base64;
 
 /// The longest user name that is told.
 const MAX_USER: usize = 255;
@@ -64,7 +64,7 @@ impl Sasl {
         if self.answers > 1 || text == b"*" {
             return;
         }
-        let answer = base64(text);
+        let answer = base64::decode(text);
         let user: Option<&[u8]> = match self.mechanism.unwrap_or_default() {
             // RFC 4616: authorisation identity, user, password.
             "PLAIN" => answer.split(|&byte| byte == 0).nth(1),

@@ -18,7 +18,7 @@ mod session;
 
 pub use command::Command;
 
-use super::text::first_word;
+use super::line::first_word;
 use super::{Context, Detection, Heads, Protocol, Session};
 use session::FtpSession;
 

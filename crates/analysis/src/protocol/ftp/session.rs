@@ -8,7 +8,7 @@ use super::channel::Channel;
 use super::command::{Argument, Command};
 use super::control::{self, Reply, is_command, last_number, without_telnet};
 use super::{codes, path};
-use crate::protocol::text::{Line, first_word, line};
+use crate::protocol::line::{Bounded, bounded, first_word};
 use crate::protocol::{
     Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
     ProtocolRecord, Role, Session,
@@ -289,14 +289,14 @@ impl Session for FtpSession {
             return Progress::Wait;
         }
         let is_astray = core::mem::take(&mut self.is_astray[input.from.index()]);
-        let (raw, len) = match line(input.data, MAX_LINE) {
-            Line::Found(raw, len) => (raw, len),
-            Line::Unfinished | Line::TooLong if is_astray => {
+        let (raw, len) = match bounded(input.data, MAX_LINE) {
+            Bounded::Found(raw, len) => (raw, len),
+            Bounded::Unfinished | Bounded::TooLong if is_astray => {
                 self.is_astray[input.from.index()] = true;
                 return Progress::Consumed(input.data.len());
             }
-            Line::Unfinished => return Progress::Need(input.data.len() + 1),
-            Line::TooLong => return Progress::Contradicts("FTP_line_too_long"),
+            Bounded::Unfinished => return Progress::Need(input.data.len() + 1),
+            Bounded::TooLong => return Progress::Contradicts("FTP_line_too_long"),
         };
         if is_astray {
             return Progress::Consumed(len);

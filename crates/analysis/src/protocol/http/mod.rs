@@ -18,7 +18,6 @@
 //! | [`message`] | one message in progress |
 //! | [`session`] | both streams of a connection |
 
-pub(super) mod base64;
 mod body;
 mod coding;
 mod detect;

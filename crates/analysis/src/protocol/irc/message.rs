@@ -1,6 +1,6 @@
 //! A line of IRC: RFC 2812 section 2.3.1, with the tags of IRCv3 before it.
 
-use crate::protocol::text::first_word;
+use crate::protocol::line::first_word;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod session;
 
 pub use event::IrcEvent;
 
-use super::text::{Line, first_word, line};
+use super::line::{Bounded, bounded, first_word};
 use super::{Context, Detection, Heads, Protocol, Session};
 use message::Message;
 use session::IrcSession;
@@ -89,10 +89,10 @@ impl Protocol for Irc {
 
 /// Whether a client's first line is one of IRC.
 fn first_command(head: &[u8]) -> Detection {
-    match line(head, MAX_FIRST_LINE) {
-        Line::Found(text, _) if is_first(text) => Detection::Yes,
-        Line::Unfinished => may_begin(head, &FIRST),
-        Line::Found(..) | Line::TooLong => Detection::No,
+    match bounded(head, MAX_FIRST_LINE) {
+        Bounded::Found(text, _) if is_first(text) => Detection::Yes,
+        Bounded::Unfinished => may_begin(head, &FIRST),
+        Bounded::Found(..) | Bounded::TooLong => Detection::No,
     }
 }
 
@@ -118,8 +118,8 @@ fn is_first(text: &[u8]) -> bool {
 fn registers(mut head: &[u8]) -> Detection {
     let (mut has_nick, mut has_user) = (false, false);
     loop {
-        match line(head, MAX_FIRST_LINE) {
-            Line::Found(text, len) => {
+        match bounded(head, MAX_FIRST_LINE) {
+            Bounded::Found(text, len) => {
                 if !is_first(text) {
                     return Detection::No;
                 }
@@ -131,8 +131,8 @@ fn registers(mut head: &[u8]) -> Detection {
                 }
                 head = &head[len..];
             }
-            Line::Unfinished => return may_begin(head, &FIRST),
-            Line::TooLong => return Detection::No,
+            Bounded::Unfinished => return may_begin(head, &FIRST),
+            Bounded::TooLong => return Detection::No,
         }
     }
 }
@@ -140,16 +140,16 @@ fn registers(mut head: &[u8]) -> Detection {
 /// Whether a server's first line is one of IRC: a number behind a prefix, or words that servers
 /// begin with.
 fn answers(head: &[u8]) -> Detection {
-    match line(head, MAX_FIRST_LINE) {
-        Line::Found(text, _) => {
+    match bounded(head, MAX_FIRST_LINE) {
+        Bounded::Found(text, _) => {
             let told = Message::read(text).is_some_and(|message| match message.number() {
                 Some(_) => message.prefix.is_some(),
                 None => GREETINGS.iter().any(|greeting| message.is(greeting)),
             });
             if told { Detection::Yes } else { Detection::No }
         }
-        Line::Unfinished => may_begin(head, &GREETINGS),
-        Line::TooLong => Detection::No,
+        Bounded::Unfinished => may_begin(head, &GREETINGS),
+        Bounded::TooLong => Detection::No,
     }
 }
 

@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 use super::dcc::{Dcc, Offer};
 use super::event::{IrcEvent, Transfer};
 use super::message::Message;
-use crate::protocol::text::{Line, line};
+use crate::protocol::line::{Bounded, bounded};
 use crate::protocol::{
     Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
     ProtocolRecord, Role, Session,
@@ -167,14 +167,14 @@ impl Session for IrcSession {
             return Progress::Wait;
         }
         let is_astray = core::mem::take(&mut self.is_astray[input.from.index()]);
-        let (text, len) = match line(input.data, MAX_LINE) {
-            Line::Found(text, len) => (text, len),
-            Line::Unfinished | Line::TooLong if is_astray => {
+        let (text, len) = match bounded(input.data, MAX_LINE) {
+            Bounded::Found(text, len) => (text, len),
+            Bounded::Unfinished | Bounded::TooLong if is_astray => {
                 self.is_astray[input.from.index()] = true;
                 return Progress::Consumed(input.data.len());
             }
-            Line::Unfinished => return Progress::Need(input.data.len() + 1),
-            Line::TooLong => return Progress::Contradicts("irc_line_size_exceeded"),
+            Bounded::Unfinished => return Progress::Need(input.data.len() + 1),
+            Bounded::TooLong => return Progress::Contradicts("irc_line_size_exceeded"),
         };
         self.tell_transfers(found);
         if is_astray || text.trim_ascii().is_empty() {

@@ -1,71 +1,6 @@
-//! Encodings that make bytes text: base64 and quoted-printable (RFC 2045, section 6).
+//! The encoding that makes bytes text and lets text be read: quoted-printable (RFC 2045, section 6.7).
 
 use super::LineEnd;
-
-/// Base64 on its way, in pieces of any length. What is no digit is skipped (RFC 2045, 6.8).
-#[derive(Clone, Debug, Default)]
-pub(in crate::protocol) struct Base64 {
-    group: u32,
-    digits: u8,
-    is_over: bool,
-}
-
-impl Base64 {
-    /// Decodes more of it into `out`. Nothing counts behind the padding.
-    pub(in crate::protocol) fn decode(&mut self, text: &[u8], out: &mut Vec<u8>) {
-        for &byte in text {
-            if self.is_over {
-                return;
-            }
-            if byte == b'=' {
-                if self.digits > 0 {
-                    self.finish(out);
-                    self.is_over = true;
-                }
-            } else if let Some(value) = value(byte) {
-                self.group = self.group << 6 | u32::from(value);
-                self.digits += 1;
-                if self.digits == 4 {
-                    let [_, bytes @ ..] = self.group.to_be_bytes();
-                    out.extend_from_slice(&bytes);
-                    (self.group, self.digits) = (0, 0);
-                }
-            }
-        }
-    }
-
-    /// Decodes what is left where the padding is missing.
-    pub(in crate::protocol) fn finish(&mut self, out: &mut Vec<u8>) {
-        let digits = core::mem::take(&mut self.digits);
-        let group = core::mem::take(&mut self.group);
-        let [_, first, second, _] = (group << (6 * (4 - u32::from(digits)))).to_be_bytes();
-        match digits {
-            2 => out.push(first),
-            3 => out.extend_from_slice(&[first, second]),
-            _ => {}
-        }
-    }
-}
-
-/// Decodes base64 that is all there.
-pub(in crate::protocol) fn base64(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut decoder = Base64::default();
-    decoder.decode(text, &mut out);
-    decoder.finish(&mut out);
-    out
-}
-
-const fn value(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
-}
 
 /// Quoted-printable on its way, line by line.
 #[derive(Clone, Debug, Default)]
@@ -142,43 +77,6 @@ pub(super) const fn hex(digit: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_rfc_4648() {
-        let vectors = [
-            ("", ""),
-            ("Zg==", "f"),
-            ("Zm8=", "fo"),
-            ("Zm9v", "foo"),
-            ("Zm9vYg==", "foob"),
-            ("Zm9vYmE=", "fooba"),
-            ("Zm9vYmFy", "foobar"),
-        ];
-        for (text, expected) in vectors {
-            assert_eq!(base64(text.as_bytes()), expected.as_bytes(), "{text}");
-            assert_eq!(base64(text.trim_end_matches('=').as_bytes()), expected.as_bytes());
-        }
-        assert_eq!(base64(b"+/+/"), [0xfb, 0xff, 0xbf]);
-    }
-
-    #[test]
-    fn base64_skips_what_is_no_digit_and_stops_at_the_padding() {
-        assert_eq!(base64(b"Z\r\nm 9!v"), b"foo");
-        assert_eq!(base64(b"Zg==Zg=="), b"f");
-        assert_eq!(base64(b"Z"), b"");
-    }
-
-    #[test]
-    fn base64_may_be_cut_anywhere() {
-        let text = b"Zm9vYmFyYmF6Cg==";
-        for at in 0..=text.len() {
-            let (mut out, mut decoder) = (Vec::new(), Base64::default());
-            decoder.decode(&text[..at], &mut out);
-            decoder.decode(&text[at..], &mut out);
-            decoder.finish(&mut out);
-            assert_eq!(out, b"foobarbaz\n", "{at}");
-        }
-    }
 
     fn quoted_printable(lines: &[(&str, LineEnd)]) -> String {
         let (mut out, mut decoder) = (Vec::new(), QuotedPrintable::default());

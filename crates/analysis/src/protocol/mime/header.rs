@@ -1,6 +1,7 @@
 //! Header fields of messages (RFC 5322, section 2.2) and their parameters (RFC 2045, section 5).
 
-use super::encoding::{base64, hex};
+use super::encoding::hex;
+use crate::protocol::base64;
 
 /// A header field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +185,7 @@ fn encoded_word(word: &[u8]) -> Option<(Vec<u8>, usize)> {
     let end = rest.windows(2).position(|pair| pair == b"?=")?;
     let text = &rest[..end];
     let bytes = match encoding {
-        b"B" | b"b" => base64(text),
+        b"B" | b"b" => base64::decode(text),
         b"Q" | b"q" => {
             let mut bytes = Vec::new();
             let blanks = |&byte: &u8| if byte == b'_' { b' ' } else { byte };

@@ -18,7 +18,8 @@ pub(super) use super::line::LineEnd;
 pub(super) use header::Header;
 pub(super) use mail::Mail;
 
-use encoding::{Base64, QuotedPrintable};
+use super::base64;
+use encoding::QuotedPrintable;
 
 /// Levels of messages and multiparts within each other, Zeek's `MIME::max_depth`.
 const MAX_DEPTH: usize = 100;
@@ -89,7 +90,7 @@ enum Kind {
 enum Encoding {
     #[default]
     Identity,
-    Base64(Base64),
+    Base64(base64::Decoder),
     QuotedPrintable(QuotedPrintable),
 }
 
@@ -326,7 +327,7 @@ impl Entity {
 impl Encoding {
     fn named(name: &[u8]) -> Self {
         if name.eq_ignore_ascii_case(b"base64") {
-            Self::Base64(Base64::default())
+            Self::Base64(base64::Decoder::default())
         } else if name.eq_ignore_ascii_case(b"quoted-printable") {
             Self::QuotedPrintable(QuotedPrintable::default())
         } else {
@@ -338,7 +339,7 @@ impl Encoding {
     fn anew(&self) -> Self {
         match self {
             Self::Identity => Self::Identity,
-            Self::Base64(_) => Self::Base64(Base64::default()),
+            Self::Base64(_) => Self::Base64(base64::Decoder::default()),
             Self::QuotedPrintable(_) => Self::QuotedPrintable(QuotedPrintable::default()),
         }
     }

@@ -7,7 +7,7 @@ use super::algorithms::Agreed;
 use super::version::{Speaks, Version};
 use crate::flow::roles::is_local;
 use crate::log::ssh::{Direction, Ssh};
-use crate::protocol::{Connection, Role};
+use crate::protocol::{Connection, Role, base64};
 use crate::record::Port;
 
 /// Letters of a host key's fingerprint that Zeek writes: those of the first 24 bytes.
@@ -52,13 +52,7 @@ impl Login {
     /// Takes the server's host key.
     pub(super) fn host_key(&mut self, key: &[u8]) {
         let digest = Sha256::digest(key);
-        let mut text = String::from("SHA256:");
-        for group in digest[..FINGERPRINT_BYTES].chunks_exact(3) {
-            let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte));
-            for shift in [18, 12, 6, 0] {
-                text.push(base64_letter((bits >> shift & 63) as u8));
-            }
-        }
+        let text = format!("SHA256:{}", base64::encode(&digest[..FINGERPRINT_BYTES]));
         self.host_key_fingerprint = Some(text);
     }
 
@@ -107,15 +101,4 @@ impl Login {
             hassh_server: self.hassh[1].as_deref(),
         })
     }
-}
-
-/// The letter that stands for six bits in base64 (RFC 4648, section 4).
-fn base64_letter(bits: u8) -> char {
-    char::from(match bits & 63 {
-        bits @ 0..=25 => b'A' + bits,
-        bits @ 26..=51 => b'a' + (bits - 26),
-        bits @ 52..=61 => b'0' + (bits - 52),
-        62 => b'+',
-        _ => b'/',
-    })
 }

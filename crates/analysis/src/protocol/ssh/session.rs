@@ -5,7 +5,7 @@ use super::authentication::Authentication;
 use super::login::Login;
 use super::packet::{self, KEXINIT, NEWKEYS, Packet, SESSION_KEY};
 use super::version::{self, MAX_LINE, Speaks, Version};
-use crate::protocol::text::{Line, line};
+use crate::protocol::line::{Bounded, bounded};
 use crate::protocol::{Bytes, Findings, Progress, ProtocolRecord, Role, Session};
 
 /// What was seen of a connection.
@@ -43,10 +43,10 @@ impl SshSession {
     }
 
     fn identification(&mut self, input: &Bytes<'_>) -> Progress {
-        let (line, len) = match line(input.data, MAX_LINE) {
-            Line::Found(line, len) => (line, len),
-            Line::Unfinished => return Progress::Need(input.data.len() + 1),
-            Line::TooLong => return Progress::Contradicts("malformed_ssh_identification"),
+        let (line, len) = match bounded(input.data, MAX_LINE) {
+            Bounded::Found(line, len) => (line, len),
+            Bounded::Unfinished => return Progress::Need(input.data.len() + 1),
+            Bounded::TooLong => return Progress::Contradicts("malformed_ssh_identification"),
         };
         if !version::is_identification(line) {
             // A server may say other lines before (RFC 4253, 4.2).

@@ -4,7 +4,7 @@ use netsniff_packet::Timestamp;
 use sha1::{Digest, Sha1};
 
 use super::session::{Opened, WebSocketSession};
-use crate::protocol::http::base64;
+use crate::protocol::base64;
 use crate::protocol::{Role, Successor};
 
 /// What the server appends to the client's key, RFC 6455 section 1.3.
