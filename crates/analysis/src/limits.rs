@@ -120,6 +120,9 @@ pub struct Limits {
     pub exchange_silence: Duration,
     /// Time after which a look ends an exchange that goes on (`DHCP::max_txid_watch_time`).
     pub exchange_longest: Duration,
+    /// Certificates of one day that are known to be told; for one more all of them are forgotten, and
+    /// may be told again. Each takes some 150 bytes.
+    pub certificates: usize,
     /// Queries of one flow that wait for replies, and replies that wait for queries; for one more,
     /// all that wait are recorded as they are (`DNS::max_pending_query_ids`).
     pub pending_messages: usize,
@@ -186,6 +189,7 @@ impl Default for Limits {
             exchange_look_interval: Duration::from_secs(5),
             exchange_silence: Duration::from_secs(5),
             exchange_longest: Duration::from_secs(30),
+            certificates: 100_000,
             pending_messages: 50,
             pending_bytes: 8_192,
             http_pending_requests: 100,

@@ -7,8 +7,10 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`certificates`] | certificates, each of them once a day |
 //! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
 
+pub mod certificates;
 pub mod exchanges;
 
 use core::fmt::Debug;
@@ -16,8 +18,11 @@ use core::fmt::Debug;
 use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
-use crate::protocol::{Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message};
+use crate::protocol::{
+    Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, Presented,
+};
 use crate::record::{Observer, Phase, SortKey};
+use certificates::Certificates;
 use exchanges::Exchanges;
 
 /// Makes a join that has seen nothing, within some bounds.
@@ -25,7 +30,7 @@ pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
 
 /// Every join.
 pub const JOINS: &[MakeJoin] =
-    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join];
+    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join, Certificates::join];
 
 /// What a flow tells that only makes a record together with what other flows tell.
 #[derive(Clone, Debug)]
@@ -43,6 +48,8 @@ pub enum Content {
     Dhcp(Box<DhcpMessage>),
     /// A message of DHCPv6.
     Dhcpv6(Box<Dhcpv6Message>),
+    /// A certificate of a handshake.
+    Certificate(Presented),
 }
 
 /// A record of a join.
@@ -52,6 +59,8 @@ pub enum Joined {
     Dhcp(Box<DhcpExchange>),
     /// A row of the `dhcpv6` log.
     Dhcpv6(Box<Dhcpv6Exchange>),
+    /// A row of the `x509` log.
+    X509(Presented),
 }
 
 /// Records with the keys where they belong.
@@ -148,6 +157,7 @@ impl Correlator {
             match joined {
                 Joined::Dhcp(exchange) => exchange.report(|row| observer.record(&key, row)),
                 Joined::Dhcpv6(exchange) => exchange.report(|row| observer.record(&key, row)),
+                Joined::X509(presented) => presented.report(|row| observer.record(&key, row)),
             }
         }
         self.due = self.joins.iter().filter_map(|join| join.due()).min();

@@ -8,7 +8,7 @@ use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
 use super::ssh::Login;
-use super::tls::{Certificate, TlsHandshake};
+use super::tls::{Known, TlsHandshake};
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
@@ -28,6 +28,8 @@ pub struct Findings {
     pub expected: Vec<Expected>,
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
+    /// What was made of content that comes again and again.
+    pub(super) known: Known,
     /// Oddities by name, and the protocols that they are of.
     named: Vec<(&'static str, &'static str)>,
     /// Sessions that failed by a fault of their own.
@@ -47,6 +49,12 @@ impl Findings {
             && self.named.is_empty()
             && self.weirds.is_empty()
             && self.panics == 0
+    }
+
+    /// Bytes that what is known of earlier conversations takes.
+    #[must_use]
+    pub const fn known_bytes(&self) -> usize {
+        self.known.heap_bytes()
     }
 
     /// Puts down whose the oddities are that were found last.
@@ -93,8 +101,6 @@ pub enum ProtocolRecord {
     Imap(Box<imap::Row>),
     /// A row of the `ssl` log.
     Ssl(Box<TlsHandshake>),
-    /// A row of the `x509` log.
-    X509(Box<Certificate>),
     /// A row of the `quic` log.
     Quic(Box<QuicConnection>),
 }
@@ -133,7 +139,6 @@ impl ProtocolRecord {
             Self::Ssl(handshake) => {
                 handshake.report(connection, |row| observer.record(key, row));
             }
-            Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }
