@@ -94,10 +94,13 @@ fn ip_addresses(text: &[u8]) -> impl Iterator<Item = (Address, usize, usize)> {
             let rest = &text[from..];
             let v4 = if rest[0].is_ascii_digit() { longest_v4(rest) } else { None };
             let v6 = if may_be_v6(rest) { longest_v6(rest) } else { None };
-            let len = v6.max(v4);
             let start = from;
-            from += len.unwrap_or(1);
-            let address = core::str::from_utf8(&rest[..len.unwrap_or(0)]).ok();
+            let Some(len) = v6.max(v4) else {
+                from += 1;
+                continue;
+            };
+            from += len;
+            let address = core::str::from_utf8(&rest[..len]).ok();
             if let Some(address) = address.and_then(|text| text.parse::<IpAddr>().ok()) {
                 return Some((Address::from(address), start, from));
             }
