@@ -5,7 +5,7 @@ use core::fmt::{self, Debug, Formatter};
 
 use hashbrown::HashMap;
 
-/// Bytes that both generations may take together, by default of all their users.
+/// Bytes that both generations may take together.
 const MAX_BYTES: usize = 8 << 20;
 
 /// Bytes that an entry takes besides its key and what its value holds.
@@ -23,23 +23,40 @@ pub(super) trait Held {
 /// There are two generations. What is asked for belongs to the younger one; when that is full, the
 /// older one is forgotten and the younger one becomes it. So an entry costs no bookkeeping, and
 /// someone who sends ever new bytes gains nothing but that others are made again.
+#[derive(Debug)]
 pub(super) struct Recent<V> {
-    young: HashMap<Box<[u8]>, V>,
-    old: HashMap<Box<[u8]>, V>,
-    /// Bytes that the younger generation takes, and the older one.
-    held: [usize; 2],
+    young: Generation<V>,
+    old: Generation<V>,
+}
+
+struct Generation<V> {
+    /// Places in `values`: looking a value up costs one hash of bytes that may be long.
+    places: HashMap<Box<[u8]>, usize>,
+    values: Vec<Option<V>>,
+    /// Bytes that it takes.
+    held: usize,
 }
 
 impl<V> Default for Recent<V> {
     fn default() -> Self {
-        Self { young: HashMap::new(), old: HashMap::new(), held: [0; 2] }
+        Self { young: Generation::default(), old: Generation::default() }
     }
 }
 
-impl<V> Debug for Recent<V> {
+impl<V> Default for Generation<V> {
+    fn default() -> Self {
+        Self { places: HashMap::new(), values: Vec::new(), held: 0 }
+    }
+}
+
+impl<V> Debug for Generation<V> {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        let (young, old) = (self.young.len(), self.old.len());
-        formatter.debug_struct("Recent").field("young", &young).field("old", &old).finish()
+        let Self { values, held, .. } = self;
+        formatter
+            .debug_struct("Generation")
+            .field("values", &values.len())
+            .field("held", held)
+            .finish()
     }
 }
 
@@ -50,29 +67,41 @@ impl<V: Held> Recent<V> {
         bytes: &[u8],
         make: impl FnOnce(&[u8]) -> Option<V>,
     ) -> Option<&mut V> {
-        if !self.young.contains_key(bytes) {
-            let (key, value) = match self.old.remove_entry(bytes) {
-                Some(entry) => entry,
-                None => (bytes.into(), make(bytes)?),
-            };
-            self.add(key, value);
-        }
-        self.young.get_mut(bytes)
+        let place = match self.young.places.get(bytes) {
+            Some(place) => *place,
+            None => {
+                let value = match self.old.take(bytes) {
+                    Some(value) => value,
+                    None => make(bytes)?,
+                };
+                self.add(bytes, value)
+            }
+        };
+        self.young.values.get_mut(place)?.as_mut()
     }
 
     /// Bytes that all entries take.
     pub(super) const fn heap_bytes(&self) -> usize {
-        self.held[0] + self.held[1]
+        self.young.held + self.old.held
     }
 
-    fn add(&mut self, key: Box<[u8]>, value: V) {
-        let bytes = size_of::<V>() + ENTRY_BYTES + key.len() + value.heap_bytes();
-        if self.held[0] + bytes > MAX_BYTES / 2 {
+    /// Adds a value, and returns its place.
+    fn add(&mut self, bytes: &[u8], value: V) -> usize {
+        let held = size_of::<V>() + ENTRY_BYTES + bytes.len() + value.heap_bytes();
+        if self.young.held + held > MAX_BYTES / 2 {
             self.old = core::mem::take(&mut self.young);
-            self.held = [0, self.held[0]];
         }
-        self.held[0] += bytes;
-        self.young.insert(key, value);
+        let Generation { places, values, held: sum } = &mut self.young;
+        *sum += held;
+        places.insert(bytes.into(), values.len());
+        values.push(Some(value));
+        values.len() - 1
+    }
+}
+
+impl<V> Generation<V> {
+    fn take(&mut self, bytes: &[u8]) -> Option<V> {
+        self.values.get_mut(*self.places.get(bytes)?)?.take()
     }
 }
 

@@ -30,26 +30,25 @@ pub(super) struct ClientPrint {
 
 /// A certificate, and when it was told.
 #[derive(Debug)]
-struct Seen {
-    certificate: Arc<Certificate>,
+pub(super) struct Seen {
+    /// It.
+    pub(super) certificate: Arc<Certificate>,
     /// The last day on which it was told, in each of its roles.
     told: [Option<i64>; Presented::ROLES],
 }
 
-impl Known {
-    /// The certificate that these bytes are; `None` where they are none.
-    pub(super) fn certificate(&mut self, bytes: &[u8]) -> Option<Arc<Certificate>> {
-        self.seen(bytes).map(|seen| Arc::clone(&seen.certificate))
-    }
-
-    /// Whether the certificate in these bytes was not told in its role on this day.
-    pub(super) fn is_news(&mut self, bytes: &[u8], presented: &Presented) -> bool {
+impl Seen {
+    /// Whether it was not told in this role on this day, which from now on it was.
+    pub(super) fn is_news(&mut self, presented: &Presented) -> bool {
         let day = Some(presented.day());
-        let told = self.seen(bytes).and_then(|seen| seen.told.get_mut(presented.role()));
+        let told = self.told.get_mut(presented.role());
         told.is_none_or(|told| core::mem::replace(told, day) != day)
     }
+}
 
-    fn seen(&mut self, bytes: &[u8]) -> Option<&mut Seen> {
+impl Known {
+    /// The certificate that these bytes are; `None` where they are none.
+    pub(super) fn certificate(&mut self, bytes: &[u8]) -> Option<&mut Seen> {
         self.certificates.of(bytes, |bytes| {
             let certificate = Arc::new(Certificate::of(bytes)?);
             Some(Seen { certificate, told: [None; Presented::ROLES] })
@@ -111,7 +110,8 @@ mod tests {
     #[test]
     fn certificates_are_news_once_a_day_in_each_role() {
         let (mut known, bytes) = (Known::default(), example());
-        let mut is_news = |time, is_host| known.is_news(&bytes, &presented(time, is_host));
+        let mut is_news =
+            |time, is_host| known.certificate(&bytes).unwrap().is_news(&presented(time, is_host));
         let day = 86_400_000_000_000;
         assert!(is_news(5, true));
         assert!(!is_news(day - 1, true));
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn the_same_bytes_are_the_same_certificate() {
         let (mut known, bytes) = (Known::default(), example());
-        let first = known.certificate(&bytes).unwrap();
-        assert!(Arc::ptr_eq(&first, &known.certificate(&bytes).unwrap()));
+        let first = Arc::clone(&known.certificate(&bytes).unwrap().certificate);
+        assert!(Arc::ptr_eq(&first, &known.certificate(&bytes).unwrap().certificate));
         assert!(known.certificate(&bytes[1..]).is_none());
         assert!(known.heap_bytes() > bytes.len() + first.heap_bytes());
     }

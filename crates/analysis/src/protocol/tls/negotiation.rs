@@ -368,17 +368,18 @@ impl Negotiation {
             found.weirds.add("SSL_too_many_certificates");
             return;
         }
-        let Some(certificate) = found.known.certificate(bytes) else {
+        let Some(seen) = found.known.certificate(bytes) else {
             found.weirds.add("x509_cert_parse_error");
             return;
         };
-        chain.push(Arc::clone(certificate.fingerprint()));
+        chain.push(Arc::clone(seen.certificate.fingerprint()));
         if is_first_of_server && is_host {
             let name = self.row.server_name.as_deref();
-            self.row.matches_name = name.map(|name| certificate.is_for(name));
+            self.row.matches_name = name.map(|name| seen.certificate.is_for(name));
         }
+        let certificate = Arc::clone(&seen.certificate);
         let presented = Presented { certificate, time: sender.time, is_host, is_client };
-        if found.known.is_news(bytes, &presented) {
+        if seen.is_news(&presented) {
             found.records.push(ProtocolRecord::Fact(Content::Certificate(presented)));
         }
     }
