@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 /// The longest line that is read. A longer one is cut into several, as by Zeek, which has a bound,
 /// too (`contentline_size_exceeded`). Servers allow 8 to 16 KiB.
 pub(super) const MAX_LINE: usize = 24 << 10;
@@ -34,7 +36,7 @@ pub(super) struct Line<'a> {
 /// come. A CR at the end of `data` waits, since a LF may follow it.
 pub(super) fn line(data: &[u8], next: Next) -> Option<Line<'_>> {
     let window = data.get(..=MAX_LINE).unwrap_or(data);
-    let Some(end) = window.iter().position(|&byte| matches!(byte, b'\r' | b'\n')) else {
+    let Some(end) = memchr2(b'\r', b'\n', window) else {
         if window.len() > MAX_LINE {
             return Some(Line { text: &window[..MAX_LINE], len: MAX_LINE, is_cut: true });
         }
