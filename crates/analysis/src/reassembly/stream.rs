@@ -45,8 +45,6 @@ crate::words! {
 pub struct HoleEndings {
     /// Their bytes came in the end.
     pub filled: u64,
-    /// Of those, how many the receiver had acknowledged before: late only for the capture.
-    pub saved: u64,
     /// They became gaps, by [`GapCause`].
     pub gaps: [u64; GapCause::ALL.len()],
 }
@@ -55,7 +53,6 @@ impl HoleEndings {
     /// Adds those of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.filled += other.filled;
-        self.saved += other.saved;
         for (sum, more) in self.gaps.iter_mut().zip(other.gaps) {
             *sum += more;
         }
@@ -236,7 +233,6 @@ impl StreamReassembler {
         }
         if it.position <= self.next {
             around.endings.filled += 1;
-            around.endings.saved += u64::from(self.acknowledged > self.next);
         }
         self.release(it.time, around, to);
         self.judge_acknowledgement(it.time, around.limits);

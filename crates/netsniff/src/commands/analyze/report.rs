@@ -52,7 +52,6 @@ impl Analysis<'_> {
                 by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
                 by_service: sorted(flows.services()),
                 holes: sorted(holes(&flows.holes)),
-                holes_saved: flows.holes.saved,
                 failed_sessions: flows.failed_sessions,
                 by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
                 peak: flows.peak_flows as u64,
