@@ -134,8 +134,11 @@ impl Cuts {
 impl Outcome {
     fn drain(&mut self, found: &mut Findings, port: u16) {
         assert_eq!(found.panics, 0, "a session failed");
-        for (name, analyzer) in found.drain_oddities() {
-            self.oddities.push(format!("{analyzer}: {name}"));
+        for (oddity, analyzer) in found.drain_oddities() {
+            let detail =
+                oddity.detail.text().map(|text| String::from_utf8_lossy(&text).into_owned());
+            let words = [Some(format!("{analyzer}: {}", oddity.name)), detail];
+            self.oddities.push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
         let endpoint = |last, port| Endpoint { address: Address::from_v4([192, 0, 2, last]), port };
         let connection = Connection {

@@ -136,7 +136,6 @@ fn sample() -> Summary {
             by_service: counts(&[("http", 60_000), ("ssl", 30_000), ("dns", 18_000)]),
             by_quality: counts(&[("clean", 119_000), ("suspect", 1000)]),
             holes: counts(&[("filled", 2_000), ("lost_by_the_capture", 1_200)]),
-            holes_saved: 17,
             failed_sessions: 1,
             peak: 40_000,
             peak_bytes: 20_000_000,

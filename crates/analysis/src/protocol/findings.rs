@@ -17,7 +17,7 @@ use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::record::{Observer, SortKey};
 use crate::uid::Uid;
-use crate::weird::Weirds;
+use crate::weird::{Oddity, Weirds};
 
 /// What sessions found: in memory that is used again and again.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ pub struct Findings {
     pub weirds: Weirds,
     /// What was made of content that comes again and again.
     pub(super) known: Known,
-    /// Oddities by name, and the protocols that they are of.
-    named: Vec<(&'static str, &'static str)>,
+    /// Oddities, and the protocols that they are of.
+    named: Vec<(Oddity, &'static str)>,
     /// Sessions that failed by a fault of their own.
     pub panics: u64,
 }
@@ -62,12 +62,12 @@ impl Findings {
     pub fn attribute(&mut self, analyzer: &'static str) {
         if !self.weirds.is_empty() {
             let room = MAX_ODDITIES.saturating_sub(self.named.len());
-            self.named.extend(self.weirds.drain().map(|name| (name, analyzer)).take(room));
+            self.named.extend(self.weirds.drain().map(|oddity| (oddity, analyzer)).take(room));
         }
     }
 
-    /// The oddities by name with their protocols, which empties them.
-    pub fn drain_oddities(&mut self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    /// The oddities with their protocols, which empties them.
+    pub fn drain_oddities(&mut self) -> impl Iterator<Item = (Oddity, &'static str)> {
         self.named.drain(..)
     }
 }

@@ -208,8 +208,6 @@ pub struct Flows {
     pub by_quality: Vec<Count>,
     /// How holes in TCP streams ended: filled by what came later, or as gaps by their causes.
     pub holes: Vec<Count>,
-    /// Holes that were filled only after their bytes had been acknowledged.
-    pub holes_saved: u64,
     /// Sessions of protocols that failed by a fault of this program.
     pub failed_sessions: u64,
     /// The most that were held at once. With several workers, their peaks added up.

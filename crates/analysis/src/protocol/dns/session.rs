@@ -4,7 +4,7 @@ use super::message::{Header, Message};
 use super::transaction::Transaction;
 use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata};
 use crate::protocol::{Bytes, Context, Datagram, Findings, Progress, ProtocolRecord, Session};
-use crate::weird::Weirds;
+use crate::weird::{Detail, Weirds};
 
 /// The queries and replies of one flow that wait for their counterparts, in order.
 #[derive(Debug)]
@@ -70,7 +70,8 @@ impl DnsSession {
             return;
         };
         if datagram.port != NETBIOS && !OPCODES.contains(&header.opcode()) {
-            found.weirds.add("DNS_unknown_opcode");
+            let opcode = Detail::Number(header.opcode().into());
+            found.weirds.add_with("DNS_unknown_opcode", opcode);
             return;
         }
         let mut transaction = self.transaction(datagram, header);

@@ -9,6 +9,7 @@ use super::exchange::Exchange;
 use super::start_line::{RequestLine, StatusLine};
 use crate::limits::Limits;
 use crate::protocol::{Findings, ProtocolRecord, Role};
+use crate::weird::Detail;
 
 /// The methods that are none of [`Exchanges::request`]'s oddities (`HTTP::http_methods`).
 const METHODS: [&[u8]; 20] = [
@@ -99,7 +100,7 @@ impl Exchanges {
         }
         self.current[0] += 1;
         if !METHODS.contains(&line.method) {
-            found.weirds.add("unknown_HTTP_method");
+            found.weirds.add_with("unknown_HTTP_method", Detail::word(line.method));
         }
         self.at(Role::Originator, time).request(line.method, line.uri);
     }

@@ -78,7 +78,10 @@ pub(in crate::protocol) fn rows(
         ProtocolRecord::Quic(row) => row.report(&connection, |row| ("quic", cells(row))),
         other => panic!("{other:?} is none of TLS"),
     };
-    (found.records.iter().map(row).collect(), found.weirds.drain().collect())
+    (
+        found.records.iter().map(row).collect(),
+        found.weirds.drain().map(|oddity| oddity.name).collect(),
+    )
 }
 
 pub(in crate::protocol) fn cells(row: &impl Record) -> Row {

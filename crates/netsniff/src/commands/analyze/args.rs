@@ -87,8 +87,8 @@ pub struct AnalyzeArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     max_flows: Option<usize>,
     /// End with exit code 4 where the capture has less than this percentage of the packets (by its
-    /// own drop counters), or where less than this percentage of the TCP connections are free of
-    /// holes that the capture made; also where nothing tells
+    /// own drop counters), or where less than this percentage of the TCP connections that would show
+    /// a loss have the quality `clean`; also where nothing tells
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     require_quality: Option<f64>,
 }

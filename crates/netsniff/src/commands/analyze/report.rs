@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
-use netsniff_analysis::log::conn::{ConnState, Proto};
+use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_packet::LinkType;
@@ -52,7 +52,6 @@ impl Analysis<'_> {
                 by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
                 by_service: sorted(flows.services()),
                 holes: sorted(holes(&flows.holes)),
-                holes_saved: flows.holes.saved,
                 failed_sessions: flows.failed_sessions,
                 by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
                 peak: flows.peak_flows as u64,
@@ -162,21 +161,24 @@ impl Analysis<'_> {
 
     /// Why the capture is not as good as `percent` asks for, if so.
     pub(super) fn below(&self, percent: f64) -> Option<String> {
-        let flows = &self.outcome.flows;
-        let connections = begun(flows, Proto::Tcp);
+        let of = |quality| self.outcome.flows.of_quality(Proto::Tcp, quality);
+        let [clean, touched, suspect] =
+            [Quality::Clean, Quality::Touched, Quality::Suspect].map(of);
+        let judged = clean.saturating_add(touched).saturating_add(suspect);
         let read = self.inputs.packets();
         let lost = self.known_lost();
         let share = |good: u64, all: u64| good as f64 / all as f64 * 100.0;
-        if connections == 0 && lost.is_none() {
-            let said = "no TCP connection and no drop counter tells of the capture's quality";
+        if judged == 0 && lost.is_none() {
+            let said = "no TCP connection that was seen whole and no drop counter tells of the \
+                        capture's quality";
             return Some(said.to_owned());
         }
-        let whole = connections.saturating_sub(flows.flows_with_gaps);
-        if connections > 0 && share(whole, connections) < percent {
+        if judged > 0 && share(clean, judged) < percent {
+            let [judged, touched, suspect] =
+                [judged, touched, suspect].map(|count| exact(count.into()));
             return Some(format!(
-                "the capture made holes in {} of {} TCP connections",
-                exact(flows.flows_with_gaps.into()),
-                exact(connections.into())
+                "of {judged} TCP connections that would show a loss, {touched} are touched and \
+                 {suspect} suspect"
             ));
         }
         let lost = lost.unwrap_or(0);
