@@ -8,24 +8,29 @@
 //! | module | concern |
 //! |---|---|
 //! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
+//! | [`extraction`] | which of the files that were extracted are kept |
 
 pub mod exchanges;
+pub mod extraction;
 
 use core::fmt::Debug;
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
+use crate::file::FileReport;
 use crate::limits::Limits;
 use crate::protocol::{Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message};
 use crate::record::{Observer, Phase, SortKey};
 use exchanges::Exchanges;
+use extraction::{Extraction, ExtractionStatistics, FileJoined};
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
 
 /// Every join.
 pub const JOINS: &[MakeJoin] =
-    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join];
+    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join, Extraction::join];
 
 /// What a flow tells that only makes a record together with what other flows tell.
 #[derive(Clone, Debug)]
@@ -43,6 +48,8 @@ pub enum Content {
     Dhcp(Box<DhcpMessage>),
     /// A message of DHCPv6.
     Dhcpv6(Box<Dhcpv6Message>),
+    /// A file that ended, of which the content was to be extracted.
+    File(Arc<FileReport>),
 }
 
 /// A record of a join.
@@ -52,6 +59,17 @@ pub enum Joined {
     Dhcp(Box<DhcpExchange>),
     /// A row of the `dhcpv6` log.
     Dhcpv6(Box<Dhcpv6Exchange>),
+    /// A row of the `files` log.
+    File(Box<FileJoined>),
+}
+
+/// What joins amount to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JoinStatistics {
+    /// Records that were told early, since a bound was reached.
+    pub cut_short: u64,
+    /// What became of the files that were to be extracted.
+    pub extraction: ExtractionStatistics,
 }
 
 /// Records with the keys where they belong.
@@ -73,8 +91,8 @@ pub trait Join: Debug + Send {
     /// Tells all that waits, since the input ended at engine time `now`.
     fn finish(&mut self, now: Timestamp, told: &mut Told);
 
-    /// How often something was told early, since a bound was reached.
-    fn cut_short(&self) -> u64;
+    /// Adds what it amounts to.
+    fn count(&self, statistics: &mut JoinStatistics);
 }
 
 /// All joins.
@@ -137,10 +155,12 @@ impl Correlator {
         self.report(observer);
     }
 
-    /// How often something was told early, since a bound was reached.
+    /// What it amounts to so far.
     #[must_use]
-    pub fn cut_short(&self) -> u64 {
-        self.joins.iter().map(|join| join.cut_short()).sum()
+    pub fn statistics(&self) -> JoinStatistics {
+        let mut statistics = JoinStatistics::default();
+        self.joins.iter().for_each(|join| join.count(&mut statistics));
+        statistics
     }
 
     fn report<O: Observer>(&mut self, observer: &mut O) {
@@ -148,6 +168,7 @@ impl Correlator {
             match joined {
                 Joined::Dhcp(exchange) => exchange.report(|row| observer.record(&key, row)),
                 Joined::Dhcpv6(exchange) => exchange.report(|row| observer.record(&key, row)),
+                Joined::File(file) => file.report(|row| observer.record(&key, row)),
             }
         }
         self.due = self.joins.iter().filter_map(|join| join.due()).min();
