@@ -140,6 +140,13 @@ pub struct Limits {
     /// Bytes that may come out of one compressed body. Of a longer one the length is not told: a
     /// megabyte can be made to fill a gigabyte.
     pub http_decoded_bytes: u64,
+    /// Bytes of one file that are extracted, holes among them (`FileExtract::default_limit`).
+    pub extracted_file_bytes: u64,
+    /// Bytes of all files that are extracted: a small capture may hold much in compressed bodies.
+    pub extracted_bytes: u64,
+    /// Files that are extracted. File systems and tools grow slow beyond some hundred thousand in one
+    /// directory.
+    pub extracted_files: u64,
 }
 
 impl Default for Limits {
@@ -196,6 +203,9 @@ impl Default for Limits {
             http_pending_bytes: 256 << 10,
             http_header_bytes: 64 << 10,
             http_decoded_bytes: 1 << 30,
+            extracted_file_bytes: 100 << 20,
+            extracted_bytes: 10 << 30,
+            extracted_files: 100_000,
         }
     }
 }

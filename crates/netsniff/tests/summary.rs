@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use netsniff::summary::{
-    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Holes, Input,
-    InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
+    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Extracted, Flows, Holes,
+    Input, InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
 };
 use netsniff_packet::Timestamp;
 
@@ -140,6 +140,13 @@ fn sample() -> Summary {
             peak: 40_000,
             peak_bytes: 20_000_000,
         },
+        extracted: Some(Extracted {
+            files: 1204,
+            bytes: 98_765_432,
+            cut_off: 3,
+            refused: 0,
+            failed: 1,
+        }),
         checksums: Checksums {
             mode: "count".to_owned(),
             discarded: 0,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netsniff_packet::Timestamp;
 
-use super::{Content, Fact, Join, Joined, Told};
+use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
 use crate::limits::Limits;
 use crate::protocol::Connection;
 use crate::record::{Interval, Phase, SortKey};
@@ -220,7 +220,7 @@ impl<E: Exchange> Join for Exchanges<E> {
         }
     }
 
-    fn cut_short(&self) -> u64 {
-        self.cut_short
+    fn count(&self, statistics: &mut JoinStatistics) {
+        statistics.cut_short += self.cut_short;
     }
 }

@@ -9,14 +9,18 @@
 //! |---|---|
 //! | [`certificates`] | certificates, each of them once a day |
 //! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
+//! | [`extraction`] | which of the files that were extracted are kept |
 
 pub mod certificates;
 pub mod exchanges;
+pub mod extraction;
 
 use core::fmt::Debug;
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
+use crate::file::FileReport;
 use crate::limits::Limits;
 use crate::protocol::{
     Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, Presented,
@@ -24,13 +28,18 @@ use crate::protocol::{
 use crate::record::{Observer, Phase, SortKey};
 use certificates::Certificates;
 use exchanges::Exchanges;
+use extraction::{Extraction, ExtractionStatistics, FileJoined};
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
 
 /// Every join.
-pub const JOINS: &[MakeJoin] =
-    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join, Certificates::join];
+pub const JOINS: &[MakeJoin] = &[
+    Exchanges::<DhcpExchange>::join,
+    Exchanges::<Dhcpv6Exchange>::join,
+    Certificates::join,
+    Extraction::join,
+];
 
 /// What a flow tells that only makes a record together with what other flows tell.
 #[derive(Clone, Debug)]
@@ -50,6 +59,8 @@ pub enum Content {
     Dhcpv6(Box<Dhcpv6Message>),
     /// A certificate of a handshake.
     Certificate(Presented),
+    /// A file that ended, of which the content was to be extracted.
+    File(Arc<FileReport>),
 }
 
 /// A record of a join.
@@ -61,6 +72,17 @@ pub enum Joined {
     Dhcpv6(Box<Dhcpv6Exchange>),
     /// A row of the `x509` log.
     X509(Presented),
+    /// A row of the `files` log.
+    File(Box<FileJoined>),
+}
+
+/// What joins amount to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JoinStatistics {
+    /// Records that were told early, since a bound was reached.
+    pub cut_short: u64,
+    /// What became of the files that were to be extracted.
+    pub extraction: ExtractionStatistics,
 }
 
 /// Records with the keys where they belong.
@@ -82,8 +104,8 @@ pub trait Join: Debug + Send {
     /// Tells all that waits, since the input ended at engine time `now`.
     fn finish(&mut self, now: Timestamp, told: &mut Told);
 
-    /// How often something was told early, since a bound was reached.
-    fn cut_short(&self) -> u64;
+    /// Adds what it amounts to.
+    fn count(&self, statistics: &mut JoinStatistics);
 }
 
 /// All joins.
@@ -146,10 +168,12 @@ impl Correlator {
         self.report(observer);
     }
 
-    /// How often something was told early, since a bound was reached.
+    /// What it amounts to so far.
     #[must_use]
-    pub fn cut_short(&self) -> u64 {
-        self.joins.iter().map(|join| join.cut_short()).sum()
+    pub fn statistics(&self) -> JoinStatistics {
+        let mut statistics = JoinStatistics::default();
+        self.joins.iter().for_each(|join| join.count(&mut statistics));
+        statistics
     }
 
     fn report<O: Observer>(&mut self, observer: &mut O) {
@@ -158,6 +182,7 @@ impl Correlator {
                 Joined::Dhcp(exchange) => exchange.report(|row| observer.record(&key, row)),
                 Joined::Dhcpv6(exchange) => exchange.report(|row| observer.record(&key, row)),
                 Joined::X509(presented) => presented.report(|row| observer.record(&key, row)),
+                Joined::File(file) => file.report(|row| observer.record(&key, row)),
             }
         }
         self.due = self.joins.iter().filter_map(|join| join.due()).min();

@@ -102,7 +102,7 @@ impl FlowTracker {
             begun: None,
             lost_at: None,
             weirds: Weirds::default(),
-            findings: Findings::default(),
+            findings: Findings::new(options.extract),
             statistics: FlowStatistics::default(),
             remaining: Vec::new(),
         }

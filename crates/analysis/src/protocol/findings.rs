@@ -1,5 +1,7 @@
 //! What sessions find, on its way to the logs.
 
+use std::sync::Arc;
+
 use super::dns::Transaction;
 use super::expected::Expected;
 use super::ftp::Command;
@@ -12,7 +14,7 @@ use super::tls::{Known, TlsHandshake};
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
-use crate::file::FileReport;
+use crate::file::{Extract, FileReport};
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::record::{Observer, SortKey};
@@ -34,12 +36,20 @@ pub struct Findings {
     named: Vec<(Oddity, &'static str)>,
     /// Sessions that failed by a fault of their own.
     pub panics: u64,
+    /// Who wants the content of files, if anybody.
+    pub(crate) extract: Option<Arc<dyn Extract>>,
 }
 
 /// Oddities that one packet may show in all protocols. More of them tell nothing new.
 const MAX_ODDITIES: usize = 64;
 
 impl Findings {
+    /// Nothing yet, of sessions whose files somebody may want.
+    #[must_use]
+    pub fn new(extract: Option<Arc<dyn Extract>>) -> Self {
+        Self { extract, ..Self::default() }
+    }
+
     /// Whether there is nothing.
     #[must_use]
     #[inline]

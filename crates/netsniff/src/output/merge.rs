@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use netsniff_analysis::correlator::Correlator;
+use netsniff_analysis::correlator::{Correlator, JoinStatistics};
 use netsniff_analysis::{Limits, SortKey};
 use netsniff_packet::{Anonymizer, Timestamp};
 
@@ -72,10 +72,10 @@ impl Merger {
         self.write_joined(sink)
     }
 
-    /// How many records of the correlator were told early, since a bound was reached.
+    /// What the facts amount to so far.
     #[must_use]
-    pub fn cut_short(&self) -> u64 {
-        self.correlator.cut_short()
+    pub fn statistics(&self) -> JoinStatistics {
+        self.correlator.statistics()
     }
 
     #[inline]

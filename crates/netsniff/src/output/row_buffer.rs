@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netsniff_analysis::correlator::Fact;
+use netsniff_analysis::correlator::{Content, Fact};
 use netsniff_analysis::log::index_of;
 use netsniff_analysis::record::RecordAnonymizer;
 use netsniff_analysis::{Observer, Record, SortKey};
@@ -163,7 +163,8 @@ impl Observer for RowBuffer {
 
     #[cold]
     fn fact(&mut self, key: &SortKey, fact: Fact) {
-        if self.format.is_none() {
+        // What is extracted is counted, and kept or not, also where nobody wants rows.
+        if self.format.is_none() && !matches!(fact.content, Content::File(_)) {
             return;
         }
         let start = self.facts.len() as u64;

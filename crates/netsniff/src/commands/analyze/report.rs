@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
+use netsniff_analysis::correlator::extraction::ExtractionStatistics;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
@@ -18,7 +19,8 @@ use crate::commands::inputs::Inputs;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, ChecksumCounts, Checksums, Count, Flows, Holes, Input, Layer, Part, Summary, TcpHealth,
+    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Input, Layer, Part, Summary,
+    TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -57,6 +59,7 @@ impl Analysis<'_> {
                 peak: flows.peak_flows as u64,
                 peak_bytes: flows.peak_bytes as u64,
             },
+            extracted: self.extracted(),
             checksums: self.checksums(),
             books: self.books(),
             notes: self.notes(),
@@ -78,6 +81,36 @@ impl Analysis<'_> {
             last: spans().map(|span| span.1).max(),
             elapsed_nanos: Some(self.elapsed_nanos),
         }
+    }
+
+    fn extracted(&self) -> Option<Extracted> {
+        self.settings.options.extract.as_ref()?;
+        let ExtractionStatistics { files, bytes, cut, refused, failed } =
+            self.outcome.joins.extraction;
+        Some(Extracted { files, bytes, cut_off: cut, refused, failed })
+    }
+
+    /// What was not extracted.
+    fn not_extracted(&self) -> impl Iterator<Item = String> {
+        let ExtractionStatistics { cut, refused, failed, .. } = self.outcome.joins.extraction;
+        let limits = &self.settings.limits;
+        let told = [
+            (
+                cut,
+                format!("cut off after {} bytes each", exact(limits.extracted_file_bytes.into())),
+            ),
+            (
+                refused,
+                format!(
+                    "not kept: the bound of {} files or {} bytes for all was reached",
+                    exact(limits.extracted_files.into()),
+                    exact(limits.extracted_bytes.into())
+                ),
+            ),
+            (failed, "not kept, since they could not be written".to_owned()),
+        ];
+        let told = told.into_iter().filter(|(number, _)| *number > 0);
+        told.map(|(number, what)| format!("files {what}: {}", exact(number.into())))
     }
 
     fn checksums(&self) -> Checksums {
@@ -228,13 +261,14 @@ impl Analysis<'_> {
                 count(evicted)
             ));
         }
-        if self.outcome.cut_short > 0 {
+        if self.outcome.joins.cut_short > 0 {
             notes.push(format!(
                 "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
                 count(self.settings.limits.exchanges as u64),
-                count(self.outcome.cut_short)
+                count(self.outcome.joins.cut_short)
             ));
         }
+        notes.extend(self.not_extracted());
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;
             notes.push(format!("{name} grew to {size} bytes while it was read"));
