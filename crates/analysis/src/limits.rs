@@ -137,6 +137,9 @@ pub struct Limits {
     /// Bytes that may come out of one compressed body. Of a longer one the length is not told: a
     /// megabyte can be made to fill a gigabyte.
     pub http_decoded_bytes: u64,
+    /// The largest window of a compressed body. A body that says it needs more is taken as it is. The
+    /// default is the most that RFC 7932 allows; of it only as much is held as the body fills.
+    pub http_window_bytes: u64,
 }
 
 impl Default for Limits {
@@ -192,6 +195,7 @@ impl Default for Limits {
             http_pending_bytes: 256 << 10,
             http_header_bytes: 64 << 10,
             http_decoded_bytes: 1 << 30,
+            http_window_bytes: 16 << 20,
         }
     }
 }
