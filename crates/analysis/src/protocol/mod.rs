@@ -40,6 +40,7 @@ mod quic;
 mod sasl;
 mod session;
 mod smtp;
+mod socks;
 mod ssh;
 mod telnet;
 mod tls;
@@ -64,6 +65,7 @@ pub use session::{
     Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
 pub use smtp::Transaction as MailTransaction;
+pub use socks::Proxying;
 pub use ssh::Login;
 pub use tls::{Certificate, TlsHandshake};
 pub use websocket::Talk as WebSocketTalk;
