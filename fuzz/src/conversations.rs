@@ -57,8 +57,8 @@ pub struct Flow {
 }
 
 /// Bytes that a conversation may hold: what was kept to find the protocol, what sessions wait with,
-/// and what they remember.
-const MOST: usize = 8 << 20;
+/// and what they remember; the windows of compressed bodies on both sides among it.
+const MOST: usize = 48 << 20;
 
 /// Plays a conversation, cut in one way. All pieces of a turn have the same time.
 ///

@@ -147,6 +147,9 @@ pub struct Limits {
     /// Files that are extracted. File systems and tools grow slow beyond some hundred thousand in one
     /// directory.
     pub extracted_files: u64,
+    /// The largest window of a compressed body. A body that says it needs more is taken as it is. The
+    /// default is the most that RFC 7932 allows; of it only as much is held as the body fills.
+    pub http_window_bytes: u64,
 }
 
 impl Default for Limits {
@@ -206,6 +209,7 @@ impl Default for Limits {
             extracted_file_bytes: 100 << 20,
             extracted_bytes: 10 << 30,
             extracted_files: 100_000,
+            http_window_bytes: 16 << 20,
         }
     }
 }

@@ -434,6 +434,66 @@ fn behind_a_gap_a_compressed_body_has_no_length() {
     assert!(!found.concat().contains("response_body_len"), "{found:?}");
 }
 
+/// `for i in $(seq 300); do printf 0123456789; done | brotli -q 11`, brotli 1.0.9.
+const DIGITS_BR: &str = "1fb70bf8c50dc6e6258d383014006d000094d3d97b";
+
+/// `seq 1 100 | brotli -q 11 -w 10`.
+const NUMBERS_BR: &str = "a11809c06fa4649d5ba463c36e4bee02a50053922817ade4e2f1e9f9e5f5cddb770f1f0004812150185838fc\
+    08240a8dc1e2e0e2d1271049640a9586968e3f83c96273b83cbc7cf20542915822959195d3af50aad41aad8e\
+    ae9ef9068646c626a666cc9ab3dfc2d2cadac6d68e5d7bee3b383a39bbb8ba71eb2c";
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).unwrap());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
+#[test]
+fn br_is_undone_as_gzip_is() {
+    let request = || client("GET / HTTP/1.1\r\n\r\n");
+    let reply = |body: &[u8]| {
+        let len = body.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: {len}\r\n\r\n");
+        server([head.as_bytes(), body].concat())
+    };
+    let mut body = unhex(DIGITS_BR);
+    let found = found_in(&[request(), reply(&body)], PROXY);
+    assert_eq!(found[0], "files mime_type=text/plain is_orig=false seen_bytes=3000");
+    assert!(found[1].contains("response_body_len=3000 "), "{found:?}");
+    // A block of metadata whose reserved bit is set (RFC 7932, section 9.2).
+    body[0] = 0b1110_1011;
+    let found = found_in(&[request(), reply(&body)], PROXY);
+    assert_eq!(found[0], "HTTP: brotli_failed");
+    // A window larger than RFC 7932 allows.
+    body[0] = 0x11;
+    let found = found_in(&[request(), reply(&body)], PROXY);
+    assert_eq!(found[0], "HTTP: HTTP_window_too_large_to_decode");
+    assert!(found[2].contains(&format!("response_body_len={} ", body.len())), "{found:?}");
+}
+
+#[test]
+fn behind_a_gap_br_has_no_length() {
+    let body = unhex(NUMBERS_BR);
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let (first, rest) = body.split_at(body.len() - 30);
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server([head.as_bytes(), first].concat()),
+        gap(Role::Responder, 10),
+        server(&rest[10..]),
+        server("HTTP/1.1 204 No\r\n\r\n"),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert!(
+        found[0].contains("seen_bytes=2") && found[0].contains("missing_bytes=10"),
+        "{found:?}"
+    );
+    assert!(!found.concat().contains("response_body_len"), "{found:?}");
+}
+
 #[test]
 fn parts_are_files_with_names() {
     let body = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\nalpha beta gamma\r\n\

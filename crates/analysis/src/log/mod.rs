@@ -15,6 +15,7 @@ pub mod pop3;
 pub mod quic;
 pub mod rtt;
 pub mod smtp;
+pub mod socks;
 pub mod ssh;
 pub mod ssl;
 pub mod tcp;
@@ -38,6 +39,7 @@ pub use pop3::Pop3;
 pub use quic::Quic;
 pub use rtt::Rtt;
 pub use smtp::Smtp;
+pub use socks::Socks;
 pub use ssh::Ssh;
 pub use ssl::Ssl;
 pub use tcp::Tcp;
@@ -60,6 +62,7 @@ pub const LOGS: &[&LogType] = &[
     Dhcpv6::LOG,
     Http::LOG,
     WebSocket::LOG,
+    Socks::LOG,
     Smtp::LOG,
     Pop3::LOG,
     Imap::LOG,

@@ -9,6 +9,7 @@ use super::http::Exchange;
 use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
+use super::socks::Proxying;
 use super::ssh::Login;
 use super::tls::{Known, TlsHandshake};
 use super::websocket::Talk;
@@ -97,6 +98,8 @@ pub enum ProtocolRecord {
     WebSocket(Box<Talk>),
     /// A row of the `ftp` log.
     Ftp(Box<Command>),
+    /// A row of the `socks` log.
+    Socks(Box<Proxying>),
     /// A row of the `irc` log.
     Irc(Box<IrcEvent>),
     /// A row of the `ssh` log.
@@ -140,6 +143,7 @@ impl ProtocolRecord {
             Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
             Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
+            Self::Socks(proxying) => proxying.report(connection, |row| observer.record(key, row)),
             Self::Irc(event) => event.report(connection, |row| observer.record(key, row)),
             Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),

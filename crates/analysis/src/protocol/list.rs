@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::{
-    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, smtp, ssh,
-    telnet, tls, websocket,
+    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, smtp, socks,
+    ssh, telnet, tls, websocket,
 };
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
@@ -15,6 +15,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &dhcpv6::Dhcpv6,
     &http::Http,
     &websocket::WebSocket,
+    &socks::Socks,
     &smtp::Smtp,
     &pop3::Pop3,
     &imap::Imap,

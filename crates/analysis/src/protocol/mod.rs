@@ -41,6 +41,7 @@ mod recent;
 mod sasl;
 mod session;
 mod smtp;
+mod socks;
 mod ssh;
 mod telnet;
 mod tls;
@@ -65,6 +66,7 @@ pub use session::{
     Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
 pub use smtp::Transaction as MailTransaction;
+pub use socks::Proxying;
 pub use ssh::Login;
 #[cfg(test)]
 pub(crate) use tls::presented;

@@ -138,6 +138,23 @@ pub(crate) const WEBSOCKET: Columns = Columns {
     ],
 };
 
+/// The log of SOCKS.
+pub(crate) const SOCKS: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &[
+        "version",
+        "user",
+        "password",
+        "status",
+        "request.host",
+        "request.name",
+        "request_p",
+        "bound.host",
+        "bound.name",
+        "bound_p",
+    ],
+};
+
 /// The log of mails. Names of files are drawn at random, so only their number is compared.
 pub(crate) const SMTP: Columns = Columns {
     key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "trans_depth"],

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::coding::{Decoded, Decoder};
+use super::coding::{Bounds, Decoded, Decoder};
 use super::exchanges::Exchanges;
 use super::filename;
 use super::framing::Framing;
@@ -54,11 +54,11 @@ pub(super) struct Sink<'a> {
 }
 
 impl Body {
-    /// A body of which the header is known. At most `room` bytes come out of a compressed one.
-    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>, room: u64) -> Self {
+    /// A body of which the header is known.
+    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>, bounds: Bounds) -> Self {
         let opening = Opening { filename, total: framing.file_len(), file: None };
         Self {
-            decoder: framing.is_compressed().then(|| Box::new(Decoder::new(room))),
+            decoder: framing.coding().map(|coding| Box::new(Decoder::new(coding, bounds))),
             content: match framing.boundary() {
                 Some(boundary) => {
                     Content::Parts(Box::new(Multipart::new(boundary)), Opening::default())
@@ -93,35 +93,46 @@ impl Body {
     /// Takes bytes as they were sent. Of a body that its last boundary ends it may take fewer than
     /// there are. Returns how many it took.
     pub(super) fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) -> usize {
+        if self.decoder.is_some() {
+            self.decode(data, false, sink);
+            return data.len();
+        }
+        let taken = self.content.bytes(data, sink);
+        self.len = self.len.saturating_add(taken as u64);
+        taken
+    }
+
+    /// Decodes bytes, or what waited for more where none come.
+    fn decode(&mut self, data: &[u8], is_last: bool, sink: &mut Sink<'_>) {
         let Self { decoder, content, len, is_exact } = self;
-        let Some(decoder) = decoder else {
-            let taken = content.bytes(data, sink);
-            *len = len.saturating_add(taken as u64);
-            return taken;
-        };
-        let told = decoder.decode(data, |clear| {
+        let Some(decoder) = decoder else { return };
+        let take = |clear: &[u8]| {
             *len = len.saturating_add(clear.len() as u64);
             content.bytes(clear, sink);
-        });
+        };
+        let told = if is_last { decoder.finish(take) } else { decoder.decode(data, take) };
         match told {
             Decoded::Well => {}
-            Decoded::Broken => sink.found.weirds.add("inflate_failed"),
+            Decoded::Broken(name) => sink.found.weirds.add(name),
+            Decoded::TooLargeWindow => sink.found.weirds.add("HTTP_window_too_large_to_decode"),
             Decoded::TooMuch => {
                 *is_exact = false;
                 sink.found.weirds.add("HTTP_body_too_large_to_decode");
             }
         }
-        data.len()
+    }
+
+    /// Decodes what waited for bytes that will not come.
+    pub(super) fn settle(&mut self, sink: &mut Sink<'_>) {
+        self.decode(&[], true, sink);
     }
 
     /// Learns that so many bytes are missing.
     pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) {
-        match &mut self.decoder {
-            Some(decoder) => {
-                decoder.gap();
-                self.is_exact = false;
-            }
-            None => self.len = self.len.saturating_add(len),
+        if self.decoder.as_mut().is_none_or(|decoder| decoder.gap()) {
+            self.len = self.len.saturating_add(len);
+        } else {
+            self.is_exact = false;
         }
         let (Content::Whole(opening) | Content::Parts(_, opening)) = &mut self.content;
         if let Some(file) = &mut opening.file {
@@ -131,6 +142,7 @@ impl Body {
 
     /// Ends it, and its files.
     pub(super) fn end(&mut self, sink: &mut Sink<'_>) {
+        self.settle(sink);
         match &mut self.content {
             Content::Whole(opening) => opening.end(sink),
             Content::Parts(parts, opening) => {

@@ -1,199 +1,201 @@
-//! Compressed bodies, RFC 9110 section 8.4.1: gzip and deflate. Others are taken as they are, as by
+//! Compressed bodies, RFC 9110 section 8.4.1: gzip, deflate and br. Others are taken as they are, as by
 //! Zeek.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`deflate`] | gzip and deflate |
+//! | [`brotli`] | br |
 
-use flate2::{Decompress, FlushDecompress, Status};
+mod brotli;
+mod deflate;
 
-/// Undoes one body's compression, whose kind the first two bytes tell: servers that say deflate send
-/// zlib (RFC 1950), bare deflate (RFC 1951) or gzip (RFC 1952), whichever they like.
+use super::field::Field;
+use crate::limits::Limits;
+use brotli::Brotli;
+use deflate::Deflate;
+
+/// How a body is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// gzip or deflate: servers mix them up.
+    Deflate,
+    /// br.
+    Brotli,
+}
+
+/// How much decoding may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// How many bytes may come out of one body.
+    pub(super) room: u64,
+    /// The largest window, in bytes.
+    pub(super) window: u64,
+}
+
+/// Undoes one body's compression.
 #[derive(Debug)]
 pub(super) struct Decoder {
     state: State,
-    /// How many more bytes may come out.
-    room: u64,
+    bounds: Bounds,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Too few bytes to tell what it is.
-    Begin(Option<u8>),
-    Inflating(Box<Decompress>),
-    /// Complete. What follows counts for nothing.
-    Ended,
-    /// Broken. What follows cannot be read.
-    Failed,
-    /// There would be more than may be.
-    Full,
+    /// Nothing came yet.
+    Begin(Coding),
+    Deflate(Deflate),
+    Brotli(Box<Brotli>),
+    /// Its window is too large: it is taken as it is.
+    Untouched,
+    /// Complete, broken, or there would be more than may be. What follows counts for nothing.
+    Over,
 }
 
-/// How a step of decoding ended.
+/// How decoding went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decoded {
     /// All is well.
     Well,
-    /// The data is broken, which is told once.
-    Broken,
+    /// The data is broken, which is told once, by this name.
+    Broken(&'static str),
     /// More came out than may, which is told once.
     TooMuch,
+    /// The data needs a larger window than may be, which is told once: it is taken as it is.
+    TooLargeWindow,
 }
 
-/// Bytes that a decoder for one body takes, with its window.
-const DECODER_BYTES: usize = 48 << 10;
+/// What became of some data.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// Bytes that were taken.
+    took: usize,
+    /// Bytes that came out.
+    gave: usize,
+    outcome: Outcome,
+}
 
-/// Largest window of deflate, as a power of two.
-const WINDOW_BITS: u8 = 15;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// More may come, also of what was taken where all room for it was used.
+    Open,
+    Ended,
+    Broken,
+}
+
+impl Coding {
+    /// The compression that a field `Content-Encoding` tells. Of several the first counts, as for
+    /// Zeek; br is undone only where it is alone, since what is compressed twice ends with another.
+    pub(super) fn of(field: &Field<'_>) -> Option<Self> {
+        if ["gzip", "x-gzip", "deflate"].iter().any(|word| field.says(word)) {
+            return Some(Self::Deflate);
+        }
+        let (token, rest) = field.token()?;
+        let is_alone = rest.trim_ascii().is_empty();
+        (is_alone && token.eq_ignore_ascii_case(b"br")).then_some(Self::Brotli)
+    }
+}
+
+impl From<&Limits> for Bounds {
+    fn from(limits: &Limits) -> Self {
+        Self { room: limits.http_decoded_bytes, window: limits.http_window_bytes }
+    }
+}
 
 impl Decoder {
-    /// A decoder that gives out at most `room` bytes.
-    pub(super) const fn new(room: u64) -> Self {
-        Self { state: State::Begin(None), room }
+    /// A decoder for one body.
+    pub(super) const fn new(coding: Coding, bounds: Bounds) -> Self {
+        Self { state: State::Begin(coding), bounds }
     }
 
     /// Decodes `data`, and hands what comes out to `take`.
-    pub(super) fn decode(&mut self, data: &[u8], mut take: impl FnMut(&[u8])) -> Decoded {
-        match (&mut self.state, data) {
-            (_, []) | (State::Ended | State::Failed | State::Full, _) => Decoded::Well,
-            (State::Begin(None), &[only]) => {
-                self.state = State::Begin(Some(only));
-                Decoded::Well
-            }
-            (&mut State::Begin(None), &[first, second, ..]) => {
-                self.state = State::Inflating(Box::new(inflater(first, second)));
-                self.inflate(data, &mut take)
-            }
-            (&mut State::Begin(Some(first)), &[second, ..]) => {
-                self.state = State::Inflating(Box::new(inflater(first, second)));
-                match self.inflate(&[first], &mut take) {
-                    Decoded::Well => self.inflate(data, &mut take),
-                    other => other,
-                }
-            }
-            (State::Inflating(_), _) => self.inflate(data, &mut take),
-        }
+    pub(super) fn decode(&mut self, data: &[u8], take: impl FnMut(&[u8])) -> Decoded {
+        self.run(data, false, take)
     }
 
-    fn inflate(&mut self, mut data: &[u8], take: &mut impl FnMut(&[u8])) -> Decoded {
-        let State::Inflating(inflater) = &mut self.state else { return Decoded::Well };
+    /// Hands out what waits for more to come, since none does.
+    pub(super) fn finish(&mut self, take: impl FnMut(&[u8])) -> Decoded {
+        self.run(&[], true, take)
+    }
+
+    fn run(&mut self, mut data: &[u8], is_last: bool, mut take: impl FnMut(&[u8])) -> Decoded {
+        if let (&State::Begin(coding), Some(&first)) = (&self.state, data.first()) {
+            self.state = State::begin(coding, first, self.bounds.window);
+            if matches!(self.state, State::Untouched) {
+                take(data);
+                return Decoded::TooLargeWindow;
+            }
+        }
         let mut out = [0; 4_096];
         loop {
-            let before = (inflater.total_in(), inflater.total_out());
-            let result = inflater.decompress(data, &mut out, FlushDecompress::None);
-            let took = usize::try_from(inflater.total_in() - before.0).unwrap_or(usize::MAX);
-            let gave = inflater.total_out() - before.1;
-            data = data.get(took..).unwrap_or_default();
-            let allowed = gave.min(self.room);
-            self.room -= allowed;
-            take(out.get(..allowed as usize).unwrap_or_default());
-            if allowed < gave {
-                self.state = State::Full;
+            let (step, broken) = match &mut self.state {
+                State::Deflate(deflate) => (deflate.step(data, &mut out), "inflate_failed"),
+                State::Brotli(brotli) => (brotli.step(data, is_last, &mut out), "brotli_failed"),
+                State::Untouched => {
+                    take(data);
+                    return Decoded::Well;
+                }
+                State::Begin(_) | State::Over => return Decoded::Well,
+            };
+            data = data.get(step.took..).unwrap_or_default();
+            let given = out.get(..step.gave).unwrap_or_default();
+            let room = usize::try_from(self.bounds.room).unwrap_or(usize::MAX);
+            let allowed = given.get(..room).unwrap_or(given);
+            self.bounds.room -= allowed.len() as u64;
+            take(allowed);
+            if allowed.len() < given.len() {
+                self.state = State::Over;
                 return Decoded::TooMuch;
             }
-            match result {
-                Ok(Status::StreamEnd) => {
-                    self.state = State::Ended;
-                    return Decoded::Well;
-                }
-                Err(_) => {
-                    self.state = State::Failed;
-                    return Decoded::Broken;
-                }
+            match step.outcome {
                 // Without room in `out` there may be more to come, even from no input.
-                Ok(_) if (gave as usize) < out.len() && (data.is_empty() || took == 0) => {
+                Outcome::Open if step.gave == out.len() => {}
+                Outcome::Open if step.took > 0 && !data.is_empty() => {}
+                Outcome::Open => return Decoded::Well,
+                Outcome::Ended => {
+                    self.state = State::Over;
                     return Decoded::Well;
                 }
-                Ok(_) => {}
+                Outcome::Broken => {
+                    self.state = State::Over;
+                    return Decoded::Broken(broken);
+                }
             }
         }
     }
 
-    /// Learns that bytes are missing, behind which nothing can be read.
-    pub(super) fn gap(&mut self) {
-        self.state = State::Failed;
+    /// Learns that bytes are missing, behind which nothing can be read. Returns whether those behind
+    /// count all the same.
+    pub(super) fn gap(&mut self) -> bool {
+        let is_untouched = matches!(self.state, State::Untouched);
+        if !is_untouched {
+            self.state = State::Over;
+        }
+        is_untouched
     }
 
     /// Bytes that it takes.
-    pub(super) const fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of::<Self>()
-            + match self.state {
-                State::Inflating(_) => DECODER_BYTES,
-                _ => 0,
+            + match &self.state {
+                State::Deflate(deflate) => deflate.heap_bytes(),
+                State::Brotli(brotli) => size_of::<Brotli>() + brotli.heap_bytes(),
+                State::Begin(_) | State::Untouched | State::Over => 0,
             }
     }
 }
 
-fn inflater(first: u8, second: u8) -> Decompress {
-    let is_zlib = first & 0xf == 8
-        && first >> 4 <= 7
-        && u16::from_be_bytes([first, second]).is_multiple_of(31);
-    if (first, second) == (0x1f, 0x8b) {
-        Decompress::new_gzip(WINDOW_BITS)
-    } else {
-        Decompress::new(is_zlib)
+impl State {
+    /// Begins with the first byte of a body, which tells how large a window br needs.
+    fn begin(coding: Coding, first: u8, window: u64) -> Self {
+        match coding {
+            Coding::Deflate => Self::Deflate(Deflate::default()),
+            Coding::Brotli => match brotli::window(first).filter(|&len| len <= window) {
+                Some(_) => Self::Brotli(Box::default()),
+                None => Self::Untouched,
+            },
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-
-    use super::*;
-
-    fn text() -> Vec<u8> {
-        (0..20_000_u32).flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 20).to_le_bytes()).collect()
-    }
-
-    fn in_pieces(data: &[u8], len: usize, room: u64) -> (Vec<u8>, Vec<Decoded>) {
-        let (mut decoder, mut out) = (Decoder::new(room), Vec::new());
-        let told =
-            data.chunks(len).map(|piece| decoder.decode(piece, |b| out.extend_from_slice(b)));
-        let told = told.filter(|told| *told != Decoded::Well).collect();
-        (out, told)
-    }
-
-    #[test]
-    fn all_three_formats_are_told_apart_however_they_are_cut() {
-        let text = text();
-        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
-        let mut deflate = DeflateEncoder::new(Vec::new(), Compression::fast());
-        gzip.write_all(&text).unwrap();
-        zlib.write_all(&text).unwrap();
-        deflate.write_all(&text).unwrap();
-        let all = [gzip.finish(), zlib.finish(), deflate.finish()];
-        for mut coded in all.map(Result::unwrap) {
-            coded.extend_from_slice(b"trailing bytes count for nothing");
-            for len in [1, 2, 7, 1_000, coded.len()] {
-                assert_eq!(in_pieces(&coded, len, u64::MAX), (text.clone(), Vec::new()), "{len}");
-            }
-        }
-    }
-
-    #[test]
-    fn broken_data_is_told_once_and_gives_the_same_however_it_is_cut() {
-        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-        gzip.write_all(&text()).unwrap();
-        let mut coded = gzip.finish().unwrap();
-        let middle = coded.len() / 2;
-        for byte in &mut coded[middle..middle + 40] {
-            *byte ^= 0x5a;
-        }
-        let whole = in_pieces(&coded, coded.len(), u64::MAX);
-        assert_eq!(whole.1, [Decoded::Broken]);
-        for len in [1, 3, 100] {
-            assert_eq!(in_pieces(&coded, len, u64::MAX), whole);
-        }
-    }
-
-    #[test]
-    fn a_bomb_is_put_out() {
-        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-        gzip.write_all(&vec![0; 1 << 20]).unwrap();
-        let coded = gzip.finish().unwrap();
-        for len in [1, coded.len()] {
-            let (out, told) = in_pieces(&coded, len, 10_000);
-            assert_eq!((out.len(), told), (10_000, vec![Decoded::TooMuch]));
-        }
-    }
-}
+mod tests;

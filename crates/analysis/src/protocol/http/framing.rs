@@ -1,6 +1,7 @@
 //! What header fields tell of the body: how far it reaches (RFC 9112, section 6), whether it is
 //! compressed, whether it is a part of something larger.
 
+use super::coding::Coding;
 use super::field::{self, Field};
 use super::start_line::Version;
 use crate::weird::Weirds;
@@ -11,7 +12,7 @@ pub(super) struct Framing {
     length: Option<u64>,
     range: Option<Range>,
     is_chunked: bool,
-    is_compressed: bool,
+    coding: Option<Coding>,
     expects_continue: bool,
     boundary: Option<Box<[u8]>>,
 }
@@ -68,7 +69,7 @@ impl Framing {
         } else if field.is("transfer-encoding") {
             self.transfer_encoding(field, around.version, weirds);
         } else if field.is("content-encoding") {
-            self.is_compressed |= ["gzip", "x-gzip", "deflate"].iter().any(|word| field.says(word));
+            self.coding = self.coding.or(Coding::of(field));
         } else if field.is("content-type") {
             let is_multipart = field
                 .value
@@ -183,15 +184,15 @@ impl Framing {
         match self.length {
             Some(0) => Extent::Empty,
             Some(length) => Extent::Length(length),
-            None if self.boundary.is_some() && !self.is_compressed => Extent::Boundary,
+            None if self.boundary.is_some() && self.coding.is_none() => Extent::Boundary,
             None if expected == Expected::Always => Extent::Close,
             None => Extent::Empty,
         }
     }
 
-    /// Whether the body is compressed.
-    pub(super) const fn is_compressed(&self) -> bool {
-        self.is_compressed
+    /// How the body is compressed.
+    pub(super) const fn coding(&self) -> Option<Coding> {
+        self.coding
     }
 
     /// What stands between the parts of the body.
@@ -201,7 +202,7 @@ impl Framing {
 
     /// How many bytes the file will have, where that is told.
     pub(super) fn file_len(&self) -> Option<u64> {
-        if self.is_compressed || self.is_chunked {
+        if self.coding.is_some() || self.is_chunked {
             return None;
         }
         match self.range {

@@ -1,6 +1,7 @@
 //! One message in progress: header, body, trailer.
 
 use super::body::{Body, Sink};
+use super::coding::Bounds;
 use super::field::{Field, number};
 use super::filename;
 use super::framing::{Around, Expected, Extent, Framing};
@@ -71,7 +72,7 @@ impl Message {
     }
 
     /// Ends the header, or the trailer. Returns whether the message is complete.
-    pub(super) fn end_header(&mut self, room: u64, weirds: &mut Weirds) -> bool {
+    pub(super) fn end_header(&mut self, bounds: Bounds, weirds: &mut Weirds) -> bool {
         if self.stage == Stage::Trailer {
             return true;
         }
@@ -82,7 +83,7 @@ impl Message {
             Extent::Boundary => Stage::Boundary,
             Extent::Close => Stage::Close,
         };
-        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take(), room)));
+        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take(), bounds)));
         false
     }
 
@@ -143,7 +144,11 @@ impl Message {
     /// Learns that so many bytes are missing. Where they are all of the body, it goes on; `None`
     /// where it cannot, as where nothing of the body came before: so Zeek sees it.
     pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) -> Option<Taken> {
-        let body = self.body.as_mut().filter(|body| body.has_begun())?;
+        let body = self.body.as_mut()?;
+        body.settle(sink);
+        if !body.has_begun() {
+            return None;
+        }
         let is_within = match self.stage {
             Stage::Length(left) | Stage::Chunk(left) => left >= len && !body.has_parts(),
             _ => false,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use netsniff_packet::Timestamp;
 
 use super::body::{Files, Sink};
+use super::coding::Bounds;
 use super::exchange::is_informational;
 use super::exchanges::Exchanges;
 use super::field::Field;
@@ -49,8 +50,8 @@ pub(super) struct HttpSession {
     is_confirmed: bool,
     /// Bytes that were taken.
     taken: u64,
-    /// How many bytes may come out of a compressed body.
-    decoded_room: u64,
+    /// How much decoding a compressed body may take.
+    decoding: Bounds,
     /// Bytes of header fields that one message may have kept.
     header_room: usize,
     last: Timestamp,
@@ -102,7 +103,7 @@ impl HttpSession {
             handshake: None,
             is_confirmed: false,
             taken: 0,
-            decoded_room: context.limits.http_decoded_bytes,
+            decoding: Bounds::from(context.limits),
             header_room: context.limits.http_header_bytes,
             last: Timestamp::EPOCH,
         }
@@ -239,7 +240,7 @@ impl HttpSession {
         self.is_confirmed |= self.unanswered.pop_front().is_some();
         self.response(&StatusLine { version: Version::V0_9, code: 0, reason: None }, input.time);
         if let Stage::Message(message) = &mut self.sides[Role::Responder.index()].stage {
-            message.end_header(self.decoded_room, &mut found.weirds);
+            message.end_header(self.decoding, &mut found.weirds);
         }
         self.body(input, Next::Open, found)
     }
@@ -300,7 +301,7 @@ impl HttpSession {
         let Stage::Message(message) = &mut self.sides[from.index()].stage else {
             return Progress::Consumed(len);
         };
-        let is_complete = message.end_header(self.decoded_room, &mut found.weirds);
+        let is_complete = message.end_header(self.decoding, &mut found.weirds);
         let opens_tunnel = from == Role::Responder && self.wants_tunnel;
         if is_complete || opens_tunnel {
             self.end_message(from, input.time, found);

@@ -1,0 +1,199 @@
+//! Bodies that flate2 and the program brotli compressed, whole, in pieces, and broken.
+
+use std::io::Write;
+
+use super::*;
+use crate::protocol::tls::unhex;
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+/// `seq 1 400 | brotli -q 11 -w 10`, brotli 1.0.9: more text than its window of 1 KiB.
+const NUMBERS: &str = "a1982e189192f32fbf5a24d83681ca2f1be6ae45cc7d8b9888c1606c6eb4dd60ecfb16653110c73a2d4d2f2153333425\
+    0a787143c654545655d7d4d6d517408409cdb01c2f2028242c225a8c5871e22524a5a46564cb912b4fbe82a292b28a6a\
+    356ad5a9d7d0d4d2d6d1ad47af3efd068646c626a6cd983567dec2d2cadac6b61dbbf6ec3b383a39bbb876e3d69d7b0f\
+    4f2f6f1fdf7efcfaf30f022428d060c082032e78e0c380090b361cb8f0c00b1ffc2850a2428d062d3ae8a2873e0e9cb8\
+    70e3c18b0fbef8e14f822429d264c892432e79e4d341275d74d3432f7de84b3ffa33c124534c33c32c7398cb3ce6b3c1\
+    265b6cb3c32e7bd8cb3ef673c125575c73c32d77b8cb3deef3c1275f7cf3c32f7ff8cb3ffec341404241c3c0c2810b0f\
+    3e062616360e2e1ebcf8f053505251d3d0d2a14b8f3e072717370f2f1fbefcf84b484a49cbc8ca912b4fbe0e9dba74eb\
+    d1ab8fbefae96fc2a429d366cc9a63ae79e6dbb069cbb61dbbf6d86b9ffd2e5cba72edc6ad3beebae7be0f9fbe7cfbf1\
+    eb8fbffe41fa0f022428d060c082032e78e0c380090b361cb8f0c00b1ffc2850a2428d062d3ae8a2873e0e9cb870e3c1\
+    8b0fbef8e14f822429d264c892432e79e4d341275d74d3432f7de84b3ffa33c124534c33c32c7398cb3ce6b3c1265b6c\
+    b3c32e7bd8cb3ef673c125575c73c32d77b8cb3deef3c1275f7cf3c32f7ff8cb3f5e04";
+
+/// `head -c 16777216 /dev/zero | brotli -q 9 -w 24`: 16 MiB with a window of as much.
+const ZEROS: &str = "cfffff7f002400e2b14072efff07";
+
+/// `head -c 70000 /dev/zero | brotli --large_window=26`.
+const LARGE_WINDOW: &str = "115abd4504fe0980782c1090921000";
+
+const ALL: Bounds = Bounds { room: u64::MAX, window: 16 << 20 };
+
+fn numbers() -> Vec<u8> {
+    (1..=400).map(|n| format!("{n}\n")).collect::<String>().into_bytes()
+}
+
+fn text() -> Vec<u8> {
+    (0..20_000_u32).flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 20).to_le_bytes()).collect()
+}
+
+fn in_pieces(coding: Coding, data: &[u8], len: usize, bounds: Bounds) -> (Vec<u8>, Vec<Decoded>) {
+    let (mut decoder, mut out) = (Decoder::new(coding, bounds), Vec::new());
+    let mut take = |bytes: &[u8]| out.extend_from_slice(bytes);
+    let mut told: Vec<_> = data.chunks(len).map(|piece| decoder.decode(piece, &mut take)).collect();
+    told.push(decoder.finish(&mut take));
+    told.retain(|told| *told != Decoded::Well);
+    (out, told)
+}
+
+fn gzip(text: &[u8], level: Compression) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), level);
+    gzip.write_all(text).unwrap();
+    gzip.finish().unwrap()
+}
+
+#[test]
+fn the_field_tells_the_coding() {
+    let of = |value: &str| Coding::of(&Field { name: b"", value: value.as_bytes() });
+    for value in ["gzip", "X-GZip", "deflate", "gzip, br"] {
+        assert_eq!(of(value), Some(Coding::Deflate), "{value}");
+    }
+    assert_eq!((of("br"), of(" BR ")), (Some(Coding::Brotli), Some(Coding::Brotli)));
+    for value in ["", "identity", "br, gzip", "zstd", "brotli"] {
+        assert_eq!(of(value), None, "{value}");
+    }
+}
+
+#[test]
+fn all_kinds_of_deflate_are_told_apart_however_they_are_cut() {
+    let text = text();
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let mut deflate = DeflateEncoder::new(Vec::new(), Compression::fast());
+    zlib.write_all(&text).unwrap();
+    deflate.write_all(&text).unwrap();
+    let all = [gzip(&text, Compression::fast()), zlib.finish().unwrap(), deflate.finish().unwrap()];
+    for mut coded in all {
+        coded.extend_from_slice(b"trailing bytes count for nothing");
+        for len in [1, 2, 7, 1_000, coded.len()] {
+            let decoded = in_pieces(Coding::Deflate, &coded, len, ALL);
+            assert_eq!(decoded, (text.clone(), Vec::new()), "{len}");
+        }
+    }
+}
+
+#[test]
+fn br_is_decoded_however_it_is_cut() {
+    let mut coded = unhex(NUMBERS);
+    coded.extend_from_slice(b"trailing bytes count for nothing");
+    for len in 1..=coded.len() {
+        let decoded = in_pieces(Coding::Brotli, &coded, len, ALL);
+        assert_eq!(decoded, (numbers(), Vec::new()), "{len}");
+    }
+}
+
+#[test]
+fn broken_data_is_told_once_and_gives_the_same_however_it_is_cut() {
+    let mut coded = gzip(&text(), Compression::fast());
+    let middle = coded.len() / 2;
+    for byte in &mut coded[middle..middle + 40] {
+        *byte ^= 0x5a;
+    }
+    let whole = in_pieces(Coding::Deflate, &coded, coded.len(), ALL);
+    assert_eq!(whole.1, [Decoded::Broken("inflate_failed")]);
+    for len in [1, 3, 100] {
+        assert_eq!(in_pieces(Coding::Deflate, &coded, len, ALL), whole);
+    }
+}
+
+#[test]
+fn broken_br_gives_the_same_however_it_is_cut() {
+    let sound = unhex(NUMBERS);
+    let (mut broken, mut begun) = (0, 0);
+    for at in 1..sound.len() {
+        for mask in [0x01, 0x10, 0x5a, 0xff] {
+            let mut coded = sound.clone();
+            coded[at] ^= mask;
+            let whole = in_pieces(Coding::Brotli, &coded, coded.len(), ALL);
+            for len in [1, 3, 100] {
+                assert_eq!(
+                    in_pieces(Coding::Brotli, &coded, len, ALL),
+                    whole,
+                    "{at} {mask:x} {len}"
+                );
+            }
+            if !whole.1.is_empty() {
+                assert_eq!(whole.1, [Decoded::Broken("brotli_failed")]);
+                broken += 1;
+                begun += usize::from(!whole.0.is_empty());
+            }
+        }
+    }
+    assert!(broken > 500 && begun > 200, "{broken} broken, of which {begun} not at once");
+}
+
+#[test]
+fn nothing_is_decoded_behind_a_gap() {
+    let coded = unhex(NUMBERS);
+    let (mut decoder, mut out) = (Decoder::new(Coding::Brotli, ALL), Vec::new());
+    decoder.decode(&coded[..300], |bytes| out.extend_from_slice(bytes));
+    decoder.finish(|bytes| out.extend_from_slice(bytes));
+    assert!(!decoder.gap(), "what is behind does not count");
+    let before = out.len();
+    assert!(before > 100 && numbers().starts_with(&out), "{before}");
+    assert_eq!(decoder.decode(&coded[310..], |_| panic!("decoded")), Decoded::Well);
+}
+
+#[test]
+fn bombs_are_put_out() {
+    let coded = gzip(&vec![0; 1 << 20], Compression::best());
+    for (coding, coded) in [(Coding::Deflate, coded), (Coding::Brotli, unhex(ZEROS))] {
+        for len in [1, coded.len()] {
+            let (out, told) = in_pieces(coding, &coded, len, Bounds { room: 10_000, ..ALL });
+            assert_eq!((out.len(), told), (10_000, vec![Decoded::TooMuch]));
+        }
+    }
+    let (out, told) = in_pieces(Coding::Brotli, &unhex(ZEROS), 100, ALL);
+    assert_eq!((out.len(), told), (16 << 20, Vec::new()));
+}
+
+#[test]
+fn memory_is_what_comes_out_and_counted() {
+    let held = |coded: &[u8]| {
+        let mut decoder = Decoder::new(Coding::Brotli, ALL);
+        decoder.decode(&coded[..coded.len() - 1], |_| {});
+        decoder.finish(|_| {});
+        decoder.bytes()
+    };
+    let (small, large) = (held(&unhex(NUMBERS)), held(&unhex(ZEROS)));
+    assert!((10_000..100_000).contains(&small), "{small}");
+    assert!((16 << 20..20 << 20).contains(&large), "{large}");
+}
+
+#[test]
+fn what_needs_too_large_a_window_is_taken_as_it_is() {
+    let (zeros, large) = (unhex(ZEROS), unhex(LARGE_WINDOW));
+    let narrow = Bounds { window: (16 << 20) - 1, ..ALL };
+    for (coded, bounds) in [(&zeros, narrow), (&large, ALL)] {
+        for len in [1, 5, coded.len()] {
+            let (out, told) = in_pieces(Coding::Brotli, coded, len, bounds);
+            assert_eq!((&out, told), (coded, vec![Decoded::TooLargeWindow]));
+        }
+    }
+}
+
+#[test]
+fn the_first_byte_tells_the_window() {
+    // RFC 7932, section 9.1: what the first bits say, and what follows them.
+    for (first, bits) in [
+        (0b0000_0000, 16),
+        (0b0000_0001, 17),
+        (0b0000_0011, 18),
+        (0b0000_1101, 23),
+        (0b0000_1111, 24),
+        (0b0010_0001, 10),
+        (0b0111_0001, 15),
+        (0b1110_0001, 14),
+    ] {
+        assert_eq!(brotli::window(first), Some(1 << bits), "{first:b}");
+    }
+    assert_eq!((brotli::window(0x11), brotli::window(0x91)), (None, None));
+}

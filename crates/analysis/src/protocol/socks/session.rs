@@ -1,0 +1,211 @@
+//! Whose turn it is, and what it says.
+
+use netsniff_packet::Timestamp;
+
+use super::message::{
+    self, Hello, NO_AUTHENTICATION, NONE_ACCEPTABLE, PASSWORD, Parsed, Request, Target,
+};
+use super::proxying::Proxying;
+use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session};
+
+/// One connection to a proxy.
+#[derive(Debug, Default)]
+pub(super) struct SocksSession {
+    turn: Turn,
+    proxying: Option<Box<Proxying>>,
+    is_confirmed: bool,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Turn {
+    /// The client's first message.
+    #[default]
+    Hello,
+    /// The method that the server chooses.
+    Method,
+    /// The client's user and password.
+    Login,
+    /// Whether the server believes them.
+    LoginReply,
+    /// What the client wants, in version 5.
+    Request,
+    /// What it gets.
+    Reply,
+    /// That somebody connected to the port that the server opened.
+    Connected,
+}
+
+/// A request to connect to a host.
+const CONNECT: u8 = 1;
+/// A request to wait for a connection.
+const BIND: u8 = 2;
+
+impl Turn {
+    /// Whose it is.
+    const fn of(self) -> Role {
+        match self {
+            Self::Hello | Self::Login | Self::Request => Role::Originator,
+            Self::Method | Self::LoginReply | Self::Reply | Self::Connected => Role::Responder,
+        }
+    }
+}
+
+impl SocksSession {
+    fn hello(&mut self, input: &Bytes<'_>) -> Progress {
+        match message::hello(input.data) {
+            Parsed::Whole(Hello::Greeting(_), len) => self.goes_on(Turn::Method, len),
+            Parsed::Whole(Hello::Request(request), len) => {
+                self.wants(input.time, 4, request);
+                self.goes_on(Turn::Reply, len)
+            }
+            Parsed::More(len) => Progress::Need(len),
+            Parsed::Bad => Progress::Contradicts("socks_bad_hello"),
+        }
+    }
+
+    fn method(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        match *input.data {
+            [5, NO_AUTHENTICATION, ..] => self.goes_on(Turn::Request, 2),
+            [5, PASSWORD, ..] => self.goes_on(Turn::Login, 2),
+            [5, NONE_ACCEPTABLE, ..] => Progress::Done,
+            [5, _, ..] => {
+                found.weirds.add("socks5_unsupported_authentication_method");
+                Progress::Done
+            }
+            [5] => Progress::Need(2),
+            _ => Progress::Contradicts("socks_bad_method"),
+        }
+    }
+
+    fn login(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        match message::login(input.data) {
+            Parsed::Whole(user, len) => {
+                self.proxying(input.time, 5).user = Some(user.into());
+                self.goes_on(Turn::LoginReply, len)
+            }
+            Parsed::More(len) => Progress::Need(len),
+            Parsed::Bad => {
+                found.weirds.add("socks5_unsupported_authentication");
+                Progress::Done
+            }
+        }
+    }
+
+    fn login_reply(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        let [version, status, ..] = *input.data else { return Progress::Need(2) };
+        if version != 1 {
+            found.weirds.add("socks5_unsupported_authentication");
+            return Progress::Done;
+        }
+        self.proxying(input.time, 5).status = Some(status);
+        if status == 0 {
+            return self.goes_on(Turn::Request, 2);
+        }
+        self.is_confirmed = true;
+        Progress::Done
+    }
+
+    fn request(&mut self, input: &Bytes<'_>) -> Progress {
+        match message::request_5(input.data) {
+            Parsed::Whole(request, len) => {
+                self.wants(input.time, 5, request);
+                self.goes_on(Turn::Reply, len)
+            }
+            Parsed::More(len) => Progress::Need(len),
+            Parsed::Bad => Progress::Contradicts("socks_bad_request"),
+        }
+    }
+
+    fn reply(&mut self, input: &Bytes<'_>) -> Progress {
+        let proxying = self.proxying(input.time, 5);
+        let (code, bound, len) = match read_reply(proxying.version, input.data) {
+            Parsed::Whole((code, bound), len) => (code, bound, len),
+            Parsed::More(len) => return Progress::Need(len),
+            Parsed::Bad => return Progress::Contradicts("socks_bad_reply"),
+        };
+        let is_granted = is_granted(proxying.version, code);
+        let command = proxying.command;
+        (proxying.status, proxying.bound) = (Some(code), Some(bound));
+        self.is_confirmed = true;
+        match command {
+            Some(CONNECT) if is_granted => Progress::Handover(len),
+            Some(BIND) if is_granted => self.goes_on(Turn::Connected, len),
+            // Datagrams are relayed elsewhere, for as long as this connection is open.
+            _ => Progress::Done,
+        }
+    }
+
+    /// The second reply to a request to wait for a connection.
+    fn connected(&mut self, input: &Bytes<'_>) -> Progress {
+        let version = self.proxying(input.time, 5).version;
+        match read_reply(version, input.data) {
+            Parsed::Whole((code, _), len) if is_granted(version, code) => Progress::Handover(len),
+            Parsed::More(len) => Progress::Need(len),
+            Parsed::Whole(..) | Parsed::Bad => Progress::Done,
+        }
+    }
+
+    fn wants(&mut self, time: Timestamp, version: u8, request: Request) {
+        let proxying = self.proxying(time, version);
+        proxying.command = Some(request.command);
+        proxying.request = Some(request.target);
+        if request.user.is_some() {
+            proxying.user = request.user;
+        }
+    }
+
+    fn proxying(&mut self, time: Timestamp, version: u8) -> &mut Proxying {
+        self.proxying.get_or_insert_with(|| Box::new(Proxying::begun(time, version)))
+    }
+
+    const fn goes_on(&mut self, turn: Turn, len: usize) -> Progress {
+        self.turn = turn;
+        Progress::Consumed(len)
+    }
+}
+
+fn read_reply(version: u8, data: &[u8]) -> Parsed<(u8, Target)> {
+    if version == 4 { message::reply_4(data) } else { message::reply_5(data) }
+}
+
+const fn is_granted(version: u8, code: u8) -> bool {
+    matches!((version, code), (4, 0x5a) | (5, 0))
+}
+
+impl Session for SocksSession {
+    fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        if input.from != self.turn.of() {
+            return Progress::Wait;
+        }
+        match self.turn {
+            Turn::Hello => self.hello(input),
+            Turn::Method => self.method(input, found),
+            Turn::Login => self.login(input, found),
+            Turn::LoginReply => self.login_reply(input, found),
+            Turn::Request => self.request(input),
+            Turn::Reply => self.reply(input),
+            Turn::Connected => self.connected(input),
+        }
+    }
+
+    fn gap(&mut self, _: &Gap<'_>, _: &mut Findings) -> Onward {
+        Onward::LetGo
+    }
+
+    fn end(&mut self, found: &mut Findings) {
+        if let Some(proxying) = self.proxying.take().filter(|_| self.is_confirmed) {
+            found.records.push(ProtocolRecord::Socks(proxying));
+        }
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let proxying = self.proxying.as_ref();
+        size_of::<Self>()
+            + proxying.map_or(0, |proxying| size_of::<Proxying>() + proxying.heap_bytes())
+    }
+}
