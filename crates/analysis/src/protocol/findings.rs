@@ -1,14 +1,15 @@
 //! What sessions find, on its way to the logs.
 
+use netsniff_packet::Timestamp;
+
 use super::dns::Transaction;
 use super::expected::Expected;
 use super::ftp::Command;
-use super::http::Exchange;
 use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
 use super::ssh::Login;
-use super::tls::{Certificate, TlsHandshake};
+use super::tls::Certificate;
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
@@ -73,8 +74,6 @@ pub enum ProtocolRecord {
     Ntp(ntp::Message),
     /// What makes a record together with what other flows tell.
     Fact(Content),
-    /// A row of the `http` log.
-    Http(Box<Exchange>),
     /// A row of the `websocket` log.
     WebSocket(Box<Talk>),
     /// A row of the `ftp` log.
@@ -91,8 +90,6 @@ pub enum ProtocolRecord {
     Pop3(Box<pop3::Summary>),
     /// A row of the `imap` log.
     Imap(Box<imap::Row>),
-    /// A row of the `ssl` log.
-    Ssl(Box<TlsHandshake>),
     /// A row of the `x509` log.
     X509(Box<Certificate>),
     /// A row of the `quic` log.
@@ -110,6 +107,8 @@ pub struct Connection {
     pub responder: Endpoint,
     /// The transport protocol.
     pub proto: Proto,
+    /// Time of its first packet; `None` where the connection is older than that.
+    pub start: Option<Timestamp>,
 }
 
 impl ProtocolRecord {
@@ -121,7 +120,6 @@ impl ProtocolRecord {
             }
             Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
             Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
-            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
             Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
             Self::Irc(event) => event.report(connection, |row| observer.record(key, row)),
@@ -130,9 +128,6 @@ impl ProtocolRecord {
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
-            Self::Ssl(handshake) => {
-                handshake.report(connection, |row| observer.record(key, row));
-            }
             Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }

@@ -40,7 +40,7 @@ impl Exchange for DhcpExchange {
     fn message_of(content: &Content) -> Option<&Message> {
         match content {
             Content::Dhcp(message) => Some(message),
-            Content::Dhcpv6(_) => None,
+            _ => None,
         }
     }
 

@@ -36,7 +36,7 @@ impl Exchange for Dhcpv6Exchange {
     fn message_of(content: &Content) -> Option<&Message> {
         match content {
             Content::Dhcpv6(message) => Some(message),
-            Content::Dhcp(_) => None,
+            _ => None,
         }
     }
 

@@ -11,6 +11,7 @@ use super::handshake_row::TlsHandshake;
 use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl2ServerHello};
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
+use crate::correlator::Content;
 use crate::protocol::findings::{Findings, ProtocolRecord};
 use crate::protocol::session::Role;
 
@@ -210,7 +211,8 @@ impl Negotiation {
     pub(in crate::protocol) fn tell(&mut self, found: &mut Findings) {
         if self.is_begun && !self.is_told {
             self.is_told = true;
-            found.records.push(ProtocolRecord::Ssl(core::mem::take(&mut self.row)));
+            let row = core::mem::take(&mut self.row);
+            found.records.push(ProtocolRecord::Fact(Content::Ssl(row)));
         }
     }
 

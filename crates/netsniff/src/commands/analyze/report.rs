@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
+use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Proto};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
@@ -226,16 +227,34 @@ impl Analysis<'_> {
                 count(evicted)
             ));
         }
-        if self.outcome.cut_short > 0 {
-            notes.push(format!(
-                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
-                count(self.settings.limits.exchanges as u64),
-                count(self.outcome.cut_short)
-            ));
-        }
+        notes.extend(self.joins_given_up());
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;
             notes.push(format!("{name} grew to {size} bytes while it was read"));
+        }
+        notes
+    }
+
+    /// What bounds made those give up who join what several flows tell.
+    fn joins_given_up(&self) -> Vec<String> {
+        let JoinStatistics { exchanges_cut_short, answers_given_up } = self.outcome.joins;
+        let limits = &self.settings.limits;
+        let mut notes = Vec::new();
+        if exchanges_cut_short > 0 {
+            notes.push(format!(
+                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
+                count(limits.exchanges as u64),
+                count(exchanges_cut_short)
+            ));
+        }
+        if answers_given_up > 0 {
+            notes.push(format!(
+                "the bound of {} for DNS answers was reached: {} addresses were given up while \
+                 connections could still follow them, whose columns dns_uid, dns_rtt and dns_age are \
+                 unset",
+                crate::summary::number::bytes(limits.answer_bytes as u64),
+                count(answers_given_up)
+            ));
         }
         notes
     }
