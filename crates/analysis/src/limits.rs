@@ -126,6 +126,9 @@ pub struct Limits {
     /// How long an answer is good that may be kept for less. Browsers take one for good for a minute at
     /// least, whatever its TTL says.
     pub answer_least_lifetime: Duration,
+    /// Certificates of one day that are known to be told; for one more all of them are forgotten, and
+    /// may be told again. Each takes some 150 bytes.
+    pub certificates: usize,
     /// Queries of one flow that wait for replies, and replies that wait for queries; for one more,
     /// all that wait are recorded as they are (`DNS::max_pending_query_ids`).
     pub pending_messages: usize,
@@ -194,6 +197,7 @@ impl Default for Limits {
             exchange_longest: Duration::from_secs(30),
             answer_bytes: 32 << 20,
             answer_least_lifetime: Duration::from_secs(60),
+            certificates: 100_000,
             pending_messages: 50,
             pending_bytes: 8_192,
             http_pending_requests: 100,

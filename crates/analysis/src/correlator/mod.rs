@@ -7,10 +7,12 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
 //! | [`answers`] | DNS answers, and which of them a connection followed |
+//! | [`certificates`] | certificates, each of them once a day |
+//! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
 
 pub mod answers;
+pub mod certificates;
 pub mod exchanges;
 
 use core::fmt::Debug;
@@ -19,20 +21,25 @@ use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
 use crate::protocol::{
-    Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, HttpExchange, Resolution,
-    TlsHandshake,
+    Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, HttpExchange, Presented,
+    Resolution, TlsHandshake,
 };
 use crate::record::{Observer, Phase, SortKey};
 pub use answers::Answer;
 use answers::Answers;
+use certificates::Certificates;
 use exchanges::Exchanges;
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
 
 /// Every join.
-pub const JOINS: &[MakeJoin] =
-    &[Answers::join, Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join];
+pub const JOINS: &[MakeJoin] = &[
+    Answers::join,
+    Certificates::join,
+    Exchanges::<DhcpExchange>::join,
+    Exchanges::<Dhcpv6Exchange>::join,
+];
 
 /// What a flow tells that only makes a record together with what other flows tell.
 #[derive(Debug)]
@@ -56,6 +63,8 @@ pub enum Content {
     Http(Box<HttpExchange>),
     /// A handshake of TLS, whose connection may have followed a DNS answer.
     Ssl(Box<TlsHandshake>),
+    /// A certificate of a handshake.
+    Certificate(Presented),
 }
 
 /// A record of a join.
@@ -69,6 +78,8 @@ pub enum Joined {
     Http(Box<HttpExchange>, Connection, Option<Answer>),
     /// A row of the `ssl` log, with the answer that its connection followed.
     Ssl(Box<TlsHandshake>, Connection, Option<Answer>),
+    /// A row of the `x509` log.
+    X509(Presented),
 }
 
 /// Records with the keys where they belong.
@@ -103,6 +114,8 @@ pub struct JoinStatistics {
     pub exchanges_cut_short: u64,
     /// Addresses of DNS answers that connections could still have followed.
     pub answers_given_up: u64,
+    /// How often the certificates of a day were forgotten.
+    pub certificates_forgotten: u64,
 }
 
 /// All joins.
@@ -184,6 +197,7 @@ impl Correlator {
                     handshake
                         .report(&connection, answer.as_ref(), |row| observer.record(&key, row));
                 }
+                Joined::X509(presented) => presented.report(|row| observer.record(&key, row)),
             }
         }
         self.due = self.joins.iter().filter_map(|join| join.due()).min();

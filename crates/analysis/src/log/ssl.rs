@@ -1,5 +1,7 @@
 //! The `ssl` log: one row for each handshake of SSL, TLS or DTLS, as Zeek writes it.
 
+use std::sync::Arc;
+
 use netsniff_packet::{Address, Timestamp};
 
 use crate::record::{Interval, Port};
@@ -45,9 +47,9 @@ crate::record! {
         /// message, `I` ChangeCipherSpec, `L` alert, `B` heartbeat, `^` the roles were exchanged.
         ssl_history: &'a str => "ssl_history", string, None, Plain, Zeek;
         /// SHA-256 of the certificates that the server sent, in their order.
-        cert_chain_fps: Option<&'a [String]> => "cert_chain_fps", vector[string], None, ContentHash, Zeek;
+        cert_chain_fps: Option<&'a [Arc<str>]> => "cert_chain_fps", vector[string], None, ContentHash, Zeek;
         /// SHA-256 of the certificates that the client sent, in their order.
-        client_cert_chain_fps: Option<&'a [String]> =>
+        client_cert_chain_fps: Option<&'a [Arc<str>]> =>
             "client_cert_chain_fps", vector[string], None, ContentHash, Zeek;
         /// Whether the server's certificate is for `server_name`.
         sni_matches_cert: Option<bool> => "sni_matches_cert", bool, None, Plain, Zeek;

@@ -9,7 +9,7 @@ use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
 use super::ssh::Login;
-use super::tls::Certificate;
+use super::tls::Known;
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
@@ -29,6 +29,8 @@ pub struct Findings {
     pub expected: Vec<Expected>,
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
+    /// What was made of content that comes again and again.
+    pub(super) known: Known,
     /// Oddities by name, and the protocols that they are of.
     named: Vec<(&'static str, &'static str)>,
     /// Sessions that failed by a fault of their own.
@@ -48,6 +50,12 @@ impl Findings {
             && self.named.is_empty()
             && self.weirds.is_empty()
             && self.panics == 0
+    }
+
+    /// Bytes that what is known of earlier conversations takes.
+    #[must_use]
+    pub const fn known_bytes(&self) -> usize {
+        self.known.heap_bytes()
     }
 
     /// Puts down whose the oddities are that were found last.
@@ -90,8 +98,6 @@ pub enum ProtocolRecord {
     Pop3(Box<pop3::Summary>),
     /// A row of the `imap` log.
     Imap(Box<imap::Row>),
-    /// A row of the `x509` log.
-    X509(Box<Certificate>),
     /// A row of the `quic` log.
     Quic(Box<QuicConnection>),
 }
@@ -128,7 +134,6 @@ impl ProtocolRecord {
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
-            Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }

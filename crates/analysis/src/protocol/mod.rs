@@ -37,6 +37,7 @@ mod mime;
 mod ntp;
 mod pop3;
 mod quic;
+mod recent;
 mod sasl;
 mod session;
 mod smtp;
@@ -65,7 +66,9 @@ pub use session::{
 };
 pub use smtp::Transaction as MailTransaction;
 pub use ssh::Login;
-pub use tls::{Certificate, TlsHandshake};
+#[cfg(test)]
+pub(crate) use tls::presented;
+pub use tls::{Certificate, Presented, TlsHandshake};
 pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;

@@ -1,6 +1,7 @@
 //! A handshake as a row of the log `ssl`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
@@ -35,15 +36,15 @@ pub struct TlsHandshake {
     /// Whether both sides have sent something encrypted.
     pub(super) is_established: bool,
     /// Fingerprints of the certificates of server and client, once either has sent one.
-    pub(super) chains: Option<[Vec<String>; 2]>,
+    pub(super) chains: Option<[Vec<Arc<str>>; 2]>,
     /// Whether the server's certificate is for the name that the client asked for.
     pub(super) matches_name: Option<bool>,
     /// JA3 of the client.
-    pub(super) ja3: Option<String>,
+    pub(super) ja3: Option<Arc<str>>,
     /// JA3S of the server.
-    pub(super) ja3s: Option<String>,
+    pub(super) ja3s: Option<Arc<str>>,
     /// JA4 of the client.
-    pub(super) ja4: Option<String>,
+    pub(super) ja4: Option<Arc<str>>,
     history: String,
 }
 
@@ -59,18 +60,13 @@ impl TlsHandshake {
         }
     }
 
-    /// Bytes that it holds outside itself.
+    /// Bytes that it holds outside itself, without fingerprints, which are shared.
     pub(super) fn heap_bytes(&self) -> usize {
         let names = [&self.server_name, &self.next_protocol];
         let names = names.into_iter().flatten().map(|name| name.len()).sum::<usize>();
-        let fingerprints = [&self.ja3, &self.ja3s, &self.ja4].into_iter().flatten();
         let chains = self.chains.iter().flatten();
-        let chains = chains
-            .map(|chain| chain.iter().map(|it| size_of::<String>() + it.capacity()).sum::<usize>());
-        names
-            + fingerprints.map(String::capacity).sum::<usize>()
-            + chains.sum::<usize>()
-            + self.history.capacity()
+        let chains = chains.map(|chain| chain.capacity() * size_of::<Arc<str>>());
+        names + chains.sum::<usize>() + self.history.capacity()
     }
 
     /// The server that the client asked for.

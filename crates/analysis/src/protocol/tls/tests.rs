@@ -81,7 +81,7 @@ pub(in crate::protocol) fn rows(
         ProtocolRecord::Fact(Content::Ssl(row)) => {
             row.report(&connection, None, |row| ("ssl", cells(row)))
         }
-        ProtocolRecord::X509(row) => row.report(|row| ("x509", cells(row))),
+        ProtocolRecord::Fact(Content::Certificate(it)) => it.report(|row| ("x509", cells(row))),
         ProtocolRecord::Quic(row) => row.report(&connection, |row| ("quic", cells(row))),
         other => panic!("{other:?} is none of TLS"),
     };

@@ -237,7 +237,8 @@ impl Analysis<'_> {
 
     /// What bounds made those give up who join what several flows tell.
     fn joins_given_up(&self) -> Vec<String> {
-        let JoinStatistics { exchanges_cut_short, answers_given_up } = self.outcome.joins;
+        let JoinStatistics { exchanges_cut_short, answers_given_up, certificates_forgotten } =
+            self.outcome.joins;
         let limits = &self.settings.limits;
         let mut notes = Vec::new();
         if exchanges_cut_short > 0 {
@@ -254,6 +255,14 @@ impl Analysis<'_> {
                  unset",
                 crate::summary::number::bytes(limits.answer_bytes as u64),
                 count(answers_given_up)
+            ));
+        }
+        if certificates_forgotten > 0 {
+            notes.push(format!(
+                "the bound of {} certificates a day was reached {} times: those that were told \
+                 before may be told again",
+                count(limits.certificates as u64),
+                count(certificates_forgotten)
             ));
         }
         notes
