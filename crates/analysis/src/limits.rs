@@ -120,6 +120,12 @@ pub struct Limits {
     pub exchange_silence: Duration,
     /// Time after which a look ends an exchange that goes on (`DHCP::max_txid_watch_time`).
     pub exchange_longest: Duration,
+    /// Bytes that DNS answers may take which connections may follow; the oldest are given up for more.
+    /// Some hundred thousand addresses: the answers that a large network gets in minutes.
+    pub answer_bytes: usize,
+    /// How long an answer is good that may be kept for less. Browsers take one for good for a minute at
+    /// least, whatever its TTL says.
+    pub answer_least_lifetime: Duration,
     /// Certificates of one day that are known to be told; for one more all of them are forgotten, and
     /// may be told again. Each takes some 150 bytes.
     pub certificates: usize,
@@ -199,6 +205,8 @@ impl Default for Limits {
             exchange_look_interval: Duration::from_secs(5),
             exchange_silence: Duration::from_secs(5),
             exchange_longest: Duration::from_secs(30),
+            answer_bytes: 32 << 20,
+            answer_least_lifetime: Duration::from_secs(60),
             certificates: 100_000,
             pending_messages: 50,
             pending_bytes: 8_192,

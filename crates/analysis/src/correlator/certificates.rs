@@ -7,8 +7,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
-
 use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
 use crate::limits::Limits;
 use crate::record::SortKey;
@@ -21,7 +19,7 @@ pub struct Certificates {
     /// Those of the newest day and of the one before, since packets may come out of order around
     /// midnight.
     told: BTreeSet<(i64, Arc<str>, usize)>,
-    cut_short: u64,
+    forgotten: u64,
 }
 
 impl Certificates {
@@ -29,13 +27,16 @@ impl Certificates {
     #[must_use]
     pub fn join(limits: &Limits) -> Box<dyn Join> {
         let most = limits.certificates;
-        Box::new(Self { most, newest: i64::MIN, told: BTreeSet::new(), cut_short: 0 })
+        Box::new(Self { most, newest: i64::MIN, told: BTreeSet::new(), forgotten: 0 })
     }
 }
 
 impl Join for Certificates {
-    fn fact(&mut self, key: &SortKey, fact: &Fact, told: &mut Told) {
-        let Content::Certificate(presented) = &fact.content else { return };
+    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        let Fact { connection, content } = fact;
+        let Content::Certificate(presented) = content else {
+            return Some(Fact { connection, content });
+        };
         let day = presented.day();
         if day > self.newest {
             self.newest = day;
@@ -44,31 +45,26 @@ impl Join for Certificates {
         let (fingerprint, role) = presented.index();
         let index = (day, fingerprint, role);
         if self.told.contains(&index) {
-            return;
+            return None;
         }
         if self.told.len() >= self.most {
             self.told.clear();
-            self.cut_short += 1;
+            self.forgotten += 1;
         }
         self.told.insert(index);
-        told.push((*key, Joined::X509(presented.clone())));
-    }
-
-    fn due(&self) -> Option<SortKey> {
+        told.push((*key, Joined::X509(presented)));
         None
     }
 
-    fn look(&mut self, _: &mut Told) {}
-
-    fn finish(&mut self, _: Timestamp, _: &mut Told) {}
-
     fn count(&self, statistics: &mut JoinStatistics) {
-        statistics.cut_short += self.cut_short;
+        statistics.certificates_forgotten += self.forgotten;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use netsniff_packet::Timestamp;
+
     use super::*;
     use crate::flow::key::Endpoint;
     use crate::log::conn::Proto;
@@ -80,21 +76,26 @@ mod tests {
     /// How many rows come of certificates at these times in these roles.
     fn rows(join: &mut dyn Join, presentations: &[(i64, bool)]) -> usize {
         let end = Endpoint { address: netsniff_packet::Address::default(), port: 0 };
-        let connection =
-            Connection { uid: Uid::NONE, originator: end, responder: end, proto: Proto::Tcp };
+        let connection = Connection {
+            uid: Uid::NONE,
+            originator: end,
+            responder: end,
+            proto: Proto::Tcp,
+            start: None,
+        };
         let mut told = Told::new();
         for (time, is_host) in presentations {
             let content = Content::Certificate(presented(*time, *is_host));
             let key = SortKey::first_at(Timestamp::from_nanos(*time));
-            join.fact(&key, &Fact { connection, content }, &mut told);
+            assert!(join.fact(&key, Fact { connection, content }, &mut told).is_none());
         }
         told.len()
     }
 
-    fn cut_short(join: &dyn Join) -> u64 {
+    fn forgotten(join: &dyn Join) -> u64 {
         let mut statistics = JoinStatistics::default();
         join.count(&mut statistics);
-        statistics.cut_short
+        statistics.certificates_forgotten
     }
 
     #[test]
@@ -104,13 +105,13 @@ mod tests {
         // Packets around midnight come in any order.
         assert_eq!(rows(&mut *join, &[(DAY, true), (DAY - 1, true), (DAY + 1, true)]), 1);
         assert_eq!(rows(&mut *join, &[(2 * DAY, true), (2 * DAY, false)]), 2);
-        assert_eq!(cut_short(&*join), 0);
+        assert_eq!(forgotten(&*join), 0);
     }
 
     #[test]
     fn the_bound_forgets() {
         let mut join = Certificates::join(&Limits { certificates: 1, ..Limits::default() });
         assert_eq!(rows(&mut *join, &[(1, true), (1, true), (1, false), (1, true)]), 3);
-        assert_eq!(cut_short(&*join), 2);
+        assert_eq!(forgotten(&*join), 2);
     }
 }

@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
-
 use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
 use crate::file::{FileReport, Stored};
 use crate::limits::Limits;
@@ -91,20 +89,16 @@ impl Extraction {
 }
 
 impl Join for Extraction {
-    fn fact(&mut self, key: &SortKey, fact: &Fact, told: &mut Told) {
-        let Content::File(report) = &fact.content else { return };
-        let is_kept = self.keeps(report);
-        let (connection, report) = (fact.connection, Arc::clone(report));
+    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        let Fact { connection, content } = fact;
+        let report = match content {
+            Content::File(report) => report,
+            content => return Some(Fact { connection, content }),
+        };
+        let is_kept = self.keeps(&report);
         told.push((*key, Joined::File(Box::new(FileJoined { connection, report, is_kept }))));
-    }
-
-    fn due(&self) -> Option<SortKey> {
         None
     }
-
-    fn look(&mut self, _: &mut Told) {}
-
-    fn finish(&mut self, _: Timestamp, _: &mut Told) {}
 
     fn count(&self, statistics: &mut JoinStatistics) {
         statistics.extraction = self.statistics;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netsniff_packet::{Address, Timestamp};
 
-use crate::record::Port;
+use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 crate::record! {
@@ -59,5 +59,12 @@ crate::record! {
         ja3s: Option<&'a str> => "ja3s", string, None, ContentHash, Netsniff;
         /// JA4 fingerprint of the client.
         ja4: Option<&'a str> => "ja4", string, None, ContentHash, Netsniff;
+        /// Identifier of the connection in `dns` whose answer told the client the responder's address:
+        /// the last one before the connection, for this name if there is one.
+        dns_uid: Option<Uid> => "dns_uid", string, None, Plain, Netsniff;
+        /// How long that lookup took: time from the query to the answer.
+        dns_rtt: Option<Interval> => "dns_rtt", interval, Seconds, Plain, Netsniff;
+        /// How old the answer was: time from it to the first packet of the connection.
+        dns_age: Option<Interval> => "dns_age", interval, Seconds, Plain, Netsniff;
     }
 }

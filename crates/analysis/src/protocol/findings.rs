@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use netsniff_packet::Timestamp;
+
 use super::dns::Transaction;
 use super::expected::Expected;
 use super::ftp::Command;
-use super::http::Exchange;
 use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
 use super::socks::Proxying;
 use super::ssh::Login;
-use super::tls::{Known, TlsHandshake};
+use super::tls::Known;
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
@@ -92,8 +93,6 @@ pub enum ProtocolRecord {
     Ntp(ntp::Message),
     /// What makes a record together with what other flows tell.
     Fact(Content),
-    /// A row of the `http` log.
-    Http(Box<Exchange>),
     /// A row of the `websocket` log.
     WebSocket(Box<Talk>),
     /// A row of the `ftp` log.
@@ -112,8 +111,6 @@ pub enum ProtocolRecord {
     Pop3(Box<pop3::Summary>),
     /// A row of the `imap` log.
     Imap(Box<imap::Row>),
-    /// A row of the `ssl` log.
-    Ssl(Box<TlsHandshake>),
     /// A row of the `quic` log.
     Quic(Box<QuicConnection>),
 }
@@ -129,6 +126,8 @@ pub struct Connection {
     pub responder: Endpoint,
     /// The transport protocol.
     pub proto: Proto,
+    /// Time of its first packet; `None` where the connection is older than that.
+    pub start: Option<Timestamp>,
 }
 
 impl ProtocolRecord {
@@ -140,7 +139,6 @@ impl ProtocolRecord {
             }
             Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
             Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
-            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
             Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
             Self::Socks(proxying) => proxying.report(connection, |row| observer.record(key, row)),
@@ -150,9 +148,6 @@ impl ProtocolRecord {
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
-            Self::Ssl(handshake) => {
-                handshake.report(connection, |row| observer.record(key, row));
-            }
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }

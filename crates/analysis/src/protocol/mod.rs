@@ -51,7 +51,7 @@ pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
 pub use dhcp::{DhcpExchange, Message as DhcpMessage};
 pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
-pub use dns::Transaction;
+pub use dns::{Resolution, Transaction};
 pub use expected::{Announced, Errand, Expected};
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use ftp::Command;

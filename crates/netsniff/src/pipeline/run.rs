@@ -256,7 +256,7 @@ impl<'a, K: RowSink> Alone<'a, K> {
     fn write(&mut self, front: &mut Front, watermark: Timestamp) -> anyhow::Result<()> {
         front.take_rows(watermark, &mut self.done[1]);
         if self.done.iter().any(|rows| !rows.is_empty()) {
-            self.merger.merge(&self.done, self.sink)?;
+            self.merger.merge(&mut self.done, self.sink)?;
         }
         Ok(())
     }

@@ -227,7 +227,7 @@ fn write<K: RowSink>(
                 }
             }
         }
-        merger.merge(&round, sink)?;
+        merger.merge(&mut round, sink)?;
         for (queue, buffer) in queues.iter().zip(round.drain(..)) {
             let _ = queue.free.send(buffer);
         }

@@ -5,6 +5,7 @@ use netsniff_packet::Timestamp;
 use super::{FlowTracker, packet_key};
 use crate::flow::Flow;
 use crate::flow::report::proto;
+use crate::flow::tcp::TcpConnection;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
 use crate::protocol::{Connection, Findings};
@@ -67,7 +68,9 @@ impl Flow {
     /// What records of protocols tell of this flow, whose name is `uid`.
     pub(super) fn connection(&self, uid: Uid) -> Connection {
         let (originator, responder) = self.ends();
-        Connection { uid, originator, responder, proto: proto(self.key.protocol) }
+        let is_older = self.tcp().is_some_and(TcpConnection::is_partial);
+        let start = (!is_older).then_some(self.start);
+        Connection { uid, originator, responder, proto: proto(self.key.protocol), start }
     }
 }
 

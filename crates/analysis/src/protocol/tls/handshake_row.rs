@@ -6,6 +6,7 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 
 use super::{ciphers, names};
+use crate::correlator::Answer;
 use crate::log::Ssl;
 use crate::protocol::findings::{Connection, Findings};
 use crate::record::Port;
@@ -68,8 +69,19 @@ impl TlsHandshake {
         names + chains.sum::<usize>() + self.history.capacity()
     }
 
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Ssl<'_>) -> T) -> T {
+    /// The server that the client asked for.
+    #[must_use]
+    pub fn server_name(&self) -> Option<&[u8]> {
+        self.server_name.as_deref()
+    }
+
+    /// Hands the row of the log to `take`, with the DNS answer that the connection followed.
+    pub fn report<T>(
+        &self,
+        connection: &Connection,
+        answer: Option<&Answer>,
+        take: impl FnOnce(&Ssl<'_>) -> T,
+    ) -> T {
         let version = self.version.map(names::version);
         let unknown = |cipher| Cow::Owned(format!("unknown-{cipher}"));
         let cipher = self
@@ -98,6 +110,9 @@ impl TlsHandshake {
             ja3: self.ja3.as_deref(),
             ja3s: self.ja3s.as_deref(),
             ja4: self.ja4.as_deref(),
+            dns_uid: answer.map(|answer| answer.uid),
+            dns_rtt: answer.and_then(|answer| answer.rtt),
+            dns_age: answer.map(|answer| answer.age),
         })
     }
 }

@@ -213,7 +213,8 @@ impl Negotiation {
     pub(in crate::protocol) fn tell(&mut self, found: &mut Findings) {
         if self.is_begun && !self.is_told {
             self.is_told = true;
-            found.records.push(ProtocolRecord::Ssl(core::mem::take(&mut self.row)));
+            let row = core::mem::take(&mut self.row);
+            found.records.push(ProtocolRecord::Fact(Content::Ssl(row)));
         }
     }
 

@@ -70,10 +70,17 @@ pub(in crate::protocol) fn rows(
     mut found: Findings,
 ) -> (Vec<(&'static str, Row)>, Vec<&'static str>) {
     let end = Endpoint { address: Address::default(), port: 443 };
-    let connection =
-        Connection { uid: Uid::NONE, originator: end, responder: end, proto: Proto::Tcp };
+    let connection = Connection {
+        uid: Uid::NONE,
+        originator: end,
+        responder: end,
+        proto: Proto::Tcp,
+        start: None,
+    };
     let row = |record: &ProtocolRecord| match record {
-        ProtocolRecord::Ssl(row) => row.report(&connection, |row| ("ssl", cells(row))),
+        ProtocolRecord::Fact(Content::Ssl(row)) => {
+            row.report(&connection, None, |row| ("ssl", cells(row)))
+        }
         ProtocolRecord::Fact(Content::Certificate(it)) => it.report(|row| ("x509", cells(row))),
         ProtocolRecord::Quic(row) => row.report(&connection, |row| ("quic", cells(row))),
         other => panic!("{other:?} is none of TLS"),

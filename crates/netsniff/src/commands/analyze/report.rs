@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
+use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_analysis::correlator::extraction::ExtractionStatistics;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
 use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
@@ -261,17 +262,45 @@ impl Analysis<'_> {
                 count(evicted)
             ));
         }
-        if self.outcome.joins.cut_short > 0 {
-            notes.push(format!(
-                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
-                count(self.settings.limits.exchanges as u64),
-                count(self.outcome.joins.cut_short)
-            ));
-        }
+        notes.extend(self.joins_given_up());
         notes.extend(self.not_extracted());
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;
             notes.push(format!("{name} grew to {size} bytes while it was read"));
+        }
+        notes
+    }
+
+    /// What bounds made those give up who join what several flows tell.
+    fn joins_given_up(&self) -> Vec<String> {
+        let JoinStatistics {
+            exchanges_cut_short, answers_given_up, certificates_forgotten, ..
+        } = self.outcome.joins;
+        let limits = &self.settings.limits;
+        let mut notes = Vec::new();
+        if exchanges_cut_short > 0 {
+            notes.push(format!(
+                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
+                count(limits.exchanges as u64),
+                count(exchanges_cut_short)
+            ));
+        }
+        if answers_given_up > 0 {
+            notes.push(format!(
+                "the bound of {} for DNS answers was reached: {} addresses were given up while \
+                 connections could still follow them, whose columns dns_uid, dns_rtt and dns_age are \
+                 unset",
+                crate::summary::number::bytes(limits.answer_bytes as u64),
+                count(answers_given_up)
+            ));
+        }
+        if certificates_forgotten > 0 {
+            notes.push(format!(
+                "the bound of {} certificates a day was reached {} times: those that were told \
+                 before may be told again",
+                count(limits.certificates as u64),
+                count(certificates_forgotten)
+            ));
         }
         notes
     }
