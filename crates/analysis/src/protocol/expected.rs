@@ -43,3 +43,11 @@ pub struct Errand {
     /// What kind of file that was.
     pub mime_type: OnceLock<&'static str>,
 }
+
+impl Errand {
+    /// Bytes of the name of the file.
+    #[must_use]
+    pub fn name_bytes(&self) -> usize {
+        self.filename.as_ref().map_or(0, |name| name.len())
+    }
+}

@@ -32,7 +32,7 @@ pub(super) struct Talking {
     /// Bytes that streams hold behind holes.
     held_bytes: usize,
     /// Connections that others announced.
-    expectations: Expectations,
+    pub(super) expectations: Expectations,
 }
 
 impl Talking {
