@@ -15,8 +15,10 @@ pub struct Expected {
     /// The side of this connection that will begin it.
     pub from: Role,
     /// Where it will go; `None` for the other side of this connection. Connections to third hosts
-    /// are not awaited, since another worker may have them.
+    /// are not awaited, since another worker may have them, and make an oddity.
     pub to: Option<Address>,
+    /// Whether it may go to the other side of this connection all the same.
+    pub or_peer: bool,
     /// The port that it will go to.
     pub port: u16,
     /// What it will be.
