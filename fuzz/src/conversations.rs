@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use netsniff_analysis::correlator::Fact;
+use netsniff_analysis::correlator::{Content, Correlator, Fact};
 use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::log::conn::Proto;
 use netsniff_analysis::protocol::{
@@ -112,7 +112,7 @@ pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
 
 /// The first word of a line: its log, or whose oddity it is.
 fn log(line: &str) -> &str {
-    line.split([' ', '(']).next().unwrap_or_default()
+    line.split(' ').next().unwrap_or_default()
 }
 
 impl Cuts {
@@ -170,9 +170,12 @@ impl Observer for Outcome {
         self.lines.push(line.0);
     }
 
-    /// What the correlator would make a record of, as it is.
-    fn fact(&mut self, _: &SortKey, fact: Fact) {
-        self.lines.push(format!("{:?}", fact.content));
+    /// What no other flow tells anything of.
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        if let Content::Resolution(resolution) = &fact.content {
+            self.lines.push(format!("resolution {resolution:?}"));
+        }
+        Correlator::new(&Limits::default()).fact(key, fact, self);
     }
 }
 

@@ -104,9 +104,11 @@ pub struct Limits {
     /// (`Tunnel::max_changes_per_connection`).
     pub tunnel_changes: u8,
     /// Exchanges of DHCP in progress, and as many of DHCPv6; the one that would be looked at first is
-    /// told for one more. A network has few within the seconds that they take, and all together stay
-    /// within some ten megabytes.
+    /// told for one more. A network has few within the seconds that they take.
     pub exchanges: usize,
+    /// Bytes that those of either may take; then the same. They have room for a kilobyte each, of which
+    /// ordinary ones take half.
+    pub exchange_bytes: usize,
     /// Flows of one exchange of DHCP (`DHCP::max_uids_per_log_entry`).
     pub exchange_flows: usize,
     /// Messages of one exchange of DHCP (`DHCP::max_msg_types_per_log_entry`).
@@ -158,6 +160,36 @@ pub struct Limits {
     pub http_window_bytes: u64,
 }
 
+impl Limits {
+    /// Bytes of one certificate that is known to be told, with what finds it.
+    const CERTIFICATE_BYTES: usize = 160;
+
+    /// Bytes that joins of what several flows tell may take, all together.
+    #[must_use]
+    pub const fn join_bytes(&self) -> usize {
+        self.certificates
+            .saturating_mul(Self::CERTIFICATE_BYTES)
+            .saturating_add(self.answer_bytes)
+            .saturating_add(self.exchange_bytes.saturating_mul(2))
+    }
+
+    /// The same limits, but with so many bytes for joins at most, of which each keeps its part.
+    #[must_use]
+    pub fn with_join_bytes(self, most: usize) -> Self {
+        let all = self.join_bytes();
+        if all <= most {
+            return self;
+        }
+        let part = |limit: usize| (limit as u128 * most as u128 / all as u128) as usize;
+        Self {
+            answer_bytes: part(self.answer_bytes),
+            certificates: part(self.certificates),
+            exchange_bytes: part(self.exchange_bytes),
+            ..self
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -199,6 +231,7 @@ impl Default for Limits {
             tunnel_expiration: Duration::from_secs(3600),
             tunnel_changes: 5,
             exchanges: 8192,
+            exchange_bytes: 8 << 20,
             exchange_flows: 10,
             exchange_messages: 50,
             exchange_first_look: Duration::from_secs(10),
@@ -218,6 +251,22 @@ impl Default for Limits {
             extracted_bytes: 10 << 30,
             extracted_files: 100_000,
             http_window_bytes: 16 << 20,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_share_what_they_may_take() {
+        let limits = Limits::default();
+        assert_eq!(limits.with_join_bytes(usize::MAX), limits);
+        for most in [0, 1 << 10, 2 << 20, limits.join_bytes() - 1] {
+            let smaller = limits.with_join_bytes(most);
+            assert!(smaller.join_bytes() <= most && most - smaller.join_bytes() < 1_000, "{most}");
+            assert_eq!(smaller.flow_bytes, limits.flow_bytes);
         }
     }
 }

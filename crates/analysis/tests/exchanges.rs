@@ -3,7 +3,7 @@
 
 mod support;
 
-use netsniff_analysis::Limits;
+use netsniff_analysis::{Limits, Phase};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use support::{Row, Rows, analyse};
 
@@ -179,6 +179,26 @@ fn what_would_be_looked_at_first_makes_room() {
     assert_eq!(types(&rows), ["DISCOVER,DISCOVER", "DISCOVER", "DISCOVER", "DISCOVER"]);
     let begins: Vec<&str> = rows.iter().map(|row| row["ts"].as_str()).collect();
     assert_eq!(begins, ["0.000000", "1.000000", "3.000000", "4.000000"]);
+}
+
+#[test]
+fn bytes_are_a_bound_as_well() {
+    // A host name of 250 letters in each of a hundred exchanges at once.
+    let named = |xid: u8| {
+        let options = [&[53, 1, 1, 12, 250][..], &[b'x'; 250]].concat();
+        (0, udp(NOBODY, EVERYBODY, &message(xid, false, &options)))
+    };
+    let list: Vec<_> = (0..100).map(named).collect();
+    let told_at_once = |exchange_bytes| {
+        let rows = all(&list, Limits { exchange_bytes, ..Limits::default() });
+        let log = rows.0.get("dhcp").map_or(&[][..], Vec::as_slice);
+        assert_eq!(log.len(), 100);
+        log.iter().filter(|(key, _)| key.phase == Phase::Packet).count()
+    };
+    assert_eq!(told_at_once(Limits::default().exchange_bytes), 0);
+    assert_eq!(told_at_once(0), 100);
+    let early = told_at_once(50_000);
+    assert!((10..90).contains(&early), "{early}");
 }
 
 #[test]

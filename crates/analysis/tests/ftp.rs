@@ -212,8 +212,8 @@ fn data_connection(from: [u8; 4], to: [u8; 4], port: u16, seconds: u64, text: &s
     dialogue.finish().seen
 }
 
-/// The service of each connection to a port, in the order of their ports.
-fn services(data: Vec<Vec<Seen>>) -> BTreeMap<String, String> {
+/// What is made of a control connection that announces some data connections, and of others.
+fn analysed(data: Vec<Vec<Seen>>) -> support::Rows {
     let (client, server) = (Host::new(CLIENT.into(), 40_000), Host::new(SERVER.into(), 21));
     let mut control = Dialogue::new(Setup { client, server, ..Setup::default() });
     control.connect().say(Side::Server, b"220 Ready\r\n").say(Side::Client, b"USER ftp\r\n");
@@ -222,6 +222,7 @@ fn services(data: Vec<Vec<Seen>>) -> BTreeMap<String, String> {
         control.say(Side::Server, b"200 Done.\r\n");
     }
     control.say(Side::Client, b"PORT 192,0,2,9,1,5\r\n").say(Side::Server, b"200 Done.\r\n");
+    control.say(Side::Client, b"PASV\r\n").say(Side::Server, b"227 (10,0,0,1,1,6)\r\n");
     let mut seen = [vec![control.finish().seen], data].concat().concat();
     seen.sort_by_key(|seen| seen.timestamp);
     let packets = seen.iter().map(|seen| Packet {
@@ -231,14 +232,18 @@ fn services(data: Vec<Vec<Seen>>) -> BTreeMap<String, String> {
         link_type: LinkType::ETHERNET,
         interface: 0,
     });
-    let rows = support::analyse(packets, Limits::default());
+    support::analyse(packets, Limits::default())
+}
+
+/// The service of each connection to a port, in the order of their ports.
+fn services(rows: &support::Rows) -> BTreeMap<String, String> {
     let service = |row: &&support::Row| (row["id.resp_p"].clone(), row["service"].clone());
     rows.log("conn").iter().map(service).collect()
 }
 
 #[test]
 fn data_connections_are_awaited_for_a_while_between_the_two_hosts() {
-    let found = services(vec![
+    let rows = analysed(vec![
         data_connection(SERVER, CLIENT, 257, 10, "the list of files"),
         // One without a byte is known, too; one that nobody announced is not.
         data_connection(SERVER, CLIENT, 258, 20, ""),
@@ -248,7 +253,10 @@ fn data_connections_are_awaited_for_a_while_between_the_two_hosts() {
         data_connection(SERVER, CLIENT, 260, 400, "something"),
         // Another worker may have those to third hosts.
         data_connection(SERVER, [192, 0, 2, 9], 261, 40, "something"),
+        // Clients do not believe a server that tells another address than its own.
+        data_connection(CLIENT, SERVER, 262, 50, "something"),
     ]);
+    let found = services(&rows);
     let expected = [
         ("21", "ftp"),
         ("257", "ftp-data"),
@@ -256,10 +264,14 @@ fn data_connections_are_awaited_for_a_while_between_the_two_hosts() {
         ("259", "-"),
         ("260", "-"),
         ("261", "-"),
+        ("262", "ftp-data"),
         ("266", "-"),
     ];
     assert!(
         found.iter().map(|(port, name)| (port.as_str(), name.as_str())).eq(expected),
         "{found:?}"
     );
+    let weirds = rows.log("weird");
+    let names: Vec<_> = weirds.iter().map(|row| [&row["name"], &row["id.resp_p"]]).collect();
+    assert_eq!(names, [["expected_connection_to_third_host", "21"]; 2]);
 }

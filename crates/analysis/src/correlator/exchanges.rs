@@ -33,6 +33,9 @@ pub trait Exchange: Debug + Send {
     /// How it went so far.
     fn course(&self) -> &Course;
 
+    /// Bytes that it and its name hold outside themselves.
+    fn heap_bytes(&self) -> usize;
+
     /// The record.
     fn joined(self) -> Joined;
 }
@@ -90,6 +93,12 @@ impl Course {
         self.kinds.iter().map(name).collect()
     }
 
+    /// Bytes that it holds outside itself.
+    #[must_use]
+    pub const fn heap_bytes(&self) -> usize {
+        self.uids.capacity() * size_of::<Uid>() + self.kinds.capacity()
+    }
+
     /// Whether it has as many flows or messages as a record may tell.
     const fn is_full(&self, limits: &Limits) -> bool {
         self.uids.len() >= limits.exchange_flows || self.kinds.len() >= limits.exchange_messages
@@ -109,6 +118,8 @@ pub struct Exchanges<E: Exchange> {
     waiting: BTreeMap<E::Name, Waiting<E>>,
     /// Where the next look at each belongs.
     looks: BTreeSet<(SortKey, E::Name)>,
+    /// Bytes that exchanges and names hold outside themselves.
+    held_bytes: usize,
     limits: Limits,
     cut_short: u64,
 }
@@ -121,11 +132,15 @@ struct Waiting<E> {
     begun: Timestamp,
     last: Timestamp,
     look: SortKey,
+    /// Bytes that it held outside itself when that was last counted.
+    held_bytes: usize,
 }
 
 /// What tells the record of an exchange that is told for want of room from the one that the same
 /// message may complete.
 const EVICTED: u32 = 1 << 31;
+/// More than one message can push out: what it holds is no more than some hundred exchanges are.
+const MOST_EVICTED: u32 = 4096;
 
 impl<E: Exchange + 'static> Exchanges<E> {
     /// The join that makes such exchanges.
@@ -138,11 +153,27 @@ impl<E: Exchange + 'static> Exchanges<E> {
 impl<E: Exchange> Exchanges<E> {
     /// None yet.
     const fn new(limits: &Limits) -> Self {
-        Self { waiting: BTreeMap::new(), looks: BTreeSet::new(), limits: *limits, cut_short: 0 }
+        Self {
+            waiting: BTreeMap::new(),
+            looks: BTreeSet::new(),
+            held_bytes: 0,
+            limits: *limits,
+            cut_short: 0,
+        }
     }
 
-    /// The exchange of a message at `key`, which may begin with it.
-    fn exchange(&mut self, key: &SortKey, message: &E::Message) -> &mut E {
+    /// Bytes of one exchange without what it holds outside itself. Both trees have room for up to
+    /// twice what they hold.
+    const BYTES: usize = 2 * (size_of::<(E::Name, Waiting<E>)>() + size_of::<(SortKey, E::Name)>());
+
+    /// Bytes of all of them.
+    fn bytes(&self) -> usize {
+        self.waiting.len() * Self::BYTES + self.held_bytes
+    }
+
+    /// Takes a message at `key` into its exchange, which may begin with it. Returns whether that is
+    /// full then.
+    fn take(&mut self, key: &SortKey, connection: &Connection, message: &E::Message) -> bool {
         let looks = &mut self.looks;
         let first = self.limits.exchange_first_look;
         let name = E::name_of(message);
@@ -150,15 +181,21 @@ impl<E: Exchange> Exchanges<E> {
             // The message's ordinal tells exchanges apart whose looks come at the same time.
             let look = SortKey { time: key.time + first, phase: Phase::Timer, number: 0, ..*key };
             looks.insert((look, name));
-            Waiting { exchange: E::begun(message), begun: key.time, last: key.time, look }
+            let exchange = E::begun(message);
+            Waiting { exchange, begun: key.time, last: key.time, look, held_bytes: 0 }
         });
         waiting.last = key.time;
-        &mut waiting.exchange
+        waiting.exchange.take(connection, message);
+        self.held_bytes -= waiting.held_bytes;
+        waiting.held_bytes = waiting.exchange.heap_bytes();
+        self.held_bytes += waiting.held_bytes;
+        waiting.exchange.course().is_full(&self.limits)
     }
 
-    /// Takes out the exchange that would be looked at first, where there is no room for another one.
+    /// Takes out the exchange that would be looked at first, where there are too many.
     fn make_room(&mut self) -> Option<E> {
-        if self.waiting.len() < self.limits.exchanges.max(1) {
+        let Limits { exchanges, exchange_bytes, .. } = self.limits;
+        if self.waiting.len() <= exchanges.max(1) && self.bytes() <= exchange_bytes {
             return None;
         }
         let (_, name) = self.looks.first().cloned()?;
@@ -169,6 +206,7 @@ impl<E: Exchange> Exchanges<E> {
     fn remove(&mut self, name: &E::Name) -> Option<E> {
         let waiting = self.waiting.remove(name)?;
         self.looks.remove(&(waiting.look, name.clone()));
+        self.held_bytes -= waiting.held_bytes;
         Some(waiting.exchange)
     }
 }
@@ -176,19 +214,15 @@ impl<E: Exchange> Exchanges<E> {
 impl<E: Exchange> Join for Exchanges<E> {
     fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
         let Some(message) = E::message_of(&fact.content) else { return Some(fact) };
-        let name = E::name_of(message);
-        if !self.waiting.contains_key(&name)
-            && let Some(evicted) = self.make_room()
-        {
-            told.push((SortKey { number: key.number | EVICTED, ..*key }, evicted.joined()));
-        }
-        let limits = self.limits;
-        let exchange = self.exchange(key, message);
-        exchange.take(&fact.connection, message);
-        if exchange.course().is_full(&limits)
-            && let Some(full) = self.remove(&name)
+        if self.take(key, &fact.connection, message)
+            && let Some(full) = self.remove(&E::name_of(message))
         {
             told.push((*key, full.joined()));
+        }
+        let mut number = EVICTED.saturating_add(key.number.saturating_mul(MOST_EVICTED));
+        while let Some(evicted) = self.make_room() {
+            told.push((SortKey { number, ..*key }, evicted.joined()));
+            number = number.saturating_add(1);
         }
         None
     }
@@ -205,8 +239,7 @@ impl<E: Exchange> Join for Exchanges<E> {
         if look.time > waiting.last + exchange_silence
             || look.time > waiting.begun + exchange_longest
         {
-            let over = self.waiting.remove(&name);
-            told.extend(over.map(|waiting| (look, waiting.exchange.joined())));
+            told.extend(self.remove(&name).map(|over| (look, over.joined())));
             return;
         }
         waiting.look = SortKey { time: look.time + exchange_look_interval, ..look };
@@ -215,6 +248,7 @@ impl<E: Exchange> Join for Exchanges<E> {
 
     fn finish(&mut self, now: Timestamp, told: &mut Told) {
         self.looks.clear();
+        self.held_bytes = 0;
         for (_, waiting) in core::mem::take(&mut self.waiting) {
             let key = SortKey { time: now, phase: Phase::Join, ..waiting.look };
             told.push((key, waiting.exchange.joined()));

@@ -7,7 +7,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::key::Endpoint;
 use crate::limits::Limits;
-use crate::protocol::Announced;
+use crate::protocol::{Announced, Errand};
 
 /// From where to where a connection will go. The port that it comes from is never known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,15 @@ pub struct Expectations {
     /// What was announced, by when it is too late: in order, since all wait for the same time. What
     /// began, or was announced again, stays here until then.
     deadlines: VecDeque<(Timestamp, Route)>,
+    /// Bytes of the names of files that they carry.
+    name_bytes: usize,
 }
+
+/// Bytes of one that is awaited, with what both sessions share. Both collections have room for up to
+/// twice what they hold.
+const BYTES: usize = 2 * size_of::<(Route, (Timestamp, Announced))>() + size_of::<Errand>();
+/// The same for its deadline.
+const DEADLINE_BYTES: usize = 2 * size_of::<(Timestamp, Route)>();
 
 impl Expectations {
     /// Whether none is awaited.
@@ -33,6 +41,13 @@ impl Expectations {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.announced.is_empty()
+    }
+
+    /// Bytes that all of them take.
+    #[must_use]
+    #[inline]
+    pub fn heap_bytes(&self) -> usize {
+        self.announced.len() * BYTES + self.deadlines.len() * DEADLINE_BYTES + self.name_bytes
     }
 
     /// Awaits a connection from `now` on. Returns whether there was room; else the oldest is given
@@ -50,6 +65,8 @@ impl Expectations {
             self.forget_one(oldest);
         }
         let deadline = now + limits.expectation_timeout;
+        self.remove(&route);
+        self.name_bytes += announced.errand.name_bytes();
         self.announced.insert(route, (deadline, announced));
         self.deadlines.push_back((deadline, route));
         has_room
@@ -57,8 +74,14 @@ impl Expectations {
 
     /// What was announced of a connection that begins `now`.
     pub fn take(&mut self, route: &Route, now: Timestamp) -> Option<Announced> {
-        let (deadline, announced) = self.announced.remove(route)?;
+        let (deadline, announced) = self.remove(route)?;
         (now < deadline).then_some(announced)
+    }
+
+    fn remove(&mut self, route: &Route) -> Option<(Timestamp, Announced)> {
+        let removed = self.announced.remove(route)?;
+        self.name_bytes -= removed.1.errand.name_bytes();
+        Some(removed)
     }
 
     fn forget(&mut self, is_over: impl Fn(Timestamp) -> bool) {
@@ -73,7 +96,7 @@ impl Expectations {
     fn forget_one(&mut self, deadline: Timestamp) {
         let Some((_, route)) = self.deadlines.pop_front() else { return };
         if self.announced.get(&route).is_some_and(|(current, _)| *current == deadline) {
-            self.announced.remove(&route);
+            self.remove(&route);
         }
     }
 }
@@ -120,6 +143,25 @@ mod tests {
         // What is too old makes room by itself.
         assert!(expectations.add(route(4), announced(), AT(400), &limits));
         assert!(expectations.take(&route(3), AT(400)).is_none());
+    }
+
+    #[test]
+    fn its_bytes_come_and_go() {
+        let limits = Limits::default();
+        let mut expectations = Expectations::default();
+        let named = |len: usize| {
+            let filename = Some(vec![b'x'; len].into_boxed_slice());
+            Announced { errand: Errand { filename, ..Errand::default() }.into(), ..announced() }
+        };
+        expectations.add(route(1), named(100), AT(0), &limits);
+        assert_eq!(expectations.heap_bytes(), BYTES + DEADLINE_BYTES + 100);
+        expectations.add(route(1), named(30), AT(0), &limits);
+        expectations.add(route(2), named(5), AT(0), &limits);
+        assert_eq!(expectations.heap_bytes(), 2 * BYTES + 3 * DEADLINE_BYTES + 35);
+        expectations.take(&route(1), AT(1));
+        assert_eq!(expectations.heap_bytes(), BYTES + 3 * DEADLINE_BYTES + 5);
+        expectations.add(route(3), announced(), AT(400), &limits);
+        assert_eq!(expectations.heap_bytes(), BYTES + DEADLINE_BYTES);
     }
 
     #[test]

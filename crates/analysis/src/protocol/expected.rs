@@ -15,8 +15,10 @@ pub struct Expected {
     /// The side of this connection that will begin it.
     pub from: Role,
     /// Where it will go; `None` for the other side of this connection. Connections to third hosts
-    /// are not awaited, since another worker may have them.
+    /// are not awaited, since another worker may have them, and make an oddity.
     pub to: Option<Address>,
+    /// Whether it may go to the other side of this connection all the same.
+    pub or_peer: bool,
     /// The port that it will go to.
     pub port: u16,
     /// What it will be.
@@ -42,4 +44,12 @@ pub struct Errand {
     pub fuid: OnceLock<Uid>,
     /// What kind of file that was.
     pub mime_type: OnceLock<&'static str>,
+}
+
+impl Errand {
+    /// Bytes of the name of the file.
+    #[must_use]
+    pub fn name_bytes(&self) -> usize {
+        self.filename.as_ref().map_or(0, |name| name.len())
+    }
 }

@@ -48,9 +48,12 @@ impl FlowTracker {
         }
     }
 
-    /// Bytes that flows, index and timers take, and what their protocols know.
+    /// Bytes that flows, index and timers take, what their protocols know, and what they await.
     pub(super) fn bytes(&self) -> usize {
-        self.table.len() * BYTES_PER_FLOW + self.heap_bytes + self.findings.known_bytes()
+        self.table.len() * BYTES_PER_FLOW
+            + self.heap_bytes
+            + self.findings.known_bytes()
+            + self.talking.expectations.heap_bytes()
     }
 
     /// Ends the flows whose deadlines lie before the tick that `now` lies in.

@@ -1,10 +1,11 @@
 //! What is said in flows, on its way to sessions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::TcpFlags;
+use netsniff_packet::{Address, Timestamp};
 
 use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
@@ -32,7 +33,7 @@ pub(super) struct Talking {
     /// Bytes that streams hold behind holes.
     held_bytes: usize,
     /// Connections that others announced.
-    expectations: Expectations,
+    pub(super) expectations: Expectations,
 }
 
 impl Talking {
@@ -86,13 +87,25 @@ impl Talking {
         now: Timestamp,
         limits: &Limits,
     ) {
+        let mut last_to_third = None;
         for expected in found.expected.drain(..) {
             let (from, peer) = match expected.from {
                 Role::Originator => (connection.originator, connection.responder),
                 Role::Responder => (connection.responder, connection.originator),
             };
-            let is_pair = expected.to.is_none_or(|to| to == peer.address);
-            if !is_pair || !self.wanted.has(expected.announced.protocol) {
+            if !self.wanted.has(expected.announced.protocol) {
+                continue;
+            }
+            let is_third = |to: &Address| *to != peer.address && *to != from.address;
+            if expected.to.as_ref().is_some_and(is_third) {
+                // Whoever does not know which side will begin announces both.
+                let errand = Arc::as_ptr(&expected.announced.errand);
+                if last_to_third.replace(errand) != Some(errand) {
+                    found.weirds.add("expected_connection_to_third_host");
+                }
+            }
+            let is_pair = expected.or_peer || expected.to.is_none_or(|to| to == peer.address);
+            if !is_pair {
                 continue;
             }
             let to = Endpoint { address: peer.address, port: expected.port };

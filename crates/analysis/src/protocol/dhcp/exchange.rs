@@ -80,6 +80,15 @@ impl Exchange for DhcpExchange {
         &self.course
     }
 
+    fn heap_bytes(&self) -> usize {
+        let strings = [&self.mac, &self.client_mac].into_iter().flatten();
+        let texts =
+            [&self.host_name, &self.fqdn, &self.domain, &self.client_message, &self.server_message];
+        self.course.heap_bytes()
+            + strings.map(String::capacity).sum::<usize>()
+            + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>()
+    }
+
     fn joined(self) -> Joined {
         Joined::Dhcp(Box::new(self))
     }

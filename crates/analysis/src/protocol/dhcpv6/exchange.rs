@@ -90,6 +90,23 @@ impl Exchange for Dhcpv6Exchange {
         &self.course
     }
 
+    fn heap_bytes(&self) -> usize {
+        // The client's identifier is in the name, too, and that at two places.
+        let client = self.client_duid.as_ref().map_or(0, |duid| 3 * duid.len());
+        let [of_client, of_server] = &self.names;
+        let texts = [&self.server_duid, of_client, of_server].into_iter().flatten();
+        let status = self.status.as_ref().map_or(0, |status| status.text.len());
+        let addresses = self.requested.capacity() + self.assigned.capacity();
+        let prefixes = [&self.requested_prefixes, &self.assigned_prefixes];
+        let prefix = |lease: &Lease<String>| size_of::<Lease<String>>() + lease.what.capacity();
+        self.course.heap_bytes()
+            + client
+            + texts.map(|text| text.len()).sum::<usize>()
+            + status
+            + addresses * size_of::<Lease<Address>>()
+            + prefixes.into_iter().flatten().map(prefix).sum::<usize>()
+    }
+
     fn joined(self) -> Joined {
         Joined::Dhcpv6(Box::new(self))
     }

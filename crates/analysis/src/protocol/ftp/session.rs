@@ -152,6 +152,9 @@ impl FtpSession {
         found.expected.push(Expected {
             from: if channel.is_passive { Role::Originator } else { Role::Responder },
             to: channel.address,
+            // Clients believe the port that a server tells and not the address, which may be one
+            // behind address translation, or a trap.
+            or_peer: channel.is_passive,
             port: channel.port,
             announced: Announced { protocol, errand },
         });

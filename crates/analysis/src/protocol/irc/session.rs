@@ -118,7 +118,8 @@ impl IrcSession {
             for from in [Role::Originator, Role::Responder] {
                 let announced = Announced { protocol, errand: Arc::clone(&errand) };
                 let to = Some(offer.address);
-                found.expected.push(Expected { from, to, port: offer.port, announced });
+                let or_peer = false;
+                found.expected.push(Expected { from, to, or_peer, port: offer.port, announced });
             }
         }
         if self.offers.len() >= MAX_OFFERS {

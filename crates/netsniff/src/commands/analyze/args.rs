@@ -83,9 +83,10 @@ pub struct AnalyzeArgs {
     /// Threads that analyse; as many as processors unless told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     workers: Option<usize>,
-    /// Memory to stay within, as 500M or 2G. Some of it is for reading and for rows that wait, the
-    /// rest for the table of connections; when that is full, the connection that would time out
-    /// first ends early, which is counted
+    /// Memory to stay within, as 500M or 2G. Some of it is for reading and for rows that wait, an
+    /// eighth of the rest at most for what joins connections (DNS answers, certificates, DHCP), where
+    /// the oldest is given up first, and all else for the table of connections; when that is full, the
+    /// connection that would time out first ends early. All of it is counted
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<usize>,
     /// Connections that the table may hold; then as for --memory
@@ -104,8 +105,10 @@ pub struct AnalyzeArgs {
 const BUFFERS: usize = 128 << 20;
 /// The same for each worker.
 const BUFFERS_PER_WORKER: usize = 32 << 20;
-/// A smaller table of flows is of no use.
-const LEAST_FLOW_BYTES: usize = 16 << 20;
+/// With less for flows and what joins them, neither is of any use.
+const LEAST_BYTES: usize = 16 << 20;
+/// One of so many parts is for what joins flows at most: DNS answers, certificates, exchanges of DHCP.
+const JOINS_SHARE: usize = 8;
 
 /// What becomes of packets with wrong checksums.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -221,23 +224,22 @@ impl AnalyzeArgs {
 
     pub(super) fn limits(&self) -> Result<Limits, UsageError> {
         let limits = self.extraction.bound(Limits::default());
-        Ok(Limits {
-            flows: self.max_flows.unwrap_or(limits.flows),
-            flow_bytes: self.flow_bytes()?.unwrap_or(limits.flow_bytes),
-            ..limits
-        })
+        let limits = Limits { flows: self.max_flows.unwrap_or(limits.flows), ..limits };
+        let Some(memory) = self.memory else { return Ok(limits) };
+        let rest = self.beyond_buffers(memory)?;
+        let limits = limits.with_join_bytes(rest / JOINS_SHARE);
+        Ok(Limits { flow_bytes: rest - limits.join_bytes(), ..limits })
     }
 
-    /// What the memory to stay within leaves for flows.
-    fn flow_bytes(&self) -> Result<Option<usize>, UsageError> {
-        let Some(memory) = self.memory else { return Ok(None) };
+    /// What is left of some memory for flows and what joins them.
+    fn beyond_buffers(&self, memory: usize) -> Result<usize, UsageError> {
         let workers = self.workers();
         let buffers = BUFFERS.saturating_add(workers.saturating_mul(BUFFERS_PER_WORKER));
         match memory.checked_sub(buffers) {
-            Some(rest) if rest >= LEAST_FLOW_BYTES => Ok(Some(rest)),
+            Some(rest) if rest >= LEAST_BYTES => Ok(rest),
             _ => Err(UsageError(format!(
                 "--memory is too small: with --workers {workers} it must be at least {}M",
-                (buffers + LEAST_FLOW_BYTES).div_ceil(1 << 20)
+                (buffers + LEAST_BYTES).div_ceil(1 << 20)
             ))),
         }
     }
@@ -395,6 +397,26 @@ mod tests {
         assert_eq!(size("2GiB"), Ok(2 << 30));
         assert_eq!(size(&format!("{}T", "9".repeat(30))), Ok(usize::MAX));
         assert!(size("M").is_err() && size("5 apples").is_err());
+    }
+
+    #[test]
+    fn memory_is_shared_out_to_the_last_byte() {
+        #[derive(clap::Parser)]
+        struct Command {
+            #[command(flatten)]
+            analyze: AnalyzeArgs,
+        }
+        let limits = |memory| {
+            let words = ["analyze", "--workers", "2", "--memory", memory, "file"];
+            <Command as clap::Parser>::parse_from(words).analyze.limits()
+        };
+        let least = limits("208M").unwrap();
+        assert_eq!(least.flow_bytes + least.join_bytes(), 16 << 20);
+        assert!((1 << 20..=2 << 20).contains(&least.join_bytes()), "{}", least.join_bytes());
+        let ample = limits("8G").unwrap();
+        assert_eq!(ample.join_bytes(), Limits::default().join_bytes());
+        assert_eq!(ample.flow_bytes + ample.join_bytes(), (8 << 30) - (192 << 20));
+        assert!(limits("207M").is_err());
     }
 
     #[test]
