@@ -416,6 +416,12 @@ impl StreamReassembler {
             self.give_up(time, cause, around, to);
         }
         if !self.has_ended {
+            // Where the end was seen and what lies before it was not, nothing waits behind a hole.
+            if self.end != u64::MAX && self.end > self.next {
+                let is_acknowledged = self.acknowledged > self.next;
+                let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
+                self.gap(time, self.end, cause, around.endings, to);
+            }
             self.has_ended = true;
             to.piece(time, Piece::End);
         }

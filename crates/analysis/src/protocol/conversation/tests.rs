@@ -1,5 +1,6 @@
 //! The conversation against sessions that are made for it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::*;
@@ -11,14 +12,23 @@ type Told = Arc<Mutex<Vec<String>>>;
 
 /// A session that answers by what it reads: `N<digit>` needs so many bytes, `W` waits, `S<digit>`
 /// skips so many, `H` hands over, `X` contradicts, `D` is done, `P` panics; all else is consumed up
-/// to a line's end.
+/// to a line's end. Who waits does so until the other side has said or done something. One without
+/// verbs, which comes behind a handover, consumes lines.
 #[derive(Debug)]
 struct Scripted {
     told: Told,
     heard: [usize; 2],
+    has_acted: [bool; 2],
+    has_verbs: bool,
+    calls: Arc<AtomicUsize>,
 }
 
 impl Scripted {
+    fn new(told: &Told, calls: &Arc<AtomicUsize>, has_verbs: bool) -> Self {
+        let (told, calls) = (Arc::clone(told), Arc::clone(calls));
+        Self { told, heard: [0; 2], has_acted: [false; 2], has_verbs, calls }
+    }
+
     fn tell(&self, text: String) {
         self.told.lock().unwrap().push(text);
     }
@@ -26,12 +36,14 @@ impl Scripted {
 
 impl Session for Scripted {
     fn bytes(&mut self, input: &Bytes<'_>, _: &mut Findings) -> Progress {
-        let digit = |at: usize| input.data.get(at).map(|b| usize::from(b - b'0'));
-        match (input.data[0], digit(1)) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let digit = |at: usize| input.data.get(at).map(|b| usize::from(b.wrapping_sub(b'0')));
+        let verb = if self.has_verbs { input.data[0] } else { b'-' };
+        match (verb, digit(1)) {
             (b'N' | b'S', None) => return Progress::Need(2),
             (b'N', Some(len)) if input.data.len() < len => return Progress::Need(len),
             (b'S', Some(len)) => return Progress::Skip(len as u64),
-            (b'W', _) if self.heard[input.from.peer().index()] == 0 => return Progress::Wait,
+            (b'W', _) if !self.has_acted[input.from.peer().index()] => return Progress::Wait,
             (b'H', _) => return Progress::Handover(1),
             (b'X', _) => return Progress::Contradicts("no_such_thing"),
             (b'D', _) => return Progress::Done,
@@ -43,22 +55,30 @@ impl Session for Scripted {
         };
         let line = String::from_utf8_lossy(&input.data[..end]).into_owned();
         self.heard[input.from.index()] += 1;
+        self.has_acted[input.from.index()] = true;
         self.tell(format!("{:?} {line}", input.from));
         Progress::Consumed(end + 1)
     }
 
     fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+        self.has_acted[gap.from.index()] = true;
         self.tell(format!("gap {} behind {:?}", gap.len, String::from_utf8_lossy(gap.unread)));
         if gap.len < 100 { Onward::Continue } else { Onward::LetGo }
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, _: &mut Findings) {
         let unread = String::from_utf8_lossy(end.unread);
+        self.has_acted[end.from.index()] = true;
         self.tell(format!("{:?} ends behind {unread:?}", end.from));
     }
 
     fn end(&mut self, _: &mut Findings) {
         self.tell("end".to_owned());
+    }
+
+    fn successor(&mut self) -> Option<Successor> {
+        let session = Box::new(Self::new(&self.told, &self.calls, false));
+        Some(Successor { protocol: "dns", session })
     }
 
     fn is_confirmed(&self) -> bool {
@@ -73,6 +93,7 @@ impl Session for Scripted {
 struct Test {
     conversation: Conversation,
     told: Told,
+    calls: Arc<AtomicUsize>,
     found: Findings,
     limits: Limits,
 }
@@ -81,11 +102,12 @@ impl Test {
     fn new() -> Self {
         let told = Told::default();
         let mut conversation = Conversation::new(ProtocolSet::NONE);
-        let session = Box::new(Scripted { told: Arc::clone(&told), heard: [0; 2] });
+        let calls = Arc::default();
+        let session = Box::new(Scripted::new(&told, &calls, true));
         let id = ProtocolId::named("dns").unwrap();
         conversation.stage = Stage::Speaking(Speaker { id, session, is_confirmed: false });
         let limits = Limits { session_bytes: 40, handovers: 1, ..Limits::default() };
-        Self { conversation, told, found: Findings::default(), limits }
+        Self { conversation, told, calls, found: Findings::default(), limits }
     }
 
     fn take(&mut self, from: Role, piece: Piece<'_>) -> &mut Self {
@@ -131,6 +153,12 @@ fn needed_bytes_come_together() {
     let mut test = Test::new();
     test.client("N").client("7").client("abc").client("\nN").client("2\n");
     assert_eq!(test.told(), ["Originator N7abc", "Originator N2"]);
+    // The last byte that is needed is enough, and nobody looks before it.
+    let mut test = Test::new();
+    test.client("N7").client("a").client("b").client("c").client("d");
+    assert_eq!(test.calls.load(Ordering::Relaxed), 1);
+    test.client("\n");
+    assert_eq!(test.told(), ["Originator N7abcd"]);
 }
 
 #[test]
@@ -140,6 +168,16 @@ fn one_side_can_wait_for_the_other() {
     assert!(test.told().is_empty());
     test.server("go\n");
     assert_eq!(test.told(), ["Responder go", "Originator W1", "Originator W2"]);
+    assert_eq!(test.calls.load(Ordering::Relaxed), 4, "who waits is not asked");
+}
+
+#[test]
+fn who_waits_is_heard_when_the_other_side_lacks_something_or_ends() {
+    for piece in [Piece::Gap(3, GapCause::Capture), Piece::End] {
+        let mut test = Test::new();
+        test.client("W1\n").take(Role::Responder, piece);
+        assert_eq!(test.told().last().unwrap(), "Originator W1", "{piece:?}");
+    }
 }
 
 #[test]
@@ -204,6 +242,17 @@ fn a_session_that_needs_too_much_lets_go() {
     assert!(test.conversation.is_over());
     assert_eq!(test.oddities(), ["session_needs_too_much"]);
     assert_eq!(test.conversation.heap_bytes(), 0);
+    // So does one that announces it, and one that waits while too much comes.
+    let mut test = Test::new();
+    test.limits.session_bytes = 8;
+    test.client("N9");
+    assert!(test.conversation.is_over());
+    let mut test = Test::new();
+    test.client("W1\n").client(&"a".repeat(37));
+    assert!(!test.conversation.is_over());
+    test.client("a");
+    assert!(test.conversation.is_over());
+    assert_eq!(test.oddities(), ["session_needs_too_much"]);
 }
 
 #[test]
@@ -225,6 +274,23 @@ fn a_session_that_hands_over_ends_and_the_rest_is_looked_at_anew() {
     assert_eq!(test.told(), ["Originator hello", "end"]);
     // No protocol is wanted here, so nothing is found.
     assert!(test.conversation.is_over());
+}
+
+#[test]
+fn what_follows_has_all_that_was_not_read_the_other_side_first() {
+    let mut test = Test::new();
+    test.conversation.wanted = ProtocolSet::ALL;
+    test.server("W1\nle").client("Hrest\nmo").server("ft\n").client("re\n");
+    let expected = ["end", "Responder W1", "Originator rest", "Responder left", "Originator more"];
+    assert_eq!(test.told(), expected);
+    // And learns that a side has ended.
+    for from in [Role::Originator, Role::Responder] {
+        let mut test = Test::new();
+        test.conversation.wanted = ProtocolSet::ALL;
+        test.take(from, Piece::End).client("H").server("more\n");
+        let end = format!("{from:?} ends behind \"\"");
+        assert_eq!(test.told(), [&*end, "end", &*end, "Responder more"]);
+    }
 }
 
 #[test]

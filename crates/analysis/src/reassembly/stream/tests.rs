@@ -132,6 +132,22 @@ fn what_was_acknowledged_is_waited_for_a_little_and_then_a_gap_of_the_capture() 
 }
 
 #[test]
+fn later_acknowledgements_do_not_prolong_the_wait_and_the_end_shortens_it() {
+    let mut test = Test::new();
+    test.segment(0, 4, "def").acknowledge(1, 3).acknowledge(8, 7).segment(11, 7, "g");
+    assert_eq!(test.out.text, "[3 capture]defg");
+    let mut test = Test::new();
+    test.segment(0, 4, "def").acknowledge(1, 7);
+    assert_eq!(test.finish(2), "[3 capture]def.");
+    // It lasts as long where the time for what nobody acknowledged is over before.
+    let mut test = Test::new();
+    test.segment(0, 4, "def").acknowledge(995, 7).segment(1_000, 7, "g");
+    assert_eq!(test.out.text, "");
+    test.segment(1_005, 8, "h");
+    assert_eq!(test.out.text, "[3 capture]defgh");
+}
+
+#[test]
 fn what_comes_late_but_within_the_wait_is_saved() {
     let mut test = Test::new();
     test.acknowledge(1, 7).segment(5, 1, "abcdef");
@@ -161,6 +177,24 @@ fn one_acknowledged_byte_may_be_a_fin() {
     let mut test = Test::new();
     test.segment(0, 1, "abc").end(0, 4).acknowledge(1, 5).acknowledge(100, 5);
     assert_eq!(test.finish(100), "abc.");
+    // It is data where the FIN stands behind it, or more data.
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").end(0, 5).acknowledge(1, 6).acknowledge(11, 6);
+    assert_eq!(test.out.text, "abc[1 capture].");
+    let mut test = Test::new();
+    test.acknowledge(1, 2).segment(2, 2, "bcd").acknowledge(12, 2);
+    assert_eq!(test.out.text, "[1 capture]bcd");
+}
+
+#[test]
+fn what_lacks_before_a_fin_is_a_gap_at_the_end() {
+    for (acknowledged, expected) in [(4, "abc[2 end]."), (5, "abc[2 capture].")] {
+        let mut test = Test::new();
+        test.segment(0, 1, "abc").acknowledge(1, acknowledged).end(2, 6);
+        assert_eq!(test.out.text, "abc");
+        assert_eq!(test.finish(3), expected);
+        assert_eq!(test.endings.gaps.iter().sum::<u64>(), 1);
+    }
 }
 
 #[test]
@@ -170,6 +204,12 @@ fn holes_that_nobody_acknowledges_end_by_time() {
     assert_eq!(test.out.text, "");
     test.segment(1_000, 8, "h");
     assert_eq!(test.out.text, "[3 time]defgh");
+    // The next hole has its own time, from when it became the first.
+    let mut test = Test::new();
+    test.segment(0, 2, "b").segment(0, 4, "d").segment(900, 1, "a").segment(1_899, 5, "e");
+    assert_eq!(test.out.text, "ab");
+    test.segment(1_900, 6, "f");
+    assert_eq!(test.out.text, "ab[1 time]def");
 }
 
 #[test]
@@ -185,6 +225,13 @@ fn no_more_is_held_than_may_be() {
     test.limits.streams_held_bytes = 200;
     test.segment(0, 3, "x").segment(0, 5, "x").segment(0, 7, "x").segment(0, 9, "x");
     assert!(test.held <= 200 && test.endings.gaps[GapCause::Bound as usize] > 0);
+    let mut test = Test::new();
+    test.limits.tcp_ranges = 2;
+    test.segment(0, 3, "c").segment(0, 5, "e");
+    assert_eq!(test.out.text, "");
+    test.segment(0, 7, "g");
+    assert_eq!(test.out.text, "[2 bound]c");
+    assert_eq!(test.finish(1), "[2 bound]c[1 end]e[1 end]g.");
 }
 
 #[test]
@@ -210,6 +257,10 @@ fn what_the_capture_cut_off_is_a_gap_at_its_place() {
     let mut test = Test::new();
     test.cut_segment(0, 4, "d", 2).segment(1, 1, "abc").segment(2, 7, "g");
     assert_eq!(test.out.text, "abcd[2 snaplen]g");
+    // The end lies in what was cut off.
+    let mut test = Test::new();
+    test.cut_segment(0, 3, "c", 6).end(1, 5).segment(2, 1, "ab");
+    assert_eq!(test.out.text, "abc[1 snaplen].");
 }
 
 #[test]
@@ -258,6 +309,9 @@ fn acknowledgements_from_nowhere_are_not_believed() {
     let mut test = Test::new();
     test.acknowledge(0, (1 << 30) + 2).acknowledge(100, (1 << 30) + 2).segment(101, 1, "abc");
     assert_eq!(test.out.text, "abc");
+    let mut test = Test::new();
+    test.acknowledge(0, (1 << 30) + 1).acknowledge(100, (1 << 30) + 1);
+    assert_eq!(test.out.text, "[1073741824 capture]");
 }
 
 /// Any segments of a stream, in any order and overlapping, give the stream.
