@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use netsniff_packet::{LinkType, Packet};
+use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::PcapWriter;
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use zeek::corpus::{Scratch, captures};
@@ -93,11 +94,14 @@ fn served(path: &Path, clients: &[&[(&[u8], &[u8])]]) {
         frames.extend(dialogue.finish().seen.into_iter().map(|seen| (seen.timestamp, seen.frame)));
     }
     frames.sort_by_key(|(timestamp, _)| *timestamp);
+    write_capture(path, frames);
+}
+
+fn write_capture(path: &Path, frames: impl IntoIterator<Item = (Timestamp, Vec<u8>)>) {
     let mut writer = PcapWriter::new(Vec::new(), LinkType::ETHERNET, 65_535).unwrap();
-    for (timestamp, data) in &frames {
-        let wire_len = data.len() as u32;
-        let link_type = LinkType::ETHERNET;
-        let packet = Packet { timestamp: *timestamp, wire_len, data, link_type, interface: 0 };
+    for (timestamp, data) in frames {
+        let (wire_len, link_type) = (data.len() as u32, LinkType::ETHERNET);
+        let packet = Packet { timestamp, wire_len, data: &data, link_type, interface: 0 };
         writer.write_packet(&packet).unwrap();
     }
     fs::write(path, writer.finish().unwrap()).unwrap();
@@ -326,6 +330,61 @@ fn what_is_missing_stands_as_zeros() {
         let expected = [&body[..begin], &vec![0; missing][..], &body[begin + missing..]].concat();
         assert!(*content == expected, "the bytes around the hole are not those that were sent");
         assert_eq!(ends_with_hole, begin + missing == body.len());
+    }
+}
+
+/// The most memory that a process had, in bytes, which is looked at until it ends.
+#[cfg(target_os = "linux")]
+fn watched(mut command: Command) -> (Output, u64) {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let watcher = std::thread::spawn(move || {
+        let mut most = 0;
+        while let Some(peak) = fs::read_to_string(&status).ok().and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+            line.trim_end_matches("kB").trim().parse::<u64>().ok()
+        }) {
+            most = most.max(peak << 10);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        most
+    });
+    (child.wait_with_output().unwrap(), watcher.join().unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_unpacks_to_much_goes_through_little_memory() {
+    const LEN: usize = 150 << 20;
+    let block: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 7) as u8).collect();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    (0..LEN >> 20).for_each(|_| encoder.write_all(&block).unwrap());
+    let packed = encoder.finish().unwrap();
+    assert!(packed.len() < LEN / 50, "{}", packed.len());
+    let home = Scratch::new("extraction-packed");
+    fs::create_dir_all(home.path()).unwrap();
+    let capture = home.path().join("capture.pcap");
+    let mut answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n".to_vec();
+    answer.extend_from_slice(format!("Content-Length: {}\r\n\r\n", packed.len()).as_bytes());
+    answer.extend_from_slice(&packed);
+    let request = b"GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n";
+    let mut dialogue = Dialogue::new(Setup::default());
+    dialogue.connect().say(Side::Client, request).say(Side::Server, &answer);
+    dialogue.close(Side::Client).close(Side::Server);
+    write_capture(&capture, dialogue.finish().seen.into_iter().map(|s| (s.timestamp, s.frame)));
+    for (limit, len) in [("1G", LEN), ("5M", 5 << 20)] {
+        let directory = home.path().join("files");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+        command.args(["analyze", "-q", "--workers", "2", "--extract-limit", limit]);
+        command.arg(&capture).arg("--extract").arg(&directory);
+        let (output, peak) = watched(command);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let found = files(&directory);
+        let content = found.values().next().unwrap();
+        assert_eq!((found.len(), content.len()), (1, len));
+        assert!(content.chunks(block.len()).all(|part| *part == block[..part.len()]));
+        eprintln!("{limit}: {peak} bytes of memory");
+        assert!((1 << 20..LEN as u64 / 2).contains(&peak), "{peak} bytes of memory");
     }
 }
 
