@@ -34,9 +34,18 @@ pub(super) enum LineEnd {
 ///
 /// How many bytes there must be to tell.
 pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
-    let head = data.get(..LONGEST).unwrap_or(data);
+    next_within(data, LONGEST)
+}
+
+/// The same where pieces have another length.
+///
+/// # Errors
+///
+/// How many bytes there must be to tell.
+pub(super) fn next_within(data: &[u8], longest: usize) -> Result<Line<'_>, usize> {
+    let head = data.get(..longest).unwrap_or(data);
     let Some(at) = head.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
-        return piece(data);
+        return piece(data, longest);
     };
     let (text, rest) = data.split_at(at);
     let len = match rest {
@@ -54,7 +63,9 @@ pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
 /// How many bytes there must be to tell.
 pub(super) fn next_by_lf(data: &[u8]) -> Result<Line<'_>, usize> {
     let head = data.get(..LONGEST).unwrap_or(data);
-    let Some(at) = head.iter().position(|&byte| byte == b'\n') else { return piece(data) };
+    let Some(at) = head.iter().position(|&byte| byte == b'\n') else {
+        return piece(data, LONGEST);
+    };
     let text = &data[..at];
     let (text, end) = match text.strip_suffix(b"\r") {
         Some(text) => (text, LineEnd::Crlf),
@@ -64,9 +75,9 @@ pub(super) fn next_by_lf(data: &[u8]) -> Result<Line<'_>, usize> {
 }
 
 /// A piece of a line that has no end in sight.
-fn piece(data: &[u8]) -> Result<Line<'_>, usize> {
-    match data.get(..LONGEST) {
-        Some(text) => Ok(Line { text, end: LineEnd::None, len: LONGEST }),
+fn piece(data: &[u8], longest: usize) -> Result<Line<'_>, usize> {
+    match data.get(..longest) {
+        Some(text) => Ok(Line { text, end: LineEnd::None, len: longest }),
         None => Err(data.len() + 1),
     }
 }
