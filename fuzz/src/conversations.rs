@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use netsniff_analysis::correlator::Fact;
 use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::log::conn::Proto;
 use netsniff_analysis::protocol::{
@@ -111,7 +112,7 @@ pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
 
 /// The first word of a line: its log, or whose oddity it is.
 fn log(line: &str) -> &str {
-    line.split(' ').next().unwrap_or_default()
+    line.split([' ', '(']).next().unwrap_or_default()
 }
 
 impl Cuts {
@@ -134,8 +135,11 @@ impl Cuts {
 impl Outcome {
     fn drain(&mut self, found: &mut Findings, port: u16) {
         assert_eq!(found.panics, 0, "a session failed");
-        for (name, analyzer) in found.drain_oddities() {
-            self.oddities.push(format!("{analyzer}: {name}"));
+        for (oddity, analyzer) in found.drain_oddities() {
+            let detail =
+                oddity.detail.text().map(|text| String::from_utf8_lossy(&text).into_owned());
+            let words = [Some(format!("{analyzer}: {}", oddity.name)), detail];
+            self.oddities.push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
         let endpoint = |last, port| Endpoint { address: Address::from_v4([192, 0, 2, last]), port };
         let connection = Connection {
@@ -143,6 +147,7 @@ impl Outcome {
             originator: endpoint(1, 40_000),
             responder: endpoint(2, port),
             proto: Proto::Tcp,
+            start: None,
         };
         let key = SortKey {
             time: Timestamp::EPOCH,
@@ -163,6 +168,11 @@ impl Observer for Outcome {
         let mut line = Line(R::LOG.path.to_owned());
         record.visit(&mut line);
         self.lines.push(line.0);
+    }
+
+    /// What the correlator would make a record of, as it is.
+    fn fact(&mut self, _: &SortKey, fact: Fact) {
+        self.lines.push(format!("{:?}", fact.content));
     }
 }
 

@@ -156,7 +156,7 @@ impl Engine {
         self.facts.sort_by_key(|(key, _)| *key);
         let count = self.facts.partition_point(|(key, _)| key.time < watermark);
         for (key, fact) in self.facts.drain(..count) {
-            self.correlator.fact(&key, &fact, observer);
+            self.correlator.fact(&key, fact, observer);
         }
         self.correlator.advance(&SortKey::first_at(watermark.min(self.ingress.now())), observer);
     }

@@ -120,6 +120,15 @@ pub struct Limits {
     pub exchange_silence: Duration,
     /// Time after which a look ends an exchange that goes on (`DHCP::max_txid_watch_time`).
     pub exchange_longest: Duration,
+    /// Bytes that DNS answers may take which connections may follow; the oldest are given up for more.
+    /// Some hundred thousand addresses: the answers that a large network gets in minutes.
+    pub answer_bytes: usize,
+    /// How long an answer is good that may be kept for less. Browsers take one for good for a minute at
+    /// least, whatever its TTL says.
+    pub answer_least_lifetime: Duration,
+    /// Certificates of one day that are known to be told; for one more all of them are forgotten, and
+    /// may be told again. Each takes some 150 bytes.
+    pub certificates: usize,
     /// Queries of one flow that wait for replies, and replies that wait for queries; for one more,
     /// all that wait are recorded as they are (`DNS::max_pending_query_ids`).
     pub pending_messages: usize,
@@ -137,6 +146,13 @@ pub struct Limits {
     /// Bytes that may come out of one compressed body. Of a longer one the length is not told: a
     /// megabyte can be made to fill a gigabyte.
     pub http_decoded_bytes: u64,
+    /// Bytes of one file that are extracted, holes among them (`FileExtract::default_limit`).
+    pub extracted_file_bytes: u64,
+    /// Bytes of all files that are extracted: a small capture may hold much in compressed bodies.
+    pub extracted_bytes: u64,
+    /// Files that are extracted. File systems and tools grow slow beyond some hundred thousand in one
+    /// directory.
+    pub extracted_files: u64,
     /// The largest window of a compressed body. A body that says it needs more is taken as it is. The
     /// default is the most that RFC 7932 allows; of it only as much is held as the body fills.
     pub http_window_bytes: u64,
@@ -189,12 +205,18 @@ impl Default for Limits {
             exchange_look_interval: Duration::from_secs(5),
             exchange_silence: Duration::from_secs(5),
             exchange_longest: Duration::from_secs(30),
+            answer_bytes: 32 << 20,
+            answer_least_lifetime: Duration::from_secs(60),
+            certificates: 100_000,
             pending_messages: 50,
             pending_bytes: 8_192,
             http_pending_requests: 100,
             http_pending_bytes: 256 << 10,
             http_header_bytes: 64 << 10,
             http_decoded_bytes: 1 << 30,
+            extracted_file_bytes: 100 << 20,
+            extracted_bytes: 10 << 30,
+            extracted_files: 100_000,
             http_window_bytes: 16 << 20,
         }
     }

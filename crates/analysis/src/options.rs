@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use netsniff_packet::Anonymizer;
 
-use crate::file::HashKinds;
+use crate::file::{Extract, HashKinds};
 use crate::protocol::ProtocolSet;
 
 /// Choices that change what records say.
@@ -22,6 +22,8 @@ pub struct Options {
     pub overlap: Overlap,
     /// Which hashes of files are computed.
     pub hashes: HashKinds,
+    /// Who wants the content of files, if anybody.
+    pub extract: Option<Arc<dyn Extract>>,
     /// The application protocols that are looked for.
     pub protocols: ProtocolSet,
     /// Flows are named by the pseudonyms of their addresses. The other values of records are mapped

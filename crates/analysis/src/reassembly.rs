@@ -5,7 +5,9 @@
 //! | [`fragments`] | IP fragments to datagrams |
 //! | [`stream`] | TCP segments to streams |
 //! | `holding` | what of a stream waits behind holes |
+//! | `recent` | what was handed on last of a stream |
 
 pub mod fragments;
 mod holding;
+mod recent;
 pub mod stream;

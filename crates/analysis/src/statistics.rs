@@ -88,7 +88,7 @@ pub struct FlowStatistics {
     begun: [u64; Proto::ALL.len()],
     endings: [u64; Ending::ALL.len()],
     states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
-    qualities: [u64; Quality::ALL.len()],
+    qualities: [[u64; Quality::ALL.len()]; Proto::ALL.len()],
     services: [u64; PROTOCOLS.len()],
     /// Who talked most.
     pub talkers: Talkers,
@@ -123,7 +123,7 @@ impl FlowStatistics {
 
     /// A flow ended.
     pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending, quality: Quality) {
-        self.qualities[quality as usize] += 1;
+        self.qualities[proto(flow.key.protocol) as usize][quality as usize] += 1;
         for id in flow.services().iter() {
             self.services[id.index()] += 1;
         }
@@ -184,7 +184,14 @@ impl FlowStatistics {
 
     /// Ended flows by whether their records can be believed.
     pub fn qualities(&self) -> impl Iterator<Item = (Quality, u64)> {
-        Quality::ALL.iter().copied().zip(self.qualities)
+        let all = |&quality: &Quality| self.qualities.iter().map(|of| of[quality as usize]).sum();
+        Quality::ALL.iter().map(move |quality| (*quality, all(quality)))
+    }
+
+    /// Ended flows of a protocol that have a quality.
+    #[must_use]
+    pub const fn of_quality(&self, proto: Proto, quality: Quality) -> u64 {
+        self.qualities[proto as usize][quality as usize]
     }
 
     /// Checksums above IP, by protocol. One that was put together from fragments counts once.
@@ -202,10 +209,12 @@ impl FlowStatistics {
         }
         add(&mut self.begun, &other.begun);
         add(&mut self.endings, &other.endings);
-        add(&mut self.qualities, &other.qualities);
         add(&mut self.services, &other.services);
         self.talkers.merge(&other.talkers);
         for (to, from) in self.states.iter_mut().zip(&other.states) {
+            add(to, from);
+        }
+        for (to, from) in self.qualities.iter_mut().zip(&other.qualities) {
             add(to, from);
         }
         for (&name, &count) in &other.weirds {

@@ -1,9 +1,70 @@
 //! Oddities by name: traffic that is not as it should be is recorded, never refused.
 
-/// The oddities of one packet, by Zeek's names where Zeek has one.
+/// An oddity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oddity {
+    /// Its name: Zeek's, where Zeek has one.
+    pub name: &'static str,
+    /// What more is known of it.
+    pub detail: Detail,
+}
+
+/// What more is known of an oddity, as Zeek's `addl` tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing.
+    #[default]
+    None,
+    /// A number that is not allowed, or a bound that was reached.
+    Number(u64),
+    /// Two numbers that should be equal.
+    Unequal(u64, u64),
+    /// A word of the protocol.
+    Word(Excerpt),
+}
+
+/// The begin of some bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excerpt {
+    bytes: [u8; Self::LEN],
+    len: u8,
+}
+
+impl Excerpt {
+    /// The words of protocols are shorter, and what is no word need not be told as a whole.
+    const LEN: usize = 23;
+}
+
+impl Detail {
+    /// A word, or the begin of it.
+    #[must_use]
+    pub fn word(word: &[u8]) -> Self {
+        let mut excerpt = Excerpt::default();
+        for (to, from) in excerpt.bytes.iter_mut().zip(word) {
+            *to = *from;
+            excerpt.len += 1;
+        }
+        Self::Word(excerpt)
+    }
+
+    /// It as text.
+    #[must_use]
+    pub fn text(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::None => None,
+            Self::Number(number) => Some(number.to_string().into_bytes()),
+            Self::Unequal(one, other) => Some(format!("{one} != {other}").into_bytes()),
+            Self::Word(Excerpt { bytes, len }) => {
+                bytes.get(..usize::from(*len)).map(<[u8]>::to_vec)
+            }
+        }
+    }
+}
+
+/// The oddities of one packet.
 #[derive(Clone, Debug, Default)]
 pub struct Weirds {
-    names: [&'static str; Self::CAPACITY],
+    oddities: [Oddity; Self::CAPACITY],
     len: usize,
 }
 
@@ -14,8 +75,14 @@ impl Weirds {
     /// Notes one.
     #[cold]
     pub fn add(&mut self, name: &'static str) {
-        if let Some(slot) = self.names.get_mut(self.len) {
-            *slot = name;
+        self.add_with(name, Detail::None);
+    }
+
+    /// Notes one of which more is known.
+    #[cold]
+    pub fn add_with(&mut self, name: &'static str, detail: Detail) {
+        if let Some(slot) = self.oddities.get_mut(self.len) {
+            *slot = Oddity { name, detail };
             self.len += 1;
         }
     }
@@ -27,10 +94,10 @@ impl Weirds {
         self.len == 0
     }
 
-    /// The names in the order in which they were noted, which empties this.
-    pub fn drain(&mut self) -> impl Iterator<Item = &'static str> + use<> {
-        let (names, len) = (self.names, core::mem::take(&mut self.len));
-        names.into_iter().take(len)
+    /// All in the order in which they were noted, which empties this.
+    pub fn drain(&mut self) -> impl Iterator<Item = Oddity> + use<> {
+        let (oddities, len) = (self.oddities, core::mem::take(&mut self.len));
+        oddities.into_iter().take(len)
     }
 }
 
@@ -50,10 +117,10 @@ impl Once {
 
     #[cold]
     fn filter_some(&mut self, weirds: &mut Weirds) {
-        for name in weirds.drain() {
+        for Oddity { name, detail } in weirds.drain() {
             if !self.0.contains(&name) {
                 self.0.push(name);
-                weirds.add(name);
+                weirds.add_with(name, detail);
             }
         }
     }

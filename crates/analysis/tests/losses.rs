@@ -241,6 +241,12 @@ fn segments_without_data_are_missed_too() {
         assert_eq!((judged.words(), judged.quality()), (vec![expected.to_owned()], "touched"));
         assert_eq!(judged.bytes("capture_missed_bytes"), 0);
     }
+    // The SYN-ACK, and what was sent up to the second data.
+    let until = data(&story, Server)[1];
+    let lost: Vec<_> = (0..until).filter(|&at| story.seen[at].from == Server).collect();
+    let expected =
+        ["resp syn_ack capture acknowledged 0-0", "resp data capture acknowledged 0-1448"];
+    assert_eq!(without(&story, &lost).words(), expected);
     // The last data and the FIN behind it, at once.
     let mut last = data(&story, Server)[9..].to_vec();
     last.extend(flagged(&story, Server, TcpFlags::FIN));
@@ -249,6 +255,24 @@ fn segments_without_data_are_missed_too() {
     let judged = without(&story, &last);
     assert_eq!(judged.words(), expected);
     assert_eq!(judged.bytes("capture_missed_bytes"), 1448);
+}
+
+#[test]
+fn a_reset_in_order_acknowledges_what_was_never_seen() {
+    for (off, expected) in
+        [(0, vec!["resp data capture acknowledged 0-1448".to_owned()]), (9, vec![])]
+    {
+        let mut dialogue = Dialogue::new(Setup::default());
+        dialogue.connect().say(Side::Server, &[b'x'; 1448]);
+        let reset = dialogue.template(Side::Client);
+        let sequence = reset.sequence.wrapping_add(off);
+        let flags = TcpFlags::RST.with(TcpFlags::ACK);
+        dialogue.segment(Segment { sequence, flags, ..reset });
+        let story = dialogue.finish();
+        // All but the handshake and the reset.
+        let lost: Vec<_> = (3..story.seen.len() - 1).collect();
+        assert_eq!(without(&story, &lost).words(), expected, "{off}");
+    }
 }
 
 #[test]

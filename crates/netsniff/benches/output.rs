@@ -87,7 +87,7 @@ fn sort_by_uid(bencher: Bencher) {
 /// What merging costs without the writing.
 #[divan::bench(args = [1, 2, 8])]
 fn merge_buffers(bencher: Bencher, workers: u64) {
-    let buffers: Vec<_> = (0..workers)
+    let mut buffers: Vec<_> = (0..workers)
         .map(|worker| {
             buffer(ROWS / workers, |number| {
                 let ordinal = number * workers + worker;
@@ -98,7 +98,7 @@ fn merge_buffers(bencher: Bencher, workers: u64) {
     let mut merger = Merger::new(&Limits::default(), Some(Format::Tsv), None);
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
         let mut sink = Count(0);
-        let result = merger.merge(black_box(&buffers), &mut sink);
+        let result = merger.merge(black_box(&mut buffers), &mut sink);
         (result.is_ok(), sink.0)
     });
 }

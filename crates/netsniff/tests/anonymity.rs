@@ -380,9 +380,9 @@ fn differences(original: &Logs, hidden: &Logs, anonymizer: &Anonymizer) -> Vec<S
     differences
 }
 
-/// How many rows of other logs have a row in `conn`, and how many connections go to an address that an
-/// answer of DNS told before.
-fn joined(logs: &Logs) -> (usize, usize) {
+/// How many rows of other logs have a row in `conn`, how many connections go to an address that an
+/// answer of DNS told before, and how many rows tell of one that is in `dns`.
+fn joined(logs: &Logs) -> (usize, usize, usize) {
     let column = |log: &str, name: &str| -> Vec<&str> {
         let rows = logs.get(log).into_iter().flatten();
         rows.filter_map(|row| row.get(name)).flat_map(texts).collect()
@@ -394,7 +394,9 @@ fn joined(logs: &Logs) -> (usize, usize) {
     let answers: BTreeSet<_> = column("dns", "answers").into_iter().collect();
     let by_answer =
         column("conn", "id.resp_h").into_iter().filter(|it| answers.contains(it)).count();
-    (by_uid, by_answer)
+    let lookups: BTreeSet<_> = column("dns", "uid").into_iter().collect();
+    let followed = ["http", "ssl"].into_iter().flat_map(|log| column(log, "dns_uid"));
+    (by_uid, by_answer, followed.filter(|uid| lookups.contains(uid)).count())
 }
 
 fn endpoint(address: &str, port: &Value) -> Endpoint {

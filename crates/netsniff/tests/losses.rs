@@ -159,9 +159,15 @@ fn connections_alive_at_a_loss_are_touched() {
             let books = analyze(core::slice::from_ref(&file), workers, &output)["books"].clone();
             let told = (books["holes"]["places"].as_u64(), books["holes"]["packets"].as_u64());
             assert_eq!(told, (Some(holes.0), Some(holes.1)), "{name}");
-            let bytes = fs::read(output.join("conn.log")).unwrap();
+            let mut bytes = fs::read(output.join("conn.log")).unwrap();
+            bytes.extend(fs::read(output.join("gaps.log")).unwrap());
             assert_eq!(*first.get_or_insert_with(|| bytes.clone()), bytes, "{name}, {workers}");
         }
+        let rows = log::read(&scratch.path().join(format!("{name}-1")).join("gaps.log")).unwrap();
+        let lost = rows.iter().filter(|row| row["what"] == "packets");
+        let packets_lost: u64 =
+            lost.clone().map(|row| row["packets"].parse::<u64>().unwrap()).sum();
+        assert_eq!((lost.count() as u64, packets_lost), holes, "{name}: a row for each place");
         // What stands behind the last packet is behind its time.
         let place =
             |number: usize| if number == end { micros(end - 1) + 1 } else { micros(number) };

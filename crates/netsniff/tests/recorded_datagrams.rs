@@ -1,37 +1,19 @@
 //! The logs of NTP, DHCP and DHCPv6 against what the recorded servers and clients told of themselves.
 
+mod recorded;
 mod zeek;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use recorded::{Logs, counted, expected, recorded};
 use zeek::corpus::{Scratch, analyze};
-use zeek::log::{self, Row};
-
-fn recorded(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recorded").join(name)
-}
-
-fn expected(name: &str) -> String {
-    fs::read_to_string(recorded("protocols.expected").join(name)).unwrap()
-}
+use zeek::log::Row;
 
 /// The rows of a log of the recorded protocols.
 fn rows(name: &str) -> Vec<Row> {
-    let scratch = Scratch::new(&format!("recorded-{name}"));
-    analyze(&recorded("protocols.pcapng"), scratch.path(), &["--workers", "2"]);
-    log::read(&scratch.path().join(format!("{name}.log"))).unwrap()
-}
-
-/// How often each of some things is there.
-fn counted<T: Ord>(things: impl IntoIterator<Item = T>) -> BTreeMap<T, usize> {
-    let mut counts = BTreeMap::new();
-    for thing in things {
-        *counts.entry(thing).or_default() += 1;
-    }
-    counts
+    Logs::of("protocols.pcapng", &[]).rows(name)
 }
 
 /// What chronyd of the desk, which started after the recording did, took of each server's answers:

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use netsniff::summary::{
-    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Flows, Holes, Input,
-    InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
+    Books, CaptureInterface, ChecksumCounts, Checksums, Connection, Count, Extracted, Flows, Holes,
+    Input, InputSource, Layer, Part, Style, Summary, Talker, TcpHealth,
 };
 use netsniff_packet::Timestamp;
 
@@ -136,11 +136,17 @@ fn sample() -> Summary {
             by_service: counts(&[("http", 60_000), ("ssl", 30_000), ("dns", 18_000)]),
             by_quality: counts(&[("clean", 119_000), ("suspect", 1000)]),
             holes: counts(&[("filled", 2_000), ("lost_by_the_capture", 1_200)]),
-            holes_saved: 17,
             failed_sessions: 1,
             peak: 40_000,
             peak_bytes: 20_000_000,
         },
+        extracted: Some(Extracted {
+            files: 1204,
+            bytes: 98_765_432,
+            cut_off: 3,
+            refused: 0,
+            failed: 1,
+        }),
         checksums: Checksums {
             mode: "count".to_owned(),
             discarded: 0,

@@ -78,12 +78,41 @@ fn oddities_of_connections_are_zeeks() {
         }
     }
     eprintln!("{} names that both tell: {both:?}", both.len());
+    compare_details(&told, &both);
     for (what, [connections, same]) in [("outside fuzz/", sound), ("all", all)] {
         eprintln!("{what}: {same} of {connections} connections with oddities have the same names");
         assert!(same * 100 >= connections * 95, "{what}: less than 95 % are the same");
     }
     assert!(sound[0] >= 20 && all[0] >= 85, "too few were compared");
     assert_eq!(only_theirs, ONLY_IN_ZEEK.map(|(name, _)| name), "other names are only Zeek's");
+}
+
+/// Holds what more is known of an oddity (`addl`) against Zeek's, where both tell something of the
+/// same name of the same connection.
+fn compare_details(told: &[(&Capture, [Vec<Row>; 2])], both: &Names) {
+    let (mut compared, mut only_theirs) = (Names::new(), 0);
+    for (capture, [theirs, ours]) in told {
+        for row in theirs.iter().filter(|row| both.contains(&row["name"]) && row["addl"] != "-") {
+            let is_same_oddity =
+                |it: &&Row| it["name"] == row["name"] && connection(it) == connection(row);
+            let details: Vec<&str> =
+                ours.iter().filter(is_same_oddity).map(|it| it["addl"].as_str()).collect();
+            if details.iter().all(|detail| *detail == "-") {
+                eprintln!("{}: only Zeek tells {} of {}", capture.name, row["addl"], row["name"]);
+                only_theirs += 1;
+                continue;
+            }
+            assert!(
+                details.contains(&row["addl"].as_str()),
+                "{}: {row:?} {details:?}",
+                capture.name
+            );
+            compared.insert(format!("{} {} {}", capture.name, connection(row), row["name"]));
+        }
+    }
+    eprintln!("addl: {} oddities are told alike, {only_theirs} by Zeek alone", compared.len());
+    assert!(compared.len() >= 15, "too few were compared");
+    assert_eq!(only_theirs, 0, "netsniff tells less than Zeek");
 }
 
 /// What a row belongs to: the ends of the connection; without ports for a pair of addresses.

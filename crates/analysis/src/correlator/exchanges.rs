@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netsniff_packet::Timestamp;
 
-use super::{Content, Fact, Join, Joined, Told};
+use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
 use crate::limits::Limits;
 use crate::protocol::Connection;
 use crate::record::{Interval, Phase, SortKey};
@@ -174,8 +174,8 @@ impl<E: Exchange> Exchanges<E> {
 }
 
 impl<E: Exchange> Join for Exchanges<E> {
-    fn fact(&mut self, key: &SortKey, fact: &Fact, told: &mut Told) {
-        let Some(message) = E::message_of(&fact.content) else { return };
+    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        let Some(message) = E::message_of(&fact.content) else { return Some(fact) };
         let name = E::name_of(message);
         if !self.waiting.contains_key(&name)
             && let Some(evicted) = self.make_room()
@@ -190,6 +190,7 @@ impl<E: Exchange> Join for Exchanges<E> {
         {
             told.push((*key, full.joined()));
         }
+        None
     }
 
     fn due(&self) -> Option<SortKey> {
@@ -220,7 +221,7 @@ impl<E: Exchange> Join for Exchanges<E> {
         }
     }
 
-    fn cut_short(&self) -> u64 {
-        self.cut_short
+    fn count(&self, statistics: &mut JoinStatistics) {
+        statistics.exchanges_cut_short += self.cut_short;
     }
 }

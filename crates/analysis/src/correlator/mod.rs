@@ -7,28 +7,48 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`answers`] | DNS answers, and which of them a connection followed |
+//! | [`certificates`] | certificates, each of them once a day |
 //! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
+//! | [`extraction`] | which of the files that were extracted are kept |
 
+pub mod answers;
+pub mod certificates;
 pub mod exchanges;
+pub mod extraction;
 
 use core::fmt::Debug;
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
+use crate::file::FileReport;
 use crate::limits::Limits;
-use crate::protocol::{Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message};
+use crate::protocol::{
+    Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, HttpExchange, Presented,
+    Resolution, TlsHandshake,
+};
 use crate::record::{Observer, Phase, SortKey};
+pub use answers::Answer;
+use answers::Answers;
+use certificates::Certificates;
 use exchanges::Exchanges;
+use extraction::{Extraction, ExtractionStatistics, FileJoined};
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
 
 /// Every join.
-pub const JOINS: &[MakeJoin] =
-    &[Exchanges::<DhcpExchange>::join, Exchanges::<Dhcpv6Exchange>::join];
+pub const JOINS: &[MakeJoin] = &[
+    Answers::join,
+    Certificates::join,
+    Exchanges::<DhcpExchange>::join,
+    Exchanges::<Dhcpv6Exchange>::join,
+    Extraction::join,
+];
 
 /// What a flow tells that only makes a record together with what other flows tell.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Fact {
     /// The flow.
     pub connection: Connection,
@@ -37,12 +57,22 @@ pub struct Fact {
 }
 
 /// What a fact is.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Content {
     /// A message of DHCP.
     Dhcp(Box<DhcpMessage>),
     /// A message of DHCPv6.
     Dhcpv6(Box<Dhcpv6Message>),
+    /// Addresses that DNS told.
+    Resolution(Box<Resolution>),
+    /// An exchange of HTTP, whose connection may have followed a DNS answer.
+    Http(Box<HttpExchange>),
+    /// A handshake of TLS, whose connection may have followed a DNS answer.
+    Ssl(Box<TlsHandshake>),
+    /// A certificate of a handshake.
+    Certificate(Presented),
+    /// A file that ended, of which the content was to be extracted.
+    File(Arc<FileReport>),
 }
 
 /// A record of a join.
@@ -52,6 +82,14 @@ pub enum Joined {
     Dhcp(Box<DhcpExchange>),
     /// A row of the `dhcpv6` log.
     Dhcpv6(Box<Dhcpv6Exchange>),
+    /// A row of the `http` log, with the answer that its connection followed.
+    Http(Box<HttpExchange>, Connection, Option<Answer>),
+    /// A row of the `ssl` log, with the answer that its connection followed.
+    Ssl(Box<TlsHandshake>, Connection, Option<Answer>),
+    /// A row of the `x509` log.
+    X509(Presented),
+    /// A row of the `files` log.
+    File(Box<FileJoined>),
 }
 
 /// Records with the keys where they belong.
@@ -61,20 +99,35 @@ pub type Told = Vec<(SortKey, Joined)>;
 ///
 /// What it holds is bounded by fields of [`Limits`].
 pub trait Join: Debug + Send {
-    /// Takes a fact that belongs at `key`; those of other kinds are not its business.
-    fn fact(&mut self, key: &SortKey, fact: &Fact, told: &mut Told);
+    /// Takes a fact that belongs at `key`, and gives back one that is not its business.
+    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact>;
 
     /// Where the earliest record belongs that time alone may make.
-    fn due(&self) -> Option<SortKey>;
+    fn due(&self) -> Option<SortKey> {
+        None
+    }
 
     /// Looks at what is [due](Self::due) first: tells it, or lets it wait for longer.
-    fn look(&mut self, told: &mut Told);
+    fn look(&mut self, _told: &mut Told) {}
 
     /// Tells all that waits, since the input ended at engine time `now`.
-    fn finish(&mut self, now: Timestamp, told: &mut Told);
+    fn finish(&mut self, _now: Timestamp, _told: &mut Told) {}
 
-    /// How often something was told early, since a bound was reached.
-    fn cut_short(&self) -> u64;
+    /// Adds what it amounts to.
+    fn count(&self, statistics: &mut JoinStatistics);
+}
+
+/// What joins amount to, and what their bounds made them give up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JoinStatistics {
+    /// Exchanges of DHCP and DHCPv6 that were told early.
+    pub exchanges_cut_short: u64,
+    /// Addresses of DNS answers that connections could still have followed.
+    pub answers_given_up: u64,
+    /// How often the certificates of a day were forgotten.
+    pub certificates_forgotten: u64,
+    /// What became of the files that were to be extracted.
+    pub extraction: ExtractionStatistics,
 }
 
 /// All joins.
@@ -102,11 +155,10 @@ impl Correlator {
     }
 
     /// Takes a fact that belongs at `key`. Facts come in the order of their keys.
-    pub fn fact<O: Observer>(&mut self, key: &SortKey, fact: &Fact, observer: &mut O) {
+    pub fn fact<O: Observer>(&mut self, key: &SortKey, fact: Fact, observer: &mut O) {
         self.advance(key, observer);
-        for join in &mut self.joins {
-            join.fact(key, fact, &mut self.told);
-        }
+        let Self { joins, told, .. } = self;
+        joins.iter_mut().try_fold(fact, |fact, join| join.fact(key, fact, told));
         self.report(observer);
     }
 
@@ -137,10 +189,12 @@ impl Correlator {
         self.report(observer);
     }
 
-    /// How often something was told early, since a bound was reached.
+    /// What it amounts to so far.
     #[must_use]
-    pub fn cut_short(&self) -> u64 {
-        self.joins.iter().map(|join| join.cut_short()).sum()
+    pub fn statistics(&self) -> JoinStatistics {
+        let mut statistics = JoinStatistics::default();
+        self.joins.iter().for_each(|join| join.count(&mut statistics));
+        statistics
     }
 
     fn report<O: Observer>(&mut self, observer: &mut O) {
@@ -148,6 +202,15 @@ impl Correlator {
             match joined {
                 Joined::Dhcp(exchange) => exchange.report(|row| observer.record(&key, row)),
                 Joined::Dhcpv6(exchange) => exchange.report(|row| observer.record(&key, row)),
+                Joined::Http(exchange, connection, answer) => {
+                    exchange.report(&connection, answer.as_ref(), |row| observer.record(&key, row));
+                }
+                Joined::Ssl(handshake, connection, answer) => {
+                    handshake
+                        .report(&connection, answer.as_ref(), |row| observer.record(&key, row));
+                }
+                Joined::X509(presented) => presented.report(|row| observer.record(&key, row)),
+                Joined::File(file) => file.report(|row| observer.record(&key, row)),
             }
         }
         self.due = self.joins.iter().filter_map(|join| join.due()).min();

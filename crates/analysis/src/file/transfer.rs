@@ -1,9 +1,13 @@
 //! One file on its way: from the first byte of a body to its last.
 
+use std::sync::Arc;
+
 use netsniff_packet::Timestamp;
 
 use super::digest::{Digests, HashKinds, Hashing};
+use super::extraction::{Extracted, Outlet};
 use super::mime;
+use crate::correlator::Content;
 use crate::flow::roles;
 use crate::log::files::Files;
 use crate::protocol::{Connection, Context, Findings, ProtocolRecord, Role};
@@ -18,11 +22,17 @@ const HEAD: usize = 4_096;
 pub struct Carrier {
     name: u128,
     hashes: HashKinds,
+    /// Bytes of a file that may be extracted.
+    extracted_bytes: u64,
 }
 
 impl From<&Context<'_>> for Carrier {
     fn from(context: &Context<'_>) -> Self {
-        Self { name: context.name, hashes: context.hashes }
+        Self {
+            name: context.name,
+            hashes: context.hashes,
+            extracted_bytes: context.limits.extracted_file_bytes,
+        }
     }
 }
 
@@ -52,6 +62,9 @@ pub struct FileTransfer {
     is_told: bool,
     mime_type: Option<&'static str>,
     hashing: Option<Box<Hashing>>,
+    extracted_bytes: u64,
+    /// Where its content goes, from the first bytes on.
+    outlet: Option<Box<Outlet>>,
 }
 
 impl FileTransfer {
@@ -83,6 +96,8 @@ impl FileTransfer {
             is_told: false,
             mime_type: None,
             hashing: Hashing::new(carrier.hashes),
+            extracted_bytes: carrier.extracted_bytes,
+            outlet: None,
         }
     }
 
@@ -138,12 +153,13 @@ impl FileTransfer {
     }
 
     /// Takes its next bytes.
-    pub fn bytes(&mut self, time: Timestamp, data: &[u8]) {
+    pub fn bytes(&mut self, time: Timestamp, data: &[u8], found: &Findings) {
         if data.is_empty() {
             return;
         }
         self.begun.get_or_insert(time);
         self.last = time;
+        self.extract(data, found);
         self.seen += data.len() as u64;
         if !self.is_told {
             let wanted = HEAD.saturating_sub(self.head.len()).min(data.len());
@@ -155,6 +171,25 @@ impl FileTransfer {
         if let Some(hashing) = &mut self.hashing {
             hashing.update(data);
         }
+    }
+
+    /// Hands bytes on that come next, where somebody wants the content of files.
+    fn extract(&mut self, data: &[u8], found: &Findings) {
+        let offset = self.size();
+        if self.outlet.is_none() {
+            let (Some(extract), Some(begun)) = (&found.extract, self.begun) else { return };
+            let name = extraction_name(begun, self.source, self.fuid);
+            let outlet = Outlet::open(&**extract, name, self.extracted_bytes);
+            self.outlet = Some(Box::new(outlet));
+        }
+        if let Some(outlet) = &mut self.outlet {
+            outlet.bytes(offset, data);
+        }
+    }
+
+    /// Bytes from its begin to the last that came or is missing.
+    const fn size(&self) -> u64 {
+        self.seen.saturating_add(self.missing)
     }
 
     /// Learns that so many of its bytes are missing here. Its hashes tell nothing then.
@@ -185,6 +220,7 @@ impl FileTransfer {
         self.head.capacity()
             + self.filename.as_ref().map_or(0, |name| name.len())
             + self.hashing.as_ref().map_or(0, |_| size_of::<Hashing>())
+            + self.outlet.as_ref().map_or(0, |outlet| outlet.heap_bytes())
     }
 
     /// Ends it, which makes its row.
@@ -194,11 +230,21 @@ impl FileTransfer {
         // Hashes of a part are no hashes of the file.
         let is_whole = self.missing == 0 && self.total.is_none_or(|total| total <= self.seen);
         let hashing = self.hashing.take().filter(|_| is_whole);
-        found.records.push(ProtocolRecord::File(Box::new(FileReport {
+        let size = self.size();
+        let extracted = self.outlet.take().map(|outlet| outlet.end(size));
+        let is_extracted = extracted.is_some();
+        let report = FileReport {
             begun,
             digests: hashing.map_or_else(Digests::default, |hashing| hashing.finish()),
             file: self,
-        })));
+            extracted,
+        };
+        found.records.push(if is_extracted {
+            // Whether it is kept depends on the files of other flows.
+            ProtocolRecord::Fact(Content::File(Arc::new(report)))
+        } else {
+            ProtocolRecord::File(Box::new(report))
+        });
     }
 }
 
@@ -208,11 +254,28 @@ pub struct FileReport {
     begun: Timestamp,
     digests: Digests,
     file: FileTransfer,
+    extracted: Option<Extracted>,
 }
 
 impl FileReport {
+    /// What became of its content, if that was to be extracted.
+    #[must_use]
+    pub const fn extracted(&self) -> Option<&Extracted> {
+        self.extracted.as_ref()
+    }
+
     /// Hands the row of the log to `take`.
     pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Files<'_>) -> T) -> T {
+        self.report_extracted(connection, None, take)
+    }
+
+    /// Hands the row of the log to `take`, with where its content is kept.
+    pub(crate) fn report_extracted<T>(
+        &self,
+        connection: &Connection,
+        extracted: Option<&Extracted>,
+        take: impl FnOnce(&Files<'_>) -> T,
+    ) -> T {
         let file = &self.file;
         let is_orig = file.from == Role::Originator;
         let sender = if is_orig { connection.originator } else { connection.responder };
@@ -243,8 +306,18 @@ impl FileReport {
             md5: self.digests.md5.as_deref(),
             sha1: self.digests.sha1.as_deref(),
             sha256: self.digests.sha256.as_deref(),
+            extracted: extracted.map(Extracted::name),
+            extracted_cutoff: extracted.map(Extracted::is_cut),
+            extracted_size: extracted.map(Extracted::size),
         })
     }
+}
+
+/// The name under which the content of a file is kept, as Zeek's `extract-all-files` has it.
+fn extraction_name(begun: Timestamp, source: &str, fuid: Uid) -> String {
+    let micros = begun.nanos().div_euclid(1_000);
+    let (seconds, micros) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    format!("extract-{seconds}.{micros:06}-{source}-{}", fuid.as_str())
 }
 
 /// The name of a file: `F` and 17 digits, a hash of its flow, the protocol and its number there.

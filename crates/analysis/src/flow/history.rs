@@ -53,6 +53,13 @@ impl History<'_> {
         false
     }
 
+    /// Whether this is the first of its kind, for which there is no letter. `kind` is one bit.
+    pub const fn is_first(&mut self, kind: u32) -> bool {
+        let is_first = *self.seen & kind == 0;
+        *self.seen |= kind;
+        is_first
+    }
+
     /// Adds a letter.
     pub fn push(&mut self, letter: u8) {
         let before = self.letters.heap_bytes();

@@ -42,6 +42,8 @@ pub struct Payload<'a> {
     pub data: &'a [u8],
     /// How many were not captured.
     pub missing: u64,
+    /// Their sum, where the segment's checksum tells it.
+    pub sum: Option<u16>,
 }
 
 /// What streams need besides themselves.
@@ -69,8 +71,8 @@ impl Sink for ToConversation<'_, '_> {
         self.conversation.take(&event, self.context, self.found);
     }
 
-    fn conflict(&mut self) {
-        self.found.weirds.add("TCP_segments_contradict");
+    fn oddity(&mut self, name: &'static str) {
+        self.found.weirds.add(name);
         self.found.attribute("TCP");
     }
 }
@@ -131,14 +133,14 @@ impl Streams {
             self.directions[1 - from].acknowledge(position, now, around.streams.limits);
         }
         if let Some(payload) = it.payload {
-            let Payload { position, data, missing } = payload;
-            let arrival = Arrival { time, position, data, missing };
+            let Payload { position, data, missing, sum } = payload;
+            let arrival = Arrival { time, position, data, missing, sum };
             let (direction, mut to) = self.split(from, &around.context, around.found);
             direction.arrive(&arrival, &mut around.streams, &mut to);
         }
         if let Some(end) = it.end {
             let (direction, mut to) = self.split(from, &around.context, around.found);
-            direction.finish_at(end, time, &mut to);
+            direction.finish_at(end, time, &mut around.streams, &mut to);
         }
     }
 

@@ -8,6 +8,7 @@ mod talk;
 mod update;
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::{Ip, Tcp, Transport};
 
 use super::history::Letters;
@@ -43,6 +44,8 @@ pub struct FlowTracker {
     limits: Limits,
     gateway: bool,
     checksums: ChecksumMode,
+    /// What the transport checksum of the datagram at hand says; unknown where nobody looks.
+    verdict: Verdict,
     talking: Talking,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
@@ -86,6 +89,7 @@ impl FlowTracker {
             limits,
             gateway: options.gateway,
             checksums: options.checksums,
+            verdict: Verdict::Unknown,
             talking: Talking::new(&options),
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
@@ -98,7 +102,7 @@ impl FlowTracker {
             begun: None,
             lost_at: None,
             weirds: Weirds::default(),
-            findings: Findings::default(),
+            findings: Findings::new(options.extract),
             statistics: FlowStatistics::default(),
             remaining: Vec::new(),
         }

@@ -17,7 +17,7 @@ use crate::options::ChecksumMode;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
 use crate::unit::{Unit, Units};
-use crate::weird::Weirds;
+use crate::weird::{Oddity, Weirds};
 
 /// One packet on its way, and what was met so far.
 pub(super) struct Walk<'a, O> {
@@ -251,7 +251,7 @@ impl<'a, O: Observer> Walk<'a, O> {
         let mut weirds = Weirds::default();
         let now = self.ingress.now;
         let whole = self.ingress.fragments.add(now, ip, header_checksum, payload, &mut weirds);
-        for name in weirds.drain() {
+        for Oddity { name, .. } in weirds.drain() {
             self.weird(name, Some(ip), None);
         }
         let Some(whole) = whole else { return false };

@@ -56,5 +56,11 @@ crate::record! {
         sha1: Option<&'a str> => "sha1", string, None, ContentHash, Zeek;
         /// SHA-256 of its content, where that is complete and wanted.
         sha256: Option<&'a str> => "sha256", string, None, ContentHash, Zeek;
+        /// Name of the file that its content was written to, where that was wanted.
+        extracted: Option<&'a str> => "extracted", string, None, Plain, Zeek;
+        /// Whether the content was longer than what may be written of a file.
+        extracted_cutoff: Option<bool> => "extracted_cutoff", bool, None, Plain, Zeek;
+        /// Size of that file: bytes that came, and zeros for those that are missing.
+        extracted_size: Option<u64> => "extracted_size", count, Bytes, Plain, Zeek;
     }
 }

@@ -2,7 +2,7 @@
 
 use netsniff_packet::{Address, Timestamp};
 
-use crate::record::Port;
+use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 crate::record! {
@@ -68,5 +68,12 @@ crate::record! {
         resp_filenames: Option<&'a [Box<[u8]>]> => "resp_filenames", vector[string], None, FreeText, Zeek;
         /// Kinds of those whose kind is known.
         resp_mime_types: Option<&'a [&'a str]> => "resp_mime_types", vector[string], None, Plain, Zeek;
+        /// Identifier of the connection in `dns` whose answer told the client the responder's address:
+        /// the last one before the connection, for this name if there is one.
+        dns_uid: Option<Uid> => "dns_uid", string, None, Plain, Netsniff;
+        /// How long that lookup took: time from the query to the answer.
+        dns_rtt: Option<Interval> => "dns_rtt", interval, Seconds, Plain, Netsniff;
+        /// How old the answer was: time from it to the first packet of the connection.
+        dns_age: Option<Interval> => "dns_age", interval, Seconds, Plain, Netsniff;
     }
 }

@@ -1,8 +1,10 @@
 //! The `ssl` log: one row for each handshake of SSL, TLS or DTLS, as Zeek writes it.
 
+use std::sync::Arc;
+
 use netsniff_packet::{Address, Timestamp};
 
-use crate::record::Port;
+use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 crate::record! {
@@ -45,9 +47,9 @@ crate::record! {
         /// message, `I` ChangeCipherSpec, `L` alert, `B` heartbeat, `^` the roles were exchanged.
         ssl_history: &'a str => "ssl_history", string, None, Plain, Zeek;
         /// SHA-256 of the certificates that the server sent, in their order.
-        cert_chain_fps: Option<&'a [String]> => "cert_chain_fps", vector[string], None, ContentHash, Zeek;
+        cert_chain_fps: Option<&'a [Arc<str>]> => "cert_chain_fps", vector[string], None, ContentHash, Zeek;
         /// SHA-256 of the certificates that the client sent, in their order.
-        client_cert_chain_fps: Option<&'a [String]> =>
+        client_cert_chain_fps: Option<&'a [Arc<str>]> =>
             "client_cert_chain_fps", vector[string], None, ContentHash, Zeek;
         /// Whether the server's certificate is for `server_name`.
         sni_matches_cert: Option<bool> => "sni_matches_cert", bool, None, Plain, Zeek;
@@ -57,5 +59,12 @@ crate::record! {
         ja3s: Option<&'a str> => "ja3s", string, None, ContentHash, Netsniff;
         /// JA4 fingerprint of the client.
         ja4: Option<&'a str> => "ja4", string, None, ContentHash, Netsniff;
+        /// Identifier of the connection in `dns` whose answer told the client the responder's address:
+        /// the last one before the connection, for this name if there is one.
+        dns_uid: Option<Uid> => "dns_uid", string, None, Plain, Netsniff;
+        /// How long that lookup took: time from the query to the answer.
+        dns_rtt: Option<Interval> => "dns_rtt", interval, Seconds, Plain, Netsniff;
+        /// How old the answer was: time from it to the first packet of the connection.
+        dns_age: Option<Interval> => "dns_age", interval, Seconds, Plain, Netsniff;
     }
 }

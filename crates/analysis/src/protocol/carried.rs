@@ -112,9 +112,9 @@ impl Carrier {
 }
 
 impl Session for Carrier {
-    fn bytes(&mut self, input: &Bytes<'_>, _: &mut Findings) -> Progress {
+    fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         if let Some(file) = &mut self.files[input.from.index()] {
-            file.bytes(input.time, input.data);
+            file.bytes(input.time, input.data, found);
             self.tell(input.from);
         }
         Progress::Consumed(input.data.len())

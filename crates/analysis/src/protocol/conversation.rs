@@ -4,11 +4,13 @@
 //! out the protocol, also anew where one protocol hands over to another, and it contains sessions
 //! that fail.
 
+mod opening;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use netsniff_packet::Timestamp;
 
-use super::detection::{Detecting, Found, What};
+use super::detection::Detecting;
 use super::expected::Announced;
 use super::findings::Findings;
 use super::list::{ProtocolId, ProtocolSet, Services};
@@ -136,10 +138,10 @@ impl Conversation {
     pub fn take(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
         match &mut self.stage {
             Stage::Speaking(_) => self.speak(event, context, found),
-            Stage::Detecting(detecting) => {
-                detecting.push(event.time, event.from, event.piece);
-                self.detect(context, found);
+            Stage::Detecting(detecting) if detecting.is_empty() => {
+                self.begin(event, context, found);
             }
+            Stage::Detecting(_) => self.detect(event, context, found),
             Stage::Over => {}
         }
     }
@@ -149,34 +151,6 @@ impl Conversation {
         self.end_session(found);
         self.stage = Stage::Over;
         self.unread = Default::default();
-    }
-
-    /// Looks for the protocol, and hands over what was kept once it is found.
-    fn detect(&mut self, context: &Context<'_>, found: &mut Findings) {
-        let Stage::Detecting(detecting) = &mut self.stage else { return };
-        match detecting.look(self.wanted, context) {
-            Found::NotYet => {}
-            Found::Nothing => self.stage = Stage::Over,
-            Found::Protocol(id) => {
-                let (heads, turns) = core::mem::take(detecting).into_parts();
-                self.stage = Stage::begin(id, context);
-                let mut read = [0; 2];
-                for turn in turns {
-                    let at = &mut read[turn.from.index()];
-                    let piece = match turn.what {
-                        What::Bytes(len) => {
-                            let from = *at;
-                            *at += len;
-                            Piece::Bytes(&heads[turn.from.index()][from..*at])
-                        }
-                        What::Gap(len, cause) => Piece::Gap(len, cause),
-                        What::End => Piece::End,
-                    };
-                    let event = Event { time: turn.time, from: turn.from, piece };
-                    self.take(&event, context, found);
-                }
-            }
-        }
     }
 
     fn speak(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {

@@ -102,33 +102,19 @@ impl Detecting {
         self.closed_at[from.index()].get_or_insert(head.len());
     }
 
+    /// Whether nothing was seen yet.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
     /// Looks which protocol of `wanted` it is.
     pub(super) fn look(&self, wanted: ProtocolSet, context: &Context<'_>) -> Found {
-        let max = context.limits.detection_bytes;
         let head = |role: Role| {
             let head = &self.heads[role.index()];
-            &head[..self.closed_at[role.index()].unwrap_or(head.len()).min(max)]
+            &head[..self.closed_at[role.index()].unwrap_or(head.len())]
         };
-        let heads = Heads {
-            originator: head(Role::Originator),
-            responder: head(Role::Responder),
-            port: context.port,
-            is_midstream: context.is_midstream,
-        };
-        let is_hinted = |id: &ProtocolId| id.protocol().tcp_ports().contains(&context.port);
-        let hinted = wanted.iter().filter(is_hinted);
-        let others = wanted.iter().filter(|id| !is_hinted(id));
-        let is_final = self.closed_at.iter().all(Option::is_some)
-            || heads.originator.len() >= max
-            || heads.responder.len() >= max;
-        for id in hinted.chain(others) {
-            match id.protocol().detect(&heads) {
-                Detection::Yes => return Found::Protocol(id),
-                Detection::Undecided if !is_final => return Found::NotYet,
-                Detection::Undecided | Detection::No => {}
-            }
-        }
-        Found::Nothing
+        let heads = [Role::Originator, Role::Responder].map(head);
+        look(heads, self.closed_at.iter().all(Option::is_some), wanted, context)
     }
 
     /// All that was seen, in order.
@@ -141,4 +127,30 @@ impl Detecting {
         self.heads.iter().map(Vec::capacity).sum::<usize>()
             + self.turns.capacity() * size_of::<Turn>()
     }
+}
+
+/// Looks which protocol of `wanted` two streams with these heads are of; `is_all` where nothing will
+/// follow.
+pub(super) fn look(
+    heads: [&[u8]; 2],
+    is_all: bool,
+    wanted: ProtocolSet,
+    context: &Context<'_>,
+) -> Found {
+    let max = context.limits.detection_bytes;
+    let is_final = is_all || heads.iter().any(|head| head.len() >= max);
+    let [originator, responder] = heads.map(|head| head.get(..max).unwrap_or(head));
+    let Context { port, is_midstream, .. } = *context;
+    let heads = Heads { originator, responder, port, is_midstream };
+    let is_hinted = |id: &ProtocolId| id.protocol().tcp_ports().contains(&port);
+    let hinted = wanted.iter().filter(is_hinted);
+    let others = wanted.iter().filter(|id| !is_hinted(id));
+    for id in hinted.chain(others) {
+        match id.protocol().detect(&heads) {
+            Detection::Yes => return Found::Protocol(id),
+            Detection::Undecided if !is_final => return Found::NotYet,
+            Detection::Undecided | Detection::No => {}
+        }
+    }
+    Found::Nothing
 }

@@ -1,24 +1,27 @@
 //! What sessions find, on its way to the logs.
 
+use std::sync::Arc;
+
+use netsniff_packet::Timestamp;
+
 use super::dns::Transaction;
 use super::expected::Expected;
 use super::ftp::Command;
-use super::http::Exchange;
 use super::irc::IrcEvent;
 use super::ntp;
 use super::quic::QuicConnection;
 use super::socks::Proxying;
 use super::ssh::Login;
-use super::tls::{Certificate, TlsHandshake};
+use super::tls::Known;
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
-use crate::file::FileReport;
+use crate::file::{Extract, FileReport};
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::record::{Observer, SortKey};
 use crate::uid::Uid;
-use crate::weird::Weirds;
+use crate::weird::{Oddity, Weirds};
 
 /// What sessions found: in memory that is used again and again.
 #[derive(Debug, Default)]
@@ -29,16 +32,26 @@ pub struct Findings {
     pub expected: Vec<Expected>,
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
-    /// Oddities by name, and the protocols that they are of.
-    named: Vec<(&'static str, &'static str)>,
+    /// What was made of content that comes again and again.
+    pub(super) known: Known,
+    /// Oddities, and the protocols that they are of.
+    named: Vec<(Oddity, &'static str)>,
     /// Sessions that failed by a fault of their own.
     pub panics: u64,
+    /// Who wants the content of files, if anybody.
+    pub(crate) extract: Option<Arc<dyn Extract>>,
 }
 
 /// Oddities that one packet may show in all protocols. More of them tell nothing new.
 const MAX_ODDITIES: usize = 64;
 
 impl Findings {
+    /// Nothing yet, of sessions whose files somebody may want.
+    #[must_use]
+    pub fn new(extract: Option<Arc<dyn Extract>>) -> Self {
+        Self { extract, ..Self::default() }
+    }
+
     /// Whether there is nothing.
     #[must_use]
     #[inline]
@@ -50,17 +63,23 @@ impl Findings {
             && self.panics == 0
     }
 
+    /// Bytes that what is known of earlier conversations takes.
+    #[must_use]
+    pub const fn known_bytes(&self) -> usize {
+        self.known.heap_bytes()
+    }
+
     /// Puts down whose the oddities are that were found last.
     #[inline]
     pub fn attribute(&mut self, analyzer: &'static str) {
         if !self.weirds.is_empty() {
             let room = MAX_ODDITIES.saturating_sub(self.named.len());
-            self.named.extend(self.weirds.drain().map(|name| (name, analyzer)).take(room));
+            self.named.extend(self.weirds.drain().map(|oddity| (oddity, analyzer)).take(room));
         }
     }
 
-    /// The oddities by name with their protocols, which empties them.
-    pub fn drain_oddities(&mut self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    /// The oddities with their protocols, which empties them.
+    pub fn drain_oddities(&mut self) -> impl Iterator<Item = (Oddity, &'static str)> {
         self.named.drain(..)
     }
 }
@@ -74,8 +93,6 @@ pub enum ProtocolRecord {
     Ntp(ntp::Message),
     /// What makes a record together with what other flows tell.
     Fact(Content),
-    /// A row of the `http` log.
-    Http(Box<Exchange>),
     /// A row of the `websocket` log.
     WebSocket(Box<Talk>),
     /// A row of the `ftp` log.
@@ -94,10 +111,6 @@ pub enum ProtocolRecord {
     Pop3(Box<pop3::Summary>),
     /// A row of the `imap` log.
     Imap(Box<imap::Row>),
-    /// A row of the `ssl` log.
-    Ssl(Box<TlsHandshake>),
-    /// A row of the `x509` log.
-    X509(Box<Certificate>),
     /// A row of the `quic` log.
     Quic(Box<QuicConnection>),
 }
@@ -113,6 +126,8 @@ pub struct Connection {
     pub responder: Endpoint,
     /// The transport protocol.
     pub proto: Proto,
+    /// Time of its first packet; `None` where the connection is older than that.
+    pub start: Option<Timestamp>,
 }
 
 impl ProtocolRecord {
@@ -124,7 +139,6 @@ impl ProtocolRecord {
             }
             Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
             Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
-            Self::Http(exchange) => exchange.report(connection, |row| observer.record(key, row)),
             Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
             Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
             Self::Socks(proxying) => proxying.report(connection, |row| observer.record(key, row)),
@@ -134,10 +148,6 @@ impl ProtocolRecord {
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
-            Self::Ssl(handshake) => {
-                handshake.report(connection, |row| observer.record(key, row));
-            }
-            Self::X509(certificate) => certificate.report(|row| observer.record(key, row)),
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }

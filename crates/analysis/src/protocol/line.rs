@@ -1,5 +1,7 @@
 //! Lines of protocols that are text.
 
+use memchr::{memchr, memchr2};
+
 use super::Detection;
 
 /// The longest line that is handed on in one piece. RFC 5321 allows 1,000 octets and RFC 9051
@@ -44,7 +46,7 @@ pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
 /// How many bytes there must be to tell.
 pub(super) fn next_within(data: &[u8], longest: usize) -> Result<Line<'_>, usize> {
     let head = data.get(..longest).unwrap_or(data);
-    let Some(at) = head.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+    let Some(at) = memchr2(b'\r', b'\n', head) else {
         return piece(data, longest);
     };
     let (text, rest) = data.split_at(at);
@@ -63,7 +65,7 @@ pub(super) fn next_within(data: &[u8], longest: usize) -> Result<Line<'_>, usize
 /// How many bytes there must be to tell.
 pub(super) fn next_by_lf(data: &[u8]) -> Result<Line<'_>, usize> {
     let head = data.get(..LONGEST).unwrap_or(data);
-    let Some(at) = head.iter().position(|&byte| byte == b'\n') else {
+    let Some(at) = memchr(b'\n', head) else {
         return piece(data, LONGEST);
     };
     let text = &data[..at];
@@ -96,7 +98,7 @@ pub(super) enum Bounded<'a> {
 /// The first line, which ends in LF or CR LF and has at most so many bytes with that.
 pub(super) fn bounded(data: &[u8], most: usize) -> Bounded<'_> {
     let head = data.get(..most).unwrap_or(data);
-    match head.iter().position(|&byte| byte == b'\n') {
+    match memchr(b'\n', head) {
         Some(end) => {
             let line = &head[..end];
             Bounded::Found(line.strip_suffix(b"\r").unwrap_or(line), end + 1)

@@ -37,6 +37,7 @@ mod mime;
 mod ntp;
 mod pop3;
 mod quic;
+mod recent;
 mod sasl;
 mod session;
 mod smtp;
@@ -50,7 +51,7 @@ pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
 pub use dhcp::{DhcpExchange, Message as DhcpMessage};
 pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
-pub use dns::Transaction;
+pub use dns::{Resolution, Transaction};
 pub use expected::{Announced, Errand, Expected};
 pub use findings::{Connection, Findings, ProtocolRecord};
 pub use ftp::Command;
@@ -67,7 +68,9 @@ pub use session::{
 pub use smtp::Transaction as MailTransaction;
 pub use socks::Proxying;
 pub use ssh::Login;
-pub use tls::{Certificate, TlsHandshake};
+#[cfg(test)]
+pub(crate) use tls::presented;
+pub use tls::{Certificate, Presented, TlsHandshake};
 pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;

@@ -475,7 +475,7 @@ mod tests {
             let mut weirds = Weirds::default();
             let whole =
                 self.fragments.add(Timestamp::EPOCH, ip, Verdict::Good, payload, &mut weirds);
-            self.weirds.extend(weirds.drain());
+            self.weirds.extend(weirds.drain().map(|oddity| oddity.name));
             self.check_books();
             whole
         }

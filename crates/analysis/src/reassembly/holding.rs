@@ -95,6 +95,23 @@ impl Holding {
         is_contradicted
     }
 
+    /// Drops what lies at `end` or behind it. Returns whether there was any.
+    pub(super) fn truncate(&mut self, end: u64) -> bool {
+        let mut is_cut = false;
+        while let Some(mut last) = self.segments.pop_back_if(|last| last.high() > end) {
+            is_cut = true;
+            self.bytes = self.bytes.saturating_sub(last.data.len() + PER_SEGMENT);
+            if last.position < end {
+                last.data = part(&last.data, last.position, last.position, end).into();
+                last.missing = end - last.position - last.data.len() as u64;
+                self.bytes += last.data.len() + PER_SEGMENT;
+                self.segments.push_back(last);
+                break;
+            }
+        }
+        is_cut
+    }
+
     /// Adds the part of an arrival from `low` to `high` before the segment at `at`.
     fn add(&mut self, at: usize, it: &Arrival<'_>, low: u64, high: u64) {
         let data = part(it.data, it.position, low, high);

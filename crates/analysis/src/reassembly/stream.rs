@@ -3,9 +3,10 @@
 //! Positions are relative: the SYN is 0 and the first byte of data is 1. What was seen first wins
 //! where segments overlap.
 
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Timestamp, checksum};
 
 use super::holding::{Holding, Segment};
+use super::recent::Recent;
 use crate::limits::Limits;
 use crate::options::Overlap;
 
@@ -44,8 +45,6 @@ crate::words! {
 pub struct HoleEndings {
     /// Their bytes came in the end.
     pub filled: u64,
-    /// Of those, how many the receiver had acknowledged before: late only for the capture.
-    pub saved: u64,
     /// They became gaps, by [`GapCause`].
     pub gaps: [u64; GapCause::ALL.len()],
 }
@@ -54,7 +53,6 @@ impl HoleEndings {
     /// Adds those of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.filled += other.filled;
-        self.saved += other.saved;
         for (sum, more) in self.gaps.iter_mut().zip(other.gaps) {
             *sum += more;
         }
@@ -72,6 +70,8 @@ pub struct Arrival<'a> {
     pub data: &'a [u8],
     /// How many bytes of it were not captured.
     pub missing: u64,
+    /// [`checksum::sum`] of its bytes, where that is known.
+    pub sum: Option<u16>,
 }
 
 /// Whoever takes the pieces, with the time at which each could be told.
@@ -79,8 +79,8 @@ pub trait Sink {
     /// Takes one piece.
     fn piece(&mut self, time: Timestamp, piece: Piece<'_>);
 
-    /// Different bytes came for the same positions.
-    fn conflict(&mut self);
+    /// Takes what is odd about the segments, by name; each name once.
+    fn oddity(&mut self, name: &'static str);
 }
 
 /// Bounds and choices, and what is counted over all streams.
@@ -105,13 +105,28 @@ pub struct StreamReassembler {
     /// The position behind the last byte, once it is known.
     end: u64,
     has_ended: bool,
+    /// Whether contradicting copies were told.
+    has_contradictions: bool,
+    /// Whether data behind the end was told.
+    has_surplus: bool,
+    /// What was handed on last.
+    recent: Recent,
     /// What lies beyond holes. Most streams never have one.
     holding: Option<Box<Holding>>,
 }
 
 impl Default for StreamReassembler {
     fn default() -> Self {
-        Self { next: 1, acknowledged: 1, end: u64::MAX, has_ended: false, holding: None }
+        Self {
+            next: 1,
+            acknowledged: 1,
+            end: u64::MAX,
+            has_ended: false,
+            has_contradictions: false,
+            has_surplus: false,
+            recent: Recent::default(),
+            holding: None,
+        }
     }
 }
 
@@ -132,7 +147,11 @@ impl StreamReassembler {
     #[inline]
     pub fn arrive(&mut self, it: &Arrival<'_>, around: &mut Surroundings<'_>, to: &mut impl Sink) {
         let len = (it.data.len() as u64).saturating_add(it.missing);
-        let high = it.position.saturating_add(len).min(self.end);
+        let reach = it.position.saturating_add(len);
+        if it.position < self.next || reach > self.end {
+            self.look_back(it, reach, to);
+        }
+        let high = reach.min(self.end);
         if self.has_ended || high <= self.next {
             return;
         }
@@ -141,6 +160,34 @@ impl StreamReassembler {
             return;
         }
         self.hold(it, high, around, to);
+    }
+
+    /// Looks at what comes again, or comes behind the end.
+    #[cold]
+    fn look_back(&mut self, it: &Arrival<'_>, reach: u64, to: &mut impl Sink) {
+        // A keep-alive has any byte in the place of the last one, which may be the FIN (RFC 9293,
+        // 3.8.4).
+        if it.data.len() <= 1 {
+            return;
+        }
+        if reach > self.end {
+            self.note_surplus(to);
+        }
+        if self.recent.is_contradicted_by(it.data, it.position, self.next) {
+            self.note_contradiction(to);
+        }
+    }
+
+    fn note_contradiction(&mut self, to: &mut impl Sink) {
+        if !core::mem::replace(&mut self.has_contradictions, true) {
+            to.oddity("retransmission_inconsistency");
+        }
+    }
+
+    fn note_surplus(&mut self, to: &mut impl Sink) {
+        if !core::mem::replace(&mut self.has_surplus, true) {
+            to.oddity("data_after_FIN");
+        }
     }
 
     /// Hands on what continues the stream.
@@ -157,6 +204,9 @@ impl StreamReassembler {
         let fresh = it.data.get(from..).unwrap_or_default();
         let fresh = fresh.get(..wanted).unwrap_or(fresh);
         if !fresh.is_empty() {
+            let known = it.sum.filter(|_| fresh.len() == it.data.len());
+            let sum = known.unwrap_or_else(|| checksum::sum(fresh));
+            self.recent.note(fresh.len() as u64, Some(sum));
             self.next += fresh.len() as u64;
             to.piece(it.time, Piece::Bytes(fresh));
         }
@@ -176,13 +226,13 @@ impl StreamReassembler {
     ) {
         let holding = self.holding.get_or_insert_with(|| Box::new(Holding::new(it.time)));
         let before = holding.bytes();
-        if holding.insert(it, self.next, high, around.overlap) {
-            to.conflict();
-        }
+        let is_contradicted = holding.insert(it, self.next, high, around.overlap);
         *around.held_in_all += holding.bytes() - before;
+        if is_contradicted {
+            self.note_contradiction(to);
+        }
         if it.position <= self.next {
             around.endings.filled += 1;
-            around.endings.saved += u64::from(self.acknowledged > self.next);
         }
         self.release(it.time, around, to);
         self.judge_acknowledgement(it.time, around.limits);
@@ -298,7 +348,8 @@ impl StreamReassembler {
         while let Some(segment) = holding.pop_at(self.next) {
             let Segment { time: seen, position, data, missing } = segment;
             let high = position.saturating_add(data.len() as u64).saturating_add(missing);
-            let arrival = Arrival { time: seen.max(time), position, data: &data, missing };
+            let arrival =
+                Arrival { time: seen.max(time), position, data: &data, missing, sum: None };
             self.hand_on(&arrival, high, around.endings, to);
             has_moved = true;
         }
@@ -321,18 +372,32 @@ impl StreamReassembler {
         to: &mut impl Sink,
     ) {
         let len = until - self.next;
+        self.recent.note(len, None);
         self.next = until;
         endings.gaps[cause as usize] += 1;
         to.piece(time, Piece::Gap(len, cause));
     }
 
-    /// Notes that the data ends at `position`.
-    #[inline]
-    pub fn finish_at(&mut self, position: u64, time: Timestamp, to: &mut impl Sink) {
-        if self.end == u64::MAX && position >= self.next {
-            self.end = position;
-            self.note_end(time, to);
+    /// Notes that the data ends at `position`. What came of later positions does not count.
+    pub fn finish_at(
+        &mut self,
+        position: u64,
+        time: Timestamp,
+        around: &mut Surroundings<'_>,
+        to: &mut impl Sink,
+    ) {
+        if self.end != u64::MAX || position < self.next {
+            return;
         }
+        self.end = position;
+        if let Some(holding) = &mut self.holding {
+            let before = holding.bytes();
+            if holding.truncate(position) {
+                *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
+                self.note_surplus(to);
+            }
+        }
+        self.note_end(time, to);
     }
 
     #[inline]

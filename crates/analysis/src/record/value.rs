@@ -1,5 +1,7 @@
 //! Values as a visitor sees them, and the Rust types that fields may have.
 
+use std::sync::Arc;
+
 use netsniff_packet::{Address, Timestamp};
 
 use super::{Scalar, Word};
@@ -132,6 +134,7 @@ into_value! {
     CommunityId => String, self => Value::Word(self.as_bytes());
     &str => String | Enum, self => Value::Str(self);
     String => String | Enum, self => Value::Str(self);
+    Arc<str> => String | Enum, self => Value::Str(self);
     &[u8] => String, self => Value::Bytes(self);
     Box<[u8]> => String, self => Value::Bytes(self);
 }
@@ -199,4 +202,4 @@ macro_rules! list_elements {
     ($($rust:ty)+) => {$( impl ListElement for $rust {} )+};
 }
 
-list_elements!(bool u16 u32 u64 i64 f64 Timestamp Interval Address Port Uid &str String &[u8] Box<[u8]>);
+list_elements!(bool u16 u32 u64 i64 f64 Timestamp Interval Address Port Uid &str String Arc<str> &[u8] Box<[u8]>);

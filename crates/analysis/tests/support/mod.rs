@@ -8,6 +8,8 @@
     dead_code
 )]
 
+pub(crate) mod wire;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -56,7 +56,7 @@ impl Sink for To<'_> {
         turns.push(Turn { from: *from, what });
     }
 
-    fn conflict(&mut self) {}
+    fn oddity(&mut self, _: &'static str) {}
 }
 
 /// All conversations in the packets of some batches.
@@ -146,11 +146,12 @@ impl Open {
         let missing = u64::from(tcp.payload_len) - data.len() as u64;
         let mut to = To(&mut self.turns, role(from));
         if tcp.payload_len > 0 {
-            let arrival = Arrival { time: now, position, data, missing };
+            let arrival = Arrival { time: now, position, data, missing, sum: None };
             self.streams[from].arrive(&arrival, around, &mut to);
         }
         if tcp.flags.any(TcpFlags::FIN) {
-            self.streams[from].finish_at(position + u64::from(tcp.payload_len), now, &mut to);
+            let end = position + u64::from(tcp.payload_len);
+            self.streams[from].finish_at(end, now, around, &mut to);
         }
     }
 

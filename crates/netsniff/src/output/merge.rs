@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use netsniff_analysis::correlator::Correlator;
+use netsniff_analysis::correlator::{Correlator, JoinStatistics};
 use netsniff_analysis::{Limits, SortKey};
 use netsniff_packet::{Anonymizer, Timestamp};
 
@@ -37,7 +37,11 @@ impl Merger {
     /// # Errors
     ///
     /// The first error of the sink; the rows after it are not written.
-    pub fn merge(&mut self, buffers: &[RowBuffer], sink: &mut impl RowSink) -> anyhow::Result<()> {
+    pub fn merge(
+        &mut self,
+        buffers: &mut [RowBuffer],
+        sink: &mut impl RowSink,
+    ) -> anyhow::Result<()> {
         // The next row of each buffer that has one left, the lowest key last.
         let mut heads: Vec<Head> =
             (0..buffers.len()).filter_map(|buffer| head(buffers, buffer, 0)).collect();
@@ -47,11 +51,11 @@ impl Merger {
             // hardly overlap cost one comparison a row.
             let limit = heads.last().map(|head| head.key);
             let mut position = lead.position;
-            for row in buffers[lead.buffer].rows().iter().skip(lead.position) {
-                if limit.is_some_and(|limit| row.key > limit) {
-                    break;
-                }
-                self.row(&buffers[lead.buffer], row, sink)?;
+            let buffer = &mut buffers[lead.buffer];
+            while let Some(&row) = buffer.rows().get(position)
+                && limit.is_none_or(|limit| row.key <= limit)
+            {
+                self.row(buffer, &row, sink)?;
                 position += 1;
             }
             if let Some(next) = head(buffers, lead.buffer, position) {
@@ -72,16 +76,16 @@ impl Merger {
         self.write_joined(sink)
     }
 
-    /// How many records of the correlator were told early, since a bound was reached.
+    /// What the facts amount to so far.
     #[must_use]
-    pub fn cut_short(&self) -> u64 {
-        self.correlator.cut_short()
+    pub fn statistics(&self) -> JoinStatistics {
+        self.correlator.statistics()
     }
 
     #[inline]
     fn row(
         &mut self,
-        buffer: &RowBuffer,
+        buffer: &mut RowBuffer,
         row: &Row,
         sink: &mut impl RowSink,
     ) -> anyhow::Result<()> {
@@ -92,7 +96,7 @@ impl Merger {
         if row.log != FACT {
             return sink.row(usize::from(row.log), row.key.time, buffer.bytes_of(row));
         }
-        if let Some(fact) = buffer.fact_of(row) {
+        if let Some(fact) = buffer.take_fact(row) {
             self.correlator.fact(&row.key, fact, &mut self.joined);
             self.write_joined(sink)?;
         }
@@ -100,7 +104,6 @@ impl Merger {
     }
 
     /// Writes the rows that the correlator made, which come in order.
-    #[cold]
     fn write_joined(&mut self, sink: &mut impl RowSink) -> anyhow::Result<()> {
         for row in self.joined.rows() {
             sink.row(usize::from(row.log), row.key.time, self.joined.bytes_of(row))?;
@@ -156,7 +159,7 @@ mod tests {
         let mut out = Vec::new();
         let mut stream = Stream::new(&mut out, "memory");
         let mut merger = Merger::new(&Limits::default(), Some(Format::Json), None);
-        merger.merge(&buffers, &mut stream).unwrap();
+        merger.merge(&mut buffers, &mut stream).unwrap();
         stream.finish().unwrap();
         let lines = String::from_utf8(out).unwrap();
         let rows = lines.lines().map(|line| serde_json::from_str(line).unwrap());

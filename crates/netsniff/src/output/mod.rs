@@ -3,7 +3,9 @@
 //! A worker renders records into a [`RowBuffer`], sorts it and hands it over; the writer merges the
 //! buffers of all workers into a [`RowSink`]: files in a directory or one stream.
 
+mod descriptors;
 mod digits;
+mod extracted;
 mod files;
 mod json;
 mod merge;
@@ -12,6 +14,7 @@ mod stream;
 mod tsv;
 mod unparsed;
 
+pub use extracted::ExtractedFiles;
 pub use files::LogFiles;
 pub use merge::Merger;
 pub use row_buffer::RowBuffer;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netsniff_analysis::correlator::Fact;
+use netsniff_analysis::correlator::{Content, Fact};
 use netsniff_analysis::log::index_of;
 use netsniff_analysis::record::RecordAnonymizer;
 use netsniff_analysis::{Observer, Record, SortKey};
@@ -140,9 +140,9 @@ impl RowBuffer {
         self.bytes.get(start..start + row.len as usize).unwrap_or_default()
     }
 
-    /// The fact that `row` is, which must be one of this buffer's.
-    pub(super) fn fact_of(&self, row: &Row) -> Option<&Fact> {
-        self.facts.get(row.start as usize)?.as_ref()
+    /// Takes out the fact that `row` is, which must be one of this buffer's.
+    pub(super) fn take_fact(&mut self, row: &Row) -> Option<Fact> {
+        self.facts.get_mut(row.start as usize)?.take()
     }
 }
 
@@ -161,9 +161,9 @@ impl Observer for RowBuffer {
         self.rows.push(Row { key: *key, log, len, start: start as u64 });
     }
 
-    #[cold]
     fn fact(&mut self, key: &SortKey, fact: Fact) {
-        if self.format.is_none() {
+        // What is extracted is counted, and kept or not, also where nobody wants rows.
+        if self.format.is_none() && !matches!(fact.content, Content::File(_)) {
             return;
         }
         let start = self.facts.len() as u64;

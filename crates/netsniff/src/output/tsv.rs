@@ -67,14 +67,14 @@ impl Visitor for Columns<'_> {
         }
         match value {
             Value::List(elements) => list(self.out, elements),
-            value => scalar(self.out, value, &PLAIN),
+            value => scalar(self.out, value, ALONE),
         }
     }
 }
 
-/// Appends one value; bytes that `plain` lacks are looked at closer.
+/// Appends one value; `separator` would part it.
 #[inline(always)]
-fn scalar(out: &mut Vec<u8>, value: Value<'_>, plain: &[bool; 256]) {
+fn scalar(out: &mut Vec<u8>, value: Value<'_>, separator: u8) {
     match value {
         Value::Unset | Value::List(_) => out.extend_from_slice(UNSET),
         Value::Bool(value) => out.push(if value { b'T' } else { b'F' }),
@@ -87,8 +87,8 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>, plain: &[bool; 256]) {
         Value::Addr(value) => digits::address(out, value),
         Value::Port(value) => digits::integer(out, value),
         Value::Word(value) => out.extend_from_slice(value),
-        Value::Str(value) => string(out, value.as_bytes(), plain),
-        Value::Bytes(value) => string(out, value, plain),
+        Value::Str(value) => string(out, value.as_bytes(), separator),
+        Value::Bytes(value) => string(out, value, separator),
     }
 }
 
@@ -101,7 +101,7 @@ fn list(out: &mut Vec<u8>, elements: &dyn Elements) {
         if index > 0 {
             out.push(b',');
         }
-        scalar(out, elements.element(index), &PLAIN_IN_LIST);
+        scalar(out, elements.element(index), IN_LIST);
     }
 }
 
@@ -126,31 +126,26 @@ fn double(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Bytes that stand for themselves.
-const PLAIN: [bool; 256] = plain(false);
-/// Bytes that stand for themselves where a comma separates.
-const PLAIN_IN_LIST: [bool; 256] = plain(true);
+/// What parts values of a set or vector, and what parts nothing that is not escaped anyway.
+const IN_LIST: u8 = b',';
+const ALONE: u8 = b'\\';
 
-const fn plain(in_list: bool) -> [bool; 256] {
-    let mut plain = [false; 256];
-    let mut byte = b' ';
-    while byte < 0x7f {
-        plain[byte as usize] = byte != b'\\' && !(in_list && byte == b',');
-        byte += 1;
-    }
-    plain
+/// Whether a byte stands for itself.
+const fn is_plain(byte: u8, separator: u8) -> bool {
+    matches!(byte, b' '..0x7f) & (byte != b'\\') & (byte != separator)
 }
 
 /// Appends text, so that it can be told from what the format itself writes.
 #[inline]
-fn string(out: &mut Vec<u8>, bytes: &[u8], plain: &[bool; 256]) {
+fn string(out: &mut Vec<u8>, bytes: &[u8], separator: u8) {
     if bytes.len() <= EMPTY.len() && (bytes.is_empty() || bytes == UNSET || bytes == EMPTY) {
         return reserved(out, bytes);
     }
-    if bytes.iter().all(|&byte| plain[usize::from(byte)]) {
+    // Without a way out of the loop, several bytes are looked at by each instruction.
+    if bytes.iter().fold(true, |all, byte| all & is_plain(*byte, separator)) {
         out.extend_from_slice(bytes);
     } else {
-        escaped(out, bytes, plain);
+        escaped(out, bytes, separator);
     }
 }
 
@@ -169,15 +164,22 @@ fn reserved(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Appends text with escapes: backslashes doubled, control characters, separators and what is not
 /// UTF-8 as `\xNN`.
 #[cold]
-fn escaped(out: &mut Vec<u8>, bytes: &[u8], plain: &[bool; 256]) {
+fn escaped(out: &mut Vec<u8>, bytes: &[u8], separator: u8) {
     for chunk in bytes.utf8_chunks() {
-        for &byte in chunk.valid().as_bytes() {
-            match byte {
-                b'\\' => out.extend_from_slice(b"\\\\"),
-                byte if plain[usize::from(byte)] || byte >= 0x80 => out.push(byte),
-                byte => digits::escaped_byte(out, byte),
+        let mut rest = chunk.valid().as_bytes();
+        while let Some(at) = rest.iter().position(|&byte| byte < 0x80 && !is_plain(byte, separator))
+        {
+            let (run, behind) = rest.split_at(at);
+            out.extend_from_slice(run);
+            if let Some((&byte, behind)) = behind.split_first() {
+                match byte {
+                    b'\\' => out.extend_from_slice(b"\\\\"),
+                    byte => digits::escaped_byte(out, byte),
+                }
+                rest = behind;
             }
         }
+        out.extend_from_slice(rest);
         for &byte in chunk.invalid() {
             digits::escaped_byte(out, byte);
         }
@@ -192,7 +194,7 @@ mod tests {
         let mut out = Vec::new();
         match value {
             Value::List(elements) => list(&mut out, elements),
-            value => scalar(&mut out, value, &PLAIN),
+            value => scalar(&mut out, value, ALONE),
         }
         String::from_utf8(out).unwrap()
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::ingress::{Ingress, Unparsed};
@@ -53,8 +54,8 @@ pub struct Outcome {
     pub flows: FlowStatistics,
     /// Packets that the filter refused.
     pub filtered: u64,
-    /// Records of several flows that were told early, since a bound was reached.
-    pub cut_short: u64,
+    /// Counts over what several flows told together.
+    pub joins: JoinStatistics,
     /// Engine time at the end.
     pub now: Timestamp,
 }
@@ -118,7 +119,7 @@ where
             }
         }
     };
-    let (flows, cut_short) = if settings.workers == 1 {
+    let (flows, joins) = if settings.workers == 1 {
         let mut alone = Alone::new(settings, sink);
         read(&mut front, &mut |front, batch| alone.round(front, batch))?;
         alone.finish(&mut front)?
@@ -133,7 +134,7 @@ where
         packets: front.ingress.statistics().clone(),
         flows,
         filtered: front.filtered,
-        cut_short,
+        joins,
         now: front.ingress.now(),
     })
 }
@@ -239,7 +240,7 @@ impl<'a, K: RowSink> Alone<'a, K> {
         self.write(front, watermark)
     }
 
-    fn finish(mut self, front: &mut Front) -> anyhow::Result<(FlowStatistics, u64)> {
+    fn finish(mut self, front: &mut Front) -> anyhow::Result<(FlowStatistics, JoinStatistics)> {
         front.finish();
         let now = front.ingress.now();
         self.lane.begin_finish(now, &mut self.done[0]);
@@ -249,13 +250,13 @@ impl<'a, K: RowSink> Alone<'a, K> {
             self.write(front, Timestamp::MAX)?;
         }
         self.merger.finish(now, self.sink)?;
-        Ok((self.lane.tracker().statistics().clone(), self.merger.cut_short()))
+        Ok((self.lane.tracker().statistics().clone(), self.merger.statistics()))
     }
 
     fn write(&mut self, front: &mut Front, watermark: Timestamp) -> anyhow::Result<()> {
         front.take_rows(watermark, &mut self.done[1]);
         if self.done.iter().any(|rows| !rows.is_empty()) {
-            self.merger.merge(&self.done, self.sink)?;
+            self.merger.merge(&mut self.done, self.sink)?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
+use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_analysis::flow::key::FlowKey;
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::statistics::FlowStatistics;
@@ -42,7 +43,7 @@ pub(super) struct Workers<'scope> {
     shares: Vec<Vec<u32>>,
     format: Option<Format>,
     lanes: Vec<ScopedJoinHandle<'scope, FlowStatistics>>,
-    writer: ScopedJoinHandle<'scope, anyhow::Result<u64>>,
+    writer: ScopedJoinHandle<'scope, anyhow::Result<JoinStatistics>>,
     /// Tells the writer the engine time at the end.
     end: Sender<Timestamp>,
 }
@@ -124,7 +125,7 @@ impl<'scope> Workers<'scope> {
         mut self,
         front: &mut Front,
         result: anyhow::Result<()>,
-    ) -> anyhow::Result<(FlowStatistics, u64)> {
+    ) -> anyhow::Result<(FlowStatistics, JoinStatistics)> {
         let result = result.and_then(|()| self.finish_flows(front));
         if result.is_ok() {
             // The writer may have failed already, which shows below.
@@ -136,8 +137,8 @@ impl<'scope> Workers<'scope> {
             statistics.merge(&lane.join().map_err(|_| anyhow!("a worker panicked"))?);
         }
         // An error of the writer is the cause of whatever the reading thread saw.
-        let cut_short = self.writer.join().map_err(|_| anyhow!("the writer panicked"))??;
-        result.map(|()| (statistics, cut_short))
+        let joins = self.writer.join().map_err(|_| anyhow!("the writer panicked"))??;
+        result.map(|()| (statistics, joins))
     }
 
     fn finish_flows(&mut self, front: &mut Front) -> anyhow::Result<()> {
@@ -204,14 +205,14 @@ fn work(
     lane.tracker().statistics().clone()
 }
 
-/// The writer's thread: a buffer of each queue makes a round. Returns how many records of several
-/// flows were told early.
+/// The writer's thread: a buffer of each queue makes a round. Returns what the facts of several flows
+/// amount to.
 fn write<K: RowSink>(
     queues: &[RowQueue],
     mut merger: Merger,
     end: &Receiver<Timestamp>,
     sink: &mut K,
-) -> anyhow::Result<u64> {
+) -> anyhow::Result<JoinStatistics> {
     let mut round = Vec::with_capacity(queues.len());
     loop {
         for queue in queues {
@@ -222,11 +223,11 @@ fn write<K: RowSink>(
                     if let Ok(now) = end.recv() {
                         merger.finish(now, sink)?;
                     }
-                    return Ok(merger.cut_short());
+                    return Ok(merger.statistics());
                 }
             }
         }
-        merger.merge(&round, sink)?;
+        merger.merge(&mut round, sink)?;
         for (queue, buffer) in queues.iter().zip(round.drain(..)) {
             let _ = queue.free.send(buffer);
         }

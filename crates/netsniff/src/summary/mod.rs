@@ -27,6 +27,8 @@ pub struct Summary {
     pub oddities: Vec<Count>,
     /// Flows by state and by what ended them.
     pub flows: Flows,
+    /// What became of files that were to be extracted; `None` where none were.
+    pub extracted: Option<Extracted>,
     /// What the packets' checksums say.
     pub checksums: Checksums,
     /// Where every packet went.
@@ -208,14 +210,27 @@ pub struct Flows {
     pub by_quality: Vec<Count>,
     /// How holes in TCP streams ended: filled by what came later, or as gaps by their causes.
     pub holes: Vec<Count>,
-    /// Holes that were filled only after their bytes had been acknowledged.
-    pub holes_saved: u64,
     /// Sessions of protocols that failed by a fault of this program.
     pub failed_sessions: u64,
     /// The most that were held at once. With several workers, their peaks added up.
     pub peak: u64,
     /// The most bytes of memory that they took.
     pub peak_bytes: u64,
+}
+
+/// What became of the content of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Extracted {
+    /// Files that were written.
+    pub files: u64,
+    /// Their bytes, those among them that are missing and stand as zeros.
+    pub bytes: u64,
+    /// Files of which only the begin was written, since they are longer than one may be.
+    pub cut_off: u64,
+    /// Files that were not written since a bound of all together was reached.
+    pub refused: u64,
+    /// Files that could not be written.
+    pub failed: u64,
 }
 
 /// What the packets' checksums say, by protocol; `None` where they were not looked at.

@@ -5,8 +5,8 @@ use netsniff_packet::Timestamp;
 use super::layout::{Look, Page, Style, WIDTH, plain, tail, width};
 use super::number::{bytes, count, duration, exact, percent, rate};
 use super::{
-    Books, ChecksumCounts, Checksums, Connection, Count, Flows, Input, InputSource, Layer, Summary,
-    Talker, TcpHealth,
+    Books, ChecksumCounts, Checksums, Connection, Count, Extracted, Flows, Input, InputSource,
+    Layer, Summary, Talker, TcpHealth,
 };
 use crate::calendar::Date;
 
@@ -21,6 +21,9 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
         tcp_health(&mut page, tcp);
     }
     flows(&mut page, &summary.flows);
+    if let Some(files) = &summary.extracted {
+        extracted(&mut page, files);
+    }
     oddities(&mut page, &summary.oddities);
     checksums(&mut page, &summary.checksums);
     books(&mut page, &summary.books);
@@ -275,6 +278,21 @@ fn flows(page: &mut Page, flows: &Flows) {
     if flows.peak > 0 {
         let (peak, memory) = (count(flows.peak), bytes(flows.peak_bytes));
         page.line(&format!("  at once: at most {peak}, in {memory} of memory"));
+    }
+}
+
+fn extracted(page: &mut Page, files: &Extracted) {
+    let plural = if files.files == 1 { "" } else { "s" };
+    let (number, size) = (count(files.files), bytes(files.bytes));
+    page.heading(&format!("EXTRACTED  {number} file{plural}, {size}"));
+    for (label, number) in [
+        ("cut off", files.cut_off),
+        ("not kept for a bound", files.refused),
+        ("could not be written", files.failed),
+    ] {
+        if number > 0 {
+            page.line(&format!("  {label}: {}", count(number)));
+        }
     }
 }
 

@@ -300,5 +300,8 @@ pub(crate) const FILES: Columns = Columns {
         "missing_bytes",
         "overflow_bytes",
         "timedout",
+        "extracted",
+        "extracted_cutoff",
+        "extracted_size",
     ],
 };

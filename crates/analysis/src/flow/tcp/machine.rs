@@ -8,13 +8,13 @@ use super::endpoint::{State, TcpEndpoint};
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
-use super::sequence;
+use super::{sequence, transitions};
 use crate::flow::history::History;
 use crate::limits::Limits;
 use crate::weird::Weirds;
 
 /// Zeek's letters are noted once for each of these kinds; the responder's are 16 bits further up.
-mod kind {
+pub(super) mod kind {
     pub(super) const SYN: u32 = 0x1;
     pub(super) const FIN: u32 = 0x2;
     pub(super) const RST: u32 = 0x4;
@@ -22,6 +22,8 @@ mod kind {
     pub(super) const DATA: u32 = 0x10;
     pub(super) const ACK: u32 = 0x20;
     pub(super) const MULTI: u32 = 0x40;
+    /// Urgent data, which has no letter.
+    pub(in super::super) const URGENT: u32 = 0x80;
 }
 
 /// Beyond this many bytes a jump of the sequence number is not believed of a SYN or RST.
@@ -196,6 +198,9 @@ impl TcpConnection {
             *context.last_time = segment.time;
         }
         self.note_flags(segment, position, length, context.weirds);
+        if segment.has(TcpFlags::URG) {
+            transitions::note_urgent(segment, context);
+        }
         let acknowledged = self.note_acknowledgement(segment, context.weirds);
         let advance = self.note_last(segment, end, &mut context.history);
 
@@ -390,36 +395,6 @@ impl TcpConnection {
         if segment.has(TcpFlags::RST) {
             sender.resets = sender.resets.saturating_add(1);
         }
-    }
-
-    fn note_syn(&mut self, segment: &Segment<'_>, weirds: &mut Weirds) {
-        let tcp = segment.tcp;
-        if segment.has(TcpFlags::RST) {
-            weirds.add("TCP_christmas");
-        }
-        if segment.has(TcpFlags::URG) {
-            weirds.add("baroque_SYN");
-        }
-        if tcp.payload_len > 0 {
-            weirds.add("SYN_with_data");
-        }
-        let [low, high] = &mut self.ends;
-        let (sender, peer) = if segment.is_originator() { (low, high) } else { (high, low) };
-        let Some(scale) = tcp.options.window_scale else {
-            sender.window_scale = 0;
-            if segment.has(TcpFlags::ACK) {
-                peer.window_scale = 0;
-            }
-            return;
-        };
-        if scale > 14 {
-            weirds.add("TCP_scale_range");
-        }
-        sender.window_scale = scale.min(14);
-        sender.window_sequence = tcp.sequence;
-        sender.window_acknowledgement = tcp.acknowledgement;
-        peer.window_sequence = tcp.acknowledgement;
-        peer.window_acknowledgement = tcp.sequence;
     }
 
     /// Notes what the segment acknowledges, and returns it as a position in what the peer sent.

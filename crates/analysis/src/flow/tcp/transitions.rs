@@ -3,7 +3,7 @@
 use netsniff_packet::decode::TcpFlags;
 
 use super::endpoint::State;
-use super::machine::{Close, Context, ORIGINATOR, Segment, TcpConnection};
+use super::machine::{Close, Context, ORIGINATOR, Segment, TcpConnection, kind};
 use super::sequence;
 use crate::weird::Weirds;
 
@@ -230,12 +230,54 @@ impl TcpConnection {
         close
     }
 
+    /// Takes what a SYN says, and what is odd about it.
+    pub(super) fn note_syn(&mut self, segment: &Segment<'_>, weirds: &mut Weirds) {
+        let tcp = segment.tcp;
+        if segment.has(TcpFlags::RST) {
+            weirds.add("TCP_christmas");
+        }
+        if segment.has(TcpFlags::URG) {
+            weirds.add("baroque_SYN");
+        }
+        if tcp.payload_len > 0 {
+            weirds.add("SYN_with_data");
+        }
+        let [low, high] = &mut self.ends;
+        let (sender, peer) = if segment.is_originator() { (low, high) } else { (high, low) };
+        let Some(scale) = tcp.options.window_scale else {
+            sender.window_scale = 0;
+            if segment.has(TcpFlags::ACK) {
+                peer.window_scale = 0;
+            }
+            return;
+        };
+        if scale > 14 {
+            weirds.add("TCP_scale_range");
+        }
+        sender.window_scale = scale.min(14);
+        sender.window_sequence = tcp.sequence;
+        sender.window_acknowledgement = tcp.acknowledgement;
+        peer.window_sequence = tcp.acknowledgement;
+        peer.window_acknowledgement = tcp.sequence;
+    }
+
     fn flip(&mut self) {
         self.ends.swap(0, 1);
         self.seen = (self.seen & 1) << 1 | (self.seen >> 1) & 1;
         self.partial = false;
         self.flipped = true;
         self.metrics.flip();
+    }
+}
+
+/// Receivers differ in whether and where the byte is in the stream that the urgent pointer names (RFC
+/// 6093). It stays where it is, as in Zeek; that others may have read something else is told once.
+#[cold]
+pub(super) fn note_urgent(segment: &Segment<'_>, context: &mut Context<'_>) {
+    let shift = if segment.is_originator() { 0 } else { 16 };
+    let is_data = segment.tcp.payload_len > 0 && !segment.has(TcpFlags::SYN.with(TcpFlags::RST));
+    if is_data && context.history.is_first(kind::URGENT << shift) {
+        context.weirds.add("urgent_data");
     }
 }
 

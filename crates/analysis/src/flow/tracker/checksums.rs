@@ -28,6 +28,7 @@ impl FlowTracker {
             (_, Some(known)) => known,
             (_, None) => checksum::transport(&unit.decoded, unit.data(bytes)),
         };
+        self.verdict = verdict;
         if let Some(checked) = checked {
             self.statistics.checksum(checked, verdict);
         }

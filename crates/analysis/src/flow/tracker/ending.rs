@@ -48,9 +48,9 @@ impl FlowTracker {
         }
     }
 
-    /// Bytes that flows, index and timers take.
+    /// Bytes that flows, index and timers take, and what their protocols know.
     pub(super) fn bytes(&self) -> usize {
-        self.table.len() * BYTES_PER_FLOW + self.heap_bytes
+        self.table.len() * BYTES_PER_FLOW + self.heap_bytes + self.findings.known_bytes()
     }
 
     /// Ends the flows whose deadlines lie before the tick that `now` lies in.

@@ -5,6 +5,7 @@ use netsniff_packet::Timestamp;
 use super::{FlowTracker, packet_key};
 use crate::flow::Flow;
 use crate::flow::report::proto;
+use crate::flow::tcp::TcpConnection;
 use crate::log::conn::Proto;
 use crate::log::weird::Weird;
 use crate::protocol::{Connection, Findings};
@@ -12,6 +13,7 @@ use crate::record::{Observer, Port, SortKey};
 use crate::statistics::FlowStatistics;
 use crate::uid::Uid;
 use crate::unit::Unit;
+use crate::weird::Oddity;
 
 impl FlowTracker {
     /// Hands over what a datagram of the flow at `place` showed.
@@ -31,10 +33,10 @@ impl FlowTracker {
             Proto::Icmp => Some("ICMP"),
             Proto::Unknown => None,
         };
-        for name in self.weirds.drain() {
-            self.statistics.weird(name);
+        for oddity in self.weirds.drain() {
+            self.statistics.weird(oddity.name);
             key.number += 1;
-            observer.record(&key, &weird(&connection, unit.time, name, transport));
+            report_oddity(&connection, unit.time, &oddity, transport, &key, observer);
         }
         self.talking.expect(&mut self.findings, &connection, unit.now, &self.limits);
         report(&mut self.findings, &mut self.statistics, &connection, unit.time, key, observer);
@@ -51,10 +53,10 @@ pub(super) fn report<O: Observer>(
     observer: &mut O,
 ) {
     statistics.failed_sessions += core::mem::take(&mut findings.panics);
-    for (name, analyzer) in findings.drain_oddities() {
-        statistics.weird(name);
+    for (oddity, analyzer) in findings.drain_oddities() {
+        statistics.weird(oddity.name);
         key.number += 1;
-        observer.record(&key, &weird(connection, time, name, Some(analyzer)));
+        report_oddity(connection, time, &oddity, Some(analyzer), &key, observer);
     }
     for record in findings.records.drain(..) {
         key.number += 1;
@@ -66,27 +68,33 @@ impl Flow {
     /// What records of protocols tell of this flow, whose name is `uid`.
     pub(super) fn connection(&self, uid: Uid) -> Connection {
         let (originator, responder) = self.ends();
-        Connection { uid, originator, responder, proto: proto(self.key.protocol) }
+        let is_older = self.tcp().is_some_and(TcpConnection::is_partial);
+        let start = (!is_older).then_some(self.start);
+        Connection { uid, originator, responder, proto: proto(self.key.protocol), start }
     }
 }
 
-fn weird<'a>(
+fn report_oddity<O: Observer>(
     connection: &Connection,
     ts: Timestamp,
-    name: &'a str,
-    source: Option<&'a str>,
-) -> Weird<'a> {
-    Weird {
+    oddity: &Oddity,
+    source: Option<&str>,
+    key: &SortKey,
+    observer: &mut O,
+) {
+    let detail = oddity.detail.text();
+    let row = Weird {
         ts,
         uid: Some(connection.uid),
         id_orig_h: Some(connection.originator.address),
         id_orig_p: Some(Port(connection.originator.port)),
         id_resp_h: Some(connection.responder.address),
         id_resp_p: Some(Port(connection.responder.port)),
-        name,
-        addl: None,
+        name: oddity.name,
+        addl: detail.as_deref(),
         notice: false,
         peer: "netsniff",
         source,
-    }
+    };
+    observer.record(key, &row);
 }

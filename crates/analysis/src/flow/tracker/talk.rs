@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::TcpFlags;
 
 use super::{FlowTracker, Lookup};
@@ -20,7 +21,6 @@ use crate::protocol::{
     Connection, Context, Conversation, Datagram, Findings, ProtocolId, ProtocolSet, Role, Session,
 };
 use crate::reassembly::stream::{HoleEndings, Surroundings};
-use crate::unit::Unit;
 
 /// What the conversations of all flows share.
 #[derive(Debug)]
@@ -189,7 +189,8 @@ impl FlowTracker {
         }
         let endings = &mut self.statistics.holes;
         let mut around = self.talking.around(context, endings, &mut self.findings);
-        streams.segment(&delivery(lookup.unit, segment, taken, bytes), &mut around);
+        let delivery = delivery(lookup, segment, taken, bytes, self.verdict);
+        streams.segment(&delivery, &mut around);
         if streams.conversation().is_over() {
             flow.contradicted = true;
             let held = &mut self.talking.held_bytes;
@@ -235,16 +236,22 @@ impl FlowTracker {
 /// What a segment brings for the streams of its connection.
 #[inline]
 fn delivery<'a>(
-    unit: &'a Unit,
+    lookup: &Lookup<'a>,
     segment: &Segment<'_>,
     taken: &Taken,
     bytes: &'a [u8],
+    checksum: Verdict,
 ) -> Delivery<'a> {
+    let Lookup { unit, ip, .. } = *lookup;
     let len = segment.tcp.payload_len;
     let payload = taken.position.filter(|_| len > 0).map(|position| {
         let data = unit.payload(bytes);
         let data = data.get(..len as usize).unwrap_or(data);
-        Payload { position, data, missing: u64::from(len) - data.len() as u64 }
+        let sum = match checksum {
+            Verdict::Good => checksum::tcp_payload_sum(ip, segment.tcp, unit.data(bytes)),
+            _ => None,
+        };
+        Payload { position, data, missing: u64::from(len) - data.len() as u64, sum }
     });
     let end = taken.position.filter(|_| segment.tcp.flags.any(TcpFlags::FIN));
     Delivery {

@@ -10,7 +10,7 @@ use crate::flow::{Exchange, Flow, roles};
 use crate::limits::Limits;
 use crate::protocol::{Datagram, ProtocolId, Role, Verdict};
 use crate::unit::Unit;
-use crate::weird::Weirds;
+use crate::weird::{Detail, Weirds};
 
 impl FlowTracker {
     /// Changes the flow by a datagram. Returns whether that may have brought its deadline forward.
@@ -62,7 +62,8 @@ impl FlowTracker {
                     }
                 }
                 if u32::from(header.len) != ip.payload_len {
-                    self.weirds.add("UDP_datagram_length_mismatch");
+                    let lengths = Detail::Unequal(header.len.into(), ip.payload_len.into());
+                    self.weirds.add_with("UDP_datagram_length_mismatch", lengths);
                 }
             }
             Transport::Icmp(_) => {
@@ -132,7 +133,8 @@ pub(super) fn note_parent(
 ) -> isize {
     let before = flow.heap_bytes();
     if flow.note_parent(unit.parent, limits.tunnel_changes) {
-        weirds.add("tunnel_max_changes_per_connection_exceeded");
+        let bound = Detail::Number(limits.tunnel_changes.into());
+        weirds.add_with("tunnel_max_changes_per_connection_exceeded", bound);
     }
     flow.heap_bytes() as isize - before as isize
 }

@@ -114,7 +114,7 @@ impl Test {
     }
 
     fn oddities(&mut self) -> Vec<&'static str> {
-        self.found.drain_oddities().map(|(name, _)| name).collect()
+        self.found.drain_oddities().map(|(oddity, _)| oddity.name).collect()
     }
 }
 

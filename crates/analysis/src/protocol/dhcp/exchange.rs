@@ -38,10 +38,7 @@ impl Exchange for DhcpExchange {
     type Message = Message;
 
     fn message_of(content: &Content) -> Option<&Message> {
-        match content {
-            Content::Dhcp(message) => Some(message),
-            Content::Dhcpv6(_) => None,
-        }
+        if let Content::Dhcp(message) = content { Some(message) } else { None }
     }
 
     fn name_of(message: &Message) -> u32 {

@@ -34,10 +34,7 @@ impl Exchange for Dhcpv6Exchange {
     type Message = Message;
 
     fn message_of(content: &Content) -> Option<&Message> {
-        match content {
-            Content::Dhcpv6(message) => Some(message),
-            Content::Dhcp(_) => None,
-        }
+        if let Content::Dhcpv6(message) = content { Some(message) } else { None }
     }
 
     fn name_of(message: &Message) -> Self::Name {

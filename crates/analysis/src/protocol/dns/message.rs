@@ -93,6 +93,11 @@ impl Header {
         (self.flags & 0xf) as u8
     }
 
+    /// Whether it is an answer without an error.
+    pub(super) const fn is_success(self) -> bool {
+        self.is_response() && self.rcode() == 0
+    }
+
     /// Whether nothing follows the questions.
     pub(super) const fn has_no_records(self) -> bool {
         self.answers == 0 && self.authorities == 0 && self.additionals == 0

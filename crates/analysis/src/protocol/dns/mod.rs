@@ -7,15 +7,18 @@
 //! | [`netbios`] | NetBIOS names within DNS names |
 //! | [`names`] | words for types, classes and codes |
 //! | [`transaction`] | a question with its answer: a row of the log |
+//! | [`resolution`] | what an answer tells of addresses |
 //! | [`session`] | which answer belongs to which question |
 
 mod message;
 mod names;
 mod netbios;
 mod rdata;
+mod resolution;
 mod session;
 mod transaction;
 
+pub use resolution::Resolution;
 pub use transaction::Transaction;
 
 use core::time::Duration;

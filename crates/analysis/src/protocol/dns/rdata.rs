@@ -11,20 +11,22 @@ use super::message::{Message, Resource};
 pub(super) struct Told {
     /// What it says; empty where it says nothing, `None` where it is of a kind that is not told.
     pub(super) text: Option<Vec<u8>>,
+    /// The address that it tells.
+    pub(super) address: Option<Address>,
     /// Whether it is sound, so that what follows can be read.
     pub(super) is_sound: bool,
 }
 
 impl Told {
     const fn sound(text: Vec<u8>) -> Self {
-        Self { text: Some(text), is_sound: true }
+        Self { text: Some(text), address: None, is_sound: true }
     }
 
     /// Of a kind that Zeek's log does not tell.
-    const SILENT: Self = Self { text: None, is_sound: true };
+    const SILENT: Self = Self { text: None, address: None, is_sound: true };
 
     /// Too short for its kind.
-    const CUT: Self = Self { text: None, is_sound: false };
+    const CUT: Self = Self { text: None, address: None, is_sound: false };
 
     /// A sound text, if there is one.
     fn whole(text: Option<Vec<u8>>) -> Self {
@@ -91,7 +93,8 @@ fn address(message: &mut Message<'_>, address: Option<Address>) -> Told {
     if address.is_none() {
         message.weird("DNS_RR_bad_length");
     }
-    Told::whole(address.map(|address| address.to_string().into_bytes()))
+    let text = address.map(|address| address.to_string().into_bytes());
+    Told { address, ..Told::whole(text) }
 }
 
 /// A name behind `offset` octets, at which the record should end.
@@ -136,7 +139,7 @@ fn character_strings(kind: &str, message: &mut Message<'_>, mut data: &[u8]) -> 
     if !data.is_empty() {
         message.weird("DNS_TXT_char_str_past_rdlen");
     }
-    Told { text: Some(text), is_sound: data.is_empty() }
+    Told { is_sound: data.is_empty(), ..Told::sound(text) }
 }
 
 /// A length with as many octets, RFC 1035 section 3.3, and what follows.

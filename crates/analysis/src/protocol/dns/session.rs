@@ -1,10 +1,13 @@
 //! Which reply belongs to which query, as Zeek's `base/protocols/dns/main.zeek` finds out.
 
+use netsniff_packet::Address;
+
 use super::message::{Header, Message};
 use super::transaction::Transaction;
 use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata};
+use crate::correlator::Content;
 use crate::protocol::{Bytes, Context, Datagram, Findings, Progress, ProtocolRecord, Session};
-use crate::weird::Weirds;
+use crate::weird::{Detail, Weirds};
 
 /// The queries and replies of one flow that wait for their counterparts, in order.
 #[derive(Debug)]
@@ -70,15 +73,22 @@ impl DnsSession {
             return;
         };
         if datagram.port != NETBIOS && !OPCODES.contains(&header.opcode()) {
-            found.weirds.add("DNS_unknown_opcode");
+            let opcode = Detail::Number(header.opcode().into());
+            found.weirds.add_with("DNS_unknown_opcode", opcode);
             return;
         }
         let mut transaction = self.transaction(datagram, header);
         if let Some(transaction) = &mut transaction {
             transaction.header(header);
         }
-        self.is_confirmed |= read(datagram, header, &mut transaction, &mut found.weirds);
+        let mut addresses = Vec::new();
+        let weirds = &mut found.weirds;
+        self.is_confirmed |= read(datagram, header, &mut transaction, &mut addresses, weirds);
         if let Some(transaction) = transaction {
+            if header.is_success() && !addresses.is_empty() {
+                let resolution = transaction.resolution(datagram, addresses);
+                found.records.push(ProtocolRecord::Fact(Content::Resolution(Box::new(resolution))));
+            }
             self.keep(transaction, found);
         }
     }
@@ -118,12 +128,13 @@ impl Session for DnsSession {
     }
 }
 
-/// Reads questions and answers into the transaction, as far as they can be read, and tells whether
-/// that was all of them.
+/// Reads questions and answers into the transaction, and the addresses that the answers tell, as far
+/// as they can be read, and tells whether that was all of them.
 fn read(
     datagram: &Datagram<'_>,
     header: Header,
     transaction: &mut Option<Transaction>,
+    addresses: &mut Vec<Address>,
     weirds: &mut Weirds,
 ) -> bool {
     let mut message = Message::new(datagram.payload, datagram.port == NETBIOS, weirds);
@@ -144,6 +155,7 @@ fn read(
     for _ in 0..header.answers {
         let Some(record) = message.resource() else { return false };
         let told = rdata::read(&mut message, &record);
+        addresses.extend(told.address);
         if let (Some(transaction), Some(text)) = (transaction.as_mut(), told.text) {
             transaction.answer(datagram.time, header, &record, text);
         }

@@ -1,11 +1,12 @@
 //! A question with its answer: a row of the log.
 
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Address, Timestamp};
 
 use super::message::{Header, Question, Resource};
+use super::resolution::Resolution;
 use super::{NETBIOS, OPCODES, names, netbios};
 use crate::log::Dns;
-use crate::protocol::Connection;
+use crate::protocol::{Connection, Datagram};
 use crate::record::{Interval, Port};
 
 /// QTYPE of SRV, which is older than SRV in NetBIOS and asks for the state of a node there
@@ -114,6 +115,22 @@ impl Transaction {
         if !text.is_empty() {
             self.answers.push(text.into_boxed_slice());
             self.ttls.push(Interval::from_nanos(i64::from(record.ttl) * 1_000_000_000));
+        }
+    }
+
+    /// What the reply in `datagram` tells of the name that was asked about.
+    pub(super) fn resolution(
+        &self,
+        datagram: &Datagram<'_>,
+        addresses: Vec<Address>,
+    ) -> Resolution {
+        Resolution {
+            time: datagram.time,
+            client: datagram.from.peer(),
+            name: self.query.clone().unwrap_or_default(),
+            addresses,
+            lifetime: self.ttls.iter().copied().min().unwrap_or_default(),
+            rtt: self.rtt,
         }
     }
 

@@ -231,7 +231,7 @@ impl Opening {
             }
             Box::new(file)
         });
-        file.bytes(sink.time, data);
+        file.bytes(sink.time, data, sink.found);
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {

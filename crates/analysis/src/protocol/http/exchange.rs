@@ -3,6 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::start_line::{StatusLine, Version};
+use crate::correlator::Answer;
 use crate::file::FileTransfer;
 use crate::log::Http;
 use crate::protocol::base64;
@@ -195,8 +196,19 @@ impl Exchange {
             + statuses.map(|status| status.reason.len()).sum::<usize>()
     }
 
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Http<'_>) -> T) -> T {
+    /// The host that the request is for, with the port if there is one.
+    #[must_use]
+    pub fn host(&self) -> Option<&[u8]> {
+        self.host.as_deref()
+    }
+
+    /// Hands the row of the log to `take`, with the DNS answer that the connection followed.
+    pub fn report<T>(
+        &self,
+        connection: &Connection,
+        answer: Option<&Answer>,
+        take: impl FnOnce(&Http<'_>) -> T,
+    ) -> T {
         let version = self.version.map(|version| format!("{}.{}", version.major, version.minor));
         let [sent, received] = &self.files;
         take(&Http {
@@ -230,6 +242,9 @@ impl Exchange {
             resp_fuids: some(&received.fuids),
             resp_filenames: some(&received.names),
             resp_mime_types: some(&received.kinds),
+            dns_uid: answer.map(|answer| answer.uid),
+            dns_rtt: answer.and_then(|answer| answer.rtt),
+            dns_age: answer.map(|answer| answer.age),
         })
     }
 }

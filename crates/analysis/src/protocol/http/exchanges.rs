@@ -7,8 +7,10 @@ use netsniff_packet::Timestamp;
 
 use super::exchange::Exchange;
 use super::start_line::{RequestLine, StatusLine};
+use crate::correlator::Content;
 use crate::limits::Limits;
 use crate::protocol::{Findings, ProtocolRecord, Role};
+use crate::weird::Detail;
 
 /// The methods that are none of [`Exchanges::request`]'s oddities (`HTTP::http_methods`).
 const METHODS: [&[u8]; 20] = [
@@ -99,7 +101,7 @@ impl Exchanges {
         }
         self.current[0] += 1;
         if !METHODS.contains(&line.method) {
-            found.weirds.add("unknown_HTTP_method");
+            found.weirds.add_with("unknown_HTTP_method", Detail::word(line.method));
         }
         self.at(Role::Originator, time).request(line.method, line.uri);
     }
@@ -113,7 +115,7 @@ impl Exchanges {
         let last = *request;
         for number in first..last {
             if let Some(exchange) = self.remove(number) {
-                found.records.push(ProtocolRecord::Http(exchange));
+                found.records.push(told(exchange));
             }
         }
     }
@@ -140,7 +142,7 @@ impl Exchanges {
         if exchange.is_complete()
             && let Some(exchange) = self.remove(self.current[from.index()])
         {
-            found.records.push(ProtocolRecord::Http(exchange));
+            found.records.push(told(exchange));
         }
     }
 
@@ -148,7 +150,7 @@ impl Exchanges {
     pub(super) fn end(&mut self, found: &mut Findings) {
         // What came before any request or response has the number 0, and Zeek never tells it.
         let left = self.pending.drain(..).filter(|(number, _)| *number > 0);
-        found.records.extend(left.map(|(_, exchange)| ProtocolRecord::Http(exchange)));
+        found.records.extend(left.map(|(_, exchange)| told(exchange)));
     }
 
     /// Bytes that it takes outside itself.
@@ -156,4 +158,9 @@ impl Exchanges {
         let held = self.pending.iter().map(|(_, exchange)| exchange.bytes()).sum::<usize>();
         held + self.pending.capacity() * size_of::<(u64, Box<Exchange>)>()
     }
+}
+
+/// An exchange on its way to the log, by way of the DNS answers that were seen.
+fn told(exchange: Box<Exchange>) -> ProtocolRecord {
+    ProtocolRecord::Fact(Content::Http(exchange))
 }

@@ -236,7 +236,7 @@ mod tests {
             framing.field(&field, around, &mut weirds);
         }
         let extent = framing.extent(Expected::Always, &mut weirds);
-        (extent, weirds.drain().collect())
+        (extent, weirds.drain().map(|oddity| oddity.name).collect())
     }
 
     #[test]

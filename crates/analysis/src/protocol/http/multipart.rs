@@ -1,5 +1,7 @@
 //! Bodies of several parts, RFC 2046 section 5.1, in pieces of any size.
 
+use memchr::memchr;
+
 use crate::protocol::line::{LONGEST, LineEnd, next_by_lf};
 use crate::protocol::mime::{Message, Visitor};
 
@@ -38,7 +40,7 @@ impl Multipart {
     fn step(&mut self, data: &[u8], visitor: &mut impl Visitor) -> usize {
         let Self { message, line } = self;
         let window = data.get(..LONGEST.saturating_sub(line.len())).unwrap_or(data);
-        let end = window.iter().position(|&byte| byte == b'\n').map(|end| end + 1);
+        let end = memchr(b'\n', window).map(|end| end + 1);
         let taken = &window[..end.unwrap_or(window.len())];
         if end.is_some() && line.is_empty() {
             tell(message, taken, visitor);

@@ -19,6 +19,7 @@ use crate::protocol::websocket::Handshake;
 use crate::protocol::{
     Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
+use crate::weird::Detail;
 
 /// Bytes of a connection after which what contradicts HTTP no longer takes back that it was HTTP
 /// (`Analyzer::ignore_violations_after`).
@@ -183,7 +184,8 @@ impl HttpSession {
         self.wants_tunnel |= request.method.eq_ignore_ascii_case(b"CONNECT");
         if request.version == Some(Version::V0_9) {
             if request.method != b"GET" {
-                found.weirds.add("invalid_http_09_request_method");
+                let method = Detail::word(request.method);
+                found.weirds.add_with("invalid_http_09_request_method", method);
             }
             if matches!(self.sides[Role::Responder.index()].stage, Stage::Message(_)) {
                 found.weirds.add("http_09_reply_before_request");

@@ -173,7 +173,7 @@ mod tests {
             let mut weirds = Weirds::default();
             let expected = RequestLine { method: method.as_bytes(), uri: uri.into(), version };
             assert_eq!(request(line.as_bytes(), &mut weirds), Ok(expected), "{line}");
-            assert!(weirds.drain().eq(weird), "{line}");
+            assert!(weirds.drain().map(|oddity| oddity.name).eq(weird), "{line}");
         }
     }
 

@@ -63,7 +63,10 @@ mod tests {
     fn of(uri: &str) -> (String, Vec<&'static str>) {
         let mut weirds = Weirds::default();
         let decoded = decode(uri.as_bytes(), &mut weirds);
-        (String::from_utf8_lossy(&decoded).into_owned(), weirds.drain().collect())
+        (
+            String::from_utf8_lossy(&decoded).into_owned(),
+            weirds.drain().map(|oddity| oddity.name).collect(),
+        )
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Visitor for Delivery<'_, '_> {
             }
             file
         });
-        file.bytes(time, data);
+        file.bytes(time, data, self.found);
     }
 
     fn end(&mut self, part: &Part) {

@@ -92,16 +92,28 @@ fn ip_addresses(text: &[u8]) -> impl Iterator<Item = (Address, usize, usize)> {
     core::iter::from_fn(move || {
         while from < text.len() {
             let rest = &text[from..];
-            let len = longest_v6(rest).max(longest_v4(rest));
+            let v4 = if rest[0].is_ascii_digit() { longest_v4(rest) } else { None };
+            let v6 = if may_be_v6(rest) { longest_v6(rest) } else { None };
             let start = from;
-            from += len.unwrap_or(1);
-            let address = core::str::from_utf8(&rest[..len.unwrap_or(0)]).ok();
+            let Some(len) = v6.max(v4) else {
+                from += 1;
+                continue;
+            };
+            from += len;
+            let address = core::str::from_utf8(&rest[..len]).ok();
             if let Some(address) = address.and_then(|text| text.parse::<IpAddr>().ok()) {
                 return Some((Address::from(address), start, from));
             }
         }
         None
     })
+}
+
+/// Whether a text may begin with an address of groups: nearly no place of a text does, which its
+/// first bytes show.
+fn may_be_v6(text: &[u8]) -> bool {
+    let digits = text.iter().take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    text.get(digits) == Some(&b':')
 }
 
 /// The length of the dotted address that a text begins with.

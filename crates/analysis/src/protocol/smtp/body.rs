@@ -1,5 +1,6 @@
 //! The content of mails, behind DATA or in chunks.
 
+use memchr::memchr;
 use netsniff_packet::Timestamp;
 
 use super::command::LastChunk;
@@ -146,7 +147,7 @@ impl Body {
     ) -> usize {
         let room = LONGEST.saturating_sub(self.line_begin.len()).max(1);
         let part = part.get(..room).unwrap_or(part);
-        let end = part.iter().position(|&byte| byte == b'\n');
+        let end = memchr(b'\n', part);
         let len = end.map_or(part.len(), |at| at + 1);
         let mut all = core::mem::take(&mut self.line_begin);
         all.extend_from_slice(&part[..len]);

@@ -1,17 +1,18 @@
 //! Fingerprints of hellos: [JA3 and JA3S](https://github.com/salesforce/ja3) and the client's part of
 //! [JA4](https://github.com/FoxIO-LLC/ja4) (BSD 3-clause; the others of that family are not free).
 
-use core::fmt::Write as _;
-
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
 
 use super::hello::{
-    ALPN, ClientHello, POINT_FORMATS, SERVER_NAME, SIGNATURE_ALGORITHMS, SUPPORTED_GROUPS,
-    SUPPORTED_VERSIONS, ServerHello,
+    ALPN, ClientHello, Extensions, POINT_FORMATS, SERVER_NAME, SIGNATURE_ALGORITHMS,
+    SUPPORTED_GROUPS, SUPPORTED_VERSIONS, ServerHello,
 };
 use super::names::{self, grease};
 use super::reader::{Reader, numbers};
+
+/// Bytes that most texts fit in of which a fingerprint is the hash.
+const JA3_TEXT: usize = 256;
 
 /// Digits of a truncated hash in JA4.
 const HASH_DIGITS: usize = 12;
@@ -29,24 +30,61 @@ pub(in crate::protocol) enum Carrier {
 
 /// JA3 of a client: version, suites, extensions, groups and point formats, hashed by MD5.
 pub(super) fn ja3(hello: &ClientHello<'_>) -> String {
-    let mut text = format!("{},", hello.version);
+    let mut text = Vec::with_capacity(JA3_TEXT);
+    push_decimal(&mut text, hello.version);
+    text.push(b',');
     join(&mut text, hello.ciphers());
-    text.push(',');
+    text.push(b',');
     join(&mut text, hello.extensions.iter().map(|(kind, _)| kind));
-    text.push(',');
+    text.push(b',');
     let groups = hello.extensions.get(SUPPORTED_GROUPS);
     let groups = groups.and_then(|content| Reader::new(content).vector16());
     join(&mut text, numbers(groups.unwrap_or_default()));
-    text.push(',');
+    text.push(b',');
     let formats = hello.extensions.get(POINT_FORMATS);
     let formats = formats.and_then(|content| Reader::new(content).vector8());
     join(&mut text, formats.unwrap_or_default().iter().copied().map(u16::from));
     hex(&Md5::digest(text))
 }
 
+/// Writes what [`ja3`] and [`ja4`] read of a hello, so that others have the same fingerprints only
+/// where they have the same bytes.
+pub(super) fn client_key(hello: &ClientHello<'_>, carrier: Carrier, key: &mut Vec<u8>) {
+    key.push(carrier as u8);
+    key.extend_from_slice(&hello.version.to_be_bytes());
+    push_sized(key, Some(hello.cipher_bytes()));
+    for kind in [SUPPORTED_GROUPS, POINT_FORMATS, SIGNATURE_ALGORITHMS, SUPPORTED_VERSIONS, ALPN] {
+        push_sized(key, hello.extensions.get(kind));
+    }
+    push_kinds(key, &hello.extensions);
+}
+
+/// The same for [`ja3s`].
+pub(super) fn server_key(hello: &ServerHello<'_>, key: &mut Vec<u8>) {
+    key.extend_from_slice(&hello.version.to_be_bytes());
+    key.extend_from_slice(&hello.cipher.to_be_bytes());
+    push_kinds(key, &hello.extensions);
+}
+
+/// Adds a field with its length, or that there is none.
+fn push_sized(key: &mut Vec<u8>, field: Option<&[u8]>) {
+    let len = field.map_or(u32::MAX, |field| field.len() as u32);
+    key.extend_from_slice(&len.to_be_bytes());
+    key.extend_from_slice(field.unwrap_or_default());
+}
+
+/// Adds the types of extensions, with which a key ends.
+fn push_kinds(key: &mut Vec<u8>, extensions: &Extensions<'_>) {
+    key.extend(extensions.iter().flat_map(|(kind, _)| kind.to_be_bytes()));
+}
+
 /// JA3S of a server: version, suite and extensions, hashed by MD5.
 pub(super) fn ja3s(hello: &ServerHello<'_>) -> String {
-    let mut text = format!("{},{},", hello.version, hello.cipher);
+    let mut text = Vec::with_capacity(JA3_TEXT);
+    for number in [hello.version, hello.cipher] {
+        push_decimal(&mut text, number);
+        text.push(b',');
+    }
     join(&mut text, hello.extensions.iter().map(|(kind, _)| kind));
     hex(&Md5::digest(text))
 }
@@ -115,21 +153,36 @@ fn ja4_protocol(hello: &ClientHello<'_>) -> [char; 2] {
 }
 
 /// Values that are not there to be ignored.
-fn meant(values: impl Iterator<Item = u16> + Clone) -> impl Iterator<Item = u16> + Clone {
+fn meant(values: impl Iterator<Item = u16>) -> impl Iterator<Item = u16> {
     values.filter(|value| grease(*value).is_none())
 }
 
 /// Adds values with `-` between them.
-fn join(text: &mut String, values: impl Iterator<Item = u16> + Clone) {
+fn join(text: &mut Vec<u8>, values: impl Iterator<Item = u16>) {
     for (at, value) in meant(values).enumerate() {
-        let separator = if at == 0 { "" } else { "-" };
-        // Writing to a string does not fail.
-        let _ = write!(text, "{separator}{value}");
+        if at > 0 {
+            text.push(b'-');
+        }
+        push_decimal(text, value);
     }
 }
 
+/// Adds the digits of a number.
+fn push_decimal(text: &mut Vec<u8>, number: u16) {
+    let start = text.len();
+    let mut rest = number;
+    loop {
+        text.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text[start..].reverse();
+}
+
 fn hex_list(values: impl Iterator<Item = u16>) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(JA3_TEXT);
     for value in values {
         if !text.is_empty() {
             text.push(',');

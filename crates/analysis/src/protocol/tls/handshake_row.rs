@@ -1,10 +1,12 @@
 //! A handshake as a row of the log `ssl`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
 use super::{ciphers, names};
+use crate::correlator::Answer;
 use crate::log::Ssl;
 use crate::protocol::findings::{Connection, Findings};
 use crate::record::Port;
@@ -34,15 +36,15 @@ pub struct TlsHandshake {
     /// Whether both sides have sent something encrypted.
     pub(super) is_established: bool,
     /// Fingerprints of the certificates of server and client, once either has sent one.
-    pub(super) chains: Option<[Vec<String>; 2]>,
+    pub(super) chains: Option<[Vec<Arc<str>>; 2]>,
     /// Whether the server's certificate is for the name that the client asked for.
     pub(super) matches_name: Option<bool>,
     /// JA3 of the client.
-    pub(super) ja3: Option<String>,
+    pub(super) ja3: Option<Arc<str>>,
     /// JA3S of the server.
-    pub(super) ja3s: Option<String>,
+    pub(super) ja3s: Option<Arc<str>>,
     /// JA4 of the client.
-    pub(super) ja4: Option<String>,
+    pub(super) ja4: Option<Arc<str>>,
     history: String,
 }
 
@@ -58,22 +60,28 @@ impl TlsHandshake {
         }
     }
 
-    /// Bytes that it holds outside itself.
+    /// Bytes that it holds outside itself, without fingerprints, which are shared.
     pub(super) fn heap_bytes(&self) -> usize {
         let names = [&self.server_name, &self.next_protocol];
         let names = names.into_iter().flatten().map(|name| name.len()).sum::<usize>();
-        let fingerprints = [&self.ja3, &self.ja3s, &self.ja4].into_iter().flatten();
         let chains = self.chains.iter().flatten();
-        let chains = chains
-            .map(|chain| chain.iter().map(|it| size_of::<String>() + it.capacity()).sum::<usize>());
-        names
-            + fingerprints.map(String::capacity).sum::<usize>()
-            + chains.sum::<usize>()
-            + self.history.capacity()
+        let chains = chains.map(|chain| chain.capacity() * size_of::<Arc<str>>());
+        names + chains.sum::<usize>() + self.history.capacity()
     }
 
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Ssl<'_>) -> T) -> T {
+    /// The server that the client asked for.
+    #[must_use]
+    pub fn server_name(&self) -> Option<&[u8]> {
+        self.server_name.as_deref()
+    }
+
+    /// Hands the row of the log to `take`, with the DNS answer that the connection followed.
+    pub fn report<T>(
+        &self,
+        connection: &Connection,
+        answer: Option<&Answer>,
+        take: impl FnOnce(&Ssl<'_>) -> T,
+    ) -> T {
         let version = self.version.map(names::version);
         let unknown = |cipher| Cow::Owned(format!("unknown-{cipher}"));
         let cipher = self
@@ -102,6 +110,9 @@ impl TlsHandshake {
             ja3: self.ja3.as_deref(),
             ja3s: self.ja3s.as_deref(),
             ja4: self.ja4.as_deref(),
+            dns_uid: answer.map(|answer| answer.uid),
+            dns_rtt: answer.and_then(|answer| answer.rtt),
+            dns_age: answer.map(|answer| answer.age),
         })
     }
 }

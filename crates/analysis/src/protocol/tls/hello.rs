@@ -67,6 +67,11 @@ impl<'a> ClientHello<'a> {
         numbers(self.ciphers)
     }
 
+    /// The cipher suites as they were sent.
+    pub(super) const fn cipher_bytes(&self) -> &'a [u8] {
+        self.ciphers
+    }
+
     /// The first host name of `server_name`, with how many there are. What is not a host name is
     /// left out, and nothing behind a malformed name is read.
     pub(in crate::protocol) fn server_name(&self) -> Option<(&'a [u8], usize)> {

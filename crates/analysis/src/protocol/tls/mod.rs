@@ -19,14 +19,16 @@ pub(super) mod fingerprint;
 pub(super) mod handshake;
 mod handshake_row;
 pub(super) mod hello;
+mod known;
 pub(super) mod names;
 pub(super) mod negotiation;
 pub(super) mod reader;
 pub(super) mod record;
 mod session;
 
-pub use certificate::Certificate;
+pub use certificate::{Certificate, Presented};
 pub use handshake_row::TlsHandshake;
+pub(super) use known::Known;
 
 use super::Protocol;
 use super::detection::{Detection, Heads};
@@ -160,6 +162,8 @@ fn ssl2_hello(head: &[u8]) -> Detection {
     if is_hello { Detection::Yes } else { Detection::No }
 }
 
+#[cfg(test)]
+pub(crate) use certificate::tests::presented;
 #[cfg(test)]
 pub(super) use certificate::tests::unhex;
 

@@ -1,16 +1,19 @@
 //! What client and server agree on, message by message, as Zeek's `base/protocols/ssl/main.zeek`
 //! finds it out. TLS, DTLS and QUIC share it.
 
+use std::sync::Arc;
+
 use netsniff_packet::Timestamp;
 
-use super::certificate::Certificate;
+use super::certificate::Presented;
 use super::ciphers;
-use super::fingerprint::{self, Carrier};
+use super::fingerprint::Carrier;
 use super::handshake::Message;
 use super::handshake_row::TlsHandshake;
 use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl2ServerHello};
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
+use crate::correlator::Content;
 use crate::protocol::findings::{Findings, ProtocolRecord};
 use crate::protocol::session::Role;
 
@@ -210,7 +213,8 @@ impl Negotiation {
     pub(in crate::protocol) fn tell(&mut self, found: &mut Findings) {
         if self.is_begun && !self.is_told {
             self.is_told = true;
-            found.records.push(ProtocolRecord::Ssl(core::mem::take(&mut self.row)));
+            let row = core::mem::take(&mut self.row);
+            found.records.push(ProtocolRecord::Fact(Content::Ssl(row)));
         }
     }
 
@@ -269,8 +273,8 @@ impl Negotiation {
             self.has_ticket_without_session = false;
         }
         if self.row.ja3.is_none() {
-            self.row.ja3 = Some(fingerprint::ja3(&hello));
-            self.row.ja4 = Some(fingerprint::ja4(&hello, self.carrier));
+            let print = found.known.client(&hello, self.carrier);
+            (self.row.ja3, self.row.ja4) = print.map(|it| (it.ja3, it.ja4)).unzip();
         }
         Ok(())
     }
@@ -306,7 +310,7 @@ impl Negotiation {
         let is_echo = version == TLS13 || names::is_tls13_draft(version);
         self.row.is_resumed |= !is_echo && self.session_id == Some(padded(hello.session_id));
         if self.row.ja3s.is_none() {
-            self.row.ja3s = Some(fingerprint::ja3s(&hello));
+            self.row.ja3s = found.known.server(&hello);
         }
         Ok(hello.is_retry)
     }
@@ -365,16 +369,20 @@ impl Negotiation {
             found.weirds.add("SSL_too_many_certificates");
             return;
         }
-        let Some(certificate) = Certificate::of(bytes, sender.time, is_host, is_client) else {
+        let Some(seen) = found.known.certificate(bytes) else {
             found.weirds.add("x509_cert_parse_error");
             return;
         };
-        chain.push(certificate.fingerprint.to_string());
+        chain.push(Arc::clone(seen.certificate.fingerprint()));
         if is_first_of_server && is_host {
             let name = self.row.server_name.as_deref();
-            self.row.matches_name = name.map(|name| certificate.is_for(name));
+            self.row.matches_name = name.map(|name| seen.certificate.is_for(name));
         }
-        found.records.push(ProtocolRecord::X509(Box::new(certificate)));
+        let certificate = Arc::clone(&seen.certificate);
+        let presented = Presented { certificate, time: sender.time, is_host, is_client };
+        if seen.is_news(&presented) {
+            found.records.push(ProtocolRecord::Fact(Content::Certificate(presented)));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::hello::tests::{alpn, client, retry, server, server_name, vector16};
 use super::*;
+use crate::correlator::Content;
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::protocol::findings::{Connection, Findings, ProtocolRecord};
@@ -69,15 +70,25 @@ pub(in crate::protocol) fn rows(
     mut found: Findings,
 ) -> (Vec<(&'static str, Row)>, Vec<&'static str>) {
     let end = Endpoint { address: Address::default(), port: 443 };
-    let connection =
-        Connection { uid: Uid::NONE, originator: end, responder: end, proto: Proto::Tcp };
+    let connection = Connection {
+        uid: Uid::NONE,
+        originator: end,
+        responder: end,
+        proto: Proto::Tcp,
+        start: None,
+    };
     let row = |record: &ProtocolRecord| match record {
-        ProtocolRecord::Ssl(row) => row.report(&connection, |row| ("ssl", cells(row))),
-        ProtocolRecord::X509(row) => row.report(|row| ("x509", cells(row))),
+        ProtocolRecord::Fact(Content::Ssl(row)) => {
+            row.report(&connection, None, |row| ("ssl", cells(row)))
+        }
+        ProtocolRecord::Fact(Content::Certificate(it)) => it.report(|row| ("x509", cells(row))),
         ProtocolRecord::Quic(row) => row.report(&connection, |row| ("quic", cells(row))),
         other => panic!("{other:?} is none of TLS"),
     };
-    (found.records.iter().map(row).collect(), found.weirds.drain().collect())
+    (
+        found.records.iter().map(row).collect(),
+        found.weirds.drain().map(|oddity| oddity.name).collect(),
+    )
 }
 
 pub(in crate::protocol) fn cells(row: &impl Record) -> Row {

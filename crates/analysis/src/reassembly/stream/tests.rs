@@ -18,7 +18,7 @@ struct Test {
 struct Out {
     text: String,
     times: Vec<i64>,
-    conflicts: usize,
+    oddities: Vec<&'static str>,
 }
 
 impl Sink for Out {
@@ -31,8 +31,8 @@ impl Sink for Out {
         }
     }
 
-    fn conflict(&mut self) {
-        self.conflicts += 1;
+    fn oddity(&mut self, name: &'static str) {
+        self.oddities.push(name);
     }
 }
 
@@ -73,7 +73,8 @@ impl Test {
     }
 
     fn cut_segment(&mut self, time: i64, position: u64, data: &str, missing: u64) -> &mut Self {
-        let arrival = Arrival { time: ms(time), position, data: data.as_bytes(), missing };
+        let data = data.as_bytes();
+        let arrival = Arrival { time: ms(time), position, data, missing, sum: None };
         self.with(|stream, around, out| {
             stream.expire(ms(time), around, out);
             stream.arrive(&arrival, around, out);
@@ -90,7 +91,7 @@ impl Test {
     }
 
     fn end(&mut self, time: i64, position: u64) -> &mut Self {
-        self.with(|stream, _, out| stream.finish_at(position, ms(time), out));
+        self.with(|stream, around, out| stream.finish_at(position, ms(time), around, out));
         self
     }
 
@@ -114,7 +115,7 @@ fn segments_out_of_order_wait_and_repetitions_are_nothing() {
     test.segment(0, 4, "def").segment(1, 7, "ghi").segment(2, 1, "abc").segment(3, 2, "bcdefghi");
     assert_eq!(test.out.text, "abcdefghi");
     assert_eq!(test.out.times, [2, 2, 2]);
-    assert_eq!((test.endings.filled, test.endings.saved), (1, 0));
+    assert_eq!(test.endings.filled, 1);
     assert!(!test.stream.is_waiting());
 }
 
@@ -135,7 +136,7 @@ fn what_comes_late_but_within_the_wait_is_saved() {
     let mut test = Test::new();
     test.acknowledge(1, 7).segment(5, 1, "abcdef");
     assert_eq!(test.out.text, "abcdef");
-    assert_eq!((test.endings.filled, test.endings.saved), (1, 1));
+    assert_eq!(test.endings.filled, 1);
     let mut test = Test::new();
     test.segment(0, 4, "def").acknowledge(1, 7).segment(11, 1, "abc");
     assert_eq!(test.out.text, "[3 capture]def", "too late");
@@ -193,11 +194,12 @@ fn the_first_segment_wins_unless_told_otherwise() {
         test.overlap = overlap;
         test.segment(0, 4, "DEF").segment(1, 3, "cdefghi").segment(2, 1, "ab");
         assert_eq!(test.out.text, expected);
-        assert_eq!(test.out.conflicts, 1);
+        assert_eq!(test.out.oddities, ["retransmission_inconsistency"]);
     }
     let mut test = Test::new();
     test.segment(0, 4, "def").segment(1, 2, "bcdefg").segment(2, 1, "a");
-    assert_eq!((test.out.text.as_str(), test.out.conflicts), ("abcdefg", 0));
+    assert_eq!(test.out.text, "abcdefg");
+    assert!(test.out.oddities.is_empty());
 }
 
 #[test]
@@ -215,9 +217,40 @@ fn nothing_lies_behind_the_end() {
     let mut test = Test::new();
     test.segment(0, 1, "abc").end(0, 4).segment(1, 4, "def").segment(2, 3, "cdef");
     assert_eq!(test.out.text, "abc.");
+    assert_eq!(test.out.oddities, ["data_after_FIN"]);
     let mut test = Test::new();
-    test.end(0, 4).segment(1, 1, "abcdef");
+    test.end(0, 4).segment(1, 1, "abcdef").segment(2, 5, "ef");
     assert_eq!(test.out.text, "abc.");
+    assert_eq!(test.out.oddities, ["data_after_FIN"], "once");
+    // What came before the end was known.
+    let mut test = Test::new();
+    test.segment(0, 3, "cdef").segment(1, 9, "ij").end(2, 4).segment(3, 1, "ab");
+    assert_eq!(test.out.text, "abc.");
+    assert_eq!((test.out.oddities.as_slice(), test.held), (&["data_after_FIN"][..], 0));
+    // A keep-alive, and a repetition.
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").end(0, 4).segment(1, 4, "x").segment(1, 3, "y").segment(2, 1, "abc");
+    assert!(test.out.oddities.is_empty());
+}
+
+#[test]
+fn a_copy_that_contradicts_what_was_read_is_told_once() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").segment(1, 4, "def").acknowledge(1, 7);
+    test.segment(2, 1, "abc").segment(2, 6, "x").segment(2, 2, "bcdef");
+    assert!(test.out.oddities.is_empty());
+    test.segment(3, 2, "bcdeXghi").segment(4, 1, "abX");
+    assert_eq!(test.out.text, "abcdefghi");
+    assert_eq!(test.out.oddities, ["retransmission_inconsistency"]);
+    // What waited beyond a hole is remembered, too, and the rest of what overlapped.
+    for (position, copy) in [(5, "eX"), (7, "gX"), (3, "X"), (4, "X")] {
+        let mut test = Test::new();
+        test.segment(0, 5, "ef").segment(0, 7, "gh").segment(1, 1, "abc").segment(2, 2, "bcd");
+        assert_eq!(test.out.text, "abcdefgh");
+        assert!(test.out.oddities.is_empty());
+        test.segment(3, position, copy);
+        assert_eq!(test.out.oddities.len(), usize::from(copy.len() > 1), "{position} {copy}");
+    }
 }
 
 #[test]
@@ -248,6 +281,7 @@ fn any_order_gives_the_stream() {
             test.segment(0, 1 + at as u64, &stream[at..(at + len).min(600)]);
         }
         assert_eq!(test.out.text, stream);
-        assert_eq!((test.out.conflicts, test.held), (0, 0));
+        assert!(test.out.oddities.is_empty());
+        assert_eq!(test.held, 0);
     }
 }

@@ -10,6 +10,7 @@ use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
+use super::extraction::ExtractionArgs;
 use super::selection;
 use crate::commands::inputs::is_stdin;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
@@ -22,10 +23,12 @@ use crate::output::Format;
     netsniff analyze capture.pcapng                    a summary\n  \
     netsniff analyze a.pcap.gz b.pcap -o logs/         two files as one traffic, logs in logs/\n  \
     netsniff analyze -r capture.pcap tcp port 80       some packets only\n  \
+    netsniff analyze capture.pcap --extract files/     what was transferred\n  \
     netsniff analyze capture.pcap -o logs/ -a -m cryptopan -k KEYFILE\n                                                       logs that name nobody\n  \
     ssh HOST tcpdump -U -w - | netsniff analyze - -o - | jq .\n                                                       JSON lines of all logs\n\n\
-    Exit code: 0 fine; 1 failed, or nothing could be read; 2 wrong usage; 3 an input was damaged,\n\
-    cut or unreadable, and all the rest was analysed; 4 below --require-quality")]
+    Exit code: 0 fine; 1 failed, or nothing could be read, or a file could not be extracted; 2 wrong\n\
+    usage; 3 an input was damaged, cut or unreadable, and all the rest was analysed; 4 below\n\
+    --require-quality")]
 pub struct AnalyzeArgs {
     /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input.
     /// Several files are merged by time. With `-r`, words of a filter instead
@@ -72,6 +75,8 @@ pub struct AnalyzeArgs {
     /// Hashes of files to write to the log `files`: md5, sha1, sha256, with commas between
     #[arg(long, value_name = "LIST", default_value = "none", value_parser = hashes)]
     hashes: HashKinds,
+    #[command(flatten)]
+    extraction: ExtractionArgs,
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     overlap: FirstOrLast,
@@ -87,8 +92,8 @@ pub struct AnalyzeArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     max_flows: Option<usize>,
     /// End with exit code 4 where the capture has less than this percentage of the packets (by its
-    /// own drop counters), or where less than this percentage of the TCP connections are free of
-    /// holes that the capture made; also where nothing tells
+    /// own drop counters), or where less than this percentage of the TCP connections that would show
+    /// a loss have the quality `clean`; also where nothing tells
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     require_quality: Option<f64>,
 }
@@ -215,7 +220,7 @@ impl AnalyzeArgs {
     }
 
     pub(super) fn limits(&self) -> Result<Limits, UsageError> {
-        let limits = Limits::default();
+        let limits = self.extraction.bound(Limits::default());
         Ok(Limits {
             flows: self.max_flows.unwrap_or(limits.flows),
             flow_bytes: self.flow_bytes()?.unwrap_or(limits.flow_bytes),
@@ -254,6 +259,7 @@ impl AnalyzeArgs {
             overlap,
             protocols: self.protocols,
             hashes: self.hashes,
+            extract: None,
             anonymizer: None,
         }
     }
@@ -270,6 +276,11 @@ impl AnalyzeArgs {
                     .into())
             }
         }
+    }
+
+    /// Where the content of files goes, if it is wanted.
+    pub(super) fn extraction(&self) -> Result<Option<&Path>, UsageError> {
+        self.extraction.directory(self.anonymize)
     }
 
     pub(super) fn workers(&self) -> usize {
@@ -316,7 +327,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     let (value, unit) = number(text)?;
     let decimal = |power| 1000_f64.powi(power);
     let binary = |power| 1024_f64.powi(power);
@@ -349,7 +360,7 @@ fn hashes(text: &str) -> Result<HashKinds, String> {
     Ok(kinds)
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("1 is the least".to_owned()),
         Ok(number) => Ok(number),

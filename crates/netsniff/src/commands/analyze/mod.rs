@@ -1,6 +1,7 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
+mod extraction;
 mod named;
 mod report;
 mod selection;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use netsniff_analysis::Options;
+use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::{Packet, Timestamp};
 
@@ -23,7 +25,7 @@ use selection::Selection;
 
 use super::inputs::{Inputs, is_stdin};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
-use crate::output::{LogFiles, RowSink, Stream, UnparsedFile};
+use crate::output::{ExtractedFiles, LogFiles, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
 use crate::summary::{Style, Summary};
@@ -41,6 +43,7 @@ const DAMAGE_TOLD: usize = 10;
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
+    let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
     for input in &refused {
@@ -55,9 +58,14 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     }
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
-    let options = Options { anonymizer, ..args.options() };
+    let limits = args.limits()?;
+    let extracted = extraction
+        .map(|directory| ExtractedFiles::create(directory, limits.extracted_bytes, say))
+        .transpose()?;
+    let extract = extracted.clone().map(|directory| Arc::new(directory) as Arc<dyn Extract>);
+    let options = Options { anonymizer, extract, ..args.options() };
     let settings = Settings {
-        limits: args.limits()?,
+        limits,
         options,
         workers: args.workers(),
         format: target.format(),
@@ -91,6 +99,9 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     {
         say(&format!("below the required quality of {percent} %: {why}"));
         code = BELOW_QUALITY;
+    }
+    if extracted.is_some_and(|directory| directory.has_failed()) {
+        code = FAILED;
     }
     Ok(code)
 }

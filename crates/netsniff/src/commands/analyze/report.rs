@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
+use netsniff_analysis::correlator::JoinStatistics;
+use netsniff_analysis::correlator::extraction::ExtractionStatistics;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
-use netsniff_analysis::log::conn::{ConnState, Proto};
+use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_packet::LinkType;
@@ -18,7 +20,8 @@ use crate::commands::inputs::Inputs;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, ChecksumCounts, Checksums, Count, Flows, Holes, Input, Layer, Part, Summary, TcpHealth,
+    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Input, Layer, Part, Summary,
+    TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -52,12 +55,12 @@ impl Analysis<'_> {
                 by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
                 by_service: sorted(flows.services()),
                 holes: sorted(holes(&flows.holes)),
-                holes_saved: flows.holes.saved,
                 failed_sessions: flows.failed_sessions,
                 by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
                 peak: flows.peak_flows as u64,
                 peak_bytes: flows.peak_bytes as u64,
             },
+            extracted: self.extracted(),
             checksums: self.checksums(),
             books: self.books(),
             notes: self.notes(),
@@ -79,6 +82,36 @@ impl Analysis<'_> {
             last: spans().map(|span| span.1).max(),
             elapsed_nanos: Some(self.elapsed_nanos),
         }
+    }
+
+    fn extracted(&self) -> Option<Extracted> {
+        self.settings.options.extract.as_ref()?;
+        let ExtractionStatistics { files, bytes, cut, refused, failed } =
+            self.outcome.joins.extraction;
+        Some(Extracted { files, bytes, cut_off: cut, refused, failed })
+    }
+
+    /// What was not extracted.
+    fn not_extracted(&self) -> impl Iterator<Item = String> {
+        let ExtractionStatistics { cut, refused, failed, .. } = self.outcome.joins.extraction;
+        let limits = &self.settings.limits;
+        let told = [
+            (
+                cut,
+                format!("cut off after {} bytes each", exact(limits.extracted_file_bytes.into())),
+            ),
+            (
+                refused,
+                format!(
+                    "not kept: the bound of {} files or {} bytes for all was reached",
+                    exact(limits.extracted_files.into()),
+                    exact(limits.extracted_bytes.into())
+                ),
+            ),
+            (failed, "not kept, since they could not be written".to_owned()),
+        ];
+        let told = told.into_iter().filter(|(number, _)| *number > 0);
+        told.map(|(number, what)| format!("files {what}: {}", exact(number.into())))
     }
 
     fn checksums(&self) -> Checksums {
@@ -162,21 +195,24 @@ impl Analysis<'_> {
 
     /// Why the capture is not as good as `percent` asks for, if so.
     pub(super) fn below(&self, percent: f64) -> Option<String> {
-        let flows = &self.outcome.flows;
-        let connections = begun(flows, Proto::Tcp);
+        let of = |quality| self.outcome.flows.of_quality(Proto::Tcp, quality);
+        let [clean, touched, suspect] =
+            [Quality::Clean, Quality::Touched, Quality::Suspect].map(of);
+        let judged = clean.saturating_add(touched).saturating_add(suspect);
         let read = self.inputs.packets();
         let lost = self.known_lost();
         let share = |good: u64, all: u64| good as f64 / all as f64 * 100.0;
-        if connections == 0 && lost.is_none() {
-            let said = "no TCP connection and no drop counter tells of the capture's quality";
+        if judged == 0 && lost.is_none() {
+            let said = "no TCP connection that was seen whole and no drop counter tells of the \
+                        capture's quality";
             return Some(said.to_owned());
         }
-        let whole = connections.saturating_sub(flows.flows_with_gaps);
-        if connections > 0 && share(whole, connections) < percent {
+        if judged > 0 && share(clean, judged) < percent {
+            let [judged, touched, suspect] =
+                [judged, touched, suspect].map(|count| exact(count.into()));
             return Some(format!(
-                "the capture made holes in {} of {} TCP connections",
-                exact(flows.flows_with_gaps.into()),
-                exact(connections.into())
+                "of {judged} TCP connections that would show a loss, {touched} are touched and \
+                 {suspect} suspect"
             ));
         }
         let lost = lost.unwrap_or(0);
@@ -226,16 +262,45 @@ impl Analysis<'_> {
                 count(evicted)
             ));
         }
-        if self.outcome.cut_short > 0 {
-            notes.push(format!(
-                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
-                count(self.settings.limits.exchanges as u64),
-                count(self.outcome.cut_short)
-            ));
-        }
+        notes.extend(self.joins_given_up());
+        notes.extend(self.not_extracted());
         for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
             let name = &file.name;
             notes.push(format!("{name} grew to {size} bytes while it was read"));
+        }
+        notes
+    }
+
+    /// What bounds made those give up who join what several flows tell.
+    fn joins_given_up(&self) -> Vec<String> {
+        let JoinStatistics {
+            exchanges_cut_short, answers_given_up, certificates_forgotten, ..
+        } = self.outcome.joins;
+        let limits = &self.settings.limits;
+        let mut notes = Vec::new();
+        if exchanges_cut_short > 0 {
+            notes.push(format!(
+                "the bound of {} exchanges of DHCP at a time was reached: {} were told early",
+                count(limits.exchanges as u64),
+                count(exchanges_cut_short)
+            ));
+        }
+        if answers_given_up > 0 {
+            notes.push(format!(
+                "the bound of {} for DNS answers was reached: {} addresses were given up while \
+                 connections could still follow them, whose columns dns_uid, dns_rtt and dns_age are \
+                 unset",
+                crate::summary::number::bytes(limits.answer_bytes as u64),
+                count(answers_given_up)
+            ));
+        }
+        if certificates_forgotten > 0 {
+            notes.push(format!(
+                "the bound of {} certificates a day was reached {} times: those that were told \
+                 before may be told again",
+                count(limits.certificates as u64),
+                count(certificates_forgotten)
+            ));
         }
         notes
     }

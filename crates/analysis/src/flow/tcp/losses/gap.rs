@@ -24,12 +24,10 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Payload bytes, if the FIN of the stream stands at `fin`.
+    /// Its numbers from the first byte of data on, which stands at 1 plus `shift`.
     #[must_use]
-    pub fn bytes(&self, fin: Option<i64>) -> u64 {
-        let (low, high) = (self.low.max(1), self.high);
-        let is_fin_inside = fin.is_some_and(|fin| low <= fin && fin < high);
-        (high - low - i64::from(is_fin_inside)).max(0).unsigned_abs()
+    pub fn bytes(&self, shift: i64) -> u64 {
+        (self.high - self.low.max(shift + 1)).max(0).unsigned_abs()
     }
 
     /// Whether it has a number in common with those from `low` up to `high`.

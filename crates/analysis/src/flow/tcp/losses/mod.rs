@@ -99,14 +99,16 @@ impl Ledger {
         stream.skip(low, place.position, seen.time, place.limits);
     }
 
-    /// The first segment of a side whose SYN was missed, though that of the other side was seen,
-    /// does not stand at the begin.
+    /// The SYN of a side was missed, though that of the other side was seen; its data begins at
+    /// `start`, and the first segment that is seen may stand beyond. Returns whether it does.
     #[cold]
-    pub(super) fn begun_late(&mut self, seen: &Observed<'_>) {
-        let Some(place) = seen.place else { return };
-        if place.position > 1 {
-            self.open(seen.from).skip(1, place.position, seen.time, place.limits);
-        }
+    pub(super) fn begun_late(&mut self, seen: &Observed<'_>, start: u32) -> bool {
+        let missing = i64::from(delta(seen.tcp.sequence, start));
+        let Some(place) = seen.place.filter(|_| missing > 0) else { return false };
+        let stream = self.open(seen.from);
+        stream.begin_at(place.position - missing);
+        stream.skip(place.position - missing, place.position, seen.time, place.limits);
+        true
     }
 
     /// A segment brought the numbers up to `end`, while something was missing or beyond a hole.

@@ -27,6 +27,8 @@ pub struct StreamLosses {
     lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
     top: i64,
+    /// By how much the position of the first byte of data exceeds 1.
+    shift: i64,
     /// Losses beyond those that are listed.
     pub surplus: Surplus,
     /// What came late, but within the wait.
@@ -115,7 +117,18 @@ impl StreamLosses {
         self.holes.clear();
         self.unneeded.clear();
         self.lacking = None;
-        self.top = 0;
+        (self.top, self.shift) = (0, 0);
+    }
+
+    /// The first byte of data stands at `position`.
+    pub(super) const fn begin_at(&mut self, position: i64) {
+        self.shift = position - 1;
+        self.top = position;
+    }
+
+    /// By how much the position of the first byte of data exceeds 1.
+    pub(super) const fn shift(&self) -> i64 {
+        self.shift
     }
 
     /// The numbers from `low` up to `high` were skipped.
@@ -425,7 +438,7 @@ impl StreamLosses {
             self.gaps.push(gap);
             return;
         }
-        let bytes = if gap.what == Missing::Data { gap.bytes(None) } else { 0 };
+        let bytes = if gap.what == Missing::Data { gap.bytes(self.shift) } else { 0 };
         let Surplus { gaps, capture, network, unknown, captures } = &mut self.surplus;
         *gaps = gaps.saturating_add(1);
         match gap.cause {

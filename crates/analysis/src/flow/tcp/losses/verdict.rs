@@ -85,10 +85,10 @@ impl TcpConnection {
         for from in 0..2 {
             self.missed_handshake(from, directions, span, &mut verdict);
             let Some(stream) = ledger.stream(from) else { continue };
-            let fin = self.fin_position(from);
+            let (fin, shift) = (self.fin_position(from), stream.shift());
             let reports = directions[1 - from].reports_duplicates(&directions[from]);
             stream.finish(acknowledged(&self.ends[from]), reports, span.last, &mut |gap| {
-                verdict.add(from, gap, fin);
+                verdict.add(from, gap, fin, shift);
             });
             verdict.saved.holes += stream.saved.holes;
             verdict.saved.bytes += stream.saved.bytes;
@@ -138,7 +138,7 @@ impl TcpConnection {
             ended: Ended::Acknowledged,
             cause: Cause::Capture,
         };
-        verdict.add(from, gap, None);
+        verdict.add(from, gap, None, 0);
     }
 
     /// Where the FIN of a side stands. One that was never seen is known by its acknowledgement,
@@ -156,20 +156,21 @@ impl TcpConnection {
 
 impl Verdict {
     /// Adds a loss; the FIN, which is no payload, stands apart.
-    fn add(&mut self, from: usize, gap: Gap, fin: Option<i64>) {
+    fn add(&mut self, from: usize, gap: Gap, fin: Option<i64>, shift: i64) {
         let is_data = gap.what == Missing::Data;
         if let Some(fin) = fin.filter(|&fin| is_data && gap.overlaps(fin, fin + 1)) {
             let parts = [(gap.low, fin, Missing::Data), (fin, fin + 1, Missing::Fin)];
             for (low, high, what) in parts.into_iter().filter(|&(low, high, _)| low < high) {
-                self.note(from, Gap { low, high, what, ..gap });
+                self.note(from, Gap { low, high, what, ..gap }, shift);
             }
             return;
         }
-        self.note(from, gap);
+        self.note(from, gap, shift);
     }
 
-    fn note(&mut self, from: usize, gap: Gap) {
-        let bytes = if gap.what == Missing::Data { gap.bytes(None) } else { 0 };
+    fn note(&mut self, from: usize, gap: Gap, shift: i64) {
+        let bytes = if gap.what == Missing::Data { gap.bytes(shift) } else { 0 };
+        let gap = Gap { low: gap.low - shift, high: gap.high - shift, ..gap };
         match gap.cause {
             Cause::Capture => {
                 self.captures += 1;

@@ -26,7 +26,11 @@ impl Direction {
     ) -> Option<u64> {
         let number = seen.tcp.acknowledgement;
         let same_window = from.take_window(seen);
-        if !self.is(bit::BEGUN) || delta(number, self.next) > MAX_WINDOW {
+        if !self.is(bit::BEGUN) {
+            self.expect(number);
+            return None;
+        }
+        if delta(number, self.next) > MAX_WINDOW {
             return None;
         }
         let advance = delta(number, self.una);
@@ -61,6 +65,36 @@ impl Direction {
             }
         }
         rtt
+    }
+
+    /// Takes the first acknowledgement of a side that was not seen yet.
+    #[cold]
+    const fn expect(&mut self, number: u32) {
+        if !self.is(bit::EXPECTED) {
+            self.start = number;
+            self.set(bit::EXPECTED, true);
+        }
+    }
+
+    /// Takes what the RST of `from` says that it got of this direction. One whose sequence number
+    /// is not the next may be forged (RFC 9293, 3.10.7.4), or come from a host that has let go.
+    #[cold]
+    pub(super) fn reset_acknowledges(
+        &mut self,
+        seen: &Observed<'_>,
+        from: &Self,
+        handshake: &Handshake,
+        ledger: &mut Ledger,
+    ) {
+        let is_in_order = from.is(bit::BEGUN) && seen.tcp.sequence == from.next;
+        let beyond = delta(seen.tcp.acknowledgement, self.next);
+        if !is_in_order || !self.is(bit::BEGUN) || !seen.has(TcpFlags::ACK) {
+            return;
+        }
+        if self.is(bit::OPEN_GAPS) || (0 < beyond && beyond <= MAX_WINDOW) {
+            let is_open = ledger.acknowledged(seen, self.next, handshake);
+            self.set(bit::OPEN_GAPS, is_open);
+        }
     }
 
     /// Whether the segment offers the same window as the one before.

@@ -51,6 +51,8 @@ pub(super) mod bit {
     pub(in super::super) const OPEN_GAPS: u32 = 0x0001_0000;
     /// The last packet had the numbers, flags and length of the one before it.
     pub(in super::super) const LIKE_LAST: u32 = 0x0002_0000;
+    /// It was acknowledged before it was seen; `start` is what came first.
+    pub(in super::super) const EXPECTED: u32 = 0x0004_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -401,9 +403,10 @@ impl Direction {
         }
         if self.is(bit::BEGUN) {
             ledger.begin_anew(seen.from);
-        } else if !syn && peer.is(bit::SYN) {
-            ledger.begun_late(seen);
-            self.set(bit::OPEN_GAPS, true);
+        } else if !syn && peer.is(bit::SYN) && self.is(bit::EXPECTED) {
+            // The handshake was seen from one side, so that all is missing up to here.
+            let is_open = ledger.begun_late(seen, self.start);
+            self.set(bit::OPEN_GAPS, is_open);
         }
         self.start = start;
         self.next = seen.tcp.sequence;

@@ -249,6 +249,7 @@ impl TcpMetrics {
         }
         if seen.has(TcpFlags::RST) {
             sender.resets = sender.resets.saturating_add(1);
+            peer.reset_acknowledges(seen, sender, &self.handshake, &mut self.ledger);
             return None;
         }
         sender.note_window(seen);

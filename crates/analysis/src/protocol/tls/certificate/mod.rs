@@ -18,6 +18,7 @@ mod time;
 
 use core::net::IpAddr;
 use core::str;
+use std::sync::Arc;
 
 use netsniff_packet::{Address, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -30,16 +31,23 @@ use extension::Extensions;
 use key::Key;
 
 /// A certificate that one side of a handshake sent.
-#[derive(Debug)]
-pub struct Certificate {
+#[derive(Clone, Debug)]
+pub struct Presented {
+    /// It.
+    pub(super) certificate: Arc<Certificate>,
     /// When its message was complete.
     pub(super) time: Timestamp,
     /// Whether it is the first one that its side sent: its own.
     pub(super) is_host: bool,
     /// Whether the client sent it.
     pub(super) is_client: bool,
+}
+
+/// What a certificate says.
+#[derive(Debug)]
+pub struct Certificate {
     /// SHA-256 of all of it, in digits.
-    pub(super) fingerprint: Box<str>,
+    fingerprint: Arc<str>,
     version: u64,
     serial: String,
     subject: Box<[u8]>,
@@ -54,12 +62,7 @@ pub struct Certificate {
 
 impl Certificate {
     /// The certificate in `bytes`; `None` where it is none.
-    pub(super) fn of(
-        bytes: &[u8],
-        time: Timestamp,
-        is_host: bool,
-        is_client: bool,
-    ) -> Option<Self> {
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let whole = Elements::new(bytes).next_if(SEQUENCE)?;
         let mut parts = Elements::new(whole.content);
         let body = parts.content(SEQUENCE)?;
@@ -78,10 +81,7 @@ impl Certificate {
         let key = Key::of(fields.content(SEQUENCE)?)?;
         let extensions = fields.find(|field| field.tag == context(3));
         Some(Self {
-            time,
-            is_host,
-            is_client,
-            fingerprint: hex(&Sha256::digest(whole.whole)).into_boxed_str(),
+            fingerprint: hex(&Sha256::digest(whole.whole)).into(),
             version: version.saturating_add(1),
             serial,
             subject: name::text(subject)?,
@@ -107,25 +107,70 @@ impl Certificate {
         own.iter().any(|name| hostname::matches(name, host))
     }
 
+    /// SHA-256 of all of it, in digits.
+    #[must_use]
+    pub const fn fingerprint(&self) -> &Arc<str> {
+        &self.fingerprint
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let texts = self.fingerprint.len()
+            + self.serial.capacity()
+            + self.subject.len()
+            + self.issuer.len()
+            + self.key.heap_bytes();
+        let names = [&self.common_names, &self.extensions.other_names.hosts];
+        let others = [&self.extensions.other_names.uris, &self.extensions.other_names.mails];
+        let names = names.into_iter().chain(others).flatten();
+        let addresses = self.extensions.other_names.addresses.capacity() * size_of::<Address>();
+        texts + addresses + names.map(|name| size_of::<Box<[u8]>>() + name.len()).sum::<usize>()
+    }
+}
+
+impl Presented {
+    /// Roles in which a certificate may be presented.
+    pub(super) const ROLES: usize = 4;
+
+    /// Its role: whether it is the host's own, and whether the client's.
+    pub(super) const fn role(&self) -> usize {
+        (self.is_host as usize) * 2 + self.is_client as usize
+    }
+
+    /// The day on which it was presented, counted from 1970-01-01 UTC.
+    #[must_use]
+    pub const fn day(&self) -> i64 {
+        const NANOS_A_DAY: i64 = 86_400 * 1_000_000_000;
+        self.time.nanos().div_euclid(NANOS_A_DAY)
+    }
+
+    /// What the log tells it apart by within a day: the certificate and its role, as in Zeek
+    /// (`X509::LogCertHash`).
+    #[must_use]
+    pub fn index(&self) -> (Arc<str>, usize) {
+        (Arc::clone(&self.certificate.fingerprint), self.role())
+    }
+
     /// Hands the row of the log to `take`.
     pub fn report<T>(&self, take: impl FnOnce(&X509<'_>) -> T) -> T {
-        let names = &self.extensions.other_names;
-        let constraints = self.extensions.constraints;
+        let it = &*self.certificate;
+        let names = &it.extensions.other_names;
+        let constraints = it.extensions.constraints;
         take(&X509 {
             ts: self.time,
-            fingerprint: &self.fingerprint,
-            version: self.version,
-            serial: &self.serial,
-            subject: &self.subject,
-            issuer: &self.issuer,
-            not_valid_before: self.not_before,
-            not_valid_after: self.not_after,
-            key_alg: &self.key.algorithm,
-            sig_alg: self.signature,
-            key_type: self.key.kind,
-            key_length: self.key.length,
-            exponent: self.key.exponent.as_deref(),
-            curve: self.key.curve,
+            fingerprint: &it.fingerprint,
+            version: it.version,
+            serial: &it.serial,
+            subject: &it.subject,
+            issuer: &it.issuer,
+            not_valid_before: it.not_before,
+            not_valid_after: it.not_after,
+            key_alg: &it.key.algorithm,
+            sig_alg: it.signature,
+            key_type: it.key.kind,
+            key_length: it.key.length,
+            exponent: it.key.exponent.as_deref(),
+            curve: it.key.curve,
             san_dns: some(&names.hosts),
             san_uri: some(&names.uris),
             san_email: some(&names.mails),
@@ -168,4 +213,4 @@ fn number(octets: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-pub(in crate::protocol) mod tests;
+pub(crate) mod tests;

@@ -34,16 +34,25 @@ pub(in crate::protocol) fn unhex(digits: &str) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Option<Certificate> {
-    Certificate::of(bytes, Timestamp::from_nanos(5), true, false)
+    Certificate::of(bytes)
 }
 
-fn row(certificate: &Certificate) -> Row {
-    certificate.report(|row| cells(row))
+fn row(certificate: Certificate) -> Row {
+    let time = Timestamp::from_nanos(5);
+    let certificate = Arc::new(certificate);
+    let presented = Presented { certificate, time, is_host: true, is_client: false };
+    presented.report(|row| cells(row))
+}
+
+/// The example at this time in nanoseconds.
+pub(crate) fn presented(time: i64, is_host: bool) -> Presented {
+    let certificate = Arc::new(read(&example()).unwrap());
+    Presented { certificate, time: Timestamp::from_nanos(time), is_host, is_client: false }
 }
 
 #[test]
 fn every_column_is_as_openssl_tells_it() {
-    let row = row(&read(&example()).unwrap());
+    let row = row(read(&example()).unwrap());
     let name = "CN=*.example.org,emailAddress=a@b.example,O=M\\C3\\BCller\\, S\\C3\\B6hne,C=DE";
     let expected = [
         ("ts", "5"),
@@ -91,8 +100,8 @@ fn what_follows_is_no_part_of_it_and_a_cut_one_is_none() {
     let example = example();
     let longer = [&example[..], &[0; 9]].concat();
     assert_eq!(
-        row(&read(&longer).unwrap())["fingerprint"],
-        row(&read(&example).unwrap())["fingerprint"]
+        row(read(&longer).unwrap())["fingerprint"],
+        row(read(&example).unwrap())["fingerprint"]
     );
     for cut in 0..example.len() {
         assert!(read(&example[..cut]).is_none(), "{cut}");
@@ -106,6 +115,13 @@ fn serial_numbers_have_signs_and_no_zeros_in_front() {
 }
 
 #[test]
+fn days_are_those_of_utc() {
+    let day = |time| presented(time, true).day();
+    let midnight = 20_000 * 86_400_000_000_000;
+    assert_eq!([-1, 0, midnight - 1, midnight].map(day), [-1, 0, 19_999, 20_000]);
+}
+
+#[test]
 fn changed_certificates_do_no_harm() {
     let mut readable = 0;
     for seed in 0..4_000 {
@@ -113,8 +129,9 @@ fn changed_certificates_do_no_harm() {
         mutate(&mut bytes, seed);
         if let Some(certificate) = read(&bytes) {
             readable += 1;
-            row(&certificate);
             certificate.is_for(b"www.example.org");
+            assert!(certificate.heap_bytes() > 0);
+            row(certificate);
         }
     }
     assert!(readable > 1_000, "{readable}");

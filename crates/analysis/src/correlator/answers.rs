@@ -1,0 +1,219 @@
+//! DNS answers, and which of them a connection followed.
+//!
+//! A connection followed the last answer before its first packet that told its originator the address
+//! of its responder and was still good then. Where such answers are of different names, as where many
+//! sites have one address, one of the name that the client asks the server for goes before the others.
+//! What another host was answered, such as a resolver, tells nothing of this one.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use netsniff_packet::{Address, Timestamp};
+
+use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
+use crate::limits::Limits;
+use crate::protocol::{Connection, Resolution, Role};
+use crate::record::{Interval, SortKey};
+use crate::uid::Uid;
+
+/// The answer that a connection followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The flow that it came in.
+    pub uid: Uid,
+    /// Time from the query to the answer, where both were seen.
+    pub rtt: Option<Interval>,
+    /// Time from the answer to the first packet of the connection.
+    pub age: Interval,
+}
+
+/// Answers with the same client and address that are looked at, from the last one back. A client asks
+/// again when an answer is no longer good, so that it mostly is the first or second one; crafted
+/// traffic would make each look long.
+const MAX_LOOKS: usize = 64;
+
+/// Bytes of one address of an answer without the name. Both collections have room for up to twice
+/// what they hold.
+const BYTES: usize = 2 * (size_of::<Resolved>() + size_of::<(Route, u64)>());
+
+/// Answers, within a bound of bytes.
+#[derive(Debug)]
+pub struct Answers {
+    /// In the order in which they came. Those that are no longer good stay as long as there is room,
+    /// since a connection that began before may tell something only now.
+    resolved: VecDeque<Resolved>,
+    /// The number of the first of them, counted from the first one ever.
+    first: u64,
+    /// The number of the last one for each client and address.
+    last: BTreeMap<Route, u64>,
+    /// Bytes of the names.
+    name_bytes: usize,
+    most_bytes: usize,
+    least_lifetime: Duration,
+    given_up: u64,
+}
+
+/// A client, and an address that it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Route {
+    client: Address,
+    server: Address,
+}
+
+/// One address of an answer.
+#[derive(Debug)]
+struct Resolved {
+    route: Route,
+    /// When it came.
+    at: Timestamp,
+    /// When it is no longer good.
+    until: Timestamp,
+    rtt: Option<Interval>,
+    uid: Uid,
+    name: Arc<[u8]>,
+    /// The number of the one before with the same route.
+    before: Option<u64>,
+}
+
+impl Answers {
+    /// The join that finds them.
+    #[must_use]
+    pub fn join(limits: &Limits) -> Box<dyn Join> {
+        Box::new(Self::new(limits))
+    }
+
+    const fn new(limits: &Limits) -> Self {
+        Self {
+            resolved: VecDeque::new(),
+            first: 0,
+            last: BTreeMap::new(),
+            name_bytes: 0,
+            most_bytes: limits.answer_bytes,
+            least_lifetime: limits.answer_least_lifetime,
+            given_up: 0,
+        }
+    }
+
+    /// Learns the addresses of an answer that came in `connection`, at engine time `now`.
+    fn learn(&mut self, connection: &Connection, resolution: &Resolution, now: Timestamp) {
+        let client = match resolution.client {
+            Role::Originator => connection.originator.address,
+            Role::Responder => connection.responder.address,
+        };
+        if client.to_ip().is_multicast() {
+            // Nobody connects from there. Whoever asked by multicast is not told by the answer.
+            return;
+        }
+        let lifetime = u64::try_from(resolution.lifetime.nanos()).unwrap_or_default();
+        let lifetime = Duration::from_nanos(lifetime).max(self.least_lifetime);
+        let name = Arc::<[u8]>::from(&*resolution.name);
+        for &server in &resolution.addresses {
+            let route = Route { client, server };
+            let number = self.first + self.resolved.len() as u64;
+            let before = self.last.insert(route, number);
+            self.name_bytes += name.len();
+            self.resolved.push_back(Resolved {
+                route,
+                at: resolution.time,
+                until: resolution.time + lifetime,
+                rtt: resolution.rtt,
+                uid: connection.uid,
+                name: Arc::clone(&name),
+                before,
+            });
+        }
+        while self.bytes() > self.most_bytes && self.forget_first(now) {}
+    }
+
+    /// Bytes of all that is kept.
+    fn bytes(&self) -> usize {
+        self.resolved.len() * BYTES + self.name_bytes
+    }
+
+    /// Gives up the oldest; returns whether there was one.
+    fn forget_first(&mut self, now: Timestamp) -> bool {
+        let Some(oldest) = self.resolved.pop_front() else { return false };
+        if self.last.get(&oldest.route) == Some(&self.first) {
+            self.last.remove(&oldest.route);
+        }
+        self.first += 1;
+        self.name_bytes -= oldest.name.len();
+        self.given_up += u64::from(oldest.until > now);
+        true
+    }
+
+    /// The answer that a connection followed whose client asked for the host `name`.
+    fn followed(&self, connection: &Connection, name: Option<&[u8]>) -> Option<Answer> {
+        let start = connection.start?;
+        let route =
+            Route { client: connection.originator.address, server: connection.responder.address };
+        let mut next = self.last.get(&route).copied();
+        let mut last = None;
+        for _ in 0..MAX_LOOKS {
+            let Some(resolved) = next.and_then(|number| self.numbered(number)) else { break };
+            next = resolved.before;
+            if !resolved.is_good_at(start) {
+                continue;
+            }
+            if name.is_none_or(|name| resolved.name.eq_ignore_ascii_case(name)) {
+                return Some(resolved.answer(start));
+            }
+            last.get_or_insert(resolved);
+        }
+        last.map(|resolved| resolved.answer(start))
+    }
+
+    /// The one with this number, unless it was given up.
+    fn numbered(&self, number: u64) -> Option<&Resolved> {
+        let at = number.checked_sub(self.first)?;
+        self.resolved.get(usize::try_from(at).ok()?)
+    }
+}
+
+impl Resolved {
+    fn is_good_at(&self, time: Timestamp) -> bool {
+        self.at <= time && time < self.until
+    }
+
+    fn answer(&self, start: Timestamp) -> Answer {
+        Answer { uid: self.uid, rtt: self.rtt, age: Interval::between(self.at, start) }
+    }
+}
+
+/// The name of a host without the port that may follow it (RFC 9110, section 7.2) and without the dot
+/// of the root.
+fn host_name(host: &[u8]) -> &[u8] {
+    let colon = host.iter().rposition(|&byte| byte == b':');
+    let name = match colon.and_then(|colon| host.split_at_checked(colon)) {
+        Some((name, [_, port @ ..])) if port.iter().all(u8::is_ascii_digit) => name,
+        _ => host,
+    };
+    name.strip_suffix(b".").unwrap_or(name)
+}
+
+impl Join for Answers {
+    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        let Fact { connection, content } = fact;
+        match content {
+            Content::Resolution(resolution) => self.learn(&connection, &resolution, key.time),
+            Content::Http(exchange) => {
+                let answer = self.followed(&connection, exchange.host().map(host_name));
+                told.push((*key, Joined::Http(exchange, connection, answer)));
+            }
+            Content::Ssl(handshake) => {
+                let answer = self.followed(&connection, handshake.server_name().map(host_name));
+                told.push((*key, Joined::Ssl(handshake, connection, answer)));
+            }
+            content => return Some(Fact { connection, content }),
+        }
+        None
+    }
+
+    fn count(&self, statistics: &mut JoinStatistics) {
+        statistics.answers_given_up += self.given_up;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Certificates, each of which is told once a day, as Zeek does
+//! (`X509::relog_known_certificates_after`).
+//!
+//! The days are those of UTC. Zeek counts 24 hours from the last row, which workers cannot agree on
+//! that leave out by themselves what they told before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
+use crate::limits::Limits;
+use crate::record::SortKey;
+
+/// The certificates that were told lately.
+#[derive(Debug)]
+pub struct Certificates {
+    most: usize,
+    newest: i64,
+    /// Those of the newest day and of the one before, since packets may come out of order around
+    /// midnight.
+    told: BTreeSet<(i64, Arc<str>, usize)>,
+    forgotten: u64,
+}
+
+impl Certificates {
+    /// The join, which was told of none.
+    #[must_use]
+    pub fn join(limits: &Limits) -> Box<dyn Join> {
+        let most = limits.certificates;
+        Box::new(Self { most, newest: i64::MIN, told: BTreeSet::new(), forgotten: 0 })
+    }
+}
+
+impl Join for Certificates {
+    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        let Fact { connection, content } = fact;
+        let Content::Certificate(presented) = content else {
+            return Some(Fact { connection, content });
+        };
+        let day = presented.day();
+        if day > self.newest {
+            self.newest = day;
+            self.told.retain(|(other, ..)| *other >= day.saturating_sub(1));
+        }
+        let (fingerprint, role) = presented.index();
+        let index = (day, fingerprint, role);
+        if self.told.contains(&index) {
+            return None;
+        }
+        if self.told.len() >= self.most {
+            self.told.clear();
+            self.forgotten += 1;
+        }
+        self.told.insert(index);
+        told.push((*key, Joined::X509(presented)));
+        None
+    }
+
+    fn count(&self, statistics: &mut JoinStatistics) {
+        statistics.certificates_forgotten += self.forgotten;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_packet::Timestamp;
+
+    use super::*;
+    use crate::flow::key::Endpoint;
+    use crate::log::conn::Proto;
+    use crate::protocol::{Connection, presented};
+    use crate::uid::Uid;
+
+    const DAY: i64 = 86_400_000_000_000;
+
+    /// How many rows come of certificates at these times in these roles.
+    fn rows(join: &mut dyn Join, presentations: &[(i64, bool)]) -> usize {
+        let end = Endpoint { address: netsniff_packet::Address::default(), port: 0 };
+        let connection = Connection {
+            uid: Uid::NONE,
+            originator: end,
+            responder: end,
+            proto: Proto::Tcp,
+            start: None,
+        };
+        let mut told = Told::new();
+        for (time, is_host) in presentations {
+            let content = Content::Certificate(presented(*time, *is_host));
+            let key = SortKey::first_at(Timestamp::from_nanos(*time));
+            assert!(join.fact(&key, Fact { connection, content }, &mut told).is_none());
+        }
+        told.len()
+    }
+
+    fn forgotten(join: &dyn Join) -> u64 {
+        let mut statistics = JoinStatistics::default();
+        join.count(&mut statistics);
+        statistics.certificates_forgotten
+    }
+
+    #[test]
+    fn each_certificate_is_told_once_a_day_in_each_role() {
+        let mut join = Certificates::join(&Limits::default());
+        assert_eq!(rows(&mut *join, &[(1, true), (2, true), (3, false), (DAY - 1, true)]), 2);
+        // Packets around midnight come in any order.
+        assert_eq!(rows(&mut *join, &[(DAY, true), (DAY - 1, true), (DAY + 1, true)]), 1);
+        assert_eq!(rows(&mut *join, &[(2 * DAY, true), (2 * DAY, false)]), 2);
+        assert_eq!(forgotten(&*join), 0);
+    }
+
+    #[test]
+    fn the_bound_forgets() {
+        let mut join = Certificates::join(&Limits { certificates: 1, ..Limits::default() });
+        assert_eq!(rows(&mut *join, &[(1, true), (1, true), (1, false), (1, true)]), 3);
+        assert_eq!(forgotten(&*join), 2);
+    }
+}
