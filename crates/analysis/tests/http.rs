@@ -495,6 +495,29 @@ fn behind_a_gap_br_has_no_length() {
 }
 
 #[test]
+fn parts_are_those_of_mime() {
+    let body = "--b\r\nContent-Type: text/plain; name*=utf-8''%C3%A4.txt\r\n\
+                Content-Transfer-Encoding: base64\r\n\r\nYWxwaGEgYmV0YSBnYW1tYQ==\r\n\
+                --b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n\
+                --c\r\nContent-Disposition: file; filename=i.txt\r\n\r\none\ntwo\rthree\r\n--c--\r\n\
+                --b--\r\n";
+    let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=b\r\n";
+    let turns = [
+        client(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(
+        found[..2],
+        [
+            "files mime_type=text/plain filename=\\xc3\\xa4.txt is_orig=true seen_bytes=16",
+            "files mime_type=text/plain filename=i.txt is_orig=true seen_bytes=13",
+        ]
+    );
+    assert!(found[2].contains(&format!("request_body_len={} ", body.len())), "{found:?}");
+}
+
+#[test]
 fn parts_are_files_with_names() {
     let body = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\nalpha beta gamma\r\n\
                 --b\r\nContent-Disposition: form-data; name=\"g\"\r\n\r\nbeta\r\n--b--\r\n";

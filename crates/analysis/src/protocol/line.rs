@@ -36,9 +36,18 @@ pub(super) enum LineEnd {
 ///
 /// How many bytes there must be to tell.
 pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
-    let head = data.get(..LONGEST).unwrap_or(data);
+    next_within(data, LONGEST)
+}
+
+/// The same where pieces have another length.
+///
+/// # Errors
+///
+/// How many bytes there must be to tell.
+pub(super) fn next_within(data: &[u8], longest: usize) -> Result<Line<'_>, usize> {
+    let head = data.get(..longest).unwrap_or(data);
     let Some(at) = memchr2(b'\r', b'\n', head) else {
-        return piece(data);
+        return piece(data, longest);
     };
     let (text, rest) = data.split_at(at);
     let len = match rest {
@@ -56,7 +65,9 @@ pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
 /// How many bytes there must be to tell.
 pub(super) fn next_by_lf(data: &[u8]) -> Result<Line<'_>, usize> {
     let head = data.get(..LONGEST).unwrap_or(data);
-    let Some(at) = memchr(b'\n', head) else { return piece(data) };
+    let Some(at) = memchr(b'\n', head) else {
+        return piece(data, LONGEST);
+    };
     let text = &data[..at];
     let (text, end) = match text.strip_suffix(b"\r") {
         Some(text) => (text, LineEnd::Crlf),
@@ -66,9 +77,9 @@ pub(super) fn next_by_lf(data: &[u8]) -> Result<Line<'_>, usize> {
 }
 
 /// A piece of a line that has no end in sight.
-fn piece(data: &[u8]) -> Result<Line<'_>, usize> {
-    match data.get(..LONGEST) {
-        Some(text) => Ok(Line { text, end: LineEnd::None, len: LONGEST }),
+fn piece(data: &[u8], longest: usize) -> Result<Line<'_>, usize> {
+    match data.get(..longest) {
+        Some(text) => Ok(Line { text, end: LineEnd::None, len: longest }),
         None => Err(data.len() + 1),
     }
 }

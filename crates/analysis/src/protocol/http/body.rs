@@ -4,10 +4,10 @@ use netsniff_packet::Timestamp;
 
 use super::coding::{Bounds, Decoded, Decoder};
 use super::exchanges::Exchanges;
-use super::filename;
 use super::framing::Framing;
-use super::multipart::{Found, Multipart};
+use super::multipart::Multipart;
 use crate::file::{Carrier, FileTransfer};
+use crate::protocol::mime::{Field, Part, Visitor};
 use crate::protocol::{Findings, Role};
 
 /// A body in progress.
@@ -134,6 +134,9 @@ impl Body {
         } else {
             self.is_exact = false;
         }
+        if let Content::Parts(parts, opening) = &mut self.content {
+            parts.settle(&mut Taker { opening, sink });
+        }
         let (Content::Whole(opening) | Content::Parts(_, opening)) = &mut self.content;
         if let Some(file) = &mut opening.file {
             file.gap(sink.time, len);
@@ -146,8 +149,7 @@ impl Body {
         match &mut self.content {
             Content::Whole(opening) => opening.end(sink),
             Content::Parts(parts, opening) => {
-                parts.end(&mut |found| opening.part(found, sink));
-                opening.end(sink);
+                parts.end(&mut Taker { opening, sink });
             }
         }
     }
@@ -174,27 +176,41 @@ impl Content {
                 opening.bytes(data, sink);
                 data.len()
             }
-            Self::Parts(parts, opening) => {
-                parts.bytes(data, &mut |found| opening.part(found, sink))
-            }
+            Self::Parts(parts, opening) => parts.bytes(data, &mut Taker { opening, sink }),
         }
     }
 }
 
-impl Opening {
-    fn part(&mut self, found: Found<'_>, sink: &mut Sink<'_>) {
-        match found {
-            Found::Part => *self = Self::default(),
-            Found::Field(field) => {
-                if let Some(name) = filename::of(&field) {
-                    self.filename = Some(name);
-                }
-            }
-            Found::Content(data) => self.bytes(data, sink),
-            Found::PartEnd => self.end(sink),
-        }
+/// Makes a file of each part.
+struct Taker<'a, 'b, 'c> {
+    opening: &'a mut Opening,
+    sink: &'b mut Sink<'c>,
+}
+
+impl Visitor for Taker<'_, '_, '_> {
+    fn begin(&mut self) {
+        *self.opening = Opening::default();
     }
 
+    fn header(&mut self, _: &Field<'_>) {}
+
+    fn content(&mut self, part: &Part, data: &[u8]) {
+        if self.opening.file.is_none() {
+            self.opening.filename = part.filename.as_deref().map(Vec::from);
+        }
+        self.opening.bytes(data, self.sink);
+    }
+
+    fn end(&mut self, _: &Part) {
+        self.opening.end(self.sink);
+    }
+
+    fn weird(&mut self, name: &'static str) {
+        self.sink.found.weirds.add(name);
+    }
+}
+
+impl Opening {
     /// The file begins with the first byte, not before.
     fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) {
         if data.is_empty() {

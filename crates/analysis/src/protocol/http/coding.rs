@@ -9,8 +9,8 @@
 mod brotli;
 mod deflate;
 
-use super::field::Field;
 use crate::limits::Limits;
+use crate::protocol::mime::Field;
 use brotli::Brotli;
 use deflate::Deflate;
 

@@ -2,12 +2,12 @@
 
 use netsniff_packet::Timestamp;
 
-use super::field::Field;
 use super::start_line::{StatusLine, Version};
 use crate::correlator::Answer;
 use crate::file::FileTransfer;
 use crate::log::Http;
 use crate::protocol::base64;
+use crate::protocol::mime::Field;
 use crate::protocol::{Connection, Role};
 use crate::record::Port;
 use crate::uid::Uid;

@@ -2,8 +2,8 @@
 //! compressed, whether it is a part of something larger.
 
 use super::coding::Coding;
-use super::field::{self, Field};
 use super::start_line::Version;
+use crate::protocol::mime::Field;
 use crate::weird::Weirds;
 
 /// What the header of one message tells so far.
@@ -71,13 +71,7 @@ impl Framing {
         } else if field.is("content-encoding") {
             self.coding = self.coding.or(Coding::of(field));
         } else if field.is("content-type") {
-            let is_multipart = field
-                .value
-                .get(..10)
-                .is_some_and(|begin| begin.eq_ignore_ascii_case(b"multipart/"));
-            let boundary =
-                if is_multipart { field::parameter(field.value, "boundary") } else { None };
-            self.boundary = boundary.map(Vec::into_boxed_slice);
+            self.boundary = field.boundary().map(Vec::into_boxed_slice);
         } else if field.is("expect") {
             // Not a token, since it has a hyphen after digits, but Zeek reads it as one.
             if field.token().is_some() && !field.says("100-continue") {
@@ -93,7 +87,7 @@ impl Framing {
             weirds.add("HTTP_content_length_and_chunked");
         }
         let Some((token, _)) = field.token() else { return };
-        let Some(length) = field::number(token, 10) else {
+        let Some(length) = number(token, 10) else {
             weirds.add("HTTP_bad_content_length");
             self.length = Some(0);
             return;
@@ -118,7 +112,7 @@ impl Framing {
         let text: Vec<u8> = rest.iter().copied().filter(|&byte| byte != b' ').collect();
         let mut halves = text.splitn(2, |&byte| byte == b'/');
         let (span, total) = (halves.next().unwrap_or_default(), halves.next());
-        let mut ends = span.splitn(2, |&byte| byte == b'-').map(|end| field::number(end, 10));
+        let mut ends = span.splitn(2, |&byte| byte == b'-').map(|end| number(end, 10));
         let (Some(total), Some(Some(first)), Some(Some(last))) = (total, ends.next(), ends.next())
         else {
             weirds.add("HTTP_content_range_cannot_parse");
@@ -128,7 +122,7 @@ impl Framing {
             weirds.add("HTTP_non_positive_content_range");
             return;
         };
-        let whole = field::number(total, 10);
+        let whole = number(total, 10);
         if whole.is_none() && total != b"*" {
             weirds.add("HTTP_content_range_invalid_instance");
         }
@@ -218,6 +212,18 @@ impl Framing {
     }
 }
 
+/// The number that the digits at the begin of `text` make; `None` without any, or if it is too
+/// large for a length.
+pub(super) fn number(text: &[u8], radix: u32) -> Option<u64> {
+    let digits = text.iter().map_while(|&byte| char::from(byte).to_digit(radix));
+    let mut number = None;
+    for digit in digits {
+        let so_far: u64 = number.unwrap_or(0);
+        number = Some(so_far.checked_mul(radix.into())?.checked_add(digit.into())?);
+    }
+    number.filter(|&number| i64::try_from(number).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,5 +300,16 @@ mod tests {
         framing.length = Some(9);
         assert_eq!(framing.extent(Expected::IfTold, &mut weirds), Extent::Length(9));
         assert_eq!(framing.extent(Expected::Never, &mut weirds), Extent::Empty);
+    }
+
+    #[test]
+    fn numbers_end_at_the_first_other_character() {
+        assert_eq!(number(b"12x", 10), Some(12));
+        assert_eq!(number(b"1A;ext=1", 16), Some(26));
+        assert_eq!(number(b"-1", 10), None);
+        assert_eq!(number(b"", 10), None);
+        assert_eq!(number(b"9223372036854775807", 10), Some(i64::MAX as u64));
+        assert_eq!(number(b"9223372036854775808", 10), None);
+        assert_eq!(number(b"fffffffffffffffffffff", 16), None);
     }
 }

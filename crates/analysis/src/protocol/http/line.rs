@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use crate::protocol::line::{self, Line, LineEnd};
 
-/// The longest line that is read. A longer one is cut into several, as by Zeek, which has a bound,
-/// too (`contentline_size_exceeded`). Servers allow 8 to 16 KiB.
+/// The longest line that is read in one piece, with which Zeek has a bound, too
+/// (`contentline_size_exceeded`). Servers allow 8 to 16 KiB.
 pub(super) const MAX_LINE: usize = 24 << 10;
 
 /// From so many bytes on no further line continues a header field. With the last line it is less than
@@ -23,33 +23,24 @@ pub(super) enum Next {
     Nothing,
 }
 
-/// A line: its text, and how many bytes it takes with its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
-    pub(super) text: &'a [u8],
-    pub(super) len: usize,
-    /// Whether it was longer than [`MAX_LINE`].
-    pub(super) is_cut: bool,
+/// The first line of `data`, which CR LF, LF alone or CR alone may end; `None` where more bytes must
+/// come. A CR at the end of `data` waits, since a LF may follow it. A longer one comes in pieces.
+pub(super) fn line(data: &[u8], next: Next) -> Option<Line<'_>> {
+    if let Ok(line) = line::next_within(data, MAX_LINE) {
+        return Some(line);
+    }
+    let (text, len) = (data.strip_suffix(b"\r"), data.len());
+    let text = match next {
+        Next::Open => None,
+        Next::Missing => text,
+        Next::Nothing => text.or(Some(data)).filter(|_| len > 0),
+    };
+    Some(Line { text: text?, end: LineEnd::Crlf, len })
 }
 
-/// The first line of `data`, which CR LF, LF alone or CR alone may end; `None` where more bytes must
-/// come. A CR at the end of `data` waits, since a LF may follow it.
-pub(super) fn line(data: &[u8], next: Next) -> Option<Line<'_>> {
-    let window = data.get(..=MAX_LINE).unwrap_or(data);
-    let Some(end) = memchr2(b'\r', b'\n', window) else {
-        if window.len() > MAX_LINE {
-            return Some(Line { text: &window[..MAX_LINE], len: MAX_LINE, is_cut: true });
-        }
-        let is_last = next == Next::Nothing && !data.is_empty();
-        return is_last.then_some(Line { text: data, len: data.len(), is_cut: false });
-    };
-    let text = &window[..end];
-    let len = match (window[end], data.get(end + 1)) {
-        (b'\r', Some(b'\n')) => end + 2,
-        (b'\r', None) if next == Next::Open => return None,
-        _ => end + 1,
-    };
-    Some(Line { text, len, is_cut: false })
+/// Whether a line was longer than [`MAX_LINE`].
+pub(super) fn is_cut(line: &Line<'_>) -> bool {
+    line.end == LineEnd::None
 }
 
 /// A header field or what ends the header.
@@ -82,13 +73,13 @@ pub(super) fn header(data: &[u8], next: Next) -> Option<Header<'_>> {
         return Some(Header::End { len: first.len });
     }
     let (mut text, mut lines) = (Cow::Borrowed(first.text), 1);
-    let (mut len, mut is_cut) = (first.len, first.is_cut);
+    let (mut len, mut is_cut) = (first.len, is_cut(&first));
     while len < MAX_FIELD {
         match data.get(len) {
             Some(b' ' | b'\t') => {
                 let more = line(&data[len..], next)?;
                 text.to_mut().extend_from_slice(more.text);
-                (len, lines, is_cut) = (len + more.len, lines + 1, is_cut || more.is_cut);
+                (len, lines, is_cut) = (len + more.len, lines + 1, is_cut || self::is_cut(&more));
             }
             None if next == Next::Open => return None,
             _ => break,
@@ -122,13 +113,13 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_at_the_bound_and_not_before() {
-        let mut data = vec![b'a'; MAX_LINE];
+        let mut data = vec![b'a'; MAX_LINE - 1];
         assert_eq!(line(&data, Next::Open), None);
         data.push(b'\n');
-        assert_eq!(line(&data, Next::Open).map(|line| line.is_cut), Some(false));
-        data[MAX_LINE] = b'a';
+        assert_eq!(line(&data, Next::Open).map(|line| is_cut(&line)), Some(false));
+        data[MAX_LINE - 1] = b'a';
         let cut = line(&data, Next::Open).unwrap();
-        assert_eq!((cut.len, cut.is_cut), (MAX_LINE, true));
+        assert_eq!((cut.len, is_cut(&cut)), (MAX_LINE, true));
     }
 
     #[test]

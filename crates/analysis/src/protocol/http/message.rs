@@ -2,10 +2,9 @@
 
 use super::body::{Body, Sink};
 use super::coding::Bounds;
-use super::field::{Field, number};
-use super::filename;
-use super::framing::{Around, Expected, Extent, Framing};
+use super::framing::{Around, Expected, Extent, Framing, number};
 use super::line::{self, Next};
+use crate::protocol::mime::Field;
 use crate::weird::Weirds;
 
 /// A message whose start line was seen.
@@ -66,7 +65,7 @@ impl Message {
     /// Takes a header field.
     pub(super) fn field(&mut self, field: &Field<'_>, around: Around, weirds: &mut Weirds) {
         self.framing.field(field, around, weirds);
-        if let Some(name) = filename::of(field) {
+        if let Some(name) = field.filename() {
             self.filename = Some(name);
         }
     }

@@ -6,13 +6,10 @@
 //! | [`line`] | lines and header fields as they lie in a stream |
 //! | [`start_line`] | request lines and status lines |
 //! | [`uri`] | what percent signs of a URI stand for |
-//! | [`field`] | names, values and tokens of header fields |
 //! | [`framing`] | what header fields tell of the body: its length, its coding |
 //! | [`body`] | the bytes of a body, on their way to files |
 //! | [`coding`] | compressed bodies |
 //! | [`multipart`] | bodies of several parts |
-//! | [`filename`] | names that files come with |
-//! | [`base64`] | what Basic authentication is written in |
 //! | [`exchange`] | a request with its response: a row of the log |
 //! | [`exchanges`] | which response belongs to which request |
 //! | [`message`] | one message in progress |
@@ -23,8 +20,6 @@ mod coding;
 mod detect;
 mod exchange;
 mod exchanges;
-mod field;
-mod filename;
 mod framing;
 mod line;
 mod message;

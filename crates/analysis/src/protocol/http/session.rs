@@ -8,12 +8,13 @@ use super::body::{Files, Sink};
 use super::coding::Bounds;
 use super::exchange::is_informational;
 use super::exchanges::Exchanges;
-use super::field::Field;
 use super::framing::{Around, Expected};
 use super::line::{self, Header, Next};
 use super::message::{Message, Taken};
 use super::start_line::{self, StatusLine, Version};
 use crate::file::Carrier;
+use crate::protocol::line::Line;
+use crate::protocol::mime::Field;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{
     Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
@@ -128,13 +129,9 @@ impl HttpSession {
         progress
     }
 
-    fn line<'a>(
-        input: &Bytes<'a>,
-        next: Next,
-        found: &mut Findings,
-    ) -> Result<line::Line<'a>, Progress> {
+    fn line<'a>(input: &Bytes<'a>, next: Next, found: &mut Findings) -> Result<Line<'a>, Progress> {
         let line = line::line(input.data, next).ok_or(Progress::Need(input.data.len() + 1))?;
-        if line.is_cut {
+        if line::is_cut(&line) {
             found.weirds.add("contentline_size_exceeded");
         }
         Ok(line)

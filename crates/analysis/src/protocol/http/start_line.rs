@@ -1,7 +1,7 @@
 //! Request lines and status lines, RFC 9112 sections 3 and 4, as tolerant as Zeek reads them.
 
-use super::field;
 use super::uri::{decode, is_uri_byte};
+use crate::protocol::mime;
 use crate::weird::Weirds;
 
 /// A version. 0.0 is one that could not be read.
@@ -54,7 +54,7 @@ pub(super) struct StatusLine<'a> {
 
 /// Whether a byte may stand in a method.
 pub(super) const fn is_token_byte(byte: u8) -> bool {
-    field::is_token_byte(byte) && !matches!(byte, b'{' | b'}')
+    mime::is_token_byte(byte) && !matches!(byte, b'{' | b'}')
 }
 
 /// Reads a request line; an error is the name of what is wrong with it.

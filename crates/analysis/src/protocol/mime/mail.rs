@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::{Header, LineEnd, Message, Part, Visitor};
+use super::{Field, LineEnd, Message, Part, Visitor};
 use crate::file::{Carrier, FileTransfer};
 use crate::protocol::{Findings, Role};
 use crate::uid::Uid;
@@ -65,7 +65,7 @@ pub(in crate::protocol) struct Numbers {
 }
 
 /// What takes a mail's header fields: those of the mail itself, none of its parts.
-pub(in crate::protocol) type TakeHeader<'a> = &'a mut dyn FnMut(&Header<'_>, &mut Findings);
+pub(in crate::protocol) type TakeHeader<'a> = &'a mut dyn FnMut(&Field<'_>, &mut Findings);
 
 /// Where what is found in a mail goes.
 struct Delivery<'a, 'b> {
@@ -133,7 +133,7 @@ impl Visitor for Delivery<'_, '_> {
         numbers.entities = numbers.entities.saturating_add(1);
     }
 
-    fn header(&mut self, header: &Header<'_>) {
+    fn header(&mut self, header: &Field<'_>) {
         let Content { numbers, entities_before, .. } = self.content;
         if numbers.entities.saturating_sub(*entities_before) <= 1 {
             (self.take)(header, self.found);

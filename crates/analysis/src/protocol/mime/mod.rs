@@ -2,7 +2,8 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`header`] | header fields and their parameters |
+//! | [`field`] | header fields and their parameters |
+//! | [`token`] | the words of header fields |
 //! | [`encoding`] | base64 and quoted-printable |
 //! | [`mail`] | a mail whose parts become files |
 //!
@@ -11,12 +12,14 @@
 //! last is nobody's.
 
 pub(super) mod encoding;
-mod header;
+mod field;
 pub(super) mod mail;
+mod token;
 
 pub(super) use super::line::LineEnd;
-pub(super) use header::Header;
+pub(super) use field::Field;
 pub(super) use mail::Mail;
+pub(super) use token::is_token_byte;
 
 use super::base64;
 use encoding::QuotedPrintable;
@@ -27,15 +30,12 @@ const MAX_DEPTH: usize = 100;
 /// Bytes of one header field. Those of mailing lists with all addressees take some ten thousand.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// The longest boundary that is looked for; RFC 2046 (5.1.1) allows 70 characters.
-const MAX_BOUNDARY: usize = 1_000;
-
 /// Whoever is told what a message consists of.
 pub(super) trait Visitor {
     /// An entity begins: the message itself, a part, an enclosed message.
     fn begin(&mut self);
     /// A header field of the entity that began last.
-    fn header(&mut self, header: &Header<'_>);
+    fn header(&mut self, header: &Field<'_>);
     /// Decoded bytes of a part that has no parts itself.
     fn content(&mut self, part: &Part, data: &[u8]);
     /// Such a part is over.
@@ -109,6 +109,18 @@ impl Message {
             decoded: Vec::new(),
             has_begun: false,
         }
+    }
+
+    /// The body of a multipart whose header is known, of which nothing came yet.
+    pub(super) fn multipart(boundary: &[u8]) -> Self {
+        let kind = Kind::Multipart(boundary.into());
+        let entity = Entity { kind, is_in_body: true, ..Entity::default() };
+        Self { entities: vec![entity], has_begun: true, ..Self::new() }
+    }
+
+    /// Whether the last boundary of the outermost multipart was met.
+    pub(super) fn is_over(&self) -> bool {
+        self.entities.first().is_some_and(|entity| entity.is_closed)
     }
 
     /// Takes the next line.
@@ -229,32 +241,31 @@ impl Entity {
 
     fn finish_field(&mut self, visitor: &mut impl Visitor) {
         let Some(field) = self.field.take() else { return };
-        let Some(header) = Header::parse(&field) else { return };
+        let Some(header) = Field::parse(&field) else { return };
         if header.is("content-type") {
             self.content_type(&header);
         } else if header.is("content-transfer-encoding") {
             self.encoding = Encoding::named(header.main_value());
         } else if header.is("content-disposition") {
-            let name = header.parameter("filename");
+            let name = header.filename();
             self.part.filename = name.map(Vec::into_boxed_slice).or(self.part.filename.take());
         }
         visitor.header(&header);
     }
 
-    fn content_type(&mut self, header: &Header<'_>) {
+    fn content_type(&mut self, header: &Field<'_>) {
         let value = header.main_value().to_ascii_lowercase();
         let mut words = value.splitn(2, |&byte| byte == b'/');
         let (Some(kind), Some(subkind)) = (words.next(), words.next()) else { return };
         let kind = kind.trim_ascii();
-        let boundary = || header.parameter("boundary").filter(|it| it.len() <= MAX_BOUNDARY);
         self.kind = match kind {
-            b"multipart" => boundary().map_or(Kind::Leaf, |it| Kind::Multipart(it.into())),
+            b"multipart" => header.boundary().map_or(Kind::Leaf, |it| Kind::Multipart(it.into())),
             b"message" => Kind::Message,
             _ => Kind::Leaf,
         };
         self.part.content_type = Some([kind, b"/", subkind.trim_ascii()].concat().into());
         if self.part.filename.is_none() {
-            self.part.filename = header.parameter("name").map(Vec::into_boxed_slice);
+            self.part.filename = header.filename().map(Vec::into_boxed_slice);
         }
     }
 

@@ -12,7 +12,7 @@ impl Visitor for Told {
         self.0.push("begin".to_owned());
     }
 
-    fn header(&mut self, header: &Header<'_>) {
+    fn header(&mut self, header: &Field<'_>) {
         self.0.push(format!("header {}", header.name.escape_ascii()));
     }
 

@@ -8,7 +8,7 @@ use super::transactions::Transactions;
 use crate::file::Carrier;
 use crate::protocol::line::{self, LONGEST, LineEnd};
 use crate::protocol::mime::mail::{Numbers, Origin};
-use crate::protocol::mime::{Header, Mail};
+use crate::protocol::mime::{Field, Mail};
 use crate::protocol::{Context, Findings, Progress, Role};
 
 /// The mail that is being sent, if any.
@@ -93,7 +93,7 @@ impl Body {
     ) {
         if let Some(mail) = &mut self.mail {
             let transaction = transactions.current(time);
-            let mut take = |header: &Header<'_>, found: &mut Findings| {
+            let mut take = |header: &Field<'_>, found: &mut Findings| {
                 transaction.header(header, found);
             };
             mail.line(time, line, &mut take, found);
@@ -213,8 +213,7 @@ impl Body {
         self.line_begin = Vec::new();
         let Some(mail) = self.mail.take() else { return false };
         let transaction = transactions.current(time);
-        let mut take =
-            |header: &Header<'_>, found: &mut Findings| transaction.header(header, found);
+        let mut take = |header: &Field<'_>, found: &mut Findings| transaction.header(header, found);
         let (parts, numbers) = mail.finish(time, &mut take, found);
         transaction.content(parts);
         self.numbers = numbers;

@@ -4,7 +4,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::address;
 use crate::log::Smtp;
-use crate::protocol::mime::Header;
+use crate::protocol::mime::Field;
 use crate::protocol::mime::mail::Parts;
 use crate::protocol::sasl::Sasl;
 use crate::protocol::{Connection, Findings};
@@ -127,7 +127,7 @@ impl Transaction {
     }
 
     /// Takes a header field of the mail.
-    pub(super) fn header(&mut self, header: &Header<'_>, found: &mut Findings) {
+    pub(super) fn header(&mut self, header: &Field<'_>, found: &mut Findings) {
         self.fields.take(header, found);
     }
 
@@ -193,7 +193,7 @@ impl Transaction {
 
 impl Fields {
     /// Takes a field. Of several with one name the last counts, except where all do.
-    fn take(&mut self, header: &Header<'_>, found: &mut Findings) {
+    fn take(&mut self, header: &Field<'_>, found: &mut Findings) {
         let value = header.value;
         if header.is("to") {
             all(&mut self.to, value, "smtp_too_many_to_addresses", found);
@@ -209,7 +209,7 @@ impl Fields {
     }
 
     /// Where the text of a field goes.
-    fn slot(&mut self, header: &Header<'_>) -> Option<&mut Option<Box<[u8]>>> {
+    fn slot(&mut self, header: &Field<'_>) -> Option<&mut Option<Box<[u8]>>> {
         let is = |name| header.is(name);
         Some(if is("message-id") {
             &mut self.msg_id

@@ -7,6 +7,7 @@ use super::message::{
 };
 use super::proxying::Proxying;
 use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session};
+use crate::weird::Detail;
 
 /// One connection to a proxy.
 #[derive(Debug, Default)]
@@ -69,8 +70,9 @@ impl SocksSession {
             [5, NO_AUTHENTICATION, ..] => self.goes_on(Turn::Request, 2),
             [5, PASSWORD, ..] => self.goes_on(Turn::Login, 2),
             [5, NONE_ACCEPTABLE, ..] => Progress::Done,
-            [5, _, ..] => {
-                found.weirds.add("socks5_unsupported_authentication_method");
+            [5, method, ..] => {
+                let method = Detail::Number(method.into());
+                found.weirds.add_with("socks5_unsupported_authentication_method", method);
                 Progress::Done
             }
             [5] => Progress::Need(2),

@@ -1,29 +1,43 @@
-//! Header fields of messages (RFC 5322, section 2.2) and their parameters (RFC 2045, section 5).
+//! Header fields of messages (RFC 5322, section 2.2) and their parameters (RFC 2045, section 5), as
+//! tolerant as Zeek reads them.
 
 use super::encoding::hex;
+use super::token::{skip_blanks, token};
 use crate::protocol::base64;
 
 /// A header field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::protocol) struct Header<'a> {
+pub(in crate::protocol) struct Field<'a> {
     /// Its name as it was written.
     pub(in crate::protocol) name: &'a [u8],
     /// What it says: folded lines are joined with their blanks, as Zeek has them.
     pub(in crate::protocol) value: &'a [u8],
 }
 
-impl<'a> Header<'a> {
-    /// A field from its lines, joined; `None` for what is none.
-    pub(super) fn parse(text: &'a [u8]) -> Option<Self> {
-        let colon = text.iter().position(|&byte| byte == b':')?;
-        let (name, value) = (text[..colon].trim_ascii(), &text[colon + 1..]);
-        let is_name = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
-        is_name.then(|| Self { name, value: value.trim_ascii_start() })
+impl<'a> Field<'a> {
+    /// A field from its lines, joined; `None` where there is no name or no colon behind it.
+    pub(in crate::protocol) fn parse(text: &'a [u8]) -> Option<Self> {
+        let text = skip_blanks(text);
+        let is_name = |byte: &u8| byte.is_ascii_graphic() && *byte != b':';
+        let len = text.iter().position(|byte| !is_name(byte))?;
+        let (name, rest) = text.split_at(len);
+        let value = skip_blanks(rest).strip_prefix(b":")?;
+        (!name.is_empty()).then(|| Self { name, value: value.trim_ascii_start() })
     }
 
     /// Whether it has this name.
     pub(in crate::protocol) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// The first token of its value, and what follows.
+    pub(in crate::protocol) fn token(&self) -> Option<(&'a [u8], &'a [u8])> {
+        token(self.value)
+    }
+
+    /// Whether the first token of its value is this word.
+    pub(in crate::protocol) fn says(&self, word: &str) -> bool {
+        self.token().is_some_and(|(token, _)| token.eq_ignore_ascii_case(word.as_bytes()))
     }
 
     /// What stands before its parameters, without comments.
@@ -32,9 +46,46 @@ impl<'a> Header<'a> {
         self.value[..end.unwrap_or(self.value.len())].trim_ascii()
     }
 
+    /// What stands between the parts of a multipart, if the field says that one follows. Without it, or
+    /// with one that is too long, there are no parts.
+    pub(in crate::protocol) fn boundary(&self) -> Option<Vec<u8>> {
+        let kind = self.main_value().split(|&byte| byte == b'/').next().unwrap_or_default();
+        let is_multipart = kind.trim_ascii().eq_ignore_ascii_case(b"multipart");
+        let boundary = is_multipart.then(|| self.parameter("boundary")).flatten();
+        boundary.filter(|text| (1..=MAX_BOUNDARY).contains(&text.len()))
+    }
+
+    /// The name that it gives to the file behind it: the parameter `filename` of `Content-Disposition`
+    /// (RFC 2183, RFC 6266), or `name` of `Content-Type`. Some write percent signs as in URIs, which
+    /// Zeek undoes, too.
+    pub(in crate::protocol) fn filename(&self) -> Option<Vec<u8>> {
+        let name = if self.is("content-disposition") {
+            "filename"
+        } else if self.is("content-type") {
+            "name"
+        } else {
+            return None;
+        };
+        Some(match self.find(name)? {
+            Found::Plain(text) => {
+                let mut all = Vec::new();
+                unescape(&decode_words(&text), b'%', &mut all);
+                all
+            }
+            Found::Sections(sections) => join(&sections),
+        })
+    }
+
     /// The parameter of this name, its parts put together and decoded (RFC 2231, RFC 2047).
-    pub(super) fn parameter(&self, name: &str) -> Option<Vec<u8>> {
-        let mut sections: Vec<(u32, bool, Vec<u8>)> = Vec::new();
+    fn parameter(&self, name: &str) -> Option<Vec<u8>> {
+        Some(match self.find(name)? {
+            Found::Plain(text) => decode_words(&text),
+            Found::Sections(sections) => join(&sections),
+        })
+    }
+
+    fn find(&self, name: &str) -> Option<Found> {
+        let mut sections: Vec<Section> = Vec::new();
         let mut plain = None;
         for (attribute, value) in parameters(self.value) {
             let (base, section) = match attribute.iter().position(|&byte| byte == b'*') {
@@ -54,15 +105,29 @@ impl<'a> Header<'a> {
             sections.extend(number.map(|number| (number, is_encoded, value)));
         }
         if sections.is_empty() {
-            return plain.map(|value| decode_words(&value));
+            return plain.map(Found::Plain);
         }
         sections.sort_by_key(|(number, ..)| *number);
-        Some(join(&sections))
+        Some(Found::Sections(sections))
     }
 }
 
+/// A parameter as it is written.
+enum Found {
+    /// In one piece.
+    Plain(Vec<u8>),
+    /// In sections, in order (RFC 2231).
+    Sections(Vec<Section>),
+}
+
+/// A section's number, whether it is encoded, and its text.
+type Section = (u32, bool, Vec<u8>);
+
+/// The longest boundary that is looked for; RFC 2046 (5.1.1) allows 70 characters.
+const MAX_BOUNDARY: usize = 1_000;
+
 /// Joins the sections of a parameter; the first one tells the character set.
-fn join(sections: &[(u32, bool, Vec<u8>)]) -> Vec<u8> {
+fn join(sections: &[Section]) -> Vec<u8> {
     let mut charset = Vec::new();
     let mut all = Vec::new();
     for (at, (_, is_encoded, value)) in sections.iter().enumerate() {
@@ -100,10 +165,12 @@ fn unescape(text: &[u8], mark: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// The parameters behind a value: names and values, without quotes.
+/// The parameters behind a value, which may be missing: names and values, without quotes. A name is the
+/// last word before the sign, as some write no semicolon.
 fn parameters(value: &[u8]) -> Vec<(&[u8], Vec<u8>)> {
     let mut found = Vec::new();
-    let mut rest = behind_semicolon(value);
+    let begin = value.iter().find(|byte| matches!(byte, b'=' | b';' | b'(' | b'"'));
+    let mut rest = if begin == Some(&b'=') { Some(value) } else { behind_semicolon(value) };
     while let Some(parameter) = rest {
         let end = |byte: &u8| matches!(byte, b'=' | b';');
         let Some(at) = parameter.iter().position(end) else { break };
@@ -112,7 +179,9 @@ fn parameters(value: &[u8]) -> Vec<(&[u8], Vec<u8>)> {
             continue;
         }
         let (text, behind) = parameter_value(parameter[at + 1..].trim_ascii_start());
-        found.push((parameter[..at].trim_ascii(), text));
+        let name = parameter[..at].trim_ascii();
+        let word = name.iter().rposition(u8::is_ascii_whitespace).map_or(0, |blank| blank + 1);
+        found.push((&name[word..], text));
         rest = behind_semicolon(behind);
     }
     found
@@ -217,18 +286,58 @@ mod tests {
     use super::*;
 
     fn parameter(value: &str, name: &str) -> Option<String> {
-        let header = Header { name: b"Content-Type", value: value.as_bytes() };
+        let header = Field { name: b"Content-Type", value: value.as_bytes() };
         header.parameter(name).map(|value| String::from_utf8(value).unwrap())
     }
 
     #[test]
     fn fields_have_a_name_and_a_value() {
-        let header = Header::parse(b"Subject :  Hello, \tworld ").unwrap();
-        assert_eq!(header, Header { name: b"Subject", value: b"Hello, \tworld " });
+        let header = Field::parse(b"Subject :  Hello, \tworld ").unwrap();
+        assert_eq!(header, Field { name: b"Subject", value: b"Hello, \tworld " });
         assert!(header.is("SUBJECT"));
-        assert_eq!(Header::parse(b"no colon"), None);
-        assert_eq!(Header::parse(b": nothing"), None);
-        assert_eq!(Header::parse(b"two words: x"), None);
+        let parsed = |text: &'static str| Field::parse(text.as_bytes()).map(|f| (f.name, f.value));
+        assert_eq!(parsed(" Host \t:\t x"), Some((&b"Host"[..], &b"x"[..])));
+        assert_eq!(parsed("A(comment (nested) \\) ): x"), None);
+        assert_eq!(parsed("A (comment (nested) \\) ): x"), Some((&b"A"[..], &b"x"[..])));
+        for bad in ["", "no colon", ": nothing", "two words: x", "\u{e4}: x"] {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn boundaries_are_those_of_multiparts() {
+        let of = |value: &str| Field { name: b"Content-Type", value: value.as_bytes() }.boundary();
+        let value = "Multipart/form-data; charset=\"a;b\\\"c\"; Boundary = x-y ; z=1";
+        assert_eq!(of(value).as_deref(), Some(&b"x-y"[..]));
+        let long = format!("multipart/x; boundary={}", "x".repeat(MAX_BOUNDARY + 1));
+        for none in ["text/plain; boundary=x", "multipart/x; boundary=", "multipart/x", &long] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn names_are_plain_quoted_or_encoded() {
+        let name = |name: &str, value: &str| {
+            let field = Field { name: name.as_bytes(), value: value.as_bytes() };
+            field.filename().map(|name| String::from_utf8(name).unwrap())
+        };
+        for (value, expected) in [
+            ("attachment; filename=\"a b.txt\"; x=1", Some("a b.txt")),
+            ("attachment; FileName = a.txt", Some("a.txt")),
+            ("attachment; filename=a%20b.txt", Some("a b.txt")),
+            ("attachment; filename*=UTF-8'en'%41%20b%2520", Some("A b%20")),
+            ("attachment; filename*=UTF-8''b; filename=a", Some("b")),
+            ("form-data; name=\"file1\"; filename=\"hello.txt\"", Some("hello.txt")),
+            ("filename=a.txt", Some("a.txt")),
+            ("attachment filename=\"a;b\"; x=1", Some("a;b")),
+            ("form-data; name=\"msg\"", None),
+            ("attachment", None),
+        ] {
+            assert_eq!(name("Content-Disposition", value).as_deref(), expected, "{value}");
+        }
+        assert_eq!(name("Content-Type", "a/b; name=x.zip").as_deref(), Some("x.zip"));
+        assert_eq!(name("Content-Type", "a/b; charset=x"), None);
+        assert_eq!(name("Other", "filename=x"), None);
     }
 
     #[test]
