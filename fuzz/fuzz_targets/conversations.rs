@@ -1,8 +1,24 @@
-//! Two streams, cut in different ways, through every protocol in the list.
+//! Two streams, cut in different ways, through every protocol in the list, or through the one that
+//! `NETSNIFF_FUZZ_PROTOCOL` names.
 #![no_main]
 
+use std::sync::OnceLock;
+
 use libfuzzer_sys::fuzz_target;
+use netsniff_analysis::protocol::{ProtocolId, ProtocolSet};
+
+/// The protocols that are tried.
+fn wanted() -> ProtocolSet {
+    static WANTED: OnceLock<ProtocolSet> = OnceLock::new();
+    *WANTED.get_or_init(|| match std::env::var("NETSNIFF_FUZZ_PROTOCOL") {
+        Err(_) => ProtocolSet::ALL,
+        Ok(name) => {
+            let id = ProtocolId::named(&name).expect("the name of a protocol in the list");
+            ProtocolSet::NONE.with(id)
+        }
+    })
+}
 
 fuzz_target!(|input: &[u8]| {
-    let _ = netsniff_fuzz::conversations::check(input);
+    let _ = netsniff_fuzz::conversations::check(wanted(), input);
 });

@@ -61,12 +61,22 @@ pub struct Flow {
 /// and what they remember; the windows of compressed bodies on both sides among it.
 const MOST: usize = 48 << 20;
 
-/// Plays a conversation, cut in one way. All pieces of a turn have the same time.
+/// Plays a conversation in any protocol, cut in one way.
 ///
 /// # Panics
 ///
 /// Where a session fails or holds too much.
-pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
+pub fn play(turns: &[Turn], flow: Flow, cuts: Cuts) -> Outcome {
+    play_in(ProtocolSet::ALL, turns, flow, cuts)
+}
+
+/// Plays a conversation in one of the protocols that are wanted, cut in one way. All pieces of a turn
+/// have the same time.
+///
+/// # Panics
+///
+/// Where a session fails or holds too much.
+pub fn play_in(wanted: ProtocolSet, turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
     let limits = Limits::default();
     let context = Context {
         limits: &limits,
@@ -75,7 +85,7 @@ pub fn play(turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
         hashes: Options::default().hashes,
         is_midstream: flow.is_midstream,
     };
-    let mut conversation = Conversation::new(ProtocolSet::ALL);
+    let mut conversation = Conversation::new(wanted);
     let mut found = Findings::default();
     let mut outcome = Outcome::default();
     let mut passed = [0; 2];
@@ -217,22 +227,22 @@ impl Line {
     }
 }
 
-/// Plays the conversation that an input says, whole and cut, and its pieces as datagrams. Returns
-/// how many lines the sessions made of it.
+/// Plays the conversation that an input says, whole and cut, and its pieces as datagrams, in the
+/// protocols that are wanted. Returns how many lines the sessions made of it.
 ///
 /// # Panics
 ///
 /// Where a session fails, holds too much, or finds something else for another cut.
-pub fn check(input: &[u8]) -> usize {
+pub fn check(wanted: ProtocolSet, input: &[u8]) -> usize {
     let [port, flags, rest @ ..] = input else { return 0 };
     let ports = ports();
     let flow = Flow { port: ports[usize::from(*port) % ports.len()], is_midstream: flags & 1 != 0 };
     let turns = turns(rest);
-    let whole = play(&turns, flow, Cuts::None);
-    assert_eq!(play(&turns, flow, Cuts::Everywhere), whole, "byte by byte");
+    let whole = play_in(wanted, &turns, flow, Cuts::None);
+    assert_eq!(play_in(wanted, &turns, flow, Cuts::Everywhere), whole, "byte by byte");
     let seeded = Cuts::Seeded(Random::new(u64::from(*flags)));
-    assert_eq!(play(&turns, flow, seeded), whole, "cut at random");
-    whole.lines.len() + whole.oddities.len() + datagrams(&turns)
+    assert_eq!(play_in(wanted, &turns, flow, seeded), whole, "cut at random");
+    whole.lines.len() + whole.oddities.len() + datagrams(wanted, &turns)
 }
 
 /// The ports that protocols of the list have, and one that none has.
@@ -241,12 +251,16 @@ fn ports() -> Vec<u16> {
     ports.copied().chain([49_999]).collect()
 }
 
-/// Each turn as a datagram of every protocol over UDP.
-fn datagrams(turns: &[Turn]) -> usize {
+/// Each turn as a datagram of every protocol over UDP that is wanted.
+fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
     let limits = Limits::default();
     let mut lines = 0;
-    for id in ProtocolSet::ALL.iter() {
-        for &port in id.protocol().udp_ports() {
+    for id in wanted.iter() {
+        let ports = match id.protocol().udp_ports() {
+            [] => &[443],
+            ports => ports,
+        };
+        for &port in ports {
             let context = Context {
                 limits: &limits,
                 name: 1,

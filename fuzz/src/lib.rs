@@ -2,6 +2,7 @@
 
 pub mod conversations;
 pub mod decoding;
+pub mod dialogues;
 pub mod engine;
 pub mod packets;
 
@@ -25,6 +26,25 @@ pub fn read_both_ways(file: &[u8], piece: usize) {
     if let Some((packets, _)) = at_once {
         let bytes: usize = packets.iter().map(|packet| packet.4.len()).sum();
         assert!(bytes <= file.len());
+    }
+}
+
+/// All packets of a file; `None` where it is no capture.
+///
+/// # Panics
+///
+/// Where memory fails.
+#[must_use]
+pub fn batches(input: impl Read) -> Option<Vec<Batch>> {
+    let mut reader = Reader::with_read_size(input, 0).ok()?;
+    let mut batches = Vec::new();
+    loop {
+        let mut batch = Batch::default();
+        let progress = reader.read_batch(&mut batch).expect("memory does not fail");
+        batches.push(batch);
+        if progress == Progress::End {
+            return Some(batches);
+        }
     }
 }
 

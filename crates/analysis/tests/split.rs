@@ -13,12 +13,13 @@ use netsniff_traffic::Random;
 
 #[path = "../../../fuzz/src/conversations.rs"]
 mod conversations;
-#[path = "support/streams.rs"]
-mod streams;
+#[allow(dead_code, reason = "what only seeds of fuzz targets need is there, too")]
+#[path = "../../../fuzz/src/dialogues.rs"]
+mod dialogues;
 mod support;
 
 use conversations::{Cuts, Flow, Outcome, Turn, What, play};
-use streams::{Dialogue, dialogues};
+use dialogues::{Dialogue, dialogues};
 
 /// Up to here every position is tried alone.
 const EVERYWHERE: usize = 4_096;
@@ -158,7 +159,7 @@ fn spoiled_conversations_fail_no_session_and_cuts_change_nothing() {
                 input[at] = random.below(256) as u8;
             }
             input.truncate(input.len() - random.below(input.len() as u64 / 4 + 1) as usize);
-            lines += conversations::check(&input);
+            lines += conversations::check(ProtocolSet::ALL, &input);
         }
     }
     eprintln!("{lines} lines");

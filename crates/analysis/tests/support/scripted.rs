@@ -59,7 +59,7 @@ impl Script {
                 input[at] = random.below(256) as u8;
             }
             input.truncate(input.len() - random.below(input.len() as u64 / 4 + 1) as usize);
-            conversations::check(&input);
+            conversations::check(netsniff_analysis::protocol::ProtocolSet::ALL, &input);
         }
     }
 }

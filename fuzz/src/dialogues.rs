@@ -1,4 +1,4 @@
-//! The TCP conversations of capture files, as what each side said in turn.
+//! The conversations in captures, as what each side said in turn.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,19 @@ use netsniff_analysis::protocol::Role;
 use netsniff_analysis::reassembly::stream::{
     Arrival, HoleEndings, Piece, Sink, StreamReassembler, Surroundings,
 };
-use netsniff_analysis::{Limits, Options, Units};
+use netsniff_analysis::record::Record;
+use netsniff_analysis::{Limits, Observer, Options, SortKey, Units};
 use netsniff_packet::decode::{Tcp, TcpFlags, Transport};
 use netsniff_packet::{Batch, Timestamp};
 
 use crate::conversations::{Flow, Turn, What};
-use crate::support::Rows;
 
-/// A conversation, with what is known of its flow.
-pub(crate) struct Dialogue {
-    pub(crate) flow: Flow,
-    pub(crate) turns: Vec<Turn>,
+/// A conversation.
+pub struct Dialogue {
+    /// What is known of its flow.
+    pub flow: Flow,
+    /// What was said.
+    pub turns: Vec<Turn>,
 }
 
 /// A connection while its packets are read.
@@ -59,17 +61,24 @@ impl Sink for To<'_> {
     fn oddity(&mut self, _: &'static str) {}
 }
 
-/// All conversations in the packets of some batches.
-pub(crate) fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
+/// Whoever wants no records.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
+}
+
+/// All TCP conversations in the packets of some batches.
+#[must_use]
+pub fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
     let limits = Limits::default();
     let mut ingress = Ingress::new(limits, Options::default());
     let mut units = Units::default();
-    let mut rows = Rows::default();
     let mut open: HashMap<FlowKey, Open> = HashMap::new();
     let mut done = Vec::new();
     let mut shared = (0, HoleEndings::default());
     for packet in batches.iter().flat_map(Batch::iter) {
-        ingress.packet(&packet, 0..packet.data.len(), &mut units, &mut rows);
+        ingress.packet(&packet, 0..packet.data.len(), &mut units, &mut Nobody);
         for unit in units.as_slice() {
             let Transport::Tcp(tcp) = &unit.decoded.transport else { continue };
             let Some((key, side)) = unit.flow_key() else { continue };
@@ -91,6 +100,31 @@ pub(crate) fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
     done.extend(open.into_values().map(|open| open.finish(&limits)));
     done.retain(|dialogue| !dialogue.turns.is_empty());
     done
+}
+
+/// All UDP conversations in the packets of some batches: each datagram is a turn.
+#[must_use]
+pub fn datagrams(batches: &[Batch]) -> Vec<Dialogue> {
+    let mut ingress = Ingress::new(Limits::default(), Options::default());
+    let mut units = Units::default();
+    let mut all: HashMap<FlowKey, (Side, Dialogue)> = HashMap::new();
+    for packet in batches.iter().flat_map(Batch::iter) {
+        ingress.packet(&packet, 0..packet.data.len(), &mut units, &mut Nobody);
+        for unit in units.as_slice() {
+            let Transport::Udp(_) = &unit.decoded.transport else { continue };
+            let Some((key, side)) = unit.flow_key() else { continue };
+            let (originator, dialogue) = all.entry(key).or_insert_with(|| {
+                let port = key.ends_from(side).1.port;
+                let flow = Flow { port, is_midstream: false };
+                (side, Dialogue { flow, turns: Vec::new() })
+            });
+            let from = role(usize::from(side != *originator));
+            let what = What::Bytes(unit.payload(packet.data).to_vec());
+            dialogue.turns.push(Turn { from, what });
+        }
+        units.clear();
+    }
+    all.into_values().map(|(_, dialogue)| dialogue).collect()
 }
 
 impl Open {
