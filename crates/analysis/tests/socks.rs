@@ -171,7 +171,7 @@ fn what_is_odd_has_a_name() {
             &b"\x05\x01\x01"[..],
             &b"\x05\x01"[..],
             &b"\x01\x01"[..],
-            "SOCKS: socks5_unsupported_authentication_method",
+            "SOCKS: socks5_unsupported_authentication_method 1",
         ),
         (
             b"\x05\x01\x02",
