@@ -171,6 +171,13 @@ fn nothing_is_read_behind_a_fin() {
     wire.says(Client, REQUEST).hides(Client, b"?").acks(Server);
     wire.data_at(Client, 1, REQUEST).says(Server, RESPONSE).ends(Server);
     expect(&wire, "http SF 76 69 0 ShAFDTadf clean 0", &[]);
+    let mut wire = opened();
+    wire.says(Client, &REQUEST[..20]);
+    wire.put(Client, &Part { flags: FIN_ACK, position: 77, ..wire.part(Client) });
+    wire.data_at(Client, 21, &[&REQUEST[20..], more].concat());
+    wire.hides(Client, &REQUEST[20..]).hides(Client, b"?");
+    wire.acks(Server).says(Server, RESPONSE).ends(Server);
+    expect(&wire, "http SF 97 69 0 ShADaFdf clean 0", &["TCP data_after_FIN"]);
 }
 
 #[test]
@@ -237,9 +244,9 @@ fn what_comes_again_with_more_is_read_from_the_edge_on() {
         for from in [0, edge - 1] {
             let mut wire = opened();
             wire.says(Client, &REQUEST[..edge]).data_at(Client, 1 + from as i64, &REQUEST[from..]);
-            wire.hides(Client, &REQUEST[edge..]).acks(Server);
+            wire.hides(Client, &REQUEST[edge..]).acks(Server).data_at(Client, 1, REQUEST);
             wire.says(Server, RESPONSE).ends(Server).ends(Client);
-            expect(&wire, "http SF 76 69 0 ShADadfF clean 0", &[]);
+            expect(&wire, "http SF 76 69 0 ShADaTdfF clean 0", &[]);
         }
     }
 }
