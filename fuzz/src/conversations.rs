@@ -6,7 +6,7 @@ use netsniff_analysis::correlator::{Content, Correlator, Fact};
 use netsniff_analysis::flow::key::Endpoint;
 use netsniff_analysis::log::conn::Proto;
 use netsniff_analysis::protocol::{
-    Connection, Context, Conversation, Datagram, Event, Findings, ProtocolSet, Role,
+    Connection, Context, Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Role,
 };
 use netsniff_analysis::reassembly::stream::{GapCause, Piece};
 use netsniff_analysis::record::{FieldInfo, Phase, Record, Value, Visitor};
@@ -276,7 +276,7 @@ fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
                 let (time, from) = (Timestamp::from_nanos(at * 1_000_000), turn.from);
                 let _ = id.protocol().datagram(port, payload);
                 session.datagram(&Datagram { time, from, port, payload }, &mut found);
-                found.attribute(id.protocol().analyzer());
+                found.attribute(id.protocol().analyzer(), &mut { MAX_ODDITIES });
                 outcome.drain(&mut found, port);
                 assert!(session.heap_bytes() < MOST, "{} bytes", session.heap_bytes());
             }

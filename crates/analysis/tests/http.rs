@@ -649,3 +649,17 @@ fn spoiled_dialogues_fail_nothing_and_cuts_change_nothing() {
         }
     }
 }
+
+#[test]
+fn one_connection_shows_a_bounded_number_of_oddities() {
+    let nonsense = "nonsense\r\n".repeat(200);
+    let turns = [
+        client("DELETE /HTTP/1.1\nHost: a.example\n\n"),
+        server("HTTP/1.0 400 Bad Request\r\n"),
+        client(nonsense.clone()),
+        client(nonsense),
+    ];
+    let found = found_in(&turns, PROXY);
+    let oddities = found.iter().filter(|line| line.starts_with("HTTP: ")).count();
+    assert_eq!(oddities, usize::from(netsniff_analysis::protocol::MAX_ODDITIES), "{found:#?}");
+}

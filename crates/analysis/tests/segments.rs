@@ -178,6 +178,14 @@ fn nothing_is_read_behind_a_fin() {
     wire.hides(Client, &REQUEST[20..]).hides(Client, b"?");
     wire.acks(Server).says(Server, RESPONSE).ends(Server);
     expect(&wire, "http SF 97 69 0 ShADaFdf clean 0", &["TCP data_after_FIN"]);
+
+    // The FIN comes before any data, and what comes then goes on behind it.
+    let mut wire = opened();
+    wire.put(Client, &Part { flags: FIN_ACK, position: 77, ..wire.part(Client) });
+    wire.data_at(Client, 1, &[REQUEST, more].concat());
+    wire.hides(Client, REQUEST).hides(Client, b"?");
+    wire.acks(Server).says(Server, RESPONSE).ends(Server);
+    expect(&wire, "http SF 97 69 0 ShAFDadf clean 0", &["TCP data_after_FIN"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use crate::protocol::{Context, Conversation, Event, Findings, ProtocolSet, Role};
+use crate::protocol::{Context, Conversation, Event, Findings, MAX_ODDITIES, ProtocolSet, Role};
 use crate::reassembly::stream::{Arrival, Piece, Sink, StreamReassembler, Surroundings};
 
 /// Both streams, and what is said in them.
@@ -73,7 +73,8 @@ impl Sink for ToConversation<'_, '_> {
 
     fn oddity(&mut self, name: &'static str) {
         self.found.weirds.add(name);
-        self.found.attribute("TCP");
+        // Each kind is told once in each direction.
+        self.found.attribute("TCP", &mut { MAX_ODDITIES });
     }
 }
 

@@ -12,7 +12,7 @@ use netsniff_packet::Timestamp;
 
 use super::detection::Detecting;
 use super::expected::Announced;
-use super::findings::Findings;
+use super::findings::{Findings, MAX_ODDITIES};
 use super::list::{ProtocolId, ProtocolSet, Services};
 use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd, Successor};
 use crate::reassembly::stream::{GapCause, Piece};
@@ -40,6 +40,8 @@ pub struct Conversation {
     unread: [Unread; 2],
     services: Services,
     handovers: u8,
+    /// How many more oddities it may show.
+    oddities: u8,
 }
 
 /// How far the conversation is understood.
@@ -92,6 +94,7 @@ impl Conversation {
             unread: Default::default(),
             services: Services::default(),
             handovers: 0,
+            oddities: MAX_ODDITIES,
         }
     }
 
@@ -313,7 +316,7 @@ impl Conversation {
         if let Stage::Speaking(speaker) = &self.stage {
             self.services.remove(speaker.id);
             found.weirds.add(name);
-            found.attribute(speaker.id.protocol().analyzer());
+            found.attribute(speaker.id.protocol().analyzer(), &mut self.oddities);
         }
         self.finish(found);
     }
@@ -337,7 +340,7 @@ impl Conversation {
         let [mut first, mut second] = core::mem::take(&mut self.unread);
         if self.handovers > context.limits.handovers {
             found.weirds.add("too_many_protocol_changes");
-            found.attribute("conversation");
+            found.attribute("conversation", &mut self.oddities);
             self.stage = Stage::Over;
             return;
         }
@@ -421,7 +424,7 @@ impl Conversation {
         let Stage::Speaking(speaker) = &mut self.stage else { return Outcome::Failed };
         let session = &mut *speaker.session;
         let result = catch_unwind(AssertUnwindSafe(|| call(session, &mut *found)));
-        found.attribute(speaker.id.protocol().analyzer());
+        found.attribute(speaker.id.protocol().analyzer(), &mut self.oddities);
         if !speaker.is_confirmed && result.is_ok() && speaker.session.is_confirmed() {
             speaker.is_confirmed = true;
             self.services.add(speaker.id);

@@ -42,8 +42,8 @@ pub struct Findings {
     pub(crate) extract: Option<Arc<dyn Extract>>,
 }
 
-/// Oddities that one packet may show in all protocols. More of them tell nothing new.
-const MAX_ODDITIES: usize = 64;
+/// Oddities that one conversation, or one datagram, may show. More of them tell nothing new.
+pub const MAX_ODDITIES: u8 = 64;
 
 impl Findings {
     /// Nothing yet, of sessions whose files somebody may want.
@@ -69,12 +69,15 @@ impl Findings {
         self.known.heap_bytes()
     }
 
-    /// Puts down whose the oddities are that were found last.
+    /// Puts down whose the oddities are that were found last, as far as there is `room`, which
+    /// shrinks by those. It belongs to what must not depend on how it was cut.
     #[inline]
-    pub fn attribute(&mut self, analyzer: &'static str) {
+    pub fn attribute(&mut self, analyzer: &'static str, room: &mut u8) {
         if !self.weirds.is_empty() {
-            let room = MAX_ODDITIES.saturating_sub(self.named.len());
-            self.named.extend(self.weirds.drain().map(|oddity| (oddity, analyzer)).take(room));
+            for oddity in self.weirds.drain().take(usize::from(*room)) {
+                self.named.push((oddity, analyzer));
+                *room -= 1;
+            }
         }
     }
 

@@ -53,7 +53,7 @@ pub use dhcp::{DhcpExchange, Message as DhcpMessage};
 pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::{Resolution, Transaction};
 pub use expected::{Announced, Errand, Expected};
-pub use findings::{Connection, Findings, ProtocolRecord};
+pub use findings::{Connection, Findings, MAX_ODDITIES, ProtocolRecord};
 pub use ftp::Command;
 pub use http::Exchange as HttpExchange;
 pub use imap::Row as MailboxRow;

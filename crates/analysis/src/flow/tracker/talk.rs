@@ -19,7 +19,8 @@ use crate::flow::tcp::{Segment, TcpConnection};
 use crate::limits::Limits;
 use crate::options::{Options, Overlap};
 use crate::protocol::{
-    Connection, Context, Conversation, Datagram, Findings, ProtocolId, ProtocolSet, Role, Session,
+    Connection, Context, Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet,
+    Role, Session,
 };
 use crate::reassembly::stream::{HoleEndings, Surroundings};
 
@@ -114,7 +115,7 @@ impl Talking {
                 found.weirds.add("too_many_expected_connections");
             }
         }
-        found.attribute("conversation");
+        found.attribute("conversation", &mut { MAX_ODDITIES });
     }
 
     /// What streams need, with the `context` of their flow.
@@ -159,7 +160,7 @@ impl FlowTracker {
         self.note_change(change);
     }
 
-    /// Hands a segment to the streams of its connection, which begin with the first data.
+    /// Hands a segment to the streams of its connection, which begin with the first data or its end.
     #[inline]
     pub(super) fn stream(
         &mut self,
@@ -170,7 +171,9 @@ impl FlowTracker {
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
-        let is_of_interest = flow.spoken || segment.tcp.payload_len > 0;
+        // A FIN tells where data ends that may come behind it.
+        let is_end = segment.tcp.flags.any(TcpFlags::FIN);
+        let is_of_interest = flow.spoken || segment.tcp.payload_len > 0 || is_end;
         if flow.contradicted || !is_of_interest || self.talking.wanted.is_empty() {
             return;
         }
@@ -285,7 +288,7 @@ fn contain(
     call: impl FnOnce(&mut dyn Session, &mut Findings),
 ) -> bool {
     let result = catch_unwind(AssertUnwindSafe(|| call(&mut **session, &mut *found)));
-    found.attribute(id.protocol().analyzer());
+    found.attribute(id.protocol().analyzer(), &mut { MAX_ODDITIES });
     found.panics += u64::from(result.is_err());
     result.is_ok()
 }

@@ -98,6 +98,11 @@ fn greets_with_220(head: &[u8]) -> Detection {
 
 /// Whether a client asks for something in SMTP, where the port says so, too: any command will do.
 fn asks(head: &[u8]) -> Detection {
+    // Bytes that no text has tell of something else, as a record of TLS does.
+    let is_text = |byte: &u8| !matches!(byte, 0..=8 | 14..=31);
+    if !head.first().is_none_or(is_text) {
+        return Detection::No;
+    }
     let mut rest = head;
     while let Ok(line) = line::next(rest) {
         if Command::named(line::word(line.text).0) != Command::Unknown {
@@ -105,7 +110,23 @@ fn asks(head: &[u8]) -> Detection {
         }
         rest = rest.get(line.len..).unwrap_or_default();
     }
-    // Bytes that no text has tell of something else, as a record of TLS does.
-    let is_text = |byte: &u8| !matches!(byte, 0..=8 | 14..=31);
-    if head.first().is_none_or(is_text) { Detection::Undecided } else { Detection::No }
+    Detection::Undecided
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_bytes_never_change_what_is_decided() {
+        let heads = [&b"\x17EHLO a\r\nEHLO b\r\n"[..], b"x\r\nEHLO a\r\n", b"EHLO a\r\n\x01"];
+        for (head, expected) in
+            heads.into_iter().zip([Detection::No, Detection::Yes, Detection::Yes])
+        {
+            let decided = (1..=head.len()).map(|len| asks(&head[..len]));
+            let mut decided = decided.skip_while(|it| *it == Detection::Undecided);
+            assert!(decided.all(|it| it == expected), "{}", head.escape_ascii());
+            assert_eq!(asks(head), expected);
+        }
+    }
 }
