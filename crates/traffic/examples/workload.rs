@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use netsniff_packet::{Batch, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
+use netsniff_traffic::Random;
 use netsniff_traffic::workload::capture::flow_of;
 use netsniff_traffic::workload::plan::{Goal, plan, share};
 use netsniff_traffic::workload::small64::{FRAME_LEN, Small64};
@@ -24,12 +25,13 @@ const USAGE: &str = "\
 Builds the workloads of the benchmarks; the same seed and captures give the same bytes.
 
 Usage: workload small64 -o FILE [--seed N] [--packets N] [--flows N]
-       workload mix -o FILE --captures FOLDER... [--seed N] [--scale F]
+       workload mix -o FILE --captures FOLDER... [--seed N] [--scale F] [--loss F]
 
 small64  10,000,000 packets of 64 bytes over 1,000,000 flows, half UDP, half TCP SYN.
 mix      Every whole, undamaged capture below the folders (--captures may be repeated), in as many
          instances as the goal needs, each with addresses of its own. Fails where the goal is missed.
-         --scale 0.1 makes a tenth of it, for trials.";
+         --scale 0.1 makes a tenth of it, for trials. --loss 0.05 leaves out each packet by that
+         chance, once the goal was met with all of them.";
 
 /// The first packet of a workload is seen on 2026-01-01.
 const START: Timestamp = Timestamp::from_secs_nanos(1_767_225_600, 0);
@@ -64,6 +66,7 @@ struct Arguments {
     packets: u64,
     flows: u64,
     scale: f64,
+    loss: f64,
 }
 
 impl Arguments {
@@ -74,7 +77,8 @@ impl Arguments {
         }
         let (packets, flows) = (10_000_000, 1_000_000);
         let (output, captures) = (PathBuf::new(), Vec::new());
-        let mut parsed = Self { workload, output, captures, seed: 1, packets, flows, scale: 1.0 };
+        let (seed, scale, loss) = (1, 1.0, 0.0);
+        let mut parsed = Self { workload, output, captures, seed, packets, flows, scale, loss };
         while let Some(word) = words.next() {
             let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
             let wrong = |_| format!("{word} {value}: not a number");
@@ -84,9 +88,10 @@ impl Arguments {
                 "--seed" => parsed.seed = value.parse().map_err(wrong)?,
                 "--packets" => parsed.packets = value.parse().map_err(wrong)?,
                 "--flows" => parsed.flows = value.parse().map_err(wrong)?,
-                "--scale" => {
-                    parsed.scale =
-                        value.parse().map_err(|_| format!("{word} {value}: no factor"))?;
+                "--scale" | "--loss" => {
+                    let factor = value.parse().map_err(|_| format!("{word} {value}: no factor"))?;
+                    *(if word == "--scale" { &mut parsed.scale } else { &mut parsed.loss }) =
+                        factor;
                 }
                 _ => return Err(format!("unknown option {word}")),
             }
@@ -144,8 +149,13 @@ fn mix(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut file = Pcap::create(&arguments.output)?;
     let (mut made, mut flows, mut last) = (Traits::default(), HashSet::new(), START);
     let mut frame = Vec::new();
+    let (mut luck, mut lost) = (Random::new(arguments.seed), 0_u64);
     while let Some(next) = mix.next_frame(&mut frame) {
-        file.packet(next.timestamp, &frame)?;
+        if arguments.loss > 0.0 && luck.chance(arguments.loss) {
+            lost += 1;
+        } else {
+            file.packet(next.timestamp, &frame)?;
+        }
         last = next.timestamp;
         made.count(next.outer.as_ref(), captures[next.capture].subject(), frame.len());
         flows.extend(next.outer.as_ref().map(flow_of));
@@ -157,6 +167,9 @@ fn mix(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         return Err(
             format!("the mix misses its goal and is not kept:\n  {}", missed.join("\n  ")).into()
         );
+    }
+    if lost > 0 {
+        println!("{:<24}{lost:>9}", "packets left out");
     }
     file.finish()?;
     Ok(())

@@ -33,7 +33,7 @@ pub fn run(args: &ProtocolsArgs, out: &mut impl Write) -> io::Result<()> {
 
 fn table(protocols: &[&dyn Protocol]) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{:<12}{:<24}usual ports", "protocol", "logs");
+    let _ = writeln!(out, "{:<14}{:<24}usual ports", "protocol", "logs");
     for protocol in protocols {
         let logs = match protocol.logs() {
             [] => "conn only".to_owned(),
@@ -43,7 +43,7 @@ fn table(protocols: &[&dyn Protocol]) -> String {
         let ports: Vec<_> = ports
             .flat_map(|(over, ports)| ports.iter().map(move |port| format!("{port}/{over}")))
             .collect();
-        let line = format!("{:<12}{logs:<24}{}", protocol.name(), ports.join(" "));
+        let line = format!("{:<14}{logs:<24}{}", protocol.name(), ports.join(" "));
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out

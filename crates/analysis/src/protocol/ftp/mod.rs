@@ -74,7 +74,7 @@ impl Protocol for Ftp {
 /// Whether a stream begins with a command that a client of FTP would send first.
 fn begins_as_client(head: &[u8]) -> Detection {
     let line = head.get(..MAX_FIRST_LINE).unwrap_or(head);
-    let is_whole = line.iter().any(u8::is_ascii_whitespace);
+    let is_whole = line.trim_ascii_start().iter().any(u8::is_ascii_whitespace);
     let (word, _) = first_word(line);
     if word.len() > codes::MAX_NAME || !word.iter().all(u8::is_ascii_alphabetic) {
         Detection::No
@@ -130,5 +130,7 @@ mod tests {
         assert_eq!(detect(b"GET / HTTP/1.1\r\n", b"", 21), Detection::No);
         assert_eq!(detect(b"SSH-2.0-x\r\n", b"", 21), Detection::No);
         assert_eq!(detect(b"\x16\x03\x01", b"", 21), Detection::No);
+        assert_eq!(detect(b"\r\nPAS", b"", 21), Detection::Undecided);
+        assert_eq!(detect(b"\r\nPASV\r\n", b"", 21), Detection::Yes);
     }
 }
