@@ -5,8 +5,9 @@ use netsniff_packet::{Address, Timestamp};
 use crate::record::Seconds;
 
 crate::record! {
-    /// One row for each certificate that a side of a handshake sent. Rows are joined to those of
-    /// `ssl` by `fingerprint`.
+    /// One row for each certificate that sides of handshakes sent, once in each day of UTC: for the
+    /// host itself and as an authority, and for clients apart from servers. Rows are joined to those
+    /// of `ssl` by `fingerprint`.
     pub struct X509<'a> => "x509" {
         /// Time of the packet that completed the certificate's message.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
