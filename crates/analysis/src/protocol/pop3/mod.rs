@@ -62,12 +62,12 @@ impl Protocol for Pop3 {
 
 /// Whether a client begins with a command.
 fn asks(head: &[u8], is_hinted: bool) -> Detection {
-    let end = head.iter().position(|byte| matches!(byte, b' ' | b'\r' | b'\n'));
+    let end = head.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     let Some(end) = end else {
         let is_begin = Command::has_begin(head);
         return if is_begin { Detection::Undecided } else { Detection::No };
     };
-    match Command::named(line::word(&head[..end]).0) {
+    match Command::named(&head[..end]) {
         Command::Unknown => Detection::No,
         Command::User
         | Command::Apop
@@ -76,5 +76,26 @@ fn asks(head: &[u8], is_hinted: bool) -> Detection {
         | Command::StartTls => Detection::Yes,
         _ if is_hinted => Detection::Yes,
         _ => Detection::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_bytes_never_change_what_is_decided() {
+        for (head, expected) in [
+            (&b"CAPA\t\r\n"[..], Detection::Yes),
+            (b"USER me", Detection::Yes),
+            (b"capa\n", Detection::Yes),
+            (b"CAPAX\r\n", Detection::No),
+            (b"\tCAPA\r\n", Detection::No),
+        ] {
+            let decided = (1..=head.len()).map(|len| asks(&head[..len], true));
+            let mut decided = decided.skip_while(|it| *it == Detection::Undecided);
+            assert!(decided.all(|it| it == expected), "{}", head.escape_ascii());
+            assert_eq!(asks(head, true), expected);
+        }
     }
 }
