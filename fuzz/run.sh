@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds a fuzz target with stable Rust and runs it: fuzz/run.sh TARGET[-PROTOCOL] SECONDS [LIBFUZZER OPTION...]
 #
-# The target conversations tries all protocols, or the one that is named: conversations-http.
+# The target conversations tries all protocols, or those that are named: conversations-http,websocket.
 #
 # cargo-fuzz wants a nightly compiler. The coverage flags it passes are understood by the stable one,
 # so this needs nothing but cargo and a C++ compiler (for libFuzzer itself). Address sanitizer is

@@ -1,5 +1,5 @@
-//! Two streams, cut in different ways, through every protocol in the list, or through the one that
-//! `NETSNIFF_FUZZ_PROTOCOL` names.
+//! Two streams, cut in different ways, through every protocol in the list, or through those that
+//! `NETSNIFF_FUZZ_PROTOCOL` names, with commas between.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -12,10 +12,9 @@ fn wanted() -> ProtocolSet {
     static WANTED: OnceLock<ProtocolSet> = OnceLock::new();
     *WANTED.get_or_init(|| match std::env::var("NETSNIFF_FUZZ_PROTOCOL") {
         Err(_) => ProtocolSet::ALL,
-        Ok(name) => {
-            let id = ProtocolId::named(&name).expect("the name of a protocol in the list");
-            ProtocolSet::NONE.with(id)
-        }
+        Ok(names) => names.split(',').fold(ProtocolSet::NONE, |set, name| {
+            set.with(ProtocolId::named(name).expect("the name of a protocol in the list"))
+        }),
     })
 }
 
