@@ -6,12 +6,12 @@ use std::net::IpAddr;
 
 use netsniff_analysis::checksums::Checked;
 use netsniff_analysis::{ChecksumMode, Engine, Limits, Options};
+use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::{self, Verdict};
-use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_traffic::Random;
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use netsniff_traffic::frame::{Host, udp_frame};
-use support::{CONN, Row, Rows};
+use support::{CONN, Row, Rows, analyse_with, packet};
 
 /// Frames with their times in nanoseconds.
 type Frames = Vec<(i64, Vec<u8>)>;
@@ -23,21 +23,8 @@ const PAYLOAD_OF_UDP: usize = 42;
 
 fn engine(frames: &[(i64, Vec<u8>)], checksums: ChecksumMode) -> (Rows, Engine) {
     let options = Options { checksums, ..Options::default() };
-    let mut engine = Engine::new(Limits::default(), options, 3);
-    let mut rows = Rows::default();
-    for (nanos, data) in frames {
-        let packet = Packet {
-            timestamp: Timestamp::from_nanos(*nanos),
-            data,
-            wire_len: data.len() as u32,
-            link_type: LinkType::ETHERNET,
-            interface: 0,
-        };
-        engine.packet(&packet, &mut rows);
-    }
-    engine.finish(&mut rows);
-    rows.sort();
-    (rows, engine)
+    let packets = frames.iter().map(|(nanos, data)| packet(Timestamp::from_nanos(*nanos), data));
+    analyse_with(packets, Limits::default(), options)
 }
 
 fn run(frames: &[(i64, Vec<u8>)], checksums: ChecksumMode) -> Rows {

@@ -6,11 +6,11 @@ mod support;
 use std::time::Duration;
 
 use netsniff_analysis::{Engine, Limits, Options};
-use netsniff_packet::{Batch, LinkType, Packet, Timestamp};
+use netsniff_packet::{Batch, Packet};
 use netsniff_traffic::Random;
 use netsniff_traffic::dialogue::{Dialogue, Seen, Setup, Side};
 use netsniff_traffic::impair::{Impairment, impair};
-use support::{Row, Rows, analyse};
+use support::{Row, Rows, analyse, packet};
 
 /// How a dialogue ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,16 +83,6 @@ fn millis(random: &mut Random) -> Duration {
 fn sequence(random: &mut Random) -> u32 {
     let number = random.below(1 << 32) as u32;
     if random.chance(0.5) { number | 0xffff_f000 } else { number }
-}
-
-fn packet(timestamp: Timestamp, frame: &[u8]) -> Packet<'_> {
-    Packet {
-        timestamp,
-        data: frame,
-        wire_len: frame.len() as u32,
-        link_type: LinkType::ETHERNET,
-        interface: 0,
-    }
 }
 
 fn packets(frames: &[Seen]) -> impl Iterator<Item = Packet<'_>> {

@@ -8,7 +8,7 @@ use netsniff_analysis::record::{FieldInfo, Value, Visitor};
 use netsniff_analysis::statistics::Ending;
 use netsniff_analysis::{Engine, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::wire::tcp::TcpHeader;
-use netsniff_packet::{LinkType, Packet, Timestamp};
+use netsniff_packet::{Packet, Timestamp};
 use netsniff_traffic::frame::{Host, tcp_frame};
 use support::analyse;
 
@@ -72,13 +72,7 @@ fn between(from: &Host, to: &Host, flags: u16, sequence: u32, payload: &[u8]) ->
 }
 
 fn packet(data: &[u8], nanos: i64) -> Packet<'_> {
-    Packet {
-        timestamp: Timestamp::from_secs_nanos(1_000, nanos),
-        data,
-        wire_len: data.len() as u32,
-        link_type: LinkType::ETHERNET,
-        interface: 0,
-    }
+    support::packet(Timestamp::from_secs_nanos(1_000, nanos), data)
 }
 
 fn ended(engine: &Engine, wanted: Ending) -> u64 {

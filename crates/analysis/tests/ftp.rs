@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use netsniff_analysis::Limits;
 use netsniff_analysis::protocol::Role;
-use netsniff_packet::{LinkType, Packet};
 use netsniff_traffic::dialogue::{Dialogue, Seen, Setup, Side};
 use netsniff_traffic::frame::Host;
 use script::Script;
@@ -225,13 +224,7 @@ fn analysed(data: Vec<Vec<Seen>>) -> support::Rows {
     control.say(Side::Client, b"PASV\r\n").say(Side::Server, b"227 (10,0,0,1,1,6)\r\n");
     let mut seen = [vec![control.finish().seen], data].concat().concat();
     seen.sort_by_key(|seen| seen.timestamp);
-    let packets = seen.iter().map(|seen| Packet {
-        timestamp: seen.timestamp,
-        data: &seen.frame,
-        wire_len: seen.frame.len() as u32,
-        link_type: LinkType::ETHERNET,
-        interface: 0,
-    });
+    let packets = seen.iter().map(|seen| support::packet(seen.timestamp, &seen.frame));
     support::analyse(packets, Limits::default())
 }
 

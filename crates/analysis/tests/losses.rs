@@ -17,13 +17,7 @@ use netsniff_traffic::dialogue::{Cause, Dialogue, Leg, Seen, Segment, Setup, Sid
 use support::{Row, Rows, analyse};
 
 fn packet(seen: &Seen) -> Packet<'_> {
-    Packet {
-        timestamp: seen.timestamp,
-        data: &seen.frame,
-        wire_len: seen.frame.len() as u32,
-        link_type: LinkType::ETHERNET,
-        interface: 0,
-    }
+    support::packet(seen.timestamp, &seen.frame)
 }
 
 fn tcp(seen: &Seen) -> Tcp {

@@ -2,10 +2,10 @@
 
 mod support;
 
-use netsniff_analysis::{Engine, Limits, Options};
-use netsniff_packet::{LinkType, Packet, Timestamp};
+use netsniff_analysis::Limits;
+use netsniff_packet::Timestamp;
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
-use support::Rows;
+use support::{Rows, analyse, packet};
 
 /// How far a connection comes before the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,21 +47,8 @@ fn run(until: Until, after: i64) -> Rows {
     let next = connection(90_000, Until::BothFins);
     let first = next[0].0;
     frames.extend(next.into_iter().map(|(nanos, frame)| (last + after + nanos - first, frame)));
-    let mut engine = Engine::new(Limits::default(), Options::default(), 3);
-    let mut rows = Rows::default();
-    for (nanos, data) in &frames {
-        let packet = Packet {
-            timestamp: Timestamp::from_nanos(*nanos),
-            data,
-            wire_len: data.len() as u32,
-            link_type: LinkType::ETHERNET,
-            interface: 0,
-        };
-        engine.packet(&packet, &mut rows);
-    }
-    engine.finish(&mut rows);
-    rows.sort();
-    rows
+    let packets = frames.iter().map(|(nanos, data)| packet(Timestamp::from_nanos(*nanos), data));
+    analyse(packets, Limits::default())
 }
 
 const SECOND: i64 = 1_000_000_000;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
-use netsniff_packet::{Batch, Packet, Progress, Source};
+use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
 
 /// What is compared of a connection: all that does not depend on configuration or protocols.
@@ -105,16 +105,31 @@ fn text(value: Value<'_>) -> String {
     }
 }
 
+/// A frame of Ethernet that was captured as a whole.
+pub(crate) const fn packet(timestamp: Timestamp, data: &[u8]) -> Packet<'_> {
+    let (wire_len, link_type) = (data.len() as u32, LinkType::ETHERNET);
+    Packet { timestamp, data, wire_len, link_type, interface: 0 }
+}
+
 /// What the engine makes of packets.
 pub(crate) fn analyse<'a>(packets: impl IntoIterator<Item = Packet<'a>>, limits: Limits) -> Rows {
+    analyse_with(packets, limits, Options::default()).0
+}
+
+/// What the engine makes of packets as somebody wants it, with the engine behind the last of them.
+pub(crate) fn analyse_with<'a>(
+    packets: impl IntoIterator<Item = Packet<'a>>,
+    limits: Limits,
+    options: Options,
+) -> (Rows, Engine) {
     let mut rows = Rows::default();
-    let mut engine = Engine::new(limits, Options::default(), 7);
+    let mut engine = Engine::new(limits, options, 7);
     for packet in packets {
         engine.packet(&packet, &mut rows);
     }
     engine.finish(&mut rows);
     rows.sort();
-    rows
+    (rows, engine)
 }
 
 /// What the engine makes of a capture file.

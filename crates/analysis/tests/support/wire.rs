@@ -3,14 +3,14 @@
 
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
-use netsniff_analysis::{Engine, Limits, Options};
+use netsniff_analysis::{Limits, Options};
+use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::wire::tcp::TcpHeader;
-use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::frame::{Host, tcp_frame};
 
-use crate::support::Rows;
+use crate::support::{Rows, analyse_with, packet};
 
 pub(crate) use netsniff_traffic::dialogue::Side::{Client, Server};
 
@@ -169,21 +169,8 @@ impl Wire {
     pub(crate) fn logs(&self) -> Logs {
         let hashes = HashKinds { sha1: true, ..HashKinds::default() };
         let options = Options { overlap: self.overlap, hashes, ..Options::default() };
-        let mut engine = Engine::new(Limits::default(), options, 7);
-        let mut rows = Rows::default();
-        for (timestamp, frame) in &self.frames {
-            let packet = Packet {
-                timestamp: *timestamp,
-                data: frame,
-                wire_len: frame.len() as u32,
-                link_type: LinkType::ETHERNET,
-                interface: 0,
-            };
-            engine.packet(&packet, &mut rows);
-        }
-        engine.finish(&mut rows);
-        rows.sort();
-        Logs(rows)
+        let packets = self.frames.iter().map(|(timestamp, frame)| packet(*timestamp, frame));
+        Logs(analyse_with(packets, Limits::default(), options).0)
     }
 }
 
