@@ -143,13 +143,9 @@ done
 
 # ---- The report -------------------------------------------------------------------------------------------
 
-version() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo unknown; }
+. benches/machine.sh
 
-machine() {
-    echo "- CPU: $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $cpus online; memory $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)"
-    echo "- Kernel $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
-    echo "- Load when it ended: $(cut -d' ' -f1-3 /proc/loadavg)"
-    echo "- netsniff $("$netsniff" --version | awk '{ print $2 }') at $(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- || echo ' with changes'), $(rustc --version)"
+peers() {
     echo "- softflowd $(version softflowd), nfpcapd $(version nfdump), argus $(version argus-server), tcpdump $(version tcpdump)"
     [ ${#missing[@]} -eq 0 ] || echo "- **Left out, not installed:** ${missing[*]}"
     [ -n "$mix" ] || echo "- **Left out:** the mix, since the captures at hand miss its goal"
@@ -205,6 +201,7 @@ table() {
     echo "and 1, \`netsniff-pair\` two independent runs at once, a CPU each. Each run is a line of \`$(basename "$raw")\`."
     echo
     machine
+    peers
     for workload in "${workloads[@]}"; do
         printf '\n## %s\n\n' "$workload"
         echo "$(stat -c %s "${!workload}") bytes."

@@ -105,17 +105,15 @@ table() {
         }' "$raw"
 }
 
+. benches/machine.sh
 packets=$(awk '/^packets  / { print $2 }' "$scratch/mix-$scale.txt")
 {
     echo "# What protocols cost, $day"
     echo
     echo "Made by \`benches/protocols.sh\`; raw values in \`$(basename "$raw")\`. Medians of $rounds rounds, every run bound to CPU $cpu."
     echo
-    echo "- CPU: $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $(nproc) online; memory $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)"
-    echo "- Kernel $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)"
-    echo "- Load when it ended: $(cut -d' ' -f1-3 /proc/loadavg)"
-    echo "- netsniff $("$netsniff" --version | awk '{ print $2 }') at $(git rev-parse --short=12 HEAD)$(git diff --quiet HEAD -- || echo ' with changes'), $(rustc --version)"
-    echo "- softflowd $(dpkg-query -W -f '${Version}' softflowd 2>/dev/null || echo 'left out, not installed')"
+    machine
+    echo "- softflowd $(version softflowd)"
     echo "- The mix: $packets packets; with loss: $lost of them left out by chance"
     echo
     table
