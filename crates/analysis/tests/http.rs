@@ -663,3 +663,21 @@ fn one_connection_shows_a_bounded_number_of_oddities() {
     let oddities = found.iter().filter(|line| line.starts_with("HTTP: ")).count();
     assert_eq!(oddities, usize::from(netsniff_analysis::protocol::MAX_ODDITIES), "{found:#?}");
 }
+
+#[test]
+fn an_upgrade_to_http_2_hands_over() {
+    let request = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\n\
+                   Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n";
+    let turns = [
+        client(request),
+        server("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"),
+        // SETTINGS of both sides, RFC 9113, 3.4 and 6.5; the client's behind the preface.
+        server([0, 0, 0, 4, 0, 0, 0, 0, 0]),
+        client([&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat()),
+    ];
+    let found = found_in(&turns, ELSEWHERE);
+    // Zeek tells a status of 1xx in `info_code`, too.
+    let row = "http trans_depth=1 method=GET host=h uri=/ version=1.1 status_code=101 \
+               status_msg=Switching info_code=101 info_msg=Switching";
+    assert_eq!(found, [row, "service http"]);
+}
