@@ -197,9 +197,22 @@ impl LinkReader {
         }))
     }
 
+    /// Its flags (`IFF_UP` …); `None` once it is gone.
+    ///
+    /// # Errors
+    ///
+    /// Failures of the calls.
+    pub(crate) fn flags(&mut self) -> Result<Option<u32>> {
+        Ok(self.link()?.map(|link| link.flags))
+    }
+
     fn attributes(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.link()?.map(|link| link.attributes))
+    }
+
+    fn link(&mut self) -> Result<Option<netlink::Link>> {
         match self.netlink.link(self.index) {
-            Ok(attributes) => Ok(Some(attributes)),
+            Ok(link) => Ok(Some(link)),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
             Err(error) => Err(error).trying("read the counters of the interface"),
         }

@@ -34,8 +34,12 @@ impl BlockRing {
 
     /// Whether the kernel has handed this block over.
     pub(crate) fn is_ready(&self, block: usize) -> bool {
-        let status = self.mapping.word(self.offset(block) + STATUS);
-        status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+        self.status(block) & libc::TP_STATUS_USER != 0
+    }
+
+    /// The status of a block (`TP_STATUS_…`).
+    pub(crate) fn status(&self, block: usize) -> u32 {
+        self.mapping.word(self.offset(block) + STATUS).load(Ordering::Acquire)
     }
 
     /// The bytes of a block that the kernel has handed over; `None` while it is the kernel's.

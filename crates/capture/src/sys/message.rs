@@ -48,10 +48,3 @@ impl std::fmt::Debug for MessageRoom {
         write!(f, "MessageRoom({})", self.headers.capacity())
     }
 }
-
-/// Sends one frame.
-pub(crate) fn send_frame(socket: &Socket, frame: &[u8]) -> io::Result<()> {
-    // SAFETY: the pointer and the length describe `frame`, which the kernel only reads.
-    let sent = unsafe { libc::send(socket.raw(), frame.as_ptr().cast(), frame.len(), 0) };
-    super::check_size(sent).map(|_| ())
-}

@@ -9,6 +9,7 @@ pub(crate) mod clock;
 pub(crate) mod interface;
 pub(crate) mod mapping;
 pub(crate) mod message;
+pub(crate) mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod scheduling;
 pub(crate) mod socket;

@@ -9,6 +9,15 @@ use super::socket::Socket;
 const HEADER: usize = 16;
 const LINK: usize = 16;
 
+/// What the kernel says of a link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// `IFF_UP` ….
+    pub(crate) flags: u32,
+    /// Attributes (`struct rtattr`), for [`attribute`].
+    pub(crate) attributes: Vec<u8>,
+}
+
 /// A socket for questions about links.
 #[derive(Debug)]
 pub(crate) struct Netlink {
@@ -22,12 +31,12 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// The attributes of a link (`RTM_GETLINK`), from the first attribute on.
+    /// Asks for a link (`RTM_GETLINK`).
     ///
     /// # Errors
     ///
     /// `ENODEV` where there is no interface of that number.
-    pub(crate) fn link(&mut self, interface: u32) -> io::Result<Vec<u8>> {
+    pub(crate) fn link(&mut self, interface: u32) -> io::Result<Link> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut question = Vec::with_capacity(HEADER + LINK);
         question.extend(((HEADER + LINK) as u32).to_ne_bytes());
@@ -54,7 +63,10 @@ impl Netlink {
                 let code = word(message, HEADER).unwrap_or_default() as i32;
                 return Err(io::Error::from_raw_os_error(-code));
             }
-            return Ok(message.get(HEADER + LINK..).unwrap_or_default().to_vec());
+            return Ok(Link {
+                flags: word(message, HEADER + 8).unwrap_or_default(),
+                attributes: message.get(HEADER + LINK..).unwrap_or_default().to_vec(),
+            });
         }
     }
 

@@ -135,12 +135,6 @@ pub(crate) struct Outward {
 }
 
 impl Outward {
-    /// Chunks that fit in now.
-    pub(crate) fn room(&mut self) -> u32 {
-        self.cursor.update(self.memory.load(self.memory.consumer));
-        self.cursor.room()
-    }
-
     /// Hands over `len` bytes of a chunk. Gives it back where the ring is full.
     pub(crate) fn push(&mut self, umem: &Umem, chunk: Chunk, len: u32) -> Result<(), Chunk> {
         let Some(slot) = self.cursor.reserve() else { return Err(chunk) };
