@@ -2,7 +2,9 @@
 
 mod args;
 mod extraction;
+mod files;
 mod named;
+mod origin;
 mod report;
 mod selection;
 
@@ -20,6 +22,7 @@ use netsniff_packet::{Packet, Timestamp};
 
 pub use args::AnalyzeArgs;
 use args::{Request, Target};
+use files::Files;
 use report::Analysis;
 use selection::Selection;
 
@@ -83,8 +86,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let elapsed_nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
-        inputs: &inputs,
-        selection: &selection,
+        origin: &Files { inputs: &inputs, selection: &selection },
         settings: &settings,
         outcome: &outcome,
         pseudonyms: said.as_deref(),
