@@ -10,6 +10,7 @@ mod inputs;
 pub mod protocols;
 pub mod pseudonyms;
 pub mod schema;
+mod values;
 
 /// Everything was done.
 pub const DONE: u8 = 0;
