@@ -10,9 +10,11 @@
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`calendar`] | dates in UTC |
+//! | [`clock`] | the time of day |
 
 pub mod calendar;
 pub mod cli;
+pub mod clock;
 pub mod commands;
 pub mod output;
 pub mod pidfile;

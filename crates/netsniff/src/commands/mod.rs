@@ -9,6 +9,7 @@ pub mod info;
 mod inputs;
 pub mod protocols;
 pub mod pseudonyms;
+pub mod rolling;
 pub mod schema;
 mod values;
 
