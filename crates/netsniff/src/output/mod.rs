@@ -7,7 +7,11 @@ mod descriptors;
 mod digits;
 mod extracted;
 mod files;
+mod hand_off;
 mod json;
+#[cfg(unix)]
+mod live_stream;
+mod log_writer;
 mod merge;
 mod nowhere;
 mod rolled;
@@ -18,9 +22,16 @@ mod tally;
 mod tsv;
 mod unparsed;
 mod watch;
+mod writing;
 
 pub use extracted::ExtractedFiles;
 pub use files::LogFiles;
+pub use hand_off::{Bounds, HandedOver, QUEUE_BUFFERS, QUEUE_BYTES, RowProducer, SIDE_BYTES};
+#[cfg(unix)]
+pub use live_stream::LiveStream;
+pub use log_writer::{
+    END_WAIT, LogWriter, OnFailure, WriterCommands, WriterOutcome, WriterSettings, WriterStatistics,
+};
 pub use merge::Merger;
 pub use nowhere::Nowhere;
 pub use rolled::Roll;
@@ -57,7 +68,8 @@ pub trait RowSink {
     fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()>;
 }
 
-/// A sink of a run that goes on for long, which a thread of its own fills.
+/// A sink of a run that goes on for long, which a thread of its own fills
+/// ([`LogWriter`]).
 ///
 /// It keeps books: each row that it got is written, refused, or waits for [`Self::flush`]. Behind an
 /// error it goes on.
