@@ -219,6 +219,19 @@ mod tests {
     }
 
     #[test]
+    fn equal_ends_are_one_and_tests_of_one_field_stand_together() {
+        let tree = parser::parse("host 192.0.2.1 or 192.0.2.2").unwrap();
+        let program = bind::bind(&tree, "", LinkType::ETHERNET).unwrap();
+        let offset = |step: &program::Step| match step.test {
+            program::Test::Field { field, .. } => field.offset,
+            _ => 0,
+        };
+        // ARP and RARP have their addresses at the same places.
+        let offsets: Vec<_> = program.steps.iter().map(offset).collect();
+        assert_eq!(offsets, [12, 26, 26, 12, 12, 28, 28, 30, 30, 38, 38]);
+    }
+
+    #[test]
     fn a_filter_that_would_grow_without_bound_is_refused() {
         let text = "1||2||".repeat(10_000) + "3";
         let filter =
