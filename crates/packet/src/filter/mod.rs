@@ -25,6 +25,7 @@
 //! for ATM, SS7, 802.11 and pf. With `ip broadcast` only 0.0.0.0 and 255.255.255.255 count.
 
 mod bind;
+pub mod classic;
 mod display;
 mod error;
 mod lexer;

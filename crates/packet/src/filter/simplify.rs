@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 use super::program::{Comparison, Field, Program, REJECT, Step, Test};
 
-/// Programs with more steps than this are lists of more than 600 hosts: too long for the kernel however
+/// Programs with more steps than this are lists of more than 1,300 hosts: too long for the kernel however
 /// short they are made.
-const MAX_STEPS: usize = 8192;
+const MAX_STEPS: usize = 1 << 14;
 /// Most outcomes remembered for one step.
 const MAX_FACTS: usize = 16;
 /// Each round may open the way for another, and this many are always enough in practice.
