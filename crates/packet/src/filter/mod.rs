@@ -10,15 +10,15 @@
 //!
 //! A text becomes a tree (`parser`) that knows nothing of link types. For each link type that it
 //! meets, the tree is bound (`bind`) to a program: tests of bytes at offsets, each with two exits.
-//! That program is what [`Filter::matches`] runs, and it has the shape of classic BPF; `simplify`
-//! leaves out the tests whose outcome is known.
+//! That program is what [`Filter::matches`] runs, and it has the shape of classic BPF, which
+//! [`classic`] makes of it for the kernel; `simplify` leaves out the tests whose outcome is known.
 //!
 //! The meaning is that of libpcap 1.10 reading a file: a load outside the captured bytes rejects
 //! the packet even under `not`; `vlan`, `mpls` and `pppoes` move the headers for the rest of the
 //! text; ports are not looked for in later fragments, nor behind IPv6 extension headers. libpcap's
-//! optimiser also reorders tests, so a packet that the capture cut inside a header may be rejected
-//! here and accepted there, or the reverse, in filters such as `host A or B`; for whole packets the
-//! verdicts are the same unless a filter loads bytes that they do not have.
+//! optimiser reorders tests in other ways than `simplify`, so a packet that the capture cut inside a
+//! header may be rejected here and accepted there, or the reverse, in filters such as `host A or B`; for
+//! whole packets the verdicts are the same unless a filter loads bytes that they do not have.
 //!
 //! What is not supported is refused with a sentence that says so, never guessed: names of hosts and
 //! networks (nothing is looked up), `protochain`, `gateway`, `geneve`, `byte N & M`, and the words

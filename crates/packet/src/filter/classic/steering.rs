@@ -3,7 +3,8 @@
 //! Both look at the unordered pair of the outermost IPv4 or IPv6 addresses, behind VLAN tags, MPLS labels
 //! and PPPoE, and at no ports: so both directions of a connection, all fragments of a datagram, and a
 //! control connection with its data connections go the same way. ARP goes by the addresses it asks
-//! and tells, everything else on Ethernet by its pair of MAC addresses.
+//! and tells, everything else on Ethernet by its pair of MAC addresses. On raw IP, what is not IP counts as
+//! one pair.
 
 use core::num::NonZeroU32;
 
@@ -57,8 +58,8 @@ pub fn steering(link_type: LinkType) -> Result<Program, Error> {
     Ok(Program::new(assembler.finish())?)
 }
 
-/// Goes on if the pair of addresses is one of the sample, to `reject` otherwise. What has no
-/// addresses is in each sample, and a packet too short for its headers in none.
+/// Goes on if the pair of addresses is one of the sample, to `reject` otherwise. A packet too short for
+/// its headers is in no sample.
 pub(super) fn sample(
     assembler: &mut Assembler,
     link_type: LinkType,
@@ -106,7 +107,7 @@ fn hash(assembler: &mut Assembler, start: Start, seed: u32) {
             walk.ip();
         }
     }
-    walk.other(start);
+    walk.ends(start);
     walk.mix(seed);
 }
 
@@ -202,7 +203,7 @@ impl<'a> Walk<'a> {
         self.assembler.here(arp);
         self.arp();
         self.assembler.here(pppoe);
-        self.pppoe(mpls);
+        self.pppoe(ip, mpls);
         self.assembler.here(mpls);
         self.mpls(ip);
         self.assembler.here(ip);
@@ -219,18 +220,17 @@ impl<'a> Walk<'a> {
     }
 
     /// A PPPoE session packet, RFC 2516.
-    fn pppoe(&mut self, mpls: Label) {
-        let (above, no_label) = (self.assembler.label(), self.assembler.label());
+    fn pppoe(&mut self, ip: Label, mpls: Label) {
         self.load(6, 2);
         self.plain(op::ST, KEPT);
         self.pass(8);
         self.plain(op::LD_MEM, KEPT);
-        self.assembler.branch(op::JEQ, ppp_protocol::MPLS.into(), mpls, no_label);
-        self.assembler.here(no_label);
-        self.choose(&[(ppp_protocol::IPV4.into(), above), (ppp_protocol::IPV6.into(), above)]);
+        self.choose(&[
+            (ppp_protocol::IPV4.into(), ip),
+            (ppp_protocol::IPV6.into(), ip),
+            (ppp_protocol::MPLS.into(), mpls),
+        ]);
         self.assembler.goto(self.other);
-        self.assembler.here(above);
-        self.ip();
     }
 
     /// A stack of MPLS labels, RFC 3032.
@@ -264,8 +264,8 @@ impl<'a> Walk<'a> {
         self.assembler.goto(self.found);
     }
 
-    /// The ends of the walk.
-    fn other(&mut self, start: Start) {
+    /// Where the walk ends: everything is numbers in scratch memory then.
+    fn ends(&mut self, start: Start) {
         self.assembler.here(self.ipv6);
         for word in 0..8 {
             self.load(8 + 4 * word, 4);
