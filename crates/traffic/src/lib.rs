@@ -7,15 +7,23 @@
 //! | [`dialogue`] | scripted conversations of two TCP ends, losses and their truth included |
 //! | [`frame`] | whole frames of TCP and UDP |
 //! | [`impair`] | what a capture suffers: lost, late and doubled packets |
+//! | [`ledger`] | which stamped frames arrived |
+//! | [`pace`] | when each frame of a stream is due |
+//! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
+//! | [`stamp`] | what proves that a frame arrived |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
 pub mod dialogue;
 pub mod frame;
 pub mod impair;
+pub mod ledger;
+pub mod pace;
+pub mod probe;
 pub mod random;
 pub mod rewrite;
+pub mod stamp;
 pub mod workload;
 
 pub use random::Random;

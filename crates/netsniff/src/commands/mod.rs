@@ -9,7 +9,9 @@ pub mod info;
 mod inputs;
 pub mod protocols;
 pub mod pseudonyms;
+pub mod rolling;
 pub mod schema;
+mod values;
 
 /// Everything was done.
 pub const DONE: u8 = 0;

@@ -2,7 +2,9 @@
 
 mod args;
 mod extraction;
+mod files;
 mod named;
+mod origin;
 mod report;
 mod selection;
 
@@ -16,16 +18,17 @@ use anyhow::Context as _;
 use netsniff_analysis::Options;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_packet::Packet;
 
 pub use args::AnalyzeArgs;
 use args::{Request, Target};
+use files::Files;
 use report::Analysis;
 use selection::Selection;
 
 use super::inputs::{Inputs, is_stdin};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
-use crate::output::{ExtractedFiles, LogFiles, RowSink, Stream, UnparsedFile};
+use crate::output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
 use crate::summary::{Style, Summary};
@@ -83,8 +86,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let elapsed_nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
-        inputs: &inputs,
-        selection: &selection,
+        origin: &Files { inputs: &inputs, selection: &selection },
         settings: &settings,
         outcome: &outcome,
         pseudonyms: said.as_deref(),
@@ -123,7 +125,7 @@ fn analyse(
         unparsed: None,
     };
     match target {
-        Target::Nowhere => work.run(&mut Nowhere),
+        Target::Nowhere => work.run(&mut Nowhere::default()),
         Target::Stream => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
             let mut sink = Stream::new(writer, "standard output");
@@ -207,13 +209,4 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
-
-/// Where rows go that nobody wants.
-struct Nowhere;
-
-impl RowSink for Nowhere {
-    fn row(&mut self, _: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
-        Ok(())
-    }
 }

@@ -1,0 +1,156 @@
+//! Capturing packets: THE list of backends, and what they have in common.
+
+mod af_packet;
+mod block;
+mod losses;
+mod packet_socket;
+
+use std::time::Duration;
+
+use netsniff_packet::{Loss, PacketRecord, Timestamp};
+
+use crate::counters::RingCounters;
+use crate::error::Result;
+use crate::interface::Interface;
+use crate::negotiate::Negotiation;
+use crate::options::Options;
+
+/// One ring, or whatever else lends packets of an interface.
+///
+/// Packets are lent until the next call, when their memory returns to the kernel:
+///
+/// ```compile_fail,E0499
+/// # use std::time::Duration;
+/// # use netsniff_capture::backend::{Arrival, Receiver};
+/// fn keep(receiver: &mut dyn Receiver) {
+///     let first = receiver.receive(Duration::ZERO).unwrap();
+///     let second = receiver.receive(Duration::ZERO).unwrap();
+///     drop(first); // the kernel may be writing to it already
+///     drop(second);
+/// }
+/// ```
+///
+/// ```
+/// # use std::time::Duration;
+/// # use netsniff_capture::backend::{Arrival, Receiver};
+/// fn count(receiver: &mut dyn Receiver) -> usize {
+///     let mut count = 0;
+///     while let Ok(Arrival::Packets(lent)) = receiver.receive(Duration::ZERO) {
+///         count += lent.packets.len();
+///     }
+///     count
+/// }
+/// ```
+pub trait Receiver: Send {
+    /// Begins to take packets. Nothing that came before is in the ring.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel refuses the filter.
+    fn start(&mut self) -> Result<()>;
+
+    /// Lends the packets that come next, and waits for them at most `patience`. A signal may end the
+    /// waiting early.
+    ///
+    /// # Errors
+    ///
+    /// Failures of the calls; that an interface is down or gone is no error but an [`Arrival`].
+    fn receive(&mut self, patience: Duration) -> Result<Arrival<'_>>;
+
+    /// Takes no more packets. Those that the ring holds are still lent, then [`Arrival::End`] comes.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel refuses.
+    fn stop(&mut self) -> Result<()>;
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel's counters cannot be read.
+    fn counters(&mut self) -> Result<RingCounters>;
+
+    /// What was lost and has no packets behind it, once [`Arrival::End`] or [`Arrival::Gone`] came.
+    fn last_loss(&mut self) -> Option<Loss>;
+
+    /// What the ring is.
+    fn facts(&self) -> &RingFacts;
+}
+
+/// What came.
+#[derive(Debug)]
+pub enum Arrival<'a> {
+    /// Packets.
+    Packets(Lent<'a>),
+    /// Nothing, within the time. All packets up to the given time have been lent.
+    Nothing(Timestamp),
+    /// The interface is down; it may come up again.
+    Down,
+    /// The interface is gone.
+    Gone,
+    /// All packets up to the stop have been lent.
+    End,
+}
+
+/// Packets that lie in memory shared with the kernel.
+#[derive(Debug)]
+pub struct Lent<'a> {
+    /// The bytes that the packets lie in. They may be changed.
+    pub data: &'a mut [u8],
+    /// Where each packet lies, in the order in which they were put there.
+    pub packets: &'a [PacketRecord],
+    /// What was lost before the first of them.
+    pub loss: Option<Loss>,
+    /// Which of the packets have a checksum that the interface was to complete.
+    pub partial_checksums: &'a [u32],
+}
+
+/// What a ring is, for people and for the books.
+#[derive(Clone, Debug)]
+pub struct RingFacts {
+    /// The backend's name.
+    pub backend: &'static str,
+    /// The interface that it is bound to.
+    pub interface: String,
+    /// Bytes of each block or frame.
+    pub unit_bytes: usize,
+    /// Blocks or frames.
+    pub units: usize,
+    /// How the memory was negotiated; `None` where there is no ring.
+    pub memory: Option<Negotiation>,
+    /// Bytes of a packet that are kept.
+    pub snaplen: u32,
+    /// Instructions of the filter in the kernel; 0 without a filter.
+    pub filter_len: usize,
+    /// The fan-out group that it is a member of, as the kernel tells.
+    pub fanout_group: Option<u16>,
+    /// Whether hardware stamps were asked for and can be had.
+    pub hardware_stamps: bool,
+    /// Microseconds of busy polling, as the kernel tells.
+    pub busy_poll: Option<u32>,
+}
+
+/// A kind of ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Backend {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+    open: fn(&Interface, &Options) -> Result<Box<dyn Receiver>>,
+}
+
+impl Backend {
+    /// Opens a ring, which takes nothing until it is started.
+    ///
+    /// # Errors
+    ///
+    /// Missing rights, and what the kernel refuses.
+    pub fn open(&self, interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
+        (self.open)(interface, options)
+    }
+}
+
+/// THE list, the default first.
+pub const BACKENDS: &[Backend] = &[af_packet::BACKEND];

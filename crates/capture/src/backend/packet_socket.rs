@@ -1,0 +1,183 @@
+//! What every kind of packet socket needs: binding, filter, direction, stamps, fan-out.
+
+use netsniff_packet::filter::classic::Instruction;
+
+use crate::error::{Context as _, Error, Result, permitted};
+use crate::interface::Interface;
+use crate::options::{Direction, Options, Stamps};
+use crate::sys::socket::Socket;
+
+/// A filter that refuses everything: `ret #0`.
+const REFUSE: [Instruction; 1] = [Instruction { code: 0x06, jt: 0, jf: 0, k: 0 }];
+
+/// `ldb [SKF_AD_OFF + SKF_AD_PKTTYPE]`, and the value of packets that this machine sends.
+const LOAD_PACKET_TYPE: Instruction = Instruction { code: 0x30, jt: 0, jf: 0, k: 0xffff_f000 + 4 };
+const OUTGOING: u32 = 4;
+
+/// Opens a packet socket that takes nothing yet.
+pub(super) fn open() -> Result<Socket> {
+    let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
+    permitted(socket, "open a packet socket")
+}
+
+/// Binds the socket and makes the interface promiscuous, while the filter refuses everything: what comes
+/// before [`admit`] never gets in.
+pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) -> Result<()> {
+    socket.attach_filter(&REFUSE).trying("attach a filter")?;
+    // Packets of the loopback interface come in and go out: once is enough.
+    let is_loopback = interface.name == "lo";
+    if options.direction == Direction::In || is_loopback && options.direction == Direction::Both {
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)
+            .trying("leave out the packets that this machine sends")?;
+    }
+    if options.promiscuous {
+        let member = libc::packet_mreq {
+            mr_ifindex: interface.index as i32,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        // It ends with the socket, which restores what was before.
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
+            .trying(format!("make {} promiscuous", interface.name))?;
+    }
+    if let Some(time) = options.busy_poll {
+        let micros = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
+        socket
+            .set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, &micros)
+            .trying("ask for busy polling (SO_BUSY_POLL)")?;
+    }
+    let bound = socket.bind_packet(interface.index, libc::ETH_P_ALL as u16);
+    bound.trying(format!("bind a packet socket to {}", interface.name))?;
+    if let Some(fanout) = &options.fanout {
+        join(socket, fanout)?;
+    }
+    Ok(())
+}
+
+/// Makes the socket one of a group that shares packets.
+fn join(socket: &Socket, fanout: &crate::options::Fanout) -> Result<()> {
+    let value = u32::from(fanout.group) | libc::PACKET_FANOUT_CBPF << 16;
+    socket
+        .set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value)
+        .trying(format!("join the fan-out group {}", fanout.group))?;
+    socket
+        .set_program(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &fanout.program)
+        .trying("set the program that shares packets out")
+}
+
+/// Lets the wanted packets in.
+pub(super) fn admit(socket: &Socket, options: &Options) -> Result<()> {
+    let program = program(options);
+    if program.is_empty() {
+        return socket.detach_filter().trying("detach the filter");
+    }
+    socket.attach_filter(&program).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOMEM) => Error::Invalid(format!(
+            "the filter of {} instructions exceeds the memory that net.core.optmem_max allows",
+            program.len()
+        )),
+        _ => Error::Call { what: "attach the filter".to_owned(), source },
+    })
+}
+
+/// Lets nothing in any more.
+pub(super) fn refuse(socket: &Socket) -> Result<()> {
+    socket.attach_filter(&REFUSE).trying("attach a filter")
+}
+
+/// The filter that does what the options ask for; empty where everything is wanted whole.
+fn program(options: &Options) -> Vec<Instruction> {
+    let mut program = Vec::new();
+    if options.direction == Direction::Out {
+        program.push(LOAD_PACKET_TYPE);
+        // Skips the refusal where it is equal.
+        program.push(Instruction { code: 0x15, jt: 1, jf: 0, k: OUTGOING });
+        program.extend(REFUSE);
+    }
+    if options.filter.is_empty() {
+        if !program.is_empty() || options.snaplen < Options::default().snaplen {
+            program.push(Instruction { k: options.snaplen, ..REFUSE[0] });
+        }
+    } else {
+        program.extend(&options.filter);
+    }
+    program
+}
+
+/// Instructions of the filter that the options ask for.
+pub(super) fn filter_len(options: &Options) -> usize {
+    program(options).len()
+}
+
+/// Chooses who stamps the packets and returns whether it is the interface.
+pub(super) fn stamp(socket: &Socket, interface: &Interface, stamps: Stamps) -> Result<bool> {
+    /// `SOF_TIMESTAMPING_RAW_HARDWARE` of <linux/net_tstamp.h>.
+    const RAW_HARDWARE: i32 = 1 << 6;
+    if stamps != Stamps::Hardware {
+        return Ok(false);
+    }
+    if !interface.has_hardware_stamps() {
+        return Err(Error::Invalid(format!(
+            "{} does not stamp received packets in hardware; leave out --ts hw",
+            interface.name
+        )));
+    }
+    socket
+        .set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &RAW_HARDWARE)
+        .trying("ask for hardware stamps")?;
+    Ok(true)
+}
+
+/// What the kernel says of the fan-out group, and of busy polling.
+pub(super) fn read_back(socket: &Socket, options: &Options) -> (Option<u16>, Option<u32>) {
+    let group = socket.option::<u32>(libc::SOL_PACKET, libc::PACKET_FANOUT).ok();
+    let group = group.filter(|_| options.fanout.is_some()).map(|value| value as u16);
+    let busy = socket.option::<u32>(libc::SOL_SOCKET, libc::SO_BUSY_POLL).ok();
+    (group, busy.filter(|micros| *micros > 0))
+}
+
+/// What became of the interface, after poll(2) told of an error.
+pub(super) enum Trouble {
+    None,
+    Down,
+    Gone,
+}
+
+/// Takes the pending error and says what it means.
+pub(super) fn trouble(socket: &Socket, interface: &Interface) -> Result<Trouble> {
+    let Some(error) = socket.pending_error().trying("read the state of the socket")? else {
+        return Ok(Trouble::None);
+    };
+    match error.raw_os_error() {
+        Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => state(interface),
+        _ => Err(error).trying(format!("capture on {}", interface.name)),
+    }
+}
+
+/// Whether the interface is there and up.
+pub(super) fn state(interface: &Interface) -> Result<Trouble> {
+    let mut reader = crate::interface::LinkReader::new(interface.index)?;
+    // It keeps its number when it is renamed.
+    let Some(flags) = reader.flags()? else { return Ok(Trouble::Gone) };
+    Ok(if flags & libc::IFF_UP as u32 == 0 { Trouble::Down } else { Trouble::None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_made_only_where_one_is_needed() {
+        let all = Options::default();
+        assert_eq!(filter_len(&all), 0);
+        let cut = Options { snaplen: 96, ..all.clone() };
+        assert_eq!(program(&cut), [Instruction { code: 6, jt: 0, jf: 0, k: 96 }]);
+        let out = Options { direction: Direction::Out, ..all.clone() };
+        assert_eq!(program(&out).last().map(|last| last.k), Some(262_144));
+        let wanted = Options { direction: Direction::Out, filter: REFUSE.to_vec(), ..all };
+        assert_eq!(filter_len(&wanted), 4);
+    }
+}

@@ -1,0 +1,71 @@
+//! What can go wrong with the kernel, in sentences that say what to do.
+
+use std::io;
+
+/// A failure of capture or sending.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No interface has this name.
+    #[error("there is no interface {0}; `ip link` lists them")]
+    NoInterface(String),
+    /// The process lacks a right.
+    #[error(
+        "no permission to {what}: {capability} is needed. Run as root, or once: \
+         sudo setcap {setcap} $(command -v netsniff)"
+    )]
+    Permission {
+        /// What was tried.
+        what: &'static str,
+        /// The capability of capabilities(7).
+        capability: &'static str,
+        /// The argument of setcap(8) that gives it.
+        setcap: &'static str,
+    },
+    /// The interface is not of a kind that can be read.
+    #[error("{interface} is of hardware type {kind}, whose packets netsniff does not know")]
+    LinkType {
+        /// Its name.
+        interface: String,
+        /// `ARPHRD_…` of <linux/if_arp.h>.
+        kind: u16,
+    },
+    /// The interface went away while it was in use.
+    #[error("the interface {0} is gone")]
+    Gone(String),
+    /// A value that the kernel cannot take.
+    #[error("{0}")]
+    Invalid(String),
+    /// The kernel refused a call.
+    #[error("cannot {what}: {source}")]
+    Call {
+        /// What was tried.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// The result of a call that may fail for these reasons.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Says what was tried where a call fails.
+pub(crate) trait Context<T> {
+    fn trying(self, what: impl Into<String>) -> Result<T>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn trying(self, what: impl Into<String>) -> Result<T> {
+        self.map_err(|source| Error::Call { what: what.into(), source })
+    }
+}
+
+/// Opens a socket for raw packets, or says which right is missing.
+pub(crate) fn permitted<T>(result: io::Result<T>, what: &'static str) -> Result<T> {
+    result.map_err(|source| match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            Error::Permission { what, capability: "CAP_NET_RAW", setcap: "cap_net_raw+ep" }
+        }
+        _ => Error::Call { what: what.to_owned(), source },
+    })
+}

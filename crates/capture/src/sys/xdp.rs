@@ -1,0 +1,235 @@
+//! AF_XDP: memory in chunks, and rings of chunks that go to the kernel and come back.
+//!
+//! A [`Chunk`] is the right to use a part of the memory. Whoever hands a descriptor to the kernel gives
+//! the chunk away, and gets it back from the ring where the kernel returns it.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use super::mapping::Mapping;
+use super::socket::Socket;
+use crate::ring::{Consumer, Producer};
+
+/// The right to use one chunk of an [`Umem`]. Exactly one exists for each chunk.
+#[derive(Debug)]
+pub(crate) struct Chunk(u32);
+
+impl Chunk {
+    /// Its number, from 0.
+    pub(crate) const fn number(&self) -> u32 {
+        self.0
+    }
+}
+
+/// Memory that an XDP socket takes packets from and puts packets in.
+#[derive(Debug)]
+pub(crate) struct Umem {
+    mapping: Mapping,
+    chunk_len: usize,
+}
+
+impl Umem {
+    /// Makes memory of `chunks` chunks, a power of two of bytes each, and registers it.
+    pub(crate) fn register(
+        socket: &Socket,
+        chunks: u32,
+        chunk_len: u32,
+    ) -> io::Result<(Self, Vec<Chunk>)> {
+        let mapping = Mapping::private(chunks as usize * chunk_len as usize)?;
+        let region = libc::xdp_umem_reg {
+            addr: mapping.start().as_ptr() as u64,
+            len: mapping.len() as u64,
+            chunk_size: chunk_len,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        socket.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &region)?;
+        // The last chunk first, so that popping yields them in order.
+        let rights = (0..chunks).rev().map(Chunk).collect();
+        Ok((Self { mapping, chunk_len: chunk_len as usize }, rights))
+    }
+
+    /// The bytes of a chunk.
+    pub(crate) fn bytes(&mut self, chunk: &Chunk) -> &mut [u8] {
+        // SAFETY: the right to this chunk is here, so it is in no ring, and the kernel does not use it.
+        unsafe { self.mapping.bytes_mut(chunk.0 as usize * self.chunk_len, self.chunk_len) }
+    }
+
+    const fn address(&self, chunk: &Chunk) -> u64 {
+        chunk.0 as u64 * self.chunk_len as u64
+    }
+
+    const fn chunk_at(&self, address: u64) -> Chunk {
+        Chunk((address / self.chunk_len as u64) as u32)
+    }
+}
+
+/// Where the words and entries of a ring lie in its mapping.
+#[derive(Debug)]
+struct Memory {
+    mapping: Mapping,
+    producer: usize,
+    consumer: usize,
+    flags: usize,
+    entries: usize,
+}
+
+impl Memory {
+    fn map(
+        socket: &Socket,
+        offsets: &libc::xdp_ring_offset,
+        size: u32,
+        entry_len: usize,
+        page: u64,
+    ) -> io::Result<Self> {
+        let len = offsets.desc as usize + size as usize * entry_len;
+        Ok(Self {
+            mapping: Mapping::shared(socket.descriptor(), len, page as i64)?,
+            producer: offsets.producer as usize,
+            consumer: offsets.consumer as usize,
+            flags: offsets.flags as usize,
+            entries: offsets.desc as usize,
+        })
+    }
+
+    fn load(&self, offset: usize) -> u32 {
+        self.mapping.word(offset).load(Ordering::Acquire)
+    }
+
+    fn store(&self, offset: usize, value: u32) {
+        self.mapping.word(offset).store(value, Ordering::Release);
+    }
+
+    /// A word of an entry. Entries change hands by the producer and consumer words, so that plain order is
+    /// enough here.
+    fn entry_word(&self, offset: usize) -> u32 {
+        self.mapping.word(self.entries + offset).load(Ordering::Relaxed)
+    }
+
+    fn set_entry_word(&self, offset: usize, value: u32) {
+        self.mapping.word(self.entries + offset).store(value, Ordering::Relaxed);
+    }
+
+    fn entry_long(&self, offset: usize) -> u64 {
+        let halves = [self.entry_word(offset), self.entry_word(offset + 4)];
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&halves[0].to_ne_bytes());
+        bytes[4..].copy_from_slice(&halves[1].to_ne_bytes());
+        u64::from_ne_bytes(bytes)
+    }
+
+    fn set_entry_long(&self, offset: usize, value: u64) {
+        let [a, b, c, d, e, f, g, h] = value.to_ne_bytes();
+        self.set_entry_word(offset, u32::from_ne_bytes([a, b, c, d]));
+        self.set_entry_word(offset + 4, u32::from_ne_bytes([e, f, g, h]));
+    }
+}
+
+/// The ring in which frames go to the kernel to be sent, or empty chunks to be filled.
+#[derive(Debug)]
+pub(crate) struct Outward {
+    memory: Memory,
+    cursor: Producer,
+    entry_len: usize,
+}
+
+impl Outward {
+    /// Hands over `len` bytes of a chunk. Gives it back where the ring is full.
+    pub(crate) fn push(&mut self, umem: &Umem, chunk: Chunk, len: u32) -> Result<(), Chunk> {
+        let Some(slot) = self.cursor.reserve() else { return Err(chunk) };
+        let offset = slot as usize * self.entry_len;
+        self.memory.set_entry_long(offset, umem.address(&chunk));
+        if self.entry_len == 16 {
+            // `struct xdp_desc`: address, length, options.
+            self.memory.set_entry_word(offset + 8, len);
+            self.memory.set_entry_word(offset + 12, 0);
+        }
+        Ok(())
+    }
+
+    /// Lets the kernel see what was pushed.
+    pub(crate) fn publish(&mut self) {
+        self.memory.store(self.memory.producer, self.cursor.position());
+    }
+
+    /// Entries that the kernel has not taken yet.
+    pub(crate) fn waiting(&mut self) -> u32 {
+        self.cursor.update(self.memory.load(self.memory.consumer));
+        self.cursor.used()
+    }
+
+    /// Whether the kernel sleeps until it is called.
+    pub(crate) fn needs_wakeup(&self) -> bool {
+        self.memory.load(self.memory.flags) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+}
+
+/// The ring in which the kernel returns chunks that it has sent, or hands over received frames.
+#[derive(Debug)]
+pub(crate) struct Inward {
+    memory: Memory,
+    cursor: Consumer,
+    entry_len: usize,
+}
+
+impl Inward {
+    /// The next chunk and the bytes in it; `None` while there is none.
+    pub(crate) fn pop(&mut self, umem: &Umem) -> Option<(Chunk, u32)> {
+        if self.cursor.is_empty() {
+            self.cursor.update(self.memory.load(self.memory.producer));
+        }
+        let offset = self.cursor.take()? as usize * self.entry_len;
+        let chunk = umem.chunk_at(self.memory.entry_long(offset));
+        let len = if self.entry_len == 16 { self.memory.entry_word(offset + 8) } else { 0 };
+        Some((chunk, len))
+    }
+
+    /// Gives the entries that were taken back to the kernel.
+    pub(crate) fn release(&mut self) {
+        self.memory.store(self.memory.consumer, self.cursor.position());
+    }
+}
+
+/// The rings of an XDP socket that sends.
+#[derive(Debug)]
+pub(crate) struct SendRings {
+    /// Frames to be sent.
+    pub(crate) transmit: Outward,
+    /// Chunks whose frames are gone.
+    pub(crate) completion: Inward,
+}
+
+impl SendRings {
+    /// Makes rings of `size` entries, a power of two, and maps them.
+    pub(crate) fn make(socket: &Socket, size: u32) -> io::Result<Self> {
+        for name in [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_TX_RING] {
+            socket.set(libc::SOL_XDP, name, &size)?;
+        }
+        let offsets: libc::xdp_mmap_offsets =
+            socket.option(libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
+        let transmit = Memory::map(socket, &offsets.tx, size, 16, libc::XDP_PGOFF_TX_RING as u64)?;
+        let completion =
+            Memory::map(socket, &offsets.cr, size, 8, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        Ok(Self {
+            transmit: Outward { memory: transmit, cursor: Producer::new(size), entry_len: 16 },
+            completion: Inward { memory: completion, cursor: Consumer::new(size), entry_len: 8 },
+        })
+    }
+}
+
+/// Makes the kernel look at the ring of frames to be sent. `Ok(false)` where it had no room and should be
+/// asked again.
+pub(crate) fn kick(socket: &Socket) -> io::Result<bool> {
+    // SAFETY: no buffer and no address are passed.
+    let sent = unsafe {
+        libc::sendto(socket.raw(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
+    };
+    match super::check_size(sent) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS) => Ok(false),
+            _ => Err(error),
+        },
+    }
+}

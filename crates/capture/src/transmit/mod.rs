@@ -1,0 +1,67 @@
+//! Sending frames: THE list of ways, and what they have in common.
+//!
+//! A [`Transmitter`] lends room for one frame after the other, and hands what was filled to the kernel when
+//! it is told to. Frames that the kernel has no room for are offered again, never dropped by us.
+
+mod af_xdp;
+mod send_messages;
+
+use crate::error::Result;
+use crate::interface::Interface;
+
+/// A way to send whole frames on an interface.
+pub trait Transmitter: Send {
+    /// The entry of [`WAYS`] that made it.
+    fn way(&self) -> &'static str;
+
+    /// Room for the next frame, with the number of the buffer that it is in; `None` while there is none,
+    /// which [`Self::flush`] changes. What was put in a buffer before is still there.
+    fn room(&mut self) -> Option<(usize, &mut [u8])>;
+
+    /// Takes the first `len` bytes of the room as a frame that is to be sent.
+    fn fill(&mut self, len: usize);
+
+    /// Hands what was filled to the kernel and returns how many frames it took since the last call.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel refuses for another reason than lack of room.
+    fn flush(&mut self) -> Result<usize>;
+
+    /// Frames that were filled and not yet taken.
+    fn pending(&mut self) -> usize;
+
+    /// How often the kernel had no room.
+    fn refusals(&self) -> u64;
+
+    /// Numbers of buffers, which [`Self::room`] returns in a fixed cycle: a frame that repeats needs to be
+    /// made once for each.
+    fn buffers(&self) -> usize;
+}
+
+/// One way to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+    open: fn(&Interface, u32) -> Result<Box<dyn Transmitter>>,
+}
+
+impl Way {
+    /// Opens it for a queue of an interface.
+    ///
+    /// # Errors
+    ///
+    /// Missing rights, and what the kernel refuses.
+    pub fn open(&self, interface: &Interface, queue: u32) -> Result<Box<dyn Transmitter>> {
+        (self.open)(interface, queue)
+    }
+}
+
+/// THE list, the fastest first.
+pub const WAYS: &[Way] = &[af_xdp::WAY, send_messages::WAY];
+
+/// The bytes that a frame may have.
+pub const LARGEST_FRAME: usize = 4096;

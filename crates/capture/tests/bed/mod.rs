@@ -1,0 +1,106 @@
+//! Two namespaces joined by a veth pair, for tests that need a kernel; and a sender in one of them.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use netsniff_capture::transmit::WAYS;
+use netsniff_capture::{Interface, enter_namespace};
+use netsniff_traffic::probe;
+use netsniff_traffic::stamp::Stamp;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/live/testbed.sh");
+
+/// The namespaces, which go with this value.
+pub(crate) struct Bed {
+    name: String,
+}
+
+impl Bed {
+    /// Makes them; `None`, said loudly, where this machine cannot.
+    pub(crate) fn up(test: &str) -> Option<Self> {
+        let name = format!("nst-{test}-{}", std::process::id());
+        let up = Command::new("bash").args([SCRIPT, "up", &name]).output();
+        match up {
+            Ok(up) if up.status.success() => Some(Self { name }),
+            Ok(up) => {
+                let why = String::from_utf8_lossy(&up.stderr).trim().to_owned();
+                eprintln!("SKIPPED: {test} needs namespaces, which cannot be made here: {why}");
+                None
+            }
+            Err(error) => {
+                eprintln!("SKIPPED: {test} needs bash: {error}");
+                None
+            }
+        }
+    }
+
+    /// Runs something in a thread of the receiving namespace.
+    pub(crate) fn receiving<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        Self::within(&format!("{}-rx", self.name), work)
+    }
+
+    /// Runs something in a thread of the sending namespace.
+    pub(crate) fn sending<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        Self::within(&format!("{}-tx", self.name), work)
+    }
+
+    fn within<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> T {
+        thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                enter_namespace(namespace).unwrap();
+                work()
+            });
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Calls ip(8) in the receiving namespace.
+    pub(crate) fn ip(&self, arguments: &[&str]) -> String {
+        let namespace = format!("{}-rx", self.name);
+        let out = Command::new("ip").args(["-n", &namespace]).args(arguments).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    }
+
+    /// Sends frames of these sizes (RFC 2544), one for each number from `from` on, stamped with it.
+    pub(crate) fn send(&self, from: u64, sizes: &[usize]) {
+        let frames = (from..).zip(sizes).map(|(sequence, size)| {
+            let mut frame = probe::frame(*size, sequence as u32 % 16).unwrap();
+            let stamp = Stamp { run: 1, stream: 0, sequence, sent: 0 };
+            assert!(stamp.emit(&mut frame[probe::STAMP_AT..]));
+            frame
+        });
+        self.send_frames(frames.collect());
+    }
+
+    /// Sends frames as they are.
+    pub(crate) fn send_frames(&self, frames: Vec<Vec<u8>>) {
+        self.sending(|| {
+            let interface = Interface::find("tx0").unwrap();
+            let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
+            let mut transmitter = way.open(&interface, 0).unwrap();
+            for frame in frames {
+                while transmitter.room().is_none() {
+                    transmitter.flush().unwrap();
+                }
+                let (_, room) = transmitter.room().unwrap();
+                room[..frame.len()].copy_from_slice(&frame);
+                transmitter.fill(frame.len());
+            }
+            while transmitter.pending() > 0 {
+                transmitter.flush().unwrap();
+            }
+        });
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        let _ = Command::new("bash").args([SCRIPT, "down", &self.name]).output();
+        for end in ["tx", "rx"] {
+            let left = Path::new("/run/netns").join(format!("{}-{end}", self.name));
+            assert!(!left.exists() || thread::panicking(), "{} is left", left.display());
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What every backend in the list must do, on a veth pair of this machine. Needs root; says so where it is
+//! missing.
+
+mod bed;
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use bed::Bed;
+use netsniff_capture::backend::{Arrival, BACKENDS, Backend, Receiver};
+use netsniff_capture::options::{Direction, Options, Wait};
+use netsniff_capture::{Interface, realtime};
+use netsniff_packet::filter::classic::Instruction;
+use netsniff_packet::{Loss, Timestamp};
+use netsniff_traffic::ledger::{Arrivals, Ledger};
+use netsniff_traffic::probe;
+use netsniff_traffic::stamp::Stamp;
+
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// No test takes longer, whatever a backend does.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A ring that is made fast and filled fast.
+fn small() -> Options {
+    Options { ring_bytes: 1 << 20, block_bytes: 1 << 16, ..Options::default() }
+}
+
+fn open(backend: &Backend, options: &Options) -> Box<dyn Receiver> {
+    backend.open(&Interface::find("rx0").unwrap(), options).unwrap()
+}
+
+/// What came out of a ring.
+#[derive(Default)]
+struct Taken {
+    frames: Vec<(Timestamp, Vec<u8>, u32)>,
+    losses: Vec<(usize, Loss)>,
+}
+
+impl Taken {
+    fn arrivals(&self, sent: u64) -> Arrivals {
+        let mut ledger = Ledger::default();
+        for (_, frame, _) in &self.frames {
+            ledger.note(Stamp::parse(&frame[probe::STAMP_AT..]).unwrap().sequence);
+        }
+        ledger.close(sent)
+    }
+
+    fn sequences(&self) -> Vec<u64> {
+        let stamps = self.frames.iter().map(|(_, frame, _)| &frame[probe::STAMP_AT..]);
+        stamps.map(|stamp| Stamp::parse(stamp).unwrap().sequence).collect()
+    }
+
+    /// Takes what one call lends; `false` where it lends nothing.
+    fn take(&mut self, receiver: &mut dyn Receiver) -> Option<&'static str> {
+        match receiver.receive(PATIENCE).unwrap() {
+            Arrival::Packets(lent) => {
+                let at = self.frames.len();
+                self.losses.extend(lent.loss.map(|loss| (at, loss)));
+                self.frames.extend(lent.packets.iter().map(|packet| {
+                    (packet.timestamp, lent.data[packet.range()].to_vec(), packet.wire_len)
+                }));
+                None
+            }
+            Arrival::Nothing(_) => Some("nothing"),
+            Arrival::Down => Some("down"),
+            Arrival::Gone => Some("gone"),
+            Arrival::End => Some("end"),
+        }
+    }
+
+    /// Stops the ring and takes what is left.
+    fn drain(&mut self, receiver: &mut dyn Receiver) {
+        receiver.stop().unwrap();
+        let begin = Instant::now();
+        while self.take(receiver) != Some("end") {
+            assert!(begin.elapsed() < LIMIT, "it never ends");
+        }
+    }
+}
+
+/// Runs a test for each backend and each way to wait.
+fn each(test: &str, mut run: impl FnMut(&Bed, &Backend, Wait) + Send) {
+    let Some(bed) = Bed::up(test) else { return };
+    for backend in BACKENDS {
+        for wait in [Wait::Poll, Wait::Busy, Wait::Adaptive] {
+            println!("{test}: {} {wait:?}", backend.name);
+            bed.receiving(|| run(&bed, backend, wait));
+        }
+    }
+}
+
+#[test]
+fn every_frame_arrives_once_and_whole() {
+    each("whole", |bed, backend, wait| {
+        let mut receiver = open(backend, &Options { wait, ..small() });
+        receiver.start().unwrap();
+        let before = realtime();
+        let sizes: Vec<usize> = (0..500).map(|n| [64, 65, 200, 1518][n % 4]).collect();
+        bed.send(0, &sizes);
+        let mut taken = Taken::default();
+        taken.drain(receiver.as_mut());
+        assert_eq!(taken.sequences(), (0..500).collect::<Vec<_>>());
+        for ((time, frame, wire_len), size) in taken.frames.iter().zip(&sizes) {
+            assert_eq!((frame.len(), *wire_len as usize), (size - 4, size - 4));
+            assert!(*time >= before && *time <= realtime());
+            let expected =
+                probe::frame(*size, Stamp::parse(&frame[42..]).unwrap().sequence as u32 % 16);
+            assert_eq!(frame[60..], expected.unwrap()[60..]);
+        }
+        let counters = receiver.counters().unwrap();
+        assert_eq!((counters.delivered, counters.dropped), (500, Some(0)));
+        assert_eq!(counters.accepted, Some(500));
+        assert_eq!(
+            counters.delivered_bytes,
+            sizes.iter().map(|size| *size as u64 - 4).sum::<u64>()
+        );
+        assert_eq!((counters.cut, counters.malformed, counters.inversions), (0, 0, 0));
+        assert!(taken.losses.is_empty() && receiver.last_loss().is_none());
+    });
+}
+
+#[test]
+fn nothing_comes_from_before_the_start_or_after_the_stop() {
+    each("edges", |bed, backend, wait| {
+        let mut receiver = open(backend, &Options { wait, ..small() });
+        bed.send(0, &[64; 20]);
+        receiver.start().unwrap();
+        bed.send(20, &[64; 30]);
+        receiver.stop().unwrap();
+        bed.send(50, &[64; 20]);
+        let mut taken = Taken::default();
+        taken.drain(receiver.as_mut());
+        assert_eq!(taken.sequences(), (20..50).collect::<Vec<_>>());
+        assert_eq!(receiver.counters().unwrap().dropped, Some(0));
+    });
+}
+
+#[test]
+fn the_kernel_cuts_and_filters() {
+    each("filter", |bed, backend, wait| {
+        // The last byte of the sequence number, and its lowest bit.
+        let at = probe::STAMP_AT as u32 + 11;
+        let filter = vec![
+            Instruction { code: 0x30, jt: 0, jf: 0, k: at },
+            Instruction { code: 0x45, jt: 0, jf: 1, k: 1 },
+            Instruction { code: 0x06, jt: 0, jf: 0, k: 70 },
+            Instruction { code: 0x06, jt: 0, jf: 0, k: 0 },
+        ];
+        let options = Options { filter, snaplen: 70, wait, ..small() };
+        let mut receiver = open(backend, &options);
+        assert_eq!(receiver.facts().filter_len, 4);
+        receiver.start().unwrap();
+        bed.send(0, &[512; 40]);
+        let mut taken = Taken::default();
+        taken.drain(receiver.as_mut());
+        assert_eq!(taken.sequences(), (0..40).filter(|n| n % 2 == 1).collect::<Vec<_>>());
+        assert!(taken.frames.iter().all(|(_, frame, wire)| (frame.len(), *wire) == (70, 508)));
+        let counters = receiver.counters().unwrap();
+        assert_eq!((counters.delivered, counters.cut, counters.filtered), (20, 20, None));
+    });
+}
+
+#[test]
+fn vlan_tags_are_put_back() {
+    each("vlan", |bed, backend, wait| {
+        let mut receiver = open(backend, &Options { wait, ..small() });
+        receiver.start().unwrap();
+        let plain = probe::frame(100, 0).unwrap();
+        let tagged = |tags: &[[u8; 4]]| [&plain[..12], tags.as_flattened(), &plain[12..]].concat();
+        let frames = vec![
+            tagged(&[[0x81, 0, 0x20, 7]]),
+            tagged(&[[0x88, 0xa8, 0, 8], [0x81, 0, 0, 9]]),
+            plain.clone(),
+        ];
+        bed.send_frames(frames.clone());
+        let mut taken = Taken::default();
+        taken.drain(receiver.as_mut());
+        let got: Vec<_> = taken.frames.iter().map(|(_, frame, _)| frame.clone()).collect();
+        assert_eq!(got, frames);
+        assert!(taken.frames.iter().all(|(_, frame, wire)| frame.len() == *wire as usize));
+        assert_eq!(receiver.counters().unwrap().retagged, 2);
+    });
+}
+
+#[test]
+fn directions_are_told_apart() {
+    each("direction", |bed, backend, wait| {
+        bed.ip(&["addr", "replace", "10.99.0.1/24", "dev", "rx0"]);
+        for (direction, expected) in [
+            (Direction::In, vec![0, 1]),
+            (Direction::Out, vec![7]),
+            (Direction::Both, vec![0, 1, 7]),
+        ] {
+            let mut receiver = open(backend, &Options { direction, wait, ..small() });
+            receiver.start().unwrap();
+            bed.send(0, &[64; 2]);
+            // One goes the other way, from a socket, since only those go past the taps.
+            let stamp = Stamp { run: 1, stream: 0, sequence: 7, sent: 0 };
+            let mut payload = [0; 18];
+            assert!(stamp.emit(&mut payload));
+            let socket = UdpSocket::bind("10.99.0.1:0").unwrap();
+            socket.send_to(&payload, "10.99.0.2:9").unwrap();
+            let mut taken = Taken::default();
+            taken.drain(receiver.as_mut());
+            assert_eq!(taken.sequences(), expected, "{direction:?}");
+        }
+    });
+}
+
+/// The consumer stalls: what is missing was counted, and lies where the losses say.
+#[test]
+fn drops_are_counted_and_located() {
+    each("drops", |bed, backend, wait| {
+        let options =
+            Options { ring_bytes: 1 << 16, block_bytes: 1 << 14, wait, ..Options::default() };
+        let mut receiver = open(backend, &options);
+        receiver.start().unwrap();
+        let mut taken = Taken::default();
+        for burst in 0..3 {
+            bed.send(burst * 2000, &[200; 2000]);
+            while taken.take(receiver.as_mut()).is_none() {}
+        }
+        bed.send(6000, &[64; 1]);
+        taken.drain(receiver.as_mut());
+        let counters = receiver.counters().unwrap();
+        taken.losses.extend(receiver.last_loss().map(|loss| (taken.frames.len(), loss)));
+        let arrivals = taken.arrivals(6001);
+        assert_eq!(arrivals.received + arrivals.lost(), 6001);
+        assert!(arrivals.lost() > 3000, "{} were lost of a tiny ring", arrivals.lost());
+        assert_eq!(counters.dropped, Some(arrivals.lost()));
+        assert_eq!(counters.occupancy.high_water, counters.occupancy.capacity);
+        let told: u64 = taken.losses.iter().map(|(_, loss)| loss.packets).sum();
+        assert_eq!(told, arrivals.lost(), "{:?}", taken.losses);
+        assert_eq!(taken.losses.len(), arrivals.missing.len(), "{:?}", taken.losses);
+        let sequences = taken.sequences();
+        for ((at, loss), (first, end)) in taken.losses.iter().zip(&arrivals.missing) {
+            assert_eq!(loss.packets, end - first);
+            assert_eq!((sequences[at - 1], sequences[*at]), (first - 1, *end));
+            assert_eq!(loss.before, Some(taken.frames[at - 1].0));
+            assert_eq!(loss.after, taken.frames[*at].0);
+        }
+    });
+}
+
+#[test]
+fn an_interface_may_go_down_come_back_be_renamed_and_vanish() {
+    let Some(bed) = Bed::up("states") else { return };
+    for backend in BACKENDS {
+        bed.receiving(|| {
+            let mut receiver = open(backend, &small());
+            receiver.start().unwrap();
+            let mut taken = Taken::default();
+            let wait_for = |taken: &mut Taken, receiver: &mut dyn Receiver, what: &str| {
+                let begin = Instant::now();
+                while taken.take(receiver) != Some(what) {
+                    assert!(begin.elapsed() < LIMIT, "{what} never comes");
+                }
+            };
+            bed.ip(&["link", "set", "rx0", "down"]);
+            wait_for(&mut taken, receiver.as_mut(), "down");
+            bed.ip(&["link", "set", "rx0", "name", "rx9"]);
+            bed.ip(&["link", "set", "rx9", "up"]);
+            wait_for(&mut taken, receiver.as_mut(), "nothing");
+            bed.send(0, &[64; 10]);
+            wait_for(&mut taken, receiver.as_mut(), "nothing");
+            assert_eq!(taken.frames.len(), 10, "it goes on after it came back");
+            bed.ip(&["link", "set", "rx9", "down"]);
+            bed.ip(&["link", "set", "rx9", "name", "rx0"]);
+            bed.ip(&["link", "set", "rx0", "up"]);
+        });
+    }
+    // The pair is made anew by nobody: the last backend sees it go.
+    bed.receiving(|| {
+        let mut receiver = open(&BACKENDS[0], &small());
+        receiver.start().unwrap();
+        bed.ip(&["link", "del", "rx0"]);
+        let mut taken = Taken::default();
+        let begin = Instant::now();
+        while taken.take(receiver.as_mut()) != Some("gone") {
+            assert!(begin.elapsed() < LIMIT, "it is never gone");
+        }
+    });
+}
+
+#[test]
+fn promiscuous_mode_ends_with_the_ring() {
+    let Some(bed) = Bed::up("promisc") else { return };
+    let is_promiscuous = || bed.ip(&["-d", "link", "show", "rx0"]).contains("promiscuity 1");
+    for backend in BACKENDS {
+        let receiver = bed.receiving(|| open(backend, &small()));
+        assert!(is_promiscuous(), "{}", backend.name);
+        drop(receiver);
+        assert!(!is_promiscuous(), "{}", backend.name);
+        let modest = Options { promiscuous: false, ..small() };
+        let receiver = bed.receiving(|| open(backend, &modest));
+        assert!(!is_promiscuous());
+        drop(receiver);
+    }
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let lo = Interface::find("lo").unwrap();
+    let odd = Options { block_bytes: 5000, ..small() };
+    if let Err(error) = BACKENDS[0].open(&lo, &odd) {
+        assert!(error.to_string().contains("multiple of 4096"), "{error}");
+    } else {
+        panic!("a block of 5000 bytes");
+    }
+}
