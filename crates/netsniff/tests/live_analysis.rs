@@ -99,6 +99,80 @@ fn a_filter_and_the_snapshot_length_work_live() {
     assert_eq!(rows.value(last, "cut"), rows.value(last, "delivered"));
 }
 
+/// Packets that the filter of the kernel refused are counted by nobody, and nothing is said to be known.
+#[test]
+fn a_filter_of_the_kernel_makes_the_difference_unknown() {
+    let Some(bed) = Bed::up("unknown") else { return };
+    let run = Run::start(&bed, "unknown", &["-f", "udp port 12345"]);
+    bed.send(&Sent { count: 100, size: 64, rate: 10_000 });
+    let done = run.end();
+    let rows = books(&done.logs);
+    let last = rows.of(&[("final", "T"), ("scope", "interface")])[0];
+    for (column, value) in
+        [("arrived", "100"), ("delivered", "100"), ("filtered", "-"), ("unexplained", "-")]
+    {
+        assert_eq!(rows.value(last, column), value, "{column}");
+    }
+    assert!(done.errors.contains("filter in the kernel"), "{}", done.errors);
+}
+
+#[test]
+fn rings_share_the_packets_and_no_flow_is_split() {
+    let Some(bed) = Bed::up("fanout") else { return };
+    let run = Run::start(&bed, "fanout", &["--workers", "3"]);
+    bed.send(&Sent { count: 5120, size: 64, rate: 50_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let rows = books(&done.logs);
+    let rings = rows.of(&[("final", "T"), ("scope", "ring")]);
+    let delivered: Vec<u64> =
+        rings.iter().map(|row| rows.value(*row, "delivered").parse().unwrap()).collect();
+    assert_eq!((delivered.len(), delivered.iter().sum::<u64>()), (3, 5120));
+    assert!(delivered.iter().all(|part| (500..4000).contains(part)), "{delivered:?}");
+    let groups: Vec<_> = rings.iter().map(|row| rows.value(*row, "fanout_group")).collect();
+    assert!(groups[0] != "-" && groups.iter().all(|group| *group == groups[0]), "{groups:?}");
+    let last = rows.of(&[("final", "T"), ("scope", "interface")])[0];
+    assert_eq!((rows.value(last, "arrived"), rows.value(last, "unexplained")), ("5120", "0"));
+    let conn = Log::read(&done.logs.join("conn.log"));
+    assert_eq!(conn.len(), 256, "a flow is on one ring only");
+    for row in 0..conn.len() {
+        assert_eq!(conn.value(row, "orig_pkts"), "20");
+    }
+}
+
+/// Two processes that name one group see each flow once.
+#[test]
+fn processes_may_share_an_interface() {
+    let Some(bed) = Bed::up("cluster") else { return };
+    let one = Run::start(&bed, "cluster-1", &["--fanout-group", "77"]);
+    let other = Run::start(&bed, "cluster-2", &["--fanout-group", "77"]);
+    bed.send(&Sent { count: 2560, size: 64, rate: 50_000 });
+    let (one, other) = (one.end(), other.end());
+    let flows = |done: &live_bed::Done| {
+        let conn = Log::read(&done.logs.join("conn.log"));
+        let key = |row| ["id.orig_h", "id.orig_p"].map(|name| conn.value(row, name).to_owned());
+        (0..conn.len()).map(key).collect::<std::collections::BTreeSet<_>>()
+    };
+    let (one, other) = (flows(&one), flows(&other));
+    assert!(one.len() > 40 && other.len() > 40, "{} and {}", one.len(), other.len());
+    assert_eq!((one.len() + other.len(), one.intersection(&other).count()), (256, 0));
+}
+
+#[test]
+fn a_sample_is_whole_pairs_of_addresses() {
+    let Some(bed) = Bed::up("sample") else { return };
+    let run = Run::start(&bed, "sample", &["--sample", "1/4"]);
+    bed.send(&Sent { count: 2560, size: 64, rate: 50_000 });
+    let done = run.end();
+    let conn = Log::read(&done.logs.join("conn.log"));
+    assert!((24..=128).contains(&conn.len()) && conn.len().is_multiple_of(4), "{}", conn.len());
+    for row in 0..conn.len() {
+        assert_eq!(conn.value(row, "orig_pkts"), "10");
+    }
+    let rows = books(&done.logs);
+    assert_eq!(rows.value(0, "sampling"), "4");
+}
+
 #[test]
 fn count_and_duration_end_a_run_exactly() {
     let Some(bed) = Bed::up("count") else { return };

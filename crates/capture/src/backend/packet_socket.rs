@@ -4,7 +4,7 @@ use netsniff_packet::filter::classic::Instruction;
 
 use crate::error::{Context as _, Error, Result, permitted};
 use crate::interface::{Interface, LinkReader};
-use crate::options::{Direction, Options, Stamps};
+use crate::options::{Direction, Fanout, Options, Stamps};
 use crate::sys::socket::Socket;
 
 /// A filter that refuses everything: `ret #0`.
@@ -58,11 +58,24 @@ pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) ->
 }
 
 /// Makes the socket one of a group that shares packets.
-fn join(socket: &Socket, fanout: &crate::options::Fanout) -> Result<()> {
-    let value = u32::from(fanout.group) | libc::PACKET_FANOUT_CBPF << 16;
-    socket
-        .set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value)
-        .trying(format!("join the fan-out group {}", fanout.group))?;
+fn join(socket: &Socket, fanout: &Fanout) -> Result<()> {
+    /// `PACKET_FANOUT_FLAG_UNIQUEID` of <linux/if_packet.h>.
+    const UNIQUE: u32 = 0x2000;
+    let kind = libc::PACKET_FANOUT_CBPF;
+    let (group, kind) = match fanout.group {
+        Some(group) => (group, kind),
+        None => (0, kind | UNIQUE),
+    };
+    let value = u32::from(group) | kind << 16;
+    let joined = socket.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value);
+    joined.map_err(|source| match source.raw_os_error() {
+        Some(libc::EINVAL) if fanout.group.is_some() => Error::Invalid(format!(
+            "the fan-out group {group} cannot be joined: it belongs to another interface, or shares \
+             packets out in another way"
+        )),
+        Some(libc::ENOSPC) => Error::Invalid(format!("the fan-out group {group} is full")),
+        _ => Error::Call { what: format!("join the fan-out group {group}"), source },
+    })?;
     socket
         .set_program(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &fanout.program)
         .trying("set the program that shares packets out")
@@ -114,7 +127,7 @@ pub(super) fn filter_len(options: &Options) -> usize {
 
 /// Whether the kernel keeps packets out that the interface has counted.
 pub(super) fn refuses(options: &Options) -> bool {
-    !options.filter.is_empty()
+    options.filter.iter().any(|instruction| *instruction == REFUSE[0])
 }
 
 /// Chooses who stamps the packets and returns whether it is the interface.

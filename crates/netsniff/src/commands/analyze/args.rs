@@ -87,7 +87,8 @@ pub struct AnalyzeArgs {
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     overlap: FirstOrLast,
-    /// Threads that analyse; as many as processors unless told
+    /// Threads that analyse; as many as processors unless told. Live, rings for each interface; 1 unless
+    /// told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     workers: Option<usize>,
     /// Memory to stay within, as 500M or 2G. Some of it is for reading and for rows that wait, an
@@ -319,6 +320,11 @@ impl AnalyzeArgs {
     pub(super) fn workers(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         self.workers.unwrap_or_else(processors)
+    }
+
+    /// Rings for each interface. More than one costs sharing out, and pays where one thread is too slow.
+    pub(super) fn rings(&self) -> usize {
+        self.workers.unwrap_or(1)
     }
 
     pub(super) const fn json(&self) -> bool {

@@ -7,8 +7,6 @@ use std::time::Instant;
 use anyhow::Context as _;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::{Observer as _, Options, Phase, SortKey, Uid};
-use netsniff_capture::Receiver;
-use netsniff_packet::filter::Filter;
 use netsniff_packet::{Batch, Packet, Timestamp};
 
 use super::args::{AnalyzeArgs, Target};
@@ -17,7 +15,7 @@ use super::report::Analysis;
 use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
-use crate::commands::live::{self, Attendant, Rings, Rule, Signals};
+use crate::commands::live::{self, Attendant, Opening, Ring, Rings, Rule, Signals, Wanted};
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::output::{
     Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
@@ -43,16 +41,23 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let pseudonyms = args.pseudonyms()?;
     let signals = Signals::listen()?;
     let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
-    let backend = capture.backend()?;
-    let options = capture.options(capture.interfaces.len())?;
-    let rings = live::open(&capture.interfaces, backend, &options)?;
-    let text = join(&filters);
+    let wanted = Wanted::new(&filters, capture.sample())?;
+    let opening = Opening {
+        backend: capture.backend()?,
+        options: capture.options(capture.interfaces.len() * args.rings())?,
+        wanted: &wanted,
+        rings: args.rings(),
+        group: capture.fanout_group(),
+    };
+    let rings = opening.open(&capture.interfaces)?;
     if !args.quiet() {
-        live::tell(&rings, &options, text.as_deref());
+        live::tell(&rings, &wanted);
     }
+    // What writes inherits it; rings choose their own.
+    pin_last(capture.cpus())?;
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
-    let count = rings.receivers.len();
+    let count = rings.rings.len();
     let settings = Settings {
         limits: share_of(args.limits()?, count),
         options: Options { anonymizer, ..args.options() },
@@ -60,15 +65,10 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         format: target.format(),
         seed: seed(),
     };
-    let session = Session {
-        args,
-        target: &target,
-        settings: &settings,
-        filters: &filters,
-        signals: &signals,
-    };
+    let session =
+        Session { args, target: &target, settings: &settings, wanted: &wanted, signals: &signals };
     let begin = Instant::now();
-    let run = session.run(rings, &options)?;
+    let run = session.run(rings)?;
     let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
         origin: &run.origin,
@@ -87,14 +87,13 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     Ok(if run.has_failed { FAILED } else { DONE })
 }
 
-/// The text of all filters together.
-fn join(filters: &[Filter]) -> Option<String> {
-    let texts: Vec<_> = filters.iter().map(|filter| format!("({})", filter.text())).collect();
-    match filters {
-        [] => None,
-        [one] => Some(one.text().to_owned()),
-        _ => Some(texts.join(" and ")),
+/// Pins this thread to the last of the processors that were named, and finds out whether there are the others.
+fn pin_last(cpus: &[usize]) -> anyhow::Result<()> {
+    for cpu in cpus {
+        netsniff_capture::pin(*cpu)
+            .with_context(|| format!("cannot run on processor {cpu}, which --cpus names"))?;
     }
+    Ok(())
 }
 
 /// What a run has to do with.
@@ -102,7 +101,7 @@ struct Session<'a> {
     args: &'a AnalyzeArgs,
     target: &'a Target<'a>,
     settings: &'a Settings,
-    filters: &'a [Filter],
+    wanted: &'a Wanted,
     signals: &'a Signals,
 }
 
@@ -114,20 +113,20 @@ struct Run {
 }
 
 impl Session<'_> {
-    fn run(&self, rings: Rings, options: &netsniff_capture::Options) -> anyhow::Result<Run> {
+    fn run(&self, rings: Rings) -> anyhow::Result<Run> {
         let now = clock::now();
         match self.target {
-            Target::Nowhere => self.write(rings, options, Nowhere::default(), None),
+            Target::Nowhere => self.write(rings, Nowhere::default(), None),
             Target::Stream => {
                 let sink = LiveStream::stdout().context("cannot write to standard output")?;
-                self.write(rings, options, sink, None)
+                self.write(rings, sink, None)
             }
             Target::Directory(directory, format) => {
                 let roll = self.args.rolling().roll();
                 let sink = LogFiles::live(directory, *format, roll, now)?;
                 let anonymizer = self.settings.options.anonymizer.clone();
                 let unparsed = UnparsedFile::new(directory, anonymizer)?;
-                self.write(rings, options, sink, Some(unparsed))
+                self.write(rings, sink, Some(unparsed))
             }
         }
     }
@@ -135,7 +134,6 @@ impl Session<'_> {
     fn write<S: LiveSink>(
         &self,
         rings: Rings,
-        options: &netsniff_capture::Options,
         sink: S,
         unparsed: Option<UnparsedFile>,
     ) -> anyhow::Result<Run> {
@@ -146,7 +144,7 @@ impl Session<'_> {
             sink,
             merger,
             WriterSettings {
-                producers: rings.receivers.len(),
+                producers: rings.rings.len(),
                 bounds: Bounds::default(),
                 on_failure: OnFailure::End,
                 end_wait: END_WAIT,
@@ -154,12 +152,13 @@ impl Session<'_> {
             },
         )?;
         let capture = self.args.capture();
-        let control = Control::new(rings.receivers.len());
+        let control = Control::new(rings.rings.len());
+        let places: Vec<_> = rings.rings.iter().map(|ring| ring.place.clone()).collect();
         let mut keeper = Keeper::begin(
             &rings.interfaces,
-            rings.places.clone(),
-            options.direction,
-            1,
+            places.clone(),
+            capture.direction(),
+            self.wanted.sampling(),
             clock::now(),
         )?;
         let rule = Rule {
@@ -172,11 +171,8 @@ impl Session<'_> {
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
-            let names = capture.interfaces.iter();
-            for (number, ((receiver, rows), name)) in
-                rings.receivers.into_iter().zip(producers).zip(names).enumerate()
-            {
-                let work = self.work(number, name, receiver, rows, &control, options, &aside)?;
+            for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
+                let work = self.work(number, ring, rows, &control, &aside)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
                 handles.push(handle.context("cannot start a thread for a ring")?);
@@ -200,41 +196,40 @@ impl Session<'_> {
         let has_failed = !failures.is_empty() || written.failure.is_some();
         let outcome = sum(finished, &written);
         let origin = Live {
-            places: rings.places,
+            places,
             interfaces: rings.interfaces,
             entries,
-            filter: join(self.filters),
+            filter: self.wanted.text().map(str::to_owned),
             written: written.statistics,
             unparsed_refused,
         };
         Ok(Run { origin, outcome, has_failed })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "each of them belongs to one ring")]
+    /// What the thread of one ring works with.
     fn work<'w>(
         &'w self,
         number: usize,
-        name: &str,
-        mut receiver: Box<dyn Receiver>,
+        ring: Ring,
         rows: RowProducer,
         control: &'w Control,
-        options: &netsniff_capture::Options,
         aside: &Aside,
     ) -> anyhow::Result<RingWork<'w>> {
         let capture = self.args.capture();
+        let Ring { mut receiver, options, filter, place } = ring;
         receiver.start()?;
-        let filters = self.filters.to_vec();
-        let reopen = (capture.if_gone() == IfGone::Wait).then(|| {
-            Ok::<_, UsageError>(live::reopen(name.to_owned(), capture.backend()?, options.clone()))
-        });
+        let name = capture.interfaces[place.interface].clone();
+        let reopen = (capture.if_gone() == IfGone::Wait)
+            .then(|| Ok::<_, UsageError>(live::reopen(name, capture.backend()?, options)));
+        let cpus = capture.cpus();
         Ok(RingWork {
             number,
+            cpu: (!cpus.is_empty()).then(|| cpus[number % cpus.len()]),
             receiver,
             settings: self.settings,
             control,
-            wanted: (!filters.is_empty()).then(|| {
-                Box::new(move |packet: &Packet<'_>| filters.iter().all(|of| of.matches(packet)))
-                    as _
+            wanted: filter.map(|(filter, _)| {
+                Box::new(move |packet: &Packet<'_>| filter.matches(packet)) as _
             }),
             unparsed: aside.taker(),
             tap: None,

@@ -1,5 +1,6 @@
 //! The arguments of commands that capture.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,6 +49,15 @@ pub struct CaptureArgs {
     /// Who stamps the packets
     #[arg(long = "ts", value_enum, value_name = "WHO", requires = "interfaces", default_value_t)]
     stamps: StampsArg,
+    /// Capture only one in N pairs of addresses, as 1/8: all packets between two hosts or none
+    #[arg(long, value_name = "1/N", requires = "interfaces", value_parser = sample)]
+    sample: Option<NonZeroU32>,
+    /// Join the fan-out group of this number, so that several processes share the packets of an interface
+    #[arg(long, value_name = "N", requires = "interfaces")]
+    fanout_group: Option<u16>,
+    /// Processors to run on, as 1,2: the rings in turn, and on the last one what writes the logs
+    #[arg(long, value_name = "LIST", requires = "interfaces", value_delimiter = ',')]
+    cpus: Vec<usize>,
     /// How long packets wait for earlier ones, as 200us; 0 for not at all
     #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = window)]
     reorder: Option<Duration>,
@@ -104,6 +114,11 @@ enum StampsArg {
     Hw,
 }
 
+fn sample(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.strip_prefix("1/").unwrap_or(text);
+    number.parse().map_err(|_| "expected 1/N, as 1/8".to_owned())
+}
+
 fn window(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { interval(text) }
 }
@@ -144,11 +159,7 @@ impl CaptureArgs {
             block_bytes,
             retire: self.retire.unwrap_or(default.retire),
             snaplen: self.snaplen.unwrap_or(default.snaplen),
-            direction: match self.direction {
-                DirectionArg::In => Direction::In,
-                DirectionArg::Out => Direction::Out,
-                DirectionArg::Both => Direction::Both,
-            },
+            direction: self.direction(),
             promiscuous: !self.no_promiscuous,
             wait: match self.wait {
                 WaitArg::Poll => Wait::Poll,
@@ -165,9 +176,37 @@ impl CaptureArgs {
         })
     }
 
+    /// Which packets are wanted, by the side they come from.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        match self.direction {
+            DirectionArg::In => Direction::In,
+            DirectionArg::Out => Direction::Out,
+            DirectionArg::Both => Direction::Both,
+        }
+    }
+
     /// How long packets wait for earlier ones.
     pub fn window(&self) -> Duration {
         self.reorder.unwrap_or(crate::pipeline::live::WINDOW)
+    }
+
+    /// One in so many pairs of addresses is wanted.
+    #[must_use]
+    pub const fn sample(&self) -> Option<NonZeroU32> {
+        self.sample
+    }
+
+    /// The fan-out group to join.
+    #[must_use]
+    pub const fn fanout_group(&self) -> Option<u16> {
+        self.fanout_group
+    }
+
+    /// Processors to run on; any where there are none.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
     }
 
     /// When the run ends by itself.

@@ -3,7 +3,9 @@
 mod args;
 mod open;
 mod rule;
+mod wanted;
 
 pub use args::CaptureArgs;
-pub use open::{Rings, open, reopen, tell};
+pub use open::{Opening, Ring, Rings, reopen, tell};
 pub use rule::{Attendant, Rule, Signals};
+pub use wanted::{Split, Wanted};

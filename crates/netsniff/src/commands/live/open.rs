@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use netsniff_capture::backend::{Backend, Receiver, RingFacts};
+use anyhow::Context as _;
+use netsniff_capture::backend::{Backend, Receiver};
 use netsniff_capture::interface::Offloads;
-use netsniff_capture::options::Options;
-use netsniff_capture::{Interface, Result, host};
+use netsniff_capture::options::{Fanout, Options};
+use netsniff_capture::{Interface, host};
+use netsniff_packet::filter::Filter;
+use netsniff_packet::filter::classic::steering;
 
+use super::wanted::Wanted;
 use crate::books::RingPlace;
 use crate::commands::say;
 use crate::pipeline::live::Reopen;
@@ -16,27 +20,75 @@ use crate::summary::number;
 pub struct Rings {
     /// The interfaces, in the order in which they were named.
     pub interfaces: Vec<Interface>,
-    /// One for each thread, with what they belong to.
-    pub receivers: Vec<Box<dyn Receiver>>,
-    /// What each of them is.
-    pub places: Vec<RingPlace>,
+    /// One for each thread.
+    pub rings: Vec<Ring>,
 }
 
-/// Opens the interfaces of these names.
-///
-/// # Errors
-///
-/// Missing rights, and what the kernel refuses.
-pub fn open(names: &[String], backend: &Backend, options: &Options) -> Result<Rings> {
-    let mut rings = Rings { interfaces: Vec::new(), receivers: Vec::new(), places: Vec::new() };
-    for (number, name) in names.iter().enumerate() {
-        let interface = Interface::find(name)?;
-        let receiver = backend.open(&interface, options)?;
-        rings.places.push(RingPlace { interface: number, facts: receiver.facts().clone() });
-        rings.receivers.push(receiver);
-        rings.interfaces.push(interface);
+/// A ring and what belongs to it.
+pub struct Ring {
+    /// Where packets come from.
+    pub receiver: Box<dyn Receiver>,
+    /// What it is.
+    pub place: RingPlace,
+    /// What it was opened with, for opening it again.
+    pub options: Options,
+    /// What is asked of each packet in user space, with the reason why the kernel cannot.
+    pub filter: Option<(Filter, String)>,
+}
+
+/// How to open interfaces.
+pub struct Opening<'a> {
+    /// The kind of rings.
+    pub backend: &'static Backend,
+    /// How to capture, but for the filter and the fan-out.
+    pub options: Options,
+    /// Which packets are wanted.
+    pub wanted: &'a Wanted,
+    /// Rings for each interface.
+    pub rings: usize,
+    /// The fan-out group to join; `None` for one of our own.
+    pub group: Option<u16>,
+}
+
+impl Opening<'_> {
+    /// Opens the interfaces of these names.
+    ///
+    /// # Errors
+    ///
+    /// Missing rights, what the kernel refuses, and filters without meaning.
+    pub fn open(&self, names: &[String]) -> anyhow::Result<Rings> {
+        let mut rings = Rings { interfaces: Vec::new(), rings: Vec::new() };
+        for (number, name) in names.iter().enumerate() {
+            let interface = Interface::find(name)?;
+            let split = self.wanted.split(&interface, self.options.snaplen)?;
+            let mut group = self.group;
+            for _ in 0..self.rings {
+                let fanout = (self.rings > 1 || group.is_some())
+                    .then(|| fanout(&interface, group))
+                    .transpose()?;
+                let filter = split.program.clone();
+                let options = Options { filter, fanout, ..self.options.clone() };
+                let receiver = self.backend.open(&interface, &options)?;
+                let facts = receiver.facts().clone();
+                group = group.or(facts.fanout_group);
+                rings.rings.push(Ring {
+                    receiver,
+                    place: RingPlace { interface: number, facts },
+                    options,
+                    filter: split.rest.clone(),
+                });
+            }
+            rings.interfaces.push(interface);
+        }
+        Ok(rings)
     }
-    Ok(rings)
+}
+
+/// Rings share packets out by the unordered pair of addresses, so that what belongs together stays together.
+fn fanout(interface: &Interface, group: Option<u16>) -> anyhow::Result<Fanout> {
+    let program = steering(interface.link_type)
+        .with_context(|| format!("packets of {} cannot be shared out", interface.name))?;
+    Ok(Fanout { group, program: program.instructions().to_vec() })
 }
 
 /// Opens an interface again by its name, once there is one.
@@ -51,21 +103,20 @@ pub fn reopen(name: String, backend: &'static Backend, options: Options) -> Reop
 }
 
 /// Says what was asked for, and what of it is at work.
-pub fn tell(rings: &Rings, options: &Options, filter: Option<&str>) {
+pub fn tell(rings: &Rings, wanted: &Wanted) {
     for interface in &rings.interfaces {
         say(&about_interface(interface));
         for warning in about_offloads(interface, interface.offloads()) {
             say(&warning);
         }
     }
-    for place in &rings.places {
-        let interface = &rings.interfaces[place.interface];
-        for line in about_ring(&place.facts, interface, options, filter) {
+    for ring in &rings.rings {
+        for line in about_ring(ring, &rings.interfaces[ring.place.interface], wanted) {
             say(&line);
         }
     }
     let clock = host::clocksource().unwrap_or_else(|| "unknown".to_owned());
-    let stamps = if rings.places.iter().any(|place| place.facts.hardware_stamps) {
+    let stamps = if rings.rings.iter().any(|ring| ring.place.facts.hardware_stamps) {
         "the interface"
     } else {
         "the kernel, as it puts packets into the ring"
@@ -113,12 +164,8 @@ fn about_offloads(interface: &Interface, offloads: Offloads) -> Vec<String> {
     said
 }
 
-fn about_ring(
-    facts: &RingFacts,
-    interface: &Interface,
-    options: &Options,
-    filter: Option<&str>,
-) -> Vec<String> {
+fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> {
+    let (facts, options) = (&of.place.facts, &of.options);
     let mut lines = Vec::new();
     let name = &facts.interface;
     let mut ring = format!(
@@ -146,12 +193,17 @@ fn about_ring(
     ring += &format!(", snaplen {}", facts.snaplen);
     lines.push(ring);
     let mut active = Vec::new();
-    match filter {
-        Some(text) if facts.refuses => {
-            active.push(format!("filter in the kernel, {} instructions: {text}", facts.filter_len));
+    match (wanted.text(), &of.filter) {
+        (Some(text), None) => {
+            active.push(format!("filter in the kernel, {} instructions: {text}", facts.filter_len))
         }
-        Some(text) => active.push(format!("filter in user space: {text}")),
-        None => active.push("no filter".to_owned()),
+        (_, Some((filter, why))) => {
+            active.push(format!("filter in user space, since {why}: {}", filter.text()));
+        }
+        (None, None) => active.push("no filter".to_owned()),
+    }
+    if wanted.sampling() > 1 {
+        active.push(format!("one in {} pairs of addresses", wanted.sampling()));
     }
     active.push(if options.promiscuous { "promiscuous" } else { "not promiscuous" }.to_owned());
     active.extend(facts.fanout_group.map(|group| format!("fan-out group {group}")));

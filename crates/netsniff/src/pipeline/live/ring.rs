@@ -54,6 +54,8 @@ pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
 pub struct RingWork<'a> {
     /// Its number among the rings.
     pub number: usize,
+    /// The processor that its thread is to run on.
+    pub cpu: Option<usize>,
     /// Where packets come from; started.
     pub receiver: Box<dyn Receiver>,
     /// How to analyse.
@@ -247,6 +249,8 @@ impl RingWork<'_> {
     /// Captures and analyses until the run is to end or the interface is gone, and ends all flows.
     #[must_use]
     pub fn run(self) -> RingOutcome {
+        // Checked with the arguments; where it fails all the same the ring runs anywhere.
+        let _ = self.cpu.map(netsniff_capture::pin);
         let analysis = Analysis {
             control: self.control,
             front: Front::new(self.settings),
