@@ -31,11 +31,13 @@
 //! | [`reader`] | [`Reader`]: a file as a source of packets |
 //! | [`interface`] | [`Interface`]: what a file says of where its packets come from |
 //! | [`merge`] | [`Merged`]: several files as one, by time |
-//! | [`writer`] | [`PcapWriter`], [`PcapngWriter`] |
+//! | [`encode`] | records and blocks as bytes in a caller's buffer |
+//! | [`writer`] | [`PcapWriter`], [`PcapngWriter`]: the same into an output |
 //! | [`facts`] | [`Facts`]: what a capture holds, gathered packet by packet |
 //! | [`error`] | [`Error`] and [`Damage`] |
 
 mod classic;
+pub mod encode;
 pub mod error;
 pub mod facts;
 pub mod interface;
@@ -47,6 +49,7 @@ mod unpack;
 pub mod writer;
 
 pub use classic::Variant;
+pub use encode::{PacketNotes, PcapEncoder, PcapngEncoder, Statistics};
 pub use error::{Damage, DamageKind, Error};
 pub use facts::{Burst, Facts};
 pub use interface::{Counters, Interface, Resolution};
