@@ -33,6 +33,7 @@
 //! | [`merge`] | [`Merged`]: several files as one, by time |
 //! | [`encode`] | records and blocks as bytes in a caller's buffer |
 //! | [`writer`] | [`PcapWriter`], [`PcapngWriter`]: the same into an output |
+//! | [`pack`] | [`Packer`]: gzip, zstd and lz4 on the way into an output |
 //! | [`facts`] | [`Facts`]: what a capture holds, gathered packet by packet |
 //! | [`error`] | [`Error`] and [`Damage`] |
 
@@ -42,6 +43,7 @@ pub mod error;
 pub mod facts;
 pub mod interface;
 pub mod merge;
+pub mod pack;
 mod pcapng;
 pub mod reader;
 mod scan;
@@ -54,6 +56,7 @@ pub use error::{Damage, DamageKind, Error};
 pub use facts::{Burst, Facts};
 pub use interface::{Counters, Interface, Resolution};
 pub use merge::{MergeError, Merged};
+pub use pack::{Packer, Packing};
 pub use pcapng::Section;
 pub use reader::{Format, Reader};
 pub use unpack::Compression;
