@@ -6,9 +6,10 @@ pub mod analyze;
 pub mod anonymize;
 pub mod completions;
 pub mod info;
-mod inputs;
+pub(crate) mod inputs;
 pub mod protocols;
 pub mod pseudonyms;
+pub(crate) mod quantity;
 pub mod schema;
 
 /// Everything was done.

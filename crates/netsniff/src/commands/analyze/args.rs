@@ -14,6 +14,7 @@ use super::extraction::ExtractionArgs;
 use super::selection;
 use crate::commands::inputs::is_stdin;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
+use crate::commands::quantity::{at_least_one, interval, percentage, size};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
 
@@ -304,51 +305,6 @@ impl AnalyzeArgs {
     }
 }
 
-/// A number and what follows it.
-fn number(text: &str) -> Result<(f64, &str), String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let value = digits.parse().map_err(|_| "expected a number, maybe with a unit".to_owned())?;
-    Ok((value, unit.trim_start()))
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let (value, unit) = number(text)?;
-    let seconds = match unit {
-        "" | "s" | "sec" => 1.0,
-        "ms" | "msec" => 1e-3,
-        "us" | "µs" | "usec" => 1e-6,
-        "m" | "min" => 60.0,
-        "h" | "hr" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?}; there are us, ms, s, min and h")),
-    };
-    let interval = Duration::try_from_secs_f64(value * seconds).map_err(|e| e.to_string())?;
-    if interval.is_zero() {
-        return Err("an interval of 0 would sample nothing".to_owned());
-    }
-    Ok(interval)
-}
-
-pub(super) fn size(text: &str) -> Result<usize, String> {
-    let (value, unit) = number(text)?;
-    let decimal = |power| 1000_f64.powi(power);
-    let binary = |power| 1024_f64.powi(power);
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => decimal(1),
-        "mb" => decimal(2),
-        "gb" => decimal(3),
-        "tb" => decimal(4),
-        "k" | "kib" => binary(1),
-        "m" | "mib" => binary(2),
-        "g" | "gib" => binary(3),
-        "t" | "tib" => binary(4),
-        _ => return Err(format!("unknown unit {unit:?}; there are K, M, G, T and kB, MB, GB, TB")),
-    };
-    // A float saturates where it exceeds an integer.
-    Ok((value * factor) as usize)
-}
-
 fn hashes(text: &str) -> Result<HashKinds, String> {
     let mut kinds = HashKinds::default();
     for name in text.split(',').map(str::trim).filter(|&name| name != "none") {
@@ -362,42 +318,9 @@ fn hashes(text: &str) -> Result<HashKinds, String> {
     Ok(kinds)
 }
 
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("1 is the least".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("expected a whole number".to_owned()),
-    }
-}
-
-fn percentage(text: &str) -> Result<f64, String> {
-    match number(text)? {
-        (value, "" | "%") if value <= 100.0 => Ok(value),
-        _ => Err("expected a percentage from 0 to 100".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_seconds_unless_told() {
-        assert_eq!(interval("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(interval("100ms"), Ok(Duration::from_millis(100)));
-        assert_eq!(interval("2 min"), Ok(Duration::from_secs(120)));
-        assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
-        assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
-    }
-
-    #[test]
-    fn sizes_are_binary_with_one_letter_and_decimal_with_two() {
-        assert_eq!(size("500M"), Ok(500 << 20));
-        assert_eq!(size("1.5GB"), Ok(1_500_000_000));
-        assert_eq!(size("2GiB"), Ok(2 << 30));
-        assert_eq!(size(&format!("{}T", "9".repeat(30))), Ok(usize::MAX));
-        assert!(size("M").is_err() && size("5 apples").is_err());
-    }
 
     #[test]
     fn memory_is_shared_out_to_the_last_byte() {
@@ -417,11 +340,5 @@ mod tests {
         assert_eq!(ample.join_bytes(), Limits::default().join_bytes());
         assert_eq!(ample.flow_bytes + ample.join_bytes(), (8 << 30) - (192 << 20));
         assert!(limits("207M").is_err());
-    }
-
-    #[test]
-    fn percentages_end_at_100() {
-        assert_eq!((percentage("99.9"), percentage("100%")), (Ok(99.9), Ok(100.0)));
-        assert!(percentage("101").is_err() && percentage("-3").is_err());
     }
 }
