@@ -6,6 +6,7 @@
 //! | [`commands`] | what each command does |
 //! | [`pipeline`] | threads: reading, sharing out, analysing, merging |
 //! | [`output`] | logs on their way out |
+//! | [`recording`] | packets on their way to files |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`calendar`] | dates in UTC |
@@ -16,4 +17,5 @@ pub mod commands;
 pub mod output;
 pub mod pipeline;
 pub mod progress;
+pub mod recording;
 pub mod summary;
