@@ -59,6 +59,11 @@ fn every_format_and_packing_holds_every_packet() {
             let statistics = record(&options, 3000);
             let [file] = folder.files().try_into().unwrap();
             assert_eq!(statistics.file_bytes, file.metadata().unwrap().len());
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt as _;
+                assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            }
             let found = read(&file);
             assert_eq!(found.numbers, (0..3000).collect::<Vec<_>>(), "{format:?} {packing:?}");
             assert_eq!((found.damage, found.losses), (vec![], vec![]));
@@ -301,6 +306,10 @@ fn what_cannot_be_written_is_refused_and_told_at_its_place() {
     }
     let told: Vec<_> = found.losses.iter().map(|(at, loss)| (*at, loss.packets)).collect();
     assert!(!holes.is_empty());
+    // Nothing is refused before the buffers are full, one of which has the begin of the file.
+    let before_first: usize =
+        found.numbers.iter().take(holes[0].0).map(|number| bytes(*number).len()).sum();
+    assert!(before_first > 170_000, "{before_first} bytes before the first hole");
     assert_eq!(told, holes);
 }
 
@@ -528,6 +537,7 @@ fn snaplen_and_cut_off_shorten_packets_and_the_balance_holds() {
     let statistics = recorder.finish(PATIENCE).statistics;
     assert_eq!(statistics.delivered.bytes, wire);
     assert_eq!(statistics.recorded.bytes + statistics.cut.bytes, snapped);
+    assert_eq!((statistics.snapped.packets, statistics.snapped.bytes), (90, wire - snapped));
     // 19 packets of 1054 bytes are below the cut-off, the 20th begins below it.
     assert_eq!((statistics.cut.packets, small), (90 - 19, 10));
     let mut reader = netsniff_pcapfile::Reader::new(File::open(&path).unwrap()).unwrap();

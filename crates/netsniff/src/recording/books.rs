@@ -23,8 +23,10 @@ impl Tally {
     }
 }
 
-/// A recording in numbers. At any time `delivered` is the sum of `recorded`, `refused` and
-/// `in_flight`, in packets exactly.
+/// A recording in numbers.
+///
+/// At any time `delivered` is the sum of `recorded`, `refused` and `in_flight` in packets, and at
+/// the end, where all was recorded, that of `recorded`, `snapped` and `cut` in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// What was given to the recorder.
@@ -36,6 +38,8 @@ pub struct Statistics {
     pub refused: Tally,
     /// Packets that wait to be written.
     pub in_flight: u64,
+    /// Packets that were longer than the snaplen, and the bytes that it took.
+    pub snapped: Tally,
     /// Packets of which the flow cut-off left the headers, and the bytes that it took.
     pub cut: Tally,
     /// Packets that the capture said were lost before.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Stdout, Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -101,8 +101,8 @@ impl Files {
             None => (PathBuf::from("standard output"), Output::Stdout(stdout()), None),
             Some(name) => {
                 let path = name.of(self.number, time);
-                let created = File::create(&path);
-                let file = created.with_context(|| format!("cannot create {}", path.display()))?;
+                let file =
+                    create(&path).with_context(|| format!("cannot create {}", path.display()))?;
                 let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
                 let again = if is_file { file.try_clone().ok() } else { None };
                 (path, Output::File(file), again)
@@ -203,6 +203,16 @@ impl Current {
     fn said(&self) -> String {
         format!("cannot write {}", self.path.display())
     }
+}
+
+/// Creates a file, or empties it. What people say on a network is for its owner alone, as dumpcap
+/// has it.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Cuts a file to its whole blocks; where even that fails, readers find them nevertheless.

@@ -31,7 +31,7 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -169,6 +169,7 @@ impl Recorder {
         if let Some(data) = packet.data.get(..self.snaplen) {
             kept.data = data;
         }
+        let snapped = packet.data.len() - kept.data.len();
         let mut cut = 0;
         if let Some(cutoff) = &mut self.cutoff {
             let whole = kept.data;
@@ -177,6 +178,9 @@ impl Recorder {
         }
         if !self.add(&kept) {
             return self.refuse(packet);
+        }
+        if snapped > 0 {
+            self.counted.snapped.add(1, snapped as u64);
         }
         if cut > 0 {
             self.counted.cut.add(1, cut as u64);
@@ -322,8 +326,15 @@ impl Recorder {
         self.unflushed = !chunk.flush;
         let queued = self.books.queued.fetch_add(1, Ordering::Relaxed) + 1;
         self.counted.queue_high_water = self.counted.queue_high_water.max(queued);
-        // There are no more buffers than fit the queue.
-        self.filled.try_send(chunk).is_ok()
+        // There are no more buffers than fit the queue, so only a thread that is gone refuses.
+        match self.filled.try_send(chunk) {
+            Ok(()) => true,
+            Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) => {
+                chunk.segments.iter().for_each(|segment| self.books.refuse(segment.tally));
+                self.books.end(State::Failed, Some("the writing thread has ended".to_owned()));
+                false
+            }
+        }
     }
 
     fn end_segment(&mut self) {

@@ -70,7 +70,9 @@ pub(crate) fn start() -> Timestamp {
 pub(crate) fn options(output: PathBuf) -> Options {
     let interface =
         Interface { name: Some("eth7".to_owned()), ..Interface::new(LinkType::ETHERNET, 0) };
-    Options { buffer_bytes: 65_536, buffers: 4, ..Options::new(output, vec![interface]) }
+    // A buffer is never smaller than a packet can be.
+    let snaplen = 2000;
+    Options { buffer_bytes: 65_536, buffers: 4, snaplen, ..Options::new(output, vec![interface]) }
 }
 
 /// What a file holds.
