@@ -183,6 +183,25 @@ fn equal_times_stay_in_the_order_of_the_inputs() {
 }
 
 #[test]
+fn interfaces_of_several_inputs_get_numbers_of_their_own() {
+    let folder = Folder::new("sort-interfaces");
+    let [one, two, out] = ["one.pcapng", "two.pcapng", "out.pcapng"].map(|it| folder.path(it));
+    shuffled(&one, 10, 4);
+    shuffled(&two, 10, 6);
+    assert!(sort(&[&one, &two, &out]).status.success());
+    let (found, interfaces) = rows(&out);
+    let names: Vec<_> = interfaces.iter().filter_map(|it| it.name.as_deref()).collect();
+    assert_eq!(names, ["left", "right", "left", "right"]);
+    assert_eq!(interfaces[1].counters.received, Some(90));
+    for row in &found {
+        let number = u64::from_be_bytes(*row.data.first_chunk().unwrap());
+        let input = u32::from(row.data.len() == 14);
+        assert_eq!(u64::from(row.interface), number % 2 + 2 * u64::from(input));
+    }
+    assert_eq!(found.len(), 20);
+}
+
+#[test]
 fn standard_input_and_output_are_captures_too() {
     let folder = Folder::new("sort-pipes");
     let (input, out) = (folder.path("in.pcap"), folder.path("out.pcapng"));
