@@ -15,8 +15,8 @@ use super::selection;
 use crate::commands::inputs::is_stdin;
 use crate::commands::live::CaptureArgs;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
+use crate::commands::quantity::{at_least_one, interval, percentage, size};
 use crate::commands::rolling::RollArgs;
-use crate::commands::values::{at_least_one, interval, number, size};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
 
@@ -354,13 +354,6 @@ fn hashes(text: &str) -> Result<HashKinds, String> {
     Ok(kinds)
 }
 
-fn percentage(text: &str) -> Result<f64, String> {
-    match number(text)? {
-        (value, "" | "%") if value <= 100.0 => Ok(value),
-        _ => Err("expected a percentage from 0 to 100".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,11 +376,5 @@ mod tests {
         assert_eq!(ample.join_bytes(), Limits::default().join_bytes());
         assert_eq!(ample.flow_bytes + ample.join_bytes(), (8 << 30) - (192 << 20));
         assert!(limits("207M").is_err());
-    }
-
-    #[test]
-    fn percentages_end_at_100() {
-        assert_eq!((percentage("99.9"), percentage("100%")), (Ok(99.9), Ok(100.0)));
-        assert!(percentage("101").is_err() && percentage("-3").is_err());
     }
 }

@@ -8,7 +8,7 @@ use netsniff_capture::backend::{BACKENDS, Backend};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
 
 use crate::commands::UsageError;
-use crate::commands::values::{interval, size};
+use crate::commands::quantity::{interval, size};
 use crate::pipeline::live::IfGone;
 
 /// What to capture, and how.
