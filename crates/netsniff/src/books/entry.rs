@@ -155,7 +155,7 @@ impl Entry {
             delivered: self.delivered(),
             unexplained: self.unexplained(),
             unexplained_bound: self.bound,
-            analysed: report.map(|report| report.analysed),
+            analysed: report.and_then(|report| report.analysed),
             recorded: self.recorded,
             refused: self.refused,
             filtered_late: report.map(|report| report.filtered),
@@ -191,8 +191,10 @@ impl Entry {
             polls: counters.map(|counters| counters.waiting.polls),
             wakeups: counters.map(|counters| counters.waiting.wakeups),
             naps: counters.map(|counters| counters.waiting.naps),
-            flows: report.map(|report| report.flows),
-            refused_rows: report.map(|report| report.refused_rows),
+            flows: report.and_then(|report| report.flows),
+            refused_rows: report
+                .filter(|report| report.analysed.is_some())
+                .map(|report| report.refused_rows),
             time_squeezes: self.time_squeezes,
         }
     }
@@ -229,7 +231,11 @@ pub(crate) mod tests {
             bound: Some(0),
             recorded: None,
             refused: None,
-            report: Some(RingReport { counters, analysed: delivered, ..RingReport::default() }),
+            report: Some(RingReport {
+                counters,
+                analysed: Some(delivered),
+                ..RingReport::default()
+            }),
             facts: None,
             direction: "both",
             sampling: 1,

@@ -22,7 +22,7 @@ use crate::output::{
     RowBuffer, RowProducer, UnparsedFile, WriterCommands, WriterOutcome, WriterSettings,
 };
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Control, IfGone, RingOutcome, RingWork, TakeUnparsed};
+use crate::pipeline::live::{Analyser, Control, IfGone, RingOutcome, RingWork, TakeUnparsed};
 use crate::pipeline::{Outcome, Settings, share_of};
 
 /// Packets without meaning that may wait to be written.
@@ -194,7 +194,7 @@ impl Session<'_> {
         let written = writer.finish();
         let unparsed_refused = aside.finish()?;
         let has_failed = !failures.is_empty() || written.failure.is_some();
-        let outcome = sum(finished, &written);
+        let outcome = sum(&finished, &written);
         let origin = Live {
             places,
             interfaces: rings.interfaces,
@@ -214,7 +214,7 @@ impl Session<'_> {
         rows: RowProducer,
         control: &'w Control,
         aside: &Aside,
-    ) -> anyhow::Result<RingWork<'w>> {
+    ) -> anyhow::Result<RingWork<'w, Analyser>> {
         let capture = self.args.capture();
         let Ring { mut receiver, options, filter, place } = ring;
         receiver.start()?;
@@ -226,14 +226,11 @@ impl Session<'_> {
             number,
             cpu: (!cpus.is_empty()).then(|| cpus[number % cpus.len()]),
             receiver,
-            settings: self.settings,
+            consumer: Analyser::new(self.settings, aside.taker(), None, rows),
             control,
             wanted: filter.map(|(filter, _)| {
                 Box::new(move |packet: &Packet<'_>| filter.matches(packet)) as _
             }),
-            unparsed: aside.taker(),
-            tap: None,
-            rows,
             window: capture.window(),
             count: capture.count(),
             reopen: reopen.transpose()?,
@@ -242,13 +239,13 @@ impl Session<'_> {
 }
 
 /// The outcomes of all rings; a thread that panicked is our fault.
-fn finished(outcomes: Vec<Option<RingOutcome>>) -> anyhow::Result<Vec<RingOutcome>> {
+fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<RingOutcome<C>>> {
     let outcomes: Option<Vec<_>> = outcomes.into_iter().collect();
     outcomes.context("the thread of a ring panicked")
 }
 
 /// Adds up what the rings found.
-fn sum(outcomes: Vec<RingOutcome>, written: &WriterOutcome) -> Outcome {
+fn sum(outcomes: &[RingOutcome<Analyser>], written: &WriterOutcome) -> Outcome {
     let mut sum = Outcome {
         packets: Default::default(),
         flows: Default::default(),
@@ -257,10 +254,11 @@ fn sum(outcomes: Vec<RingOutcome>, written: &WriterOutcome) -> Outcome {
         now: Timestamp::MIN,
     };
     for outcome in outcomes {
-        sum.packets.merge(&outcome.packets);
-        sum.flows.merge(&outcome.flows);
+        let (packets, flows) = outcome.consumer.statistics();
+        sum.packets.merge(&packets);
+        sum.flows.merge(&flows);
         sum.filtered += outcome.report.filtered;
-        sum.now = sum.now.max(outcome.now);
+        sum.now = sum.now.max(outcome.report.now.unwrap_or(Timestamp::MIN));
     }
     sum
 }

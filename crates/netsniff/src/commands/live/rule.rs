@@ -80,12 +80,12 @@ pub struct Rule<'a> {
 
 impl Rule<'_> {
     /// Rules until the rings have ended and returns what came of them; `None` where a thread panicked.
-    pub fn run<'scope>(
+    pub fn run<'scope, C>(
         &self,
-        rings: Vec<ScopedJoinHandle<'scope, RingOutcome>>,
+        rings: Vec<ScopedJoinHandle<'scope, RingOutcome<C>>>,
         keeper: &mut Keeper,
         attendant: &mut dyn Attendant,
-    ) -> Vec<Option<RingOutcome>> {
+    ) -> Vec<Option<RingOutcome<C>>> {
         let begin = Instant::now();
         let mut due = begin + self.interval;
         while !rings.iter().all(ScopedJoinHandle::is_finished) {

@@ -23,8 +23,8 @@ pub enum LinkState {
 pub struct RingReport {
     /// What the kernel and the ring say.
     pub counters: RingCounters,
-    /// Packets that were handed to the analysis.
-    pub analysed: u64,
+    /// Packets that were analysed; `None` where nothing is.
+    pub analysed: Option<u64>,
     /// Packets that the filter refused in user space.
     pub filtered: u64,
     /// Packets behind the last one that was wanted.
@@ -41,8 +41,8 @@ pub struct RingReport {
     pub link: LinkState,
     /// How often it went down.
     pub downs: u64,
-    /// Flows that are open.
-    pub flows: u64,
+    /// Flows that are open; `None` where there are none.
+    pub flows: Option<u64>,
     /// Engine time.
     pub now: Option<Timestamp>,
 }
