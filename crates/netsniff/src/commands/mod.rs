@@ -7,6 +7,7 @@ pub mod anonymize;
 pub mod completions;
 pub mod info;
 mod inputs;
+pub mod live;
 pub mod protocols;
 pub mod pseudonyms;
 pub mod rolling;

@@ -13,7 +13,9 @@ use netsniff_packet::filter::Filter;
 use super::extraction::ExtractionArgs;
 use super::selection;
 use crate::commands::inputs::is_stdin;
+use crate::commands::live::CaptureArgs;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
+use crate::commands::rolling::RollArgs;
 use crate::commands::values::{at_least_one, interval, number, size};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
@@ -64,6 +66,10 @@ pub struct AnalyzeArgs {
     /// Write pseudonyms for addresses, names and users, in all logs and in the summary
     #[arg(short, long)]
     anonymize: bool,
+    #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
+    rolling: RollArgs,
     #[command(flatten)]
     pseudonyms: PseudonymArgs,
     /// What becomes of packets with wrong checksums
@@ -197,6 +203,30 @@ impl AnalyzeArgs {
             }
             UsageError(said)
         })
+    }
+
+    /// The filters of a live capture.
+    pub(super) fn live_filters(&self) -> Result<Vec<Filter>, UsageError> {
+        if !self.read.is_empty() {
+            let said = "-i and -r exclude each other: packets come from an interface or from files";
+            return Err(UsageError(said.to_owned()));
+        }
+        let mut filters = Vec::new();
+        if let Some(text) = self.filter.as_ref().filter(|text| !text.trim().is_empty()) {
+            filters.push(selection::parse(text)?);
+        }
+        filters.extend(self.trailing_filter()?);
+        Ok(filters)
+    }
+
+    /// What to capture, if anything.
+    pub(super) const fn capture(&self) -> &CaptureArgs {
+        &self.capture
+    }
+
+    /// When the logs roll.
+    pub(super) const fn rolling(&self) -> &RollArgs {
+        &self.rolling
     }
 
     /// What to do about a missing file that looks like the begin of a filter.

@@ -29,7 +29,11 @@ impl Origin for Files<'_> {
         let (packets, refused) = (&analysis.outcome.packets, self.selection.refused());
         let spans = || packets.span.into_iter().chain(refused.span);
         Input {
-            sources: self.inputs.iter().map(|(file, reader)| analysis.source(file, reader)).collect(),
+            sources: self
+                .inputs
+                .iter()
+                .map(|(file, reader)| analysis.source(file, reader))
+                .collect(),
             filters: self.selection.filters().iter().map(|f| analysis.filter(f)).collect(),
             packets: self.inputs.packets(),
             wanted_packets: packets.total.packets,

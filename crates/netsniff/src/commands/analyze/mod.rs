@@ -3,6 +3,8 @@
 mod args;
 mod extraction;
 mod files;
+mod live;
+mod live_origin;
 mod named;
 mod origin;
 mod report;
@@ -44,6 +46,9 @@ const DAMAGE_TOLD: usize = 10;
 ///
 /// [`UsageError`](super::UsageError), and failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    if args.capture().is_live() {
+        return live::run(args);
+    }
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
     let extraction = args.extraction()?;
@@ -72,7 +77,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         options,
         workers: args.workers(),
         format: target.format(),
-        seed: RandomState::new().build_hasher().finish(),
+        seed: seed(),
     };
     let mut selection = Selection::new(filters);
     let start = Instant::now();
@@ -166,6 +171,11 @@ impl Work<'_> {
         };
         pipeline::run(&mut **inputs, settings, wanted, keep, sink, tell)
     }
+}
+
+/// Protects tables from senders who aim at them.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Tells damage on standard error, and the summary where it is wanted.

@@ -1,7 +1,7 @@
 //! What a summary must know of where the packets came from.
 
 use super::report::Analysis;
-use crate::summary::{Input, Part};
+use crate::summary::{CaptureBooks, Input, Part};
 
 /// Files, or live rings.
 pub(super) trait Origin {
@@ -22,6 +22,11 @@ pub(super) trait Origin {
 
     /// Packets known to be lost; `None` where nothing tells.
     fn known_lost(&self) -> Option<u64>;
+
+    /// The books of a live capture.
+    fn capture(&self) -> Vec<CaptureBooks> {
+        Vec::new()
+    }
 
     /// What must be known of it to believe the logs.
     fn notes(&self, analysis: &Analysis<'_>) -> Vec<String>;

@@ -17,7 +17,8 @@ use super::origin::Origin;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary, TcpHealth,
+    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary,
+    TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
@@ -58,6 +59,7 @@ impl Analysis<'_> {
             },
             extracted: self.extracted(),
             checksums: self.checksums(),
+            capture: self.origin.capture(),
             books: self.books(),
             notes: self.notes(),
         }
@@ -244,7 +246,6 @@ impl Analysis<'_> {
         }
         notes
     }
-
 }
 
 /// Sums by name, the largest first; what never occurred is left out.
