@@ -9,6 +9,7 @@
 
 pub mod lane;
 pub mod run;
+pub mod shedding;
 mod threads;
 
 pub use run::{Outcome, Settings, read_size, run};
