@@ -7,9 +7,10 @@ use std::time::Duration;
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
-use netsniff_analysis::{ChecksumMode, Limits, Options};
+use netsniff_analysis::{ChecksumMode, Depth, Limits, Options};
 use netsniff_packet::filter::Filter;
 
+use super::depth::DepthArg;
 use super::extraction::ExtractionArgs;
 use super::selection;
 use crate::commands::inputs::is_stdin;
@@ -68,7 +69,11 @@ pub struct AnalyzeArgs {
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     checksums: Checksums,
-    /// Application protocols to look for: `all`, `none`, or names with commas between, as
+    /// How deep to analyse: how much is known of each packet. Less is faster, and the column `depth` of
+    /// `conn` tells
+    #[arg(long, value_enum, default_value_t)]
+    depth: DepthArg,
+    /// Application protocols to look for: `all`, `none` (which is --depth tcp), or names with commas between, as
     /// `netsniff protocols` lists them
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = protocols::parse)]
     protocols: ProtocolSet,
@@ -244,7 +249,13 @@ impl AnalyzeArgs {
         }
     }
 
-    pub(super) const fn options(&self) -> Options {
+    /// How deep to analyse.
+    pub(super) fn depth(&self) -> Result<Depth, UsageError> {
+        self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())
+    }
+
+    /// The options but for the depth.
+    pub(super) fn options(&self) -> Options {
         let checksums = match self.checksums {
             Checksums::Count => ChecksumMode::Count,
             Checksums::Discard => ChecksumMode::Discard,
@@ -261,8 +272,7 @@ impl AnalyzeArgs {
             overlap,
             protocols: self.protocols,
             hashes: self.hashes,
-            extract: None,
-            anonymizer: None,
+            ..Options::default()
         }
     }
 

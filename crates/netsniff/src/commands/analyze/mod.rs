@@ -1,6 +1,7 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
+mod depth;
 mod extraction;
 mod named;
 mod report;
@@ -43,6 +44,7 @@ const DAMAGE_TOLD: usize = 10;
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
+    let depth = args.depth()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
@@ -63,7 +65,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         .map(|directory| ExtractedFiles::create(directory, limits.extracted_bytes, say))
         .transpose()?;
     let extract = extracted.clone().map(|directory| Arc::new(directory) as Arc<dyn Extract>);
-    let options = Options { anonymizer, extract, ..args.options() };
+    let options = Options { depth, anonymizer, extract, ..args.options() };
     let settings = Settings {
         limits,
         options,
