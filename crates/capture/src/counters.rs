@@ -37,6 +37,35 @@ pub struct RingCounters {
     pub occupancy: Occupancy,
 }
 
+impl RingCounters {
+    /// Adds what an earlier ring of the same interface had counted.
+    pub fn add_earlier(&mut self, earlier: &Self) {
+        fn sum(now: &mut Option<u64>, earlier: Option<u64>) {
+            *now = now.zip(earlier).map(|(now, earlier)| now + earlier);
+        }
+        self.delivered += earlier.delivered;
+        self.delivered_bytes += earlier.delivered_bytes;
+        sum(&mut self.accepted, earlier.accepted);
+        sum(&mut self.dropped, earlier.dropped);
+        sum(&mut self.filtered, earlier.filtered);
+        sum(&mut self.freezes, earlier.freezes);
+        self.malformed += earlier.malformed;
+        self.cut += earlier.cut;
+        self.retagged += earlier.retagged;
+        self.partial_checksums += earlier.partial_checksums;
+        self.super_frames += earlier.super_frames;
+        self.inversions += earlier.inversions;
+        self.deepest_inversion = self.deepest_inversion.max(earlier.deepest_inversion);
+        self.wrong_stamps += earlier.wrong_stamps;
+        self.waiting.groups += earlier.waiting.groups;
+        self.waiting.empty += earlier.waiting.empty;
+        self.waiting.polls += earlier.waiting.polls;
+        self.waiting.wakeups += earlier.waiting.wakeups;
+        self.waiting.naps += earlier.waiting.naps;
+        self.occupancy.high_water = self.occupancy.high_water.max(earlier.occupancy.high_water);
+    }
+}
+
 /// How often there was nothing, and what was done then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitCounters {

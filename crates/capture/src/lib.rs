@@ -9,6 +9,7 @@
 //! | [`options`] | how to capture |
 //! | [`counters`] | what a ring has counted |
 //! | [`negotiate`] | how much memory the kernel grants |
+//! | [`host`] | what all interfaces share |
 //! | [`interface`] | what an interface is and has counted |
 //! | [`transmit`] | sending frames |
 //! | [`error`] | what can go wrong |
@@ -16,6 +17,7 @@
 pub mod backend;
 pub mod counters;
 pub mod error;
+pub mod host;
 pub mod interface;
 pub mod negotiate;
 pub mod options;

@@ -90,8 +90,9 @@ pub enum Stamps {
 /// Several rings that share the packets of an interface.
 #[derive(Clone, Debug)]
 pub struct Fanout {
-    /// Number of the group. Other processes may join it.
-    pub group: u16,
+    /// Number of the group, which other processes may have begun; `None` for a new one, whose number the
+    /// kernel chooses.
+    pub group: Option<u16>,
     /// The program that picks a ring: what it returns, modulo the number of rings.
     pub program: Vec<Instruction>,
 }

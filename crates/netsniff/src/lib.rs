@@ -6,14 +6,20 @@
 //! | [`commands`] | what each command does |
 //! | [`pipeline`] | threads: reading, sharing out, analysing, merging |
 //! | [`output`] | logs on their way out |
+//! | [`pidfile`] | the file with the number of the process |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
+//! | [`books`] | where every packet of a live capture went |
 //! | [`calendar`] | dates in UTC |
+//! | [`clock`] | the time of day |
 
+pub mod books;
 pub mod calendar;
 pub mod cli;
+pub mod clock;
 pub mod commands;
 pub mod output;
+pub mod pidfile;
 pub mod pipeline;
 pub mod progress;
 pub mod summary;

@@ -156,6 +156,7 @@ fn sample() -> Summary {
             icmp: Some(verdicts(1000, 0, 0, 0)),
             sctp: Some(verdicts(0, 0, 0, 12)),
         },
+        capture: Vec::new(),
         books: Books {
             read: 1_730_112,
             parts: [("analysed", 1_730_100), ("filtered out", 0), ("link type not supported", 12)]

@@ -24,6 +24,7 @@ use netsniff_packet::Timestamp;
 
 use crate::file::FileReport;
 use crate::limits::Limits;
+use crate::log::{self, index_of};
 use crate::protocol::{
     Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, HttpExchange, Presented,
     Resolution, TlsHandshake,
@@ -73,6 +74,38 @@ pub enum Content {
     Certificate(Presented),
     /// A file that ended, of which the content was to be extracted.
     File(Arc<FileReport>),
+}
+
+impl Fact {
+    /// The log, counted in [`LOGS`](crate::log::LOGS), of which it makes one row whatever else is
+    /// told. `None` where that depends: several messages make an exchange, a certificate has a row
+    /// once a day, an answer of DNS has none here.
+    #[must_use]
+    pub const fn row(&self) -> Option<usize> {
+        match self.content {
+            Content::Http(_) => Some(const { index_of::<log::Http<'static>>() }),
+            Content::Ssl(_) => Some(const { index_of::<log::Ssl<'static>>() }),
+            Content::File(_) => Some(const { index_of::<log::Files<'static>>() }),
+            Content::Dhcp(_)
+            | Content::Dhcpv6(_)
+            | Content::Resolution(_)
+            | Content::Certificate(_) => None,
+        }
+    }
+
+    /// Bytes that it holds outside itself, for whoever bounds the memory of facts that wait.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match &self.content {
+            Content::Dhcp(message) => size_of_val(&**message) + message.heap_bytes(),
+            Content::Dhcpv6(message) => size_of_val(&**message) + message.heap_bytes(),
+            Content::Resolution(it) => size_of_val(&**it) + it.heap_bytes(),
+            Content::Http(exchange) => exchange.bytes(),
+            Content::Ssl(handshake) => size_of_val(&**handshake) + handshake.heap_bytes(),
+            Content::Certificate(presented) => presented.shared_bytes(),
+            Content::File(report) => size_of_val(&**report) + report.heap_bytes(),
+        }
+    }
 }
 
 /// A record of a join.

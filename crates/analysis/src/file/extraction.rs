@@ -91,6 +91,11 @@ impl Outlet {
 }
 
 impl Extracted {
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.name.len() + self.extraction.as_ref().map_or(0, |it| it.heap_bytes())
+    }
+
     /// The name under which it is kept.
     #[must_use]
     pub const fn name(&self) -> &str {

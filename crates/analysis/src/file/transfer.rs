@@ -258,6 +258,14 @@ pub struct FileReport {
 }
 
 impl FileReport {
+    /// Bytes that it holds outside itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let digests = [&self.digests.md5, &self.digests.sha1, &self.digests.sha256];
+        self.file.heap_bytes()
+            + digests.into_iter().flatten().map(String::capacity).sum::<usize>()
+            + self.extracted.as_ref().map_or(0, Extracted::heap_bytes)
+    }
+
     /// What became of its content, if that was to be extracted.
     #[must_use]
     pub const fn extracted(&self) -> Option<&Extracted> {

@@ -121,6 +121,12 @@ impl FlowTracker {
         &self.statistics
     }
 
+    /// Flows that are open.
+    #[must_use]
+    pub const fn open_flows(&self) -> usize {
+        self.table.len()
+    }
+
     /// How many of some datagrams belong to flows that are known: what finding flows costs, apart
     /// from changing them.
     #[must_use]

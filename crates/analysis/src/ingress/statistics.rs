@@ -17,6 +17,13 @@ pub struct Count {
     pub bytes: u64,
 }
 
+impl Count {
+    const fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
 /// What all packets amount to.
 ///
 /// Every packet is in exactly one of `unsupported`, `stopped`, `discarded` and `decoded`.
@@ -128,6 +135,38 @@ impl PacketStatistics {
         if time < now {
             self.out_of_order += 1;
             self.furthest_back_nanos = self.furthest_back_nanos.max(now.nanos_since(time));
+        }
+    }
+
+    /// Adds what another ring's packets amount to.
+    pub fn merge(&mut self, other: &Self) {
+        self.total.add(other.total);
+        self.captured_bytes += other.captured_bytes;
+        self.cut += other.cut;
+        for (&link_type, &count) in &other.unsupported {
+            self.unsupported.entry(link_type).or_default().add(count);
+        }
+        self.stopped += other.stopped;
+        self.discarded += other.discarded;
+        self.decoded += other.decoded;
+        self.without_flow = self.without_flow.with(&other.without_flow);
+        self.ip_checksums.merge(&other.ip_checksums);
+        let span = |of: &Self| of.span.into_iter();
+        let first = span(self).chain(span(other)).map(|span| span.0).min();
+        let last = span(self).chain(span(other)).map(|span| span.1).max();
+        self.span = first.zip(last);
+        self.out_of_order += other.out_of_order;
+        self.furthest_back_nanos = self.furthest_back_nanos.max(other.furthest_back_nanos);
+        self.losses.places += other.losses.places;
+        self.losses.packets = self.losses.packets.saturating_add(other.losses.packets);
+        for (&name, &count) in &other.weirds {
+            *self.weirds.entry(name).or_default() += count;
+        }
+        for &(layers, count) in &other.by_layers {
+            match self.by_layers.iter_mut().find(|(known, _)| *known == layers) {
+                Some((_, sum)) => sum.add(count),
+                None => self.by_layers.push((layers, count)),
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The logs: one file each, and the list of all.
 
+pub mod capture;
 pub mod conn;
 pub mod dhcp;
 pub mod dhcpv6;
@@ -24,6 +25,7 @@ pub mod websocket;
 pub mod weird;
 pub mod x509;
 
+pub use capture::Capture;
 pub use conn::Conn;
 pub use dhcp::Dhcp;
 pub use dhcpv6::Dhcpv6;
@@ -56,6 +58,7 @@ pub const LOGS: &[&LogType] = &[
     Tcp::LOG,
     Rtt::LOG,
     Gaps::LOG,
+    Capture::LOG,
     Dns::LOG,
     Ntp::LOG,
     Dhcp::LOG,

@@ -6,7 +6,7 @@ use netsniff_packet::{PacketRecord, Timestamp};
 
 use super::block::{BlockHead, BlockSums, Shape, walk};
 use super::losses::{Losses, RingState};
-use super::packet_socket::{self, Trouble};
+use super::packet_socket::{self, LinkState, LinkWatch};
 use super::{Arrival, Backend, Lent, Receiver, RingFacts};
 use crate::counters::RingCounters;
 use crate::error::{Context as _, Error, Result};
@@ -30,9 +30,6 @@ const LEAST_BLOCKS: usize = 2;
 /// Room that the kernel is told a frame needs. It only checks that blocks are a multiple of it.
 const FRAME: usize = 2048;
 
-/// How long to sleep where an interface is down, before looking again.
-const DOWN: Duration = Duration::from_millis(50);
-
 /// How much later than its time a block may be closed, on a machine under load.
 const RETIRE_MARGIN: Duration = Duration::from_millis(20);
 
@@ -41,7 +38,7 @@ const CLOCK_MARGIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct AfPacket {
-    interface: Interface,
+    link: LinkWatch,
     options: Options,
     /// Before the socket, since the memory goes first.
     ring: BlockRing,
@@ -65,7 +62,6 @@ struct AfPacket {
     dropped: u64,
     freezes: u64,
     packets: Vec<PacketRecord>,
-    partial: Vec<u32>,
 }
 
 impl AfPacket {
@@ -96,6 +92,7 @@ impl AfPacket {
             memory: Some(memory),
             snaplen: options.snaplen,
             filter_len: packet_socket::filter_len(options),
+            refuses: packet_socket::refuses(options),
             fanout_group,
             hardware_stamps,
             busy_poll,
@@ -109,7 +106,7 @@ impl AfPacket {
                 link_type: interface.link_type,
                 largest_frame: interface.mtu.saturating_add(14 + 4),
             },
-            interface: interface.clone(),
+            link: LinkWatch::new(interface)?,
             options: options.clone(),
             ring,
             socket,
@@ -127,7 +124,6 @@ impl AfPacket {
             dropped: 0,
             freezes: 0,
             packets: Vec::new(),
-            partial: Vec::new(),
         })
     }
 
@@ -190,23 +186,18 @@ impl AfPacket {
         let Some(block) = self.ring.block(slot) else {
             return Err(Error::Invalid("a block of the ring vanished".to_owned()));
         };
-        let (packets, partial) = (&mut self.packets, &mut self.partial);
-        let sums = walk(block, &head, self.shape, &mut self.latest, limit, packets, partial);
+        let packets = &mut self.packets;
+        let sums = walk(block, &head, self.shape, &mut self.latest, limit, packets);
         let loss = match (self.packets.first(), self.packets.last()) {
             (Some(first), Some(last)) => {
                 self.losses.take(self.next, first.timestamp, last.timestamp)
             }
             _ => None,
         };
-        add(&mut self.counters, self.packets.len(), self.partial.len(), &sums);
+        add(&mut self.counters, self.packets.len(), &sums);
         self.is_lent = true;
         let data = self.ring.block(slot).unwrap_or_default();
-        Ok(Arrival::Packets(Lent {
-            data,
-            packets: &self.packets,
-            loss,
-            partial_checksums: &self.partial,
-        }))
+        Ok(Arrival::Packets(Lent { data, packets: &self.packets, loss }))
     }
 
     /// Waits as it was told to. `None` where it is time to look again.
@@ -230,9 +221,17 @@ impl AfPacket {
             }
             Some(Step::Poll(time)) => return self.poll(time),
             None => {
-                // What came before this was in a block that is closed by now, and there is none.
-                let settled = realtime() - self.options.retire - RETIRE_MARGIN;
-                return Ok((!self.look()).then_some(Arrival::Nothing(settled)));
+                if self.look() {
+                    return Ok(None);
+                }
+                return Ok(Some(match self.link.while_idle(now)? {
+                    // What came before this was in a block that is closed by now, and there is none.
+                    LinkState::Up => {
+                        Arrival::Nothing(realtime() - self.options.retire - RETIRE_MARGIN)
+                    }
+                    LinkState::Down => Arrival::Down,
+                    LinkState::Gone => Arrival::Gone,
+                }));
             }
         }
         Ok(None)
@@ -245,22 +244,13 @@ impl AfPacket {
             self.counters.waiting.wakeups += 1;
         }
         if events & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 && !self.look() {
-            let trouble = packet_socket::trouble(&self.socket, &self.interface)?;
-            return Ok(arrival_of(&trouble));
-        }
-        if events == 0 && time >= DOWN && !self.look() {
-            // Without packets an interface that went away before may not have told.
-            return Ok(arrival_of(&packet_socket::state(&self.interface)?));
+            return Ok(match self.link.after_error(&self.socket, monotonic())? {
+                LinkState::Up => None,
+                LinkState::Down => Some(Arrival::Down),
+                LinkState::Gone => Some(Arrival::Gone),
+            });
         }
         Ok(None)
-    }
-}
-
-const fn arrival_of(trouble: &Trouble) -> Option<Arrival<'static>> {
-    match trouble {
-        Trouble::None => None,
-        Trouble::Down => Some(Arrival::Down),
-        Trouble::Gone => Some(Arrival::Gone),
     }
 }
 
@@ -286,13 +276,13 @@ fn make_ring(socket: &Socket, options: &Options) -> Result<(BlockRing, Negotiati
     Ok((ring, memory))
 }
 
-fn add(counters: &mut RingCounters, packets: usize, partial: usize, sums: &BlockSums) {
+fn add(counters: &mut RingCounters, packets: usize, sums: &BlockSums) {
     counters.delivered += packets as u64;
     counters.delivered_bytes += sums.wire_bytes;
     counters.malformed += sums.malformed;
     counters.cut += sums.cut;
     counters.retagged += sums.retagged;
-    counters.partial_checksums += partial as u64;
+    counters.partial_checksums += sums.partial_checksums;
     counters.super_frames += sums.super_frames;
     counters.inversions += sums.inversions;
     counters.deepest_inversion = counters.deepest_inversion.max(sums.deepest_inversion);

@@ -37,6 +37,7 @@ pub(super) struct BlockSums {
     pub(super) wire_bytes: u64,
     pub(super) cut: u64,
     pub(super) retagged: u64,
+    pub(super) partial_checksums: u64,
     pub(super) super_frames: u64,
     pub(super) malformed: u64,
     pub(super) inversions: u64,
@@ -62,11 +63,9 @@ pub(super) fn walk(
     latest: &mut Timestamp,
     limit: Timestamp,
     packets: &mut Vec<PacketRecord>,
-    partial: &mut Vec<u32>,
 ) -> BlockSums {
     let mut sums = BlockSums::default();
     packets.clear();
-    partial.clear();
     packets.reserve(head.packets as usize);
     let mut at = head.first as usize;
     for number in 0..head.packets {
@@ -83,9 +82,7 @@ pub(super) fn walk(
         {
             sums.retagged += 1;
         }
-        if header.status & libc::TP_STATUS_CSUMNOTREADY != 0 {
-            partial.push(packets.len() as u32);
-        }
+        sums.partial_checksums += u64::from(header.status & libc::TP_STATUS_CSUMNOTREADY != 0);
         if record.timestamp < *latest {
             sums.inversions += 1;
             let depth = latest.nanos_since(record.timestamp).unsigned_abs();

@@ -102,8 +102,6 @@ pub struct Lent<'a> {
     pub packets: &'a [PacketRecord],
     /// What was lost before the first of them.
     pub loss: Option<Loss>,
-    /// Which of the packets have a checksum that the interface was to complete.
-    pub partial_checksums: &'a [u32],
 }
 
 /// What a ring is, for people and for the books.
@@ -123,6 +121,8 @@ pub struct RingFacts {
     pub snaplen: u32,
     /// Instructions of the filter in the kernel; 0 without a filter.
     pub filter_len: usize,
+    /// Whether the kernel refuses packets that came to the interface, which it does not count.
+    pub refuses: bool,
     /// The fan-out group that it is a member of, as the kernel tells.
     pub fanout_group: Option<u16>,
     /// Whether hardware stamps were asked for and can be had.

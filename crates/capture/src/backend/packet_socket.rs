@@ -3,8 +3,8 @@
 use netsniff_packet::filter::classic::Instruction;
 
 use crate::error::{Context as _, Error, Result, permitted};
-use crate::interface::Interface;
-use crate::options::{Direction, Options, Stamps};
+use crate::interface::{Interface, LinkReader};
+use crate::options::{Direction, Fanout, Options, Stamps};
 use crate::sys::socket::Socket;
 
 /// A filter that refuses everything: `ret #0`.
@@ -58,11 +58,24 @@ pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) ->
 }
 
 /// Makes the socket one of a group that shares packets.
-fn join(socket: &Socket, fanout: &crate::options::Fanout) -> Result<()> {
-    let value = u32::from(fanout.group) | libc::PACKET_FANOUT_CBPF << 16;
-    socket
-        .set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value)
-        .trying(format!("join the fan-out group {}", fanout.group))?;
+fn join(socket: &Socket, fanout: &Fanout) -> Result<()> {
+    /// `PACKET_FANOUT_FLAG_UNIQUEID` of <linux/if_packet.h>.
+    const UNIQUE: u32 = 0x2000;
+    let kind = libc::PACKET_FANOUT_CBPF;
+    let (group, kind) = match fanout.group {
+        Some(group) => (group, kind),
+        None => (0, kind | UNIQUE),
+    };
+    let value = u32::from(group) | kind << 16;
+    let joined = socket.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value);
+    joined.map_err(|source| match source.raw_os_error() {
+        Some(libc::EINVAL) if fanout.group.is_some() => Error::Invalid(format!(
+            "the fan-out group {group} cannot be joined: it belongs to another interface, or shares \
+             packets out in another way"
+        )),
+        Some(libc::ENOSPC) => Error::Invalid(format!("the fan-out group {group} is full")),
+        _ => Error::Call { what: format!("join the fan-out group {group}"), source },
+    })?;
     socket
         .set_program(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &fanout.program)
         .trying("set the program that shares packets out")
@@ -112,6 +125,11 @@ pub(super) fn filter_len(options: &Options) -> usize {
     program(options).len()
 }
 
+/// Whether the kernel keeps packets out that the interface has counted.
+pub(super) fn refuses(options: &Options) -> bool {
+    options.filter.iter().any(|instruction| *instruction == REFUSE[0])
+}
+
 /// Chooses who stamps the packets and returns whether it is the interface.
 pub(super) fn stamp(socket: &Socket, interface: &Interface, stamps: Stamps) -> Result<bool> {
     /// `SOF_TIMESTAMPING_RAW_HARDWARE` of <linux/net_tstamp.h>.
@@ -139,30 +157,62 @@ pub(super) fn read_back(socket: &Socket, options: &Options) -> (Option<u16>, Opt
     (group, busy.filter(|micros| *micros > 0))
 }
 
-/// What became of the interface, after poll(2) told of an error.
-pub(super) enum Trouble {
-    None,
+/// What became of the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkState {
+    Up,
     Down,
     Gone,
 }
 
-/// Takes the pending error and says what it means.
-pub(super) fn trouble(socket: &Socket, interface: &Interface) -> Result<Trouble> {
-    let Some(error) = socket.pending_error().trying("read the state of the socket")? else {
-        return Ok(Trouble::None);
-    };
-    match error.raw_os_error() {
-        Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => state(interface),
-        _ => Err(error).trying(format!("capture on {}", interface.name)),
-    }
+/// Watches the interface of a ring, which tells that it goes down, but not that it is back.
+#[derive(Debug)]
+pub(super) struct LinkWatch {
+    reader: LinkReader,
+    name: String,
+    state: LinkState,
+    /// When it was looked at last, in nanoseconds.
+    looked: u64,
 }
 
-/// Whether the interface is there and up.
-pub(super) fn state(interface: &Interface) -> Result<Trouble> {
-    let mut reader = crate::interface::LinkReader::new(interface.index)?;
-    // It keeps its number when it is renamed.
-    let Some(flags) = reader.flags()? else { return Ok(Trouble::Gone) };
-    Ok(if flags & libc::IFF_UP as u32 == 0 { Trouble::Down } else { Trouble::None })
+/// How often to look at an interface of which nothing comes, in nanoseconds.
+const LOOK: u64 = 1_000_000_000;
+
+impl LinkWatch {
+    pub(super) fn new(interface: &Interface) -> Result<Self> {
+        let reader = LinkReader::new(interface.index)?;
+        Ok(Self { reader, name: interface.name.clone(), state: LinkState::Up, looked: 0 })
+    }
+
+    /// Takes the error that is pending on the socket, and looks at the interface where that is about it.
+    pub(super) fn after_error(&mut self, socket: &Socket, now: u64) -> Result<LinkState> {
+        let Some(error) = socket.pending_error().trying("read the state of the socket")? else {
+            return self.look(now);
+        };
+        match error.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => self.look(now),
+            _ => Err(error).trying(format!("capture on {}", self.name)),
+        }
+    }
+
+    /// The state while nothing comes: looked at now and then, and each time where it was not up.
+    pub(super) fn while_idle(&mut self, now: u64) -> Result<LinkState> {
+        if self.state == LinkState::Up && now.saturating_sub(self.looked) < LOOK {
+            return Ok(LinkState::Up);
+        }
+        self.look(now)
+    }
+
+    fn look(&mut self, now: u64) -> Result<LinkState> {
+        self.looked = now;
+        // It keeps its number when it is renamed.
+        self.state = match self.reader.flags()? {
+            None => LinkState::Gone,
+            Some(flags) if flags & libc::IFF_UP as u32 == 0 => LinkState::Down,
+            Some(_) => LinkState::Up,
+        };
+        Ok(self.state)
+    }
 }
 
 #[cfg(test)]

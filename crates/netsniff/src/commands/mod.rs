@@ -7,9 +7,12 @@ pub mod anonymize;
 pub mod completions;
 pub mod info;
 mod inputs;
+pub mod live;
 pub mod protocols;
 pub mod pseudonyms;
+pub mod rolling;
 pub mod schema;
+mod values;
 
 /// Everything was done.
 pub const DONE: u8 = 0;

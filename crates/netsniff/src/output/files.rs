@@ -1,31 +1,56 @@
 //! Logs as files in a directory, `conn.log` and so on, made when their first row comes.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use netsniff_analysis::log::LOGS;
-use netsniff_analysis::record::LogType;
 use netsniff_packet::Timestamp;
 
-use super::{Format, RowSink};
-
-/// Bytes gathered before a system call writes them.
-const BUFFER: usize = 256 * 1024;
+use super::descriptors::Identity;
+use super::rolled::{Renamer, Roll, Schedule};
+use super::row_file::RowFile;
+use super::watch::Watch;
+use super::{Format, LiveSink, RowSink, SinkBooks};
 
 /// One file for each log that has rows.
 #[derive(Debug)]
 pub struct LogFiles {
     directory: PathBuf,
     format: Format,
-    files: Vec<Option<LogFile>>,
+    logs: Vec<Log>,
+    /// Whether the run goes on for long.
+    is_live: bool,
+    schedule: Option<Schedule>,
+    /// Bytes that a file may have before its footer.
+    most: u64,
+    watch: Option<Arc<Watch>>,
+    books: SinkBooks,
+}
+
+/// A log, which has a file or not.
+#[derive(Debug, Default)]
+struct Log {
+    file: Option<LogFile>,
+    renamer: Renamer,
+    /// It could not be written, so that its rows are refused until the next flush.
+    is_resting: bool,
 }
 
 #[derive(Debug)]
 struct LogFile {
     path: PathBuf,
-    writer: BufWriter<File>,
+    rows: RowFile,
+    opened: Timestamp,
+    /// Bytes before the first row.
+    header: u64,
+    /// What tells the file from another one by its name; `None` for links and pipes, which are there
+    /// on purpose, for a log to go through them.
+    identity: Option<Identity>,
+    /// It could not be renamed, and goes on until the next flush.
+    is_staying: bool,
 }
 
 impl LogFiles {
@@ -36,18 +61,51 @@ impl LogFiles {
     ///
     /// When the directory cannot be made, or a log in it cannot be removed.
     pub fn create(directory: &Path, format: Format) -> anyhow::Result<Self> {
+        let files = Self::new(directory, format)?;
+        for path in (0..LOGS.len()).map(|log| files.path_of(log)).filter(|path| is_own(path)) {
+            fs::remove_file(&path)
+                .with_context(|| format!("cannot replace the old log {}", path.display()))?;
+        }
+        Ok(files)
+    }
+
+    /// Files in `directory` of a run that goes on for long, which begins at `now`: they roll, and
+    /// logs that are there already are kept, under names with the times at which they were last
+    /// changed. A log that cannot be written is an error once, and refuses its rows until the next
+    /// flush; those that it refused are counted.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made, or a log in it cannot be renamed.
+    pub fn live(
+        directory: &Path,
+        format: Format,
+        roll: Roll,
+        now: Timestamp,
+    ) -> anyhow::Result<Self> {
+        let mut files = Self { is_live: true, ..Self::new(directory, format)? };
+        for log in 0..LOGS.len() {
+            files.set_aside(log)?;
+        }
+        files.schedule = roll.every.map(|every| Schedule::new(every, now));
+        let footer = files.footer(now).len() as u64;
+        files.most = roll.size.map_or(u64::MAX, |size| size.saturating_sub(footer));
+        Ok(files)
+    }
+
+    fn new(directory: &Path, format: Format) -> anyhow::Result<Self> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-        for log in LOGS {
-            let path = path_of(directory, log);
-            // Links and pipes are there on purpose, for a log to go through them.
-            if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
-                fs::remove_file(&path)
-                    .with_context(|| format!("cannot replace the old log {}", path.display()))?;
-            }
-        }
-        let files = LOGS.iter().map(|_| None).collect();
-        Ok(Self { directory: directory.to_owned(), format, files })
+        Ok(Self {
+            directory: directory.to_owned(),
+            format,
+            logs: LOGS.iter().map(|_| Log::default()).collect(),
+            is_live: false,
+            schedule: None,
+            most: u64::MAX,
+            watch: None,
+            books: SinkBooks::default(),
+        })
     }
 
     /// Ends every file; `closed` is the time at which the input ended.
@@ -57,58 +115,285 @@ impl LogFiles {
     /// # Errors
     ///
     /// The first file that could not be written to its end. The others are ended all the same.
-    pub fn finish(self, closed: Timestamp) -> anyhow::Result<()> {
+    pub fn finish(mut self, closed: Timestamp) -> anyhow::Result<()> {
+        self.end(closed)
+    }
+
+    fn path_of(&self, log: usize) -> PathBuf {
+        let name = LOGS.get(log).map_or("unknown", |log| log.path);
+        self.directory.join(format!("{name}.log"))
+    }
+
+    fn footer(&self, closed: Timestamp) -> Vec<u8> {
         let mut footer = Vec::new();
         self.format.footer(closed, &mut footer);
+        footer
+    }
+
+    /// Adds a row that needs a file first, or a new one.
+    fn row_of_new_file(&mut self, at: usize, time: Timestamp, row: &[u8]) -> anyhow::Result<()> {
+        let log = self.logs.get(at).context("a row of a log that is not in the list")?;
+        let is_full = log.file.as_ref().is_some_and(|file| {
+            let has_rows = file.rows.size() > file.header;
+            has_rows && file.identity.is_some() && !file.is_staying
+        });
         let mut result = Ok(());
-        for mut file in self.files.into_iter().flatten() {
-            let ended = file.write(&footer).and_then(|()| file.flush());
-            result = result.and(ended);
+        if is_full && !log.is_resting {
+            result = self.roll_log(at, time);
+        }
+        if self.logs.get(at).is_some_and(|log| log.file.is_none() && !log.is_resting) {
+            result = result.and(self.open(at, time));
+        }
+        let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(at) else {
+            self.books.refused.add_rows(at, 1);
+            return result;
+        };
+        file.rows.push(row);
+        result
+    }
+
+    /// Opens the file of a log, of which the first row belongs at `time`.
+    fn open(&mut self, at: usize, time: Timestamp) -> anyhow::Result<()> {
+        let opened = self.opened(at, time);
+        if let Some(log) = self.logs.get_mut(at) {
+            log.is_resting = opened.is_err();
+            log.file = None;
+        }
+        let file = opened?;
+        if let Some(log) = self.logs.get_mut(at) {
+            log.file = Some(file);
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, at: usize, time: Timestamp) -> anyhow::Result<LogFile> {
+        let path = self.path_of(at);
+        if self.is_live {
+            self.set_aside(at)?;
+        }
+        let file = if self.is_live { open_beside(&path) } else { File::create(&path) };
+        let file = file.with_context(|| format!("cannot create {}", path.display()))?;
+        let identity = file.metadata().ok().filter(|_| is_own(&path)).map(|it| Identity::of(&it));
+        let mut rows = RowFile::new(file, self.watch.clone());
+        let mut header = Vec::new();
+        if let Some(log) = LOGS.get(at) {
+            self.format.header(log, time, &mut header);
+        }
+        if let Err(error) = rows.write_frame(&header) {
+            if identity.is_some() {
+                // Nothing is in it.
+                let _ = fs::remove_file(&path);
+            }
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
+        let header = rows.size();
+        Ok(LogFile { path, rows, opened: time, header, identity, is_staying: false })
+    }
+
+    /// Gives a log that is there already a name with its own time.
+    fn set_aside(&mut self, at: usize) -> anyhow::Result<()> {
+        let path = self.path_of(at);
+        if !is_own(&path) {
+            return Ok(());
+        }
+        let mut rename = || {
+            let changed = fs::symlink_metadata(&path)?.modified()?;
+            self.rename(at, &path, crate::clock::timestamp(changed))
+        };
+        rename().with_context(|| format!("cannot rename the old log {}", path.display()))
+    }
+
+    fn rename(&mut self, at: usize, path: &Path, time: Timestamp) -> io::Result<()> {
+        let (Some(log), Some(known)) = (self.logs.get_mut(at), LOGS.get(at)) else {
+            return Ok(());
+        };
+        log.renamer.rename(&self.directory, known.path, path, time).map(drop)
+    }
+
+    /// Writes the rows of a log that wait.
+    fn write_out(&mut self, at: usize) -> anyhow::Result<()> {
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let Some(file) = &mut log.file else { return Ok(()) };
+        let out = file.rows.write_out();
+        self.books.written.add_rows(at, out.written);
+        self.books.refused.add_rows(at, out.refused);
+        let result = out.result.with_context(|| format!("cannot write {}", file.path.display()));
+        log.rest_after(&result);
+        result
+    }
+
+    /// Ends the file of a log and renames it; one that is not renamed goes on.
+    fn roll_log(&mut self, at: usize, closed: Timestamp) -> anyhow::Result<()> {
+        let is_own = |log: &Log| log.file.as_ref().is_some_and(|file| file.identity.is_some());
+        self.write_out(at)?;
+        if !self.logs.get(at).is_some_and(is_own) {
+            return Ok(());
+        }
+        let footer = self.footer(closed);
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let Some(file) = &mut log.file else { return Ok(()) };
+        let ended = file.rows.write_frame(&footer);
+        let ended = ended.with_context(|| format!("cannot write {}", file.path.display()));
+        let (path, opened) = (file.path.clone(), file.opened);
+        // Whoever took it away, as logrotate(8) does, has seen to its name.
+        let is_there = file.is_there();
+        log.rest_after(&ended);
+        ended?;
+        let renamed = if is_there { self.rename(at, &path, opened) } else { Ok(()) };
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        match renamed {
+            Ok(()) => log.file = None,
+            Err(_) => {
+                if let Some(file) = &mut log.file {
+                    file.rows.cut_frame(footer.len());
+                    file.is_staying = true;
+                }
+            }
+        }
+        renamed.with_context(|| format!("cannot rename {}", path.display()))
+    }
+
+    /// Goes on in a new file where somebody removed the old one.
+    fn replace_removed(&mut self, at: usize) -> anyhow::Result<()> {
+        let is_removed = |file: &mut LogFile| file.is_removed();
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let Some(mut old) = log.file.take_if(is_removed) else { return Ok(()) };
+        if !old.rows.has_waiting() {
+            return Ok(());
+        }
+        let result = self.open(at, old.opened);
+        match self.logs.get_mut(at).and_then(|log| log.file.as_mut()) {
+            Some(file) => file.rows.adopt(&mut old.rows),
+            None => self.books.refused.add_rows(at, old.rows.discard()),
         }
         result
     }
 
-    fn open(&self, log: usize, opened: Timestamp) -> anyhow::Result<LogFile> {
-        let log = LOGS.get(log).context("a row of a log that is not in the list")?;
-        let path = path_of(&self.directory, log);
-        let file =
-            File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        let mut file = LogFile { path, writer: BufWriter::with_capacity(BUFFER, file) };
-        let mut header = Vec::new();
-        self.format.header(log, opened, &mut header);
-        file.write(&header)?;
-        Ok(file)
+    /// Does something with every log; the first error is told.
+    fn each(
+        &mut self,
+        mut work: impl FnMut(&mut Self, usize) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut result = Ok(());
+        for at in 0..self.logs.len() {
+            result = result.and(work(self, at));
+        }
+        result
     }
-}
-
-fn path_of(directory: &Path, log: &LogType) -> PathBuf {
-    directory.join(format!("{}.log", log.path))
 }
 
 impl RowSink for LogFiles {
     #[inline]
     fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
-        if let Some(Some(file)) = self.files.get_mut(log) {
-            return file.write(bytes);
+        if let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(log)
+            && file.rows.size().saturating_add(bytes.len() as u64) <= self.most
+        {
+            file.rows.push(bytes);
+            return if file.rows.has_room() { Ok(()) } else { self.write_out(log) };
         }
-        let mut file = self.open(log, time)?;
-        file.write(bytes)?;
-        self.files[log] = Some(file);
-        Ok(())
+        self.row_of_new_file(log, time, bytes)
+    }
+}
+
+impl LiveSink for LogFiles {
+    fn attend(&mut self, watch: Arc<Watch>) {
+        for file in self.logs.iter_mut().filter_map(|log| log.file.as_mut()) {
+            file.rows.watch(Arc::clone(&watch));
+        }
+        self.watch = Some(watch);
+    }
+
+    fn flush(&mut self, now: Timestamp) -> anyhow::Result<()> {
+        let is_due = self.schedule.as_mut().is_some_and(|schedule| schedule.is_due(now));
+        self.each(|files, at| {
+            if let Some(log) = files.logs.get_mut(at) {
+                log.is_resting = false;
+                log.file.iter_mut().for_each(|file| file.is_staying = false);
+            }
+            files.replace_removed(at)?;
+            if is_due { files.roll_log(at, now) } else { files.write_out(at) }
+        })
+    }
+
+    fn roll(&mut self, now: Timestamp) -> anyhow::Result<()> {
+        self.each(|files, at| {
+            files.replace_removed(at)?;
+            files.roll_log(at, now)
+        })
+    }
+
+    fn end(&mut self, closed: Timestamp) -> anyhow::Result<()> {
+        let footer = self.footer(closed);
+        self.each(|files, at| {
+            let result = files.write_out(at);
+            let Some(log) = files.logs.get_mut(at) else { return result };
+            let Some(mut file) = log.file.take() else { return result };
+            let ended = file.rows.write_frame(&footer);
+            result.and(ended.with_context(|| format!("cannot write {}", file.path.display())))
+        })
+    }
+
+    fn books(&self) -> &SinkBooks {
+        &self.books
+    }
+}
+
+impl Log {
+    /// Lets the log rest after an error. A pipe that was left begins anew with its next reader.
+    fn rest_after(&mut self, result: &anyhow::Result<()>) {
+        self.is_resting = result.is_err();
+        if self.is_resting {
+            self.file.take_if(|file| file.identity.is_none());
+        }
     }
 }
 
 impl LogFile {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        let result = self.writer.write_all(bytes);
-        result.with_context(|| format!("cannot write {}", self.path.display()))
+    /// Whether it still has its name.
+    fn is_there(&self) -> bool {
+        let metadata = fs::symlink_metadata(&self.path).ok();
+        metadata.filter(fs::Metadata::is_file).map(|it| Identity::of(&it)) == self.identity
     }
 
-    fn flush(&mut self) -> anyhow::Result<()> {
-        let result = self.writer.flush();
-        result.with_context(|| format!("cannot write {}", self.path.display()))
+    /// Whether it has no name any more, so that nobody will ever read it.
+    fn is_removed(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let metadata = self.rows.file().metadata();
+            self.identity.is_some() && metadata.is_ok_and(|metadata| metadata.nlink() == 0)
+        }
+        #[cfg(not(unix))]
+        false
     }
+}
+
+/// Whether there is a file that a log of an earlier run may be. Links and pipes are there on purpose,
+/// for a log to go through them.
+fn is_own(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Opens a log without harm to what is there, and without waiting for the reader of a pipe.
+fn open_beside(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    if path.symlink_metadata().is_err() {
+        return options.create_new(true).open(path);
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let opened = options.create(true).open(path);
+    #[cfg(unix)]
+    if let Err(error) = &opened
+        && error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+    {
+        return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads the pipe"));
+    }
+    opened
 }
 
 #[cfg(test)]
@@ -187,11 +472,14 @@ mod tests {
         let path = directory.0.join("conn.log");
         std::os::unix::fs::symlink("/dev/full", &path).unwrap();
         let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
-        files.row(0, TIME, b"a row that stays in the buffer\n").unwrap();
-        let error = format!("{:#}", files.finish(TIME).unwrap_err());
+        let error = format!("{:#}", files.row(0, TIME, b"a row\n").unwrap_err());
         let expected =
             format!("cannot write {}: No space left on device (os error 28)", path.display());
-        assert_eq!(error, expected);
+        assert_eq!(error, expected, "the header was not written");
+        let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
+        files.row(0, TIME, b"a row that stays in the buffer\n").unwrap();
+        let error = format!("{:#}", files.finish(TIME).unwrap_err());
+        assert_eq!(error, expected, "the row was not written");
     }
 
     #[test]

@@ -105,9 +105,7 @@ impl Merger {
 
     /// Writes the rows that the correlator made, which come in order.
     fn write_joined(&mut self, sink: &mut impl RowSink) -> anyhow::Result<()> {
-        for row in self.joined.rows() {
-            sink.row(usize::from(row.log), row.key.time, self.joined.bytes_of(row))?;
-        }
+        self.joined.write(sink)?;
         self.joined.clear();
         Ok(())
     }

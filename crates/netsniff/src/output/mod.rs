@@ -7,19 +7,41 @@ mod descriptors;
 mod digits;
 mod extracted;
 mod files;
+mod hand_off;
 mod json;
+#[cfg(unix)]
+mod live_stream;
+mod log_writer;
 mod merge;
+mod nowhere;
+mod rolled;
 mod row_buffer;
+mod row_file;
 mod stream;
+mod tally;
 mod tsv;
 mod unparsed;
+mod watch;
+mod writing;
 
 pub use extracted::ExtractedFiles;
 pub use files::LogFiles;
+pub use hand_off::{Bounds, HandedOver, QUEUE_BUFFERS, QUEUE_BYTES, RowProducer, SIDE_BYTES};
+#[cfg(unix)]
+pub use live_stream::LiveStream;
+pub use log_writer::{
+    END_WAIT, LogWriter, OnFailure, WriterCommands, WriterOutcome, WriterSettings, WriterStatistics,
+};
 pub use merge::Merger;
+pub use nowhere::Nowhere;
+pub use rolled::Roll;
 pub use row_buffer::RowBuffer;
 pub use stream::Stream;
+pub use tally::{RowTally, SinkBooks};
 pub use unparsed::UnparsedFile;
+pub use watch::{STALL, Stalls, Watch};
+
+use std::sync::Arc;
 
 use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;
@@ -38,12 +60,46 @@ trait RowFormat {
 /// Takes rendered rows in their final order.
 pub trait RowSink {
     /// Writes one row: `log` counts in [`LOGS`](netsniff_analysis::log::LOGS), `time` is the engine
-    /// time of the record, `bytes` end with a line feed.
+    /// time of the record, `bytes` end with their only line feed.
     ///
     /// # Errors
     ///
     /// When the row cannot be written; the message names the file.
     fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()>;
+}
+
+/// A sink of a run that goes on for long, which a thread of its own fills
+/// ([`LogWriter`]).
+///
+/// It keeps books: each row that it got is written, refused, or waits for [`Self::flush`]. Behind an
+/// error it goes on.
+pub trait LiveSink: RowSink + Send + 'static {
+    /// Takes note of who measures its writes, and tells it when to wait no longer.
+    fn attend(&mut self, watch: Arc<Watch>);
+
+    /// Writes what waits, as whole rows, and tries again what failed; `now` is the time of day.
+    ///
+    /// # Errors
+    ///
+    /// The first one; all else is written all the same.
+    fn flush(&mut self, now: Timestamp) -> anyhow::Result<()>;
+
+    /// Ends all files and begins new ones, which a sink without files does not.
+    ///
+    /// # Errors
+    ///
+    /// The first one; all else is done all the same.
+    fn roll(&mut self, now: Timestamp) -> anyhow::Result<()>;
+
+    /// Writes what waits, and ends everything; `closed` is the time at which the input ended.
+    ///
+    /// # Errors
+    ///
+    /// The first one; all else is ended all the same.
+    fn end(&mut self, closed: Timestamp) -> anyhow::Result<()>;
+
+    /// What became of the rows that it got.
+    fn books(&self) -> &SinkBooks;
 }
 
 /// Makes the list of formats, and calls each through a `match` so that rendering stays static.

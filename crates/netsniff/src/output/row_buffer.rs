@@ -8,7 +8,7 @@ use netsniff_analysis::record::RecordAnonymizer;
 use netsniff_analysis::{Observer, Record, SortKey};
 use netsniff_packet::{Anonymizer, Timestamp};
 
-use super::Format;
+use super::{Format, RowSink, RowTally};
 
 /// Rendered rows in one buffer.
 #[derive(Debug)]
@@ -82,6 +82,55 @@ impl RowBuffer {
         self.bytes.len()
     }
 
+    /// Bytes that the buffer holds, with room that is not used and with what its facts hold.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let facts = self.facts.iter().flatten().map(Fact::heap_bytes).sum::<usize>();
+        self.rows.capacity() * size_of::<Row>()
+            + self.bytes.capacity()
+            + self.facts.capacity() * size_of::<Option<Fact>>()
+            + facts
+    }
+
+    /// How many rows of which log it has, and facts.
+    #[must_use]
+    pub fn tally(&self) -> RowTally {
+        let mut tally = RowTally::default();
+        for row in &self.rows {
+            if row.log != FACT {
+                tally.add_row(usize::from(row.log));
+                continue;
+            }
+            let fact = self.facts.get(row.start as usize).and_then(Option::as_ref);
+            match fact.and_then(Fact::row) {
+                Some(log) => tally.add_row(log),
+                None => tally.add_fact(),
+            }
+        }
+        tally
+    }
+
+    /// Swaps rows and facts, but not how they are rendered.
+    pub(super) const fn swap_rows(&mut self, other: &mut Self) {
+        core::mem::swap(&mut self.rows, &mut other.rows);
+        core::mem::swap(&mut self.bytes, &mut other.bytes);
+        core::mem::swap(&mut self.facts, &mut other.facts);
+        core::mem::swap(&mut self.earliest, &mut other.earliest);
+    }
+
+    /// Gives back room of which less than a quarter is used: what waits is bounded by what it holds.
+    pub(super) fn trim(&mut self) {
+        if self.bytes.capacity() / 4 > self.bytes.len() {
+            self.bytes.shrink_to(self.bytes.len());
+        }
+        if self.rows.capacity() / 4 > self.rows.len() {
+            self.rows.shrink_to(self.rows.len());
+        }
+        if self.facts.capacity() / 4 > self.facts.len() {
+            self.facts.shrink_to(self.facts.len());
+        }
+    }
+
     /// Empties the buffer and keeps its memory, up to a bound.
     pub fn clear(&mut self) {
         self.rows.clear();
@@ -111,10 +160,7 @@ impl RowBuffer {
         }
         self.sort();
         let count = self.rows.partition_point(|row| row.key.time < watermark);
-        // Not how they are rendered.
-        core::mem::swap(&mut self.rows, &mut done.rows);
-        core::mem::swap(&mut self.bytes, &mut done.bytes);
-        core::mem::swap(&mut self.facts, &mut done.facts);
+        self.swap_rows(done);
         for row in done.rows.drain(count..) {
             if row.log == FACT {
                 let start = self.facts.len() as u64;
@@ -127,7 +173,24 @@ impl RowBuffer {
             self.bytes.extend_from_slice(bytes);
             self.rows.push(Row { start, ..row });
         }
-        self.earliest = self.rows.first().map_or(Timestamp::MAX, |row| row.key.time);
+        let first = |rows: &[Row]| rows.first().map_or(Timestamp::MAX, |row| row.key.time);
+        (self.earliest, done.earliest) = (first(&self.rows), first(&done.rows));
+    }
+
+    /// The time behind the last row, where they are sorted.
+    pub(super) fn end(&self) -> Timestamp {
+        self.rows.last().map_or(Timestamp::MIN, |row| row.key.time.offset(1))
+    }
+
+    /// How many rows belong before `time`, where they are sorted.
+    pub(super) fn rows_before(&self, time: Timestamp) -> usize {
+        self.rows.partition_point(|row| row.key.time < time)
+    }
+
+    /// Writes the rows in their order, without the facts.
+    pub(super) fn write(&self, sink: &mut impl RowSink) -> anyhow::Result<()> {
+        let mut rows = self.rows.iter().filter(|row| row.log != FACT);
+        rows.try_for_each(|row| sink.row(usize::from(row.log), row.key.time, self.bytes_of(row)))
     }
 
     pub(super) fn rows(&self) -> &[Row] {

@@ -29,19 +29,21 @@ impl<W: Write> Stream<W> {
     pub fn finish(mut self) -> anyhow::Result<()> {
         self.writer.flush().with_context(|| format!("cannot write {}", self.name))
     }
+}
 
-    fn write(&mut self, path: &str, members: &[u8]) -> std::io::Result<()> {
-        self.writer.write_all(b"{\"_path\":\"")?;
-        self.writer.write_all(path.as_bytes())?;
-        self.writer.write_all(if members.starts_with(b"}") { b"\"" } else { b"\"," })?;
-        self.writer.write_all(members)
-    }
+/// Writes a row of JSON with the name of its log before its own members.
+pub(super) fn write_row(writer: &mut impl Write, log: usize, row: &[u8]) -> anyhow::Result<()> {
+    let log = LOGS.get(log).context("a row of a log that is not in the list")?;
+    let members = row.strip_prefix(b"{").context("a row that is no JSON object")?;
+    writer.write_all(b"{\"_path\":\"")?;
+    writer.write_all(log.path.as_bytes())?;
+    writer.write_all(if members.starts_with(b"}") { b"\"" } else { b"\"," })?;
+    Ok(writer.write_all(members)?)
 }
 
 impl<W: Write> RowSink for Stream<W> {
     fn row(&mut self, log: usize, _: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
-        let log = LOGS.get(log).context("a row of a log that is not in the list")?;
-        let members = bytes.strip_prefix(b"{").context("a row that is no JSON object")?;
-        self.write(log.path, members).with_context(|| format!("cannot write {}", self.name))
+        write_row(&mut self.writer, log, bytes)
+            .with_context(|| format!("cannot write {}", self.name))
     }
 }

@@ -8,8 +8,10 @@
 //! of workers. With one worker everything runs in the calling thread, without any hand-off.
 
 pub mod lane;
+pub mod live;
 pub mod run;
 pub mod shedding;
 mod threads;
 
 pub use run::{Outcome, Settings, read_size, run};
+pub use threads::share_of;

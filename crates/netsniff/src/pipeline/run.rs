@@ -18,7 +18,7 @@ use crate::output::{Format, Merger, RowBuffer, RowSink};
 
 /// Packets that go through together where one thread does everything: their datagrams fit a
 /// processor's second-level cache.
-const SLICE: usize = 512;
+pub(super) const SLICE: usize = 512;
 
 /// Packets that are handed over together: enough that waking the other threads hardly counts.
 const SHARED_SLICE: usize = 2048;
@@ -168,7 +168,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         Self {
             ingress: Ingress::new(settings.limits, settings.options.clone()),
             units: Units::default(),
@@ -178,13 +178,18 @@ impl Front {
     }
 
     #[inline]
-    fn packet(&mut self, packet: &Packet<'_>, bytes: Range<usize>) -> Option<Unparsed> {
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, bytes: Range<usize>) -> Option<Unparsed> {
         self.ingress.packet(packet, bytes, &mut self.units, &mut self.rows)
     }
 
-    fn loss(&mut self, loss: &Loss) {
+    pub(super) fn loss(&mut self, loss: &Loss) {
         self.ingress.loss(loss, &mut self.rows);
         self.units.note_hole(self.ingress.now(), HoleKind::Loss);
+    }
+
+    /// Ends what ends until `now`, in the absence of packets.
+    pub(super) fn advance(&mut self, now: Timestamp) {
+        self.ingress.advance(now, &mut self.rows);
     }
 
     /// The watermark after what was read so far.

@@ -235,7 +235,8 @@ fn write<K: RowSink>(
 }
 
 /// The bounds of one of `workers` workers.
-const fn share_of(limits: Limits, workers: usize) -> Limits {
+#[must_use]
+pub const fn share_of(limits: Limits, workers: usize) -> Limits {
     Limits {
         flows: limits.flows.div_ceil(workers),
         flow_bytes: limits.flow_bytes.div_ceil(workers),

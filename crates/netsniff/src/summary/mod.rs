@@ -1,9 +1,11 @@
 //! The summary of an analysis: plain data, printed for people or as JSON.
 
+mod capture;
 mod layout;
 pub mod number;
 mod text;
 
+pub use capture::CaptureBooks;
 pub use layout::Style;
 
 use netsniff_packet::Timestamp;
@@ -31,6 +33,9 @@ pub struct Summary {
     pub extracted: Option<Extracted>,
     /// What the packets' checksums say.
     pub checksums: Checksums,
+    /// Where the packets of a live capture went before they came in; empty for files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capture: Vec<CaptureBooks>,
     /// Where every packet went.
     pub books: Books,
     /// What else must be known to believe the logs: bounds reached, offloads, lost precision.

@@ -28,6 +28,7 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     }
     oddities(&mut page, &summary.oddities);
     checksums(&mut page, &summary.checksums);
+    super::capture::section(&mut page, &summary.capture);
     books(&mut page, &summary.books);
     for note in &summary.notes {
         warning(&mut page, note);

@@ -10,15 +10,15 @@
 //!
 //! A text becomes a tree (`parser`) that knows nothing of link types. For each link type that it
 //! meets, the tree is bound (`bind`) to a program: tests of bytes at offsets, each with two exits.
-//! That program is what [`Filter::matches`] runs, and it has the shape of classic BPF; `simplify`
-//! leaves out the tests whose outcome is known.
+//! That program is what [`Filter::matches`] runs, and it has the shape of classic BPF, which
+//! [`classic`] makes of it for the kernel; `simplify` leaves out the tests whose outcome is known.
 //!
 //! The meaning is that of libpcap 1.10 reading a file: a load outside the captured bytes rejects
 //! the packet even under `not`; `vlan`, `mpls` and `pppoes` move the headers for the rest of the
 //! text; ports are not looked for in later fragments, nor behind IPv6 extension headers. libpcap's
-//! optimiser also reorders tests, so a packet that the capture cut inside a header may be rejected
-//! here and accepted there, or the reverse, in filters such as `host A or B`; for whole packets the
-//! verdicts are the same unless a filter loads bytes that they do not have.
+//! optimiser reorders tests in other ways than `simplify`, so a packet that the capture cut inside a
+//! header may be rejected here and accepted there, or the reverse, in filters such as `host A or B`; for
+//! whole packets the verdicts are the same unless a filter loads bytes that they do not have.
 //!
 //! What is not supported is refused with a sentence that says so, never guessed: names of hosts and
 //! networks (nothing is looked up), `protochain`, `gateway`, `geneve`, `byte N & M`, and the words
@@ -217,6 +217,19 @@ mod tests {
         assert_eq!(program.steps.len(), 9);
         let tree = parser::parse("ip or not ip").unwrap();
         assert!(bind::bind(&tree, "", LinkType::ETHERNET).unwrap().accepts(&[], 0));
+    }
+
+    #[test]
+    fn equal_ends_are_one_and_tests_of_one_field_stand_together() {
+        let tree = parser::parse("host 192.0.2.1 or 192.0.2.2").unwrap();
+        let program = bind::bind(&tree, "", LinkType::ETHERNET).unwrap();
+        let offset = |step: &program::Step| match step.test {
+            program::Test::Field { field, .. } => field.offset,
+            _ => 0,
+        };
+        // ARP and RARP have their addresses at the same places.
+        let offsets: Vec<_> = program.steps.iter().map(offset).collect();
+        assert_eq!(offsets, [12, 26, 26, 12, 12, 28, 28, 30, 30, 38, 38]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) struct Program {
 }
 
 /// One test. Its exits are later steps, [`ACCEPT`] or [`REJECT`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Step {
     pub(super) test: Test,
     pub(super) on_true: u32,
@@ -28,7 +28,7 @@ pub(super) struct Step {
 }
 
 /// Bytes of the packet, as one number in network byte order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Field {
     pub(super) offset: u32,
     pub(super) size: u8,
@@ -36,7 +36,7 @@ pub(super) struct Field {
     pub(super) after_ipv4: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Comparison {
     Equal,
     Greater,
@@ -45,7 +45,7 @@ pub(super) enum Comparison {
     AnyBit,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Test {
     Constant(bool),
     Field {

@@ -145,6 +145,13 @@ pub struct Message {
 }
 
 impl Message {
+    /// Bytes that it holds outside itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let strings = [&self.hardware, &self.identifier].into_iter().flatten();
+        let texts = [&self.host_name, &self.fqdn, &self.domain, &self.text].into_iter().flatten();
+        strings.map(String::capacity).sum::<usize>() + texts.map(|text| text.len()).sum::<usize>()
+    }
+
     /// What is followed of a message that `from` sent at `time`.
     pub(super) fn new(time: Timestamp, from: Role, options: &Options<'_>) -> Self {
         let header = options.header;

@@ -67,6 +67,19 @@ pub struct Message {
     pub(super) status: Option<Status>,
 }
 
+impl Message {
+    /// Bytes that it holds outside itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let texts = [&self.client, &self.server, &self.fqdn].into_iter().flatten();
+        let prefixes = self.prefixes.iter().map(|lease| lease.what.capacity()).sum::<usize>();
+        self.addresses.capacity() * size_of::<Lease<Address>>()
+            + self.prefixes.capacity() * size_of::<Lease<String>>()
+            + prefixes
+            + texts.map(|text| text.len()).sum::<usize>()
+            + self.status.as_ref().map_or(0, |status| status.text.len())
+    }
+}
+
 /// An address or a prefix, and for how long.
 #[derive(Clone, Debug)]
 pub(super) struct Lease<T> {

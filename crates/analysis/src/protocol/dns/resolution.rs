@@ -21,3 +21,10 @@ pub struct Resolution {
     /// Time from the query to the answer, where both were seen.
     pub rtt: Option<Interval>,
 }
+
+impl Resolution {
+    /// Bytes that it holds outside itself.
+    pub(crate) const fn heap_bytes(&self) -> usize {
+        self.name.len() + self.addresses.capacity() * size_of::<Address>()
+    }
+}

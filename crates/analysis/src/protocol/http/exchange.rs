@@ -178,7 +178,7 @@ impl Exchange {
     }
 
     /// Bytes that it takes, itself included.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let single = [
             &self.method,
             &self.uri,

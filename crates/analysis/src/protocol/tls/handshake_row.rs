@@ -61,7 +61,7 @@ impl TlsHandshake {
     }
 
     /// Bytes that it holds outside itself, without fingerprints, which are shared.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         let names = [&self.server_name, &self.next_protocol];
         let names = names.into_iter().flatten().map(|name| name.len()).sum::<usize>();
         let chains = self.chains.iter().flatten();

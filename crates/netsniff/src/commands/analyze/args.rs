@@ -7,14 +7,17 @@ use std::time::Duration;
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
-use netsniff_analysis::{ChecksumMode, Depth, Limits, Options};
+use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
 use super::depth::DepthArg;
 use super::extraction::ExtractionArgs;
 use super::selection;
 use crate::commands::inputs::is_stdin;
+use crate::commands::live::CaptureArgs;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
+use crate::commands::rolling::RollArgs;
+use crate::commands::values::{at_least_one, interval, number, size};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
 
@@ -65,6 +68,10 @@ pub struct AnalyzeArgs {
     #[arg(short, long)]
     anonymize: bool,
     #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
+    rolling: RollArgs,
+    #[command(flatten)]
     pseudonyms: PseudonymArgs,
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
@@ -85,7 +92,8 @@ pub struct AnalyzeArgs {
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     overlap: FirstOrLast,
-    /// Threads that analyse; as many as processors unless told
+    /// Threads that analyse; as many as processors unless told. Live, rings for each interface; 1 unless
+    /// told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     workers: Option<usize>,
     /// Memory to stay within, as 500M or 2G. Some of it is for reading and for rows that wait, an
@@ -203,6 +211,30 @@ impl AnalyzeArgs {
         })
     }
 
+    /// The filters of a live capture.
+    pub(super) fn live_filters(&self) -> Result<Vec<Filter>, UsageError> {
+        if !self.read.is_empty() {
+            let said = "-i and -r exclude each other: packets come from an interface or from files";
+            return Err(UsageError(said.to_owned()));
+        }
+        let mut filters = Vec::new();
+        if let Some(text) = self.filter.as_ref().filter(|text| !text.trim().is_empty()) {
+            filters.push(selection::parse(text)?);
+        }
+        filters.extend(self.trailing_filter()?);
+        Ok(filters)
+    }
+
+    /// What to capture, if anything.
+    pub(super) const fn capture(&self) -> &CaptureArgs {
+        &self.capture
+    }
+
+    /// When the logs roll.
+    pub(super) const fn rolling(&self) -> &RollArgs {
+        &self.rolling
+    }
+
     /// What to do about a missing file that looks like the begin of a filter.
     pub(super) fn hint(&self, missing: &Path) -> Option<String> {
         let at = self.words.iter().position(|word| Path::new(word) == missing)?;
@@ -249,13 +281,8 @@ impl AnalyzeArgs {
         }
     }
 
-    /// How deep to analyse.
-    pub(super) fn depth(&self) -> Result<Depth, UsageError> {
-        self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())
-    }
-
-    /// The options but for the depth.
-    pub(super) fn options(&self) -> Options {
+    /// The options, unless they contradict each other.
+    pub(super) fn options(&self) -> Result<Options, UsageError> {
         let checksums = match self.checksums {
             Checksums::Count => ChecksumMode::Count,
             Checksums::Discard => ChecksumMode::Discard,
@@ -265,7 +292,9 @@ impl AnalyzeArgs {
             FirstOrLast::First => Overlap::First,
             FirstOrLast::Last => Overlap::Last,
         };
-        Options {
+        let depth = self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())?;
+        Ok(Options {
+            depth,
             rtt_interval: self.rtt_interval,
             gateway: self.gateway,
             checksums,
@@ -273,7 +302,7 @@ impl AnalyzeArgs {
             protocols: self.protocols,
             hashes: self.hashes,
             ..Options::default()
-        }
+        })
     }
 
     /// The pseudonyms that are to be written, if any.
@@ -300,6 +329,11 @@ impl AnalyzeArgs {
         self.workers.unwrap_or_else(processors)
     }
 
+    /// Rings for each interface. More than one costs sharing out, and pays where one thread is too slow.
+    pub(super) fn rings(&self) -> usize {
+        self.workers.unwrap_or(1)
+    }
+
     pub(super) const fn json(&self) -> bool {
         self.json
     }
@@ -312,51 +346,6 @@ impl AnalyzeArgs {
     pub(super) const fn required_quality(&self) -> Option<f64> {
         self.require_quality
     }
-}
-
-/// A number and what follows it.
-fn number(text: &str) -> Result<(f64, &str), String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let value = digits.parse().map_err(|_| "expected a number, maybe with a unit".to_owned())?;
-    Ok((value, unit.trim_start()))
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let (value, unit) = number(text)?;
-    let seconds = match unit {
-        "" | "s" | "sec" => 1.0,
-        "ms" | "msec" => 1e-3,
-        "us" | "µs" | "usec" => 1e-6,
-        "m" | "min" => 60.0,
-        "h" | "hr" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?}; there are us, ms, s, min and h")),
-    };
-    let interval = Duration::try_from_secs_f64(value * seconds).map_err(|e| e.to_string())?;
-    if interval.is_zero() {
-        return Err("an interval of 0 would sample nothing".to_owned());
-    }
-    Ok(interval)
-}
-
-pub(super) fn size(text: &str) -> Result<usize, String> {
-    let (value, unit) = number(text)?;
-    let decimal = |power| 1000_f64.powi(power);
-    let binary = |power| 1024_f64.powi(power);
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => decimal(1),
-        "mb" => decimal(2),
-        "gb" => decimal(3),
-        "tb" => decimal(4),
-        "k" | "kib" => binary(1),
-        "m" | "mib" => binary(2),
-        "g" | "gib" => binary(3),
-        "t" | "tib" => binary(4),
-        _ => return Err(format!("unknown unit {unit:?}; there are K, M, G, T and kB, MB, GB, TB")),
-    };
-    // A float saturates where it exceeds an integer.
-    Ok((value * factor) as usize)
 }
 
 fn hashes(text: &str) -> Result<HashKinds, String> {
@@ -372,14 +361,6 @@ fn hashes(text: &str) -> Result<HashKinds, String> {
     Ok(kinds)
 }
 
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("1 is the least".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("expected a whole number".to_owned()),
-    }
-}
-
 fn percentage(text: &str) -> Result<f64, String> {
     match number(text)? {
         (value, "" | "%") if value <= 100.0 => Ok(value),
@@ -390,24 +371,6 @@ fn percentage(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_seconds_unless_told() {
-        assert_eq!(interval("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(interval("100ms"), Ok(Duration::from_millis(100)));
-        assert_eq!(interval("2 min"), Ok(Duration::from_secs(120)));
-        assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
-        assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
-    }
-
-    #[test]
-    fn sizes_are_binary_with_one_letter_and_decimal_with_two() {
-        assert_eq!(size("500M"), Ok(500 << 20));
-        assert_eq!(size("1.5GB"), Ok(1_500_000_000));
-        assert_eq!(size("2GiB"), Ok(2 << 30));
-        assert_eq!(size(&format!("{}T", "9".repeat(30))), Ok(usize::MAX));
-        assert!(size("M").is_err() && size("5 apples").is_err());
-    }
 
     #[test]
     fn memory_is_shared_out_to_the_last_byte() {

@@ -3,7 +3,11 @@
 mod args;
 mod depth;
 mod extraction;
+mod files;
+mod live;
+mod live_origin;
 mod named;
+mod origin;
 mod report;
 mod selection;
 
@@ -17,16 +21,17 @@ use anyhow::Context as _;
 use netsniff_analysis::Options;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_packet::Packet;
 
 pub use args::AnalyzeArgs;
 use args::{Request, Target};
+use files::Files;
 use report::Analysis;
 use selection::Selection;
 
 use super::inputs::{Inputs, is_stdin};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
-use crate::output::{ExtractedFiles, LogFiles, RowSink, Stream, UnparsedFile};
+use crate::output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
 use crate::summary::{Style, Summary};
@@ -42,9 +47,12 @@ const DAMAGE_TOLD: usize = 10;
 ///
 /// [`UsageError`](super::UsageError), and failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    if args.capture().is_live() {
+        return live::run(args);
+    }
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
-    let depth = args.depth()?;
+    let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
@@ -65,13 +73,13 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         .map(|directory| ExtractedFiles::create(directory, limits.extracted_bytes, say))
         .transpose()?;
     let extract = extracted.clone().map(|directory| Arc::new(directory) as Arc<dyn Extract>);
-    let options = Options { depth, anonymizer, extract, ..args.options() };
+    let options = Options { anonymizer, extract, ..options };
     let settings = Settings {
         limits,
         options,
         workers: args.workers(),
         format: target.format(),
-        seed: RandomState::new().build_hasher().finish(),
+        seed: seed(),
     };
     let mut selection = Selection::new(filters);
     let start = Instant::now();
@@ -85,8 +93,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let elapsed_nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
-        inputs: &inputs,
-        selection: &selection,
+        origin: &Files { inputs: &inputs, selection: &selection },
         settings: &settings,
         outcome: &outcome,
         pseudonyms: said.as_deref(),
@@ -125,7 +132,7 @@ fn analyse(
         unparsed: None,
     };
     match target {
-        Target::Nowhere => work.run(&mut Nowhere),
+        Target::Nowhere => work.run(&mut Nowhere::default()),
         Target::Stream => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
             let mut sink = Stream::new(writer, "standard output");
@@ -166,6 +173,11 @@ impl Work<'_> {
         };
         pipeline::run(&mut **inputs, settings, wanted, keep, sink, tell)
     }
+}
+
+/// Protects tables from senders who aim at them.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Tells damage on standard error, and the summary where it is wanted.
@@ -209,13 +221,4 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
-
-/// Where rows go that nobody wants.
-struct Nowhere;
-
-impl RowSink for Nowhere {
-    fn row(&mut self, _: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
-        Ok(())
-    }
 }

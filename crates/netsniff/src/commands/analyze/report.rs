@@ -10,24 +10,21 @@ use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::{ChecksumMode, Depth};
-use netsniff_packet::LinkType;
 use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Layer as PacketLayer;
-use netsniff_pcapfile::{Counters, Interface};
 
-use super::selection::Selection;
-use crate::commands::inputs::Inputs;
+use super::origin::Origin;
 use crate::pipeline::{Outcome, Settings};
 use crate::summary::number::{count, duration, exact};
 use crate::summary::{
-    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Input, Layer, Part, Summary,
+    Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary,
     TcpHealth,
 };
 
 /// Everything that an analysis is known by once it is over.
 pub(super) struct Analysis<'a> {
-    pub(super) inputs: &'a Inputs,
-    pub(super) selection: &'a Selection,
+    /// Where the packets came from.
+    pub(super) origin: &'a dyn Origin,
     pub(super) settings: &'a Settings,
     pub(super) outcome: &'a Outcome,
     /// How hosts and people are named, where it is not by their names.
@@ -41,7 +38,7 @@ impl Analysis<'_> {
         let Outcome { packets, flows, .. } = self.outcome;
         let weirds = packets.weirds.iter().chain(&flows.weirds);
         Summary {
-            input: self.input(),
+            input: self.origin.input(self),
             layers: layers(&packets.layers()),
             talkers: self.talkers(),
             connections: self.connections(),
@@ -50,6 +47,7 @@ impl Analysis<'_> {
             flows: (self.settings.options.depth > Depth::Packets).then(|| self.flows()),
             extracted: self.extracted(),
             checksums: self.checksums(),
+            capture: self.origin.capture(),
             books: self.books(),
             notes: self.notes(),
         }
@@ -69,23 +67,6 @@ impl Analysis<'_> {
             by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
             peak: flows.peak_flows as u64,
             peak_bytes: flows.peak_bytes as u64,
-        }
-    }
-
-    fn input(&self) -> Input {
-        let (packets, refused) = (&self.outcome.packets, self.selection.refused());
-        let spans = || packets.span.into_iter().chain(refused.span);
-        Input {
-            sources: self.inputs.iter().map(|(file, reader)| self.source(file, reader)).collect(),
-            filters: self.selection.filters().iter().map(|f| self.filter(f)).collect(),
-            packets: self.inputs.packets(),
-            wanted_packets: packets.total.packets,
-            wire_bytes: packets.total.bytes.saturating_add(refused.wire_bytes),
-            wanted_bytes: packets.total.bytes,
-            captured_bytes: packets.captured_bytes.saturating_add(refused.captured_bytes),
-            first: spans().map(|span| span.0).min(),
-            last: spans().map(|span| span.1).max(),
-            elapsed_nanos: Some(self.elapsed_nanos),
         }
     }
 
@@ -167,42 +148,13 @@ impl Analysis<'_> {
         if discards {
             parts.push(part("left out for a wrong IP checksum", Some(packets.discarded)));
         }
-        if !self.selection.filters().is_empty() {
+        if self.origin.has_filter() {
             parts.push(part("refused by the filter", Some(self.outcome.filtered)));
         }
-        let lost = [
-            part("lost by the interface", self.lost(|counters| counters.dropped_by_interface)),
-            part("lost by the capturing system", self.lost(|counters| counters.dropped_by_os)),
-        ];
-        let between = self.lost(|counters| counters.dropped_between_packets);
-        let between = between.map(|_| part("lost between packets, as these tell", between));
-        let lost = lost.into_iter().chain(between).collect();
         let LossStatistics { places, packets } = self.outcome.packets.losses;
-        Books { read: self.inputs.packets(), parts, lost, holes: Holes { places, packets } }
-    }
-
-    /// The sum of a drop counter over all interfaces; `None` where one of them does not tell.
-    fn lost(&self, counter: impl Fn(&Counters) -> Option<u64>) -> Option<u64> {
-        let mut interfaces =
-            self.inputs.iter().flat_map(|(_, reader)| reader.interfaces()).peekable();
-        interfaces.peek()?;
-        interfaces
-            .map(|interface| counter(&interface.counters))
-            .try_fold(0_u64, |sum, lost| Some(sum.saturating_add(lost?)))
-    }
-
-    /// Packets known to be lost, over all interfaces that tell; `None` where none does.
-    fn known_lost(&self) -> Option<u64> {
-        let lost = |interface: &Interface| {
-            let Counters { dropped_by_interface, dropped_by_os, dropped_between_packets, .. } =
-                interface.counters;
-            let dropped = [dropped_by_interface, dropped_by_os].into_iter().flatten();
-            // Both ways of telling may tell of the same packets.
-            let total = dropped.reduce(u64::saturating_add);
-            total.into_iter().chain(dropped_between_packets).max()
-        };
-        let interfaces = self.inputs.iter().flat_map(|(_, reader)| reader.interfaces());
-        interfaces.filter_map(lost).reduce(u64::saturating_add)
+        parts.extend(self.origin.parts());
+        let lost = self.origin.lost();
+        Books { read: self.origin.packets(), parts, lost, holes: Holes { places, packets } }
     }
 
     /// Why the capture is not as good as `percent` asks for, if so.
@@ -211,8 +163,8 @@ impl Analysis<'_> {
         let [clean, touched, suspect] =
             [Quality::Clean, Quality::Touched, Quality::Suspect].map(of);
         let judged = clean.saturating_add(touched).saturating_add(suspect);
-        let read = self.inputs.packets();
-        let lost = self.known_lost();
+        let read = self.origin.packets();
+        let lost = self.origin.known_lost();
         let share = |good: u64, all: u64| good as f64 / all as f64 * 100.0;
         if judged == 0 && lost.is_none() {
             let said = "no TCP connection that was seen whole and no drop counter tells of the \
@@ -237,8 +189,7 @@ impl Analysis<'_> {
     /// What must be known to believe the logs.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.pseudonyms.map(str::to_owned).into_iter().collect();
-        notes.extend(self.unsupported());
-        notes.extend(self.meaningless_filters());
+        notes.extend(self.origin.notes(self));
         let (packets, flows) = (&self.outcome.packets, &self.outcome.flows);
         if packets.out_of_order > 0 {
             let back = u64::try_from(packets.furthest_back_nanos).unwrap_or(0);
@@ -257,11 +208,6 @@ impl Analysis<'_> {
                 count(lost)
             ));
         }
-        let untimed: u64 = self.inputs.iter().map(|(_, reader)| reader.untimed()).sum();
-        if untimed > 0 {
-            let untimed = count(untimed);
-            notes.push(format!("packets without a time, given that of the one before: {untimed}"));
-        }
         let evicted = flows.endings().find(|(ending, _)| *ending == Ending::Evicted);
         let evicted = evicted.map_or(0, |(_, ended)| ended);
         if evicted > 0 {
@@ -276,10 +222,6 @@ impl Analysis<'_> {
         }
         notes.extend(self.joins_given_up());
         notes.extend(self.not_extracted());
-        for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
-            let name = &file.name;
-            notes.push(format!("{name} grew to {size} bytes while it was read"));
-        }
         notes
     }
 
@@ -313,42 +255,6 @@ impl Analysis<'_> {
                 count(limits.certificates as u64),
                 count(certificates_forgotten)
             ));
-        }
-        notes
-    }
-
-    fn unsupported(&self) -> Vec<String> {
-        let note = |(&number, &packets): (&u32, &u64)| {
-            let (file, interface) = self.inputs.merged.interface(number)?;
-            let file = self.inputs.files.get(file)?;
-            let LinkType(number_of_type) = interface.link_type;
-            let name = interface.link_type.name().unwrap_or("unknown");
-            let of = interface.name.as_ref();
-            let of = of.map_or_else(|| number.to_string(), |name| self.text(name).to_owned());
-            Some(format!(
-                "link type {number_of_type} ({name}) not supported: interface {of} of {}, {} \
-                 packets not analysed",
-                file.name,
-                exact(packets.into())
-            ))
-        };
-        self.selection.unsupported().iter().filter_map(note).collect()
-    }
-
-    /// A filter that cannot mean anything for a link type that was read.
-    fn meaningless_filters(&self) -> Vec<String> {
-        let interfaces = self.inputs.iter().flat_map(|(_, reader)| reader.interfaces());
-        let mut link_types: Vec<_> = interfaces.map(|interface| interface.link_type).collect();
-        link_types.sort_unstable();
-        link_types.dedup();
-        let mut notes = Vec::new();
-        for filter in self.selection.filters() {
-            for error in link_types.iter().filter_map(|&of| filter.check(of).err()) {
-                notes.push(format!(
-                    "the filter refuses every packet of one link type: {error} of {:?}",
-                    self.text(filter.text())
-                ));
-            }
         }
         notes
     }

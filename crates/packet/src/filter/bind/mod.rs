@@ -45,7 +45,7 @@ pub(super) fn bind(tree: &Tree, text: &str, link_type: LinkType) -> Result<Progr
         ids.push(id);
     }
     let mut program = binder.link_up(ids.last().copied());
-    simplify(&mut program);
+    simplify(&mut program, |_| true);
     Ok(program)
 }
 

@@ -129,6 +129,11 @@ impl Certificate {
 }
 
 impl Presented {
+    /// Bytes of the certificate, which other presentations may share.
+    pub(crate) fn shared_bytes(&self) -> usize {
+        size_of::<Certificate>() + self.certificate.heap_bytes()
+    }
+
     /// Roles in which a certificate may be presented.
     pub(super) const ROLES: usize = 4;
 

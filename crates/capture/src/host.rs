@@ -1,0 +1,99 @@
+//! What the host counts for all of its interfaces together.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+
+use crate::error::{Context as _, Result};
+
+/// Where the kernel counts for each processor what it does with received packets.
+const SOFTNET_STAT: &str = "/proc/net/softnet_stat";
+
+/// Totals over all processors since the host was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Packets that found the backlog of a processor full.
+    pub backlog_dropped: u64,
+    /// Times that packets were left when the budget or the time was spent.
+    pub time_squeezes: u64,
+}
+
+/// Reads the host's counters again and again, from a file that stays open.
+#[derive(Debug)]
+pub struct HostReader {
+    softnet: File,
+}
+
+impl HostReader {
+    /// Opens what is needed.
+    ///
+    /// # Errors
+    ///
+    /// Where /proc is not mounted.
+    pub fn open() -> Result<Self> {
+        let softnet = File::open(SOFTNET_STAT).trying(format!("open {SOFTNET_STAT}"))?;
+        Ok(Self { softnet })
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read.
+    pub fn counters(&mut self) -> Result<HostCounters> {
+        let mut text = Vec::new();
+        let mut piece = [0; 4096];
+        loop {
+            let at = text.len() as u64;
+            let got = self.softnet.read_at(&mut piece, at);
+            let got = got.trying(format!("read {SOFTNET_STAT}"))?;
+            if got == 0 {
+                break;
+            }
+            text.extend_from_slice(&piece[..got]);
+        }
+        Ok(parse(&String::from_utf8_lossy(&text)))
+    }
+}
+
+/// One line for each processor, columns in hexadecimal: processed, dropped, time_squeeze and others.
+fn parse(text: &str) -> HostCounters {
+    let mut sum = HostCounters::default();
+    for line in text.lines() {
+        let mut columns = line.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16));
+        let mut column = |skip: usize| columns.nth(skip).and_then(std::result::Result::ok);
+        let (dropped, squeezes) = (column(1), column(0));
+        sum.backlog_dropped += dropped.unwrap_or_default();
+        sum.time_squeezes += squeezes.unwrap_or_default();
+    }
+    sum
+}
+
+/// The clock by which the kernel measures time, as sysfs tells; `None` where it does not.
+#[must_use]
+pub fn clocksource() -> Option<String> {
+    const PATH: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let mut name = String::new();
+    File::open(PATH).ok()?.read_to_string(&mut name).ok()?;
+    Some(name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_add_up() {
+        let text = "0000a1b2 00000003 00000010 00000000\n00000001 0000000f 00000001 00000000\n";
+        let sum = parse(text);
+        assert_eq!((sum.backlog_dropped, sum.time_squeezes), (18, 17));
+        assert_eq!(parse(""), HostCounters::default());
+    }
+
+    #[test]
+    fn this_host_counts() {
+        let mut reader = HostReader::open().unwrap();
+        let first = reader.counters().unwrap();
+        assert!(reader.counters().unwrap().time_squeezes >= first.time_squeezes);
+    }
+}

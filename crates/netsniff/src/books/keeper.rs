@@ -1,0 +1,225 @@
+//! Reads all counters at one moment and makes the books of them.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use netsniff_capture::backend::RingFacts;
+use netsniff_capture::host::{HostCounters, HostReader};
+use netsniff_capture::interface::{LinkCounters, LinkReader};
+use netsniff_capture::options::Direction;
+use netsniff_packet::Timestamp;
+
+use super::entry::{Entry, Place};
+use crate::pipeline::live::{Control, RingReport};
+
+/// How long the rings have to answer. One that is stalled tells nothing, and what it told before stands.
+const ANSWER: Duration = Duration::from_millis(200);
+
+/// A ring of a run.
+#[derive(Clone, Debug)]
+pub struct RingPlace {
+    /// Which of the interfaces it belongs to.
+    pub interface: usize,
+    /// What it is.
+    pub facts: RingFacts,
+}
+
+/// An interface whose packets are captured.
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    reader: LinkReader,
+    /// What it had counted when the rings were started.
+    start: LinkCounters,
+    last: LinkCounters,
+}
+
+/// Keeps the books of one run.
+#[derive(Debug)]
+pub struct Keeper {
+    interfaces: Vec<Watched>,
+    rings: Vec<RingPlace>,
+    direction: Direction,
+    sampling: u64,
+    host: Option<HostReader>,
+    host_start: HostCounters,
+    host_last: HostCounters,
+    /// When the rows before were made.
+    since: Timestamp,
+}
+
+impl Keeper {
+    /// Begins the books of rings that are about to be started.
+    ///
+    /// # Errors
+    ///
+    /// Where an interface cannot be asked.
+    pub fn begin(
+        interfaces: &[netsniff_capture::Interface],
+        rings: Vec<RingPlace>,
+        direction: Direction,
+        sampling: u64,
+        now: Timestamp,
+    ) -> anyhow::Result<Self> {
+        let interfaces = interfaces.iter().map(|interface| {
+            let mut reader = LinkReader::new(interface.index)?;
+            let start = reader.counters()?;
+            let start = start.with_context(|| format!("{} is gone", interface.name))?;
+            let last = LinkCounters::default();
+            Ok(Watched { name: interface.name.clone(), reader, start, last })
+        });
+        let interfaces = interfaces.collect::<anyhow::Result<_>>()?;
+        let mut host = HostReader::open().ok();
+        let host_start = host.as_mut().and_then(|host| host.counters().ok()).unwrap_or_default();
+        Ok(Self {
+            interfaces,
+            rings,
+            direction,
+            sampling,
+            host,
+            host_start,
+            host_last: HostCounters::default(),
+            since: now,
+        })
+    }
+
+    /// Asks all rings, waits for them a short time, and makes the books.
+    pub fn read(&mut self, control: &Control) -> Vec<Entry> {
+        let before = self.arrivals();
+        let number = control.ask();
+        let begin = netsniff_capture::monotonic();
+        let mut answered = control.reports(number);
+        while !answered.1 && Duration::from_nanos(netsniff_capture::monotonic() - begin) < ANSWER {
+            std::thread::sleep(Duration::from_millis(1));
+            answered = control.reports(number);
+        }
+        self.entries(&answered.0, &before)
+    }
+
+    /// The books of rings that have ended.
+    pub fn close(&mut self, reports: &[RingReport]) -> Vec<Entry> {
+        let before = self.arrivals();
+        self.entries(reports, &before)
+    }
+
+    /// When the rows before were made; `now` is when those are that follow.
+    pub fn turn(&mut self, now: Timestamp) -> Timestamp {
+        core::mem::replace(&mut self.since, now)
+    }
+
+    /// Packets that have arrived at each interface since the start, by its own counters.
+    fn arrivals(&mut self) -> Vec<Option<u64>> {
+        let direction = self.direction;
+        self.interfaces.iter_mut().map(|watched| watched.arrived(direction)).collect()
+    }
+
+    /// One entry for each interface, one for each ring, and one for the host. `before` is what had arrived
+    /// before the rings were asked.
+    fn entries(&mut self, reports: &[RingReport], before: &[Option<u64>]) -> Vec<Entry> {
+        let after = self.arrivals();
+        let mut entries = Vec::new();
+        for (number, watched) in self.interfaces.iter().enumerate() {
+            let own = self.rings.iter().zip(reports);
+            let own: Vec<_> = own.filter(|(ring, _)| ring.interface == number).collect();
+            let arrived = after.get(number).copied().flatten();
+            let earlier = before.get(number).copied().flatten();
+            let refuses = own.iter().any(|(ring, _)| ring.facts.refuses);
+            entries.push(Entry {
+                place: Place::Interface(watched.name.clone()),
+                link: own.first().map(|(_, report)| report.link),
+                arrived: arrived.map(|arrived| arrived + watched.lost()),
+                lost_interface: arrived.map(|_| watched.lost()),
+                filtered: (!refuses).then_some(0),
+                bound: arrived.zip(earlier).map(|(after, before)| after.saturating_sub(before)),
+                report: sum(own.iter().map(|(_, report)| *report)),
+                facts: own.first().map(|(ring, _)| ring.facts.clone()),
+                ..self.blank(Place::Host)
+            });
+            for (at, (ring, report)) in own.iter().enumerate() {
+                entries.push(Entry {
+                    link: Some(report.link),
+                    filtered: (!ring.facts.refuses).then_some(0),
+                    report: Some((*report).clone()),
+                    facts: Some(ring.facts.clone()),
+                    ..self.blank(Place::Ring(watched.name.clone(), at))
+                });
+            }
+        }
+        self.host(&mut entries);
+        entries
+    }
+
+    fn host(&mut self, entries: &mut Vec<Entry>) {
+        let Some(now) = self.host.as_mut().and_then(|host| host.counters().ok()) else { return };
+        self.host_last = now;
+        let start = self.host_start;
+        entries.push(Entry {
+            lost_backlog: Some(now.backlog_dropped.saturating_sub(start.backlog_dropped)),
+            time_squeezes: Some(now.time_squeezes.saturating_sub(start.time_squeezes)),
+            ..self.blank(Place::Host)
+        });
+    }
+
+    fn blank(&self, place: Place) -> Entry {
+        Entry {
+            place,
+            link: None,
+            arrived: None,
+            lost_interface: None,
+            lost_backlog: None,
+            time_squeezes: None,
+            filtered: None,
+            bound: None,
+            recorded: None,
+            refused: None,
+            report: None,
+            facts: None,
+            direction: match self.direction {
+                Direction::In => "in",
+                Direction::Out => "out",
+                Direction::Both => "both",
+            },
+            sampling: self.sampling,
+        }
+    }
+}
+
+impl Watched {
+    /// Packets that the interface has counted since the start; `None` once it is gone.
+    fn arrived(&mut self, direction: Direction) -> Option<u64> {
+        self.last = self.reader.counters().ok()??;
+        let received = self.last.rx_packets.saturating_sub(self.start.rx_packets);
+        let sent = self.last.tx_packets.saturating_sub(self.start.tx_packets);
+        Some(match direction {
+            Direction::In => received,
+            Direction::Out => sent,
+            // What the loopback interface sends it receives, and is captured once.
+            Direction::Both if self.name == "lo" => received,
+            Direction::Both => received + sent,
+        })
+    }
+
+    /// Packets that the hardware had no room for since the start, which it has not counted as received.
+    fn lost(&self) -> u64 {
+        let lost = |of: &LinkCounters| of.rx_missed + of.rx_fifo + of.rx_over;
+        lost(&self.last).saturating_sub(lost(&self.start))
+    }
+}
+
+/// The sum over several rings; `None` without any.
+fn sum<'a>(reports: impl Iterator<Item = &'a RingReport>) -> Option<RingReport> {
+    reports.fold(None, |sum, report| {
+        let Some(mut sum) = sum else { return Some(report.clone()) };
+        sum.counters.add_earlier(&report.counters);
+        sum.analysed += report.analysed;
+        sum.filtered += report.filtered;
+        sum.beyond_end += report.beyond_end;
+        sum.waiting += report.waiting;
+        sum.late += report.late;
+        sum.latest_lateness = sum.latest_lateness.max(report.latest_lateness);
+        sum.refused_rows += report.refused_rows;
+        sum.flows += report.flows;
+        sum.now = sum.now.max(report.now);
+        Some(sum)
+    })
+}

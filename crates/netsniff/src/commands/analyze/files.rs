@@ -1,0 +1,138 @@
+//! Capture files as the origin of an analysis: what its summary says of them.
+
+use netsniff_packet::LinkType;
+use netsniff_pcapfile::{Counters, Interface};
+
+use super::origin::Origin;
+use super::report::Analysis;
+use super::selection::Selection;
+use crate::commands::inputs::Inputs;
+use crate::summary::number::{count, exact};
+use crate::summary::{Input, Part};
+
+/// Files, and what was wanted of them.
+pub(super) struct Files<'a> {
+    pub(super) inputs: &'a Inputs,
+    pub(super) selection: &'a Selection,
+}
+
+impl Origin for Files<'_> {
+    fn packets(&self) -> u64 {
+        self.inputs.packets()
+    }
+
+    fn has_filter(&self) -> bool {
+        !self.selection.filters().is_empty()
+    }
+
+    fn input(&self, analysis: &Analysis<'_>) -> Input {
+        let (packets, refused) = (&analysis.outcome.packets, self.selection.refused());
+        let spans = || packets.span.into_iter().chain(refused.span);
+        Input {
+            sources: self
+                .inputs
+                .iter()
+                .map(|(file, reader)| analysis.source(file, reader))
+                .collect(),
+            filters: self.selection.filters().iter().map(|f| analysis.filter(f)).collect(),
+            packets: self.inputs.packets(),
+            wanted_packets: packets.total.packets,
+            wire_bytes: packets.total.bytes.saturating_add(refused.wire_bytes),
+            wanted_bytes: packets.total.bytes,
+            captured_bytes: packets.captured_bytes.saturating_add(refused.captured_bytes),
+            first: spans().map(|span| span.0).min(),
+            last: spans().map(|span| span.1).max(),
+            elapsed_nanos: Some(analysis.elapsed_nanos),
+        }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        Vec::new()
+    }
+
+    fn lost(&self) -> Vec<Part> {
+        let part = |name: &str, packets| Part { name: name.to_owned(), packets };
+        let lost = [
+            part("lost by the interface", self.sum(|counters| counters.dropped_by_interface)),
+            part("lost by the capturing system", self.sum(|counters| counters.dropped_by_os)),
+        ];
+        let between = self.sum(|counters| counters.dropped_between_packets);
+        let between = between.map(|_| part("lost between packets, as these tell", between));
+        lost.into_iter().chain(between).collect()
+    }
+
+    fn known_lost(&self) -> Option<u64> {
+        let lost = |interface: &Interface| {
+            let Counters { dropped_by_interface, dropped_by_os, dropped_between_packets, .. } =
+                interface.counters;
+            let dropped = [dropped_by_interface, dropped_by_os].into_iter().flatten();
+            // Both ways of telling may tell of the same packets.
+            let total = dropped.reduce(u64::saturating_add);
+            total.into_iter().chain(dropped_between_packets).max()
+        };
+        let interfaces = self.inputs.iter().flat_map(|(_, reader)| reader.interfaces());
+        interfaces.filter_map(lost).reduce(u64::saturating_add)
+    }
+
+    fn notes(&self, analysis: &Analysis<'_>) -> Vec<String> {
+        let mut notes = self.unsupported(analysis);
+        notes.extend(self.meaningless_filters(analysis));
+        let untimed: u64 = self.inputs.iter().map(|(_, reader)| reader.untimed()).sum();
+        if untimed > 0 {
+            let untimed = count(untimed);
+            notes.push(format!("packets without a time, given that of the one before: {untimed}"));
+        }
+        for (file, size) in self.inputs.files.iter().filter_map(|f| Some((f, f.grown()?))) {
+            let name = &file.name;
+            notes.push(format!("{name} grew to {size} bytes while it was read"));
+        }
+        notes
+    }
+}
+
+impl Files<'_> {
+    /// The sum of a drop counter over all interfaces; `None` where one of them does not tell.
+    fn sum(&self, counter: impl Fn(&Counters) -> Option<u64>) -> Option<u64> {
+        let mut interfaces =
+            self.inputs.iter().flat_map(|(_, reader)| reader.interfaces()).peekable();
+        interfaces.peek()?;
+        interfaces
+            .map(|interface| counter(&interface.counters))
+            .try_fold(0_u64, |sum, lost| Some(sum.saturating_add(lost?)))
+    }
+    fn unsupported(&self, analysis: &Analysis<'_>) -> Vec<String> {
+        let note = |(&number, &packets): (&u32, &u64)| {
+            let (file, interface) = self.inputs.merged.interface(number)?;
+            let file = self.inputs.files.get(file)?;
+            let LinkType(number_of_type) = interface.link_type;
+            let name = interface.link_type.name().unwrap_or("unknown");
+            let of = interface.name.as_ref();
+            let of = of.map_or_else(|| number.to_string(), |name| analysis.text(name).to_owned());
+            Some(format!(
+                "link type {number_of_type} ({name}) not supported: interface {of} of {}, {} \
+                 packets not analysed",
+                file.name,
+                exact(packets.into())
+            ))
+        };
+        self.selection.unsupported().iter().filter_map(note).collect()
+    }
+
+    /// A filter that cannot mean anything for a link type that was read.
+    fn meaningless_filters(&self, analysis: &Analysis<'_>) -> Vec<String> {
+        let interfaces = self.inputs.iter().flat_map(|(_, reader)| reader.interfaces());
+        let mut link_types: Vec<_> = interfaces.map(|interface| interface.link_type).collect();
+        link_types.sort_unstable();
+        link_types.dedup();
+        let mut notes = Vec::new();
+        for filter in self.selection.filters() {
+            for error in link_types.iter().filter_map(|&of| filter.check(of).err()) {
+                notes.push(format!(
+                    "the filter refuses every packet of one link type: {error} of {:?}",
+                    analysis.text(filter.text())
+                ));
+            }
+        }
+        notes
+    }
+}

@@ -1,0 +1,378 @@
+//! `netsniff analyze -i`: live traffic to logs, books and a summary.
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use netsniff_analysis::ingress::Unparsed;
+use netsniff_analysis::{Observer as _, Options, Phase, SortKey, Uid};
+use netsniff_packet::{Batch, Packet, Timestamp};
+
+use super::args::{AnalyzeArgs, Target};
+use super::live_origin::Live;
+use super::report::Analysis;
+use super::{seed, tell};
+use crate::books::{Entry, Keeper};
+use crate::clock;
+use crate::commands::live::{self, Attendant, Opening, Ring, Rings, Rule, Signals, Wanted};
+use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
+use crate::output::{
+    Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
+    RowBuffer, RowProducer, UnparsedFile, WriterCommands, WriterOutcome, WriterSettings,
+};
+use crate::pidfile::PidFile;
+use crate::pipeline::live::{Control, IfGone, RingOutcome, RingWork, TakeUnparsed};
+use crate::pipeline::{Outcome, Settings, share_of};
+
+/// Packets without meaning that may wait to be written.
+const UNPARSED_QUEUE: usize = 1024;
+
+/// Captures until the run ends, and returns the exit code.
+pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
+    let capture = args.capture();
+    let filters = args.live_filters()?;
+    let target = args.target()?;
+    let options = args.options()?;
+    if args.extraction()?.is_some() {
+        let said =
+            "--extract works on capture files only: record the traffic, then extract from that";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    let pseudonyms = args.pseudonyms()?;
+    let signals = Signals::listen()?;
+    let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
+    let wanted = Wanted::new(&filters, capture.sample())?;
+    let opening = Opening {
+        backend: capture.backend()?,
+        options: capture.options(capture.interfaces.len() * args.rings())?,
+        wanted: &wanted,
+        rings: args.rings(),
+        group: capture.fanout_group(),
+    };
+    let rings = opening.open(&capture.interfaces)?;
+    if !args.quiet() {
+        live::tell(&rings, &wanted);
+    }
+    // What writes inherits it; rings choose their own.
+    pin_last(capture.cpus())?;
+    let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
+    let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
+    let count = rings.rings.len();
+    let settings = Settings {
+        limits: share_of(args.limits()?, count),
+        options: Options { anonymizer, ..options },
+        workers: count,
+        format: target.format(),
+        seed: seed(),
+    };
+    let session =
+        Session { args, target: &target, settings: &settings, wanted: &wanted, signals: &signals };
+    let begin = Instant::now();
+    let run = session.run(rings)?;
+    let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let analysis = Analysis {
+        origin: &run.origin,
+        settings: &settings,
+        outcome: &run.outcome,
+        pseudonyms: said.as_deref(),
+        elapsed_nanos,
+    };
+    tell(&analysis.summary(), args, &target)?;
+    if let Some(percent) = args.required_quality()
+        && let Some(why) = analysis.below(percent)
+    {
+        say(&format!("below the required quality of {percent} %: {why}"));
+        return Ok(BELOW_QUALITY);
+    }
+    Ok(if run.has_failed { FAILED } else { DONE })
+}
+
+/// Pins this thread to the last of the processors that were named, and finds out whether there are the others.
+fn pin_last(cpus: &[usize]) -> anyhow::Result<()> {
+    for cpu in cpus {
+        netsniff_capture::pin(*cpu)
+            .with_context(|| format!("cannot run on processor {cpu}, which --cpus names"))?;
+    }
+    Ok(())
+}
+
+/// What a run has to do with.
+struct Session<'a> {
+    args: &'a AnalyzeArgs,
+    target: &'a Target<'a>,
+    settings: &'a Settings,
+    wanted: &'a Wanted,
+    signals: &'a Signals,
+}
+
+/// What came of a run.
+struct Run {
+    origin: Live,
+    outcome: Outcome,
+    has_failed: bool,
+}
+
+impl Session<'_> {
+    fn run(&self, rings: Rings) -> anyhow::Result<Run> {
+        let now = clock::now();
+        match self.target {
+            Target::Nowhere => self.write(rings, Nowhere::default(), None),
+            Target::Stream => {
+                let sink = LiveStream::stdout().context("cannot write to standard output")?;
+                self.write(rings, sink, None)
+            }
+            Target::Directory(directory, format) => {
+                let roll = self.args.rolling().roll();
+                let sink = LogFiles::live(directory, *format, roll, now)?;
+                let anonymizer = self.settings.options.anonymizer.clone();
+                let unparsed = UnparsedFile::new(directory, anonymizer)?;
+                self.write(rings, sink, Some(unparsed))
+            }
+        }
+    }
+
+    fn write<S: LiveSink>(
+        &self,
+        rings: Rings,
+        sink: S,
+        unparsed: Option<UnparsedFile>,
+    ) -> anyhow::Result<Run> {
+        let settings = self.settings;
+        let merger =
+            Merger::new(&settings.limits, settings.format, settings.options.anonymizer.clone());
+        let (writer, producers) = LogWriter::start(
+            sink,
+            merger,
+            WriterSettings {
+                producers: rings.rings.len(),
+                bounds: Bounds::default(),
+                on_failure: OnFailure::End,
+                end_wait: END_WAIT,
+                tell: Box::new(say),
+            },
+        )?;
+        let capture = self.args.capture();
+        let control = Control::new(rings.rings.len());
+        let places: Vec<_> = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+        let mut keeper = Keeper::begin(
+            &rings.interfaces,
+            places.clone(),
+            capture.direction(),
+            self.wanted.sampling(),
+            clock::now(),
+        )?;
+        let rule = Rule {
+            control: &control,
+            signals: self.signals,
+            duration: capture.duration(),
+            interval: capture.stats_interval(),
+        };
+        let mut scribe = Scribe::new(&writer, settings);
+        let aside = Aside::new(unparsed);
+        let outcomes = std::thread::scope(|scope| {
+            let mut handles = Vec::new();
+            for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
+                let work = self.work(number, ring, rows, &control, &aside)?;
+                let handle = std::thread::Builder::new().name(format!("ring {number}"));
+                let handle = handle.spawn_scoped(scope, move || work.run());
+                handles.push(handle.context("cannot start a thread for a ring")?);
+            }
+            if !self.args.quiet() {
+                say("capturing; SIGINT ends the run, SIGHUP rolls the logs");
+            }
+            Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut scribe))
+        })?;
+        let finished = finished(outcomes)?;
+        let reports: Vec<_> = finished.iter().map(|outcome| outcome.report.clone()).collect();
+        let mut entries = keeper.close(&reports);
+        let now = clock::now();
+        let since = keeper.turn(now);
+        scribe.books(&mut entries, now, since, true);
+        let failures: Vec<_> =
+            finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
+        failures.iter().for_each(|why| say(why));
+        let written = writer.finish();
+        let unparsed_refused = aside.finish()?;
+        let has_failed = !failures.is_empty() || written.failure.is_some();
+        let outcome = sum(finished, &written);
+        let origin = Live {
+            places,
+            interfaces: rings.interfaces,
+            entries,
+            filter: self.wanted.text().map(str::to_owned),
+            written: written.statistics,
+            unparsed_refused,
+        };
+        Ok(Run { origin, outcome, has_failed })
+    }
+
+    /// What the thread of one ring works with.
+    fn work<'w>(
+        &'w self,
+        number: usize,
+        ring: Ring,
+        rows: RowProducer,
+        control: &'w Control,
+        aside: &Aside,
+    ) -> anyhow::Result<RingWork<'w>> {
+        let capture = self.args.capture();
+        let Ring { mut receiver, options, filter, place } = ring;
+        receiver.start()?;
+        let name = capture.interfaces[place.interface].clone();
+        let reopen = (capture.if_gone() == IfGone::Wait)
+            .then(|| Ok::<_, UsageError>(live::reopen(name, capture.backend()?, options)));
+        let cpus = capture.cpus();
+        Ok(RingWork {
+            number,
+            cpu: (!cpus.is_empty()).then(|| cpus[number % cpus.len()]),
+            receiver,
+            settings: self.settings,
+            control,
+            wanted: filter.map(|(filter, _)| {
+                Box::new(move |packet: &Packet<'_>| filter.matches(packet)) as _
+            }),
+            unparsed: aside.taker(),
+            tap: None,
+            rows,
+            window: capture.window(),
+            count: capture.count(),
+            reopen: reopen.transpose()?,
+        })
+    }
+}
+
+/// The outcomes of all rings; a thread that panicked is our fault.
+fn finished(outcomes: Vec<Option<RingOutcome>>) -> anyhow::Result<Vec<RingOutcome>> {
+    let outcomes: Option<Vec<_>> = outcomes.into_iter().collect();
+    outcomes.context("the thread of a ring panicked")
+}
+
+/// Adds up what the rings found.
+fn sum(outcomes: Vec<RingOutcome>, written: &WriterOutcome) -> Outcome {
+    let mut sum = Outcome {
+        packets: Default::default(),
+        flows: Default::default(),
+        filtered: 0,
+        joins: written.joins.unwrap_or_default(),
+        now: Timestamp::MIN,
+    };
+    for outcome in outcomes {
+        sum.packets.merge(&outcome.packets);
+        sum.flows.merge(&outcome.flows);
+        sum.filtered += outcome.report.filtered;
+        sum.now = sum.now.max(outcome.now);
+    }
+    sum
+}
+
+/// Writes the books down.
+struct Scribe<'a> {
+    writer: &'a LogWriter,
+    commands: WriterCommands,
+    rows: RowBuffer,
+    /// Rows of the books so far.
+    number: u32,
+    /// What was lost when the books were made last, by line.
+    lost: Vec<u64>,
+}
+
+impl<'a> Scribe<'a> {
+    fn new(writer: &'a LogWriter, settings: &Settings) -> Self {
+        let rows = RowBuffer::new(settings.format);
+        Self { writer, commands: writer.commands(), rows, number: 0, lost: Vec::new() }
+    }
+
+    /// Says at once what was lost since the last time.
+    fn warn(&mut self, entries: &[Entry]) {
+        self.lost.resize(entries.len(), 0);
+        for (entry, before) in entries.iter().zip(&mut self.lost) {
+            let lost = entry.ring_dropped().unwrap_or(0) + entry.lost_interface.unwrap_or(0);
+            if let crate::books::Place::Interface(name) = &entry.place
+                && lost > *before
+                && let Some(verdict) = entry.verdict()
+            {
+                let share = entry.loss().unwrap_or(0.0) * 100.0;
+                say(&format!(
+                    "{name}: {} packets lost since the last count, {lost} in all = {share:.3} %: {}",
+                    lost - *before,
+                    verdict.name()
+                ));
+            }
+            *before = lost;
+        }
+    }
+}
+
+impl Attendant for Scribe<'_> {
+    fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool) {
+        self.warn(entries);
+        for entry in entries {
+            let key = SortKey {
+                time: now,
+                phase: Phase::End,
+                ordinal: 0,
+                uid: Uid::NONE,
+                number: self.number,
+            };
+            self.number = self.number.wrapping_add(1);
+            self.rows.record(&key, &entry.record(now, since, is_final));
+        }
+        // What is refused is counted by the writer.
+        let _ = self.commands.write(&mut self.rows);
+    }
+
+    fn roll(&mut self) {
+        self.commands.roll();
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.writer.failure()
+    }
+}
+
+/// Writes packets that nobody understood, in a thread of its own, so that no ring waits for it.
+struct Aside {
+    queue: Option<SyncSender<(Batch, Unparsed)>>,
+    thread: Option<std::thread::JoinHandle<anyhow::Result<()>>>,
+    refused: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Aside {
+    fn new(file: Option<UnparsedFile>) -> Self {
+        let refused = Arc::default();
+        let Some(mut file) = file else { return Self { queue: None, thread: None, refused } };
+        let (queue, packets) = sync_channel::<(Batch, Unparsed)>(UNPARSED_QUEUE);
+        let thread = std::thread::spawn(move || {
+            for (batch, why) in packets {
+                for packet in batch.iter() {
+                    file.add(&packet, &why)?;
+                }
+            }
+            file.finish()
+        });
+        Self { queue: Some(queue), thread: Some(thread), refused }
+    }
+
+    /// What a ring calls for each such packet.
+    fn taker(&self) -> TakeUnparsed {
+        let Some(queue) = self.queue.clone() else { return Box::new(|_, _| {}) };
+        let refused = Arc::clone(&self.refused);
+        Box::new(move |packet, why| {
+            let mut batch = Batch::default();
+            batch.push(packet);
+            if queue.try_send((batch, *why)).is_err() {
+                refused.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        })
+    }
+
+    /// Ends the file and returns how many packets had no room on their way to it.
+    fn finish(mut self) -> anyhow::Result<u64> {
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().map_err(|_| anyhow::anyhow!("the thread of a file panicked"))??;
+        }
+        Ok(self.refused.load(std::sync::atomic::Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,11 @@
+//! What commands that capture have in common: their arguments, opening, and the ruling thread.
+
+mod args;
+mod open;
+mod rule;
+mod wanted;
+
+pub use args::CaptureArgs;
+pub use open::{Opening, Ring, Rings, reopen, tell};
+pub use rule::{Attendant, Rule, Signals};
+pub use wanted::{Split, Wanted};

@@ -1,0 +1,223 @@
+//! Opening interfaces, and saying what was had.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use netsniff_capture::backend::{Backend, Receiver};
+use netsniff_capture::interface::Offloads;
+use netsniff_capture::options::{Fanout, Options};
+use netsniff_capture::{Interface, host};
+use netsniff_packet::filter::Filter;
+use netsniff_packet::filter::classic::steering;
+
+use super::wanted::Wanted;
+use crate::books::RingPlace;
+use crate::commands::say;
+use crate::pipeline::live::Reopen;
+use crate::summary::number;
+
+/// Rings that are open and not started.
+pub struct Rings {
+    /// The interfaces, in the order in which they were named.
+    pub interfaces: Vec<Interface>,
+    /// One for each thread.
+    pub rings: Vec<Ring>,
+}
+
+/// A ring and what belongs to it.
+pub struct Ring {
+    /// Where packets come from.
+    pub receiver: Box<dyn Receiver>,
+    /// What it is.
+    pub place: RingPlace,
+    /// What it was opened with, for opening it again.
+    pub options: Options,
+    /// What is asked of each packet in user space, with the reason why the kernel cannot.
+    pub filter: Option<(Filter, String)>,
+}
+
+/// How to open interfaces.
+pub struct Opening<'a> {
+    /// The kind of rings.
+    pub backend: &'static Backend,
+    /// How to capture, but for the filter and the fan-out.
+    pub options: Options,
+    /// Which packets are wanted.
+    pub wanted: &'a Wanted,
+    /// Rings for each interface.
+    pub rings: usize,
+    /// The fan-out group to join; `None` for one of our own.
+    pub group: Option<u16>,
+}
+
+impl Opening<'_> {
+    /// Opens the interfaces of these names.
+    ///
+    /// # Errors
+    ///
+    /// Missing rights, what the kernel refuses, and filters without meaning.
+    pub fn open(&self, names: &[String]) -> anyhow::Result<Rings> {
+        let mut rings = Rings { interfaces: Vec::new(), rings: Vec::new() };
+        for (number, name) in names.iter().enumerate() {
+            let interface = Interface::find(name)?;
+            let split = self.wanted.split(&interface, self.options.snaplen)?;
+            let mut group = self.group;
+            for _ in 0..self.rings {
+                let fanout = (self.rings > 1 || group.is_some())
+                    .then(|| fanout(&interface, group))
+                    .transpose()?;
+                let filter = split.program.clone();
+                let options = Options { filter, fanout, ..self.options.clone() };
+                let receiver = self.backend.open(&interface, &options)?;
+                let facts = receiver.facts().clone();
+                group = group.or(facts.fanout_group);
+                rings.rings.push(Ring {
+                    receiver,
+                    place: RingPlace { interface: number, facts },
+                    options,
+                    filter: split.rest.clone(),
+                });
+            }
+            rings.interfaces.push(interface);
+        }
+        Ok(rings)
+    }
+}
+
+/// Rings share packets out by the unordered pair of addresses, so that what belongs together stays together.
+fn fanout(interface: &Interface, group: Option<u16>) -> anyhow::Result<Fanout> {
+    let program = steering(interface.link_type)
+        .with_context(|| format!("packets of {} cannot be shared out", interface.name))?;
+    Ok(Fanout { group, program: program.instructions().to_vec() })
+}
+
+/// Opens an interface again by its name, once there is one.
+#[must_use]
+pub fn reopen(name: String, backend: &'static Backend, options: Options) -> Reopen {
+    Box::new(move || {
+        let interface = Interface::find(&name).ok()?;
+        let receiver = backend.open(&interface, &options).ok()?;
+        say(&format!("{name} is back"));
+        Some(receiver)
+    })
+}
+
+/// Says what was asked for, and what of it is at work.
+pub fn tell(rings: &Rings, wanted: &Wanted) {
+    for interface in &rings.interfaces {
+        say(&about_interface(interface));
+        for warning in about_offloads(interface, interface.offloads()) {
+            say(&warning);
+        }
+    }
+    for ring in &rings.rings {
+        for line in about_ring(ring, &rings.interfaces[ring.place.interface], wanted) {
+            say(&line);
+        }
+    }
+    let clock = host::clocksource().unwrap_or_else(|| "unknown".to_owned());
+    let stamps = if rings.rings.iter().any(|ring| ring.place.facts.hardware_stamps) {
+        "the interface"
+    } else {
+        "the kernel, as it puts packets into the ring"
+    };
+    say(&format!("stamps by {stamps}; clocksource {clock}"));
+}
+
+fn about_interface(interface: &Interface) -> String {
+    let Interface { name, mtu, speed_mbps, driver, is_up, link_type, .. } = interface;
+    let mut text = format!("{name}: {}", link_type.name().unwrap_or("unknown link type"));
+    text += &driver.as_ref().map(|driver| format!(", driver {driver}")).unwrap_or_default();
+    text += &match speed_mbps {
+        Some(speed) => format!(", {speed} Mb/s"),
+        None => ", speed unknown".to_owned(),
+    };
+    text += &format!(", MTU {mtu}");
+    if !is_up {
+        text += "; it is DOWN, and nothing comes until it is up";
+    }
+    text
+}
+
+/// What offloads do to what is captured.
+fn about_offloads(interface: &Interface, offloads: Offloads) -> Vec<String> {
+    let on = |of: Option<bool>| of == Some(true);
+    let name = &interface.name;
+    let mut said = Vec::new();
+    let merged: Vec<&str> = [(offloads.gro, "GRO"), (offloads.lro, "LRO")]
+        .into_iter()
+        .filter_map(|(is_on, name)| on(is_on).then_some(name))
+        .collect();
+    if !merged.is_empty() {
+        said.push(format!(
+            "{name}: {} is on: received segments may be merged into packets larger than the MTU, which \
+             are counted as super_frames. To see those of the wire: ethtool -K {name} gro off lro off",
+            merged.join(" and ")
+        ));
+    }
+    if on(offloads.tso) || on(offloads.gso) {
+        said.push(format!(
+            "{name}: TSO or GSO is on: segments of this machine are captured before they are cut, and \
+             without checksums, which are not judged"
+        ));
+    }
+    said
+}
+
+fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> {
+    let (facts, options) = (&of.place.facts, &of.options);
+    let mut lines = Vec::new();
+    let name = &facts.interface;
+    let mut ring = format!(
+        "{name}: {}, {} blocks of {}",
+        facts.backend,
+        facts.units,
+        number::bytes(facts.unit_bytes as u64)
+    );
+    if let Some(memory) = &facts.memory {
+        ring = format!(
+            "{ring} = {} granted of {} wanted",
+            number::bytes(memory.granted as u64),
+            number::bytes(memory.wanted as u64)
+        );
+        // Where the interface does not know its speed, the usual one gives an idea.
+        let speed = interface.speed_mbps.unwrap_or(1000);
+        if let Some(millis) = memory.millis_at(speed) {
+            ring += &format!(", {millis} ms at {speed} Mb/s");
+        }
+        for (size, why) in &memory.refused {
+            let size = number::bytes(*size as u64);
+            lines.push(format!("{name}: a ring of {size} was refused: {why}"));
+        }
+    }
+    ring += &format!(", snaplen {}", facts.snaplen);
+    lines.push(ring);
+    let mut active = Vec::new();
+    match (wanted.text(), &of.filter) {
+        (Some(text), None) => {
+            active.push(format!("filter in the kernel, {} instructions: {text}", facts.filter_len))
+        }
+        (_, Some((filter, why))) => {
+            active.push(format!("filter in user space, since {why}: {}", filter.text()));
+        }
+        (None, None) => active.push("no filter".to_owned()),
+    }
+    if wanted.sampling() > 1 {
+        active.push(format!("one in {} pairs of addresses", wanted.sampling()));
+    }
+    active.push(if options.promiscuous { "promiscuous" } else { "not promiscuous" }.to_owned());
+    active.extend(facts.fanout_group.map(|group| format!("fan-out group {group}")));
+    match (options.busy_poll, facts.busy_poll) {
+        (Some(_), Some(micros)) => active.push(format!("busy polling for {micros} µs")),
+        (Some(asked), None) => active.push(format!("busy polling for {asked:?} NOT active")),
+        (None, _) => {}
+    }
+    active.push(format!("wait {}", format!("{:?}", options.wait).to_lowercase()));
+    active.push(format!("blocks open for {}", number::duration(nanos(options.retire))));
+    lines.push(format!("{name}: {}", active.join("; ")));
+    lines
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

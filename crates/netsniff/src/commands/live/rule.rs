@@ -1,0 +1,116 @@
+//! The thread that rules a live run: signals, time, and the books.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use netsniff_capture::realtime;
+use netsniff_packet::Timestamp;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::books::{Entry, Keeper};
+use crate::commands::say;
+use crate::pipeline::live::{Control, RingOutcome};
+
+/// How often the ruling thread looks around.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What signals ask for.
+#[derive(Debug)]
+pub struct Signals {
+    end: Arc<AtomicBool>,
+    roll: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Listens from now on. SIGINT and SIGTERM end the run in good order, a second one at once; SIGHUP
+    /// rolls the logs.
+    ///
+    /// # Errors
+    ///
+    /// Where a handler cannot be set.
+    pub fn listen() -> anyhow::Result<Self> {
+        let signals = Self { end: Arc::default(), roll: Arc::default() };
+        for signal in [SIGINT, SIGTERM] {
+            let end = Arc::clone(&signals.end);
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&end))
+                .and_then(|_| signal_hook::flag::register(signal, end))
+                .context("cannot listen for signals")?;
+        }
+        signal_hook::flag::register(SIGHUP, Arc::clone(&signals.roll))
+            .context("cannot listen for signals")?;
+        Ok(signals)
+    }
+
+    fn wants_end(&self) -> bool {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    fn wants_roll(&self) -> bool {
+        self.roll.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// What happens to the books, and on request, while a run goes on.
+pub trait Attendant {
+    /// Takes the books; `since` is when those before were made.
+    fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool);
+
+    /// Begins new files.
+    fn roll(&mut self);
+
+    /// Why the run is to end by itself, if so.
+    fn failure(&mut self) -> Option<String>;
+}
+
+/// What a run is ruled by.
+#[derive(Debug)]
+pub struct Rule<'a> {
+    /// What the rings are told.
+    pub control: &'a Control,
+    /// Signals.
+    pub signals: &'a Signals,
+    /// When the run ends by itself.
+    pub duration: Option<Duration>,
+    /// How often the books are made.
+    pub interval: Duration,
+}
+
+impl Rule<'_> {
+    /// Rules until the rings have ended and returns what came of them; `None` where a thread panicked.
+    pub fn run<'scope>(
+        &self,
+        rings: Vec<ScopedJoinHandle<'scope, RingOutcome>>,
+        keeper: &mut Keeper,
+        attendant: &mut dyn Attendant,
+    ) -> Vec<Option<RingOutcome>> {
+        let begin = Instant::now();
+        let mut due = begin + self.interval;
+        while !rings.iter().all(ScopedJoinHandle::is_finished) {
+            let now = Instant::now();
+            if self.signals.wants_end() || self.duration.is_some_and(|of| now >= begin + of) {
+                self.control.stop();
+            }
+            if self.signals.wants_roll() {
+                attendant.roll();
+            }
+            if let Some(why) = attendant.failure()
+                && !self.control.stops()
+            {
+                say(&why);
+                self.control.stop();
+            }
+            if now >= due {
+                due += self.interval;
+                let mut entries = keeper.read(self.control);
+                let time = realtime();
+                let since = keeper.turn(time);
+                attendant.books(&mut entries, time, since, false);
+            }
+            std::thread::sleep(TICK);
+        }
+        rings.into_iter().map(|ring| ring.join().ok()).collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! Where rows go that nobody wants.
+
+use std::sync::Arc;
+
+use netsniff_packet::Timestamp;
+
+use super::{LiveSink, RowSink, SinkBooks, Watch};
+
+/// Takes rows and forgets them. Records are not even rendered where there is no format.
+#[derive(Debug, Default)]
+pub struct Nowhere(SinkBooks);
+
+impl RowSink for Nowhere {
+    fn row(&mut self, log: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
+        self.0.written.add_row(log);
+        Ok(())
+    }
+}
+
+impl LiveSink for Nowhere {
+    fn attend(&mut self, _: Arc<Watch>) {}
+
+    fn flush(&mut self, _: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn roll(&mut self, _: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn books(&self) -> &SinkBooks {
+        &self.0
+    }
+}

@@ -1,0 +1,141 @@
+//! When logs roll, and the names that rolled logs get.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use netsniff_packet::Timestamp;
+
+use super::digits;
+
+/// Logs of one name whose times are the same second, beyond which it is not worth looking for a name.
+const MAX_NUMBER: u32 = 1_000_000;
+
+/// When the logs of a run roll that goes on for long. On request they always do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roll {
+    /// All logs together, at each multiple of this time since the epoch.
+    pub every: Option<Duration>,
+    /// A log alone, before it has more bytes than this.
+    pub size: Option<u64>,
+}
+
+/// When all logs roll next by time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    every: i64,
+    next: i64,
+}
+
+impl Schedule {
+    /// Nothing is due at `now`.
+    pub(super) fn new(every: Duration, now: Timestamp) -> Self {
+        let every = i64::try_from(every.as_nanos()).unwrap_or(i64::MAX).max(1);
+        Self { every, next: multiple_after(now.nanos(), every) }
+    }
+
+    /// Whether logs are to roll at `now`, of which it tells once.
+    pub(super) const fn is_due(&mut self, now: Timestamp) -> bool {
+        let now = now.nanos();
+        let is_due = now >= self.next;
+        // A clock that was set back far would put off the next roll as far; one that was set back by
+        // little must not roll twice at one multiple.
+        if is_due || now < self.next.saturating_sub(self.every.saturating_mul(2)) {
+            self.next = multiple_after(now, self.every);
+        }
+        is_due
+    }
+}
+
+const fn multiple_after(now: i64, every: i64) -> i64 {
+    now.saturating_sub(now.rem_euclid(every)).saturating_add(every)
+}
+
+/// Renames the logs of one path, `conn` for one, out of the way.
+#[derive(Debug, Default)]
+pub(super) struct Renamer {
+    /// The last name that was given: its second, and which one of that second it is.
+    last: Option<(i64, u32)>,
+}
+
+impl Renamer {
+    /// Renames the file `from` in `directory` to a name with `time` that no file has, which it
+    /// returns.
+    pub(super) fn rename(
+        &mut self,
+        directory: &Path,
+        log: &str,
+        from: &Path,
+        time: Timestamp,
+    ) -> io::Result<PathBuf> {
+        let second = time.nanos().div_euclid(1_000_000_000);
+        let first = match self.last {
+            Some((last, number)) if last == second => number + 1,
+            _ => 1,
+        };
+        for number in first..=MAX_NUMBER {
+            let to = directory.join(name(log, time, number));
+            // A file of its own keeps others from the name until the log has it.
+            match OpenOptions::new().write(true).create_new(true).open(&to) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(_) => {
+                    if let Err(error) = fs::rename(from, &to) {
+                        // If it cannot be removed, an empty file is left, which harms nobody.
+                        let _ = fs::remove_file(&to);
+                        return Err(error);
+                    }
+                    self.last = Some((second, number));
+                    return Ok(to);
+                }
+            }
+        }
+        Err(io::Error::other("a million logs have its name and time"))
+    }
+}
+
+/// The name of a log that was opened at `time`, in UTC, as Zeek gives it by default:
+/// `conn.2026-11-22-13-00-00.log`; the second one of that time has `-2` behind it.
+fn name(log: &str, time: Timestamp, number: u32) -> PathBuf {
+    let mut date = Vec::new();
+    digits::date(&mut date, time);
+    let date = String::from_utf8_lossy(&date);
+    let number = if number > 1 { format!("-{number}") } else { String::new() };
+    format!("{log}.{date}{number}.log").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_zeek() {
+        let time = Timestamp::from_secs_nanos(1_299_466_805, 999_999_999);
+        assert_eq!(name("conn", time, 1), Path::new("conn.2011-03-07-03-00-05.log"));
+        assert_eq!(name("dns", time, 12), Path::new("dns.2011-03-07-03-00-05-12.log"));
+    }
+
+    #[test]
+    fn rolls_are_due_at_multiples_once() {
+        let at = |seconds| Timestamp::from_secs_nanos(seconds, 0);
+        let mut schedule = Schedule::new(Duration::from_secs(3600), at(7300));
+        let due: Vec<i64> = [7300, 10_799, 10_800, 10_801, 14_399, 14_400, 30_000, 32_399, 32_400]
+            .into_iter()
+            .filter(|&seconds| schedule.is_due(at(seconds)))
+            .collect();
+        assert_eq!(due, [10_800, 14_400, 30_000, 32_400]);
+        // The clock is set back by little, and by much.
+        assert!(!schedule.is_due(at(32_399)) && !schedule.is_due(at(32_400)));
+        assert!(
+            !schedule.is_due(at(100)) && !schedule.is_due(at(3599)) && schedule.is_due(at(3600))
+        );
+    }
+
+    #[test]
+    fn times_beyond_all_clocks_are_never_due() {
+        let mut schedule = Schedule::new(Duration::MAX, Timestamp::EPOCH);
+        assert!(!schedule.is_due(Timestamp::from_secs_nanos(9_000_000_000, 0)));
+        assert!(!Schedule::new(Duration::ZERO, Timestamp::MIN).is_due(Timestamp::MIN));
+    }
+}

@@ -1,0 +1,252 @@
+//! Whole rows into an open file or pipe: what could not be written leaves no half row behind.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::sync::Arc;
+
+use super::watch::Watch;
+
+/// Bytes gathered before a system call writes them.
+const BUFFER: usize = 256 * 1024;
+
+/// What a pipe takes at once without waiting when poll(2) says that it has room: `PIPE_BUF` of Linux.
+const PIPE_PIECE: usize = 4096;
+
+/// How often a write that waits for a reader looks whether it still should.
+#[cfg(unix)]
+const LOOK: core::time::Duration = core::time::Duration::from_millis(20);
+
+/// An open file or pipe with the rows that wait to be written to it.
+#[derive(Debug)]
+pub(super) struct RowFile {
+    file: File,
+    /// Whether it is a regular file, of which an end can be cut off.
+    is_regular: bool,
+    /// Whole rows.
+    waiting: Vec<u8>,
+    rows: u64,
+    /// Bytes of all that was written, and of what waits.
+    size: u64,
+    /// It ends with half a row, which could not be cut off.
+    is_torn: bool,
+    watch: Option<Arc<Watch>>,
+}
+
+/// What became of the rows that waited, the written ones before the others.
+#[derive(Debug)]
+pub(super) struct WriteOut {
+    pub(super) written: u64,
+    pub(super) refused: u64,
+    pub(super) result: io::Result<()>,
+}
+
+impl RowFile {
+    /// Rows are added at the place where the file stands. With a watch, a pipe is waited for until
+    /// the watch is over; without, for ever.
+    pub(super) fn new(file: File, watch: Option<Arc<Watch>>) -> Self {
+        // What cannot tell what it is will not let itself be cut either.
+        let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let waiting = Vec::new();
+        Self { file, is_regular, waiting, rows: 0, size: 0, is_torn: false, watch }
+    }
+
+    pub(super) const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Bytes that went through it, with those that wait.
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(super) fn watch(&mut self, watch: Arc<Watch>) {
+        self.watch = Some(watch);
+    }
+
+    /// Whether a row may be added before [`Self::write_out`] is called.
+    #[inline]
+    pub(super) const fn has_room(&self) -> bool {
+        self.waiting.len() < BUFFER
+    }
+
+    /// Adds a row, which ends with its only line feed.
+    #[inline]
+    pub(super) fn push(&mut self, row: &[u8]) {
+        self.push_with(|waiting| waiting.extend_from_slice(row));
+    }
+
+    /// Adds the row that `write` appends.
+    #[inline]
+    pub(super) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.waiting.len();
+        write(&mut self.waiting);
+        self.rows += 1;
+        self.size += (self.waiting.len() - before) as u64;
+    }
+
+    /// Writes the rows that wait; afterwards none does.
+    pub(super) fn write_out(&mut self) -> WriteOut {
+        let rows = core::mem::take(&mut self.rows);
+        let mut waiting = core::mem::take(&mut self.waiting);
+        let (whole, result) = self.write_lines(&waiting);
+        let written = match result {
+            Ok(()) => rows,
+            Err(_) => waiting
+                .get(..whole)
+                .map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count() as u64),
+        };
+        self.size -= (waiting.len() - whole) as u64;
+        waiting.clear();
+        self.waiting = waiting;
+        WriteOut { written, refused: rows - written, result }
+    }
+
+    /// Writes lines that are no rows, a header or footer. No row may wait.
+    pub(super) fn write_frame(&mut self, lines: &[u8]) -> io::Result<()> {
+        let (whole, result) = self.write_lines(lines);
+        self.size += whole as u64;
+        match result {
+            Ok(()) => Ok(()),
+            // A part of a header is none.
+            Err(error) => {
+                if self.cut(whole) {
+                    self.size -= whole as u64;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes back a footer of so many bytes, which was written last.
+    pub(super) fn cut_frame(&mut self, len: usize) {
+        if self.cut(len) {
+            self.size -= len as u64;
+        } else {
+            // Rows behind it would be none.
+            self.is_torn = true;
+        }
+    }
+
+    /// Whether rows wait.
+    pub(super) const fn has_waiting(&self) -> bool {
+        self.rows > 0
+    }
+
+    /// Takes over the rows that wait for `other`, where none waits here.
+    pub(super) fn adopt(&mut self, other: &mut Self) {
+        core::mem::swap(&mut self.waiting, &mut other.waiting);
+        core::mem::swap(&mut self.rows, &mut other.rows);
+        self.size += self.waiting.len() as u64;
+    }
+
+    /// Forgets the rows that wait, and tells how many they were.
+    pub(super) fn discard(&mut self) -> u64 {
+        self.waiting.clear();
+        core::mem::take(&mut self.rows)
+    }
+
+    /// Takes back the last `len` bytes that were written; returns whether that could be done.
+    fn cut(&mut self, len: usize) -> bool {
+        if len == 0 {
+            return true;
+        }
+        let mut shorten = || {
+            let end = self.file.metadata()?.len();
+            self.file.set_len(end.saturating_sub(len as u64))?;
+            self.file.seek(SeekFrom::End(0))
+        };
+        self.is_regular && shorten().is_ok()
+    }
+
+    /// Writes bytes that end with a line feed. Returns how many of them stand there, which are whole
+    /// lines, and why not all.
+    fn write_lines(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
+        if bytes.is_empty() {
+            return (0, Ok(()));
+        }
+        if self.is_torn {
+            return (0, Err(io::Error::other("what was written before ends with half a row")));
+        }
+        let (done, result) = match self.watch.clone() {
+            Some(watch) => watch.during(|| self.write_watched(bytes, &watch)),
+            None => self.write_waiting(bytes),
+        };
+        if result.is_ok() {
+            return (done, result);
+        }
+        let written = bytes.get(..done).unwrap_or(bytes);
+        let whole = written.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        self.is_torn = !self.cut(done - whole);
+        (whole, result)
+    }
+
+    /// Writes, however long that takes.
+    fn write_waiting(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            match self.file.write(rest) {
+                Ok(0) => return (done, Err(ErrorKind::WriteZero.into())),
+                Ok(len) => done += len,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return (done, Err(error)),
+            }
+        }
+        (done, Ok(()))
+    }
+
+    /// Writes, and waits for a reader only until the watch is over.
+    fn write_watched(&mut self, bytes: &[u8], watch: &Watch) -> (usize, io::Result<()>) {
+        if self.is_regular {
+            return self.write_waiting(bytes);
+        }
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            if let Err(error) = self.wait(watch) {
+                return (done, Err(error));
+            }
+            match self.file.write(piece(rest)) {
+                Ok(0) => return (done, Err(ErrorKind::WriteZero.into())),
+                Ok(len) => done += len,
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted | ErrorKind::WouldBlock => {}
+                    _ => return (done, Err(error)),
+                },
+            }
+        }
+        (done, Ok(()))
+    }
+
+    /// Waits until a piece can be written without waiting.
+    #[cfg(unix)]
+    fn wait(&self, watch: &Watch) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let look = Timespec::try_from(LOOK).map_err(io::Error::other)?;
+        loop {
+            if watch.is_over() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            let mut file = [PollFd::new(&self.file, PollFlags::OUT)];
+            match poll(&mut file, Some(&look)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// There is nothing to ask whether a piece can be written without waiting.
+    #[cfg(not(unix))]
+    fn wait(&self, watch: &Watch) -> io::Result<()> {
+        if watch.is_over() { Err(ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+}
+
+/// As many whole lines from the begin on as a pipe takes at once; of a longer line the begin.
+fn piece(bytes: &[u8]) -> &[u8] {
+    let most = bytes.get(..PIPE_PIECE).unwrap_or(bytes);
+    match most.iter().rposition(|&byte| byte == b'\n') {
+        Some(at) => most.get(..=at).unwrap_or(most),
+        None => most,
+    }
+}

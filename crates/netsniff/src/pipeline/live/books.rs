@@ -1,0 +1,112 @@
+//! What each ring tells of itself while it runs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use netsniff_capture::counters::RingCounters;
+use netsniff_packet::Timestamp;
+
+/// The state of an interface, as a ring sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkState {
+    /// It is up.
+    #[default]
+    Up,
+    /// It is down and may come up again.
+    Down,
+    /// It is gone.
+    Gone,
+}
+
+/// What one ring has counted at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct RingReport {
+    /// What the kernel and the ring say.
+    pub counters: RingCounters,
+    /// Packets that were handed to the analysis.
+    pub analysed: u64,
+    /// Packets that the filter refused in user space.
+    pub filtered: u64,
+    /// Packets behind the last one that was wanted.
+    pub beyond_end: u64,
+    /// Packets that wait for earlier ones.
+    pub waiting: u64,
+    /// Packets that the analysis got with a stamp earlier than one before.
+    pub late: u64,
+    /// The furthest that one lies back, in nanoseconds.
+    pub latest_lateness: i64,
+    /// Rows that had no room on their way to the logs.
+    pub refused_rows: u64,
+    /// The interface.
+    pub link: LinkState,
+    /// How often it went down.
+    pub downs: u64,
+    /// Flows that are open.
+    pub flows: u64,
+    /// Engine time.
+    pub now: Option<Timestamp>,
+}
+
+/// What the thread that rules a run and the threads of its rings tell each other.
+#[derive(Debug)]
+pub struct Control {
+    stop: AtomicBool,
+    /// The number of reports that were asked for.
+    asked: AtomicU64,
+    /// Packets that all rings have handed to the analysis together.
+    pub(super) taken: AtomicU64,
+    rings: Vec<Mutex<(u64, RingReport)>>,
+}
+
+impl Control {
+    /// For a run with so many rings.
+    #[must_use]
+    pub fn new(rings: usize) -> Self {
+        Self {
+            stop: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            rings: (0..rings).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Ends the run.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run is to end.
+    #[must_use]
+    pub fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks every ring for a report, and returns its number.
+    pub fn ask(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The number of the report that was asked for last.
+    pub(super) fn wanted(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Hands in a ring's report.
+    pub(super) fn report(&self, ring: usize, number: u64, report: RingReport) {
+        if let Some(place) = self.rings.get(ring) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = (number, report);
+        }
+    }
+
+    /// What each ring reported last, and whether all of them have answered the question of this number.
+    #[must_use]
+    pub fn reports(&self, number: u64) -> (Vec<RingReport>, bool) {
+        let mut are_new = true;
+        let reports = self.rings.iter().map(|place| {
+            let place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            are_new &= place.0 >= number;
+            place.1.clone()
+        });
+        (reports.collect(), are_new)
+    }
+}

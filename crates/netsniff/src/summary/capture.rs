@@ -1,0 +1,123 @@
+//! The books of a live capture in a summary.
+
+use serde::Serialize;
+
+use super::layout::{Look, Page};
+use super::number::{count, exact};
+
+/// What became of the packets of an interface, of a ring, or on the host; `None` where nobody can tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CaptureBooks {
+    /// What it is about.
+    pub name: String,
+    /// Whether people want to see it: the only ring of an interface says the same as that.
+    #[serde(skip)]
+    pub is_shown: bool,
+    /// Packets that came to the interface.
+    pub arrived: Option<u64>,
+    /// Packets that the interface had no room for.
+    pub lost_interface: Option<u64>,
+    /// Packets that the kernel dropped before the sockets, of all interfaces.
+    pub lost_backlog: Option<u64>,
+    /// Packets that the filter of the kernel refused.
+    pub filtered: Option<u64>,
+    /// Packets for which the ring had no room.
+    pub ring_dropped: Option<u64>,
+    /// Packets that came out of the ring.
+    pub delivered: Option<u64>,
+    /// Packets that are still in the ring.
+    pub in_ring: Option<u64>,
+    /// Packets that arrived and stand nowhere.
+    pub unexplained: Option<i64>,
+    /// By how much that may be off, since counters cannot be read at one moment.
+    pub unexplained_bound: Option<u64>,
+    /// Share of those that arrived that were lost before the socket.
+    pub kernel_loss: Option<f64>,
+    /// Share of those that came to the socket that were lost there.
+    pub application_loss: Option<f64>,
+    /// Whether the capture can be believed.
+    pub verdict: Option<String>,
+    /// The most units of the ring that were in use, and how many it has.
+    pub ring_high_water: Option<(u32, u32)>,
+    /// Calls of poll(2).
+    pub polls: Option<u64>,
+    /// Those that ended since packets came.
+    pub wakeups: Option<u64>,
+    /// Groups of packets that came out of the ring.
+    pub groups: Option<u64>,
+    /// Times that the kernel's time to receive was spent.
+    pub time_squeezes: Option<u64>,
+}
+
+/// The section of a live capture.
+pub(super) fn section(page: &mut Page, all: &[CaptureBooks]) {
+    if all.is_empty() {
+        return;
+    }
+    page.heading("CAPTURE");
+    for books in all.iter().filter(|books| books.is_shown) {
+        if books.delivered.is_none() {
+            let lost = known(books.lost_backlog);
+            let look = if books.lost_backlog == Some(0) { Look::Good } else { Look::Warning };
+            let line = page.look(look, &line("  dropped before any socket, whole host", lost));
+            page.line(&line);
+            continue;
+        }
+        interface(page, books);
+    }
+}
+
+fn interface(page: &mut Page, books: &CaptureBooks) {
+    let verdict = books.verdict.as_deref().unwrap_or("unknown");
+    let look = match verdict {
+        "good" => Look::Good,
+        "unknown" => Look::Faint,
+        _ => Look::Warning,
+    };
+    let loss = |of: Option<f64>| {
+        of.map_or_else(|| "unknown".to_owned(), |share| format!("{:.3} %", share * 100.0))
+    };
+    let (kernel, application) = (loss(books.kernel_loss), loss(books.application_loss));
+    let head = format!(
+        "  {}: {verdict}; lost by kernel {kernel}, by application {application}",
+        books.name
+    );
+    let head = page.look(look, &head);
+    page.line(&head);
+    let lines = [
+        ("  arrived at the interface", books.arrived),
+        ("    lost by the interface", books.lost_interface),
+        ("    refused by the filter in the kernel", books.filtered),
+        ("    dropped at the ring", books.ring_dropped),
+        ("    still in the ring", books.in_ring),
+        ("    delivered", books.delivered),
+    ];
+    // A ring has no counter of arrivals.
+    let lines = lines.into_iter().filter(|(_, value)| books.arrived.is_some() || value.is_some());
+    for (name, value) in lines {
+        page.line(&line(name, known(value)));
+    }
+    if books.arrived.is_some() {
+        let (value, look) = match books.unexplained {
+            Some(0) => ("0".to_owned(), Look::Good),
+            Some(rest) => (exact(rest.into()), Look::Warning),
+            None => ("unavailable".to_owned(), Look::Faint),
+        };
+        let bound = books.unexplained_bound.filter(|bound| *bound > 0);
+        let bound = bound.map(|bound| format!("  (counters up to {} apart)", count(bound)));
+        let text = format!("{}{}", line("    unexplained", value), bound.unwrap_or_default());
+        let text = page.look(look, &text);
+        page.line(&text);
+    }
+    if let Some((most, of)) = books.ring_high_water {
+        page.line(&line("    most of the ring in use", format!("{most} of {of}")));
+    }
+}
+
+fn line(name: &str, value: String) -> String {
+    format!("  {name:<42}{value:>14}")
+}
+
+fn known(value: Option<u64>) -> String {
+    value.map_or_else(|| "unavailable".to_owned(), |value| exact(value.into()))
+}
