@@ -9,7 +9,7 @@ use std::sync::Arc;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::{ChecksumMode, Engine, Limits, Observer, Options, SortKey};
+use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::decode::tunnel;
 use netsniff_packet::{Anonymizer, Batch, Loss, Stage, Timestamp};
@@ -25,7 +25,14 @@ pub fn check(input: &[u8]) -> usize {
     let [bounds, batch_len, rest @ ..] = input else { return 0 };
     let events = events(rest);
     let limits = limits(*bounds);
+    let (depth, changes): (_, &[Depth]) = match batch_len >> 6 {
+        0 => (Depth::Protocols, &[]),
+        1 => (Depth::Tcp, &[]),
+        2 => (Depth::Flows, &[]),
+        _ => (Depth::Protocols, CHANGES),
+    };
     let options = Options {
+        depth,
         rtt_interval: (bounds & 0x80 != 0).then_some(core::time::Duration::from_millis(100)),
         gateway: bounds & 0x40 != 0,
         checksums: match bounds >> 2 & 3 {
@@ -41,12 +48,16 @@ pub fn check(input: &[u8]) -> usize {
         }),
         ..Options::default()
     };
-    let one_by_one = analyse(&events, 1, limits, options.clone(), 1);
+    let one_by_one = analyse(&events, 1, limits, options.clone(), changes, 1);
+    let group = usize::from(batch_len & 0x3f).max(2);
     // Another seed, since it must show nowhere.
-    let in_batches = analyse(&events, usize::from(*batch_len).max(2), limits, options, 2);
+    let in_batches = analyse(&events, group, limits, options, changes, 2);
     one_by_one.check_same(&in_batches);
     in_batches.check_same(&one_by_one);
-    one_by_one.check_uids();
+    if changes.is_empty() {
+        // A tunnel is told where no connection is, at the depth of packets.
+        one_by_one.check_uids();
+    }
     one_by_one.0.get("conn").map_or(0, BTreeMap::len)
 }
 
@@ -72,6 +83,10 @@ fn limits(bounds: u8) -> Limits {
     }
 }
 
+/// The depths that losses bring, one after the other.
+const CHANGES: &[Depth] =
+    &[Depth::Flows, Depth::Protocols, Depth::Packets, Depth::Tcp, Depth::Protocols];
+
 /// Room for about a dozen connections.
 const FLOW_BYTES: usize = 24_000;
 /// What one packet may add to a flow before another one ends for it.
@@ -81,7 +96,15 @@ const ONE_PACKET: usize = 16_384;
 const LOSS: Loss =
     Loss { before: None, after: Timestamp::EPOCH, packets: 1, stage: Stage::Unknown };
 
-fn analyse(events: &[Event], group: usize, limits: Limits, options: Options, seed: u64) -> Rows {
+fn analyse(
+    events: &[Event],
+    group: usize,
+    limits: Limits,
+    options: Options,
+    changes: &[Depth],
+    seed: u64,
+) -> Rows {
+    let mut changes = changes.iter().cycle();
     let mut rows = Rows::default();
     let mut engine = Engine::new(limits, options, seed);
     let mut batch = Batch::default();
@@ -100,6 +123,9 @@ fn analyse(events: &[Event], group: usize, limits: Limits, options: Options, see
                 engine.batch(&batch, &mut rows);
                 batch.clear();
                 engine.loss(&LOSS, &mut rows);
+                if let Some(&depth) = changes.next() {
+                    engine.set_depth(depth);
+                }
             }
         }
         if batch.packets.len() >= group {
@@ -112,6 +138,7 @@ fn analyse(events: &[Event], group: usize, limits: Limits, options: Options, see
     engine.finish(&mut rows);
     within_limits(&engine, &limits);
     assert_eq!(engine.ingress().statistics().total.packets, packets);
+    assert_eq!(engine.packets_by_depth().total(), engine.ingress().statistics().decoded);
     books_close(&engine, &rows);
     rows
 }

@@ -3,6 +3,7 @@
 use netsniff_packet::{Batch, Loss, Packet, Timestamp};
 
 use crate::correlator::{Correlator, Fact};
+use crate::depth::{Depth, PacketsByDepth};
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
 use crate::flow::wheel::{TICK_NANOS, tick_of};
 use crate::ingress::Ingress;
@@ -98,6 +99,19 @@ impl Engine {
     fn take_loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.ingress.loss(loss, observer);
         self.tracker.loss(self.ingress.now(), observer);
+    }
+
+    /// How deep flows are analysed that begin from now on. Those in progress: as
+    /// [`FlowTracker::set_depth`] tells.
+    pub fn set_depth(&mut self, depth: Depth) {
+        self.ingress.set_depth(depth);
+        self.tracker.set_depth(depth);
+    }
+
+    /// The packets that were analysed so far, all whose headers were read to the end, by depth.
+    #[must_use]
+    pub fn packets_by_depth(&self) -> PacketsByDepth {
+        self.ingress.statistics().without_flow.with(&self.tracker.statistics().packets)
     }
 
     /// Ends every flow.

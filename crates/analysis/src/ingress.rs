@@ -9,6 +9,7 @@ use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
+use crate::depth::Depth;
 use crate::limits::Limits;
 use crate::log::Gaps;
 use crate::naming::Naming;
@@ -33,6 +34,9 @@ pub use unparsed::Unparsed;
 pub struct Ingress {
     tunnel_depth: u8,
     checksums: ChecksumMode,
+    /// The depth in force, and the deepest that there may be.
+    depth: Depth,
+    deepest: Depth,
     now: Timestamp,
     /// When fragments or tunnels have something to end next, or before.
     deadline: Timestamp,
@@ -49,6 +53,8 @@ impl Ingress {
         Self {
             tunnel_depth: limits.tunnel_depth,
             checksums: options.checksums,
+            depth: options.depth.min(options.deepest()),
+            deepest: options.deepest(),
             now: Timestamp::MIN,
             deadline: Timestamp::MAX,
             ordinal: 0,
@@ -56,6 +62,12 @@ impl Ingress {
             tunnels: Tunnels::new(limits, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }
+    }
+
+    /// Counts packets that belong to no flow at this depth from now on: what is analysed of them is the
+    /// same at any.
+    pub fn set_depth(&mut self, depth: Depth) {
+        self.depth = depth.min(self.deepest);
     }
 
     /// Engine time: the latest stamp so far; [`Timestamp::MIN`] before the first packet.
@@ -113,16 +125,21 @@ impl Ingress {
             unit.parent = None;
             unit.header_checksum = header;
             unit.checksum = None;
+            unit.is_packet = true;
             self.statistics.ip_checksums.count(header);
             self.statistics.packet(packet, unit.decoded.layers, Fate::Passed, self.now);
             units.commit();
             return None;
         }
         let decoded = unit.decoded;
+        let first = units.len();
         let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
         walk.datagram(&decoded, packet.data, &Outside::default());
         let (layers, fate) = (walk.layers, walk.fate);
-        self.statistics.packet(packet, layers, fate, self.now);
+        let is_decoded = self.statistics.packet(packet, layers, fate, self.now);
+        if is_decoded && !units.mark_packet(first) {
+            self.statistics.without_flow.add(self.depth, 1);
+        }
         self.note_deadline();
         Unparsed::of(packet.link_type, layers, fate)
     }

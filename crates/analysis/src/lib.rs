@@ -15,6 +15,7 @@
 //! | `naming` | what flows are named by |
 //! | [`correlator`] | records that no flow can tell by itself |
 //! | [`options`] | [`Options`]: choices that change what records say |
+//! | [`mod@depth`] | [`Depth`]: how deep traffic is analysed |
 //! | [`limits`] | [`Limits`]: every capacity and time-out |
 //! | [`weird`] | oddities by name |
 //! | [`checksums`] | counts of checksums by what they say |
@@ -25,6 +26,7 @@
 pub mod checksums;
 pub mod community_id;
 pub mod correlator;
+pub mod depth;
 pub mod engine;
 pub mod file;
 pub mod flow;
@@ -42,6 +44,7 @@ pub mod uid;
 pub mod unit;
 pub mod weird;
 
+pub use depth::Depth;
 pub use engine::Engine;
 pub use limits::Limits;
 pub use options::{ChecksumMode, Options};

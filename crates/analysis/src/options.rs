@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use netsniff_packet::Anonymizer;
 
+use crate::depth::Depth;
 use crate::file::{Extract, HashKinds};
 use crate::protocol::ProtocolSet;
 
 /// Choices that change what records say.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// How deep traffic is analysed that nobody sets another depth for.
+    pub depth: Depth,
     /// Samples the RTT of every TCP connection into the `rtt` log, a row for each interval of this
     /// length in which there were samples. An interval of 0 counts as none.
     pub rtt_interval: Option<Duration>,
@@ -56,6 +59,18 @@ pub enum ChecksumMode {
 }
 
 impl ChecksumMode {
+    /// Whether transport checksums of flows that are analysed so deep are looked at. They take a look at
+    /// every byte, which counters alone are not worth.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn looks_at(self, depth: Depth) -> bool {
+        match self {
+            Self::Count => depth as u8 >= Depth::Tcp as u8,
+            Self::Discard => depth as u8 >= Depth::Flows as u8,
+            Self::Ignore => false,
+        }
+    }
+
     /// A word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -68,6 +83,12 @@ impl ChecksumMode {
 }
 
 impl Options {
+    /// The deepest analysis that these choices leave anything for.
+    #[must_use]
+    pub const fn deepest(&self) -> Depth {
+        if self.protocols.is_empty() { Depth::Tcp } else { Depth::Protocols }
+    }
+
     /// The sampling interval in nanoseconds, if there is to be sampling.
     #[must_use]
     pub fn rtt_interval_nanos(&self) -> Option<i64> {

@@ -6,6 +6,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::Verdict;
 
 use crate::checksums::{Checked, Verdicts};
+use crate::depth::{Depth, PacketsByDepth};
 use crate::flow::report::proto;
 use crate::flow::tcp::losses::stream::Saved;
 use crate::flow::{Exchange, Flow};
@@ -85,6 +86,9 @@ impl Ending {
 /// Counts over all flows of one worker. Those of several workers add up.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistics {
+    /// Packets of flows, by the depth that their flow had when they came; one in a tunnel counts where
+    /// its innermost flow is. Those that would have begun one count as `packets` where none was to begin.
+    pub packets: PacketsByDepth,
     begun: [u64; Proto::ALL.len()],
     endings: [u64; Ending::ALL.len()],
     states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
@@ -100,6 +104,8 @@ pub struct FlowStatistics {
     pub missed_bytes: u64,
     /// TCP connections with such bytes.
     pub flows_with_gaps: u64,
+    /// TCP connections whose streams nobody followed, so that they are not in the counts of losses here.
+    pub unwatched: u64,
     /// Holes whose data came after its acknowledgement, but in time, and their bytes.
     pub saved: Saved,
     /// How holes in the streams of TCP ended.
@@ -131,6 +137,7 @@ impl FlowStatistics {
         self.endings[ending as usize] += 1;
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
         if let Some(tcp) = flow.tcp() {
+            self.unwatched += u64::from(flow.depth.now() < Depth::Tcp);
             let [orig, resp] = &tcp.ends;
             self.retransmissions += u64::from(orig.retransmissions.count());
             self.retransmissions += u64::from(resp.retransmissions.count());
@@ -207,6 +214,7 @@ impl FlowStatistics {
                 *to += from;
             }
         }
+        self.packets = self.packets.with(&other.packets);
         add(&mut self.begun, &other.begun);
         add(&mut self.endings, &other.endings);
         add(&mut self.services, &other.services);
@@ -223,6 +231,7 @@ impl FlowStatistics {
         self.retransmissions += other.retransmissions;
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;
+        self.unwatched += other.unwatched;
         self.saved(other.saved);
         self.holes.merge(&other.holes);
         self.failed_sessions += other.failed_sessions;

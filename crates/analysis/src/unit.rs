@@ -35,6 +35,9 @@ pub struct Unit {
     pub header_checksum: Verdict,
     /// What the transport checksum says, where that had to be known before the flow.
     pub checksum: Option<Verdict>,
+    /// Whether it stands for its packet where packets are counted: of a packet that was analysed and
+    /// belongs to any flow, one unit does.
+    pub is_packet: bool,
 }
 
 impl Default for Unit {
@@ -49,6 +52,7 @@ impl Default for Unit {
             parent: None,
             header_checksum: Verdict::default(),
             checksum: None,
+            is_packet: false,
         }
     }
 }
@@ -165,6 +169,30 @@ impl Units {
     pub fn push(&mut self, unit: Unit) {
         *self.spare() = unit;
         self.len += 1;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Lets the last of the units from place `first` on that belongs to a flow, which is the innermost,
+    /// stand for their packet. Returns whether there is one.
+    pub fn mark_packet(&mut self, first: usize) -> bool {
+        let new = self.all.get_mut(first..self.len).unwrap_or_default();
+        let last = new.iter_mut().rev().find(|unit| unit.flow_key().is_some());
+        if let Some(unit) = last {
+            unit.is_packet = true;
+            return true;
+        }
+        false
     }
 
     /// The place of the next unit, with whatever was left there. It becomes a unit with

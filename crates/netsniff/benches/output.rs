@@ -5,9 +5,9 @@ use divan::{Bencher, black_box};
 use netsniff::output::{Format, Merger, RowBuffer, RowSink};
 use netsniff_analysis::community_id::CommunityId;
 use netsniff_analysis::log::Conn;
-use netsniff_analysis::log::conn::{ConnState, Depth, Proto, Quality};
+use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
-use netsniff_analysis::{Limits, Observer as _, Phase, SortKey, Uid};
+use netsniff_analysis::{Depth, Limits, Observer as _, Phase, SortKey, Uid};
 use netsniff_packet::{Address, Timestamp};
 
 /// Rows in one run; more than the caches hold.
@@ -35,7 +35,7 @@ fn conn(number: u64) -> Conn<'static> {
         conn_state: ConnState::Sf,
         local_orig: Some(true),
         local_resp: Some(false),
-        missed_bytes: 0,
+        missed_bytes: Some(0),
         history: Some("ShADadfFr"),
         orig_pkts: Some(14),
         orig_ip_bytes: Some(1_240),
@@ -50,6 +50,7 @@ fn conn(number: u64) -> Conn<'static> {
         capture_missed_bytes: Some(0),
         network_missed_bytes: Some(0),
         depth: Depth::Protocols,
+        depth_begin: Depth::Protocols,
         bad_checksums: Some(0),
     }
 }

@@ -113,9 +113,9 @@ fn sample() -> Summary {
             data_segments: Some(800_000),
             retransmitted: 1234,
             out_of_order: Some(12),
-            with_gaps: 3,
-            missed_bytes: 4380,
-            acknowledged_early: 7,
+            with_gaps: Some(3),
+            missed_bytes: Some(4380),
+            acknowledged_early: Some(7),
             rtt_median_nanos: Some(12_345_000),
             rtt_p95_nanos: Some(180_100_000),
         }),
@@ -124,7 +124,7 @@ fn sample() -> Summary {
             ("window_recision", 120),
             ("data_before_established", 1),
         ]),
-        flows: Flows {
+        flows: Some(Flows {
             total: 120_000,
             by_protocol: counts(&[("tcp", 101_300), ("udp", 18_700)]),
             by_state: counts(&[("SF", 90_000), ("S0", 20_000), ("OTH", 9000), ("REJ", 1000)]),
@@ -139,7 +139,7 @@ fn sample() -> Summary {
             failed_sessions: 1,
             peak: 40_000,
             peak_bytes: 20_000_000,
-        },
+        }),
         extracted: Some(Extracted {
             files: 1204,
             bytes: 98_765_432,
@@ -268,15 +268,16 @@ fn nothing_is_wider_than_80_columns() {
         data_segments: Some(u64::MAX),
         retransmitted: u64::MAX - 1,
         out_of_order: Some(u64::MAX - 1),
-        with_gaps: u64::MAX - 1,
-        missed_bytes: u64::MAX,
-        acknowledged_early: u64::MAX,
+        with_gaps: Some(u64::MAX - 1),
+        missed_bytes: Some(u64::MAX),
+        acknowledged_early: Some(u64::MAX),
         rtt_median_nanos: Some(u64::MAX),
         rtt_p95_nanos: Some(u64::MAX),
     });
     summary.oddities.push(Count { name: long.clone(), count: u64::MAX });
-    summary.flows.total = u64::MAX;
-    summary.flows.by_state = vec![Count { name: long.clone(), count: u64::MAX }; 5];
+    summary.flows.as_mut().unwrap().total = u64::MAX;
+    summary.flows.as_mut().unwrap().by_state =
+        vec![Count { name: long.clone(), count: u64::MAX }; 5];
     let most = Some(verdicts(u64::MAX, u64::MAX, u64::MAX, u64::MAX));
     summary.checksums = Checksums {
         mode: "discard".to_owned(),

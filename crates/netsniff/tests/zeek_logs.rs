@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use netsniff::output::Format;
 use netsniff_analysis::log::Conn;
-use netsniff_analysis::log::conn::{ConnState, Depth, Proto, Quality};
+use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
-use netsniff_analysis::{Record, Uid};
+use netsniff_analysis::{Depth, Record, Uid};
 use netsniff_packet::{Address, Timestamp};
 
 /// Logs named `name` (all if `None`) that Zeek wrote of the corpus, or `None` without a corpus.
@@ -154,7 +154,7 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
         conn_state: *state.unwrap(),
         local_orig: boolean("local_orig"),
         local_resp: boolean("local_resp"),
-        missed_bytes: count("missed_bytes").unwrap(),
+        missed_bytes: count("missed_bytes"),
         history: unless_unset(cell("history"), |text| text),
         orig_pkts: count("orig_pkts"),
         orig_ip_bytes: count("orig_ip_bytes"),
@@ -172,6 +172,7 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
         network_missed_bytes: Some(0),
         depth: Depth::Protocols,
         bad_checksums: None,
+        depth_begin: Depth::Protocols,
     };
     let expected: Vec<String> = Conn::LOG
         .fields
@@ -185,7 +186,7 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
             "quality" => "unknown".to_owned(),
             "capture_missed_bytes" | "bad_checksums" => "-".to_owned(),
             "network_missed_bytes" => "0".to_owned(),
-            "depth" => "protocols".to_owned(),
+            "depth" | "depth_begin" => "protocols".to_owned(),
             name => cell(name).to_owned(),
         })
         .collect();
@@ -336,7 +337,7 @@ fn json_is_as_the_documentation_of_zeek_shows_it() {
         conn_state: ConnState::Sf,
         local_orig: Some(true),
         local_resp: Some(true),
-        missed_bytes: 0,
+        missed_bytes: Some(0),
         history: Some("Dd"),
         orig_pkts: Some(1),
         orig_ip_bytes: Some(103),
@@ -350,8 +351,9 @@ fn json_is_as_the_documentation_of_zeek_shows_it() {
         quality: Quality::Clean,
         capture_missed_bytes: None,
         network_missed_bytes: None,
-        depth: Depth::Flows,
+        depth: Depth::Tcp,
         bad_checksums: None,
+        depth_begin: Depth::Protocols,
     };
     let expected = concat!(
         r#"{"ts":1547188415.857497,"uid":"C00000000000000000","id.orig_h":"192.168.86.167","#,
@@ -359,7 +361,7 @@ fn json_is_as_the_documentation_of_zeek_shows_it() {
         r#""service":"dns","duration":0.076967,"orig_bytes":75,"resp_bytes":178,"#,
         r#""conn_state":"SF","local_orig":true,"local_resp":true,"missed_bytes":0,"#,
         r#""history":"Dd","orig_pkts":1,"orig_ip_bytes":103,"resp_pkts":1,"resp_ip_bytes":206,"#,
-        r#""tunnel_parents":[],"quality":"clean","depth":"flows"}"#,
+        r#""tunnel_parents":[],"quality":"clean","depth":"tcp","depth_begin":"protocols"}"#,
         "\n"
     );
     assert_eq!(rendered(Format::Json, &conn), expected);

@@ -37,6 +37,7 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
+use crate::depth::FlowDepth;
 use crate::limits::Limits;
 use crate::protocol::{ProtocolId, Services};
 use crate::uid::Uid;
@@ -125,12 +126,14 @@ pub struct Flow {
     /// Whether a message of `protocol` was seen; over TCP, whether the streams are followed.
     pub spoken: bool,
     /// Whether the last message cannot be one of that protocol; over TCP, whether nothing that is
-    /// said is of interest any more.
+    /// said is of interest any more. So it is from the begin where flows are analysed less deep.
     pub contradicted: bool,
     /// Whether it was ever tunnelled.
     pub is_tunnelled: bool,
     /// Whether it goes on; otherwise this is only a place for another flow.
     pub is_alive: bool,
+    /// How deep it is analysed.
+    pub depth: FlowDepth,
     /// The application protocol that its port hints at, until its content contradicts.
     pub protocol: Option<ProtocolId>,
     /// Tunnels around it, and what is said in it.
@@ -228,7 +231,7 @@ impl Flow {
     /// Makes a connection of an opening, with all that the record of a connection tells.
     pub fn unfold(&mut self, limits: &Limits) {
         if let Exchange::Opening(first) = &self.exchange {
-            let tcp = TcpConnection::reopened(first, self.start, limits);
+            let tcp = TcpConnection::reopened(first, self.start, self.depth.now(), limits);
             self.exchange = Exchange::Connection(Box::new(tcp));
         }
     }

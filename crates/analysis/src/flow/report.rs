@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
-use super::attached::Talk;
 use super::key::{self, Side};
 use super::parents::Parents;
 use super::tcp::losses::verdict::{Found, Span, Verdict};
@@ -12,7 +11,8 @@ use super::tcp::machine::ORIGINATOR;
 use super::tcp::{State, TcpConnection};
 use super::{Exchange, Flow, roles};
 use crate::community_id::CommunityId;
-use crate::log::conn::{Conn, ConnState, Depth, Proto, Quality};
+use crate::depth::Depth;
+use crate::log::conn::{Conn, ConnState, Proto, Quality};
 use crate::log::gaps::Gaps;
 use crate::options::ChecksumMode;
 use crate::record::{Interval, Port};
@@ -61,7 +61,7 @@ impl Flow {
             conn_state: self.state(),
             local_orig: Some(roles::is_local(originator.address)),
             local_resp: Some(roles::is_local(responder.address)),
-            missed_bytes: self.tcp().map_or(0, |tcp| tcp.missed_bytes),
+            missed_bytes: self.missed_bytes(),
             history: (!history.is_empty()).then_some(history),
             orig_pkts: Some(orig_sent.packets),
             orig_ip_bytes: Some(orig_sent.ip_bytes),
@@ -76,7 +76,8 @@ impl Flow {
             capture_missed_bytes: verdict.is_answered.then_some(verdict.capture_bytes),
             network_missed_bytes: verdict.network_bytes,
             bad_checksums: self.bad_checksums(knowledge.checksums),
-            depth: self.depth(),
+            depth: self.depth.now(),
+            depth_begin: self.depth.begun(),
         })
     }
 
@@ -111,18 +112,17 @@ impl Flow {
         }
     }
 
-    /// How deep it was analysed.
-    fn depth(&self) -> Depth {
-        match (self.attached.as_ref().map(|attached| &attached.talk), self.tcp()) {
-            (Some(Talk::Datagrams(..) | Talk::Streams(_) | Talk::Over), _) => Depth::Protocols,
-            (_, Some(_)) => Depth::Tcp,
-            (_, None) => Depth::Flows,
+    /// Payload bytes missing in the streams; `None` for TCP where nobody looked.
+    fn missed_bytes(&self) -> Option<u64> {
+        match self.tcp() {
+            Some(tcp) => (self.depth.now() >= Depth::Tcp).then_some(tcp.missed_bytes),
+            None => Some(0),
         }
     }
 
     /// Packets with wrong checksums; `None` where nobody looked, or where there were too many.
     fn bad_checksums(&self, mode: ChecksumMode) -> Option<u64> {
-        let is_known = mode != ChecksumMode::Ignore && !self.bad_checksums.contains(&u32::MAX);
+        let is_known = mode.looks_at(self.depth.now()) && !self.bad_checksums.contains(&u32::MAX);
         is_known.then(|| self.bad_checksums.iter().map(|&count| u64::from(count)).sum())
     }
 

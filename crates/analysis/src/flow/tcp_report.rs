@@ -6,20 +6,21 @@ use super::Flow;
 use super::tcp::metrics::direction::Direction;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::metrics::{TcpMetrics, elapsed};
+use crate::depth::Depth;
 use crate::log::{Rtt, Tcp};
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 impl Flow {
     /// Hands the record of this flow, whose name is `uid`, in the `tcp` log to `take`, if it is a
-    /// TCP connection. With `gateway`, hop counts are one lower.
+    /// TCP connection whose metrics were kept. With `gateway`, hop counts are one lower.
     pub fn report_tcp<T>(
         &self,
         uid: Uid,
         gateway: bool,
         take: impl FnOnce(&Tcp) -> T,
     ) -> Option<T> {
-        let tcp = self.tcp()?;
+        let tcp = self.tcp().filter(|_| self.depth.now() >= Depth::Tcp)?;
         Some(tcp.metrics.with(|metrics| take(&self.tcp_record(uid, metrics, gateway))))
     }
 

@@ -2,6 +2,7 @@
 //! that ends becomes a record.
 
 mod checksums;
+mod depth;
 mod ending;
 mod findings;
 mod talk;
@@ -18,6 +19,7 @@ use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
+use crate::depth::{Depth, FlowDepth};
 use crate::limits::Limits;
 use crate::naming::Naming;
 use crate::options::{ChecksumMode, Options};
@@ -42,6 +44,9 @@ pub const FINISH_STEPS: u32 = 256;
 #[derive(Debug)]
 pub struct FlowTracker {
     limits: Limits,
+    /// The depth in force for new flows, and the deepest that there may be.
+    depth: Depth,
+    deepest: Depth,
     gateway: bool,
     checksums: ChecksumMode,
     /// What the transport checksum of the datagram at hand says; unknown where nobody looks.
@@ -87,6 +92,8 @@ impl FlowTracker {
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
             limits,
+            depth: options.depth.min(options.deepest()),
+            deepest: options.deepest(),
             gateway: options.gateway,
             checksums: options.checksums,
             verdict: Verdict::Unknown,
@@ -140,6 +147,10 @@ impl FlowTracker {
         bytes: &[u8],
         observer: &mut O,
     ) {
+        if self.depth == Depth::Packets && self.table.is_empty() {
+            units.for_each(|unit| self.count_only(unit));
+            return;
+        }
         in_groups(self.seed, units, |group| {
             let places = self.look_ahead(group);
             for (lookup, place) in group.iter().zip(places) {
@@ -197,26 +208,19 @@ impl FlowTracker {
             self.advance(unit.now, observer);
         }
         let is_there = |&place: &u32| self.table.is_at(place, &lookup.key);
-        let mut place =
-            place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
-        if let Some(found) = place
-            && self.is_over(found, unit, tick, observer)
-        {
-            place = None;
-        }
-        let place = match place {
-            Some(place) => {
-                if self.passes_checksums(lookup, bytes, place) && self.update(lookup, bytes, place)
-                {
+        let place = place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
+        let depth = place.and_then(|place| self.depth_if_ongoing(place, unit, tick, observer));
+        let place = match place.zip(depth) {
+            Some((place, depth)) => {
+                if self.take(lookup, bytes, place, depth) {
                     self.arm(place);
                 }
                 place
             }
+            None if self.depth == Depth::Packets => return self.count_only(unit),
             None => {
                 let Some(place) = self.begin(lookup, observer) else { return };
-                if self.passes_checksums(lookup, bytes, place) {
-                    self.update(lookup, bytes, place);
-                }
+                self.take(lookup, bytes, place, self.depth);
                 self.arm_first(place);
                 place
             }
@@ -235,25 +239,39 @@ impl FlowTracker {
         }
     }
 
-    /// Whether the flow that was found is over when this datagram comes; then it is ended.
+    /// Takes a datagram of the flow at `place`, which has this depth. Returns whether that may have
+    /// brought its deadline forward.
     #[inline]
-    fn is_over<O: Observer>(
+    fn take(&mut self, lookup: &Lookup<'_>, bytes: &[u8], place: u32, depth: Depth) -> bool {
+        let depth = match depth {
+            Depth::Protocols if self.depth < Depth::Tcp => self.cut(place),
+            depth => depth,
+        };
+        self.statistics.packets.add(depth, lookup.unit.is_packet.into());
+        self.passes_checksums(lookup, bytes, place, depth) && self.update(lookup, bytes, place)
+    }
+
+    /// The depth of the flow that was found; `None` where it is over when this datagram comes, and then
+    /// it is ended.
+    #[inline]
+    fn depth_if_ongoing<O: Observer>(
         &mut self,
         place: u32,
         unit: &Unit,
         tick: i64,
         observer: &mut O,
-    ) -> bool {
-        let Some(flow) = self.table.flow(place) else { return true };
+    ) -> Option<Depth> {
+        let flow = self.table.flow(place)?;
+        let depth = flow.depth.now();
         // Deadlines never lie before the tick for which the flow is armed.
         if flow.armed.is_up(tick) {
             let deadline = flow.deadline(&self.limits);
             if deadline <= unit.now {
                 self.expire(place, deadline, observer);
-                return true;
+                return None;
             }
         }
-        let Transport::Tcp(header) = &unit.decoded.transport else { return false };
+        let Transport::Tcp(header) = &unit.decoded.transport else { return Some(depth) };
         let is_reused = match &flow.exchange {
             Exchange::Connection(tcp) => tcp.is_reused_by(header),
             Exchange::Opening(first) => first.is_reused_by(header),
@@ -261,8 +279,9 @@ impl FlowTracker {
         };
         if is_reused {
             self.reuse(place, unit, header, observer);
+            return None;
         }
-        is_reused
+        Some(depth)
     }
 
     /// Ends a flow because this datagram begins another one with its addresses and ports.
@@ -320,9 +339,10 @@ impl FlowTracker {
             originator: side,
             interactive: false,
             spoken: false,
-            contradicted: false,
+            contradicted: self.depth < Depth::Protocols,
             is_tunnelled: false,
             is_alive: true,
+            depth: FlowDepth::new(self.depth),
             protocol: None,
             attached: None,
             start: unit.time,
@@ -336,7 +356,9 @@ impl FlowTracker {
         if roles::begins_at_server(unit, source, destination) {
             flow.flip();
         }
-        if matches!(unit.decoded.transport, Transport::Udp(_)) {
+        if self.depth < Depth::Protocols {
+            // Nobody looks for what is said.
+        } else if matches!(unit.decoded.transport, Transport::Udp(_)) {
             flow.protocol = self.talking.wanted.of_udp_port(flow.ends().1.port);
         } else if key.protocol == TCP {
             self.talking.meet(&mut flow, unit.now, &self.limits);

@@ -6,6 +6,7 @@ use netsniff_packet::decode::{Layer, Layers, Stop};
 use netsniff_packet::{LinkType, Loss, Packet, Timestamp, decode};
 
 use crate::checksums::Verdicts;
+use crate::depth::PacketsByDepth;
 
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,10 @@ pub struct PacketStatistics {
     pub discarded: u64,
     /// Packets whose headers were read to the end.
     pub decoded: u64,
+    /// Those of them that belong to no flow, ARP and fragments for example, by the depth in force when
+    /// they came. The others are counted with their flows, by
+    /// [`FlowStatistics::packets`](crate::statistics::FlowStatistics::packets).
+    pub without_flow: PacketsByDepth,
     /// Checksums of IP headers, those of fragments and inside tunnels included. IPv6 has none.
     pub ip_checksums: Verdicts,
     /// Earliest and latest stamp.
@@ -88,6 +93,7 @@ pub(super) enum Fate {
 }
 
 impl PacketStatistics {
+    /// Counts a packet. Returns whether its headers were read to the end.
     #[inline]
     pub(super) fn packet(
         &mut self,
@@ -95,12 +101,13 @@ impl PacketStatistics {
         layers: Layers,
         fate: Fate,
         now: Timestamp,
-    ) {
+    ) -> bool {
         let bytes = u64::from(packet.wire_len);
         self.total.packets += 1;
         self.total.bytes += bytes;
         self.captured_bytes += packet.data.len() as u64;
         self.cut += u64::from(packet.is_cut());
+        let mut is_decoded = false;
         if matches!(fate, Fate::Stopped(_)) {
             self.stopped += 1;
         } else if fate == Fate::Discarded {
@@ -111,9 +118,11 @@ impl PacketStatistics {
             count.bytes += bytes;
         } else {
             self.decoded += 1;
+            is_decoded = true;
         }
         self.note_time(packet.timestamp, now);
         self.note_layers(layers, bytes);
+        is_decoded
     }
 
     #[inline]
@@ -140,6 +149,7 @@ impl PacketStatistics {
         self.stopped += other.stopped;
         self.discarded += other.discarded;
         self.decoded += other.decoded;
+        self.without_flow = self.without_flow.with(&other.without_flow);
         self.ip_checksums.merge(&other.ip_checksums);
         let span = |of: &Self| of.span.into_iter();
         let first = span(self).chain(span(other)).map(|span| span.0).min();

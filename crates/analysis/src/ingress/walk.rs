@@ -218,6 +218,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             parent: outside.parent,
             header_checksum: Verdict::Unknown,
             checksum: None,
+            is_packet: false,
         }
     }
 

@@ -3,6 +3,7 @@
 use netsniff_packet::{Address, Timestamp};
 
 use crate::community_id::CommunityId;
+use crate::depth::Depth;
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
@@ -38,8 +39,8 @@ crate::record! {
         local_orig: Option<bool> => "local_orig", bool, None, Plain, Zeek;
         /// Whether the responder's address is local.
         local_resp: Option<bool> => "local_resp", bool, None, Plain, Zeek;
-        /// Payload bytes missing in the streams, for whatever cause.
-        missed_bytes: u64 => "missed_bytes", count, Bytes, Plain, Zeek;
+        /// Payload bytes missing in the streams, for whatever cause. Unset for TCP at the depth `flows`.
+        missed_bytes: Option<u64> => "missed_bytes", count, Bytes, Plain, Zeek;
         /// What happened, a letter each: upper case by the originator, lower case by the responder.
         history: Option<&'a str> => "history", string, None, Plain, Zeek;
         /// Packets that the originator sent.
@@ -70,13 +71,17 @@ crate::record! {
         /// Payload bytes that the network lost, before or behind the tap; each time that one was lost
         /// counts. Unset where no acknowledgements were seen, and for anything but TCP.
         network_missed_bytes: Option<u64> => "network_missed_bytes", count, Bytes, Plain, Netsniff;
-        /// How deep this connection was analysed.
+        /// How deep this connection was analysed, to its last packet. At any depth but `protocols` nobody
+        /// looked for what is said in it: `service` is unset then, or has what was found before.
         depth: Depth => "depth", enum, None, Plain, Netsniff;
         /// Packets whose IPv4 header, TCP, UDP or ICMP checksum is wrong and that were analysed all
         /// the same; with `--checksums discard` those that were left out for it, apart from wrong
         /// IPv4 headers. Checksums that were left to the network card are not counted unless left
-        /// out.
+        /// out. Unset where nobody looked.
         bad_checksums: Option<u64> => "bad_checksums", count, Packets, Plain, Netsniff;
+        /// How deep this connection was to be analysed when it began. A connection that was cut short has
+        /// a lesser `depth`.
+        depth_begin: Depth => "depth_begin", enum, None, Plain, Netsniff;
     }
 }
 
@@ -136,22 +141,8 @@ crate::words! {
         Touched => "touched",
         /// Something is missing, and its packets do not tell who lost it.
         Suspect => "suspect",
-        /// Its packets would not show a loss: it is not TCP, only one side was seen, or it was picked
-        /// up in its middle.
+        /// Its packets would not show a loss: it is not TCP, only one side was seen, it was picked up in
+        /// its middle, or nobody looked (`depth` is `flows`).
         Unknown => "unknown",
-    }
-}
-
-crate::words! {
-    /// How deep a connection was analysed.
-    pub enum Depth {
-        /// Up to the application protocol.
-        Protocols => "protocols",
-        /// Up to the TCP streams and their metrics.
-        Tcp => "tcp",
-        /// Up to counters for each connection.
-        Flows => "flows",
-        /// Packets were counted only.
-        Packets => "packets",
     }
 }

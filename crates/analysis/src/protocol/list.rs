@@ -1,6 +1,7 @@
 //! THE list of protocols, and sets of them.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 use super::{
     Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, smtp, socks,
@@ -30,28 +31,28 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &telnet::Telnet,
 ];
 
-/// A protocol's place in [`PROTOCOLS`].
+/// A protocol's place in [`PROTOCOLS`], counted from 1, so that every flow may have one in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProtocolId(u8);
+pub struct ProtocolId(NonZeroU8);
 
 impl ProtocolId {
     /// All of them, in the order of [`PROTOCOLS`].
     pub fn all() -> impl Iterator<Item = Self> + Clone {
-        (0..PROTOCOLS.len()).filter_map(|at| u8::try_from(at).ok()).map(Self)
+        (1..=PROTOCOLS.len()).filter_map(|at| NonZeroU8::new(u8::try_from(at).ok()?)).map(Self)
     }
 
     /// The protocol.
     #[must_use]
     #[inline]
     pub fn protocol(self) -> &'static dyn Protocol {
-        PROTOCOLS[usize::from(self.0)]
+        PROTOCOLS[self.index()]
     }
 
     /// Its place in [`PROTOCOLS`].
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 
     /// The protocol of this name.
@@ -82,14 +83,14 @@ impl ProtocolSet {
     /// The set with one more.
     #[must_use]
     pub const fn with(self, id: ProtocolId) -> Self {
-        Self(self.0 | 1 << id.0)
+        Self(self.0 | 1 << id.index())
     }
 
     /// Whether it has a protocol.
     #[must_use]
     #[inline]
     pub const fn has(self, id: ProtocolId) -> bool {
-        self.0 >> id.0 & 1 == 1
+        self.0 >> id.index() & 1 == 1
     }
 
     /// Its protocols, in the order of [`PROTOCOLS`].

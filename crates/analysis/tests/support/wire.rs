@@ -4,9 +4,9 @@
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::{Limits, Options};
-use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::wire::tcp::TcpHeader;
+use netsniff_packet::{Packet, Timestamp};
 use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::frame::{Host, tcp_frame};
 
@@ -165,12 +165,21 @@ impl Wire {
         self.acks(side.other())
     }
 
+    /// How many segments there were so far.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Its segments as packets.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = Packet<'_>> {
+        self.frames.iter().map(|(timestamp, frame)| packet(*timestamp, frame))
+    }
+
     /// What the engine makes of it.
     pub(crate) fn logs(&self) -> Logs {
         let hashes = HashKinds { sha1: true, ..HashKinds::default() };
         let options = Options { overlap: self.overlap, hashes, ..Options::default() };
-        let packets = self.frames.iter().map(|(timestamp, frame)| packet(*timestamp, frame));
-        Logs(analyse_with(packets, Limits::default(), options).0)
+        Logs(analyse_with(self.packets(), Limits::default(), options).0)
     }
 }
 

@@ -10,6 +10,7 @@
 pub mod lane;
 pub mod live;
 pub mod run;
+pub mod shedding;
 mod threads;
 
 pub use run::{Outcome, Settings, read_size, run};

@@ -27,8 +27,8 @@ pub struct Summary {
     pub tcp: Option<TcpHealth>,
     /// Oddities by name.
     pub oddities: Vec<Count>,
-    /// Flows by state and by what ended them.
-    pub flows: Flows,
+    /// Flows by state and by what ended them; `None` where packets were counted only.
+    pub flows: Option<Flows>,
     /// What became of files that were to be extracted; `None` where none were.
     pub extracted: Option<Extracted>,
     /// What the packets' checksums say.
@@ -176,11 +176,12 @@ pub struct TcpHealth {
     /// Segments out of order.
     pub out_of_order: Option<u64>,
     /// Connections with payload that was acknowledged but never seen: the capture lost it.
-    pub with_gaps: u64,
+    /// `None` where nobody looked.
+    pub with_gaps: Option<u64>,
     /// Bytes of such payload.
-    pub missed_bytes: u64,
+    pub missed_bytes: Option<u64>,
     /// Holes whose data came after its acknowledgement, but in time: nothing was lost.
-    pub acknowledged_early: u64,
+    pub acknowledged_early: Option<u64>,
     /// Median of the handshakes' round-trip times.
     #[serde(rename = "rtt_median_seconds", serialize_with = "nanos_as_seconds")]
     pub rtt_median_nanos: Option<u64>,

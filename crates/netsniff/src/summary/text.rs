@@ -20,7 +20,9 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     if let Some(tcp) = &summary.tcp {
         tcp_health(&mut page, tcp);
     }
-    flows(&mut page, &summary.flows);
+    if let Some(counts) = &summary.flows {
+        flows(&mut page, counts);
+    }
     if let Some(files) = &summary.extracted {
         extracted(&mut page, files);
     }
@@ -224,12 +226,12 @@ fn tcp_health(page: &mut Page, tcp: &TcpHealth) {
     };
     let segments = |part: u64| of(part, tcp.data_segments.unwrap_or(0));
     let left = [
-        ("connections", count(tcp.connections)),
-        ("established", of(tcp.established, tcp.connections)),
-        ("rejected", of(tcp.rejected, tcp.connections)),
-        ("unanswered", of(tcp.unanswered, tcp.connections)),
-        ("ended by a reset", of(tcp.reset, tcp.connections)),
-        ("with holes", of(tcp.with_gaps, tcp.connections)),
+        ("connections", Some(count(tcp.connections))),
+        ("established", Some(of(tcp.established, tcp.connections))),
+        ("rejected", Some(of(tcp.rejected, tcp.connections))),
+        ("unanswered", Some(of(tcp.unanswered, tcp.connections))),
+        ("ended by a reset", Some(of(tcp.reset, tcp.connections))),
+        ("with holes", tcp.with_gaps.map(|gaps| of(gaps, tcp.connections))),
     ];
     let right = [
         ("data segments", tcp.data_segments.map(count)),
@@ -237,10 +239,11 @@ fn tcp_health(page: &mut Page, tcp: &TcpHealth) {
         ("out of order", tcp.out_of_order.map(segments)),
         ("handshake RTT, median", tcp.rtt_median_nanos.map(duration)),
         ("handshake RTT, 95 %", tcp.rtt_p95_nanos.map(duration)),
-        ("bytes in holes", Some(bytes(tcp.missed_bytes))),
+        ("bytes in holes", tcp.missed_bytes.map(bytes)),
     ];
-    let mut right = right.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let mut left = left.into_iter();
+    let known = |(name, value): (_, Option<String>)| Some((name, value?));
+    let mut right = right.into_iter().filter_map(known);
+    let mut left = left.into_iter().filter_map(known);
     page.heading("TCP");
     loop {
         let (left, right) = (left.next(), right.next());
@@ -350,7 +353,7 @@ fn checksums(page: &mut Page, checksums: &Checksums) {
     let lines = [
         ("wrong", counts(|counts| counts.bad), Look::Warning),
         ("left to the network card", counts(|counts| counts.partial), Look::Warning),
-        ("not verifiable", counts(|counts| counts.unknown), Look::Faint),
+        ("not verified", counts(|counts| counts.unknown), Look::Faint),
         ("left out", [discarded].into_iter().filter(|c| c.count > 0).collect(), Look::Warning),
     ];
     if lines.iter().all(|(_, counts, _)| counts.is_empty()) {

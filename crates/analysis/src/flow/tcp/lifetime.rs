@@ -7,17 +7,32 @@ use netsniff_packet::decode::{Tcp, TcpFlags};
 use super::endpoint::{State, TcpEndpoint};
 use super::machine::{Context, TcpConnection};
 use super::metrics::first::First;
+use crate::depth::Depth;
 use crate::flow::first_look;
 use crate::flow::history::{History, Letters};
 use crate::limits::Limits;
 use crate::weird::Weirds;
 
 impl TcpConnection {
-    /// The connection after the segment that `first` stands for, which was seen at `begun`, and
-    /// its repetitions.
+    /// A connection of which nothing was seen yet. Where it is analysed less deep than [`Depth::Tcp`], it
+    /// does without all that needs to know what was seen of the streams: there are neither gaps nor
+    /// metrics, and a side is closed by its FIN, whatever is missing before that. States, histories and
+    /// sizes come from flags and sequence numbers.
     #[must_use]
-    pub fn reopened(first: &First, begun: Timestamp, limits: &Limits) -> Self {
-        let mut tcp = Self::default();
+    pub fn at(depth: Depth) -> Self {
+        let mut connection = Self::default();
+        if depth < Depth::Tcp {
+            connection.ends.iter_mut().for_each(|end| end.assembler.abandon());
+            connection.unwatched = true;
+        }
+        connection
+    }
+
+    /// The connection after the segment that `first` stands for, which was seen at `begun`, and
+    /// its repetitions, analysed at a depth.
+    #[must_use]
+    pub fn reopened(first: &First, begun: Timestamp, depth: Depth, limits: &Limits) -> Self {
+        let mut tcp = Self::at(depth);
         let mut context = Context {
             // What the segment adds to these was noted when it came.
             history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },

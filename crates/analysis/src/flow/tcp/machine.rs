@@ -130,6 +130,8 @@ pub struct TcpConnection {
     /// Closing waits for data that is still missing.
     pub(super) close_deferred: bool,
     pub(super) deferred_finish: bool,
+    /// Nobody looks at what was seen of the streams.
+    pub(super) unwatched: bool,
     /// Whether this segment may have brought the deadline forward.
     pub(super) hastened: bool,
     /// The handshake is done on either side, so that the longer inactivity time-out applies.
@@ -162,6 +164,7 @@ impl Default for TcpConnection {
             flipped: false,
             close_deferred: false,
             deferred_finish: false,
+            unwatched: false,
             hastened: false,
             is_established: false,
             handshake_done: false,
@@ -218,7 +221,11 @@ impl TcpConnection {
             limits: context.limits,
         };
         let observed = Observed::new(segment, from, scale, Some(place));
-        *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
+        if self.unwatched {
+            self.metrics.take(&observed);
+        } else {
+            *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
+        }
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);
         if close.closed {

@@ -5,9 +5,12 @@ use netsniff_packet::checksum::{self, Verdict};
 use super::update::note_parent;
 use super::{FlowTracker, Lookup};
 use crate::checksums::Checked;
+use crate::depth::Depth;
 use crate::flow::Exchange;
 use crate::flow::history::is_power_of_ten;
+use crate::flow::tcp::TcpConnection;
 use crate::options::ChecksumMode;
+use crate::unit::Unit;
 
 impl FlowTracker {
     /// Looks at the datagram's checksum, and tells whether it is to be analysed.
@@ -17,11 +20,13 @@ impl FlowTracker {
         lookup: &Lookup<'_>,
         bytes: &[u8],
         place: u32,
+        depth: Depth,
     ) -> bool {
-        if self.checksums == ChecksumMode::Ignore {
+        let unit = lookup.unit;
+        if !self.checksums.looks_at(depth) {
+            self.note_unchecked(unit);
             return true;
         }
-        let unit = lookup.unit;
         let checked = Checked::of(&unit.decoded.transport);
         let verdict = match (checked, unit.checksum) {
             (None, _) => Verdict::Absent,
@@ -41,6 +46,15 @@ impl FlowTracker {
         };
         self.discard(lookup, checked, place);
         false
+    }
+
+    /// Counts the checksum of a datagram that nobody looks at, unless nobody wants to know of any.
+    pub(super) const fn note_unchecked(&mut self, unit: &Unit) {
+        if !matches!(self.checksums, ChecksumMode::Ignore)
+            && let Some(checked) = Checked::of(&unit.decoded.transport)
+        {
+            self.statistics.checksum(checked, Verdict::Unknown);
+        }
     }
 
     /// Counts a datagram that is analysed all the same.
@@ -74,7 +88,7 @@ impl FlowTracker {
         self.statistics.discarded += 1;
         let before = flow.heap_bytes() as isize;
         if matches!(flow.exchange, Exchange::Unopened) {
-            flow.exchange = Exchange::Connection(Box::default());
+            flow.exchange = Exchange::Connection(Box::new(TcpConnection::at(flow.depth.now())));
         }
         let count = &mut flow.bad_checksums[side as usize];
         *count = count.saturating_add(1);

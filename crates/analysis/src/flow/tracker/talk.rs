@@ -174,7 +174,7 @@ impl FlowTracker {
         // A FIN tells where data ends that may come behind it.
         let is_end = segment.tcp.flags.any(TcpFlags::FIN);
         let is_of_interest = flow.spoken || segment.tcp.payload_len > 0 || is_end;
-        if flow.contradicted || !is_of_interest || self.talking.wanted.is_empty() {
+        if flow.contradicted || !is_of_interest {
             return;
         }
         self.deliver(lookup, segment, taken, bytes, place);

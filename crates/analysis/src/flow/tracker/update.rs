@@ -87,10 +87,10 @@ impl FlowTracker {
         let before = flow.exchange.heap_bytes();
         flow.unfold(&self.limits);
         let mut begun = None;
-        let Flow { exchange, kinds, letters, last, .. } = flow;
+        let Flow { exchange, kinds, letters, last, depth, .. } = flow;
         let tcp = match exchange {
             Exchange::Connection(tcp) => &mut **tcp,
-            _ => begun.insert(TcpConnection::default()),
+            _ => begun.insert(TcpConnection::at(depth.now())),
         };
         let mut context = tcp::machine::Context {
             history: History { seen: kinds, letters, grown: 0 },

@@ -10,6 +10,7 @@ use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::filter::Filter;
 
+use super::depth::DepthArg;
 use super::extraction::ExtractionArgs;
 use super::selection;
 use crate::commands::inputs::is_stdin;
@@ -75,7 +76,11 @@ pub struct AnalyzeArgs {
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     checksums: Checksums,
-    /// Application protocols to look for: `all`, `none`, or names with commas between, as
+    /// How deep to analyse: how much is known of each packet. Less is faster, and the column `depth` of
+    /// `conn` tells
+    #[arg(long, value_enum, default_value_t)]
+    depth: DepthArg,
+    /// Application protocols to look for: `all`, `none` (which is --depth tcp), or names with commas between, as
     /// `netsniff protocols` lists them
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = protocols::parse)]
     protocols: ProtocolSet,
@@ -276,7 +281,8 @@ impl AnalyzeArgs {
         }
     }
 
-    pub(super) const fn options(&self) -> Options {
+    /// The options, unless they contradict each other.
+    pub(super) fn options(&self) -> Result<Options, UsageError> {
         let checksums = match self.checksums {
             Checksums::Count => ChecksumMode::Count,
             Checksums::Discard => ChecksumMode::Discard,
@@ -286,16 +292,17 @@ impl AnalyzeArgs {
             FirstOrLast::First => Overlap::First,
             FirstOrLast::Last => Overlap::Last,
         };
-        Options {
+        let depth = self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())?;
+        Ok(Options {
+            depth,
             rtt_interval: self.rtt_interval,
             gateway: self.gateway,
             checksums,
             overlap,
             protocols: self.protocols,
             hashes: self.hashes,
-            extract: None,
-            anonymizer: None,
-        }
+            ..Options::default()
+        })
     }
 
     /// The pseudonyms that are to be written, if any.

@@ -28,6 +28,11 @@ pub(super) struct ExtractionArgs {
 }
 
 impl ExtractionArgs {
+    /// Whether files are to be extracted.
+    pub(super) const fn is_wanted(&self) -> bool {
+        self.extract.is_some()
+    }
+
     /// The directory, if files are to be extracted.
     pub(super) fn directory(&self, anonymizes: bool) -> Result<Option<&Path>, UsageError> {
         let Some(directory) = &self.extract else { return Ok(None) };

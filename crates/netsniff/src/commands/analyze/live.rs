@@ -33,6 +33,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let capture = args.capture();
     let filters = args.live_filters()?;
     let target = args.target()?;
+    let options = args.options()?;
     if args.extraction()?.is_some() {
         let said =
             "--extract works on capture files only: record the traffic, then extract from that";
@@ -60,7 +61,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let count = rings.rings.len();
     let settings = Settings {
         limits: share_of(args.limits()?, count),
-        options: Options { anonymizer, ..args.options() },
+        options: Options { anonymizer, ..options },
         workers: count,
         format: target.format(),
         seed: seed(),

@@ -1,6 +1,7 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
+mod depth;
 mod extraction;
 mod files;
 mod live;
@@ -51,6 +52,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     }
     let Request { paths, filters } = args.request()?;
     let target = args.target()?;
+    let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
@@ -71,7 +73,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         .map(|directory| ExtractedFiles::create(directory, limits.extracted_bytes, say))
         .transpose()?;
     let extract = extracted.clone().map(|directory| Arc::new(directory) as Arc<dyn Extract>);
-    let options = Options { anonymizer, extract, ..args.options() };
+    let options = Options { anonymizer, extract, ..options };
     let settings = Settings {
         limits,
         options,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use netsniff_analysis::ChecksumMode;
 use netsniff_analysis::checksums::{Checked, Verdicts};
 use netsniff_analysis::correlator::JoinStatistics;
 use netsniff_analysis::correlator::extraction::ExtractionStatistics;
@@ -10,6 +9,7 @@ use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistic
 use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
+use netsniff_analysis::{ChecksumMode, Depth};
 use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Layer as PacketLayer;
 
@@ -37,7 +37,6 @@ impl Analysis<'_> {
     pub(super) fn summary(&self) -> Summary {
         let Outcome { packets, flows, .. } = self.outcome;
         let weirds = packets.weirds.iter().chain(&flows.weirds);
-        let states = Proto::ALL.iter().flat_map(|&proto| flows.states(proto));
         Summary {
             input: self.origin.input(self),
             layers: layers(&packets.layers()),
@@ -45,23 +44,29 @@ impl Analysis<'_> {
             connections: self.connections(),
             tcp: tcp_health(flows),
             oddities: sorted(weirds.map(|(&name, &times)| (name, times))),
-            flows: Flows {
-                total: flows.flows_begun().map(|(_, begun)| begun).sum(),
-                by_protocol: sorted(flows.flows_begun().map(|(of, begun)| (of.name(), begun))),
-                by_state: sorted(states.map(|(state, ended)| (state.name(), ended))),
-                by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
-                by_service: sorted(flows.services()),
-                holes: sorted(holes(&flows.holes)),
-                failed_sessions: flows.failed_sessions,
-                by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
-                peak: flows.peak_flows as u64,
-                peak_bytes: flows.peak_bytes as u64,
-            },
+            flows: (self.settings.options.depth > Depth::Packets).then(|| self.flows()),
             extracted: self.extracted(),
             checksums: self.checksums(),
             capture: self.origin.capture(),
             books: self.books(),
             notes: self.notes(),
+        }
+    }
+
+    fn flows(&self) -> Flows {
+        let flows = &self.outcome.flows;
+        let states = Proto::ALL.iter().flat_map(|&proto| flows.states(proto));
+        Flows {
+            total: flows.flows_begun().map(|(_, begun)| begun).sum(),
+            by_protocol: sorted(flows.flows_begun().map(|(of, begun)| (of.name(), begun))),
+            by_state: sorted(states.map(|(state, ended)| (state.name(), ended))),
+            by_end: sorted(flows.endings().map(|(ending, ended)| (ending.name(), ended))),
+            by_service: sorted(flows.services()),
+            holes: sorted(holes(&flows.holes)),
+            failed_sessions: flows.failed_sessions,
+            by_quality: sorted(flows.qualities().map(|(of, ended)| (of.name(), ended))),
+            peak: flows.peak_flows as u64,
+            peak_bytes: flows.peak_bytes as u64,
         }
     }
 
@@ -128,11 +133,18 @@ impl Analysis<'_> {
         // What is left out of a connection is known by its datagrams, not by its packets.
         let discards = self.settings.options.checksums == ChecksumMode::Discard;
         let analysed = if discards { "decoded" } else { "analysed" };
-        let mut parts = vec![
-            part(analysed, Some(packets.decoded)),
+        let by_depth = packets.without_flow.with(&self.outcome.flows.packets);
+        let mut parts = if by_depth.of(Depth::Protocols) == by_depth.total() {
+            vec![part(analysed, Some(by_depth.total()))]
+        } else {
+            let depths = by_depth.iter().filter(|(_, packets)| *packets > 0);
+            let line = |of: Depth| format!("{analysed} at the depth {}", of.name());
+            depths.map(|(of, packets)| part(&line(of), Some(packets))).collect()
+        };
+        parts.extend([
             part("with headers malformed or cut", Some(packets.stopped)),
             part("of a link type not supported", Some(unsupported)),
-        ];
+        ]);
         if discards {
             parts.push(part("left out for a wrong IP checksum", Some(packets.discarded)));
         }
@@ -277,6 +289,7 @@ fn begun(flows: &FlowStatistics, proto: Proto) -> u64 {
 }
 
 fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
+    let watched = |number: u64| (flows.unwatched == 0).then_some(number);
     let connections = begun(flows, Proto::Tcp);
     if connections == 0 {
         return None;
@@ -302,9 +315,9 @@ fn tcp_health(flows: &FlowStatistics) -> Option<TcpHealth> {
         data_segments: None,
         retransmitted: flows.retransmissions,
         out_of_order: None,
-        with_gaps: flows.flows_with_gaps,
-        missed_bytes: flows.missed_bytes,
-        acknowledged_early: flows.saved.holes,
+        with_gaps: watched(flows.flows_with_gaps),
+        missed_bytes: watched(flows.missed_bytes),
+        acknowledged_early: watched(flows.saved.holes),
         rtt_median_nanos: flows.talkers.handshakes().quantile(0.5),
         rtt_p95_nanos: flows.talkers.handshakes().quantile(0.95),
     })

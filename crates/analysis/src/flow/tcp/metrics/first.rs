@@ -218,6 +218,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::depth::Depth;
     use crate::flow::history::{History, Letters};
     use crate::flow::tcp::TcpConnection;
     use crate::flow::tcp::machine::Context;
@@ -308,7 +309,7 @@ mod tests {
                 assert!(!straight.is_hastened());
                 assert_eq!(take(&mut straight.clone(), &again).0, " []");
             }
-            let mut reopened = TcpConnection::reopened(&first, BEGUN, &limits);
+            let mut reopened = TcpConnection::reopened(&first, BEGUN, Depth::Protocols, &limits);
             // What a segment says of itself, not of the connection.
             reopened.hastened = straight.hastened;
             assert_eq!(format!("{reopened:?}"), format!("{straight:?}"));

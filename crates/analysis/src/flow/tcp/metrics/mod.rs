@@ -120,9 +120,9 @@ impl Metrics {
     }
 
     /// Takes the segment, if it is the first and without payload, or repeats a first one that is
-    /// a SYN.
+    /// a SYN. Of any other there is nothing to keep here.
     #[inline]
-    fn take(&mut self, seen: &Observed<'_>) -> bool {
+    pub(in crate::flow::tcp) fn take(&mut self, seen: &Observed<'_>) -> bool {
         if seen.tcp.payload_len > 0 {
             return false;
         }
