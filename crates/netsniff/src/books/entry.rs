@@ -1,5 +1,6 @@
 //! One line of the books, and its arithmetic.
 
+use netsniff_analysis::Depth;
 use netsniff_analysis::log::Capture;
 use netsniff_analysis::log::capture::{Link, Scope, Verdict};
 use netsniff_analysis::record::Interval;
@@ -134,6 +135,8 @@ impl Entry {
         let counters = report.map(|report| &report.counters);
         let of_ring = ring.and(counters);
         let facts = self.facts.as_ref();
+        let by_depth = report.and_then(|report| report.by_depth);
+        let at = |depth| by_depth.map(|packets| packets.of(depth));
         Capture {
             ts,
             interval: Interval::between(since, ts),
@@ -156,6 +159,14 @@ impl Entry {
             unexplained: self.unexplained(),
             unexplained_bound: self.bound,
             analysed: report.and_then(|report| report.analysed),
+            at_protocols: at(Depth::Protocols),
+            at_tcp: at(Depth::Tcp),
+            at_flows: at(Depth::Flows),
+            at_packets: at(Depth::Packets),
+            shed: by_depth.and(report).map(|report| report.shed),
+            shed_time: by_depth
+                .and(report)
+                .map(|report| Interval::from_nanos(report.shed_nanos as i64)),
             recorded: self.recorded,
             refused: self.refused,
             filtered_late: report.map(|report| report.filtered),

@@ -212,6 +212,9 @@ fn sum<'a>(reports: impl Iterator<Item = &'a RingReport>) -> Option<RingReport> 
         let Some(mut sum) = sum else { return Some(report.clone()) };
         sum.counters.add_earlier(&report.counters);
         sum.analysed = both(sum.analysed, report.analysed);
+        sum.by_depth = sum.by_depth.zip(report.by_depth).map(|(one, other)| one.with(&other));
+        sum.shed += report.shed;
+        sum.shed_nanos += report.shed_nanos;
         sum.filtered += report.filtered;
         sum.beyond_end += report.beyond_end;
         sum.waiting += report.waiting;

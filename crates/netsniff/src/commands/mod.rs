@@ -11,6 +11,7 @@ pub mod live;
 pub mod protocols;
 pub mod pseudonyms;
 pub(crate) mod quantity;
+pub mod record;
 pub mod rolling;
 pub mod schema;
 pub mod sort;

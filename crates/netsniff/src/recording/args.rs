@@ -6,7 +6,7 @@ use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Interface, Packing, Section};
 
 use super::naming::{CaptureFormat, packing_of_name};
-use super::options::{BUFFER_BYTES, MOST_CAPTURED, Options};
+use super::options::{BUFFER_BYTES, BUFFERS, Options};
 use super::rotation::{Rotation, Rule};
 use super::{Recorder, machine};
 use crate::commands::UsageError;
@@ -19,7 +19,7 @@ pub struct RecordOutputArgs {
     /// Record to this file, or with `-b` to files with number and time in their names; `-` for
     /// standard output
     #[arg(short, long, value_name = "FILE")]
-    write: PathBuf,
+    pub write: PathBuf,
     /// Format of the files; as the name's suffix tells, or else pcapng
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<CaptureFormat>,
@@ -32,10 +32,6 @@ pub struct RecordOutputArgs {
     /// not
     #[arg(long, value_name = "HOW")]
     compress: Option<Packing>,
-    /// Keep at most so many bytes of each packet
-    #[arg(short, long, value_name = "BYTES", default_value_t = MOST_CAPTURED)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_CAPTURED)))]
-    snaplen: u32,
     /// Keep only headers of a flow behind its first bytes, as 100k
     #[arg(long, value_name = "SIZE", value_parser = size)]
     flow_cutoff: Option<usize>,
@@ -48,6 +44,20 @@ pub struct RecordOutputArgs {
 }
 
 impl RecordOutputArgs {
+    /// One file of this name, with what is usual.
+    #[must_use]
+    pub const fn to(write: PathBuf) -> Self {
+        Self {
+            write,
+            format: None,
+            rotate: Vec::new(),
+            compress: None,
+            flow_cutoff: None,
+            comment: Vec::new(),
+            write_buffer: BUFFER_BYTES * BUFFERS,
+        }
+    }
+
     /// What is to be recorded from these interfaces.
     ///
     /// # Errors
@@ -75,7 +85,6 @@ impl RecordOutputArgs {
             format,
             packing: self.compress.or_else(|| packing_of_name(&self.write)),
             rotation,
-            snaplen: self.snaplen,
             flow_cutoff: self.flow_cutoff.map(|bytes| bytes as u64),
             seed: getrandom::u64().map_err(|error| anyhow::anyhow!("no random seed: {error}"))?,
             section: Section { comments: self.comment.clone(), ..machine::section() },
@@ -97,7 +106,7 @@ impl RecordOutputArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::options::BUFFERS;
+    use crate::recording::options::MOST_CAPTURED;
     use netsniff_packet::LinkType;
     use netsniff_pcapfile::Compression;
 
@@ -120,9 +129,9 @@ mod tests {
         let plain = options("-w a.pcapng");
         assert_eq!((plain.format, packed(&plain)), (CaptureFormat::Pcapng, None));
         assert_eq!((plain.buffers, plain.snaplen), (BUFFERS, MOST_CAPTURED));
-        let named = options("-w a.pcap.zst --write-buffer 8M -s 96 --flow-cutoff 10k");
+        let named = options("-w a.pcap.zst --write-buffer 8M --flow-cutoff 10k");
         assert_eq!((named.format, packed(&named)), (CaptureFormat::Pcap, Some(Compression::Zstd)));
-        assert_eq!((named.buffers, named.snaplen, named.flow_cutoff), (8, 96, Some(10_240)));
+        assert_eq!((named.buffers, named.flow_cutoff), (8, Some(10_240)));
         let told = options(
             "-w a.pcap --format pcapng --compress gzip:6 --comment x -b files:2 -b packets:5",
         );

@@ -20,6 +20,7 @@ use crate::commands::quantity::{at_least_one, interval, percentage, size};
 use crate::commands::rolling::RollArgs;
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
+use crate::recording::args::RecordOutputArgs;
 
 /// Analyse capture files: connection logs, metrics and a summary
 #[derive(Debug, clap::Args)]
@@ -71,6 +72,12 @@ pub struct AnalyzeArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     rolling: RollArgs,
+    /// Analyse new flows as deep as --depth says also while the ring fills up, though packets may be lost
+    #[arg(long, requires = "interfaces")]
+    no_shed: bool,
+    /// Record what is analysed to this file, too, as netsniff record does
+    #[arg(long, value_name = "FILE", requires = "interfaces")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     pseudonyms: PseudonymArgs,
     /// What becomes of packets with wrong checksums
@@ -228,6 +235,16 @@ impl AnalyzeArgs {
     /// What to capture, if anything.
     pub(super) const fn capture(&self) -> &CaptureArgs {
         &self.capture
+    }
+
+    /// Whether new flows get less depth while the ring fills up.
+    pub(super) const fn sheds(&self) -> bool {
+        !self.no_shed
+    }
+
+    /// Where to record what is analysed.
+    pub(super) fn record(&self) -> Option<RecordOutputArgs> {
+        self.record.clone().map(RecordOutputArgs::to)
     }
 
     /// When the logs roll.

@@ -4,8 +4,10 @@ mod args;
 mod open;
 mod rule;
 mod wanted;
+mod work;
 
 pub use args::CaptureArgs;
 pub use open::{Opening, Ring, Rings, reopen, tell};
-pub use rule::{Attendant, Rule, Signals};
+pub use rule::{Attendant, Rule, Signals, warn};
 pub use wanted::{Split, Wanted};
+pub use work::work;

@@ -10,7 +10,7 @@ use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::books::{Entry, Keeper};
+use crate::books::{Entry, Keeper, Place};
 use crate::commands::say;
 use crate::pipeline::live::{Control, RingOutcome};
 
@@ -112,5 +112,26 @@ impl Rule<'_> {
             std::thread::sleep(TICK);
         }
         rings.into_iter().map(|ring| ring.join().ok()).collect()
+    }
+}
+
+/// Says at once what was lost since the last time; `lost` is what had been lost then, by line.
+pub fn warn(entries: &[Entry], lost: &mut Vec<u64>) {
+    lost.resize(entries.len(), 0);
+    for (entry, before) in entries.iter().zip(lost) {
+        let parts = [entry.ring_dropped(), entry.lost_interface, entry.refused];
+        let now: u64 = parts.into_iter().flatten().sum();
+        if let Place::Interface(name) = &entry.place
+            && now > *before
+            && let Some(verdict) = entry.verdict()
+        {
+            let share = entry.loss().unwrap_or(0.0) * 100.0;
+            say(&format!(
+                "{name}: {} packets lost since the last count, {now} in all = {share:.3} %: {}",
+                now - *before,
+                verdict.name()
+            ));
+        }
+        *before = now;
     }
 }

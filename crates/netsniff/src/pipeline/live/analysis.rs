@@ -4,6 +4,7 @@ use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
+use netsniff_capture::counters::Occupancy;
 use netsniff_packet::{Packet, Timestamp};
 
 use super::books::RingReport;
@@ -12,6 +13,7 @@ use super::ring::Consumer;
 use crate::output::{HandedOver, RowBuffer, RowProducer};
 use crate::pipeline::lane::Lane;
 use crate::pipeline::run::{Front, SLICE, Settings};
+use crate::pipeline::shedding::Shedding;
 
 /// Gets a packet that was not understood, with the reason.
 pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
@@ -26,18 +28,22 @@ pub struct Analyser {
     rows: Option<RowProducer>,
     /// Complete rows of the lane and of the front.
     done: [RowBuffer; 2],
+    /// Chooses the depth by how full the ring is; `None` where it stays.
+    shedding: Option<Shedding>,
     analysed: u64,
     refused_rows: u64,
 }
 
 impl Analyser {
-    /// Nothing seen yet. `also` gets all packets before they are analysed.
+    /// Nothing seen yet. `also` gets all packets before they are analysed. With `sheds`, new flows get less
+    /// depth while the ring fills up.
     #[must_use]
     pub fn new(
         settings: &Settings,
         unparsed: TakeUnparsed,
         also: Option<Box<dyn Consumer>>,
         rows: RowProducer,
+        sheds: bool,
     ) -> Self {
         let Settings { limits, options, seed, format, .. } = settings;
         Self {
@@ -47,6 +53,7 @@ impl Analyser {
             also,
             rows: Some(rows),
             done: [RowBuffer::new(*format), RowBuffer::new(*format)],
+            shedding: sheds.then(|| Shedding::new(options.deepest(), netsniff_capture::realtime())),
             analysed: 0,
             refused_rows: 0,
         }
@@ -102,6 +109,16 @@ impl Consumer for Analyser {
         }
     }
 
+    fn occupied(&mut self, occupancy: Occupancy, now: Timestamp) {
+        let Some(shedding) = &mut self.shedding else { return };
+        let before = shedding.depth();
+        let depth = shedding.observe(occupancy.used.into(), occupancy.capacity.into(), now);
+        if depth != before {
+            self.front.ingress.set_depth(depth);
+            self.lane.set_depth(depth);
+        }
+    }
+
     fn idle(&mut self, settled: Timestamp) {
         if let Some(also) = &mut self.also {
             also.idle(settled);
@@ -143,6 +160,12 @@ impl Consumer for Analyser {
         report.latest_lateness = packets.furthest_back_nanos;
         report.refused_rows = self.refused_rows;
         report.flows = Some(self.lane.tracker().open_flows() as u64);
+        let of_flows = &self.lane.tracker().statistics().packets;
+        report.by_depth = Some(packets.without_flow.with(of_flows));
+        if let Some(shedding) = &self.shedding {
+            report.shed = shedding.in_force().skip(1).map(|(_, spells)| spells.times).sum();
+            report.shed_nanos = shedding.in_force().skip(1).map(|(_, spells)| spells.nanos).sum();
+        }
         report.now = (self.analysed > 0).then(|| self.front.ingress.now());
         if let Some(also) = &self.also {
             also.fill(report);

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::counters::RingCounters;
 use netsniff_packet::Timestamp;
 
@@ -25,6 +26,12 @@ pub struct RingReport {
     pub counters: RingCounters,
     /// Packets that were analysed; `None` where nothing is.
     pub analysed: Option<u64>,
+    /// Those of them whose headers could be read, by depth.
+    pub by_depth: Option<PacketsByDepth>,
+    /// How often new flows got less depth than was asked for.
+    pub shed: u64,
+    /// For how long, in nanoseconds.
+    pub shed_nanos: u64,
     /// Packets that the filter refused in user space.
     pub filtered: u64,
     /// Packets behind the last one that was wanted.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use netsniff_capture::counters::Occupancy;
 use netsniff_capture::{Arrival, Receiver};
 use netsniff_packet::{Loss, Timestamp};
 
@@ -29,6 +30,9 @@ pub enum IfGone {
 pub trait Consumer: Send {
     /// Takes packets, which are lent until it returns.
     fn group(&mut self, group: Group<'_>);
+
+    /// Tells how full the ring is, at `now`.
+    fn occupied(&mut self, _occupancy: Occupancy, _now: Timestamp) {}
 
     /// Nothing came for a while; everything up to `settled` has been handed over.
     fn idle(&mut self, settled: Timestamp);
@@ -172,6 +176,9 @@ impl<C: Consumer> Loop<'_, C> {
             Arrival::Packets(lent) => {
                 self.link = LinkState::Up;
                 let loss: Option<&Loss> = lent.loss.as_ref();
+                if let Some(last) = lent.packets.last() {
+                    self.consumer.occupied(lent.occupancy, last.timestamp);
+                }
                 let (select, consumer) = (&mut self.select, &mut self.consumer);
                 let mut each = |group: Group<'_>| consumer.group(select.group(group));
                 self.order.push(lent.data, lent.packets, loss, &mut each);
@@ -179,6 +186,7 @@ impl<C: Consumer> Loop<'_, C> {
             Arrival::Nothing(settled) => {
                 self.link = LinkState::Up;
                 self.flush();
+                self.consumer.occupied(Occupancy::EMPTY, settled);
                 self.consumer.idle(settled);
             }
             Arrival::Down => {
