@@ -26,14 +26,21 @@ fn give(recorder: &mut Recorder, number: u64) {
     recorder.packet(&packet(number, &bytes(number)));
 }
 
+/// Waits until the writing thread has caught up.
+fn wait_for_room(recorder: &Recorder) {
+    let deadline = Instant::now() + PATIENCE;
+    while recorder.statistics().queued > 1 {
+        assert!(Instant::now() < deadline, "the writing thread stands still");
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
 /// Waits until the recorder has a free buffer again for each of the packets, as files can be slower
 /// than this loop.
 fn give_all(recorder: &mut Recorder, numbers: core::ops::Range<u64>) {
     for number in numbers {
         give(recorder, number);
-        while recorder.statistics().queued > 1 {
-            thread::sleep(Duration::from_micros(50));
-        }
+        wait_for_room(recorder);
     }
 }
 
@@ -395,9 +402,7 @@ fn a_full_disk_keeps_what_is_written_and_the_rest_is_refused() {
             if number % 500 == 0 {
                 recorder.flush();
             }
-            while recorder.statistics().queued > 1 {
-                thread::sleep(Duration::from_micros(50));
-            }
+            wait_for_room(&recorder);
         }
         let finished = recorder.finish(PATIENCE);
         assert_eq!(finished.state, State::Failed);

@@ -147,10 +147,14 @@ mod tests {
     }
 
     fn keep(cutoff: &mut FlowCutoff, time: i64, data: &[u8]) -> usize {
+        keep_cut(cutoff, time, data, data.len())
+    }
+
+    fn keep_cut(cutoff: &mut FlowCutoff, time: i64, data: &[u8], wire_len: usize) -> usize {
         cutoff.keep(&Packet {
             timestamp: Timestamp::from_nanos(time),
             data,
-            wire_len: data.len() as u32,
+            wire_len: wire_len as u32,
             link_type: LinkType::ETHERNET,
             interface: 0,
         })
@@ -168,8 +172,9 @@ mod tests {
         assert_eq!(keep(&mut cutoff, 3, &back), HEADERS);
         // Another flow of the same hosts is not meant.
         assert_eq!(keep(&mut cutoff, 4, &frame(host(1, 4001), server, 0x18, 946)), 1000);
-        // A cut packet has no more than it has.
-        assert_eq!(keep(&mut cutoff, 5, &there[..60]), HEADERS);
+        // So is what the snaplen has cut, and one that was cut within its headers stays.
+        assert_eq!(keep_cut(&mut cutoff, 5, &there[..60], 1000), HEADERS);
+        assert_eq!(keep_cut(&mut cutoff, 6, &there[..40], 1000), 40);
     }
 
     #[test]
@@ -194,6 +199,24 @@ mod tests {
         }
         assert_eq!(cutoff.sets.len() * WAYS, 64);
         assert_eq!(cutoff.forgotten(), 1000 - 64);
+    }
+
+    /// An IP datagram inside of another one, RFC 2003.
+    fn in_ip(frame: &[u8]) -> Vec<u8> {
+        let (ethernet, inner) = frame.split_at(14);
+        let [high, low] = (20 + inner.len() as u16).to_be_bytes();
+        let outer = [0x45, 0, high, low, 0, 1, 0, 0, 64, 4, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+        [ethernet, &outer, inner].concat()
+    }
+
+    #[test]
+    fn flows_inside_of_a_tunnel_are_cut_one_by_one() {
+        let mut cutoff = FlowCutoff::new(500, FLOWS, 3);
+        let long = in_ip(&frame(host(1, 4000), host(2, 80), 0x18, 946));
+        let other = in_ip(&frame(host(1, 4001), host(2, 80), 0x18, 100));
+        assert_eq!(keep(&mut cutoff, 0, &long), long.len());
+        assert_eq!(keep(&mut cutoff, 1, &long), HEADERS + 20);
+        assert_eq!(keep(&mut cutoff, 2, &other), other.len());
     }
 
     #[test]

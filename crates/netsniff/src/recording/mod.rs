@@ -31,7 +31,9 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
+};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -78,6 +80,9 @@ pub struct Recorder {
     thread: JoinHandle<()>,
     ended: Receiver<()>,
 }
+
+/// Said where the writing thread is gone though there is more to write, which is our bug.
+const THREAD_ENDED: &str = "the writing thread has ended";
 
 /// How a recording ended.
 #[derive(Clone, Debug)]
@@ -255,7 +260,7 @@ impl Recorder {
         if ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
             && thread.join().is_err()
         {
-            books.end(State::Failed, Some("the writing thread panicked".to_owned()));
+            books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
         }
         Finished {
             statistics: books.close(accepted, counted),
@@ -315,8 +320,14 @@ impl Recorder {
     /// Hands the buffer over and takes another. Returns `false` where none is free.
     #[cold]
     fn hand_over(&mut self) -> bool {
-        let Ok(empty) = self.free.try_recv() else { return false };
-        self.send(empty)
+        match self.free.try_recv() {
+            Ok(empty) => self.send(empty),
+            Err(TryRecvError::Empty) => false,
+            Err(TryRecvError::Disconnected) => {
+                self.books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
+                false
+            }
+        }
     }
 
     fn send(&mut self, empty: Chunk) -> bool {
@@ -331,7 +342,7 @@ impl Recorder {
             Ok(()) => true,
             Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) => {
                 chunk.segments.iter().for_each(|segment| self.books.refuse(segment.tally));
-                self.books.end(State::Failed, Some("the writing thread has ended".to_owned()));
+                self.books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
                 false
             }
         }
