@@ -18,6 +18,10 @@ crate::words! {
     }
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "the words of an enum have documentation and nothing else"
+)]
 impl Default for Depth {
     fn default() -> Self {
         Self::Protocols

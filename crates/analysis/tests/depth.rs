@@ -370,3 +370,18 @@ fn a_loss_that_the_capture_tells_of_touches_flows() {
     engine.finish(&mut rows);
     assert_eq!(columns(&rows.log("conn"), &["quality"]), ["touched"]);
 }
+
+/// What several rings or workers counted adds up, packets of no flow included.
+#[test]
+fn counts_of_two_engines_add_up() {
+    let ((_, whole), (_, flows)) = (office(at(Depth::Protocols)), office(at(Depth::Flows)));
+    let (mut packets, mut of_flows) =
+        (whole.ingress().statistics().clone(), whole.tracker().statistics().clone());
+    packets.merge(flows.ingress().statistics());
+    of_flows.merge(flows.tracker().statistics());
+    let all = packets.without_flow.with(&of_flows.packets);
+    let each = whole.ingress().statistics().decoded;
+    assert_eq!([all.of(Depth::Protocols), all.of(Depth::Flows)], [each, each]);
+    assert!(packets.without_flow.total() > 0 && all.total() == packets.decoded);
+    assert_eq!(of_flows.unwatched, 82);
+}

@@ -167,6 +167,19 @@ const COUNTED: [&str; 15] = [
     "community_id",
 ];
 
+/// The columns that would need to know what was seen of streams only where data is missing before a FIN.
+const STATES: [&str; 6] = ["uid", "conn_state", "duration", "orig_bytes", "resp_bytes", "history"];
+
+/// Rows without the letters of gaps, for which nobody looks at every depth.
+fn without_gaps(rows: &[log::Row]) -> Vec<log::Row> {
+    let mut rows = rows.to_vec();
+    for row in &mut rows {
+        let letters = row["history"].replace(['G', 'g'], "");
+        row.insert("history".to_owned(), letters);
+    }
+    rows
+}
+
 /// Rows as lines of some columns, sorted.
 fn lines(rows: &[log::Row], columns: &[&str]) -> Vec<String> {
     let line = |row: &log::Row| columns.iter().map(|of| format!("{} ", row[*of])).collect();
@@ -197,8 +210,7 @@ fn less_depth_keeps_what_it_keeps_over_the_corpus() {
         if lines(&tcp, &COUNTED) != lines(&flows, &COUNTED) {
             differing.push(format!("{name}: counters"));
         }
-        let state = ["uid", "conn_state", "duration", "orig_bytes", "resp_bytes"];
-        if lines(&tcp, &state) != lines(&flows, &state) {
+        if lines(&without_gaps(&tcp), &STATES) != lines(&without_gaps(&flows), &STATES) {
             states.push(name);
         }
         for row in &flows {
@@ -217,5 +229,7 @@ fn less_depth_keeps_what_it_keeps_over_the_corpus() {
         captures.len()
     );
     assert!(differing.is_empty(), "{differing:#?}");
+    // Damaged on purpose: a packet comes behind FINs of which one lacks data before it.
+    assert!(states.len() <= 1 && states.iter().all(|name| name.starts_with("fuzz/")), "{states:?}");
     assert!(captures.len() >= 70 && rows > 500);
 }
