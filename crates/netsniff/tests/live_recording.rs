@@ -68,7 +68,7 @@ fn drops_are_told_in_the_file() {
     let done = run.end();
     assert_eq!(done.code, 0, "{}", done.errors);
     // Both bursts are numbered from 0.
-    let (arrivals, told) = arrivals(&done.file("out.pcapng"), 4000);
+    let (arrivals, _) = arrivals(&done.file("out.pcapng"), 4000);
     let lost = 4200 - arrivals.received;
     assert!(lost > 2000, "{lost}");
     let info = netsniff(&["info", "--json", done.file("out.pcapng").to_str().unwrap()]);
