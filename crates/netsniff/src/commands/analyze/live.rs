@@ -15,7 +15,7 @@ use super::report::Analysis;
 use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
-use crate::commands::live::{self, Attendant, Opening, Rings, Rule, Signals, Wanted};
+use crate::commands::live::{self, Attendant, Opening, Reopener, Rings, Rule, Signals, Wanted};
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
 use crate::output::{
     Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
@@ -25,6 +25,8 @@ use crate::pidfile::PidFile;
 use crate::pipeline::live::{Analyser, Consumer, Control, Recording, RingOutcome, TakeUnparsed};
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::Recorder;
+use crate::recording::options::Options as RecordingOptions;
+use crate::sandbox::Outputs;
 
 /// Packets without meaning that may wait to be written.
 const UNPARSED_QUEUE: usize = 1024;
@@ -55,8 +57,6 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if !args.quiet() {
         live::tell(&rings, &wanted);
     }
-    // What writes inherits it; rings choose their own.
-    pin_last(capture.cpus())?;
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
     let count = rings.rings.len();
@@ -67,8 +67,19 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         format: target.format(),
         seed: seed(),
     };
-    let session =
-        Session { args, target: &target, settings: &settings, wanted: &wanted, signals: &signals };
+    let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
+    let reopener = live::confine(capture, outputs(&target, recording.as_ref()), args.quiet())?;
+    // What writes inherits it; rings choose their own.
+    pin_last(capture.cpus())?;
+    let session = Session {
+        args,
+        target: &target,
+        settings: &settings,
+        wanted: &wanted,
+        signals: &signals,
+        recording: recording.as_ref(),
+        reopener: reopener.as_ref(),
+    };
     let begin = Instant::now();
     let run = session.run(rings)?;
     let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -89,6 +100,15 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     Ok(if run.has_failed { FAILED } else { DONE })
 }
 
+/// What is written once the rings are open.
+fn outputs(target: &Target<'_>, recording: Option<&RecordingOptions>) -> Outputs {
+    let outputs = match target {
+        Target::Nowhere | Target::Stream => Outputs::default(),
+        Target::Directory(directory, _) => Outputs::default().with_directory(directory),
+    };
+    recording.into_iter().fold(outputs, Outputs::with_recording)
+}
+
 /// Pins this thread to the last of the processors that were named, and finds out whether there are the others.
 fn pin_last(cpus: &[usize]) -> anyhow::Result<()> {
     for cpu in cpus {
@@ -105,6 +125,8 @@ struct Session<'a> {
     settings: &'a Settings,
     wanted: &'a Wanted,
     signals: &'a Signals,
+    recording: Option<&'a RecordingOptions>,
+    reopener: Option<&'a Reopener>,
 }
 
 /// What came of a run.
@@ -161,6 +183,7 @@ impl Session<'_> {
             places.clone(),
             capture.direction(),
             self.wanted.sampling(),
+            rings.host,
             clock::now(),
         )?;
         let rule = Rule {
@@ -169,8 +192,7 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
         };
-        let recorder = self.args.record();
-        let recorder = recorder.map(|to| record::start(&to, &rings, self.wanted)).transpose()?;
+        let recorder = self.recording.map(record::start).transpose()?;
         let mut scribe = Scribe::new(&writer, settings, recorder.clone());
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
@@ -181,7 +203,7 @@ impl Session<'_> {
                 });
                 let sheds = self.args.sheds();
                 let consumer = Analyser::new(settings, aside.taker(), also, rows, sheds);
-                let work = live::work(capture, number, ring, &control, consumer)?;
+                let work = live::work(capture, number, ring, &control, consumer, self.reopener)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
                 handles.push(handle.context("cannot start a thread for a ring")?);

@@ -10,6 +10,7 @@ use netsniff_capture::options::{Direction, Options, Stamps, Wait};
 use crate::commands::UsageError;
 use crate::commands::quantity::{interval, size};
 use crate::pipeline::live::IfGone;
+use crate::sandbox::SafetyArgs;
 
 /// What to capture, and how.
 #[derive(Clone, Debug, clap::Args)]
@@ -76,6 +77,8 @@ pub struct CaptureArgs {
     /// Write the number of the process to this file, and refuse to run while another one holds it
     #[arg(short, long = "pidfile", value_name = "FILE", requires = "interfaces")]
     pub pidfile: Option<PathBuf>,
+    #[command(flatten)]
+    safety: SafetyArgs,
 }
 
 /// Which packets are wanted.
@@ -225,6 +228,12 @@ impl CaptureArgs {
     #[must_use]
     pub const fn stats_interval(&self) -> Duration {
         self.stats_interval
+    }
+
+    /// What to give up once everything is open.
+    #[must_use]
+    pub const fn safety(&self) -> &SafetyArgs {
+        &self.safety
     }
 
     /// What to do where an interface is gone.

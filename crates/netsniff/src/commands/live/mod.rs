@@ -1,13 +1,15 @@
 //! What commands that capture have in common: their arguments, opening, and the ruling thread.
 
 mod args;
+mod confine;
 mod open;
 mod rule;
 mod wanted;
 mod work;
 
 pub use args::CaptureArgs;
-pub use open::{Opening, Ring, Rings, reopen, tell};
+pub use confine::{Reopener, confine};
+pub use open::{Opening, Ring, Rings, tell};
 pub use rule::{Attendant, Rule, Signals, warn};
 pub use wanted::{Split, Wanted};
 pub use work::work;
