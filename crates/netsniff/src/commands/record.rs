@@ -8,7 +8,7 @@ use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
-use super::live::{self, Attendant, CaptureArgs, Opening, Rings, Rule, Signals, Wanted};
+use super::live::{self, Attendant, CaptureArgs, Metrics, Opening, Rings, Rule, Signals, Wanted};
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::books::{Entry, Keeper, Place};
 use crate::commands::analyze::filters;
@@ -120,8 +120,13 @@ fn record(
         duration: capture.duration(),
         interval: capture.stats_interval(),
     };
-    let mut clerk =
-        Clerk { recorder, lost: Vec::new(), is_quiet: args.quiet, begin: Instant::now() };
+    let mut clerk = Clerk {
+        recorder,
+        lost: Vec::new(),
+        is_quiet: args.quiet,
+        begin: Instant::now(),
+        metrics: capture.serve()?,
+    };
     let outcomes = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for (number, ring) in rings.rings.into_iter().enumerate() {
@@ -152,6 +157,7 @@ struct Clerk<'a> {
     lost: Vec<u64>,
     is_quiet: bool,
     begin: Instant,
+    metrics: Option<Metrics>,
 }
 
 impl Attendant for Clerk<'_> {
@@ -164,6 +170,9 @@ impl Attendant for Clerk<'_> {
             add(entry, &statistics);
         }
         live::warn(entries, &mut self.lost);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
         if !self.is_quiet && !is_final {
             say(&format!(
                 "{} s: {} packets recorded, {} in {} files, {} refused",

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -76,6 +77,22 @@ impl Bed {
         );
         let out = Command::new("bash").args(["-c", &script]).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    }
+
+    /// Asks a server in the receiving namespace for a page.
+    pub(crate) fn fetch(&self, address: &str, path: &str) -> String {
+        let namespace = self.receiver();
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                enter_namespace(&namespace).unwrap();
+                let mut stream = TcpStream::connect(address).unwrap();
+                write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+                let mut page = String::new();
+                stream.read_to_string(&mut page).unwrap();
+                page
+            });
+            asking.join().unwrap()
+        })
     }
 
     /// Sends stamped frames of 256 flows, paced.

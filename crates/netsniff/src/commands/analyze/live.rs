@@ -15,7 +15,7 @@ use super::report::Analysis;
 use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
-use crate::commands::live::{self, Attendant, Opening, Rings, Rule, Signals, Wanted};
+use crate::commands::live::{self, Attendant, Metrics, Opening, Rings, Rule, Signals, Wanted};
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
 use crate::output::{
     Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
@@ -171,7 +171,7 @@ impl Session<'_> {
         };
         let recorder = self.args.record();
         let recorder = recorder.map(|to| record::start(&to, &rings, self.wanted)).transpose()?;
-        let mut scribe = Scribe::new(&writer, settings, recorder.clone());
+        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), capture.serve()?);
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
@@ -266,6 +266,7 @@ struct Scribe<'a> {
     /// What was lost when the books were made last, by line.
     lost: Vec<u64>,
     recorder: Option<Arc<Mutex<Recorder>>>,
+    metrics: Option<Metrics>,
 }
 
 impl<'a> Scribe<'a> {
@@ -273,9 +274,18 @@ impl<'a> Scribe<'a> {
         writer: &'a LogWriter,
         settings: &Settings,
         recorder: Option<Arc<Mutex<Recorder>>>,
+        metrics: Option<Metrics>,
     ) -> Self {
         let rows = RowBuffer::new(settings.format);
-        Self { writer, commands: writer.commands(), rows, number: 0, lost: Vec::new(), recorder }
+        Self {
+            writer,
+            commands: writer.commands(),
+            rows,
+            number: 0,
+            lost: Vec::new(),
+            recorder,
+            metrics,
+        }
     }
 }
 
@@ -288,6 +298,9 @@ impl Attendant for Scribe<'_> {
             entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
         }
         live::warn(entries, &mut self.lost);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
         for entry in entries {
             let key = SortKey {
                 time: now,

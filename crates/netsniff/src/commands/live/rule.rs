@@ -17,6 +17,9 @@ use crate::pipeline::live::{Control, RingOutcome};
 /// How often the ruling thread looks around.
 const TICK: Duration = Duration::from_millis(20);
 
+/// When the books are made first at the latest.
+const FIRST: Duration = Duration::from_secs(1);
+
 /// What signals ask for.
 #[derive(Debug)]
 pub struct Signals {
@@ -87,7 +90,8 @@ impl Rule<'_> {
         attendant: &mut dyn Attendant,
     ) -> Vec<Option<RingOutcome<C>>> {
         let begin = Instant::now();
-        let mut due = begin + self.interval;
+        // The first books come soon, so that whoever looks sees that it works.
+        let mut due = begin + self.interval.min(FIRST);
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
             let now = Instant::now();
             if self.signals.wants_end() || self.duration.is_some_and(|of| now >= begin + of) {
@@ -103,7 +107,7 @@ impl Rule<'_> {
                 self.control.stop();
             }
             if now >= due {
-                due += self.interval;
+                due = now + self.interval;
                 let mut entries = keeper.read(self.control);
                 let time = realtime();
                 let since = keeper.turn(time);
