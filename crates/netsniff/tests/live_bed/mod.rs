@@ -90,6 +90,8 @@ impl Bed {
     /// sender's end of the pair dropped.
     pub(crate) fn send_fast(&self, count: u64) -> u64 {
         self.in_sender(|| {
+            // Beside the processor that receives, where `place` chose that.
+            netsniff_capture::pin(0).unwrap();
             let interface = Interface::find("tx0").unwrap();
             let mut reader = LinkReader::new(interface.index).unwrap();
             let before = reader.counters().unwrap().unwrap();
