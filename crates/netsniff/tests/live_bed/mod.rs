@@ -381,6 +381,12 @@ impl Run {
         self.wait()
     }
 
+    /// Ends it by a signal at once.
+    pub(crate) fn end_now(self) -> Done {
+        self.signal("INT");
+        self.wait()
+    }
+
     /// Waits until it ends by itself.
     pub(crate) fn wait(mut self) -> Done {
         let begin = Instant::now();

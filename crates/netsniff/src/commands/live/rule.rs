@@ -17,6 +17,10 @@ use crate::pipeline::live::{Control, RingOutcome};
 /// How often the ruling thread looks around.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How long after a signal another one means impatience. timeout(1) for one sends two at a time, to the process
+/// and to its group.
+const IMPATIENT: Duration = Duration::from_millis(500);
+
 /// When the books are made first at the latest.
 const FIRST: Duration = Duration::from_secs(1);
 
@@ -24,21 +28,24 @@ const FIRST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Signals {
     end: Arc<AtomicBool>,
+    /// Whether the next signal ends the process at once.
+    armed: Arc<AtomicBool>,
     roll: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Listens from now on. SIGINT and SIGTERM end the run in good order, a second one at once; SIGHUP
-    /// rolls the logs.
+    /// Listens from now on. SIGINT and SIGTERM end the run in good order, another one some time later at
+    /// once; SIGHUP rolls the logs.
     ///
     /// # Errors
     ///
     /// Where a handler cannot be set.
     pub fn listen() -> anyhow::Result<Self> {
-        let signals = Self { end: Arc::default(), roll: Arc::default() };
+        let signals = Self { end: Arc::default(), armed: Arc::default(), roll: Arc::default() };
         for signal in [SIGINT, SIGTERM] {
             let end = Arc::clone(&signals.end);
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&end))
+            let armed = Arc::clone(&signals.armed);
+            signal_hook::flag::register_conditional_default(signal, armed)
                 .and_then(|_| signal_hook::flag::register(signal, end))
                 .context("cannot listen for signals")?;
         }
@@ -49,6 +56,11 @@ impl Signals {
 
     fn wants_end(&self) -> bool {
         self.end.load(Ordering::Relaxed)
+    }
+
+    /// Lets the next signal end the process at once.
+    fn arm(&self) {
+        self.armed.store(true, Ordering::Relaxed);
     }
 
     fn wants_roll(&self) -> bool {
@@ -92,6 +104,7 @@ impl Rule<'_> {
         let begin = Instant::now();
         // The first books come soon, so that whoever looks sees that it works.
         let mut due = begin + self.interval.min(FIRST);
+        let mut ended = None;
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
             let now = Instant::now();
             if self.signals.wants_end() || self.duration.is_some_and(|of| now >= begin + of) {
@@ -113,8 +126,12 @@ impl Rule<'_> {
                 let since = keeper.turn(time);
                 attendant.books(&mut entries, time, since, false);
             }
+            if self.signals.wants_end() && now >= *ended.get_or_insert(now) + IMPATIENT {
+                self.signals.arm();
+            }
             std::thread::sleep(TICK);
         }
+        self.signals.arm();
         rings.into_iter().map(|ring| ring.join().ok()).collect()
     }
 }
