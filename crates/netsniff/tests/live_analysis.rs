@@ -159,6 +159,28 @@ fn the_books_are_shown_to_prometheus() {
     assert_eq!(run.end().code, 0);
 }
 
+#[test]
+fn a_busy_ring_where_the_kernel_receives_is_warned_about() {
+    let Some(bed) = Bed::up("busy") else { return };
+    bed.place("rps1");
+    for (cpus, is_warned) in [("0", false), ("1", true)] {
+        let run =
+            Run::start(&bed, "busy", &["--wait", "busy", "--cpus", cpus, "--duration", "200ms"]);
+        let done = run.wait();
+        assert_eq!(done.errors.contains("(rps_cpus)"), is_warned, "{}", done.errors);
+    }
+}
+
+/// All packets belong to one pair of hosts.
+#[test]
+fn a_heavy_pair_of_hosts_is_warned_about() {
+    let Some(bed) = Bed::up("heavy") else { return };
+    let run = Run::start(&bed, "heavy", &["--workers", "3"]);
+    bed.send_fast(20_000);
+    let done = run.end();
+    assert!(done.output.contains("a heavy pair loads it alone"), "{}", done.output);
+}
+
 /// Two processes that name one group see each flow once.
 #[test]
 fn processes_may_share_an_interface() {

@@ -74,7 +74,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     };
     let rings = opening.open(&capture.interfaces)?;
     if !args.quiet {
-        live::tell(&rings, &wanted);
+        live::tell(&rings, &wanted, capture.cpus());
     }
     let recorder = start(&args.output, &rings, &wanted)?;
     let (entries, failures) = record(args, rings, &wanted, &signals, &recorder)?;

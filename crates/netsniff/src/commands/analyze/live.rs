@@ -53,7 +53,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let rings = opening.open(&capture.interfaces)?;
     if !args.quiet() {
-        live::tell(&rings, &wanted);
+        live::tell(&rings, &wanted, capture.cpus());
     }
     // What writes inherits it; rings choose their own.
     pin_last(capture.cpus())?;
