@@ -231,7 +231,7 @@ pub fn tell_recorder(recorder: &mut Recorder, entries: &[Entry], now: Timestamp)
 pub fn add(entry: &mut Entry, statistics: &Statistics) {
     if matches!(entry.place, Place::Interface(_)) {
         entry.recorded = Some(statistics.recorded.packets);
-        entry.refused = Some(statistics.refused.packets);
+        entry.unrecorded = Some(statistics.refused.packets);
     }
 }
 

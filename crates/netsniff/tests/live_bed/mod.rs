@@ -473,7 +473,7 @@ impl Last {
         let parts = ["lost_interface", "filtered", "ring_dropped", "delivered"];
         let sum: u64 = parts.iter().map(|column| self.number(column)).sum();
         assert_eq!(sum, self.number("arrived"));
-        let parts = ["analysed", "filtered_late", "beyond_end", "in_flight"];
+        let parts = ["analysed", "refused", "filtered_late", "beyond_end", "in_flight"];
         let sum: u64 = parts.iter().map(|column| self.number(column)).sum();
         assert_eq!(sum, self.number("delivered"));
     }

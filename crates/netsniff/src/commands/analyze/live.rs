@@ -22,7 +22,9 @@ use crate::output::{
     RowBuffer, UnparsedFile, WriterCommands, WriterSettings,
 };
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Analyser, Consumer, Control, Recording, RingOutcome, TakeUnparsed};
+use crate::pipeline::live::{
+    Analyser, Apart, Consumer, Control, Recording, RingOutcome, TakeUnparsed, Work,
+};
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::Recorder;
 
@@ -180,7 +182,8 @@ impl Session<'_> {
                     Box::new(Recording::new(Arc::clone(recorder), ring.place.interface as u32))
                 });
                 let sheds = self.args.sheds();
-                let consumer = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                let analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                let consumer = self.place(analyser)?;
                 let work = live::work(capture, number, ring, &control, consumer)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
@@ -198,8 +201,7 @@ impl Session<'_> {
         let since = keeper.turn(now);
         let mut failures: Vec<_> =
             finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
-        let outcome = sum(&finished);
-        drop(finished);
+        let outcome = sum(finished)?;
         scribe.recorder = None;
         if let Some(recorder) = recorder {
             // The last counters stand in the file, and the last books tell what is in it.
@@ -227,6 +229,18 @@ impl Session<'_> {
     }
 }
 
+impl Session<'_> {
+    /// Where a ring's packets are analysed.
+    fn place(&self, analyser: Analyser) -> anyhow::Result<Work> {
+        if !self.args.is_apart() {
+            return Ok(Work::Here(Box::new(analyser)));
+        }
+        let cpu = self.args.capture().cpus().last().copied();
+        let apart = Apart::start(analyser, cpu).context("cannot start a thread to analyse in")?;
+        Ok(Work::Apart(Box::new(apart)))
+    }
+}
+
 /// The outcomes of all rings; a thread that panicked is our fault.
 fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<RingOutcome<C>>> {
     let outcomes: Option<Vec<_>> = outcomes.into_iter().collect();
@@ -234,7 +248,7 @@ fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<Ring
 }
 
 /// Adds up what the rings found.
-fn sum(outcomes: &[RingOutcome<Analyser>]) -> Outcome {
+fn sum(outcomes: Vec<RingOutcome<Work>>) -> anyhow::Result<Outcome> {
     let mut sum = Outcome {
         packets: Default::default(),
         flows: Default::default(),
@@ -243,13 +257,14 @@ fn sum(outcomes: &[RingOutcome<Analyser>]) -> Outcome {
         now: Timestamp::MIN,
     };
     for outcome in outcomes {
-        let (packets, flows) = outcome.consumer.statistics();
+        let analyser = outcome.consumer.into_analyser();
+        let (packets, flows) = analyser.context("the analysing thread panicked")?.statistics();
         sum.packets.merge(&packets);
         sum.flows.merge(&flows);
         sum.filtered += outcome.report.filtered;
         sum.now = sum.now.max(outcome.report.now.unwrap_or(Timestamp::MIN));
     }
-    sum
+    Ok(sum)
 }
 
 fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {

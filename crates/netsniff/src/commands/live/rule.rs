@@ -140,8 +140,8 @@ impl Rule<'_> {
 pub fn warn(entries: &[Entry], lost: &mut Vec<u64>) {
     lost.resize(entries.len(), 0);
     for (entry, before) in entries.iter().zip(lost) {
-        let parts = [entry.ring_dropped(), entry.lost_interface, entry.refused];
-        let now: u64 = parts.into_iter().flatten().sum();
+        let parts = [entry.ring_dropped(), entry.lost_interface];
+        let now = parts.into_iter().flatten().sum::<u64>() + entry.refused();
         if let Place::Interface(name) = &entry.place
             && now > *before
             && let Some(verdict) = entry.verdict()
