@@ -5,7 +5,7 @@
 #
 #   --report FOLDER   where the page goes (docs/measurements)
 #
-# Reading, decoding, checksums, the table of flows and the engine, and output: each a `cargo bench` target, on the
+# Reading, decoding, checksums, the table of flows and the engine, output and recording: each a `cargo bench` target, on the
 # last CPU. The page has what divan prints, raw: fastest, slowest, median and mean, and the throughput under each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ mkdir -p "$report"
 page=$report/$(date -u +%F)-parts.md
 cpu=$(($(nproc) - 1))
 
-benches=("netsniff-pcapfile read" "netsniff-packet decode" "netsniff-packet checksum" "netsniff-analysis engine" "netsniff output")
+benches=("netsniff-pcapfile read" "netsniff-packet decode" "netsniff-packet checksum" "netsniff-analysis engine" "netsniff output" "netsniff recording")
 for bench in "${benches[@]}"; do
     read -r package name <<<"$bench"
     cargo bench --quiet --no-run --package "$package" --bench "$name"

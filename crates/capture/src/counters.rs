@@ -93,6 +93,9 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// Nothing waits, of one unit.
+    pub const EMPTY: Self = Self { used: 0, high_water: 0, capacity: 1 };
+
     /// Notes how many units are in use.
     pub(crate) fn note(&mut self, used: u32) {
         self.used = used;

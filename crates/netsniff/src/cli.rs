@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{DONE, FAILED, USAGE, UsageError};
-use crate::commands::{analyze, anonymize, completions, info, protocols, schema};
+use crate::commands::{analyze, anonymize, completions, info, protocols, record, schema, sort};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Anonymize(anonymize::AnonymizeArgs),
     Info(info::InfoArgs),
+    Record(Box<record::RecordArgs>),
+    Sort(sort::SortArgs),
     Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
@@ -38,6 +40,8 @@ pub fn main() -> ExitCode {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Sort(args) => sort::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),
         Command::Completions(args) => {

@@ -7,6 +7,7 @@
 //! | [`pipeline`] | threads: reading, sharing out, analysing, merging |
 //! | [`output`] | logs on their way out |
 //! | [`pidfile`] | the file with the number of the process |
+//! | [`recording`] | packets on their way to files |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`books`] | where every packet of a live capture went |
@@ -22,4 +23,5 @@ pub mod output;
 pub mod pidfile;
 pub mod pipeline;
 pub mod progress;
+pub mod recording;
 pub mod summary;

@@ -103,6 +103,7 @@ fn capture() -> Vec<u8> {
         hardware: Some("hardware of alice".to_owned()),
         os: Some("system of alice".to_owned()),
         application: Some("program of alice".to_owned()),
+        comments: vec!["comment of alice".to_owned()],
     };
     let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
     let text = |text: &str| Some(text.to_owned());

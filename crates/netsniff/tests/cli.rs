@@ -219,7 +219,7 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
         (&["analyze", OFFICE, "--workers", "0"], "1 is the least"),
         (&["analyze", OFFICE, "--memory", "many"], "expected a number"),
         (&["analyze", OFFICE, "--memory", "100M", "--workers", "2"], "at least 208M"),
-        (&["analyze", OFFICE, "-s", "0"], "an interval of 0 is none"),
+        (&["analyze", OFFICE, "-s", "0"], "no span of time"),
         (&["analyze", OFFICE, "-o", "-", "--json"], "would both write to standard output"),
         (&["analyze", OFFICE, "-o", "-", "--format", "tsv"], "only --format json can"),
         (&["analyze", OFFICE, "--format", "json"], "--output"),

@@ -140,6 +140,25 @@ fn rings_share_the_packets_and_no_flow_is_split() {
     }
 }
 
+#[test]
+fn the_books_are_shown_to_prometheus() {
+    let Some(bed) = Bed::up("metrics") else { return };
+    let arguments = ["--metrics", "9100", "--stats-interval", "100ms"];
+    let run = Run::start(&bed, "metrics", &arguments);
+    bed.send(&Sent { count: 500, size: 64, rate: 20_000 });
+    std::thread::sleep(Duration::from_millis(500));
+    let page = bed.fetch("127.0.0.1:9100", "/metrics");
+    for line in [
+        "netsniff_capture_arrived_packets_total{scope=\"interface\",interface=\"rx0\"} 500",
+        "netsniff_capture_delivered_packets_total{scope=\"ring\",interface=\"rx0\",ring=\"0\"} 500",
+        "netsniff_capture_unexplained_packets{scope=\"interface\",interface=\"rx0\"} 0",
+        "netsniff_capture_verdict{scope=\"interface\",interface=\"rx0\"} 0",
+    ] {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+    assert_eq!(run.end().code, 0);
+}
+
 /// Two processes that name one group see each flow once.
 #[test]
 fn processes_may_share_an_interface() {

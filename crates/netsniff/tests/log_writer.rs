@@ -204,9 +204,16 @@ fn lines(mut reader: std::io::PipeReader) -> Vec<String> {
 
 #[test]
 fn a_pipe_that_nobody_reads_never_holds_up_whoever_captures() {
+    let bounds = Bounds::default();
+    for bounds in [Bounds { bytes: 300_000, ..bounds }, Bounds { buffers: 64, ..bounds }] {
+        produce_for_nobody(bounds);
+    }
+}
+
+fn produce_for_nobody(bounds: Bounds) {
     let (stream, reader) = stalled();
     let (mut settings, told) = settings(2);
-    settings.bounds = Bounds { bytes: 300_000, buffers: 64, ..Bounds::default() };
+    settings.bounds = bounds;
     settings.end_wait = Duration::from_millis(400);
     let (writer, mut producers) = start(stream, settings);
     let (mut refused, mut produced) = (0, 0);
@@ -228,7 +235,10 @@ fn a_pipe_that_nobody_reads_never_holds_up_whoever_captures() {
     assert!(longest < Duration::from_secs(2), "a hand-over took {longest:?}");
     let so_far = writer.statistics();
     assert_eq!(so_far.refused_full.rows(log(WEIRD)), refused);
-    assert!(so_far.most_bytes <= 300_000 && so_far.most_buffers <= 64);
+    assert!(so_far.most_bytes <= bounds.bytes && so_far.most_buffers <= bounds.buffers);
+    let said = writer.first_refusal().expect("the first refusal is to be told");
+    assert!(said.contains("rows are refused"), "{said}");
+    assert_eq!(writer.first_refusal(), None, "it was told");
     wait_until("the stall was not seen", || writer.statistics().stalls.count > 0);
     drop(producers);
     let begun = Instant::now();
@@ -301,8 +311,15 @@ fn a_reader_that_goes_ends_the_run_and_is_told_once() {
         drop(reader);
         producers[0].hand_over(nanos(10), &mut rows(0, 0, 10));
         wait_until("the rows were not refused", || writer.statistics().refused.total() == 10);
-        producers[0].hand_over(nanos(30), &mut rows(0, 10, 20));
-        wait_until("the rows were not refused", || writer.statistics().refused.total() == 30);
+        assert_eq!(writer.first_refusal(), None, "that has a message of its own");
+        // One flush fails, and the next one ends the rest behind it, so that it fails again and again.
+        for round in 1..=8 {
+            producers[0].hand_over(nanos(round * 10 + 10), &mut rows(0, round * 10, 10));
+            writer.commands().flush();
+            let refused = round as u64 * 10 + 10;
+            let is_refused = || writer.statistics().refused.total() == refused;
+            wait_until("the rows were not refused", is_refused);
+        }
         let said = "cannot write the pipe: Broken pipe (os error 32): the reader has gone, or there \
                     was none; start it first";
         let failure = (on_failure == OnFailure::End).then(|| said.to_owned());
@@ -310,8 +327,8 @@ fn a_reader_that_goes_ends_the_run_and_is_told_once() {
         assert_eq!(producers[0].failure(), failure);
         drop(producers);
         let outcome = writer.finish();
-        assert_eq!(weird(&outcome.statistics), [0, 30]);
-        assert_eq!(outcome.statistics.refused_failed.total(), 30);
+        assert_eq!(weird(&outcome.statistics), [0, 90]);
+        assert_eq!(outcome.statistics.refused_failed.total(), 90);
         assert_eq!(outcome.failure, failure);
         assert_eq!(*told.lock().unwrap(), [said]);
     }

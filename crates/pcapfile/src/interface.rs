@@ -162,7 +162,16 @@ impl Clock {
     }
 
     /// The whole units since the epoch at `time`; `None` where they fit no counter of 64 bits.
+    #[inline]
     pub(crate) fn ticks(self, time: Timestamp) -> Option<u64> {
+        // What live captures have, without division.
+        if let (0, Scale::Multiply(1)) = (self.offset_secs, self.scale) {
+            return u64::try_from(time.nanos()).ok();
+        }
+        self.scaled_ticks(time)
+    }
+
+    fn scaled_ticks(self, time: Timestamp) -> Option<u64> {
         let nanos = i128::from(time.nanos()) - i128::from(self.offset_secs) * 1_000_000_000;
         let nanos = u128::try_from(nanos).ok()?;
         let ticks = match self.scale {

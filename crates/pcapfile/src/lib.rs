@@ -31,15 +31,19 @@
 //! | [`reader`] | [`Reader`]: a file as a source of packets |
 //! | [`interface`] | [`Interface`]: what a file says of where its packets come from |
 //! | [`merge`] | [`Merged`]: several files as one, by time |
-//! | [`writer`] | [`PcapWriter`], [`PcapngWriter`] |
+//! | [`encode`] | records and blocks as bytes in a caller's buffer |
+//! | [`writer`] | [`PcapWriter`], [`PcapngWriter`]: the same into an output |
+//! | [`pack`] | [`Packer`]: gzip, zstd and lz4 on the way into an output |
 //! | [`facts`] | [`Facts`]: what a capture holds, gathered packet by packet |
 //! | [`error`] | [`Error`] and [`Damage`] |
 
 mod classic;
+pub mod encode;
 pub mod error;
 pub mod facts;
 pub mod interface;
 pub mod merge;
+pub mod pack;
 mod pcapng;
 pub mod reader;
 mod scan;
@@ -47,10 +51,12 @@ mod unpack;
 pub mod writer;
 
 pub use classic::Variant;
+pub use encode::{PacketNotes, PcapEncoder, PcapngEncoder, Statistics};
 pub use error::{Damage, DamageKind, Error};
 pub use facts::{Burst, Facts};
 pub use interface::{Counters, Interface, Resolution};
 pub use merge::{MergeError, Merged};
+pub use pack::{Packer, Packing};
 pub use pcapng::Section;
 pub use reader::{Format, Reader};
 pub use unpack::Compression;

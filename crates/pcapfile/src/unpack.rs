@@ -21,6 +21,22 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// What a file's name ends with, without the dot.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Gzip => "gz",
+            Self::Zstd => "zst",
+            Self::Lz4 => "lz4",
+        }
+    }
+
+    /// What the name of a file tells by its suffix.
+    #[must_use]
+    pub fn of_suffix(suffix: &str) -> Option<Self> {
+        [Self::Gzip, Self::Zstd, Self::Lz4].into_iter().find(|it| it.suffix() == suffix)
+    }
+
     fn of(head: &[u8]) -> Option<Self> {
         match *head {
             [0x1f, 0x8b, 8, ..] => Some(Self::Gzip),

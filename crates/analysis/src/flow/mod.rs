@@ -12,11 +12,13 @@
 //! | [`history`] | what happened, in letters |
 //! | [`roles`] | which side is likely the server, which address is local |
 //! | [`parents`] | which tunnels a flow travelled in |
+//! | [`cutoff`] | which bytes of a flow are worth keeping |
 //! | [`attached`] | what few flows have: tunnels around them, sessions |
 //! | [`streams`] | the streams of a TCP connection, and what is said in them |
 //! | [`tcp`] | TCP connections |
 
 pub mod attached;
+pub mod cutoff;
 pub mod expectations;
 pub mod history;
 pub mod index;

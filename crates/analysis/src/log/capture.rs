@@ -47,6 +47,18 @@ crate::record! {
         unexplained_bound: Option<u64> => "unexplained_bound", count, Packets, Plain, Netsniff;
         /// Delivered packets that were analysed.
         analysed: Option<u64> => "analysed", count, Packets, Plain, Netsniff;
+        /// Analysed packets whose flows were looked at with all their protocols.
+        at_protocols: Option<u64> => "at_protocols", count, Packets, Plain, Netsniff;
+        /// Analysed packets of which TCP was followed, but no protocol above it.
+        at_tcp: Option<u64> => "at_tcp", count, Packets, Plain, Netsniff;
+        /// Analysed packets that were counted for their flows.
+        at_flows: Option<u64> => "at_flows", count, Packets, Plain, Netsniff;
+        /// Analysed packets that were counted alone.
+        at_packets: Option<u64> => "at_packets", count, Packets, Plain, Netsniff;
+        /// How often new flows got less depth, since the ring filled up.
+        shed: Option<u64> => "shed", count, Times, Plain, Netsniff;
+        /// For how long.
+        shed_time: Option<Interval> => "shed_time", interval, Seconds, Plain, Netsniff;
         /// Delivered packets that were recorded.
         recorded: Option<u64> => "recorded", count, Packets, Plain, Netsniff;
         /// Delivered packets that a hand-off refused.

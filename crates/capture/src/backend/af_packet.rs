@@ -197,7 +197,12 @@ impl AfPacket {
         add(&mut self.counters, self.packets.len(), &sums);
         self.is_lent = true;
         let data = self.ring.block(slot).unwrap_or_default();
-        Ok(Arrival::Packets(Lent { data, packets: &self.packets, loss }))
+        Ok(Arrival::Packets(Lent {
+            data,
+            packets: &self.packets,
+            loss,
+            occupancy: self.counters.occupancy,
+        }))
     }
 
     /// Waits as it was told to. `None` where it is time to look again.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
-use crate::counters::RingCounters;
+use crate::counters::{Occupancy, RingCounters};
 use crate::error::Result;
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
@@ -102,6 +102,8 @@ pub struct Lent<'a> {
     pub packets: &'a [PacketRecord],
     /// What was lost before the first of them.
     pub loss: Option<Loss>,
+    /// How full the ring is, these packets included.
+    pub occupancy: Occupancy,
 }
 
 /// What a ring is, for people and for the books.

@@ -1,5 +1,6 @@
 //! One line of the books, and its arithmetic.
 
+use netsniff_analysis::Depth;
 use netsniff_analysis::log::Capture;
 use netsniff_analysis::log::capture::{Link, Scope, Verdict};
 use netsniff_analysis::record::Interval;
@@ -134,6 +135,8 @@ impl Entry {
         let counters = report.map(|report| &report.counters);
         let of_ring = ring.and(counters);
         let facts = self.facts.as_ref();
+        let by_depth = report.and_then(|report| report.by_depth);
+        let at = |depth| by_depth.map(|packets| packets.of(depth));
         Capture {
             ts,
             interval: Interval::between(since, ts),
@@ -155,7 +158,15 @@ impl Entry {
             delivered: self.delivered(),
             unexplained: self.unexplained(),
             unexplained_bound: self.bound,
-            analysed: report.map(|report| report.analysed),
+            analysed: report.and_then(|report| report.analysed),
+            at_protocols: at(Depth::Protocols),
+            at_tcp: at(Depth::Tcp),
+            at_flows: at(Depth::Flows),
+            at_packets: at(Depth::Packets),
+            shed: by_depth.and(report).map(|report| report.shed),
+            shed_time: by_depth
+                .and(report)
+                .map(|report| Interval::from_nanos(report.shed_nanos as i64)),
             recorded: self.recorded,
             refused: self.refused,
             filtered_late: report.map(|report| report.filtered),
@@ -191,8 +202,10 @@ impl Entry {
             polls: counters.map(|counters| counters.waiting.polls),
             wakeups: counters.map(|counters| counters.waiting.wakeups),
             naps: counters.map(|counters| counters.waiting.naps),
-            flows: report.map(|report| report.flows),
-            refused_rows: report.map(|report| report.refused_rows),
+            flows: report.and_then(|report| report.flows),
+            refused_rows: report
+                .filter(|report| report.analysed.is_some())
+                .map(|report| report.refused_rows),
             time_squeezes: self.time_squeezes,
         }
     }
@@ -229,7 +242,11 @@ pub(crate) mod tests {
             bound: Some(0),
             recorded: None,
             refused: None,
-            report: Some(RingReport { counters, analysed: delivered, ..RingReport::default() }),
+            report: Some(RingReport {
+                counters,
+                analysed: Some(delivered),
+                ..RingReport::default()
+            }),
             facts: None,
             direction: "both",
             sampling: 1,

@@ -50,7 +50,7 @@ const METRICS: &[Metric] = &[
         e.unexplained().map(|value| value as f64)
     }),
     counter("analysed_packets", "Packets that were analysed.", |e| {
-        number(e.report.as_ref().map(|report| report.analysed))
+        number(e.report.as_ref().and_then(|report| report.analysed))
     }),
     counter("recorded_packets", "Packets that were recorded.", |e| number(e.recorded)),
     counter("refused_packets", "Packets that a hand-off refused.", |e| number(e.refused)),
@@ -88,7 +88,7 @@ const METRICS: &[Metric] = &[
         number(e.report.as_ref().map(|report| report.refused_rows))
     }),
     gauge("flows", "Flows that are open.", |e| {
-        number(e.report.as_ref().map(|report| report.flows))
+        number(e.report.as_ref().and_then(|report| report.flows))
     }),
     counter("time_squeezes", "Times that the kernel's time to receive was spent.", |e| {
         number(e.time_squeezes)

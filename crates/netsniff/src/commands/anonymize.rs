@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -13,9 +13,9 @@ use netsniff_pcapfile::{
     Counters, Format, Interface, PcapWriter, PcapngWriter, Reader, Resolution, Section,
 };
 
-use super::inputs::{Input, Inputs, is_stdin};
+use super::inputs::{Input, Inputs, is_same_file, is_stdin};
 use super::pseudonyms::PseudonymArgs;
-use super::{DAMAGED, DONE, FAILED, UsageError, say};
+use super::{DAMAGED, DONE, FAILED, UsageError, print, say};
 use crate::progress::ProgressLine;
 use crate::summary::number::exact;
 
@@ -108,7 +108,7 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         done => done.with_context(|| format!("cannot write {}", args.output.display())),
     };
     let told = done?;
-    let damaged = tell_damage(&inputs);
+    let damaged = inputs.tell_damage();
     if !args.quiet {
         let lines = told.lines(&pseudonyms.said);
         // What was done is no part of a capture.
@@ -116,38 +116,6 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         printed.context("cannot print what was done")?;
     }
     Ok(if damaged { DAMAGED } else { DONE })
-}
-
-/// Whether two names are of one file, which would be emptied before it is read.
-fn is_same_file(input: &Path, output: &Path) -> bool {
-    if is_stdin(input) || is_stdin(output) {
-        return false;
-    }
-    match (input.canonicalize(), output.canonicalize()) {
-        // A pipe or a device may well be both.
-        (Ok(input), Ok(output)) => input == output && input.is_file(),
-        _ => false,
-    }
-}
-
-fn tell_damage(inputs: &Inputs) -> bool {
-    let mut damaged = false;
-    for (file, reader) in inputs.iter() {
-        let failure = file.failure.iter().map(|failure| format!("{}: {failure}", file.name));
-        let places = reader.damage().iter().map(|damage| format!("{}: {damage}", file.name));
-        for line in failure.chain(places) {
-            damaged = true;
-            say(&line);
-        }
-    }
-    damaged
-}
-
-fn print(mut to: impl Write, lines: &str) -> io::Result<()> {
-    match to.write_all(lines.as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
 }
 
 /// A file that is written, in one of two formats.

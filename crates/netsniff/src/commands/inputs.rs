@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
+use super::say;
+
 /// Bytes from a file or from standard input.
 pub(crate) type Input = Box<dyn Read + Send>;
 
@@ -70,6 +72,20 @@ impl Inputs {
         self.merged.readers().map(Reader::packets).sum()
     }
 
+    /// Says what is wrong with the files that were read, and returns whether anything is.
+    pub(crate) fn tell_damage(&self) -> bool {
+        let mut damaged = false;
+        for (file, reader) in self.iter() {
+            let failure = file.failure.iter().map(|failure| format!("{}: {failure}", file.name));
+            let places = reader.damage().iter().map(|damage| format!("{}: {damage}", file.name));
+            for line in failure.chain(places) {
+                damaged = true;
+                say(&line);
+            }
+        }
+        damaged
+    }
+
     /// Each file with its reader.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&CaptureFile, &Reader<Input>)> {
         self.files.iter().zip(self.merged.readers())
@@ -107,6 +123,18 @@ impl CaptureFile {
 /// Whether standard input is meant, or standard output.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// Whether two names are of one file, which would be emptied before it is read.
+pub(crate) fn is_same_file(input: &Path, output: &Path) -> bool {
+    if is_stdin(input) || is_stdin(output) {
+        return false;
+    }
+    match (input.canonicalize(), output.canonicalize()) {
+        // A pipe or a device may well be both.
+        (Ok(input), Ok(output)) => input == output && input.is_file(),
+        _ => false,
+    }
 }
 
 fn open(path: &Path, read_size: usize) -> Result<(CaptureFile, Reader<Input>), Refused> {

@@ -1,18 +1,20 @@
 //! The commands: arguments in, exit code out.
 
-use std::io::{Write as _, stderr};
+use std::io::{self, ErrorKind, Write, stderr};
 
 pub mod analyze;
 pub mod anonymize;
 pub mod completions;
 pub mod info;
-mod inputs;
+pub(crate) mod inputs;
 pub mod live;
 pub mod protocols;
 pub mod pseudonyms;
+pub(crate) mod quantity;
+pub mod record;
 pub mod rolling;
 pub mod schema;
-mod values;
+pub mod sort;
 
 /// Everything was done.
 pub const DONE: u8 = 0;
@@ -42,4 +44,12 @@ impl core::error::Error for UsageError {}
 pub(crate) fn say(line: &str) {
     let line = line.replace(char::is_control, "\u{fffd}");
     let _ = writeln!(stderr(), "netsniff: {line}");
+}
+
+/// Prints lines; where whoever reads has enough, that is no failure.
+pub(crate) fn print(mut to: impl Write, lines: &str) -> io::Result<()> {
+    match to.write_all(lines.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::values::{interval, size};
+use super::quantity::{interval, size};
 use crate::output::Roll;
 
 /// Bytes below which a log is not worth a file of its own: each has a header and a name.

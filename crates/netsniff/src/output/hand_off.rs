@@ -82,6 +82,7 @@ pub(super) struct State {
     pub(super) taken: RowTally,
     /// What found no room.
     pub(super) refused: RowTally,
+    pub(super) has_told_refusal: bool,
     /// Of what was taken, what became of it so far.
     pub(super) books: SinkBooks,
     /// Rows that were refused since the end took too long.
@@ -122,6 +123,7 @@ impl HandOff {
             joins: None,
             taken: RowTally::default(),
             refused: RowTally::default(),
+            has_told_refusal: false,
             books: SinkBooks::default(),
             left: RowTally::default(),
             late_rows: 0,

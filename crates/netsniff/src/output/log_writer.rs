@@ -130,6 +130,20 @@ impl LogWriter {
         self.hand_off.lock().failure.clone()
     }
 
+    /// A sentence for the user, once, as soon as rows found no room in the queue. The thread cannot tell
+    /// it: it waits for the output.
+    #[must_use]
+    pub fn first_refusal(&self) -> Option<String> {
+        let mut state = self.hand_off.lock();
+        let is_empty = state.refused.total() == 0 && state.refused.facts() == 0;
+        if is_empty || core::mem::replace(&mut state.has_told_refusal, true) {
+            return None;
+        }
+        let said = "the logs are not written as fast as they are made: from now on rows are refused \
+                    and counted; the capture goes on";
+        Some(said.to_owned())
+    }
+
     /// Where the rows went so far. Those on their way are neither written nor refused yet.
     #[must_use]
     pub fn statistics(&self) -> WriterStatistics {

@@ -2,7 +2,7 @@
 
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::flow::wheel::TICK_NANOS;
-use netsniff_analysis::{Hole, Limits, Options, Unit};
+use netsniff_analysis::{Depth, Hole, Limits, Options, Unit};
 use netsniff_packet::Timestamp;
 
 use crate::output::{Format, RowBuffer};
@@ -68,6 +68,11 @@ impl Lane {
     pub fn finish_step(&mut self, step: u32, now: Timestamp, done: &mut RowBuffer) {
         self.tracker.finish_step(step, now, &mut self.rows);
         self.rows.take_before(Timestamp::MAX, done);
+    }
+
+    /// How deep flows are analysed that begin from now on.
+    pub fn set_depth(&mut self, depth: Depth) {
+        self.tracker.set_depth(depth);
     }
 
     /// The flows.

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use super::layout::{Look, Page};
-use super::number::{count, exact};
+use super::layout::{Look, Page, Style};
+use super::number::{bytes, count, duration, exact};
+use crate::books::{Entry, Place};
+use crate::recording::books::Statistics;
 
 /// What became of the packets of an interface, of a ring, or on the host; `None` where nobody can tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -47,6 +49,65 @@ pub struct CaptureBooks {
     pub groups: Option<u64>,
     /// Times that the kernel's time to receive was spent.
     pub time_squeezes: Option<u64>,
+}
+
+impl CaptureBooks {
+    /// One line of the books. Rings are shown to people where there are several.
+    #[must_use]
+    pub fn of(entry: &Entry, with_rings: bool) -> Self {
+        let report = entry.report.as_ref();
+        let counters = report.map(|report| &report.counters);
+        let (name, is_ring) = match &entry.place {
+            Place::Interface(name) => (name.clone(), false),
+            Place::Ring(name, ring) => (format!("{name} ring {ring}"), true),
+            Place::Host => ("host".to_owned(), false),
+        };
+        Self {
+            name,
+            is_shown: !is_ring || with_rings,
+            arrived: entry.arrived,
+            lost_interface: entry.lost_interface,
+            lost_backlog: entry.lost_backlog,
+            filtered: entry.filtered,
+            ring_dropped: entry.ring_dropped(),
+            delivered: entry.delivered(),
+            in_ring: entry.in_ring(),
+            unexplained: entry.unexplained(),
+            unexplained_bound: entry.bound,
+            kernel_loss: entry.kernel_loss(),
+            application_loss: entry.application_loss(),
+            verdict: entry.verdict().map(|verdict| verdict.name().to_owned()),
+            ring_high_water: counters
+                .filter(|_| is_ring)
+                .map(|counters| (counters.occupancy.high_water, counters.occupancy.capacity)),
+            polls: counters.map(|counters| counters.waiting.polls),
+            wakeups: counters.map(|counters| counters.waiting.wakeups),
+            groups: counters.map(|counters| counters.waiting.groups),
+            time_squeezes: entry.time_squeezes,
+        }
+    }
+}
+
+/// What a recording came to, for people.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureReport<'a> {
+    /// The books.
+    pub capture: &'a [CaptureBooks],
+    /// What was recorded.
+    pub recording: Option<&'a Statistics>,
+}
+
+impl CaptureReport<'_> {
+    /// As text of 80 columns.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        let mut page = Page::new(style);
+        section(&mut page, self.capture);
+        if let Some(recording) = self.recording {
+            recorded(&mut page, recording);
+        }
+        page.into_text()
+    }
 }
 
 /// The section of a live capture.
@@ -120,4 +181,38 @@ fn line(name: &str, value: String) -> String {
 
 fn known(value: Option<u64>) -> String {
     value.map_or_else(|| "unavailable".to_owned(), |value| exact(value.into()))
+}
+
+/// What became of the packets that were to be recorded.
+pub(super) fn recorded(page: &mut Page, of: &Statistics) {
+    page.heading("RECORDING");
+    let size = format!("{} in {} files", bytes(of.file_bytes), exact(of.files.into()));
+    page.line(&line("  written", size));
+    page.line(&line("  packets given to the recorder", exact(of.delivered.packets.into())));
+    page.line(&line("    recorded", exact(of.recorded.packets.into())));
+    let look = |lost: u64| if lost == 0 { Look::Good } else { Look::Warning };
+    let refused = line("    refused, since writing fell behind", exact(of.refused.packets.into()));
+    let refused = page.look(look(of.refused.packets), &refused);
+    page.line(&refused);
+    if of.in_flight > 0 {
+        let left = line("    never written", exact(of.in_flight.into()));
+        let left = page.look(Look::Warning, &left);
+        page.line(&left);
+    }
+    for (name, cut) in
+        [("  cut to the snaplen", of.snapped), ("  cut off behind --flow-cutoff", of.cut)]
+    {
+        if cut.packets > 0 {
+            page.line(&line(name, exact(cut.packets.into())));
+        }
+    }
+    if of.files_removed > 0 {
+        page.line(&line("  files removed for the bounds", exact(of.files_removed.into())));
+    }
+    if of.stalls > 0 {
+        let stalls = format!("{}, {} in all", exact(of.stalls.into()), duration(of.stalled_nanos));
+        page.line(&line("  writes slower than 10 ms", stalls));
+    }
+    let queue = format!("{} of {}", of.queue_high_water, of.buffers);
+    page.line(&line("  most buffers that waited", queue));
 }

@@ -5,7 +5,7 @@ mod layout;
 pub mod number;
 mod text;
 
-pub use capture::CaptureBooks;
+pub use capture::{CaptureBooks, CaptureReport};
 pub use layout::Style;
 
 use netsniff_packet::Timestamp;

@@ -1,7 +1,9 @@
 //! Namespaces for tests of live commands: a veth pair, a sender at one end, netsniff at the other.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -77,6 +79,22 @@ impl Bed {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
 
+    /// Asks a server in the receiving namespace for a page.
+    pub(crate) fn fetch(&self, address: &str, path: &str) -> String {
+        let namespace = self.receiver();
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                enter_namespace(&namespace).unwrap();
+                let mut stream = TcpStream::connect(address).unwrap();
+                write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+                let mut page = String::new();
+                stream.read_to_string(&mut page).unwrap();
+                page
+            });
+            asking.join().unwrap()
+        })
+    }
+
     /// Sends stamped frames of 256 flows, paced.
     pub(crate) fn send(&self, what: &Sent) {
         let namespace = format!("{}-tx", self.name);
@@ -137,6 +155,18 @@ pub(crate) struct Done {
     directory: PathBuf,
 }
 
+impl Done {
+    /// Where everything was written.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// A file beside the logs.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
 impl Drop for Done {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
@@ -144,24 +174,39 @@ impl Drop for Done {
 }
 
 impl Run {
-    /// Starts it and waits until it captures. The word PIDFILE among the arguments becomes a path.
+    /// Starts it and waits until it captures. The words PIDFILE and RECORDING among the arguments become
+    /// paths.
     pub(crate) fn start(bed: &Bed, name: &str, arguments: &[&str]) -> Self {
+        Self::launch(bed, name, "analyze", &["-o", "logs"], arguments)
+    }
+
+    /// Starts `netsniff record -i rx0 -w file`.
+    pub(crate) fn record(bed: &Bed, name: &str, file: &str, arguments: &[&str]) -> Self {
+        Self::launch(bed, name, "record", &["-w", file], arguments)
+    }
+
+    fn launch(
+        bed: &Bed,
+        name: &str,
+        command: &str,
+        output: &[&str; 2],
+        arguments: &[&str],
+    ) -> Self {
         let directory =
             std::env::temp_dir().join(format!("netsniff-live-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(&directory).unwrap();
         // Also where the command gives its rights up.
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        let pidfile = directory.join("PIDFILE");
         let arguments = arguments.iter().map(|word| match *word {
-            "PIDFILE" => pidfile.as_os_str(),
-            word => word.as_ref(),
+            "PIDFILE" | "RECORDING" => directory.join(word).into_os_string(),
+            word => word.into(),
         });
         let begin = Instant::now();
         let mut child = Command::new("ip")
             .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])
-            .args(["analyze", "-i", "rx0", "-o"])
-            .arg(directory.join("logs"))
+            .args([command, "-i", "rx0", output[0]])
+            .arg(directory.join(output[1]))
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -28,6 +28,8 @@ const MAX_INTERFACES: usize = 65_536;
 const MAX_DESCRIBED: usize = 4096;
 /// Sections whose texts are kept.
 const MAX_SECTIONS: usize = 1024;
+/// Comments that are kept of a section; nobody reads more, and a file may hold any number.
+const MAX_COMMENTS: usize = 16;
 
 /// What a section says of the machine that captured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct Section {
     pub os: Option<String>,
     /// The program that wrote it (shb_userappl).
     pub application: Option<String>,
+    /// Comments on it (opt_comment), of a file that is read the first 16.
+    pub comments: Vec<String>,
 }
 
 /// Finds the packets of a pcapng file.
@@ -182,6 +186,7 @@ impl Pcapng {
         }
         let mut section = Section::default();
         let mut take = |(code, value): (u16, &[u8])| match code {
+            1 if section.comments.len() < MAX_COMMENTS => section.comments.extend(text(value)),
             2 => section.hardware = text(value),
             3 => section.os = text(value),
             4 => section.application = text(value),

@@ -16,10 +16,11 @@ use super::selection;
 use crate::commands::inputs::is_stdin;
 use crate::commands::live::CaptureArgs;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
+use crate::commands::quantity::{at_least_one, interval, percentage, size};
 use crate::commands::rolling::RollArgs;
-use crate::commands::values::{at_least_one, interval, number, size};
 use crate::commands::{UsageError, protocols};
 use crate::output::Format;
+use crate::recording::args::RecordOutputArgs;
 
 /// Analyse capture files: connection logs, metrics and a summary
 #[derive(Debug, clap::Args)]
@@ -71,6 +72,12 @@ pub struct AnalyzeArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     rolling: RollArgs,
+    /// Analyse new flows as deep as --depth says also while the ring fills up, though packets may be lost
+    #[arg(long, requires = "interfaces")]
+    no_shed: bool,
+    /// Record what is analysed to this file, too, as netsniff record does
+    #[arg(long, value_name = "FILE", requires = "interfaces")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     pseudonyms: PseudonymArgs,
     /// What becomes of packets with wrong checksums
@@ -230,6 +237,16 @@ impl AnalyzeArgs {
         &self.capture
     }
 
+    /// Whether new flows get less depth while the ring fills up.
+    pub(super) const fn sheds(&self) -> bool {
+        !self.no_shed
+    }
+
+    /// Where to record what is analysed.
+    pub(super) fn record(&self) -> Option<RecordOutputArgs> {
+        self.record.clone().map(RecordOutputArgs::to)
+    }
+
     /// When the logs roll.
     pub(super) const fn rolling(&self) -> &RollArgs {
         &self.rolling
@@ -361,13 +378,6 @@ fn hashes(text: &str) -> Result<HashKinds, String> {
     Ok(kinds)
 }
 
-fn percentage(text: &str) -> Result<f64, String> {
-    match number(text)? {
-        (value, "" | "%") if value <= 100.0 => Ok(value),
-        _ => Err("expected a percentage from 0 to 100".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,11 +400,5 @@ mod tests {
         assert_eq!(ample.join_bytes(), Limits::default().join_bytes());
         assert_eq!(ample.flow_bytes + ample.join_bytes(), (8 << 30) - (192 << 20));
         assert!(limits("207M").is_err());
-    }
-
-    #[test]
-    fn percentages_end_at_100() {
-        assert_eq!((percentage("99.9"), percentage("100%")), (Ok(99.9), Ok(100.0)));
-        assert!(percentage("101").is_err() && percentage("-3").is_err());
     }
 }

@@ -6,7 +6,7 @@ use netsniff_analysis::Limits;
 
 use crate::commands::UsageError;
 use crate::commands::inputs::is_stdin;
-use crate::commands::values::{at_least_one, size};
+use crate::commands::quantity::{at_least_one, size};
 
 /// Where the content of files goes, and how much of it.
 #[derive(Debug, Default, clap::Args)]

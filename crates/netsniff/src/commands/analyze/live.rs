@@ -1,13 +1,13 @@
 //! `netsniff analyze -i`: live traffic to logs, books and a summary.
 
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::{Observer as _, Options, Phase, SortKey, Uid};
-use netsniff_packet::{Batch, Packet, Timestamp};
+use netsniff_packet::{Batch, Timestamp};
 
 use super::args::{AnalyzeArgs, Target};
 use super::live_origin::Live;
@@ -15,15 +15,16 @@ use super::report::Analysis;
 use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
-use crate::commands::live::{self, Attendant, Opening, Ring, Rings, Rule, Signals, Wanted};
-use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
+use crate::commands::live::{self, Attendant, Metrics, Opening, Rings, Rule, Signals, Wanted};
+use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
 use crate::output::{
     Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
-    RowBuffer, RowProducer, UnparsedFile, WriterCommands, WriterOutcome, WriterSettings,
+    RowBuffer, UnparsedFile, WriterCommands, WriterSettings,
 };
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Control, IfGone, RingOutcome, RingWork, TakeUnparsed};
+use crate::pipeline::live::{Analyser, Consumer, Control, Recording, RingOutcome, TakeUnparsed};
 use crate::pipeline::{Outcome, Settings, share_of};
+use crate::recording::Recorder;
 
 /// Packets without meaning that may wait to be written.
 const UNPARSED_QUEUE: usize = 1024;
@@ -168,12 +169,19 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
         };
-        let mut scribe = Scribe::new(&writer, settings);
+        let recorder = self.args.record();
+        let recorder = recorder.map(|to| record::start(&to, &rings, self.wanted)).transpose()?;
+        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), capture.serve()?);
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
-                let work = self.work(number, ring, rows, &control, &aside)?;
+                let also = recorder.as_ref().map(|recorder| -> Box<dyn Consumer> {
+                    Box::new(Recording::new(Arc::clone(recorder), ring.place.interface as u32))
+                });
+                let sheds = self.args.sheds();
+                let consumer = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                let work = live::work(capture, number, ring, &control, consumer)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
                 handles.push(handle.context("cannot start a thread for a ring")?);
@@ -188,14 +196,25 @@ impl Session<'_> {
         let mut entries = keeper.close(&reports);
         let now = clock::now();
         let since = keeper.turn(now);
-        scribe.books(&mut entries, now, since, true);
-        let failures: Vec<_> =
+        let mut failures: Vec<_> =
             finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
+        let outcome = sum(&finished);
+        drop(finished);
+        scribe.recorder = None;
+        if let Some(recorder) = recorder {
+            // The last counters stand in the file, and the last books tell what is in it.
+            record::tell_recorder(&mut lock(&recorder), &entries, now);
+            let done = record::end(recorder)?;
+            entries.iter_mut().for_each(|entry| record::add(entry, &done.statistics));
+            failures.extend(done.failure);
+        }
+        scribe.books(&mut entries, now, since, true);
+        drop(scribe);
         failures.iter().for_each(|why| say(why));
         let written = writer.finish();
         let unparsed_refused = aside.finish()?;
         let has_failed = !failures.is_empty() || written.failure.is_some();
-        let outcome = sum(finished, &written);
+        let outcome = Outcome { joins: written.joins.unwrap_or_default(), ..outcome };
         let origin = Live {
             places,
             interfaces: rings.interfaces,
@@ -206,64 +225,35 @@ impl Session<'_> {
         };
         Ok(Run { origin, outcome, has_failed })
     }
-
-    /// What the thread of one ring works with.
-    fn work<'w>(
-        &'w self,
-        number: usize,
-        ring: Ring,
-        rows: RowProducer,
-        control: &'w Control,
-        aside: &Aside,
-    ) -> anyhow::Result<RingWork<'w>> {
-        let capture = self.args.capture();
-        let Ring { mut receiver, options, filter, place } = ring;
-        receiver.start()?;
-        let name = capture.interfaces[place.interface].clone();
-        let reopen = (capture.if_gone() == IfGone::Wait)
-            .then(|| Ok::<_, UsageError>(live::reopen(name, capture.backend()?, options)));
-        let cpus = capture.cpus();
-        Ok(RingWork {
-            number,
-            cpu: (!cpus.is_empty()).then(|| cpus[number % cpus.len()]),
-            receiver,
-            settings: self.settings,
-            control,
-            wanted: filter.map(|(filter, _)| {
-                Box::new(move |packet: &Packet<'_>| filter.matches(packet)) as _
-            }),
-            unparsed: aside.taker(),
-            tap: None,
-            rows,
-            window: capture.window(),
-            count: capture.count(),
-            reopen: reopen.transpose()?,
-        })
-    }
 }
 
 /// The outcomes of all rings; a thread that panicked is our fault.
-fn finished(outcomes: Vec<Option<RingOutcome>>) -> anyhow::Result<Vec<RingOutcome>> {
+fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<RingOutcome<C>>> {
     let outcomes: Option<Vec<_>> = outcomes.into_iter().collect();
     outcomes.context("the thread of a ring panicked")
 }
 
 /// Adds up what the rings found.
-fn sum(outcomes: Vec<RingOutcome>, written: &WriterOutcome) -> Outcome {
+fn sum(outcomes: &[RingOutcome<Analyser>]) -> Outcome {
     let mut sum = Outcome {
         packets: Default::default(),
         flows: Default::default(),
         filtered: 0,
-        joins: written.joins.unwrap_or_default(),
+        joins: Default::default(),
         now: Timestamp::MIN,
     };
     for outcome in outcomes {
-        sum.packets.merge(&outcome.packets);
-        sum.flows.merge(&outcome.flows);
+        let (packets, flows) = outcome.consumer.statistics();
+        sum.packets.merge(&packets);
+        sum.flows.merge(&flows);
         sum.filtered += outcome.report.filtered;
-        sum.now = sum.now.max(outcome.now);
+        sum.now = sum.now.max(outcome.report.now.unwrap_or(Timestamp::MIN));
     }
     sum
+}
+
+fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
+    recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes the books down.
@@ -275,38 +265,42 @@ struct Scribe<'a> {
     number: u32,
     /// What was lost when the books were made last, by line.
     lost: Vec<u64>,
+    recorder: Option<Arc<Mutex<Recorder>>>,
+    metrics: Option<Metrics>,
 }
 
 impl<'a> Scribe<'a> {
-    fn new(writer: &'a LogWriter, settings: &Settings) -> Self {
+    fn new(
+        writer: &'a LogWriter,
+        settings: &Settings,
+        recorder: Option<Arc<Mutex<Recorder>>>,
+        metrics: Option<Metrics>,
+    ) -> Self {
         let rows = RowBuffer::new(settings.format);
-        Self { writer, commands: writer.commands(), rows, number: 0, lost: Vec::new() }
-    }
-
-    /// Says at once what was lost since the last time.
-    fn warn(&mut self, entries: &[Entry]) {
-        self.lost.resize(entries.len(), 0);
-        for (entry, before) in entries.iter().zip(&mut self.lost) {
-            let lost = entry.ring_dropped().unwrap_or(0) + entry.lost_interface.unwrap_or(0);
-            if let crate::books::Place::Interface(name) = &entry.place
-                && lost > *before
-                && let Some(verdict) = entry.verdict()
-            {
-                let share = entry.loss().unwrap_or(0.0) * 100.0;
-                say(&format!(
-                    "{name}: {} packets lost since the last count, {lost} in all = {share:.3} %: {}",
-                    lost - *before,
-                    verdict.name()
-                ));
-            }
-            *before = lost;
+        Self {
+            writer,
+            commands: writer.commands(),
+            rows,
+            number: 0,
+            lost: Vec::new(),
+            recorder,
+            metrics,
         }
     }
 }
 
 impl Attendant for Scribe<'_> {
     fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool) {
-        self.warn(entries);
+        if let Some(recorder) = &self.recorder {
+            let mut recorder = lock(recorder);
+            record::tell_recorder(&mut recorder, entries, now);
+            let statistics = recorder.statistics();
+            entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
+        }
+        live::warn(entries, &mut self.lost);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
         for entry in entries {
             let key = SortKey {
                 time: now,
@@ -327,7 +321,8 @@ impl Attendant for Scribe<'_> {
     }
 
     fn failure(&mut self) -> Option<String> {
-        self.writer.failure()
+        let recorder = self.recorder.as_deref();
+        self.writer.failure().or_else(|| recorder.and_then(record::failure))
     }
 }
 

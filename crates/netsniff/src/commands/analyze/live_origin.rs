@@ -101,7 +101,7 @@ impl Origin for Live {
     }
 
     fn capture(&self) -> Vec<CaptureBooks> {
-        self.entries.iter().map(|entry| books(entry, self.places.len() > 1)).collect()
+        self.entries.iter().map(|of| CaptureBooks::of(of, self.places.len() > 1)).collect()
     }
 
     fn notes(&self, _: &Analysis<'_>) -> Vec<String> {
@@ -157,38 +157,5 @@ impl Origin for Live {
             ));
         }
         notes
-    }
-}
-
-fn books(entry: &Entry, with_rings: bool) -> CaptureBooks {
-    let report = entry.report.as_ref();
-    let counters = report.map(|report| &report.counters);
-    let (name, is_ring) = match &entry.place {
-        Place::Interface(name) => (name.clone(), false),
-        Place::Ring(name, ring) => (format!("{name} ring {ring}"), true),
-        Place::Host => ("host".to_owned(), false),
-    };
-    CaptureBooks {
-        name,
-        is_shown: !is_ring || with_rings,
-        arrived: entry.arrived,
-        lost_interface: entry.lost_interface,
-        lost_backlog: entry.lost_backlog,
-        filtered: entry.filtered,
-        ring_dropped: entry.ring_dropped(),
-        delivered: entry.delivered(),
-        in_ring: entry.in_ring(),
-        unexplained: entry.unexplained(),
-        unexplained_bound: entry.bound,
-        kernel_loss: entry.kernel_loss(),
-        application_loss: entry.application_loss(),
-        verdict: entry.verdict().map(|verdict| verdict.name().to_owned()),
-        ring_high_water: counters
-            .filter(|_| is_ring)
-            .map(|counters| (counters.occupancy.high_water, counters.occupancy.capacity)),
-        polls: counters.map(|counters| counters.waiting.polls),
-        wakeups: counters.map(|counters| counters.waiting.wakeups),
-        groups: counters.map(|counters| counters.waiting.groups),
-        time_squeezes: entry.time_squeezes,
     }
 }

@@ -22,6 +22,7 @@ use netsniff_analysis::Options;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::Packet;
+use netsniff_packet::filter::Filter;
 
 pub use args::AnalyzeArgs;
 use args::{Request, Target};
@@ -30,7 +31,7 @@ use report::Analysis;
 use selection::Selection;
 
 use super::inputs::{Inputs, is_stdin};
-use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
+use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, say};
 use crate::output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use crate::pipeline::{self, Outcome, Settings};
 use crate::progress::ProgressLine;
@@ -173,6 +174,18 @@ impl Work<'_> {
         };
         pipeline::run(&mut **inputs, settings, wanted, keep, sink, tell)
     }
+}
+
+/// Parses those of some filters that are there and not empty.
+///
+/// # Errors
+///
+/// Where one is no filter; the error shows the place.
+pub fn filters<'t>(
+    texts: impl IntoIterator<Item = Option<&'t str>>,
+) -> Result<Vec<Filter>, UsageError> {
+    let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
+    texts.map(selection::parse).collect()
 }
 
 /// Protects tables from senders who aim at them.

@@ -94,6 +94,8 @@ pub struct SectionReport {
     pub os: Option<String>,
     /// The program that wrote the section.
     pub application: Option<String>,
+    /// Comments on the section, at most the first 16.
+    pub comments: Vec<String>,
 }
 
 /// One interface. Null means that the file does not say.
@@ -253,6 +255,7 @@ impl SectionReport {
             hardware: section.hardware.clone(),
             os: section.os.clone(),
             application: section.application.clone(),
+            comments: section.comments.clone(),
         }
     }
 }

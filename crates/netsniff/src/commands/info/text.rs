@@ -134,6 +134,9 @@ fn sections(report: &Report, text: &mut String) -> fmt::Result {
         for (index, value) in said.iter().enumerate() {
             line(text, if index == 0 { "written by" } else { "" }, &printable(value))?;
         }
+        for comment in &section.comments {
+            line(text, "comment", &printable(comment))?;
+        }
     }
     Ok(())
 }

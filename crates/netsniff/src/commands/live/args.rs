@@ -1,5 +1,6 @@
 //! The arguments of commands that capture.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,8 +8,9 @@ use std::time::Duration;
 use netsniff_capture::backend::{BACKENDS, Backend};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
 
-use crate::commands::UsageError;
-use crate::commands::values::{interval, size};
+use super::Metrics;
+use crate::commands::quantity::{interval, size};
+use crate::commands::{UsageError, say};
 use crate::pipeline::live::IfGone;
 
 /// What to capture, and how.
@@ -70,6 +72,9 @@ pub struct CaptureArgs {
     /// How often the books are written, to the log `capture` and to --metrics
     #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = interval, default_value = "10s")]
     stats_interval: Duration,
+    /// Show the books to Prometheus at this address, as 127.0.0.1:9100 or, on loopback, 9100
+    #[arg(long, value_name = "ADDR", requires = "interfaces", value_parser = address)]
+    metrics: Option<SocketAddr>,
     /// What to do where an interface is gone
     #[arg(long, value_enum, value_name = "WHAT", requires = "interfaces", default_value_t)]
     if_gone: IfGone,
@@ -112,6 +117,14 @@ enum StampsArg {
     Sw,
     /// The interface, where it can
     Hw,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let told = match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text.parse(),
+    };
+    told.map_err(|_| "expected ADDRESS:PORT, as 127.0.0.1:9100".to_owned())
 }
 
 fn sample(text: &str) -> Result<NonZeroU32, String> {
@@ -195,6 +208,19 @@ impl CaptureArgs {
     #[must_use]
     pub const fn sample(&self) -> Option<NonZeroU32> {
         self.sample
+    }
+
+    /// Serves the books, where that is wanted.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot listen.
+    pub fn serve(&self) -> anyhow::Result<Option<Metrics>> {
+        let metrics = self.metrics.map(Metrics::serve).transpose()?;
+        if let Some(metrics) = &metrics {
+            say(&format!("metrics at http://{}/metrics", metrics.address()));
+        }
+        Ok(metrics)
     }
 
     /// The fan-out group to join.

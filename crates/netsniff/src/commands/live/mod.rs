@@ -1,11 +1,15 @@
 //! What commands that capture have in common: their arguments, opening, and the ruling thread.
 
 mod args;
+mod metrics;
 mod open;
 mod rule;
 mod wanted;
+mod work;
 
 pub use args::CaptureArgs;
+pub use metrics::Metrics;
 pub use open::{Opening, Ring, Rings, reopen, tell};
-pub use rule::{Attendant, Rule, Signals};
+pub use rule::{Attendant, Rule, Signals, warn};
 pub use wanted::{Split, Wanted};
+pub use work::work;

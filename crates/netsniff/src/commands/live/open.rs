@@ -195,7 +195,7 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     let mut active = Vec::new();
     match (wanted.text(), &of.filter) {
         (Some(text), None) => {
-            active.push(format!("filter in the kernel, {} instructions: {text}", facts.filter_len))
+            active.push(format!("filter in the kernel, {} instructions: {text}", facts.filter_len));
         }
         (_, Some((filter, why))) => {
             active.push(format!("filter in user space, since {why}: {}", filter.text()));

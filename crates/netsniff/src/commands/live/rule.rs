@@ -10,12 +10,15 @@ use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::books::{Entry, Keeper};
+use crate::books::{Entry, Keeper, Place};
 use crate::commands::say;
 use crate::pipeline::live::{Control, RingOutcome};
 
 /// How often the ruling thread looks around.
 const TICK: Duration = Duration::from_millis(20);
+
+/// When the books are made first at the latest.
+const FIRST: Duration = Duration::from_secs(1);
 
 /// What signals ask for.
 #[derive(Debug)]
@@ -80,14 +83,15 @@ pub struct Rule<'a> {
 
 impl Rule<'_> {
     /// Rules until the rings have ended and returns what came of them; `None` where a thread panicked.
-    pub fn run<'scope>(
+    pub fn run<'scope, C>(
         &self,
-        rings: Vec<ScopedJoinHandle<'scope, RingOutcome>>,
+        rings: Vec<ScopedJoinHandle<'scope, RingOutcome<C>>>,
         keeper: &mut Keeper,
         attendant: &mut dyn Attendant,
-    ) -> Vec<Option<RingOutcome>> {
+    ) -> Vec<Option<RingOutcome<C>>> {
         let begin = Instant::now();
-        let mut due = begin + self.interval;
+        // The first books come soon, so that whoever looks sees that it works.
+        let mut due = begin + self.interval.min(FIRST);
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
             let now = Instant::now();
             if self.signals.wants_end() || self.duration.is_some_and(|of| now >= begin + of) {
@@ -103,7 +107,7 @@ impl Rule<'_> {
                 self.control.stop();
             }
             if now >= due {
-                due += self.interval;
+                due = now + self.interval;
                 let mut entries = keeper.read(self.control);
                 let time = realtime();
                 let since = keeper.turn(time);
@@ -112,5 +116,26 @@ impl Rule<'_> {
             std::thread::sleep(TICK);
         }
         rings.into_iter().map(|ring| ring.join().ok()).collect()
+    }
+}
+
+/// Says at once what was lost since the last time; `lost` is what had been lost then, by line.
+pub fn warn(entries: &[Entry], lost: &mut Vec<u64>) {
+    lost.resize(entries.len(), 0);
+    for (entry, before) in entries.iter().zip(lost) {
+        let parts = [entry.ring_dropped(), entry.lost_interface, entry.refused];
+        let now: u64 = parts.into_iter().flatten().sum();
+        if let Place::Interface(name) = &entry.place
+            && now > *before
+            && let Some(verdict) = entry.verdict()
+        {
+            let share = entry.loss().unwrap_or(0.0) * 100.0;
+            say(&format!(
+                "{name}: {} packets lost since the last count, {now} in all = {share:.3} %: {}",
+                now - *before,
+                verdict.name()
+            ));
+        }
+        *before = now;
     }
 }

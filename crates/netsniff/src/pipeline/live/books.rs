@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::counters::RingCounters;
 use netsniff_packet::Timestamp;
 
@@ -23,8 +24,14 @@ pub enum LinkState {
 pub struct RingReport {
     /// What the kernel and the ring say.
     pub counters: RingCounters,
-    /// Packets that were handed to the analysis.
-    pub analysed: u64,
+    /// Packets that were analysed; `None` where nothing is.
+    pub analysed: Option<u64>,
+    /// Those of them whose headers could be read, by depth.
+    pub by_depth: Option<PacketsByDepth>,
+    /// How often new flows got less depth than was asked for.
+    pub shed: u64,
+    /// For how long, in nanoseconds.
+    pub shed_nanos: u64,
     /// Packets that the filter refused in user space.
     pub filtered: u64,
     /// Packets behind the last one that was wanted.
@@ -41,8 +48,8 @@ pub struct RingReport {
     pub link: LinkState,
     /// How often it went down.
     pub downs: u64,
-    /// Flows that are open.
-    pub flows: u64,
+    /// Flows that are open; `None` where there are none.
+    pub flows: Option<u64>,
     /// Engine time.
     pub now: Option<Timestamp>,
 }

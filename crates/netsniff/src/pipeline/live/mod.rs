@@ -4,10 +4,16 @@
 //! where it lies. Rows go to the thread that writes, and are refused and counted where that is too slow.
 //! Nothing that happens behind the rings makes a ring wait.
 
+mod analysis;
 pub mod books;
 pub mod order;
+mod recorded;
 mod ring;
+mod select;
 
+pub use analysis::{Analyser, TakeUnparsed};
 pub use books::{Control, LinkState, RingReport};
 pub use order::{Group, WINDOW};
-pub use ring::{IfGone, Reopen, RingOutcome, RingWork, TakeUnparsed, Tap, Wanted};
+pub use recorded::Recording;
+pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
+pub use select::Wanted;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use netsniff_packet::{Batch, Loss, PacketRecord, Timestamp};
+use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 
 /// How long a packet waits for earlier ones. Inversions of 43 microseconds were seen at the most.
 pub const WINDOW: Duration = Duration::from_micros(200);
@@ -19,6 +19,21 @@ pub struct Group<'a> {
     pub packets: &'a [PacketRecord],
     /// What was lost before the first of them.
     pub loss: Option<&'a Loss>,
+}
+
+impl<'a> Group<'a> {
+    /// The packet that a record of this group describes.
+    #[inline]
+    #[must_use]
+    pub fn packet(&self, record: &PacketRecord) -> Packet<'a> {
+        Packet {
+            timestamp: record.timestamp,
+            data: self.data.get(record.range()).unwrap_or_default(),
+            wire_len: record.wire_len,
+            link_type: record.link_type,
+            interface: record.interface,
+        }
+    }
 }
 
 /// Holds the packets of the last moment until nothing earlier can come.

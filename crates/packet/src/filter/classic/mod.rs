@@ -153,15 +153,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl core::error::Error for Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Filter(error) => Some(error),
-            Self::Program(rejection) => Some(rejection),
-            Self::HeaderByte { .. } | Self::Scratch | Self::NoAddresses(_) => None,
-        }
-    }
-}
+impl core::error::Error for Error {}
 
 impl From<Rejection> for Error {
     fn from(rejection: Rejection) -> Self {

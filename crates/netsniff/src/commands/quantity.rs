@@ -1,0 +1,98 @@
+//! Quantities with units, as they are given in arguments. The errors are sentences.
+
+use std::time::Duration;
+
+/// Bytes: `500M` and `500MiB` are binary, `500MB` is decimal.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let (value, unit) = number(text)?;
+    let decimal = |power| 1000_f64.powi(power);
+    let binary = |power| 1024_f64.powi(power);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => decimal(1),
+        "mb" => decimal(2),
+        "gb" => decimal(3),
+        "tb" => decimal(4),
+        "k" | "kib" => binary(1),
+        "m" | "mib" => binary(2),
+        "g" | "gib" => binary(3),
+        "t" | "tib" => binary(4),
+        _ => return Err(format!("unknown unit {unit:?}; there are K, M, G, T and kB, MB, GB, TB")),
+    };
+    // A float saturates where it exceeds an integer.
+    Ok((value * factor) as usize)
+}
+
+/// A span of time that is not 0: seconds, or with a unit.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let (value, unit) = number(text)?;
+    let seconds = match unit {
+        "" | "s" | "sec" => 1.0,
+        "ms" | "msec" => 1e-3,
+        "us" | "µs" | "usec" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" | "hr" => 3600.0,
+        "d" | "day" | "days" => 86_400.0,
+        _ => return Err(format!("unknown unit {unit:?}; there are us, ms, s, min, h and d")),
+    };
+    let interval = Duration::try_from_secs_f64(value * seconds).map_err(|e| e.to_string())?;
+    if interval.is_zero() {
+        return Err("0 is no span of time".to_owned());
+    }
+    Ok(interval)
+}
+
+/// From 0 to 100.
+pub(crate) fn percentage(text: &str) -> Result<f64, String> {
+    match number(text)? {
+        (value, "" | "%") if value <= 100.0 => Ok(value),
+        _ => Err("expected a percentage from 0 to 100".to_owned()),
+    }
+}
+
+/// A whole number from 1.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("1 is the least".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("expected a whole number".to_owned()),
+    }
+}
+
+/// A number and what follows it.
+fn number(text: &str) -> Result<(f64, &str), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let value = digits.parse().map_err(|_| "expected a number, maybe with a unit".to_owned())?;
+    Ok((value, unit.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_binary_with_one_letter_and_decimal_with_two() {
+        assert_eq!(size("500M"), Ok(500 << 20));
+        assert_eq!(size("1.5GB"), Ok(1_500_000_000));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size(&format!("{}T", "9".repeat(30))), Ok(usize::MAX));
+        assert!(size("M").is_err() && size("5 apples").is_err());
+    }
+
+    #[test]
+    fn intervals_are_seconds_unless_told() {
+        assert_eq!(interval("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(interval("100ms"), Ok(Duration::from_millis(100)));
+        assert_eq!(interval("2 min"), Ok(Duration::from_secs(120)));
+        assert_eq!(interval("1d"), Ok(Duration::from_secs(86_400)));
+        assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
+        assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
+    }
+
+    #[test]
+    fn percentages_end_at_100() {
+        assert_eq!((percentage("99.9"), percentage("100%")), (Ok(99.9), Ok(100.0)));
+        assert!(percentage("101").is_err() && percentage("-3").is_err());
+    }
+}

@@ -1,0 +1,268 @@
+//! `netsniff record`: live packets to files.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use netsniff_capture::realtime;
+use netsniff_packet::Timestamp;
+use netsniff_pcapfile::{Counters, Interface};
+
+use super::live::{self, Attendant, CaptureArgs, Metrics, Opening, Rings, Rule, Signals, Wanted};
+use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
+use crate::books::{Entry, Keeper, Place};
+use crate::commands::analyze::filters;
+use crate::pidfile::PidFile;
+use crate::pipeline::live::{Control, Recording, RingOutcome};
+use crate::recording::books::{State, Statistics};
+use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
+use crate::summary::number::{bytes, exact};
+use crate::summary::{CaptureBooks, CaptureReport, Style};
+
+/// How long the end may wait for a slow disk.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Record live packets to pcapng or pcap files
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff record -i eth0 -w traffic.pcapng                    until Ctrl-C\n  \
+    netsniff record -i eth0 -w t.pcapng.zst -b filesize:1000000 -b files:10\n                                                               \
+    a ring of ten files, packed\n  \
+    netsniff record -i eth0 -w - tcp port 80 | tshark -r -       on to others\n\n\
+    Exit code: 0 fine; 1 failed, or not all could be written; 2 wrong usage; 4 below --require-quality")]
+pub struct RecordArgs {
+    #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
+    output: RecordOutputArgs,
+    /// Record only the packets that match, in the language of pcap-filter(7)
+    #[arg(short, long, value_name = "EXPR")]
+    filter: Option<String>,
+    /// The same as words
+    #[arg(value_name = "FILTER")]
+    words: Vec<String>,
+    /// Print nothing but errors and losses
+    #[arg(short, long)]
+    quiet: bool,
+    /// End with exit code 4 where less than this percentage of the packets was recorded
+    #[arg(long, value_name = "PERCENT", value_parser = super::quantity::percentage)]
+    require_quality: Option<f64>,
+}
+
+/// Records until the run ends, and returns the exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], and failures that leave nothing to report.
+pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
+    let capture = &args.capture;
+    if !capture.is_live() {
+        return Err(
+            UsageError("-i says on which interface; for example: -i eth0".to_owned()).into()
+        );
+    }
+    let words = args.words.join(" ");
+    let wanted = Wanted::new(&filters([args.filter.as_deref(), Some(&words)])?, capture.sample())?;
+    let signals = Signals::listen()?;
+    let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
+    let opening = Opening {
+        backend: capture.backend()?,
+        options: capture.options(capture.interfaces.len())?,
+        wanted: &wanted,
+        rings: 1,
+        group: capture.fanout_group(),
+    };
+    let rings = opening.open(&capture.interfaces)?;
+    if !args.quiet {
+        live::tell(&rings, &wanted);
+    }
+    let recorder = start(&args.output, &rings, &wanted)?;
+    let (entries, failures) = record(args, rings, &wanted, &signals, &recorder)?;
+    finish(args, recorder, entries, &failures)
+}
+
+/// Starts the recorder for the interfaces of some rings.
+///
+/// # Errors
+///
+/// Where the first file cannot be made.
+pub fn start(
+    output: &RecordOutputArgs,
+    rings: &Rings,
+    wanted: &Wanted,
+) -> anyhow::Result<Arc<Mutex<Recorder>>> {
+    let described = rings.interfaces.iter().map(|interface| Interface {
+        name: Some(interface.name.clone()),
+        description: interface.driver.as_ref().map(|driver| format!("driver {driver}")),
+        speed: interface.speed_mbps.map(|mbps| u64::from(mbps) * 1_000_000),
+        filter: wanted.text().map(str::to_owned),
+        ..Interface::new(interface.link_type, rings.rings.first().map_or(0, |r| r.options.snaplen))
+    });
+    Ok(Arc::new(Mutex::new(output.start(described.collect(), realtime())?)))
+}
+
+fn record(
+    args: &RecordArgs,
+    rings: Rings,
+    wanted: &Wanted,
+    signals: &Signals,
+    recorder: &Arc<Mutex<Recorder>>,
+) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
+    let capture = &args.capture;
+    let control = Control::new(rings.rings.len());
+    let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+    let now = realtime();
+    let direction = capture.direction();
+    let mut keeper = Keeper::begin(&rings.interfaces, places, direction, wanted.sampling(), now)?;
+    let rule = Rule {
+        control: &control,
+        signals,
+        duration: capture.duration(),
+        interval: capture.stats_interval(),
+    };
+    let mut clerk = Clerk {
+        recorder,
+        lost: Vec::new(),
+        is_quiet: args.quiet,
+        begin: Instant::now(),
+        metrics: capture.serve()?,
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for (number, ring) in rings.rings.into_iter().enumerate() {
+            let interface = ring.place.interface as u32;
+            let consumer = Recording::new(Arc::clone(recorder), interface);
+            let work = live::work(capture, number, ring, &control, consumer)?;
+            let handle = std::thread::Builder::new().name(format!("ring {number}"));
+            let handle = handle.spawn_scoped(scope, move || work.run());
+            handles.push(handle.context("cannot start a thread for a ring")?);
+        }
+        if !args.quiet {
+            say("capturing; SIGINT ends the run");
+        }
+        Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut clerk))
+    })?;
+    let outcomes: Option<Vec<RingOutcome<Recording>>> = outcomes.into_iter().collect();
+    let outcomes = outcomes.context("the thread of a ring panicked")?;
+    let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
+    let mut entries = keeper.close(&reports);
+    let since = keeper.turn(realtime());
+    clerk.books(&mut entries, realtime(), since, true);
+    Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
+}
+
+/// Tells the recorder what the kernel has counted, and people what was lost.
+struct Clerk<'a> {
+    recorder: &'a Mutex<Recorder>,
+    lost: Vec<u64>,
+    is_quiet: bool,
+    begin: Instant,
+    metrics: Option<Metrics>,
+}
+
+impl Attendant for Clerk<'_> {
+    fn books(&mut self, entries: &mut [Entry], now: Timestamp, _: Timestamp, is_final: bool) {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        tell_recorder(&mut recorder, entries, now);
+        let statistics = recorder.statistics();
+        drop(recorder);
+        for entry in entries.iter_mut() {
+            add(entry, &statistics);
+        }
+        live::warn(entries, &mut self.lost);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
+        if !self.is_quiet && !is_final {
+            say(&format!(
+                "{} s: {} packets recorded, {} in {} files, {} refused",
+                self.begin.elapsed().as_secs(),
+                exact(statistics.recorded.packets.into()),
+                bytes(statistics.file_bytes),
+                exact(statistics.files.into()),
+                exact(statistics.refused.packets.into())
+            ));
+        }
+    }
+
+    fn roll(&mut self) {}
+
+    fn failure(&mut self) -> Option<String> {
+        failure(self.recorder)
+    }
+}
+
+/// Why the run is to end, if so.
+pub fn failure(recorder: &Mutex<Recorder>) -> Option<String> {
+    match recorder.lock().unwrap_or_else(PoisonError::into_inner).state() {
+        State::Recording => None,
+        State::Closed => Some("whoever read the recording has enough".to_owned()),
+        State::Failed => Some("the recording ends, since it cannot be written".to_owned()),
+    }
+}
+
+/// Ends a recording once no ring records any more.
+///
+/// # Errors
+///
+/// Where one still does, which is our fault.
+pub fn end(recorder: Arc<Mutex<Recorder>>) -> anyhow::Result<Finished> {
+    let recorder = Arc::into_inner(recorder).context("a ring still records")?;
+    Ok(recorder.into_inner().unwrap_or_else(PoisonError::into_inner).finish(PATIENCE))
+}
+
+/// Gives the counters of the books to the file.
+pub fn tell_recorder(recorder: &mut Recorder, entries: &[Entry], now: Timestamp) {
+    let interfaces = entries.iter().filter(|entry| matches!(entry.place, Place::Interface(_)));
+    for (number, entry) in (0..).zip(interfaces) {
+        let counters = Counters {
+            received: entry.arrived,
+            dropped_by_interface: entry.lost_interface,
+            dropped_by_os: entry.ring_dropped(),
+            delivered: entry.delivered(),
+            ..Counters::NONE
+        };
+        recorder.counters(number, now, &counters);
+    }
+}
+
+/// Adds what became of the delivered packets. One recorder writes the packets of all rings, so that only a
+/// run with one interface knows them by interface.
+pub fn add(entry: &mut Entry, statistics: &Statistics) {
+    if matches!(entry.place, Place::Interface(_)) {
+        entry.recorded = Some(statistics.recorded.packets);
+        entry.refused = Some(statistics.refused.packets);
+    }
+}
+
+/// Ends the recording and says what came of it.
+fn finish(
+    args: &RecordArgs,
+    recorder: Arc<Mutex<Recorder>>,
+    mut entries: Vec<Entry>,
+    failures: &[String],
+) -> anyhow::Result<u8> {
+    failures.iter().for_each(|why| say(why));
+    let done = end(recorder)?;
+    for entry in &mut entries {
+        add(entry, &done.statistics);
+    }
+    let capture: Vec<_> = entries.iter().map(|entry| CaptureBooks::of(entry, false)).collect();
+    if !args.quiet {
+        // Standard output may be the recording.
+        let report = CaptureReport { capture: &capture, recording: Some(&done.statistics) };
+        eprint!("{}", report.text(Style::of(&std::io::stderr())));
+    }
+    if let Some(why) = &done.failure {
+        say(why);
+    }
+    let lost = entries.iter().filter_map(Entry::loss).fold(0.0, f64::max);
+    if let Some(percent) = args.require_quality
+        && (1.0 - lost) * 100.0 < percent
+    {
+        say(&format!("below the required quality of {percent} %: {:.3} % was lost", lost * 100.0));
+        return Ok(BELOW_QUALITY);
+    }
+    let is_whole = done.failure.is_none() && failures.is_empty() && done.statistics.in_flight == 0;
+    Ok(if is_whole { DONE } else { FAILED })
+}

@@ -1,0 +1,148 @@
+//! The capture that sorting writes: under another name until it is whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use netsniff_packet::{LinkType, Packet, Timestamp};
+use netsniff_pcapfile::{Counters, Interface, Packer, Packing, Section, Statistics};
+
+use super::runs::Item;
+use crate::commands::inputs::is_stdin;
+use crate::recording::encoding::Encoding;
+use crate::recording::naming::CaptureFormat;
+
+/// Bytes gathered before they are packed or written.
+const WRITE_SIZE: usize = 256 << 10;
+
+/// A capture file that is written.
+pub(super) struct Output {
+    encoding: Encoding,
+    interfaces: Vec<(Interface, u64)>,
+    /// What waits to be written.
+    blocks: Vec<u8>,
+    packer: Packer<Box<dyn Write>>,
+    unfinished: Option<Unfinished>,
+    latest: Timestamp,
+}
+
+/// A file that gets its name once it is whole, and is removed if it never is.
+struct Unfinished {
+    written: PathBuf,
+    name: PathBuf,
+}
+
+impl Output {
+    /// Begins a file with these interfaces, each with the number of its packets.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be created, or the format cannot hold the interfaces that have packets.
+    pub(super) fn begin(
+        path: &Path,
+        format: CaptureFormat,
+        packing: Option<Packing>,
+        section: &Section,
+        interfaces: Vec<(Interface, u64)>,
+    ) -> anyhow::Result<Self> {
+        // Numbers count in pcapng alone, and pcap holds one link type.
+        let is_written = |packets: u64| format == CaptureFormat::Pcapng || packets > 0;
+        let described: Vec<Interface> = interfaces
+            .iter()
+            .filter(|(_, packets)| is_written(*packets))
+            .map(|(interface, _)| interface.clone())
+            .collect();
+        let encoding = Encoding::new(format, section, &described)?;
+        let (output, unfinished) =
+            create(path).with_context(|| format!("cannot create {}", path.display()))?;
+        let packer = Packer::new(output, packing).context("cannot begin to pack")?;
+        let blocks = encoding.header().to_vec();
+        let latest = Timestamp::EPOCH;
+        Ok(Self { encoding, interfaces, blocks, packer, unfinished, latest })
+    }
+
+    /// Adds the packet that comes next.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output, and a time that the format cannot tell.
+    pub(super) fn packet(&mut self, item: &Item<'_>) -> io::Result<()> {
+        let interface = self.interfaces.get(item.interface as usize);
+        let link_type = interface.map_or(LinkType::ETHERNET, |(interface, _)| interface.link_type);
+        self.latest = self.latest.max(item.time);
+        let packet = Packet {
+            timestamp: item.time,
+            data: item.data,
+            wire_len: item.wire_len,
+            link_type,
+            interface: item.interface,
+        };
+        let lost = (item.lost > 0).then_some(item.lost);
+        self.encoding.packet(&packet, lost, &mut self.blocks)?;
+        if self.blocks.len() >= WRITE_SIZE { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.packer.write_all(&self.blocks)?;
+        self.blocks.clear();
+        Ok(())
+    }
+
+    /// Adds what the interfaces counted, ends the file and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// Those of the output.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        for (number, (interface, _)) in (0..).zip(&self.interfaces) {
+            // Those between packets stand there.
+            let counters = Counters { dropped_between_packets: None, ..interface.counters };
+            if counters != Counters::NONE {
+                let statistics = Statistics { counters, ..Statistics::default() };
+                let (at, out) = (self.latest, &mut self.blocks);
+                self.encoding.statistics(number, at, &statistics, out)?;
+            }
+        }
+        self.write()?;
+        self.packer.finish()?;
+        match self.unfinished {
+            Some(unfinished) => unfinished.finish(),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Standard output, a pipe or device as it is, or a file under another name.
+fn create(path: &Path) -> io::Result<(Box<dyn Write>, Option<Unfinished>)> {
+    if is_stdin(path) {
+        return Ok((Box::new(stdout()), None));
+    }
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Ok((Box::new(File::options().write(true).open(path)?), None));
+    }
+    // A link keeps its place: what it leads to is replaced.
+    let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name.file_name().unwrap_or_default());
+    hidden.push(format!(".{}", std::process::id()));
+    let written = name.with_file_name(hidden);
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let file = File::create_new(&written)?;
+    Ok((Box::new(file), Some(Unfinished { written, name })))
+}
+
+impl Unfinished {
+    fn finish(self) -> io::Result<()> {
+        fs::rename(&self.written, &self.name)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Once it has its name there is nothing here.
+        let _ = fs::remove_file(&self.written);
+    }
+}

@@ -1,0 +1,174 @@
+//! The analysis of one ring's packets.
+
+use netsniff_analysis::flow::tracker::FINISH_STEPS;
+use netsniff_analysis::ingress::Unparsed;
+use netsniff_analysis::ingress::statistics::PacketStatistics;
+use netsniff_analysis::statistics::FlowStatistics;
+use netsniff_capture::counters::Occupancy;
+use netsniff_packet::{Packet, Timestamp};
+
+use super::books::RingReport;
+use super::order::Group;
+use super::ring::Consumer;
+use crate::output::{HandedOver, RowBuffer, RowProducer};
+use crate::pipeline::lane::Lane;
+use crate::pipeline::run::{Front, SLICE, Settings};
+use crate::pipeline::shedding::Shedding;
+
+/// Gets a packet that was not understood, with the reason.
+pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
+
+/// Decodes packets, follows their flows, and hands over what is told of them.
+pub struct Analyser {
+    front: Front,
+    lane: Lane,
+    unparsed: TakeUnparsed,
+    /// Gets the packets, too.
+    also: Option<Box<dyn Consumer>>,
+    rows: Option<RowProducer>,
+    /// Complete rows of the lane and of the front.
+    done: [RowBuffer; 2],
+    /// Chooses the depth by how full the ring is; `None` where it stays.
+    shedding: Option<Shedding>,
+    analysed: u64,
+    refused_rows: u64,
+}
+
+impl Analyser {
+    /// Nothing seen yet. `also` gets all packets before they are analysed. With `sheds`, new flows get less
+    /// depth while the ring fills up.
+    #[must_use]
+    pub fn new(
+        settings: &Settings,
+        unparsed: TakeUnparsed,
+        also: Option<Box<dyn Consumer>>,
+        rows: RowProducer,
+        sheds: bool,
+    ) -> Self {
+        let Settings { limits, options, seed, format, .. } = settings;
+        Self {
+            front: Front::new(settings),
+            lane: Lane::new(*limits, options.clone(), *seed, *format),
+            unparsed,
+            also,
+            rows: Some(rows),
+            done: [RowBuffer::new(*format), RowBuffer::new(*format)],
+            shedding: sheds.then(|| Shedding::new(options.deepest(), netsniff_capture::realtime())),
+            analysed: 0,
+            refused_rows: 0,
+        }
+    }
+
+    /// Counts over packets and over flows.
+    #[must_use]
+    pub fn statistics(&self) -> (PacketStatistics, FlowStatistics) {
+        (self.front.ingress.statistics().clone(), self.lane.tracker().statistics().clone())
+    }
+
+    /// Hands the datagrams that were decoded to their flows, and complete rows to the writer.
+    fn round(&mut self, data: &[u8]) {
+        let watermark = self.front.watermark();
+        let units = self.front.units.as_slice().iter().enumerate();
+        self.lane.units(units, self.front.units.holes(), data, watermark, &mut self.done[0]);
+        self.front.units.clear();
+        self.front.take_rows(watermark, &mut self.done[1]);
+        self.hand_over(watermark);
+    }
+
+    fn hand_over(&mut self, watermark: Timestamp) {
+        let Some(writer) = &mut self.rows else { return };
+        for rows in &mut self.done {
+            let count = rows.len() as u64;
+            if count > 0 && writer.hand_over(watermark, rows) == HandedOver::Refused {
+                self.refused_rows += count;
+            }
+        }
+    }
+}
+
+impl Consumer for Analyser {
+    fn group(&mut self, group: Group<'_>) {
+        if let Some(also) = &mut self.also {
+            also.group(group);
+        }
+        if let Some(loss) = group.loss {
+            self.front.loss(loss);
+        }
+        for slice in group.packets.chunks(SLICE) {
+            for record in slice {
+                let packet = group.packet(record);
+                if let Some(why) = self.front.packet(&packet, record.range()) {
+                    (self.unparsed)(&packet, &why);
+                }
+            }
+            self.round(group.data);
+        }
+        self.analysed += group.packets.len() as u64;
+        if group.packets.is_empty() && group.loss.is_some() {
+            self.round(&[]);
+        }
+    }
+
+    fn occupied(&mut self, occupancy: Occupancy, now: Timestamp) {
+        let Some(shedding) = &mut self.shedding else { return };
+        let before = shedding.depth();
+        let depth = shedding.observe(occupancy.used.into(), occupancy.capacity.into(), now);
+        if depth != before {
+            self.front.ingress.set_depth(depth);
+            self.lane.set_depth(depth);
+        }
+    }
+
+    fn idle(&mut self, settled: Timestamp) {
+        if let Some(also) = &mut self.also {
+            also.idle(settled);
+        }
+        // Before the first packet there is no time that could go on.
+        if self.analysed > 0 {
+            self.front.advance(settled);
+            self.round(&[]);
+            // Rows of other rings may wait for this.
+            if let Some(writer) = &mut self.rows {
+                let _ = writer.hand_over(self.front.watermark(), &mut self.done[0]);
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(also) = &mut self.also {
+            also.finish();
+        }
+        self.front.finish();
+        let now = self.front.ingress.now();
+        self.lane.begin_finish(now, &mut self.done[0]);
+        self.front.take_rows(now, &mut self.done[1]);
+        self.hand_over(now);
+        for step in 0..FINISH_STEPS {
+            self.lane.finish_step(step, now, &mut self.done[0]);
+            self.front.take_rows(Timestamp::MAX, &mut self.done[1]);
+            self.hand_over(now);
+        }
+        if let Some(rows) = self.rows.take() {
+            rows.finish(now);
+        }
+    }
+
+    fn fill(&self, report: &mut RingReport) {
+        let packets = self.front.ingress.statistics();
+        report.analysed = Some(self.analysed);
+        report.late = packets.out_of_order;
+        report.latest_lateness = packets.furthest_back_nanos;
+        report.refused_rows = self.refused_rows;
+        report.flows = Some(self.lane.tracker().open_flows() as u64);
+        let of_flows = &self.lane.tracker().statistics().packets;
+        report.by_depth = Some(packets.without_flow.with(of_flows));
+        if let Some(shedding) = &self.shedding {
+            report.shed = shedding.in_force().skip(1).map(|(_, spells)| spells.times).sum();
+            report.shed_nanos = shedding.in_force().skip(1).map(|(_, spells)| spells.nanos).sum();
+        }
+        report.now = (self.analysed > 0).then(|| self.front.ingress.now());
+        if let Some(also) = &self.also {
+            also.fill(report);
+        }
+    }
+}

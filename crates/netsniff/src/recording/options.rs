@@ -1,0 +1,63 @@
+//! What is recorded, and how it is written.
+
+use std::path::PathBuf;
+
+use netsniff_pcapfile::{Interface, Packing, Section};
+
+use super::naming::CaptureFormat;
+use super::rotation::Rotation;
+
+/// The most bytes that are kept of a packet, as libpcap has it; no interface has longer ones.
+pub const MOST_CAPTURED: u32 = 262_144;
+/// Bytes that are written at once, unless told otherwise: large writes cost least per byte.
+pub const BUFFER_BYTES: usize = 1 << 20;
+/// Buffers, unless told otherwise: at 1 Gbit/s a quarter of a second in which the disk may stand
+/// still.
+pub const BUFFERS: usize = 32;
+
+/// What is recorded, and how it is written.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to write; `-` for standard output, which makes one file.
+    pub output: PathBuf,
+    /// The format.
+    pub format: CaptureFormat,
+    /// How to pack.
+    pub packing: Option<Packing>,
+    /// When to begin another file.
+    pub rotation: Rotation,
+    /// The most bytes that are kept of a packet, [`MOST_CAPTURED`] at most.
+    pub snaplen: u32,
+    /// Bytes of a flow behind which only headers are kept.
+    pub flow_cutoff: Option<u64>,
+    /// Secret that keeps crafted traffic from aiming at places of the table of flows.
+    pub seed: u64,
+    /// What is said of the machine, with comments.
+    pub section: Section,
+    /// The interfaces, at the numbers that packets give.
+    pub interfaces: Vec<Interface>,
+    /// Buffers between capturing and writing; two at least.
+    pub buffers: usize,
+    /// Bytes of each. One is never smaller than what a packet and the begin of a file need.
+    pub buffer_bytes: usize,
+}
+
+impl Options {
+    /// One pcapng file with whole packets.
+    #[must_use]
+    pub fn new(output: PathBuf, interfaces: Vec<Interface>) -> Self {
+        Self {
+            output,
+            format: CaptureFormat::Pcapng,
+            packing: None,
+            rotation: Rotation::default(),
+            snaplen: MOST_CAPTURED,
+            flow_cutoff: None,
+            seed: 0,
+            section: super::machine::section(),
+            interfaces,
+            buffers: BUFFERS,
+            buffer_bytes: BUFFER_BYTES,
+        }
+    }
+}

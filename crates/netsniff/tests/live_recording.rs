@@ -1,0 +1,166 @@
+//! `netsniff record`, and `analyze --record`, on a veth pair of this machine. Needs root; says so where it is
+//! missing.
+
+mod live_bed;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use live_bed::{Bed, Log, Run, Sent};
+use netsniff_packet::{Batch, Progress, Source as _};
+use netsniff_traffic::ledger::{Arrivals, Ledger};
+use netsniff_traffic::probe;
+use netsniff_traffic::stamp::Stamp;
+
+/// What a capture file holds of the frames that were sent, and the drops that it tells of.
+fn arrivals(path: &Path, sent: u64) -> (Arrivals, u64) {
+    let mut reader = netsniff_pcapfile::Reader::new(fs::File::open(path).unwrap()).unwrap();
+    let (mut ledger, mut lost) = (Ledger::default(), 0);
+    let mut batch = Batch::default();
+    loop {
+        let progress = reader.read_batch(&mut batch).unwrap();
+        for packet in batch.iter() {
+            ledger.note(Stamp::parse(&packet.data[probe::STAMP_AT..]).unwrap().sequence);
+        }
+        lost += batch.losses.iter().map(|(_, loss)| loss.packets).sum::<u64>();
+        if progress == Progress::End {
+            break;
+        }
+    }
+    assert_eq!(reader.damage_count(), 0, "{:?}", reader.damage());
+    (ledger.close(sent), lost)
+}
+
+fn netsniff(arguments: &[&str]) -> String {
+    let out = Command::new(env!("CARGO_BIN_EXE_netsniff")).args(arguments).output().unwrap();
+    assert!(out.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+#[test]
+fn every_packet_is_in_the_file_with_what_the_kernel_counted() {
+    let Some(bed) = Bed::up("record") else { return };
+    let run = Run::record(&bed, "record", "out.pcapng", &[]);
+    bed.send(&Sent { count: 3000, size: 300, rate: 30_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let (arrivals, _) = arrivals(&done.file("out.pcapng"), 3000);
+    assert_eq!((arrivals.received, arrivals.lost(), arrivals.duplicates), (3000, 0, 0));
+    let info = netsniff(&["info", done.file("out.pcapng").to_str().unwrap()]);
+    for word in ["rx0", "received 3,000", "by the system 0"] {
+        assert!(info.contains(word), "{word} in {info}");
+    }
+    assert!(done.errors.contains("recorded") && done.errors.contains("good"), "{}", done.errors);
+}
+
+#[test]
+fn drops_are_told_in_the_file() {
+    let Some(bed) = Bed::up("recdrop") else { return };
+    let run = Run::record(&bed, "recdrop", "out.pcapng", &["--ring", "128K", "--block", "16K"]);
+    bed.send(&Sent { count: 200, size: 200, rate: 10_000 });
+    run.pause();
+    bed.send(&Sent { count: 4000, size: 200, rate: 100_000 });
+    run.resume();
+    std::thread::sleep(Duration::from_millis(300));
+    bed.send(&Sent { count: 100, size: 200, rate: 10_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    // Each of the bursts is numbered from 0.
+    let (arrivals, told) = arrivals(&done.file("out.pcapng"), 4000);
+    let lost = 4300 - arrivals.received;
+    assert!(lost > 2000, "{lost}");
+    assert_eq!(told, lost, "each lost packet is told before the one that follows");
+    let info = netsniff(&["info", "--json", done.file("out.pcapng").to_str().unwrap()]);
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    let text = info.to_string();
+    let told = format!("\"dropped_by_os\":{lost}");
+    assert!(text.contains(&told), "{told} in {text}");
+}
+
+#[test]
+fn recordings_rotate_and_pack() {
+    let Some(bed) = Bed::up("rotate") else { return };
+    let rules = ["-b", "packets:1000", "--compress", "zstd"];
+    let run = Run::record(&bed, "rotate", "out.pcapng.zst", &rules);
+    bed.send(&Sent { count: 2500, size: 300, rate: 30_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let mut files: Vec<_> =
+        fs::read_dir(done.directory()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|suffix| suffix == "zst"));
+    files.sort();
+    assert_eq!(files.len(), 3, "{files:?}");
+    let words: Vec<_> =
+        ["info", "--json"].into_iter().chain(files.iter().map(|f| f.to_str().unwrap())).collect();
+    assert!(netsniff(&words).contains("500"));
+}
+
+/// The logs of a live run are those of its recording, byte for byte.
+#[test]
+fn live_equals_file() {
+    let Some(bed) = Bed::up("equal") else { return };
+    let run = Run::start(&bed, "equal", &["--record", "RECORDING"]);
+    bed.send(&Sent { count: 5000, size: 200, rate: 50_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let recording = done.file("RECORDING");
+    let again = done.file("again");
+    netsniff(&[
+        "analyze",
+        recording.to_str().unwrap(),
+        "-o",
+        again.to_str().unwrap(),
+        "--workers",
+        "1",
+    ]);
+    let rows = |path: &Path| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap();
+        text.lines()
+            .filter(|line| !line.starts_with("#close") && !line.starts_with("#open"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let (live, file) = (rows(&done.logs.join("conn.log")), rows(&again.join("conn.log")));
+    assert_eq!(live.len(), 256 + 7, "rows and header lines");
+    assert_eq!(live, file);
+    let names = |directory: &Path| -> BTreeSet<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let mut expected = names(&again);
+    expected.insert("capture.log".to_owned());
+    assert_eq!(names(&done.logs), expected);
+    let books = Log::read(&done.logs.join("capture.log"));
+    let last = books.of(&[("final", "T"), ("scope", "interface")])[0];
+    assert_eq!((books.value(last, "recorded"), books.value(last, "analysed")), ("5000", "5000"));
+}
+
+/// The ring fills up: new flows get less depth, and everything is analysed all the same.
+#[test]
+fn depth_is_shed_before_packets_are_lost() {
+    let Some(bed) = Bed::up("shed") else { return };
+    for (no_shed, name) in [(false, "shed-on"), (true, "shed-off")] {
+        let mut arguments = vec!["--ring", "1M", "--block", "16K"];
+        if no_shed {
+            arguments.push("--no-shed");
+        }
+        let run = Run::start(&bed, name, &arguments);
+        run.pause();
+        // Four fifths of the ring, while nobody reads it.
+        bed.send(&Sent { count: 2560, size: 200, rate: 50_000 });
+        run.resume();
+        let done = run.end();
+        assert_eq!(done.code, 0, "{}", done.errors);
+        let rows = Log::read(&done.logs.join("capture.log"));
+        let last = rows.of(&[("final", "T"), ("scope", "interface")])[0];
+        let number = |column: &str| rows.value(last, column).parse::<u64>().unwrap();
+        assert_eq!((number("ring_dropped"), number("analysed")), (0, 2560));
+        let parts = ["at_protocols", "at_tcp", "at_flows", "at_packets"].map(number);
+        assert_eq!(parts.iter().sum::<u64>(), 2560, "{parts:?}");
+        assert_eq!(parts[2] + parts[3] > 0, !no_shed, "{parts:?}");
+        assert_eq!(number("shed") > 0, !no_shed);
+    }
+}
