@@ -53,7 +53,7 @@ impl Ingress {
         Self {
             tunnel_depth: limits.tunnel_depth,
             checksums: options.checksums,
-            depth: options.depth.min(options.deepest()),
+            depth: options.deepest(),
             deepest: options.deepest(),
             now: Timestamp::MIN,
             deadline: Timestamp::MAX,

@@ -12,7 +12,7 @@ use crate::protocol::ProtocolSet;
 /// Choices that change what records say.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How deep traffic is analysed that nobody sets another depth for.
+    /// How deep traffic is analysed at most, and as long as nobody sets a lesser depth.
     pub depth: Depth,
     /// Samples the RTT of every TCP connection into the `rtt` log, a row for each interval of this
     /// length in which there were samples. An interval of 0 counts as none.
@@ -83,10 +83,10 @@ impl ChecksumMode {
 }
 
 impl Options {
-    /// The deepest analysis that these choices leave anything for.
+    /// The deepest analysis that there is to be: without protocols to look for, it ends with TCP.
     #[must_use]
-    pub const fn deepest(&self) -> Depth {
-        if self.protocols.is_empty() { Depth::Tcp } else { Depth::Protocols }
+    pub fn deepest(&self) -> Depth {
+        if self.protocols.is_empty() { self.depth.min(Depth::Tcp) } else { self.depth }
     }
 
     /// The sampling interval in nanoseconds, if there is to be sampling.

@@ -385,3 +385,24 @@ fn counts_of_two_engines_add_up() {
     assert!(packets.without_flow.total() > 0 && all.total() == packets.decoded);
     assert_eq!(of_flows.unwatched, 82);
 }
+
+/// Whoever sheds and recovers does not know what was asked for.
+#[test]
+fn no_depth_is_set_that_the_options_do_not_want() {
+    let none = Options { protocols: ProtocolSet::NONE, ..Options::default() };
+    for (options, most) in [(at(Depth::Flows), Depth::Flows), (none, Depth::Tcp)] {
+        let (wire, second) = two_requests();
+        let (mut engine, mut rows) =
+            (Engine::new(Limits::default(), options.clone(), 1), Rows::default());
+        assert_eq!(options.deepest(), most);
+        for (at, packet) in wire.packets().enumerate() {
+            if at == 0 || at == second {
+                engine.set_depth(Depth::Protocols);
+            }
+            engine.packet(&packet, &mut rows);
+        }
+        engine.finish(&mut rows);
+        assert_eq!(depths(&rows), [format!("- {0} {0}", most.name())]);
+        assert_eq!(engine.packets_by_depth().of(most), wire.len() as u64);
+    }
+}

@@ -74,6 +74,21 @@ impl Interface {
         }
     }
 
+    /// Processors that its received packets are steered to (`rps_cpus` of sysfs); empty where they are received
+    /// on the processor that the interrupt comes to, or where sysfs does not tell.
+    #[must_use]
+    pub fn steered_to(&self) -> Vec<usize> {
+        let queues = std::fs::read_dir(format!("/sys/class/net/{}/queues", self.name));
+        let mut processors = Vec::new();
+        for queue in queues.into_iter().flatten().flatten() {
+            let Ok(mask) = std::fs::read_to_string(queue.path().join("rps_cpus")) else { continue };
+            processors.extend(bits(&mask));
+        }
+        processors.sort_unstable();
+        processors.dedup();
+        processors
+    }
+
     /// Whether it can stamp all received packets in hardware.
     #[must_use]
     pub fn has_hardware_stamps(&self) -> bool {
@@ -102,6 +117,16 @@ pub struct Offloads {
     pub lro: Option<bool>,
     /// The interface takes VLAN tags out of frames.
     pub receive_vlan: Option<bool>,
+}
+
+/// The numbers of the bits in a mask as sysfs prints it: words of 32 bits in hexadecimal, the highest first,
+/// with commas between.
+fn bits(mask: &str) -> Vec<usize> {
+    let words = mask.trim().rsplit(',').map(|word| u32::from_str_radix(word, 16).unwrap_or(0));
+    let of = |(at, word): (usize, u32)| {
+        (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
+    };
+    words.enumerate().flat_map(of).collect()
 }
 
 fn question_socket() -> Result<Socket> {
@@ -251,6 +276,14 @@ mod tests {
         assert_eq!(reader.name().unwrap().as_deref(), Some("lo"));
         let counters = reader.counters().unwrap().unwrap();
         assert_eq!(counters.rx_packets, counters.tx_packets, "what goes out comes in");
+    }
+
+    #[test]
+    fn masks_of_sysfs_are_read() {
+        assert_eq!(
+            (bits("0\n"), bits("3"), bits("00000001,80000000\n")),
+            (vec![], vec![0, 1], vec![31, 32])
+        );
     }
 
     #[test]

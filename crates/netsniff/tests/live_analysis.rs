@@ -140,6 +140,47 @@ fn rings_share_the_packets_and_no_flow_is_split() {
     }
 }
 
+#[test]
+fn the_books_are_shown_to_prometheus() {
+    let Some(bed) = Bed::up("metrics") else { return };
+    let arguments = ["--metrics", "9100", "--stats-interval", "100ms"];
+    let run = Run::start(&bed, "metrics", &arguments);
+    bed.send(&Sent { count: 500, size: 64, rate: 20_000 });
+    std::thread::sleep(Duration::from_millis(500));
+    let page = bed.fetch("127.0.0.1:9100", "/metrics");
+    for line in [
+        "netsniff_capture_arrived_packets_total{scope=\"interface\",interface=\"rx0\"} 500",
+        "netsniff_capture_delivered_packets_total{scope=\"ring\",interface=\"rx0\",ring=\"0\"} 500",
+        "netsniff_capture_unexplained_packets{scope=\"interface\",interface=\"rx0\"} 0",
+        "netsniff_capture_verdict{scope=\"interface\",interface=\"rx0\"} 0",
+    ] {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+    assert_eq!(run.end().code, 0);
+}
+
+#[test]
+fn a_busy_ring_where_the_kernel_receives_is_warned_about() {
+    let Some(bed) = Bed::up("busy") else { return };
+    bed.place("rps1");
+    for (cpus, is_warned) in [("0", false), ("1", true)] {
+        let run =
+            Run::start(&bed, "busy", &["--wait", "busy", "--cpus", cpus, "--duration", "200ms"]);
+        let done = run.wait();
+        assert_eq!(done.errors.contains("(rps_cpus)"), is_warned, "{}", done.errors);
+    }
+}
+
+/// All packets belong to one pair of hosts.
+#[test]
+fn a_heavy_pair_of_hosts_is_warned_about() {
+    let Some(bed) = Bed::up("heavy") else { return };
+    let run = Run::start(&bed, "heavy", &["--workers", "3"]);
+    bed.send_fast(20_000);
+    let done = run.end();
+    assert!(done.output.contains("a heavy pair loads it alone"), "{}", done.output);
+}
+
 /// Two processes that name one group see each flow once.
 #[test]
 fn processes_may_share_an_interface() {
@@ -202,7 +243,9 @@ fn signals_roll_the_logs_and_end_the_run_in_time() {
     bed.send(&Sent { count: 100, size: 64, rate: 10_000 });
     run.signal("HUP");
     std::thread::sleep(Duration::from_millis(300));
-    let done = run.end();
+    // Two at a time, as timeout(1) sends them.
+    run.signal("INT");
+    let done = run.end_now();
     assert_eq!(done.code, 0, "{}", done.errors);
     assert!(done.end_took < Duration::from_secs(1), "it took {:?} to end", done.end_took);
     assert!(!done.logs.join("../PIDFILE").exists());

@@ -65,16 +65,18 @@ fn drops_are_told_in_the_file() {
     bed.send(&Sent { count: 4000, size: 200, rate: 100_000 });
     run.resume();
     std::thread::sleep(Duration::from_millis(300));
+    bed.send(&Sent { count: 100, size: 200, rate: 10_000 });
     let done = run.end();
     assert_eq!(done.code, 0, "{}", done.errors);
-    // Both bursts are numbered from 0.
-    let (arrivals, _) = arrivals(&done.file("out.pcapng"), 4000);
-    let lost = 4200 - arrivals.received;
+    // Each of the bursts is numbered from 0.
+    let (arrivals, told) = arrivals(&done.file("out.pcapng"), 4000);
+    let lost = 4300 - arrivals.received;
     assert!(lost > 2000, "{lost}");
+    assert_eq!(told, lost, "each lost packet is told before the one that follows");
     let info = netsniff(&["info", "--json", done.file("out.pcapng").to_str().unwrap()]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     let text = info.to_string();
-    let told = format!("\"dropped_by_os\":{}", lost);
+    let told = format!("\"dropped_by_os\":{lost}");
     assert!(text.contains(&told), "{told} in {text}");
 }
 

@@ -318,6 +318,8 @@ fn strict_runs_a_whole_capture() {
             "200ms",
             "--workers",
             "2",
+            "--metrics",
+            "9185",
             "--cpus",
             "0",
         ],
@@ -326,6 +328,8 @@ fn strict_runs_a_whole_capture() {
     std::thread::sleep(Duration::from_millis(300));
     run.signal("HUP");
     std::thread::sleep(Duration::from_millis(300));
+    let page = bed.fetch("127.0.0.1:9185", "/metrics");
+    assert!(page.contains("netsniff_capture_arrived_packets_total"), "{page}");
     bed.renew();
     std::thread::sleep(Duration::from_millis(500));
     bed.send(&Sent { count: 500, size: 200, rate: 10_000 });

@@ -92,7 +92,7 @@ impl FlowTracker {
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
             limits,
-            depth: options.depth.min(options.deepest()),
+            depth: options.deepest(),
             deepest: options.deepest(),
             gateway: options.gateway,
             checksums: options.checksums,

@@ -61,13 +61,15 @@ crate::record! {
         shed_time: Option<Interval> => "shed_time", interval, Seconds, Plain, Netsniff;
         /// Delivered packets that were recorded.
         recorded: Option<u64> => "recorded", count, Packets, Plain, Netsniff;
-        /// Delivered packets that a hand-off refused.
+        /// Delivered packets that the recorder refused, since writing fell behind.
+        unrecorded: Option<u64> => "unrecorded", count, Packets, Plain, Netsniff;
+        /// Delivered packets that the hand-off to the analysis refused (`--apart`).
         refused: Option<u64> => "refused", count, Packets, Plain, Netsniff;
         /// Delivered packets that the filter refused in user space.
         filtered_late: Option<u64> => "filtered_late", count, Packets, Plain, Netsniff;
         /// Packets behind the last one that was wanted (`--count`).
         beyond_end: Option<u64> => "beyond_end", count, Packets, Plain, Netsniff;
-        /// Packets in the ring, and those that wait for earlier ones.
+        /// Packets in the ring, those that wait for earlier ones, and those on their way to the analysis.
         in_flight: Option<u64> => "in_flight", count, Packets, Plain, Netsniff;
         /// Share of the packets that arrived and were lost before the socket.
         kernel_loss: Option<f64> => "kernel_loss", double, None, Plain, Netsniff;

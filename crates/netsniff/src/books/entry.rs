@@ -41,8 +41,8 @@ pub struct Entry {
     pub bound: Option<u64>,
     /// Packets that were recorded.
     pub recorded: Option<u64>,
-    /// Packets that a hand-off refused.
-    pub refused: Option<u64>,
+    /// Packets that the recorder refused.
+    pub unrecorded: Option<u64>,
     /// What the rings tell; `None` for the host.
     pub report: Option<RingReport>,
     /// What the rings are; those of an interface have the first one's.
@@ -71,6 +71,14 @@ impl Entry {
     pub fn in_ring(&self) -> Option<u64> {
         let counters = &self.report.as_ref()?.counters;
         Some(counters.accepted?.saturating_sub(counters.delivered))
+    }
+
+    /// Packets that came out of the rings and that a hand-off behind them refused: to the analysis, or to the
+    /// recorder.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        let by_analysis = self.report.as_ref().map_or(0, |report| report.refused);
+        by_analysis.saturating_add(self.unrecorded.unwrap_or(0))
     }
 
     /// Packets in the rings, and those that wait for earlier ones.
@@ -102,7 +110,7 @@ impl Entry {
     /// Share of those that came to the socket and were lost there (Skopkó's dumpcap loss).
     #[must_use]
     pub fn application_loss(&self) -> Option<f64> {
-        let lost = self.ring_dropped()?.saturating_add(self.refused.unwrap_or(0));
+        let lost = self.ring_dropped()?.saturating_add(self.refused());
         let came = self.ring_dropped()?.saturating_add(self.delivered()?);
         share(lost, came)
     }
@@ -110,7 +118,7 @@ impl Entry {
     /// Share of all packets that were lost, as far as anybody knows.
     #[must_use]
     pub fn loss(&self) -> Option<f64> {
-        let at_ring = self.ring_dropped()?.saturating_add(self.refused.unwrap_or(0));
+        let at_ring = self.ring_dropped()?.saturating_add(self.refused());
         let lost = at_ring.saturating_add(self.lost_interface.unwrap_or(0));
         let came = self.delivered()?.saturating_add(self.ring_dropped()?);
         // Of nothing, nothing is lost.
@@ -168,7 +176,8 @@ impl Entry {
                 .and(report)
                 .map(|report| Interval::from_nanos(report.shed_nanos as i64)),
             recorded: self.recorded,
-            refused: self.refused,
+            refused: report.filter(|report| report.analysed.is_some()).map(|report| report.refused),
+            unrecorded: self.unrecorded,
             filtered_late: report.map(|report| report.filtered),
             beyond_end: report.map(|report| report.beyond_end),
             in_flight: self.in_flight(),
@@ -241,7 +250,7 @@ pub(crate) mod tests {
             filtered,
             bound: Some(0),
             recorded: None,
-            refused: None,
+            unrecorded: None,
             report: Some(RingReport {
                 counters,
                 analysed: Some(delivered),

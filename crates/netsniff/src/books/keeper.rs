@@ -171,7 +171,7 @@ impl Keeper {
             filtered: None,
             bound: None,
             recorded: None,
-            refused: None,
+            unrecorded: None,
             report: None,
             facts: None,
             direction: match self.direction {
@@ -218,6 +218,7 @@ fn sum<'a>(reports: impl Iterator<Item = &'a RingReport>) -> Option<RingReport> 
         sum.filtered += report.filtered;
         sum.beyond_end += report.beyond_end;
         sum.waiting += report.waiting;
+        sum.refused += report.refused;
         sum.late += report.late;
         sum.latest_lateness = sum.latest_lateness.max(report.latest_lateness);
         sum.refused_rows += report.refused_rows;

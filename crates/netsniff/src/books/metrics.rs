@@ -53,7 +53,10 @@ const METRICS: &[Metric] = &[
         number(e.report.as_ref().and_then(|report| report.analysed))
     }),
     counter("recorded_packets", "Packets that were recorded.", |e| number(e.recorded)),
-    counter("refused_packets", "Packets that a hand-off refused.", |e| number(e.refused)),
+    counter("refused_packets", "Packets that the hand-off to the analysis refused.", |e| {
+        number(e.report.as_ref().map(|report| report.refused))
+    }),
+    counter("unrecorded_packets", "Packets that the recorder refused.", |e| number(e.unrecorded)),
     gauge("in_flight_packets", "Packets in the ring.", |e| number(e.in_flight())),
     gauge("kernel_loss_ratio", "Share of the arrived packets lost before the socket.", |e| {
         e.kernel_loss()

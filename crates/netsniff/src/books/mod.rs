@@ -10,3 +10,6 @@ mod metrics;
 pub use entry::{Entry, Place};
 pub use keeper::{Keeper, RingPlace};
 pub use metrics::prometheus;
+
+#[cfg(test)]
+pub(crate) use entry::tests;

@@ -8,7 +8,9 @@ use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
-use super::live::{self, Attendant, CaptureArgs, Opening, Reopener, Rings, Rule, Signals, Wanted};
+use super::live::{
+    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+};
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::books::{Entry, Keeper, Place};
 use crate::commands::analyze::filters;
@@ -76,13 +78,21 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     };
     let rings = opening.open(&capture.interfaces)?;
     if !args.quiet {
-        live::tell(&rings, &wanted);
+        live::tell(&rings, &wanted, capture.cpus());
     }
     let options = options(&args.output, &rings, &wanted)?;
     let outputs = Outputs::default().with_recording(&options);
+    let listener = capture.listen()?;
     let reopener = live::confine(capture, outputs, args.quiet)?;
     let recorder = start(&options)?;
-    let session = Session { args, wanted: &wanted, signals: &signals, reopener: reopener.as_ref() };
+    let metrics = listener.map(Metrics::serve).transpose()?;
+    let session = Session {
+        args,
+        wanted: &wanted,
+        signals: &signals,
+        reopener: reopener.as_ref(),
+        metrics: metrics.as_ref(),
+    };
     let (entries, failures) = session.record(rings, &recorder)?;
     finish(args, recorder, entries, &failures)
 }
@@ -122,6 +132,7 @@ struct Session<'a> {
     wanted: &'a Wanted,
     signals: &'a Signals,
     reopener: Option<&'a Reopener>,
+    metrics: Option<&'a Metrics>,
 }
 
 impl Session<'_> {
@@ -130,7 +141,7 @@ impl Session<'_> {
         rings: Rings,
         recorder: &Arc<Mutex<Recorder>>,
     ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
-        let Self { args, wanted, signals, reopener } = *self;
+        let Self { args, wanted, signals, reopener, metrics } = *self;
         let capture = &args.capture;
         let control = Control::new(rings.rings.len());
         let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
@@ -148,8 +159,13 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
         };
-        let mut clerk =
-            Clerk { recorder, lost: Vec::new(), is_quiet: args.quiet, begin: Instant::now() };
+        let mut clerk = Clerk {
+            recorder,
+            lost: Vec::new(),
+            is_quiet: args.quiet,
+            begin: Instant::now(),
+            metrics,
+        };
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for (number, ring) in rings.rings.into_iter().enumerate() {
@@ -181,6 +197,7 @@ struct Clerk<'a> {
     lost: Vec<u64>,
     is_quiet: bool,
     begin: Instant,
+    metrics: Option<&'a Metrics>,
 }
 
 impl Attendant for Clerk<'_> {
@@ -193,6 +210,9 @@ impl Attendant for Clerk<'_> {
             add(entry, &statistics);
         }
         live::warn(entries, &mut self.lost);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
         if !self.is_quiet && !is_final {
             say(&format!(
                 "{} s: {} packets recorded, {} in {} files, {} refused",
@@ -251,7 +271,7 @@ pub fn tell_recorder(recorder: &mut Recorder, entries: &[Entry], now: Timestamp)
 pub fn add(entry: &mut Entry, statistics: &Statistics) {
     if matches!(entry.place, Place::Interface(_)) {
         entry.recorded = Some(statistics.recorded.packets);
-        entry.refused = Some(statistics.refused.packets);
+        entry.unrecorded = Some(statistics.refused.packets);
     }
 }
 

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (words, said) in [
-            ("-o logs --roll 0", "an interval of 0 is none"),
+            ("-o logs --roll 0", "0 is no span of time"),
             ("-o logs --roll soon", "expected a number"),
             ("-o logs --roll-size 4095", "4096 bytes are the least"),
             ("-o logs --roll-size 1X", "unknown unit"),

@@ -137,7 +137,6 @@ mod tests {
             ("-w a.pcap --comment x", "no room for a comment"),
             ("-w a -b files:3", "needs another -b"),
             ("-w a/..", "name of a file"),
-            ("-w a -s 0", "0 is not in 1..=262144"),
             ("-w a -b size:3", "is none of duration"),
             ("-w a --compress gzip:11", "from 0 to 9"),
         ] {

@@ -65,6 +65,9 @@ pub struct Input {
     /// Latest timestamp.
     #[serde(serialize_with = "seconds")]
     pub last: Option<Timestamp>,
+    /// Whether it was captured by this run.
+    #[serde(skip)]
+    pub is_live: bool,
     /// What the analysis took, in nanoseconds of wall time.
     #[serde(rename = "elapsed_seconds", serialize_with = "nanos_as_seconds")]
     pub elapsed_nanos: Option<u64>,

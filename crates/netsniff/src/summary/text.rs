@@ -59,7 +59,10 @@ fn input(page: &mut Page, input: &Input) {
         let text = format!("filter {filters}: {wanted}, {size} analysed");
         page.wrapped(2, text.split_whitespace());
     }
-    if let Some(nanos) = input.elapsed_nanos {
+    // How fast live packets are analysed is how fast they come.
+    if let Some(nanos) = input.elapsed_nanos.filter(|_| input.is_live) {
+        page.line(&format!("  captured for {}", duration(nanos)));
+    } else if let Some(nanos) = input.elapsed_nanos {
         let speed = if nanos > 0 {
             let per_second = input.packets as f64 / (nanos as f64 / 1e9);
             format!(", {}", rate(per_second, "packets/s"))

@@ -1,15 +1,17 @@
 //! Namespaces for tests of live commands: a veth pair, a sender at one end, netsniff at the other.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netsniff_capture::interface::LinkReader;
 use netsniff_capture::transmit::WAYS;
 use netsniff_capture::{Interface, enter_namespace, monotonic};
 use netsniff_traffic::pace::{Late, Pacer};
@@ -78,16 +80,91 @@ impl Bed {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
 
-    /// Sends stamped frames of 256 flows, paced.
-    pub(crate) fn send(&self, what: &Sent) {
+    /// Chooses who pays for receiving, as `testbed.sh` has it.
+    pub(crate) fn place(&self, mode: &str) {
+        let out = Command::new("bash").args([SCRIPT, "place", &self.name, mode]).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    }
+
+    /// Sends so many small frames as fast as possible by an XDP socket, and returns how many of them the
+    /// sender's end of the pair dropped.
+    pub(crate) fn send_fast(&self, count: u64) -> u64 {
+        self.in_sender(|| {
+            // Beside the processor that receives, where `place` chose that.
+            netsniff_capture::pin(0).unwrap();
+            let interface = Interface::find("tx0").unwrap();
+            let mut reader = LinkReader::new(interface.index).unwrap();
+            let before = reader.counters().unwrap().unwrap();
+            let mut transmitter = WAYS[0].open(&interface, 0).unwrap();
+            let frame = probe::frame(64, 0).unwrap();
+            let mut sent = 0;
+            while sent < count {
+                // As many as there is room for, which the kernel then takes at one go.
+                while sent < count
+                    && let Some((_, room)) = transmitter.room()
+                {
+                    room[..frame.len()].copy_from_slice(&frame);
+                    transmitter.fill(frame.len());
+                    sent += 1;
+                }
+                transmitter.flush().unwrap();
+            }
+            while transmitter.pending() > 0 {
+                transmitter.flush().unwrap();
+            }
+            let after = reader.counters().unwrap().unwrap();
+            after.tx_dropped - before.tx_dropped
+        })
+    }
+
+    /// Sends so many frames with a VLAN tag.
+    pub(crate) fn send_tagged(&self, count: u64) {
+        self.in_sender(|| {
+            let interface = Interface::find("tx0").unwrap();
+            let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
+            let mut transmitter = way.open(&interface, 0).unwrap();
+            for sequence in 0..count {
+                let plain = probe::frame(200, sequence as u32 % 16).unwrap();
+                let frame = [&plain[..12], &[0x81, 0, 0, 5], &plain[12..]].concat();
+                transmitter.room().unwrap().1[..frame.len()].copy_from_slice(&frame);
+                transmitter.fill(frame.len());
+                while transmitter.pending() > 0 {
+                    transmitter.flush().unwrap();
+                }
+            }
+        });
+    }
+
+    fn in_sender<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let namespace = format!("{}-tx", self.name);
         thread::scope(|scope| {
             let sender = scope.spawn(|| {
                 enter_namespace(&namespace).unwrap();
-                send(what);
+                work()
             });
-            sender.join().unwrap();
-        });
+            sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Asks a server in the receiving namespace for a page.
+    pub(crate) fn fetch(&self, address: &str, path: &str) -> String {
+        let namespace = self.receiver();
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                enter_namespace(&namespace).unwrap();
+                let mut stream = TcpStream::connect(address).unwrap();
+                write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+                let mut page = String::new();
+                stream.read_to_string(&mut page).unwrap();
+                page
+            });
+            asking.join().unwrap()
+        })
+    }
+
+    /// Sends stamped frames of 256 flows, paced.
+    pub(crate) fn send(&self, what: &Sent) {
+        self.in_sender(|| send(what));
     }
 }
 
@@ -125,6 +202,18 @@ pub(crate) struct Run {
     errors: Receiver<String>,
     output: Receiver<String>,
     begin: Instant,
+    /// The end of a pipe that nobody reads.
+    _fifo: Option<fs::File>,
+    /// What lets the output be read, once it is dropped.
+    _go: Sender<()>,
+}
+
+/// Which of the ends of a run somebody reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Read,
+    FifoUnread,
+    OutputUnread,
 }
 
 /// What came of it.
@@ -168,12 +257,33 @@ impl Run {
         Self::launch(bed, name, "record", &["-w", file], arguments)
     }
 
+    /// [`Self::start`] with a pipe that nobody reads in place of RECORDING.
+    pub(crate) fn start_with_fifo(bed: &Bed, name: &str, arguments: &[&str]) -> Self {
+        Self::launch_with(bed, name, "analyze", &["-o", "logs"], arguments, Ends::FifoUnread)
+    }
+
+    /// `netsniff analyze -i rx0 -o -`, whose output nobody reads.
+    pub(crate) fn start_without_reader(bed: &Bed, name: &str) -> Self {
+        Self::launch_with(bed, name, "analyze", &["-o", "-"], &[], Ends::OutputUnread)
+    }
+
     fn launch(
         bed: &Bed,
         name: &str,
         command: &str,
         output: &[&str; 2],
         arguments: &[&str],
+    ) -> Self {
+        Self::launch_with(bed, name, command, output, arguments, Ends::Read)
+    }
+
+    fn launch_with(
+        bed: &Bed,
+        name: &str,
+        command: &str,
+        output: &[&str; 2],
+        arguments: &[&str],
+        ends: Ends,
     ) -> Self {
         let directory =
             std::env::temp_dir().join(format!("netsniff-live-{}-{name}", std::process::id()));
@@ -185,11 +295,19 @@ impl Run {
             "PIDFILE" | "RECORDING" => directory.join(word).into_os_string(),
             word => word.into(),
         });
+        let fifo = (ends == Ends::FifoUnread).then(|| {
+            let path = directory.join("RECORDING");
+            assert!(
+                Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().unwrap().success()
+            );
+            // Held open for reading, so that whoever writes need not wait for one who reads.
+            OpenOptions::new().read(true).write(true).open(path).unwrap()
+        });
         let begin = Instant::now();
         let mut child = Command::new("ip")
             .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])
             .args([command, "-i", "rx0", output[0]])
-            .arg(directory.join(output[1]))
+            .arg(if output[1] == "-" { "-".into() } else { directory.join(output[1]) })
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -211,12 +329,18 @@ impl Run {
         });
         let (printed, output) = channel();
         let mut stdout = child.stdout.take().unwrap();
+        let (go, may_go) = channel::<()>();
+        if ends != Ends::OutputUnread {
+            let _ = go.send(());
+        }
         thread::spawn(move || {
+            // Until the run is over, where nobody is to read.
+            let _ = may_go.recv();
             let mut all = String::new();
             let _ = stdout.read_to_string(&mut all);
             let _ = printed.send(all);
         });
-        let run = Self { child, directory, errors, output, begin };
+        let run = Self { child, directory, errors, output, begin, _fifo: fifo, _go: go };
         assert!(
             is_ready.recv_timeout(LIMIT).is_ok(),
             "it does not capture: {:?}",
@@ -257,6 +381,12 @@ impl Run {
         self.wait()
     }
 
+    /// Ends it by a signal at once.
+    pub(crate) fn end_now(self) -> Done {
+        self.signal("INT");
+        self.wait()
+    }
+
     /// Waits until it ends by itself.
     pub(crate) fn wait(mut self) -> Done {
         let begin = Instant::now();
@@ -270,11 +400,12 @@ impl Run {
             }
             thread::sleep(Duration::from_millis(5));
         };
+        drop(self._go);
         Done {
             code: status.code().unwrap_or(-1),
             output: self.output.recv_timeout(LIMIT).unwrap(),
             errors: self.errors.recv_timeout(LIMIT).unwrap(),
-            logs: self.logs(),
+            logs: self.directory.join("logs"),
             elapsed: self.begin.elapsed(),
             end_took: begin.elapsed(),
             directory: self.directory,
@@ -314,5 +445,36 @@ impl Log {
     pub(crate) fn of(&self, values: &[(&str, &str)]) -> Vec<usize> {
         let has = |row: usize| values.iter().all(|(name, value)| self.value(row, name) == *value);
         (0..self.len()).filter(|row| has(*row)).collect()
+    }
+}
+
+/// The last row of the log `capture` for the interface, or for the host.
+pub(crate) struct Last(Log, usize);
+
+impl Last {
+    pub(crate) fn read(logs: &Path, scope: &str) -> Self {
+        let log = Log::read(&logs.join("capture.log"));
+        let rows = log.of(&[("final", "T"), ("scope", scope)]);
+        assert_eq!(rows.len(), 1, "one last row for {scope}");
+        Self(log, rows[0])
+    }
+
+    pub(crate) fn text(&self, column: &str) -> &str {
+        self.0.value(self.1, column)
+    }
+
+    pub(crate) fn number(&self, column: &str) -> u64 {
+        self.text(column).parse().unwrap_or_else(|_| panic!("{column} is {}", self.text(column)))
+    }
+
+    /// All that arrived went somewhere, and what was delivered, too.
+    pub(crate) fn closes(&self) {
+        assert_eq!(self.text("unexplained"), "0");
+        let parts = ["lost_interface", "filtered", "ring_dropped", "delivered"];
+        let sum: u64 = parts.iter().map(|column| self.number(column)).sum();
+        assert_eq!(sum, self.number("arrived"));
+        let parts = ["analysed", "refused", "filtered_late", "beyond_end", "in_flight"];
+        let sum: u64 = parts.iter().map(|column| self.number(column)).sum();
+        assert_eq!(sum, self.number("delivered"));
     }
 }

@@ -6,8 +6,7 @@ use crate::flow::attached::Talk;
 use crate::unit::Unit;
 
 impl FlowTracker {
-    /// How deep flows are analysed that begin from now on; no deeper than the options leave anything to
-    /// look for. Flows in progress go on as they began, but for one case: while new flows begin at
+    /// How deep flows are analysed that begin from now on; never deeper than the options want. Flows in progress go on as they began, but for one case: while new flows begin at
     /// [`Depth::Flows`] or less, one at [`Depth::Protocols`] gets [`Depth::Tcp`] with its next packet. What
     /// was said in it costs most and may go on for long, and can be ended at any packet. The state of TCP
     /// is kept to the end, since counts that stopped in between would say nothing.

@@ -75,6 +75,9 @@ pub struct AnalyzeArgs {
     /// Analyse new flows as deep as --depth says also while the ring fills up, though packets may be lost
     #[arg(long, requires = "interfaces")]
     no_shed: bool,
+    /// Analyse in another thread than the one that captures, with a bounded queue between
+    #[arg(long, requires = "interfaces")]
+    apart: bool,
     /// Record what is analysed to this file, too, as netsniff record does
     #[arg(long, value_name = "FILE", requires = "interfaces")]
     record: Option<PathBuf>,
@@ -240,6 +243,11 @@ impl AnalyzeArgs {
     /// Whether new flows get less depth while the ring fills up.
     pub(super) const fn sheds(&self) -> bool {
         !self.no_shed
+    }
+
+    /// Whether to analyse in another thread.
+    pub(super) const fn is_apart(&self) -> bool {
+        self.apart
     }
 
     /// Where to record what is analysed.

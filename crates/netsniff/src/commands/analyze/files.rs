@@ -42,6 +42,7 @@ impl Origin for Files<'_> {
             captured_bytes: packets.captured_bytes.saturating_add(refused.captured_bytes),
             first: spans().map(|span| span.0).min(),
             last: spans().map(|span| span.1).max(),
+            is_live: false,
             elapsed_nanos: Some(analysis.elapsed_nanos),
         }
     }

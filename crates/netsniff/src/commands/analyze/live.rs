@@ -15,14 +15,18 @@ use super::report::Analysis;
 use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
-use crate::commands::live::{self, Attendant, Opening, Reopener, Rings, Rule, Signals, Wanted};
+use crate::commands::live::{
+    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+};
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
 use crate::output::{
     Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
     RowBuffer, UnparsedFile, WriterCommands, WriterSettings,
 };
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Analyser, Consumer, Control, Recording, RingOutcome, TakeUnparsed};
+use crate::pipeline::live::{
+    Analyser, Apart, Consumer, Control, Recording, RingOutcome, TakeUnparsed, Work,
+};
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::Recorder;
 use crate::recording::options::Options as RecordingOptions;
@@ -55,7 +59,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let rings = opening.open(&capture.interfaces)?;
     if !args.quiet() {
-        live::tell(&rings, &wanted);
+        live::tell(&rings, &wanted, capture.cpus());
     }
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
@@ -68,7 +72,9 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         seed: seed(),
     };
     let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
+    let listener = capture.listen()?;
     let reopener = live::confine(capture, outputs(&target, recording.as_ref()), args.quiet())?;
+    let metrics = listener.map(Metrics::serve).transpose()?;
     // What writes inherits it; rings choose their own.
     pin_last(capture.cpus())?;
     let session = Session {
@@ -79,6 +85,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         signals: &signals,
         recording: recording.as_ref(),
         reopener: reopener.as_ref(),
+        metrics: metrics.as_ref(),
     };
     let begin = Instant::now();
     let run = session.run(rings)?;
@@ -127,6 +134,7 @@ struct Session<'a> {
     signals: &'a Signals,
     recording: Option<&'a RecordingOptions>,
     reopener: Option<&'a Reopener>,
+    metrics: Option<&'a Metrics>,
 }
 
 /// What came of a run.
@@ -193,7 +201,7 @@ impl Session<'_> {
             interval: capture.stats_interval(),
         };
         let recorder = self.recording.map(record::start).transpose()?;
-        let mut scribe = Scribe::new(&writer, settings, recorder.clone());
+        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self.metrics);
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
@@ -202,7 +210,8 @@ impl Session<'_> {
                     Box::new(Recording::new(Arc::clone(recorder), ring.place.interface as u32))
                 });
                 let sheds = self.args.sheds();
-                let consumer = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                let analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                let consumer = self.place(analyser)?;
                 let work = live::work(capture, number, ring, &control, consumer, self.reopener)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
@@ -220,8 +229,7 @@ impl Session<'_> {
         let since = keeper.turn(now);
         let mut failures: Vec<_> =
             finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
-        let outcome = sum(&finished);
-        drop(finished);
+        let outcome = sum(finished)?;
         scribe.recorder = None;
         if let Some(recorder) = recorder {
             // The last counters stand in the file, and the last books tell what is in it.
@@ -249,6 +257,18 @@ impl Session<'_> {
     }
 }
 
+impl Session<'_> {
+    /// Where a ring's packets are analysed.
+    fn place(&self, analyser: Analyser) -> anyhow::Result<Work> {
+        if !self.args.is_apart() {
+            return Ok(Work::Here(Box::new(analyser)));
+        }
+        let cpu = self.args.capture().cpus().last().copied();
+        let apart = Apart::start(analyser, cpu).context("cannot start a thread to analyse in")?;
+        Ok(Work::Apart(Box::new(apart)))
+    }
+}
+
 /// The outcomes of all rings; a thread that panicked is our fault.
 fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<RingOutcome<C>>> {
     let outcomes: Option<Vec<_>> = outcomes.into_iter().collect();
@@ -256,7 +276,7 @@ fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<Ring
 }
 
 /// Adds up what the rings found.
-fn sum(outcomes: &[RingOutcome<Analyser>]) -> Outcome {
+fn sum(outcomes: Vec<RingOutcome<Work>>) -> anyhow::Result<Outcome> {
     let mut sum = Outcome {
         packets: Default::default(),
         flows: Default::default(),
@@ -265,13 +285,14 @@ fn sum(outcomes: &[RingOutcome<Analyser>]) -> Outcome {
         now: Timestamp::MIN,
     };
     for outcome in outcomes {
-        let (packets, flows) = outcome.consumer.statistics();
+        let analyser = outcome.consumer.into_analyser();
+        let (packets, flows) = analyser.context("the analysing thread panicked")?.statistics();
         sum.packets.merge(&packets);
         sum.flows.merge(&flows);
         sum.filtered += outcome.report.filtered;
         sum.now = sum.now.max(outcome.report.now.unwrap_or(Timestamp::MIN));
     }
-    sum
+    Ok(sum)
 }
 
 fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
@@ -288,6 +309,7 @@ struct Scribe<'a> {
     /// What was lost when the books were made last, by line.
     lost: Vec<u64>,
     recorder: Option<Arc<Mutex<Recorder>>>,
+    metrics: Option<&'a Metrics>,
 }
 
 impl<'a> Scribe<'a> {
@@ -295,9 +317,18 @@ impl<'a> Scribe<'a> {
         writer: &'a LogWriter,
         settings: &Settings,
         recorder: Option<Arc<Mutex<Recorder>>>,
+        metrics: Option<&'a Metrics>,
     ) -> Self {
         let rows = RowBuffer::new(settings.format);
-        Self { writer, commands: writer.commands(), rows, number: 0, lost: Vec::new(), recorder }
+        Self {
+            writer,
+            commands: writer.commands(),
+            rows,
+            number: 0,
+            lost: Vec::new(),
+            recorder,
+            metrics,
+        }
     }
 }
 
@@ -310,6 +341,9 @@ impl Attendant for Scribe<'_> {
             entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
         }
         live::warn(entries, &mut self.lost);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
         for entry in entries {
             let key = SortKey {
                 time: now,

@@ -34,6 +34,29 @@ impl Live {
         self.of_interfaces().filter_map(|(_, entry)| entry.report.as_ref())
     }
 
+    /// A ring that gets much more than its share: a pair of hosts that talks much goes to one of them.
+    fn uneven(&self) -> Option<String> {
+        let rings = self.entries.iter().filter_map(|entry| match &entry.place {
+            Place::Ring(name, ring) => {
+                Some((name, ring, entry.delivered()? + entry.ring_dropped()?))
+            }
+            _ => None,
+        });
+        let rings: Vec<_> = rings.collect();
+        let total: u64 = rings.iter().map(|(.., packets)| packets).sum();
+        let (name, ring, most) = rings.iter().max_by_key(|(.., packets)| *packets)?;
+        // With few packets chance alone is uneven.
+        let is_uneven = rings.len() > 1 && total > 10_000 && most * rings.len() as u64 > 2 * total;
+        is_uneven.then(|| {
+            format!(
+                "ring {ring} of {name} got {} of {} packets: all of a pair of hosts go to one ring, and \
+                 a heavy pair loads it alone",
+                count(*most),
+                count(total)
+            )
+        })
+    }
+
     fn total(&self, of: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
         self.of_interfaces().map(|(_, entry)| of(entry)).sum()
     }
@@ -77,6 +100,7 @@ impl Origin for Live {
             captured_bytes: packets.captured_bytes,
             first: packets.span.map(|span| span.0),
             last: packets.span.map(|span| span.1),
+            is_live: true,
             elapsed_nanos: Some(analysis.elapsed_nanos),
         }
     }
@@ -143,6 +167,7 @@ impl Origin for Live {
                 notes.push(format!("{name} went down {} times", count(report.downs)));
             }
         }
+        notes.extend(self.uneven());
         let refused = self.written.refused.total();
         if refused > 0 {
             notes.push(format!(

@@ -1,14 +1,16 @@
 //! The arguments of commands that capture.
 
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use netsniff_capture::backend::{BACKENDS, Backend};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
 
-use crate::commands::UsageError;
 use crate::commands::quantity::{interval, size};
+use crate::commands::{UsageError, say};
 use crate::pipeline::live::IfGone;
 use crate::sandbox::SafetyArgs;
 
@@ -71,6 +73,9 @@ pub struct CaptureArgs {
     /// How often the books are written, to the log `capture` and to --metrics
     #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = interval, default_value = "10s")]
     stats_interval: Duration,
+    /// Show the books to Prometheus at this address, as 127.0.0.1:9100 or, on loopback, 9100
+    #[arg(long, value_name = "ADDR", requires = "interfaces", value_parser = address)]
+    metrics: Option<SocketAddr>,
     /// What to do where an interface is gone
     #[arg(long, value_enum, value_name = "WHAT", requires = "interfaces", default_value_t)]
     if_gone: IfGone,
@@ -115,6 +120,14 @@ enum StampsArg {
     Sw,
     /// The interface, where it can
     Hw,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let told = match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text.parse(),
+    };
+    told.map_err(|_| "expected ADDRESS:PORT, as 127.0.0.1:9100".to_owned())
 }
 
 fn sample(text: &str) -> Result<NonZeroU32, String> {
@@ -198,6 +211,20 @@ impl CaptureArgs {
     #[must_use]
     pub const fn sample(&self) -> Option<NonZeroU32> {
         self.sample
+    }
+
+    /// Listens for who asks for the books, where that is wanted: once rights are given up it cannot.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot listen there.
+    pub fn listen(&self) -> anyhow::Result<Option<TcpListener>> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let listener = TcpListener::bind(address)
+            .with_context(|| format!("cannot listen at {address} for --metrics"))?;
+        let address = listener.local_addr().context("cannot tell the address of --metrics")?;
+        say(&format!("metrics at http://{address}/metrics"));
+        Ok(Some(listener))
     }
 
     /// The fan-out group to join.

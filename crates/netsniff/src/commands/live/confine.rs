@@ -91,8 +91,8 @@ fn answer(asked: &Receiver<Request>) {
 struct Door {
     /// Why the last one could not be opened.
     told: String,
-    /// The number and the fan-out group of each interface, by its name: the group of the interface before goes on to exist as long as
-    /// one of its rings does, and nothing else can join it.
+    /// The number and the fan-out group of each interface, by its name. The group of the one before lives as long
+    /// as one of its rings, and rings of another interface cannot join it.
     groups: BTreeMap<String, (u32, u16)>,
 }
 

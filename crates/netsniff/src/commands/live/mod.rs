@@ -2,6 +2,7 @@
 
 mod args;
 mod confine;
+mod metrics;
 mod open;
 mod rule;
 mod wanted;
@@ -9,6 +10,7 @@ mod work;
 
 pub use args::CaptureArgs;
 pub use confine::{Reopener, confine};
+pub use metrics::Metrics;
 pub use open::{Opening, Ring, Rings, tell};
 pub use rule::{Attendant, Rule, Signals, warn};
 pub use wanted::{Split, Wanted};

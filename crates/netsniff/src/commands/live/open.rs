@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use netsniff_capture::backend::{Backend, Receiver};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
-use netsniff_capture::options::{Fanout, Options};
+use netsniff_capture::options::{Fanout, Options, Wait};
 use netsniff_capture::{Interface, host};
 use netsniff_packet::filter::Filter;
 use netsniff_packet::filter::classic::steering;
@@ -96,11 +96,14 @@ fn fanout(interface: &Interface, group: Option<u16>) -> anyhow::Result<Fanout> {
 }
 
 /// Says what was asked for, and what of it is at work.
-pub fn tell(rings: &Rings, wanted: &Wanted) {
+pub fn tell(rings: &Rings, wanted: &Wanted, cpus: &[usize]) {
     for interface in &rings.interfaces {
         say(&about_interface(interface));
         for warning in about_offloads(interface, interface.offloads()) {
             say(&warning);
+        }
+        if rings.rings.iter().any(|ring| ring.options.wait == Wait::Busy) {
+            about_busy_waiting(interface, cpus).iter().for_each(|warning| say(warning));
         }
     }
     for ring in &rings.rings {
@@ -130,6 +133,26 @@ fn about_interface(interface: &Interface) -> String {
         text += "; it is DOWN, and nothing comes until it is up";
     }
     text
+}
+
+/// Where busy waiting takes the processor that the kernel needs to receive.
+fn about_busy_waiting(interface: &Interface, cpus: &[usize]) -> Option<String> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if processors == 1 {
+        let said =
+            "busy waiting takes the only processor, which the kernel needs to receive packets";
+        return Some(said.to_owned());
+    }
+    let steered = interface.steered_to();
+    let shared: Vec<_> =
+        steered.iter().filter(|cpu| cpus.is_empty() || cpus.contains(cpu)).collect();
+    (!shared.is_empty()).then(|| {
+        format!(
+            "{}: the kernel receives on processors {shared:?} (rps_cpus), where a ring that waits busily may \
+             run: choose others with --cpus, or --wait adaptive",
+            interface.name
+        )
+    })
 }
 
 /// What offloads do to what is captured.

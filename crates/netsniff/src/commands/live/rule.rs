@@ -17,25 +17,35 @@ use crate::pipeline::live::{Control, RingOutcome};
 /// How often the ruling thread looks around.
 const TICK: Duration = Duration::from_millis(20);
 
+/// How long after a signal another one means impatience. timeout(1) for one sends two at a time, to the process
+/// and to its group.
+const IMPATIENT: Duration = Duration::from_millis(500);
+
+/// When the books are made first at the latest.
+const FIRST: Duration = Duration::from_secs(1);
+
 /// What signals ask for.
 #[derive(Debug)]
 pub struct Signals {
     end: Arc<AtomicBool>,
+    /// Whether the next signal ends the process at once.
+    armed: Arc<AtomicBool>,
     roll: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Listens from now on. SIGINT and SIGTERM end the run in good order, a second one at once; SIGHUP
-    /// rolls the logs.
+    /// Listens from now on. SIGINT and SIGTERM end the run in good order, another one some time later at
+    /// once; SIGHUP rolls the logs.
     ///
     /// # Errors
     ///
     /// Where a handler cannot be set.
     pub fn listen() -> anyhow::Result<Self> {
-        let signals = Self { end: Arc::default(), roll: Arc::default() };
+        let signals = Self { end: Arc::default(), armed: Arc::default(), roll: Arc::default() };
         for signal in [SIGINT, SIGTERM] {
             let end = Arc::clone(&signals.end);
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&end))
+            let armed = Arc::clone(&signals.armed);
+            signal_hook::flag::register_conditional_default(signal, armed)
                 .and_then(|_| signal_hook::flag::register(signal, end))
                 .context("cannot listen for signals")?;
         }
@@ -46,6 +56,11 @@ impl Signals {
 
     fn wants_end(&self) -> bool {
         self.end.load(Ordering::Relaxed)
+    }
+
+    /// Lets the next signal end the process at once.
+    fn arm(&self) {
+        self.armed.store(true, Ordering::Relaxed);
     }
 
     fn wants_roll(&self) -> bool {
@@ -87,7 +102,9 @@ impl Rule<'_> {
         attendant: &mut dyn Attendant,
     ) -> Vec<Option<RingOutcome<C>>> {
         let begin = Instant::now();
-        let mut due = begin + self.interval;
+        // The first books come soon, so that whoever looks sees that it works.
+        let mut due = begin + self.interval.min(FIRST);
+        let mut ended = None;
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
             let now = Instant::now();
             if self.signals.wants_end() || self.duration.is_some_and(|of| now >= begin + of) {
@@ -103,14 +120,18 @@ impl Rule<'_> {
                 self.control.stop();
             }
             if now >= due {
-                due += self.interval;
+                due = now + self.interval;
                 let mut entries = keeper.read(self.control);
                 let time = realtime();
                 let since = keeper.turn(time);
                 attendant.books(&mut entries, time, since, false);
             }
+            if self.signals.wants_end() && now >= *ended.get_or_insert(now) + IMPATIENT {
+                self.signals.arm();
+            }
             std::thread::sleep(TICK);
         }
+        self.signals.arm();
         rings.into_iter().map(|ring| ring.join().ok()).collect()
     }
 }
@@ -119,8 +140,8 @@ impl Rule<'_> {
 pub fn warn(entries: &[Entry], lost: &mut Vec<u64>) {
     lost.resize(entries.len(), 0);
     for (entry, before) in entries.iter().zip(lost) {
-        let parts = [entry.ring_dropped(), entry.lost_interface, entry.refused];
-        let now: u64 = parts.into_iter().flatten().sum();
+        let parts = [entry.ring_dropped(), entry.lost_interface];
+        let now = parts.into_iter().flatten().sum::<u64>() + entry.refused();
         if let Place::Interface(name) = &entry.place
             && now > *before
             && let Some(verdict) = entry.verdict()

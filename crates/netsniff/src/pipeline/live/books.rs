@@ -36,7 +36,9 @@ pub struct RingReport {
     pub filtered: u64,
     /// Packets behind the last one that was wanted.
     pub beyond_end: u64,
-    /// Packets that wait for earlier ones.
+    /// Packets that a hand-off to the analysis refused.
+    pub refused: u64,
+    /// Packets that wait for earlier ones, or for the analysis.
     pub waiting: u64,
     /// Packets that the analysis got with a stamp earlier than one before.
     pub late: u64,

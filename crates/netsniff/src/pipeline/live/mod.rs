@@ -5,6 +5,7 @@
 //! Nothing that happens behind the rings makes a ring wait.
 
 mod analysis;
+mod apart;
 pub mod books;
 pub mod order;
 mod recorded;
@@ -12,6 +13,7 @@ mod ring;
 mod select;
 
 pub use analysis::{Analyser, TakeUnparsed};
+pub use apart::{Apart, Work};
 pub use books::{Control, LinkState, RingReport};
 pub use order::{Group, WINDOW};
 pub use recorded::Recording;

@@ -1,0 +1,142 @@
+//! The books close: packets are lost, cut or refused on purpose at each stage, by the kernel and not by mocks,
+//! and the right column tells of exactly those. Needs root; says so where it is missing.
+//!
+//! More of these are in `live_analysis` (a stalled consumer, a filter of the kernel, a count) and in
+//! `live_recording` (drops in the file, shedding) and `live_backlog`.
+
+mod live_bed;
+
+use std::time::Duration;
+
+use live_bed::{Bed, Last, Log, Run, Sent};
+
+const FEW: Sent = Sent { count: 1000, size: 200, rate: 50_000 };
+
+#[test]
+fn packets_that_the_snaplen_cuts_are_counted() {
+    let Some(bed) = Bed::up("b-cut") else { return };
+    let run = Run::start(&bed, "b-cut", &["--snaplen", "100"]);
+    bed.send(&FEW);
+    bed.send(&Sent { count: 300, size: 80, rate: 50_000 });
+    let done = run.end();
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("arrived"), last.number("cut")), (1300, 1000));
+}
+
+/// The kernel cannot run a filter of thousands of hosts, so that we do, and count.
+#[test]
+fn packets_that_a_filter_in_user_space_refuses_are_counted() {
+    let Some(bed) = Bed::up("b-user") else { return };
+    let hosts: Vec<_> = (0..2500).map(|n| format!("192.0.{}.{}", n / 250, n % 250)).collect();
+    let filter = format!("host 10.0.0.3 or host {}", hosts.join(" or host "));
+    let run = Run::start(&bed, "b-user", &["-f", &filter]);
+    bed.send(&Sent { count: 2560, size: 64, rate: 50_000 });
+    let done = run.end();
+    assert!(done.errors.contains("filter in user space, since"), "{}", done.errors);
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("filtered_late"), last.number("analysed")), (2520, 40));
+}
+
+#[test]
+fn packets_of_an_interface_that_was_down_never_arrived() {
+    let Some(bed) = Bed::up("b-down") else { return };
+    let run = Run::start(&bed, "b-down", &[]);
+    bed.send(&FEW);
+    std::thread::sleep(Duration::from_millis(300));
+    bed.ip(&["link", "set", "rx0", "down"]);
+    std::thread::sleep(Duration::from_millis(400));
+    bed.ip(&["link", "set", "rx0", "up"]);
+    std::thread::sleep(Duration::from_millis(200));
+    bed.send(&FEW);
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("arrived"), last.number("downs")), (2000, 1));
+}
+
+/// Nobody reads the recording: what its queue does not hold is refused, and the capture goes on.
+#[test]
+fn packets_that_the_recorder_refuses_are_counted() {
+    let Some(bed) = Bed::up("b-slow") else { return };
+    let run = Run::start_with_fifo(&bed, "b-slow", &["--record", "RECORDING"]);
+    for _ in 0..4 {
+        // 40 MB, while 32 MiB and what the pipe takes may wait.
+        bed.send(&Sent { count: 7000, size: 1500, rate: 100_000 });
+    }
+    let done = run.end();
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("arrived"), last.number("analysed")), (28_000, 28_000));
+    assert!(last.number("unrecorded") > 1000, "{}", last.text("unrecorded"));
+    assert!(last.number("recorded") + last.number("unrecorded") <= 28_000);
+}
+
+/// The analysis has a thread of its own: nothing changes in the books or the logs.
+#[test]
+fn an_analysis_apart_tells_the_same() {
+    let Some(bed) = Bed::up("b-apart") else { return };
+    let run = Run::start(&bed, "b-apart", &["--apart", "--record", "RECORDING"]);
+    bed.send(&Sent { count: 5120, size: 200, rate: 50_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("analysed"), last.number("recorded")), (5120, 5120));
+    let conn = Log::read(&done.logs.join("conn.log"));
+    assert_eq!(conn.len(), 256);
+    assert!((0..256).all(|row| conn.value(row, "orig_pkts") == "20"));
+}
+
+/// Nobody reads the logs: rows are refused and counted, and every packet is analysed all the same.
+#[test]
+fn packets_are_analysed_though_nobody_reads_the_logs() {
+    let Some(bed) = Bed::up("b-stall") else { return };
+    let run = Run::start_without_reader(&bed, "b-stall");
+    bed.send(&FEW);
+    std::thread::sleep(Duration::from_millis(500));
+    run.signal("INT");
+    let done = run.wait();
+    assert!(done.errors.contains("rows of logs could not be written"), "{}", done.errors);
+}
+
+/// Frames with a VLAN tag in them come whole, and are counted.
+#[test]
+fn tagged_packets_are_whole() {
+    let Some(bed) = Bed::up("b-vlan") else { return };
+    let run = Run::start(&bed, "b-vlan", &[]);
+    bed.send_tagged(500);
+    let done = run.end();
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("retagged"), last.number("arrived")), (500, 500));
+    let conn = Log::read(&done.logs.join("conn.log"));
+    assert!(conn.len() > 0 && (0..conn.len()).all(|row| conn.value(row, "orig_pkts") != "0"));
+}
+
+/// Several rings, all of them full for a while.
+#[test]
+fn drops_at_several_rings_add_up() {
+    let Some(bed) = Bed::up("b-rings") else { return };
+    let arguments = ["--workers", "2", "--ring", "128K", "--block", "16K"];
+    let run = Run::start(&bed, "b-rings", &arguments);
+    run.pause();
+    bed.send(&Sent { count: 6000, size: 200, rate: 100_000 });
+    run.resume();
+    std::thread::sleep(Duration::from_millis(300));
+    bed.send(&FEW);
+    let done = run.end();
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!(last.number("arrived"), 7000);
+    assert!(last.number("ring_dropped") > 3000);
+    let log = Log::read(&done.logs.join("capture.log"));
+    let rings = log.of(&[("final", "T"), ("scope", "ring")]);
+    let dropped = rings.iter().map(|row| log.value(*row, "ring_dropped").parse::<u64>().unwrap());
+    assert_eq!(dropped.sum::<u64>(), last.number("ring_dropped"));
+    let gaps = Log::read(&done.logs.join("gaps.log"));
+    let told = (0..gaps.len()).map(|row| gaps.value(row, "packets").parse::<u64>().unwrap());
+    assert_eq!(told.sum::<u64>(), last.number("ring_dropped"));
+}
