@@ -10,6 +10,7 @@ use super::packet_socket::{self, LinkState, LinkWatch};
 use super::{Arrival, Backend, Lent, Receiver, RingFacts};
 use crate::counters::RingCounters;
 use crate::error::{Context as _, Error, Result};
+use crate::host::available_memory;
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
 use crate::options::Options;
@@ -275,7 +276,8 @@ fn make_ring(socket: &Socket, options: &Options) -> Result<(BlockRing, Negotiati
         socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         Ok((blocks, blocks * block_bytes))
     };
-    let got = negotiate(options.ring_bytes, LEAST_BLOCKS * block_bytes, ask);
+    let most = available_memory().map(|free| free / 2);
+    let got = negotiate(options.ring_bytes, LEAST_BLOCKS * block_bytes, most, ask);
     let (blocks, memory) = got.trying(format!("make a ring of {} bytes", options.ring_bytes))?;
     let ring = BlockRing::map(socket, block_bytes, blocks).trying("map the ring")?;
     Ok((ring, memory))
