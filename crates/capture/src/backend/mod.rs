@@ -9,6 +9,7 @@ mod losses;
 mod mapped;
 mod packet_socket;
 mod receiver;
+mod recvmmsg;
 
 use std::time::Duration;
 
@@ -185,4 +186,4 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] = &[af_packet::BACKEND, af_packet_v2::BACKEND];
+pub const BACKENDS: &[Backend] = &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND];
