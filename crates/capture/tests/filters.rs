@@ -99,7 +99,7 @@ fn the_kernel_steers_by_the_number_of_the_pair() {
     const RINGS: usize = 3;
     let Some(bed) = Bed::up("steer") else { return };
     let program = steering(LinkType::ETHERNET).unwrap();
-    let fanout = Fanout { group: 77, program: program.instructions().to_vec() };
+    let fanout = Fanout { group: Some(77), program: program.instructions().to_vec() };
     let ring = Ring { fanout: Some(fanout), ..small() };
     let sent = ethernet();
     let got: Vec<_> = bed.receiving(|| {
