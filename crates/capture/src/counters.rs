@@ -81,7 +81,7 @@ pub struct WaitCounters {
     pub naps: u64,
 }
 
-/// How full a ring is, in blocks or frames.
+/// How full a ring is, in blocks, frames or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Units that wait to be read, or are being read.

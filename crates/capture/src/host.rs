@@ -69,6 +69,17 @@ fn parse(text: &str) -> HostCounters {
     sum
 }
 
+/// Bytes of memory that can be had without pressing others (`MemAvailable`); `None` where the kernel does not
+/// tell.
+#[must_use]
+pub fn available_memory() -> Option<usize> {
+    let mut text = String::new();
+    File::open("/proc/meminfo").ok()?.read_to_string(&mut text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
 /// The clock by which the kernel measures time, as sysfs tells; `None` where it does not.
 #[must_use]
 pub fn clocksource() -> Option<String> {
@@ -88,6 +99,11 @@ mod tests {
         let sum = parse(text);
         assert_eq!((sum.backlog_dropped, sum.time_squeezes), (18, 17));
         assert_eq!(parse(""), HostCounters::default());
+    }
+
+    #[test]
+    fn this_host_has_memory() {
+        assert!(available_memory().unwrap() > 1 << 20);
     }
 
     #[test]

@@ -25,7 +25,8 @@ impl Negotiation {
 }
 
 /// Asks for `wanted` bytes by `ask`, and for half as much while the kernel lacks memory (`ENOMEM`,
-/// `ENOBUFS`), down to `least`. `ask` returns what it got, with its size.
+/// `ENOBUFS`), down to `least`. `ask` returns what it got, with its size. Of more than `most` bytes the kernel
+/// is not asked: rather than refuse, it would kill processes for the memory.
 ///
 /// # Errors
 ///
@@ -33,11 +34,17 @@ impl Negotiation {
 pub(crate) fn negotiate<T>(
     wanted: usize,
     least: usize,
+    most: Option<usize>,
     mut ask: impl FnMut(usize) -> io::Result<(T, usize)>,
 ) -> io::Result<(T, Negotiation)> {
     let mut refused = Vec::new();
     let mut size = wanted.max(least);
     loop {
+        if most.is_some_and(|most| size > most) && size > least {
+            refused.push((size, "it is more than half of the memory that is free".to_owned()));
+            size = (size / 2).max(least);
+            continue;
+        }
         match ask(size) {
             Ok((got, granted)) => return Ok((got, Negotiation { wanted, granted, refused })),
             Err(error) if lacks_memory(&error) && size > least => {
@@ -63,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_size_is_halved_while_memory_is_short() {
-        let (got, negotiation) = negotiate(64 << 20, 1 << 20, |size| {
+        let (got, negotiation) = negotiate(64 << 20, 1 << 20, None, |size| {
             if size > 20 << 20 { Err(refuse(libc::ENOMEM)) } else { Ok(("ring", size)) }
         })
         .unwrap();
@@ -76,15 +83,27 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_is_not_asked_for_what_it_would_kill_for() {
+        let mut asked = Vec::new();
+        let (_, negotiation) = negotiate(1 << 40, 1 << 20, Some(3 << 30), |size| {
+            asked.push(size);
+            Ok(((), size))
+        })
+        .unwrap();
+        assert_eq!((asked, negotiation.refused.len()), (vec![2 << 30], 9));
+        assert!(negotiation.refused[0].1.contains("half of the memory"));
+    }
+
+    #[test]
     fn other_errors_and_the_least_size_end_it() {
         let mut asked = 0;
-        let denied = negotiate(1 << 20, 4096, |_| {
+        let denied = negotiate(1 << 20, 4096, None, |_| {
             asked += 1;
             Err::<((), usize), _>(refuse(libc::EPERM))
         });
         assert_eq!((denied.unwrap_err().raw_os_error(), asked), (Some(libc::EPERM), 1));
         let mut sizes = Vec::new();
-        let none = negotiate(20_000, 4096, |size| {
+        let none = negotiate(20_000, 4096, None, |size| {
             sizes.push(size);
             Err::<((), usize), _>(refuse(libc::ENOBUFS))
         });
@@ -103,7 +122,7 @@ mod tests {
         fn effective(&self) -> Negotiation {
             let wanted = self.bufsize.max(32_768);
             let ask = |size: usize| Ok(((), size.min(self.maxbufsize)));
-            negotiate(wanted, 512, ask).unwrap().1
+            negotiate(wanted, 512, None, ask).unwrap().1
         }
     }
 

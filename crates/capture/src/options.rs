@@ -9,7 +9,7 @@ use netsniff_packet::filter::classic::Instruction;
 pub struct Options {
     /// Bytes of the ring that are asked for; the kernel may grant less.
     pub ring_bytes: usize,
-    /// Bytes of each block of a ring that has blocks.
+    /// Bytes of each block of a ring that has blocks, and of each piece of memory of one that has frames.
     pub block_bytes: usize,
     /// How long a block may stay open once a packet is in it.
     pub retire: Duration,

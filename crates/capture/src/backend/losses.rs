@@ -1,52 +1,65 @@
-//! Where the drops of a ring belong among its blocks.
+//! Where the drops of a mapped ring belong among its slots, blocks or frames.
 //!
 //! The kernel counts drops without saying when they happened, and a counter that is read starts anew. What
-//! narrows the time down is that the kernel drops only while it waits for a block that is still ours: before
-//! it opens block k, all of the blocks k - n to k - 1 of a ring of n are ours.
+//! narrows the time down is that the kernel drops only while the slot that it would fill next is still ours:
+//! before it fills slot k of a ring of n, all of the slots k - n to k - 1 are ours. Slots are given back in
+//! order, so k is the one that comes next for us, plus n, at that moment: drops that were counted between two
+//! readings lie between the values of that sum at both. Where the ring is full at a reading, and nothing was
+//! given back since the reading before, that is one place.
+//!
+//! Two more facts bound them. A slot is marked (`TP_STATUS_LOSING`) if drops had been counted since the last
+//! reading when it was filled (a frame) or closed (a block): slots from the reading before on that are not
+//! marked lie before the first drop. And drops lie before a slot that is not filled yet, except that frames,
+//! unlike blocks, are filled by several processors at once: on each, one frame may be on its way that lies
+//! before the drop.
 
 use std::collections::VecDeque;
 
 use netsniff_packet::{Loss, Stage, Timestamp};
 
-/// The state of a ring when its counters are read. Blocks are numbered from the start.
+/// The state of a ring when its counters are read. Slots are numbered from the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RingState {
-    /// The block that is read next.
+    /// The slot that is read next.
     pub(super) next: u64,
-    /// The first block that the kernel has not handed over.
+    /// The first slot that the kernel has not handed over.
     pub(super) first_open: u64,
-    /// The first block from the next one on that says that drops were counted before it was closed, among
-    /// those that were not handed over when the counters were read last.
+    /// The first slot that says that drops were counted before it was handed over, among those that were
+    /// handed over since the reading before.
     pub(super) first_telling: Option<u64>,
 }
 
-/// Drops between two blocks.
+/// Drops between two slots.
 #[derive(Clone, Copy, Debug)]
 struct Drops {
     packets: u64,
-    /// The first and the last block that they may lie before.
-    from_block: u64,
-    before_block: u64,
-    /// The last packet before `from_block`, once that is known.
+    /// The first and the last slot that they may lie before.
+    from_slot: u64,
+    before_slot: u64,
+    /// The last packet before `from_slot`, once that is known.
     since: Option<Option<Timestamp>>,
 }
 
-/// Keeps drops until the block is reached that they belong before.
+/// Keeps drops until the slot is reached that they belong before.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// Blocks in the ring.
-    blocks: u64,
-    pub(super) previous: RingState,
+    /// Slots in the ring.
+    slots: u64,
+    /// Slots that may be on their way behind the first open one.
+    in_flight: u64,
+    /// What came next at the last reading.
+    previous: u64,
     pending: VecDeque<Drops>,
     /// The last packet that was lent.
     last: Option<Timestamp>,
 }
 
 impl Losses {
-    pub(super) fn new(blocks: usize) -> Self {
+    pub(super) const fn new(slots: usize, in_flight: usize) -> Self {
         Self {
-            blocks: blocks as u64,
-            previous: RingState::default(),
+            slots: slots as u64,
+            in_flight: in_flight as u64,
+            previous: 0,
             pending: VecDeque::new(),
             last: None,
         }
@@ -54,30 +67,35 @@ impl Losses {
 
     /// Notes drops that the kernel has counted since the last time, with the state of the ring now.
     pub(super) fn note(&mut self, packets: u64, state: RingState) {
-        let previous = core::mem::replace(&mut self.previous, state);
+        let previous = core::mem::replace(&mut self.previous, state.next);
         if packets == 0 {
             return;
         }
-        // Blocks that were handed over since, and do not tell, were closed before the first of the drops.
-        let from_block = state.first_telling.unwrap_or(state.first_open);
-        let from_block = from_block.max(previous.next + self.blocks).min(state.first_open);
-        let is_full = state.first_open == state.next + self.blocks;
-        let is_told = state.first_telling == Some(state.next) && !is_full;
-        let before_block = if is_told { state.next } else { state.first_open };
-        let since = (from_block <= state.next).then_some(self.last);
-        self.pending.push_back(Drops { packets, from_block, before_block, since });
+        let from_slot = state.first_telling.unwrap_or(state.first_open);
+        let from_slot = from_slot.max(previous + self.slots).min(state.first_open);
+        let before_slot = (state.first_open + self.in_flight).min(state.next + self.slots);
+        let since = (from_slot <= state.next).then_some(self.last);
+        self.pending.push_back(Drops { packets, from_slot, before_slot, since });
     }
 
-    /// What was lost before block number `block`, whose packets lie between `first` and `last`.
-    pub(super) fn take(&mut self, block: u64, first: Timestamp, last: Timestamp) -> Option<Loss> {
+    /// The first slot behind number `slot` at which a group that is lent must end, since drops lie between
+    /// it and the slot before, or may begin there.
+    pub(super) fn cut(&self, slot: u64) -> Option<u64> {
+        let cuts = self.pending.iter().flat_map(|drops| [drops.from_slot, drops.before_slot]);
+        cuts.filter(|cut| *cut > slot).min()
+    }
+
+    /// What was lost before slot number `slot`, with which a group begins whose packets lie between `first`
+    /// and `last`.
+    pub(super) fn take(&mut self, slot: u64, first: Timestamp, last: Timestamp) -> Option<Loss> {
         for drops in &mut self.pending {
-            if drops.since.is_none() && drops.from_block <= block {
+            if drops.since.is_none() && drops.from_slot <= slot {
                 drops.since = Some(self.last);
             }
         }
         let mut loss: Option<Loss> = None;
         while let Some(drops) = self.pending.front()
-            && drops.before_block <= block
+            && drops.before_slot <= slot
         {
             let packets = drops.packets + loss.map_or(0, |loss| loss.packets);
             let before = loss.map_or(drops.since.flatten(), |loss| loss.before);
@@ -106,9 +124,9 @@ mod tests {
         Timestamp::from_secs_nanos(seconds as i64, 0)
     }
 
-    /// Block n lasts from second 10 n to second 10 n + 5.
-    fn take(losses: &mut Losses, block: u64) -> Option<(u64, Option<Timestamp>, Timestamp)> {
-        let loss = losses.take(block, time(10 * block), time(10 * block + 5))?;
+    /// Slot n lasts from second 10 n to second 10 n + 5.
+    fn take(losses: &mut Losses, slot: u64) -> Option<(u64, Option<Timestamp>, Timestamp)> {
+        let loss = losses.take(slot, time(10 * slot), time(10 * slot + 5))?;
         Some((loss.packets, loss.before, loss.after))
     }
 
@@ -117,56 +135,72 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_a_full_ring_lie_behind_its_last_block() {
-        let mut losses = Losses::new(4);
+    fn drops_of_a_full_ring_lie_behind_its_last_slot() {
+        let mut losses = Losses::new(4, 2);
         losses.note(7, full(0));
-        for block in 0..4 {
-            assert_eq!(take(&mut losses, block), None, "nothing was lost here");
+        assert_eq!(losses.cut(0), Some(4));
+        for slot in 0..4 {
+            assert_eq!(take(&mut losses, slot), None, "nothing was lost here");
         }
+        assert_eq!(losses.cut(4), None);
         assert_eq!(take(&mut losses, 4), Some((7, Some(time(35)), time(40))));
         assert_eq!(take(&mut losses, 5), None, "told once");
     }
 
     #[test]
-    fn a_block_that_tells_bounds_them_from_above() {
-        let mut losses = Losses::new(4);
-        losses.note(0, full(0));
-        (0..4).for_each(|block| assert_eq!(take(&mut losses, block), None));
-        // Block 4 is there, and nothing behind it.
-        losses.note(3, RingState { next: 4, first_open: 5, first_telling: Some(4) });
-        assert_eq!(take(&mut losses, 4), Some((3, Some(time(35)), time(40))));
+    fn a_ring_that_is_read_before_anything_is_given_back_tells_hole_by_hole() {
+        let mut losses = Losses::new(4, 0);
+        losses.note(2, full(0));
+        assert_eq!(take(&mut losses, 0), None);
+        losses.note(3, full(0));
+        losses.note(5, RingState { first_telling: None, ..full(1) });
+        (1..4).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        assert_eq!(take(&mut losses, 4), Some((5, Some(time(35)), time(40))));
+        assert_eq!(take(&mut losses, 5), Some((5, Some(time(45)), time(50))));
     }
 
     #[test]
-    fn a_ring_that_stays_full_tells_hole_by_hole() {
-        let mut losses = Losses::new(4);
+    fn drops_while_slots_were_given_back_lie_between_the_two_places() {
+        let mut losses = Losses::new(4, 0);
         losses.note(2, full(0));
         assert_eq!(take(&mut losses, 0), None);
+        // Slot 4 was filled after the first of them.
         losses.note(5, RingState { first_telling: Some(4), ..full(1) });
-        (1..4).for_each(|block| assert_eq!(take(&mut losses, block), None));
+        assert_eq!(losses.cut(1), Some(4));
+        (1..4).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         assert_eq!(take(&mut losses, 4), Some((2, Some(time(35)), time(40))));
-        // These may have been lost on either side of block 4.
+        // These may have been lost on either side of slot 4.
         assert_eq!(take(&mut losses, 5), Some((5, Some(time(35)), time(50))));
     }
 
     #[test]
-    fn blocks_that_do_not_tell_bound_them_from_below() {
-        let mut losses = Losses::new(4);
+    fn slots_that_do_not_tell_bound_them_from_below() {
+        let mut losses = Losses::new(4, 0);
         losses.note(1, full(0));
-        (0..4).for_each(|block| assert_eq!(take(&mut losses, block), None));
-        // The ring is full once more, and nothing was lost before blocks 4 to 7 were closed.
+        (0..4).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        // The ring is full once more, and nothing was lost before slots 4 to 7 were handed over.
         losses.note(5, full(4));
         assert_eq!(take(&mut losses, 4), Some((1, Some(time(35)), time(40))));
-        (5..8).for_each(|block| assert_eq!(take(&mut losses, block), None));
+        (5..8).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         assert_eq!(take(&mut losses, 8), Some((5, Some(time(75)), time(80))));
     }
 
     #[test]
+    fn frames_that_may_be_on_their_way_widen_the_place() {
+        let mut losses = Losses::new(4, 1);
+        // Slots 0 to 2 were there, then 0 and 1 were given back, and 3 may have been on its way.
+        (0..2).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        losses.note(3, RingState { next: 2, first_open: 4, first_telling: None });
+        (2..5).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        assert_eq!(take(&mut losses, 5), Some((3, Some(time(35)), time(50))));
+    }
+
+    #[test]
     fn what_nobody_followed_is_told_at_the_end() {
-        let mut losses = Losses::new(4);
+        let mut losses = Losses::new(4, 0);
         assert_eq!(losses.rest(time(1)), None);
         losses.note(1, full(0));
-        (0..4).for_each(|block| assert_eq!(take(&mut losses, block), None));
+        (0..4).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         let rest = losses.rest(time(99)).unwrap();
         assert_eq!((rest.packets, rest.before, rest.after), (1, Some(time(35)), time(99)));
         assert_eq!(losses.rest(time(99)), None);
@@ -174,7 +208,7 @@ mod tests {
 
     #[test]
     fn drops_before_the_first_packet_have_no_begin() {
-        let mut losses = Losses::new(1);
+        let mut losses = Losses::new(1, 0);
         losses.note(1, RingState { next: 0, first_open: 0, first_telling: None });
         assert_eq!(take(&mut losses, 0), Some((1, None, time(0))));
     }

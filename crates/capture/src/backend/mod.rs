@@ -1,9 +1,15 @@
 //! Capturing packets: THE list of backends, and what they have in common.
 
 mod af_packet;
+mod af_packet_v2;
 mod block;
+mod frame;
+mod listing;
 mod losses;
+mod mapped;
 mod packet_socket;
+mod receiver;
+mod recvmmsg;
 
 use std::time::Duration;
 
@@ -93,7 +99,7 @@ pub enum Arrival<'a> {
     End,
 }
 
-/// Packets that lie in memory shared with the kernel.
+/// Packets that lie in memory of the ring.
 #[derive(Debug)]
 pub struct Lent<'a> {
     /// The bytes that the packets lie in. They may be changed.
@@ -113,13 +119,15 @@ pub struct RingFacts {
     pub backend: &'static str,
     /// The interface that it is bound to.
     pub interface: String,
-    /// Bytes of each block or frame.
+    /// What the ring is counted in.
+    pub unit: Unit,
+    /// Bytes of each of them.
     pub unit_bytes: usize,
-    /// Blocks or frames.
+    /// How many there are.
     pub units: usize,
-    /// How the memory was negotiated; `None` where there is no ring.
+    /// How the memory was negotiated; `None` where there is none of its own.
     pub memory: Option<Negotiation>,
-    /// Bytes of a packet that are kept.
+    /// Bytes of a packet that are kept: those that were asked for, or those that the ring has room for.
     pub snaplen: u32,
     /// Instructions of the filter in the kernel; 0 without a filter.
     pub filter_len: usize,
@@ -131,6 +139,29 @@ pub struct RingFacts {
     pub hardware_stamps: bool,
     /// Microseconds of busy polling, as the kernel tells.
     pub busy_poll: Option<u32>,
+}
+
+/// What a ring is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Blocks, each of many packets, which stay open for a time.
+    Block,
+    /// Frames, each of one packet.
+    Frame,
+    /// Bytes, as the kernel charges them.
+    Byte,
+}
+
+impl Unit {
+    /// The word for many of them.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Block => "blocks",
+            Self::Frame => "frames",
+            Self::Byte => "bytes",
+        }
+    }
 }
 
 /// A kind of ring.
@@ -155,4 +186,4 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] = &[af_packet::BACKEND];
+pub const BACKENDS: &[Backend] = &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND];

@@ -20,6 +20,12 @@ pub(super) fn open() -> Result<Socket> {
     permitted(socket, "open a packet socket")
 }
 
+/// Chooses how its ring is laid out.
+pub(super) fn choose_version(socket: &Socket, version: libc::tpacket_versions) -> Result<()> {
+    let chosen = socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &(version as i32));
+    chosen.trying(format!("choose {version:?}"))
+}
+
 /// Binds the socket and makes the interface promiscuous, while the filter refuses everything: what comes
 /// before [`admit`] never gets in.
 pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) -> Result<()> {
@@ -130,12 +136,12 @@ pub(super) fn refuses(options: &Options) -> bool {
     options.filter.iter().any(|instruction| *instruction == REFUSE[0])
 }
 
-/// Chooses who stamps the packets and returns whether it is the interface.
-pub(super) fn stamp(socket: &Socket, interface: &Interface, stamps: Stamps) -> Result<bool> {
+/// Chooses who stamps the packets of a mapped ring.
+pub(super) fn stamp(socket: &Socket, interface: &Interface, stamps: Stamps) -> Result<()> {
     /// `SOF_TIMESTAMPING_RAW_HARDWARE` of <linux/net_tstamp.h>.
     const RAW_HARDWARE: i32 = 1 << 6;
     if stamps != Stamps::Hardware {
-        return Ok(false);
+        return Ok(());
     }
     if !interface.has_hardware_stamps() {
         return Err(Error::Invalid(format!(
@@ -145,8 +151,23 @@ pub(super) fn stamp(socket: &Socket, interface: &Interface, stamps: Stamps) -> R
     }
     socket
         .set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &RAW_HARDWARE)
-        .trying("ask for hardware stamps")?;
-    Ok(true)
+        .trying("ask for hardware stamps")
+}
+
+/// The longest frame that one packet on the wire can be. A tag and the Ethernet header come on top of the MTU.
+pub(super) const fn largest_frame(interface: &Interface) -> u32 {
+    interface.mtu.saturating_add(14 + 4)
+}
+
+/// The longest packet of an interface that is worth having room for: where segments are merged, or not cut
+/// yet, they come in packets of up to 64 KiB.
+pub(super) fn longest_packet(interface: &Interface) -> u32 {
+    /// Ethernet header, and two tags.
+    const HEADERS: u32 = 14 + 4 + 4;
+    let offloads = interface.offloads();
+    let merge = [offloads.gro, offloads.lro, offloads.tso, offloads.gso];
+    let payload = if merge.contains(&Some(true)) { 1 << 16 } else { 0 };
+    interface.mtu.max(payload).saturating_add(HEADERS)
 }
 
 /// What the kernel says of the fan-out group, and of busy polling.

@@ -4,7 +4,6 @@
 //! kernel writes to, too, is only lent while the kernel has said that it belongs to us.
 #![allow(unsafe_code)]
 
-pub(crate) mod block_ring;
 pub(crate) mod clock;
 pub(crate) mod interface;
 pub(crate) mod mapping;
@@ -12,6 +11,7 @@ pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod scheduling;
+pub(crate) mod slot_ring;
 pub(crate) mod socket;
 pub(crate) mod xdp;
 

@@ -1,4 +1,4 @@
-//! Which processors a thread runs on, and how urgent it is.
+//! Processors: how many there are, which ones a thread runs on, and how urgent it is.
 
 use std::io;
 
@@ -23,4 +23,11 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: only numbers are passed; 0 is the calling thread.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })?;
     Ok(())
+}
+
+/// Processors that this machine has, whether the process may use them or not.
+pub(crate) fn processors() -> usize {
+    // SAFETY: only a number is passed.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    usize::try_from(count).unwrap_or(1).max(1)
 }

@@ -21,6 +21,8 @@ pub(crate) unsafe trait Plain: Copy {}
 unsafe impl Plain for c_int {}
 // SAFETY: as above.
 unsafe impl Plain for u32 {}
+// SAFETY: as above; an array of integers.
+unsafe impl Plain for [u32; 9] {}
 // SAFETY: as above.
 unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: as above.

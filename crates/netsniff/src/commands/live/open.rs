@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_capture::backend::{Backend, Receiver};
+use netsniff_capture::backend::{Backend, Receiver, Unit};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
 use netsniff_capture::options::{Fanout, Options, Wait};
@@ -184,12 +184,10 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     let (facts, options) = (&of.place.facts, &of.options);
     let mut lines = Vec::new();
     let name = &facts.interface;
-    let mut ring = format!(
-        "{name}: {}, {} blocks of {}",
-        facts.backend,
-        facts.units,
-        number::bytes(facts.unit_bytes as u64)
-    );
+    let mut ring = format!("{name}: {}, {} {}", facts.backend, facts.units, facts.unit.plural());
+    if facts.unit != Unit::Byte {
+        ring += &format!(" of {}", number::bytes(facts.unit_bytes as u64));
+    }
     if let Some(memory) = &facts.memory {
         ring = format!(
             "{ring} = {} granted of {} wanted",
@@ -229,7 +227,9 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
         (None, _) => {}
     }
     active.push(format!("wait {}", format!("{:?}", options.wait).to_lowercase()));
-    active.push(format!("blocks open for {}", number::duration(nanos(options.retire))));
+    if facts.unit == Unit::Block {
+        active.push(format!("blocks open for {}", number::duration(nanos(options.retire))));
+    }
     lines.push(format!("{name}: {}", active.join("; ")));
     lines
 }

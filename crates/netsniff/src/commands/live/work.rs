@@ -21,6 +21,10 @@ pub fn work<'w, C: Consumer>(
     let Ring { mut receiver, mut options, filter, place } = ring;
     // A group of our own ends with its interface.
     options.fanout.iter_mut().for_each(|fanout| fanout.group = capture.fanout_group());
+    if let Some(memory) = &place.facts.memory {
+        // Another time it is not known how much memory is free: the file that tells cannot be opened.
+        options.ring_bytes = memory.granted;
+    }
     let backend = capture.backend()?;
     receiver.start()?;
     let name = capture.interfaces[place.interface].clone();

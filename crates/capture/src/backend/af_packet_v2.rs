@@ -1,0 +1,119 @@
+//! TPACKET_V2: a ring of frames, each handed over as soon as its packet is in it.
+//!
+//! That is quicker than blocks for a single packet, and takes more memory for each: a frame has room for the
+//! longest packet. A fast reader who lets the kernel wake it is woken for nearly every packet.
+//!
+//! Frames that lie in a row are lent together. `tpacket_rcv` of the kernel drops a packet when the frame at
+//! the head of the ring is still ours, and counts that; a frame that it fills next is marked. Here, as for
+//! blocks, the counter is read before the first frame is given back and after the last one, where the ring is
+//! full: drops then lie between two frames, or, where they happened while frames were given back, somewhere
+//! in as many frames as were lent ([`losses`](super::losses)). What a marked frame tells of without the ring
+//! having been seen full was counted late, on another processor, and has a place as many frames wide as there
+//! are processors.
+
+use super::listing::Listing;
+use super::mapped::{Mapped, Slots};
+use super::packet_socket;
+use super::receiver::{Base, PacketReceiver, Size};
+use super::{Backend, Receiver, Unit, frame};
+use crate::error::{Context as _, Error, Result};
+use crate::interface::Interface;
+use crate::negotiate::{Negotiation, negotiate};
+use crate::options::Options;
+use crate::sys::scheduling::processors;
+use crate::sys::slot_ring::{Layout, SlotRing};
+use crate::sys::socket::Socket;
+
+pub(super) const BACKEND: Backend = Backend {
+    name: "af-packet-v2",
+    summary: "a ring of frames shared with the kernel (TPACKET_V2): soon there, much memory",
+    open,
+};
+
+/// Pieces of memory are multiples of a page, frames of 16 bytes (`TPACKET_ALIGNMENT`).
+const PAGE: usize = 4096;
+const ALIGNMENT: usize = 16;
+
+/// Frames, each with one packet.
+#[derive(Debug)]
+struct Frames;
+
+impl Slots for Frames {
+    // Given back together, soon enough for the kernel to go on filling a small ring.
+    const MOST: usize = 256;
+
+    fn list(data: &mut [u8], starts: impl Iterator<Item = usize>, listing: &mut Listing<'_>) {
+        for start in starts {
+            frame::list(data, start, listing);
+        }
+    }
+}
+
+fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
+    let piece = options.block_bytes;
+    if !piece.is_multiple_of(PAGE) || piece == 0 || piece > 1 << 30 {
+        return Err(Error::Invalid(format!(
+            "pieces of {piece} bytes cannot be: they must be a multiple of 4096"
+        )));
+    }
+    let socket = packet_socket::open()?;
+    packet_socket::choose_version(&socket, libc::tpacket_versions::TPACKET_V2)?;
+    packet_socket::stamp(&socket, interface, options.stamps)?;
+    let longest = packet_socket::longest_packet(interface).min(options.snaplen);
+    let (ring, memory) = make_ring(&socket, layout(longest, piece), options.ring_bytes)?;
+    let layout = ring.layout();
+    let size = Size {
+        unit: Unit::Frame,
+        unit_bytes: layout.slot_len,
+        units: layout.slots(),
+        memory,
+        longest: layout.slot_len - frame::HEADROOM,
+    };
+    let lag = core::time::Duration::ZERO;
+    let base = Base::bind(BACKEND.name, socket, interface, options, size, lag)?;
+    let ring: Mapped<Frames> = Mapped::new(ring, processors());
+    Ok(Box::new(PacketReceiver::new(ring, base, interface, false)?))
+}
+
+/// Frames with room for packets of `longest` bytes, in one piece of memory of at least `piece` bytes.
+fn layout(longest: u32, piece: usize) -> Layout {
+    let slot_len = (frame::HEADROOM + longest as usize).next_multiple_of(ALIGNMENT);
+    let piece_len = piece.max(slot_len.next_multiple_of(PAGE));
+    Layout { status_at: 0, slot_len, per_piece: piece_len / slot_len, piece_len, pieces: 1 }
+}
+
+fn make_ring(
+    socket: &Socket,
+    layout: Layout,
+    ring_bytes: usize,
+) -> Result<(SlotRing, Negotiation)> {
+    let ask = |bytes: usize| {
+        let pieces = (bytes / layout.piece_len).max(1);
+        let layout = Layout { pieces, ..layout };
+        let request = libc::tpacket_req {
+            tp_block_size: layout.piece_len as u32,
+            tp_block_nr: pieces as u32,
+            tp_frame_size: layout.slot_len as u32,
+            tp_frame_nr: layout.slots() as u32,
+        };
+        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        Ok((layout, pieces * layout.piece_len))
+    };
+    let got = negotiate(ring_bytes, layout.piece_len, ask);
+    let (layout, memory) = got.trying(format!("make a ring of {ring_bytes} bytes"))?;
+    Ok((SlotRing::map(socket, layout).trying("map the ring")?, memory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_have_room_for_the_longest_packet_and_pieces_for_a_frame() {
+        let usual = layout(1522, 1 << 20);
+        assert_eq!((usual.slot_len, usual.per_piece, usual.piece_len), (1664, 630, 1 << 20));
+        let merged = layout((1 << 16) + 22, 1 << 14);
+        assert_eq!((merged.slot_len, merged.per_piece, merged.piece_len), (65_696, 1, 69_632));
+        assert_eq!(layout(0, 4096).per_piece, 32);
+    }
+}

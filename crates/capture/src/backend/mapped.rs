@@ -1,0 +1,120 @@
+//! Rings in memory shared with the kernel: lending slots, giving them back, and the places of drops.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use netsniff_packet::Loss;
+
+use super::Lent;
+use super::listing::Listing;
+use super::losses::{Losses, RingState};
+use super::receiver::{Base, Ring};
+use crate::error::{Error, Result};
+use crate::sys::clock::realtime;
+use crate::sys::slot_ring::{Run, SlotRing};
+
+/// What lies in the slots of a ring.
+pub(super) trait Slots: Send + fmt::Debug {
+    /// Slots that are lent at once, at most.
+    const MOST: usize;
+
+    /// Lists the packets of these slots. `starts` tells where the first and those behind it begin.
+    fn list(data: &mut [u8], starts: impl Iterator<Item = usize>, listing: &mut Listing<'_>);
+}
+
+/// A ring, and the drops of which it has not told yet.
+#[derive(Debug)]
+pub(super) struct Mapped<S> {
+    ring: SlotRing,
+    losses: Losses,
+    /// Slots that are lent.
+    lent: usize,
+    slots: PhantomData<S>,
+}
+
+impl<S: Slots> Mapped<S> {
+    /// `in_flight` slots may be on their way behind one that is not filled.
+    pub(super) const fn new(ring: SlotRing, in_flight: usize) -> Self {
+        let losses = Losses::new(ring.layout().slots(), in_flight);
+        Self { ring, losses, lent: 0, slots: PhantomData }
+    }
+
+    /// Slots to lend: no further than to where something was lost, or may have been.
+    fn portion(&self) -> usize {
+        let next = self.ring.next();
+        let cut = [self.losses.cut(next), self.ring.telling().filter(|telling| *telling > next)];
+        let cut = cut.into_iter().flatten().min().unwrap_or(u64::MAX);
+        usize::try_from(cut - next).unwrap_or(usize::MAX).min(S::MOST)
+    }
+}
+
+impl<S: Slots> Ring for Mapped<S> {
+    fn look(&mut self, base: &mut Base) -> Result<bool> {
+        let ready = self.ring.look();
+        base.counters.occupancy.note(u32::try_from(ready).unwrap_or(u32::MAX));
+        Ok(ready > 0)
+    }
+
+    fn lend<'a>(&'a mut self, base: &'a mut Base) -> Result<Lent<'a>> {
+        let next = self.ring.next();
+        // A full ring may be dropping now; told at once, the drops have a narrow place. A slot that tells
+        // of drops of which no reading has heard yet was handed over since.
+        if self.ring.is_full() || self.ring.telling() == Some(next) {
+            self.read_statistics(base)?;
+        }
+        let portion = self.portion();
+        let layout = self.ring.layout();
+        let Some(Run { slot, slots, data }) = self.ring.run(portion) else {
+            return Err(Error::Invalid("a slot of the ring vanished".to_owned()));
+        };
+        let begin = layout.offset(slot);
+        let starts = (slot..slot + slots).map(|slot| layout.offset(slot) - begin);
+        base.list(|listing| S::list(data, starts, listing));
+        self.lent = slots;
+        let loss = match (base.packets.first(), base.packets.last()) {
+            (Some(first), Some(last)) => self.losses.take(next, first.timestamp, last.timestamp),
+            _ => None,
+        };
+        Ok(Lent { data, packets: &base.packets, loss, occupancy: base.counters.occupancy })
+    }
+
+    fn release(&mut self, base: &mut Base) -> Result<u32> {
+        let lent = core::mem::take(&mut self.lent);
+        if lent == 0 {
+            return Ok(0);
+        }
+        // What was dropped up to now lies behind the last slot of the ring; once a slot is given back, that
+        // is another one. The ring may also become full in between.
+        let slots = self.ring.layout().slots();
+        let last = self.ring.next() + (slots as u64 - 1);
+        let is_full = |ring: &SlotRing| lent == slots || ring.is_ready(last);
+        if is_full(&self.ring) {
+            self.read_statistics(base)?;
+        }
+        self.ring.give_back(lent);
+        if is_full(&self.ring) {
+            self.read_statistics(base)?;
+        }
+        Ok(u32::try_from(lent).unwrap_or(u32::MAX))
+    }
+
+    fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
+        self.ring.look();
+        let told = self.ring.forget_telling();
+        let drops = base.add_statistics()?;
+        // What was dropped before the reading lies before what is not there yet. Slots that came during it
+        // may tell of these drops or of later ones, and count for both.
+        self.look(base)?;
+        let state = RingState {
+            next: self.ring.next(),
+            first_open: self.ring.first_open(),
+            first_telling: told.or(self.ring.telling()),
+        };
+        self.losses.note(drops, state);
+        Ok(())
+    }
+
+    fn rest(&mut self, _: &Base) -> Option<Loss> {
+        self.losses.rest(realtime())
+    }
+}
