@@ -17,6 +17,7 @@ use super::packet_socket;
 use super::receiver::{Base, PacketReceiver, Size};
 use super::{Backend, Receiver, Unit, frame};
 use crate::error::{Context as _, Error, Result};
+use crate::host::available_memory;
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
 use crate::options::Options;
@@ -99,7 +100,8 @@ fn make_ring(
         socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         Ok((layout, pieces * layout.piece_len))
     };
-    let got = negotiate(ring_bytes, layout.piece_len, ask);
+    let most = available_memory().map(|free| free / 2);
+    let got = negotiate(ring_bytes, layout.piece_len, most, ask);
     let (layout, memory) = got.trying(format!("make a ring of {ring_bytes} bytes"))?;
     Ok((SlotRing::map(socket, layout).trying("map the ring")?, memory))
 }

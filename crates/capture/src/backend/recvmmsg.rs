@@ -131,8 +131,8 @@ fn make_buffer(socket: &Socket, bytes: usize) -> Result<Negotiation> {
         let granted: i32 = socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
         Ok(((), usize::try_from(granted).unwrap_or_default()))
     };
-    let (_, memory) =
-        negotiate(bytes, LEAST, ask).trying(format!("make a receive buffer of {bytes} bytes"))?;
+    let (_, memory) = negotiate(bytes, LEAST, None, ask)
+        .trying(format!("make a receive buffer of {bytes} bytes"))?;
     Ok(memory)
 }
 
