@@ -122,13 +122,19 @@ fn within() {
 
 /// What a process says that confines itself as told, and tries what it can.
 fn confined(place: &Place, words: &str) -> String {
+    confined_by(place, words, None)
+}
+
+/// The same, as if that user had called sudo.
+fn confined_by(place: &Place, words: &str, sudo: Option<u32>) -> String {
     fs::write(place.path("beside"), "x").unwrap();
     fs::set_permissions(place.path("beside"), fs::Permissions::from_mode(0o666)).unwrap();
     let Output { status, stdout, stderr } = Command::new(std::env::current_exe().unwrap())
         .args(["within", "--exact", "--nocapture"])
         .env(CONFINED, &place.0)
         .env("NETSNIFF_TEST_WORDS", words)
-        .env_remove("SUDO_UID")
+        .env("SUDO_UID", sudo.unwrap_or_default().to_string())
+        .env("SUDO_GID", sudo.unwrap_or_default().to_string())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&stdout).into_owned();
@@ -221,6 +227,24 @@ fn outputs_that_the_user_cannot_write_are_told_with_what_mends_it() {
 }
 
 #[test]
+fn sudo_goes_on_as_its_caller_where_the_outputs_are_theirs() {
+    if !is_root("sudo_goes_on_as_its_caller_where_the_outputs_are_theirs") {
+        return;
+    }
+    const CALLER: u32 = 4_000_001;
+    let place = Place::new("sudo");
+    let said = confined_by(&place, "", Some(CALLER));
+    assert!(said.contains(&format!("({NOBODY}:{NOBODY})")), "the place is not theirs: {said}");
+    fs::remove_dir(place.path("logs")).unwrap();
+    std::os::unix::fs::chown(&place.0, Some(CALLER), Some(CALLER)).unwrap();
+    let said = confined_by(&place, "", Some(CALLER));
+    assert!(said.contains(&format!("user {CALLER}:{CALLER};")), "{said}");
+    assert_eq!(fs::metadata(place.path("logs")).unwrap().gid(), CALLER);
+    let said = confined_by(&place, "--user nobody", Some(CALLER));
+    assert!(said.contains("refused:"), "who was named goes before who called: {said}");
+}
+
+#[test]
 fn users_are_named_or_numbered() {
     let sandbox = |words: &str| {
         let words = ["test", "--interface", "lo"].into_iter().chain(words.split_whitespace());
@@ -295,6 +319,41 @@ fn no_thread_has_rights_but_the_one_that_opens_again() {
         assert!(done.errors.contains("safety: user "), "{}", done.errors);
         assert_eq!(done.errors.contains("opens interfaces again"), if_gone == "wait");
     }
+}
+
+/// Where others work, too, a directory for recordings is asked for, and the command makes it.
+#[test]
+fn recordings_that_the_user_cannot_write_are_told_with_what_mends_it() {
+    let Some(bed) = Bed::up("unwritten") else { return };
+    let place = Place::new("unwritten");
+    let record = |file: &Path| {
+        let out = Command::new("ip")
+            .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])
+            .args(["record", "-i", "rx0", "--duration", "200ms", "-w"])
+            .arg(file)
+            .env_remove("SUDO_UID")
+            .output()
+            .unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let (code, said) = record(&place.path("out.pcapng"));
+    let captures = place.path("captures");
+    let mends = format!("install -d -o {NOBODY} {}", captures.display());
+    assert_eq!((code, said.contains(&format!("sudo {mends} "))), (Some(2), true), "{said}");
+    assert!(!place.path("out.pcapng").exists());
+    assert!(Command::new("sh").args(["-c", &mends]).status().unwrap().success());
+    let file = captures.join("out.pcapng");
+    let (code, said) = record(&file);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fs::metadata(&file).unwrap().uid(), NOBODY);
+    // One that is there, of another user.
+    std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    let (code, said) = record(&file);
+    let mends = format!("sudo chown {NOBODY} {}", file.display());
+    assert_eq!((code, said.contains(&mends)), (Some(2), true), "{said}");
+    // A device is written where it is.
+    let (code, said) = record(Path::new("/dev/null"));
+    assert_eq!(code, Some(0), "{said}");
 }
 
 #[test]

@@ -94,10 +94,20 @@ impl Outputs {
         let file = |path: &&PathBuf| !may(path, Access::WRITE_OK);
         let path = refused.or_else(|| self.files.iter().find(file))?;
         let called = identity.called();
+        let is_of_others = self.folders.contains(path);
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let shut = path.ancestors().skip(1).filter(|above| !may(above, Access::EXEC_OK)).last();
         let mends = match shut {
             Some(shut) => format!("sudo chmod o+x {}", quoted(shut)),
+            // Others work there, too: a directory below it is given away rather than the whole.
+            None if is_of_others => {
+                let below = path.join("captures");
+                format!(
+                    "sudo install -d -o {} {}    to record there",
+                    identity.uid(),
+                    quoted(&below)
+                )
+            }
             None => format!("sudo chown {} {}", identity.uid(), quoted(&path)),
         };
         Some(format!(
