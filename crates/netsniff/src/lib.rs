@@ -10,6 +10,7 @@
 //! | [`recording`] | packets on their way to files |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
+//! | [`sandbox`] | what a process that captures gives up |
 //! | [`books`] | where every packet of a live capture went |
 //! | [`calendar`] | dates in UTC |
 //! | [`clock`] | the time of day |
@@ -24,4 +25,5 @@ pub mod pidfile;
 pub mod pipeline;
 pub mod progress;
 pub mod recording;
+pub mod sandbox;
 pub mod summary;

@@ -71,8 +71,9 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        if is_at(&self.file, &self.path) && fs::remove_file(&self.path).is_err() {
-            // Without the right to remove it any more, no number is better than an old one.
+        let is_removed = is_at(&self.file, &self.path) && fs::remove_file(&self.path).is_ok();
+        if !is_removed {
+            // Without the right to find or to remove it any more, no number is better than an old one.
             let _ = self.file.set_len(0);
         }
     }

@@ -49,7 +49,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Begins the books of rings that are about to be started.
+    /// Begins the books of rings that are about to be started; `host` tells what all interfaces share.
     ///
     /// # Errors
     ///
@@ -59,6 +59,7 @@ impl Keeper {
         rings: Vec<RingPlace>,
         direction: Direction,
         sampling: u64,
+        mut host: Option<HostReader>,
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let interfaces = interfaces.iter().map(|interface| {
@@ -69,7 +70,6 @@ impl Keeper {
             Ok(Watched { name: interface.name.clone(), reader, start, last })
         });
         let interfaces = interfaces.collect::<anyhow::Result<_>>()?;
-        let mut host = HostReader::open().ok();
         let host_start = host.as_mut().and_then(|host| host.counters().ok()).unwrap_or_default();
         Ok(Self {
             interfaces,

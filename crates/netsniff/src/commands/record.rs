@@ -8,14 +8,18 @@ use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
-use super::live::{self, Attendant, CaptureArgs, Metrics, Opening, Rings, Rule, Signals, Wanted};
+use super::live::{
+    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+};
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::books::{Entry, Keeper, Place};
 use crate::commands::analyze::filters;
 use crate::pidfile::PidFile;
 use crate::pipeline::live::{Control, Recording, RingOutcome};
 use crate::recording::books::{State, Statistics};
+use crate::recording::options::Options;
 use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
+use crate::sandbox::Outputs;
 use crate::summary::number::{bytes, exact};
 use crate::summary::{CaptureBooks, CaptureReport, Style};
 
@@ -76,21 +80,33 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     if !args.quiet {
         live::tell(&rings, &wanted, capture.cpus());
     }
-    let recorder = start(&args.output, &rings, &wanted)?;
-    let (entries, failures) = record(args, rings, &wanted, &signals, &recorder)?;
+    let options = options(&args.output, &rings, &wanted)?;
+    let outputs = Outputs::default().with_recording(&options);
+    let listener = capture.listen()?;
+    let reopener = live::confine(capture, outputs, args.quiet)?;
+    let recorder = start(&options)?;
+    let metrics = listener.map(Metrics::serve).transpose()?;
+    let session = Session {
+        args,
+        wanted: &wanted,
+        signals: &signals,
+        reopener: reopener.as_ref(),
+        metrics: metrics.as_ref(),
+    };
+    let (entries, failures) = session.record(rings, &recorder)?;
     finish(args, recorder, entries, &failures)
 }
 
-/// Starts the recorder for the interfaces of some rings.
+/// What is to be recorded from the interfaces of some rings.
 ///
 /// # Errors
 ///
-/// Where the first file cannot be made.
-pub fn start(
+/// Those of [`RecordOutputArgs::options`].
+pub fn options(
     output: &RecordOutputArgs,
     rings: &Rings,
     wanted: &Wanted,
-) -> anyhow::Result<Arc<Mutex<Recorder>>> {
+) -> anyhow::Result<Options> {
     let described = rings.interfaces.iter().map(|interface| Interface {
         name: Some(interface.name.clone()),
         description: interface.driver.as_ref().map(|driver| format!("driver {driver}")),
@@ -98,57 +114,81 @@ pub fn start(
         filter: wanted.text().map(str::to_owned),
         ..Interface::new(interface.link_type, rings.rings.first().map_or(0, |r| r.options.snaplen))
     });
-    Ok(Arc::new(Mutex::new(output.start(described.collect(), realtime())?)))
+    output.options(described.collect())
 }
 
-fn record(
-    args: &RecordArgs,
-    rings: Rings,
-    wanted: &Wanted,
-    signals: &Signals,
-    recorder: &Arc<Mutex<Recorder>>,
-) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
-    let capture = &args.capture;
-    let control = Control::new(rings.rings.len());
-    let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
-    let now = realtime();
-    let direction = capture.direction();
-    let mut keeper = Keeper::begin(&rings.interfaces, places, direction, wanted.sampling(), now)?;
-    let rule = Rule {
-        control: &control,
-        signals,
-        duration: capture.duration(),
-        interval: capture.stats_interval(),
-    };
-    let mut clerk = Clerk {
-        recorder,
-        lost: Vec::new(),
-        is_quiet: args.quiet,
-        begin: Instant::now(),
-        metrics: capture.serve()?,
-    };
-    let outcomes = std::thread::scope(|scope| {
-        let mut handles = Vec::new();
-        for (number, ring) in rings.rings.into_iter().enumerate() {
-            let interface = ring.place.interface as u32;
-            let consumer = Recording::new(Arc::clone(recorder), interface);
-            let work = live::work(capture, number, ring, &control, consumer)?;
-            let handle = std::thread::Builder::new().name(format!("ring {number}"));
-            let handle = handle.spawn_scoped(scope, move || work.run());
-            handles.push(handle.context("cannot start a thread for a ring")?);
-        }
-        if !args.quiet {
-            say("capturing; SIGINT ends the run");
-        }
-        Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut clerk))
-    })?;
-    let outcomes: Option<Vec<RingOutcome<Recording>>> = outcomes.into_iter().collect();
-    let outcomes = outcomes.context("the thread of a ring panicked")?;
-    let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
-    let mut entries = keeper.close(&reports);
-    let since = keeper.turn(realtime());
-    clerk.books(&mut entries, realtime(), since, true);
-    Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
+/// Starts a recorder.
+///
+/// # Errors
+///
+/// Where the first file cannot be made.
+pub fn start(options: &Options) -> anyhow::Result<Arc<Mutex<Recorder>>> {
+    Ok(Arc::new(Mutex::new(Recorder::start(options, realtime())?)))
+}
+
+/// What a run has to do with.
+struct Session<'a> {
+    args: &'a RecordArgs,
+    wanted: &'a Wanted,
+    signals: &'a Signals,
+    reopener: Option<&'a Reopener>,
+    metrics: Option<&'a Metrics>,
+}
+
+impl Session<'_> {
+    fn record(
+        &self,
+        rings: Rings,
+        recorder: &Arc<Mutex<Recorder>>,
+    ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
+        let Self { args, wanted, signals, reopener, metrics } = *self;
+        let capture = &args.capture;
+        let control = Control::new(rings.rings.len());
+        let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+        let mut keeper = Keeper::begin(
+            &rings.interfaces,
+            places,
+            capture.direction(),
+            wanted.sampling(),
+            rings.host,
+            realtime(),
+        )?;
+        let rule = Rule {
+            control: &control,
+            signals,
+            duration: capture.duration(),
+            interval: capture.stats_interval(),
+        };
+        let mut clerk = Clerk {
+            recorder,
+            lost: Vec::new(),
+            is_quiet: args.quiet,
+            begin: Instant::now(),
+            metrics,
+        };
+        let outcomes = std::thread::scope(|scope| {
+            let mut handles = Vec::new();
+            for (number, ring) in rings.rings.into_iter().enumerate() {
+                let interface = ring.place.interface as u32;
+                let consumer = Recording::new(Arc::clone(recorder), interface);
+                let work = live::work(capture, number, ring, &control, consumer, reopener)?;
+                let handle = std::thread::Builder::new().name(format!("ring {number}"));
+                let handle = handle.spawn_scoped(scope, move || work.run());
+                handles.push(handle.context("cannot start a thread for a ring")?);
+            }
+            if !args.quiet {
+                say("capturing; SIGINT ends the run");
+            }
+            Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut clerk))
+        })?;
+        let outcomes: Option<Vec<RingOutcome<Recording>>> = outcomes.into_iter().collect();
+        let outcomes = outcomes.context("the thread of a ring panicked")?;
+        let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
+        let mut entries = keeper.close(&reports);
+        let since = keeper.turn(realtime());
+        clerk.books(&mut entries, realtime(), since, true);
+        Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
+    }
 }
 
 /// Tells the recorder what the kernel has counted, and people what was lost.
@@ -157,7 +197,7 @@ struct Clerk<'a> {
     lost: Vec<u64>,
     is_quiet: bool,
     begin: Instant,
-    metrics: Option<Metrics>,
+    metrics: Option<&'a Metrics>,
 }
 
 impl Attendant for Clerk<'_> {

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Interface, Packing, Section};
 
+use super::machine;
 use super::naming::{CaptureFormat, packing_of_name};
 use super::options::{BUFFER_BYTES, BUFFERS, Options};
 use super::rotation::{Rotation, Rule};
-use super::{Recorder, machine};
 use crate::commands::UsageError;
 use crate::commands::inputs::is_stdin;
 use crate::commands::quantity::size;
@@ -91,15 +90,6 @@ impl RecordOutputArgs {
             buffers: (self.write_buffer / BUFFER_BYTES).max(2),
             ..Options::new(self.write.clone(), interfaces)
         })
-    }
-
-    /// Starts to record what comes from these interfaces.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`RecordOutputArgs::options`] and [`Recorder::start`].
-    pub fn start(&self, interfaces: Vec<Interface>, now: Timestamp) -> anyhow::Result<Recorder> {
-        Recorder::start(&self.options(interfaces)?, now)
     }
 }
 

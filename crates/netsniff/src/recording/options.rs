@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Interface, Packing, Section};
 
-use super::naming::CaptureFormat;
+use super::naming::{CaptureFormat, FileName};
 use super::rotation::Rotation;
+use crate::commands::inputs::is_stdin;
 
 /// The most bytes that are kept of a packet, as libpcap has it; no interface has longer ones.
 pub const MOST_CAPTURED: u32 = 262_144;
@@ -59,5 +61,13 @@ impl Options {
             buffers: BUFFERS,
             buffer_bytes: BUFFER_BYTES,
         }
+    }
+
+    /// The file that takes everything; `None` for standard output, and where there are several.
+    #[must_use]
+    pub fn only_file(&self) -> Option<PathBuf> {
+        let is_one = !is_stdin(&self.output) && !self.rotation.is_on();
+        // Without a number there is no time in the name.
+        is_one.then(|| FileName::new(&self.output, self.packing, false).of(1, Timestamp::EPOCH))
     }
 }

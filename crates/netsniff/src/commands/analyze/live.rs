@@ -15,7 +15,9 @@ use super::report::Analysis;
 use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
-use crate::commands::live::{self, Attendant, Metrics, Opening, Rings, Rule, Signals, Wanted};
+use crate::commands::live::{
+    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+};
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
 use crate::output::{
     Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
@@ -27,6 +29,8 @@ use crate::pipeline::live::{
 };
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::Recorder;
+use crate::recording::options::Options as RecordingOptions;
+use crate::sandbox::Outputs;
 
 /// Packets without meaning that may wait to be written.
 const UNPARSED_QUEUE: usize = 1024;
@@ -57,8 +61,6 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if !args.quiet() {
         live::tell(&rings, &wanted, capture.cpus());
     }
-    // What writes inherits it; rings choose their own.
-    pin_last(capture.cpus())?;
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
     let count = rings.rings.len();
@@ -69,8 +71,22 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         format: target.format(),
         seed: seed(),
     };
-    let session =
-        Session { args, target: &target, settings: &settings, wanted: &wanted, signals: &signals };
+    let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
+    let listener = capture.listen()?;
+    let reopener = live::confine(capture, outputs(&target, recording.as_ref()), args.quiet())?;
+    let metrics = listener.map(Metrics::serve).transpose()?;
+    // What writes inherits it; rings choose their own.
+    pin_last(capture.cpus())?;
+    let session = Session {
+        args,
+        target: &target,
+        settings: &settings,
+        wanted: &wanted,
+        signals: &signals,
+        recording: recording.as_ref(),
+        reopener: reopener.as_ref(),
+        metrics: metrics.as_ref(),
+    };
     let begin = Instant::now();
     let run = session.run(rings)?;
     let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -91,6 +107,15 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     Ok(if run.has_failed { FAILED } else { DONE })
 }
 
+/// What is written once the rings are open.
+fn outputs(target: &Target<'_>, recording: Option<&RecordingOptions>) -> Outputs {
+    let outputs = match target {
+        Target::Nowhere | Target::Stream => Outputs::default(),
+        Target::Directory(directory, _) => Outputs::default().with_directory(directory),
+    };
+    recording.into_iter().fold(outputs, Outputs::with_recording)
+}
+
 /// Pins this thread to the last of the processors that were named, and finds out whether there are the others.
 fn pin_last(cpus: &[usize]) -> anyhow::Result<()> {
     for cpu in cpus {
@@ -107,6 +132,9 @@ struct Session<'a> {
     settings: &'a Settings,
     wanted: &'a Wanted,
     signals: &'a Signals,
+    recording: Option<&'a RecordingOptions>,
+    reopener: Option<&'a Reopener>,
+    metrics: Option<&'a Metrics>,
 }
 
 /// What came of a run.
@@ -163,6 +191,7 @@ impl Session<'_> {
             places.clone(),
             capture.direction(),
             self.wanted.sampling(),
+            rings.host,
             clock::now(),
         )?;
         let rule = Rule {
@@ -171,9 +200,8 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
         };
-        let recorder = self.args.record();
-        let recorder = recorder.map(|to| record::start(&to, &rings, self.wanted)).transpose()?;
-        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), capture.serve()?);
+        let recorder = self.recording.map(record::start).transpose()?;
+        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self.metrics);
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
@@ -184,7 +212,7 @@ impl Session<'_> {
                 let sheds = self.args.sheds();
                 let analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
                 let consumer = self.place(analyser)?;
-                let work = live::work(capture, number, ring, &control, consumer)?;
+                let work = live::work(capture, number, ring, &control, consumer, self.reopener)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
                 handles.push(handle.context("cannot start a thread for a ring")?);
@@ -281,7 +309,7 @@ struct Scribe<'a> {
     /// What was lost when the books were made last, by line.
     lost: Vec<u64>,
     recorder: Option<Arc<Mutex<Recorder>>>,
-    metrics: Option<Metrics>,
+    metrics: Option<&'a Metrics>,
 }
 
 impl<'a> Scribe<'a> {
@@ -289,7 +317,7 @@ impl<'a> Scribe<'a> {
         writer: &'a LogWriter,
         settings: &Settings,
         recorder: Option<Arc<Mutex<Recorder>>>,
-        metrics: Option<Metrics>,
+        metrics: Option<&'a Metrics>,
     ) -> Self {
         let rows = RowBuffer::new(settings.format);
         Self {

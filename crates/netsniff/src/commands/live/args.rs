@@ -1,17 +1,18 @@
 //! The arguments of commands that capture.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use netsniff_capture::backend::{BACKENDS, Backend};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
 
-use super::Metrics;
 use crate::commands::quantity::{interval, size};
 use crate::commands::{UsageError, say};
 use crate::pipeline::live::IfGone;
+use crate::sandbox::SafetyArgs;
 
 /// What to capture, and how.
 #[derive(Clone, Debug, clap::Args)]
@@ -81,6 +82,8 @@ pub struct CaptureArgs {
     /// Write the number of the process to this file, and refuse to run while another one holds it
     #[arg(short, long = "pidfile", value_name = "FILE", requires = "interfaces")]
     pub pidfile: Option<PathBuf>,
+    #[command(flatten)]
+    safety: SafetyArgs,
 }
 
 /// Which packets are wanted.
@@ -210,17 +213,18 @@ impl CaptureArgs {
         self.sample
     }
 
-    /// Serves the books, where that is wanted.
+    /// Listens for who asks for the books, where that is wanted: once rights are given up it cannot.
     ///
     /// # Errors
     ///
-    /// Where it cannot listen.
-    pub fn serve(&self) -> anyhow::Result<Option<Metrics>> {
-        let metrics = self.metrics.map(Metrics::serve).transpose()?;
-        if let Some(metrics) = &metrics {
-            say(&format!("metrics at http://{}/metrics", metrics.address()));
-        }
-        Ok(metrics)
+    /// Where it cannot listen there.
+    pub fn listen(&self) -> anyhow::Result<Option<TcpListener>> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let listener = TcpListener::bind(address)
+            .with_context(|| format!("cannot listen at {address} for --metrics"))?;
+        let address = listener.local_addr().context("cannot tell the address of --metrics")?;
+        say(&format!("metrics at http://{address}/metrics"));
+        Ok(Some(listener))
     }
 
     /// The fan-out group to join.
@@ -251,6 +255,12 @@ impl CaptureArgs {
     #[must_use]
     pub const fn stats_interval(&self) -> Duration {
         self.stats_interval
+    }
+
+    /// What to give up once everything is open.
+    #[must_use]
+    pub const fn safety(&self) -> &SafetyArgs {
+        &self.safety
     }
 
     /// What to do where an interface is gone.

@@ -1,6 +1,7 @@
 //! What commands that capture have in common: their arguments, opening, and the ruling thread.
 
 mod args;
+mod confine;
 mod metrics;
 mod open;
 mod rule;
@@ -8,8 +9,9 @@ mod wanted;
 mod work;
 
 pub use args::CaptureArgs;
+pub use confine::{Reopener, confine};
 pub use metrics::Metrics;
-pub use open::{Opening, Ring, Rings, reopen, tell};
+pub use open::{Opening, Ring, Rings, tell};
 pub use rule::{Attendant, Rule, Signals, warn};
 pub use wanted::{Split, Wanted};
 pub use work::work;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_capture::backend::{Backend, Receiver, Unit};
+use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
 use netsniff_capture::options::{Fanout, Options, Wait};
 use netsniff_capture::{Interface, host};
@@ -13,7 +14,6 @@ use netsniff_packet::filter::classic::steering;
 use super::wanted::Wanted;
 use crate::books::RingPlace;
 use crate::commands::say;
-use crate::pipeline::live::Reopen;
 use crate::summary::number;
 
 /// Rings that are open and not started.
@@ -22,6 +22,9 @@ pub struct Rings {
     pub interfaces: Vec<Interface>,
     /// One for each thread.
     pub rings: Vec<Ring>,
+    /// What all interfaces share, opened before the right to do so is given up; `None` where the system does
+    /// not tell.
+    pub host: Option<HostReader>,
 }
 
 /// A ring and what belongs to it.
@@ -57,7 +60,8 @@ impl Opening<'_> {
     ///
     /// Missing rights, what the kernel refuses, and filters without meaning.
     pub fn open(&self, names: &[String]) -> anyhow::Result<Rings> {
-        let mut rings = Rings { interfaces: Vec::new(), rings: Vec::new() };
+        let host = HostReader::open().ok();
+        let mut rings = Rings { interfaces: Vec::new(), rings: Vec::new(), host };
         for (number, name) in names.iter().enumerate() {
             let interface = Interface::find(name)?;
             let split = self.wanted.split(&interface, self.options.snaplen)?;
@@ -89,17 +93,6 @@ fn fanout(interface: &Interface, group: Option<u16>) -> anyhow::Result<Fanout> {
     let program = steering(interface.link_type)
         .with_context(|| format!("packets of {} cannot be shared out", interface.name))?;
     Ok(Fanout { group, program: program.instructions().to_vec() })
-}
-
-/// Opens an interface again by its name, once there is one.
-#[must_use]
-pub fn reopen(name: String, backend: &'static Backend, options: Options) -> Reopen {
-    Box::new(move || {
-        let interface = Interface::find(&name).ok()?;
-        let receiver = backend.open(&interface, &options).ok()?;
-        say(&format!("{name} is back"));
-        Some(receiver)
-    })
 }
 
 /// Says what was asked for, and what of it is at work.

@@ -2,8 +2,8 @@
 
 use netsniff_packet::Packet;
 
-use super::{CaptureArgs, Ring, reopen};
-use crate::pipeline::live::{Consumer, Control, IfGone, RingWork, Wanted};
+use super::{CaptureArgs, Reopener, Ring};
+use crate::pipeline::live::{Consumer, Control, RingWork, Wanted};
 
 /// Starts the ring and says what its thread is to do.
 ///
@@ -16,8 +16,11 @@ pub fn work<'w, C: Consumer>(
     ring: Ring,
     control: &'w Control,
     consumer: C,
+    reopener: Option<&Reopener>,
 ) -> anyhow::Result<RingWork<'w, C>> {
-    let Ring { mut receiver, options, filter, place } = ring;
+    let Ring { mut receiver, mut options, filter, place } = ring;
+    // A group of our own ends with its interface.
+    options.fanout.iter_mut().for_each(|fanout| fanout.group = capture.fanout_group());
     let backend = capture.backend()?;
     receiver.start()?;
     let name = capture.interfaces[place.interface].clone();
@@ -34,6 +37,6 @@ pub fn work<'w, C: Consumer>(
         wanted,
         window: capture.window(),
         count: capture.count(),
-        reopen: (capture.if_gone() == IfGone::Wait).then(|| reopen(name, backend, options)),
+        reopen: reopener.map(|reopener| reopener.reopen(name, backend, options)),
     })
 }
