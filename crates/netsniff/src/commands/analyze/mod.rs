@@ -46,7 +46,7 @@ const DAMAGE_TOLD: usize = 10;
 ///
 /// # Errors
 ///
-/// [`UsageError`](super::UsageError), and failures that leave nothing to report.
+/// [`UsageError`], and failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if args.capture().is_live() {
         return live::run(args);
