@@ -101,8 +101,8 @@ impl Consumer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
@@ -149,48 +149,65 @@ mod tests {
         assert!(consumer.is_empty(), "nobody has filled more than fits");
     }
 
-    /// Two threads over plain memory: each number goes through once and in order.
+    /// Memory that two threads share, as the kernel and we share a ring.
+    struct Memory {
+        produced: AtomicU32,
+        consumed: AtomicU32,
+        entries: [AtomicU32; SIZE as usize],
+    }
+
+    const SIZE: u32 = 2;
+    const COUNT: u32 = 3;
+
+    /// How often one thread may be interrupted by the other in one run: more find nothing new here, and
+    /// take ever longer.
+    const INTERRUPTIONS: usize = 2;
+
+    /// Before the first number goes through, so that positions wrap around while they do.
+    const START: u32 = u32::MAX - 1;
+
+    /// Puts numbers from 1 on into the ring.
+    fn fill(memory: &Memory) {
+        let mut producer = Producer { size: SIZE, position: START, consumed: START };
+        for number in 1..=COUNT {
+            let slot = loop {
+                producer.update(memory.consumed.load(Ordering::Acquire));
+                if let Some(slot) = producer.reserve() {
+                    break slot;
+                }
+                loom::thread::yield_now();
+            };
+            memory.entries[slot as usize].store(number, Ordering::Relaxed);
+            memory.produced.store(producer.position(), Ordering::Release);
+        }
+    }
+
+    /// Each number goes through once and in order, in every order in which two threads can run and with
+    /// every value that the memory model lets them see.
     #[test]
     fn entries_pass_between_threads() {
-        const SIZE: u32 = 16;
-        const COUNT: u64 = 100_000;
-        struct Memory {
-            produced: AtomicU32,
-            consumed: AtomicU32,
-            entries: [AtomicU64; SIZE as usize],
-        }
-        let memory = Arc::new(Memory {
-            produced: AtomicU32::new(0),
-            consumed: AtomicU32::new(0),
-            entries: [const { AtomicU64::new(0) }; SIZE as usize],
-        });
-        let theirs = Arc::clone(&memory);
-        let filler = std::thread::spawn(move || {
-            let mut producer = Producer::new(SIZE);
-            let mut number = 0;
-            while number < COUNT {
-                producer.update(theirs.consumed.load(Ordering::Acquire));
-                while number < COUNT
-                    && let Some(slot) = producer.reserve()
-                {
-                    theirs.entries[slot as usize].store(number, Ordering::Relaxed);
-                    number += 1;
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(INTERRUPTIONS);
+        model.check(|| {
+            let memory = Arc::new(Memory {
+                produced: AtomicU32::new(START),
+                consumed: AtomicU32::new(START),
+                entries: std::array::from_fn(|_| AtomicU32::new(0)),
+            });
+            let theirs = Arc::clone(&memory);
+            let filler = loom::thread::spawn(move || fill(&theirs));
+            let mut consumer = Consumer { size: SIZE, position: START, produced: START };
+            let mut next = 1;
+            while next <= COUNT {
+                consumer.update(memory.produced.load(Ordering::Acquire));
+                while let Some(slot) = consumer.take() {
+                    assert_eq!(memory.entries[slot as usize].load(Ordering::Relaxed), next);
+                    next += 1;
                 }
-                theirs.produced.store(producer.position(), Ordering::Release);
-                std::thread::yield_now();
+                memory.consumed.store(consumer.position(), Ordering::Release);
+                loom::thread::yield_now();
             }
+            filler.join().unwrap();
         });
-        let mut consumer = Consumer::new(SIZE);
-        let mut next = 0;
-        while next < COUNT {
-            consumer.update(memory.produced.load(Ordering::Acquire));
-            while let Some(slot) = consumer.take() {
-                assert_eq!(memory.entries[slot as usize].load(Ordering::Relaxed), next);
-                next += 1;
-            }
-            memory.consumed.store(consumer.position(), Ordering::Release);
-            std::thread::yield_now();
-        }
-        filler.join().unwrap();
     }
 }

@@ -6,7 +6,7 @@ mod bed;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use bed::Bed;
+use bed::{Bed, numbered};
 use netsniff_capture::backend::{Arrival, BACKENDS, Backend, Receiver};
 use netsniff_capture::options::{Direction, Options, Wait};
 use netsniff_capture::{Interface, realtime};
@@ -240,6 +240,103 @@ fn drops_are_counted_and_located() {
             assert_eq!(loss.before, Some(taken.frames[at - 1].0));
             assert_eq!(loss.after, taken.frames[*at].0);
         }
+    });
+}
+
+/// The consumer reads while the ring overflows: every hole lies where the losses say, and those lie as narrowly
+/// as the backend promises.
+#[test]
+fn drops_while_reading_lie_within_their_bounds() {
+    each("overflow", |bed, backend, wait| {
+        const COUNT: usize = 6000;
+        let options =
+            Options { ring_bytes: 1 << 16, block_bytes: 1 << 14, wait, ..Options::default() };
+        let mut receiver = open(backend, &options);
+        let widest = match backend.name {
+            // In frames lent at once, and in packets of two blocks at most.
+            "af-packet-v2" => receiver.facts().units.min(256) + 64,
+            "af-packet" => 2 * (1 << 14) / 200,
+            _ => 1,
+        };
+        // Packets whose drop each processor may count a moment after it happened.
+        let late = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        receiver.start().unwrap();
+        let mut taken = Taken::default();
+        // More than the ring holds, and the rest while it is read.
+        bed.send(0, &[100; COUNT / 2]);
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| bed.send(COUNT as u64 / 2, &[100; COUNT / 2]));
+            while !sender.is_finished() {
+                taken.take(receiver.as_mut());
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        });
+        taken.drain(receiver.as_mut());
+        taken.losses.extend(receiver.last_loss().map(|loss| (taken.frames.len(), loss)));
+        let dropped = receiver.counters().unwrap().dropped;
+        let arrivals = taken.arrivals(COUNT as u64);
+        assert_eq!(
+            (arrivals.received + arrivals.lost(), dropped),
+            (COUNT as u64, Some(arrivals.lost()))
+        );
+        assert!(arrivals.lost() > 100, "{} were lost", arrivals.lost());
+        let told: u64 = taken.losses.iter().map(|(_, loss)| loss.packets).sum();
+        assert_eq!(told, arrivals.lost());
+        // Behind how many frames each loss begins and ends.
+        let begin = |loss: &Loss| {
+            taken.frames.iter().take_while(|(time, ..)| Some(*time) <= loss.before).count()
+        };
+        let places: Vec<_> =
+            taken.losses.iter().map(|(at, loss)| (begin(loss), *at, loss.packets)).collect();
+        for (at, sequence) in taken.sequences().into_iter().enumerate() {
+            let lost = sequence - at as u64;
+            let sum = |is: &dyn Fn(usize, usize) -> bool| -> u64 {
+                places.iter().filter(|place| is(place.0, place.1)).map(|place| place.2).sum()
+            };
+            assert!(sum(&|_, end| end <= at) <= lost, "{at}: {places:?}");
+            assert!(sum(&|begin, _| begin <= at) + late >= lost, "{at}: {places:?}");
+        }
+        for (begin, end, _) in &places {
+            assert!(end + 1 - begin <= widest, "{begin} to {end}: {places:?}");
+        }
+    });
+}
+
+/// The interface takes longer packets than it did when the ring was made: what is there is right, and what is
+/// not there is counted.
+#[test]
+fn packets_longer_than_a_ring_expects_are_whole_or_cut_and_counted() {
+    each("longer", |bed, backend, wait| {
+        let set_mtu = |mtu: &str| {
+            bed.ip(&["link", "set", "rx0", "mtu", mtu]);
+            bed.sending(|| {
+                let ip = std::process::Command::new("ip")
+                    .args(["link", "set", "tx0", "mtu", mtu])
+                    .status();
+                assert!(ip.unwrap().success());
+            });
+        };
+        let mut receiver = open(backend, &Options { wait, ..small() });
+        let kept = receiver.facts().snaplen as usize;
+        assert!(kept >= 1518, "{kept}");
+        receiver.start().unwrap();
+        set_mtu("4000");
+        let frame = [&numbered(1518, 0)[..], &[7; 1500]].concat();
+        bed.send_frames(vec![numbered(64, 1), frame.clone(), numbered(64, 2)]);
+        set_mtu("1500");
+        let mut taken = Taken::default();
+        taken.drain(receiver.as_mut());
+        let [_, (_, got, wire_len), (_, last, _)] = &taken.frames[..] else {
+            panic!("{} came", taken.frames.len())
+        };
+        assert_eq!(
+            (*wire_len as usize, &got[..], last.len()),
+            (frame.len(), &frame[..got.len()], 60)
+        );
+        assert!(got.len() >= kept.min(frame.len()), "{} of {kept}", got.len());
+        let counters = receiver.counters().unwrap();
+        assert_eq!(counters.cut, u64::from(got.len() < frame.len()));
+        assert_eq!((counters.super_frames, counters.malformed), (1, 0));
     });
 }
 

@@ -11,7 +11,8 @@
 //! reading when it was filled (a frame) or closed (a block): slots from the reading before on that are not
 //! marked lie before the first drop. And drops lie before a slot that is not filled yet, except that frames,
 //! unlike blocks, are filled by several processors at once: on each, one frame may be on its way that lies
-//! before the drop.
+//! before the drop. What the kernel does not tell apart is a drop that a processor has begun before a reading and
+//! counts behind it, when it was interrupted in between: it is told with those that follow.
 
 use std::collections::VecDeque;
 

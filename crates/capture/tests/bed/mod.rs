@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use netsniff_capture::transmit::WAYS;
 use netsniff_capture::{Interface, enter_namespace};
@@ -65,21 +66,22 @@ impl Bed {
 
     /// Sends frames of these sizes (RFC 2544), one for each number from `from` on, stamped with it.
     pub(crate) fn send(&self, from: u64, sizes: &[usize]) {
-        let frames = (from..).zip(sizes).map(|(sequence, size)| {
-            let mut frame = probe::frame(*size, sequence as u32 % 16).unwrap();
-            let stamp = Stamp { run: 1, stream: 0, sequence, sent: 0 };
-            assert!(stamp.emit(&mut frame[probe::STAMP_AT..]));
-            frame
-        });
+        let frames = (from..).zip(sizes).map(|(sequence, size)| numbered(*size, sequence));
         self.send_frames(frames.collect());
     }
 
     /// Sends frames as they are.
     pub(crate) fn send_frames(&self, frames: Vec<Vec<u8>>) {
+        self.send_paced(frames, Duration::ZERO);
+    }
+
+    /// Sends frames as they are, each so long after the one before.
+    pub(crate) fn send_paced(&self, frames: Vec<Vec<u8>>, interval: Duration) {
         self.sending(|| {
             let interface = Interface::find("tx0").unwrap();
             let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
             let mut transmitter = way.open(&interface, 0).unwrap();
+            let mut due = Instant::now();
             for frame in frames {
                 while transmitter.room().is_none() {
                     transmitter.flush().unwrap();
@@ -87,12 +89,27 @@ impl Bed {
                 let (_, room) = transmitter.room().unwrap();
                 room[..frame.len()].copy_from_slice(&frame);
                 transmitter.fill(frame.len());
+                if !interval.is_zero() {
+                    while Instant::now() < due {
+                        std::hint::spin_loop();
+                    }
+                    due += interval;
+                    transmitter.flush().unwrap();
+                }
             }
             while transmitter.pending() > 0 {
                 transmitter.flush().unwrap();
             }
         });
     }
+}
+
+/// A frame of this size with a number in it.
+pub(crate) fn numbered(size: usize, sequence: u64) -> Vec<u8> {
+    let mut frame = probe::frame(size, sequence as u32 % 16).unwrap();
+    let stamp = Stamp { run: 1, stream: 0, sequence, sent: 0 };
+    assert!(stamp.emit(&mut frame[probe::STAMP_AT..]));
+    frame
 }
 
 impl Drop for Bed {
