@@ -228,6 +228,11 @@ fn drops_are_counted_and_located() {
         let arrivals = taken.arrivals(6001);
         assert_eq!(arrivals.received + arrivals.lost(), 6001);
         assert!(arrivals.lost() > 3000, "{} were lost of a tiny ring", arrivals.lost());
+        assert_eq!(
+            counters.accepted,
+            Some(arrivals.received),
+            "the dropped ones are not among them"
+        );
         assert_eq!(counters.dropped, Some(arrivals.lost()));
         assert_eq!(counters.occupancy.high_water, counters.occupancy.capacity);
         let told: u64 = taken.losses.iter().map(|(_, loss)| loss.packets).sum();
