@@ -41,7 +41,8 @@ fn record(output: PathBuf) {
     let format = CaptureFormat::of_name(&output).unwrap();
     let packing = packing_of_name(&output);
     let rotation = Rotation { packets: Some(20_000), ..Rotation::default() };
-    let options = Options { format, packing, rotation, ..options(output) };
+    // More than may be queued, written and filled at a time, so that none is refused.
+    let options = Options { format, packing, rotation, buffers: 16, ..options(output) };
     let mut recorder = Recorder::start(&options, start()).unwrap();
     for number in 0..MOST_PACKETS {
         recorder.packet(&packet(number, &bytes(number)));
