@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
@@ -13,6 +12,7 @@ use super::live::{
 };
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::books::{Entry, Keeper, Place};
+use crate::clock;
 use crate::commands::analyze::filters;
 use crate::pidfile::PidFile;
 use crate::pipeline::live::{Control, Recording, RingOutcome};
@@ -123,7 +123,7 @@ pub fn options(
 ///
 /// Where the first file cannot be made.
 pub fn start(options: &Options) -> anyhow::Result<Arc<Mutex<Recorder>>> {
-    Ok(Arc::new(Mutex::new(Recorder::start(options, realtime())?)))
+    Ok(Arc::new(Mutex::new(Recorder::start(options, clock::now())?)))
 }
 
 /// What a run has to do with.
@@ -151,7 +151,7 @@ impl Session<'_> {
             capture.direction(),
             wanted.sampling(),
             rings.host,
-            realtime(),
+            clock::now(),
         )?;
         let rule = Rule {
             control: &control,
@@ -185,8 +185,8 @@ impl Session<'_> {
         let outcomes = outcomes.context("the thread of a ring panicked")?;
         let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
         let mut entries = keeper.close(&reports);
-        let since = keeper.turn(realtime());
-        clerk.books(&mut entries, realtime(), since, true);
+        let since = keeper.turn(clock::now());
+        clerk.books(&mut entries, clock::now(), since, true);
         Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
     }
 }

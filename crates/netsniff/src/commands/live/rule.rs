@@ -6,11 +6,11 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use netsniff_capture::realtime;
 use netsniff_packet::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::books::{Entry, Keeper, Place};
+use crate::clock;
 use crate::commands::say;
 use crate::pipeline::live::{Control, RingOutcome};
 
@@ -122,7 +122,7 @@ impl Rule<'_> {
             if now >= due {
                 due = now + self.interval;
                 let mut entries = keeper.read(self.control);
-                let time = realtime();
+                let time = clock::now();
                 let since = keeper.turn(time);
                 attendant.books(&mut entries, time, since, false);
             }

@@ -53,7 +53,7 @@ impl Analyser {
             also,
             rows: Some(rows),
             done: [RowBuffer::new(*format), RowBuffer::new(*format)],
-            shedding: sheds.then(|| Shedding::new(options.deepest(), netsniff_capture::realtime())),
+            shedding: sheds.then(|| Shedding::new(options.deepest(), crate::clock::now())),
             analysed: 0,
             refused_rows: 0,
         }

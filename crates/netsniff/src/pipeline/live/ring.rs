@@ -208,7 +208,7 @@ impl<C: Consumer> Loop<'_, C> {
     /// Leaves an interface alone for a while; flows go on to end.
     fn pause(&mut self) -> Turn {
         self.flush();
-        self.consumer.idle(netsniff_capture::realtime() - LINK_PAUSE);
+        self.consumer.idle(crate::clock::now() - LINK_PAUSE);
         if self.is_stopping {
             return Turn::End;
         }
