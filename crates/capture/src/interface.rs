@@ -62,15 +62,10 @@ impl Interface {
         let ask = |command| call::offload(&socket, &self.name, command).ok();
         // Numbers of <linux/ethtool.h>; the flags word has LRO.
         Offloads {
-            receive_checksum: ask(0x14),
-            transmit_checksum: ask(0x16),
             tso: ask(0x1e),
             gso: ask(0x23),
             gro: ask(0x2b),
             lro: call::ethtool_flags(&socket, &self.name).ok().map(|flags| flags & (1 << 15) != 0),
-            receive_vlan: call::ethtool_flags(&socket, &self.name)
-                .ok()
-                .map(|flags| flags & (1 << 8) != 0),
         }
     }
 
@@ -103,10 +98,6 @@ impl Interface {
 /// Offloads that change what a capture sees; `None` where the driver does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offloads {
-    /// The interface verifies checksums.
-    pub receive_checksum: Option<bool>,
-    /// The interface completes checksums: own packets are captured without them.
-    pub transmit_checksum: Option<bool>,
     /// The interface cuts TCP segments: own packets are captured larger than the MTU.
     pub tso: Option<bool>,
     /// The stack cuts segments late: the same.
@@ -115,8 +106,6 @@ pub struct Offloads {
     pub gro: Option<bool>,
     /// The interface merges received segments.
     pub lro: Option<bool>,
-    /// The interface takes VLAN tags out of frames.
-    pub receive_vlan: Option<bool>,
 }
 
 /// The numbers of the bits in a mask as sysfs prints it: words of 32 bits in hexadecimal, the highest first,

@@ -220,7 +220,6 @@ fn sum<'a>(reports: impl Iterator<Item = &'a RingReport>) -> Option<RingReport> 
         sum.waiting += report.waiting;
         sum.refused += report.refused;
         sum.late += report.late;
-        sum.latest_lateness = sum.latest_lateness.max(report.latest_lateness);
         sum.refused_rows += report.refused_rows;
         sum.flows = both(sum.flows, report.flows);
         sum.now = sum.now.max(report.now);

@@ -157,7 +157,6 @@ impl Consumer for Analyser {
         let packets = self.front.ingress.statistics();
         report.analysed = Some(self.analysed);
         report.late = packets.out_of_order;
-        report.latest_lateness = packets.furthest_back_nanos;
         report.refused_rows = self.refused_rows;
         report.flows = Some(self.lane.tracker().open_flows() as u64);
         let of_flows = &self.lane.tracker().statistics().packets;

@@ -171,7 +171,6 @@ impl Consumer for Apart {
         report.shed = told.shed;
         report.shed_nanos = told.shed_nanos;
         report.late = told.late;
-        report.latest_lateness = told.latest_lateness;
         report.refused_rows = told.refused_rows;
         report.flows = told.flows;
         report.now = told.now;

@@ -42,8 +42,6 @@ pub struct RingReport {
     pub waiting: u64,
     /// Packets that the analysis got with a stamp earlier than one before.
     pub late: u64,
-    /// The furthest that one lies back, in nanoseconds.
-    pub latest_lateness: i64,
     /// Rows that had no room on their way to the logs.
     pub refused_rows: u64,
     /// The interface.
