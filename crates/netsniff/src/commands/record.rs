@@ -20,7 +20,7 @@ use crate::recording::books::{State, Statistics};
 use crate::recording::options::Options;
 use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
 use crate::sandbox::Outputs;
-use crate::summary::number::{bytes, exact};
+use crate::summary::number::{bytes, exact, files};
 use crate::summary::{CaptureBooks, CaptureReport, Style};
 
 /// How long the end may wait for a slow disk.
@@ -215,11 +215,11 @@ impl Attendant for Clerk<'_> {
         }
         if !self.is_quiet && !is_final {
             say(&format!(
-                "{} s: {} packets recorded, {} in {} files, {} refused",
+                "{} s: {} packets recorded, {} in {}, {} refused",
                 self.begin.elapsed().as_secs(),
                 exact(statistics.recorded.packets.into()),
                 bytes(statistics.file_bytes),
-                exact(statistics.files.into()),
+                files(statistics.files),
                 exact(statistics.refused.packets.into())
             ));
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::layout::{Look, Page, Style};
-use super::number::{bytes, count, duration, exact};
+use super::number::{bytes, count, duration, exact, files};
 use crate::books::{Entry, Place};
 use crate::recording::books::Statistics;
 
@@ -186,7 +186,7 @@ fn known(value: Option<u64>) -> String {
 /// What became of the packets that were to be recorded.
 pub(super) fn recorded(page: &mut Page, of: &Statistics) {
     page.heading("RECORDING");
-    let size = format!("{} in {} files", bytes(of.file_bytes), exact(of.files.into()));
+    let size = format!("{} in {}", bytes(of.file_bytes), files(of.files));
     page.line(&line("  written", size));
     page.line(&line("  packets given to the recorder", exact(of.delivered.packets.into())));
     page.line(&line("    recorded", exact(of.recorded.packets.into())));

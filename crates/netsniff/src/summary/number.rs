@@ -36,6 +36,12 @@ pub fn exact(value: i128) -> String {
     text
 }
 
+/// A number of files, as `1 file` or `12 files`.
+#[must_use]
+pub fn files(number: u64) -> String {
+    format!("{} file{}", exact(number.into()), if number == 1 { "" } else { "s" })
+}
+
 /// The share of `part` in `whole`: `12.3 %`; empty where `whole` is 0.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> String {
