@@ -70,11 +70,6 @@ impl<'a> Listing<'a> {
         Self { shape, latest, limit, packets, sums: Sums::default() }
     }
 
-    /// Makes room for so many packets.
-    pub(super) fn expect(&mut self, packets: usize) {
-        self.packets.reserve(packets);
-    }
-
     /// Counts packets whose description makes no sense.
     pub(super) const fn malformed(&mut self, packets: u64) {
         self.sums.malformed += packets;

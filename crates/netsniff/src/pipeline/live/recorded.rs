@@ -35,8 +35,8 @@ impl Consumer for Recording {
         if let Some(loss) = group.loss {
             recorder.lose(self.interface, loss.packets);
         }
-        for record in group.packets {
-            recorder.packet(&Packet { interface: self.interface, ..group.packet(record) });
+        for (_, packet) in group.iter() {
+            recorder.packet(&Packet { interface: self.interface, ..packet });
         }
         if let Some(last) = group.packets.last()
             && last.timestamp.nanos_since(self.flushed) >= FLUSH

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use netsniff_capture::counters::Occupancy;
 use netsniff_capture::{Arrival, Receiver};
-use netsniff_packet::{Loss, Timestamp};
+use netsniff_packet::Timestamp;
 
 use super::books::{Control, LinkState, RingReport};
-use super::order::{Group, Order};
+use super::order::{Group, Order, Portion};
 use super::select::{Select, Wanted};
 
 /// How long a ring is waited for before the thread looks at what else there is to do.
@@ -175,13 +175,14 @@ impl<C: Consumer> Loop<'_, C> {
         match self.receiver.receive(PATIENCE)? {
             Arrival::Packets(lent) => {
                 self.link = LinkState::Up;
-                let loss: Option<&Loss> = lent.loss.as_ref();
                 if let Some(last) = lent.packets.last() {
                     self.consumer.occupied(lent.occupancy, last.timestamp);
                 }
                 let (select, consumer) = (&mut self.select, &mut self.consumer);
                 let mut each = |group: Group<'_>| consumer.group(select.group(group));
-                self.order.push(lent.data, lent.packets, loss, &mut each);
+                let loss = lent.loss.as_ref();
+                let group = Group { data: lent.data, packets: lent.packets, loss };
+                self.order.push(Portion { group, goes_on: lent.goes_on }, &mut each);
             }
             Arrival::Nothing(settled) => {
                 self.link = LinkState::Up;
