@@ -31,9 +31,7 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{
-    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
-};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -48,7 +46,7 @@ use self::files::Files;
 use self::ledger::Ledger;
 use self::options::Options;
 use self::rotation::Progress;
-use self::writer::{Chunk, Segment};
+use self::writer::{Chunk, Pool, Segment};
 
 /// The half of a recorder that the capture thread has.
 ///
@@ -73,7 +71,7 @@ pub struct Recorder {
     /// Whether something was handed over since the last flush.
     unflushed: bool,
     filled: SyncSender<Chunk>,
-    free: Receiver<Chunk>,
+    free: Arc<Pool>,
     accepted: Tally,
     counted: Statistics,
     books: Arc<Books>,
@@ -113,15 +111,12 @@ impl Recorder {
         let files = Files::begin(options, now, Arc::clone(&books))?;
         let buffers = options.buffers.max(2);
         let (filled, receive_filled) = sync_channel(buffers);
-        let (send_free, free) = sync_channel(buffers);
-        for _ in 1..buffers {
-            // There is room for all of them.
-            let _ = send_free.try_send(Chunk::with_capacity(capacity));
-        }
+        let free = Arc::new(Pool::new(buffers - 1, capacity));
+        let pool = Arc::clone(&free);
         let (send_ended, ended) = sync_channel(1);
         let counted_by_thread = Arc::clone(&books);
         let thread = thread::Builder::new().name("recorder".to_owned()).spawn(move || {
-            writer::write(files, &receive_filled, &send_free, &counted_by_thread);
+            writer::write(files, &receive_filled, &pool, &counted_by_thread);
             drop(send_ended);
         });
         let mut recorder = Self {
@@ -246,7 +241,7 @@ impl Recorder {
     pub fn finish(mut self, patience: Duration) -> Finished {
         if self.is_open && !self.has_room(0) {
             // The last moment at which waiting costs no packet.
-            if let Ok(empty) = self.free.recv_timeout(patience) {
+            if let Some(empty) = self.free.wait(patience) {
                 self.send(empty);
             }
         }
@@ -255,8 +250,8 @@ impl Recorder {
         }
         self.chunk.flush = true;
         self.send(Chunk::default());
-        let Self { filled, free, accepted, counted, books, thread, ended, .. } = self;
-        drop((filled, free));
+        let Self { filled, accepted, counted, books, thread, ended, .. } = self;
+        drop(filled);
         if ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
             && thread.join().is_err()
         {
@@ -320,14 +315,13 @@ impl Recorder {
     /// Hands the buffer over and takes another. Returns `false` where none is free.
     #[cold]
     fn hand_over(&mut self) -> bool {
-        match self.free.try_recv() {
-            Ok(empty) => self.send(empty),
-            Err(TryRecvError::Empty) => false,
-            Err(TryRecvError::Disconnected) => {
-                self.books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
-                false
-            }
+        if let Some(empty) = self.free.take() {
+            return self.send(empty);
         }
+        if self.thread.is_finished() {
+            self.books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
+        }
+        false
     }
 
     fn send(&mut self, empty: Chunk) -> bool {
