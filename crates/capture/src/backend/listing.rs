@@ -125,17 +125,28 @@ impl<'a> Listing<'a> {
 
     /// Adds the group to the counters of its ring.
     pub(super) fn add_to(self, counters: &mut RingCounters) {
-        let sums = &self.sums;
+        // Named one by one, so that a sum cannot be forgotten.
+        let Sums {
+            wire_bytes,
+            cut,
+            retagged,
+            partial_checksums,
+            super_frames,
+            malformed,
+            inversions,
+            deepest_inversion,
+            wrong_stamps,
+        } = self.sums;
         counters.delivered += self.packets.len() as u64;
-        counters.delivered_bytes += sums.wire_bytes;
-        counters.malformed += sums.malformed;
-        counters.cut += sums.cut;
-        counters.retagged += sums.retagged;
-        counters.partial_checksums += sums.partial_checksums;
-        counters.super_frames += sums.super_frames;
-        counters.inversions += sums.inversions;
-        counters.deepest_inversion = counters.deepest_inversion.max(sums.deepest_inversion);
-        counters.wrong_stamps += sums.wrong_stamps;
+        counters.delivered_bytes += wire_bytes;
+        counters.malformed += malformed;
+        counters.cut += cut;
+        counters.retagged += retagged;
+        counters.partial_checksums += partial_checksums;
+        counters.super_frames += super_frames;
+        counters.inversions += inversions;
+        counters.deepest_inversion = counters.deepest_inversion.max(deepest_inversion);
+        counters.wrong_stamps += wrong_stamps;
         counters.waiting.groups += 1;
     }
 }

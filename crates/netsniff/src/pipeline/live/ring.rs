@@ -236,7 +236,7 @@ impl<C: Consumer> Loop<'_, C> {
     fn report(&mut self) -> RingReport {
         let mut counters = self.receiver.counters().unwrap_or_default();
         if let Some(before) = &self.before {
-            counters.add_earlier(&before.counters);
+            counters.add(&before.counters);
         }
         let mut report = RingReport {
             counters,
