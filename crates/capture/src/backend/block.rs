@@ -9,9 +9,16 @@ use super::listing::{Description, Listing};
 const HEADER: usize = 48;
 const ADDRESS: usize = 20;
 
+/// Where `ts_first_pkt` lies, which in spite of its name is the time at which the kernel opened the block, by
+/// the system's clock.
+const OPENED: usize = 32;
+
 /// Lists the packets of a block.
 pub(super) fn list(block: &mut [u8], listing: &mut Listing<'_>) {
     let (Some(packets), Some(first)) = (word(block, 12), word(block, 16)) else { return };
+    if let (Some(seconds), Some(nanos)) = (word(block, OPENED), word(block, OPENED + 4)) {
+        listing.began(Timestamp::from_secs_nanos(seconds.into(), nanos.into()));
+    }
     // Each of them has a header in the block, whatever the count says.
     listing.expect((packets as usize).min(block.len() / HEADER));
     let mut at = first as usize;

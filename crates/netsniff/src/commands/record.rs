@@ -8,7 +8,7 @@ use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
 use super::live::{
-    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
 };
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::books::{Entry, Keeper, Place};
@@ -161,7 +161,7 @@ impl Session<'_> {
         };
         let mut clerk = Clerk {
             recorder,
-            lost: Vec::new(),
+            told: Vec::new(),
             is_quiet: args.quiet,
             begin: Instant::now(),
             metrics,
@@ -194,7 +194,7 @@ impl Session<'_> {
 /// Tells the recorder what the kernel has counted, and people what was lost.
 struct Clerk<'a> {
     recorder: &'a Mutex<Recorder>,
-    lost: Vec<u64>,
+    told: Vec<Told>,
     is_quiet: bool,
     begin: Instant,
     metrics: Option<&'a Metrics>,
@@ -209,7 +209,7 @@ impl Attendant for Clerk<'_> {
         for entry in entries.iter_mut() {
             add(entry, &statistics);
         }
-        live::warn(entries, &mut self.lost);
+        live::warn(entries, &mut self.told);
         if let Some(metrics) = &self.metrics {
             metrics.show(entries);
         }
@@ -273,6 +273,7 @@ pub fn add(entry: &mut Entry, statistics: &Statistics) {
         entry.recorded = Some(statistics.recorded.packets);
         entry.unrecorded = Some(statistics.refused.packets);
     }
+        recorder.restamped(number, entry.wrong_stamps());
 }
 
 /// Ends the recording and says what came of it.

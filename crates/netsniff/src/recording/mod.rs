@@ -213,6 +213,14 @@ impl Recorder {
     /// Tells the time while no packets come: a file that is over by its time ends without waiting for
     /// the next packet.
     pub fn advance(&mut self, now: Timestamp) {
+    /// Takes how many packets of an interface got another stamp since the capture began, since theirs was
+    /// wrong. The end of each file says it.
+    pub fn restamped(&mut self, interface: u32, packets: u64) {
+        if let Some(ledger) = self.ledgers.get_mut(interface as usize) {
+            ledger.restamp(packets);
+        }
+    }
+
         if self.is_open && self.progress.is_over_by_time(now) && self.has_room(0) {
             self.times.1 = self.times.1.max(now);
             self.end_file();
@@ -378,9 +386,7 @@ impl Recorder {
     /// Adds what the interfaces counted.
     fn end_file(&mut self) {
         for (number, ledger) in (0..).zip(&mut self.ledgers) {
-            let refused = ledger.refused();
-            let comment = (refused > 0)
-                .then(|| format!("{refused} packets were refused: they could not be written"));
+            let comment = ledger.comment();
             let counters = ledger.end_file();
             // Times before 1970 are not told.
             let (started, ended) =

@@ -16,7 +16,7 @@ use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
 use crate::commands::live::{
-    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
 };
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
 use crate::output::{
@@ -306,8 +306,8 @@ struct Scribe<'a> {
     rows: RowBuffer,
     /// Rows of the books so far.
     number: u32,
-    /// What was lost when the books were made last, by line.
-    lost: Vec<u64>,
+    /// What was said when the books were made last, by line.
+    told: Vec<Told>,
     recorder: Option<Arc<Mutex<Recorder>>>,
     metrics: Option<&'a Metrics>,
 }
@@ -325,7 +325,7 @@ impl<'a> Scribe<'a> {
             commands: writer.commands(),
             rows,
             number: 0,
-            lost: Vec::new(),
+            told: Vec::new(),
             recorder,
             metrics,
         }
@@ -340,7 +340,7 @@ impl Attendant for Scribe<'_> {
             let statistics = recorder.statistics();
             entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
         }
-        live::warn(entries, &mut self.lost);
+        live::warn(entries, &mut self.told);
         if let Some(metrics) = &self.metrics {
             metrics.show(entries);
         }
