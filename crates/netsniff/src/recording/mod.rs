@@ -64,6 +64,8 @@ pub struct Recorder {
     is_open: bool,
     /// When the file began, and the latest time in it.
     times: (Timestamp, Timestamp),
+    /// The latest time of all packets.
+    latest: Timestamp,
     /// The buffer that is filled, and the part of it that belongs to the current file.
     chunk: Chunk,
     segment: Segment,
@@ -132,6 +134,7 @@ impl Recorder {
             progress: Progress::new(&options.rotation),
             is_open: true,
             times: (now, now),
+            latest: Timestamp::MIN,
             chunk: Chunk::with_capacity(capacity),
             segment: Segment::default(),
             segment_start: 0,
@@ -210,9 +213,6 @@ impl Recorder {
         }
     }
 
-    /// Tells the time while no packets come: a file that is over by its time ends without waiting for
-    /// the next packet.
-    pub fn advance(&mut self, now: Timestamp) {
     /// Takes how many packets of an interface got another stamp since the capture began, since theirs was
     /// wrong. The end of each file says it.
     pub fn restamped(&mut self, interface: u32, packets: u64) {
@@ -221,6 +221,9 @@ impl Recorder {
         }
     }
 
+    /// Tells the time while no packets come: a file that is over by its time ends without waiting for
+    /// the next packet.
+    pub fn advance(&mut self, now: Timestamp) {
         if self.is_open && self.progress.is_over_by_time(now) && self.has_room(0) {
             self.times.1 = self.times.1.max(now);
             self.end_file();
@@ -301,6 +304,8 @@ impl Recorder {
         }
         self.progress.add(self.chunk.bytes.len() - before, packet.timestamp);
         self.times.1 = self.times.1.max(packet.timestamp);
+        self.counted.out_of_order += u64::from(packet.timestamp < self.latest);
+        self.latest = self.latest.max(packet.timestamp);
         self.accepted.add(1, packet.data.len() as u64);
         self.segment.tally.add(1, packet.data.len() as u64);
         true
