@@ -13,6 +13,10 @@ const ADDRESS: usize = 20;
 /// Headers that are fetched ahead.
 const AHEAD: usize = 8;
 
+/// Where `ts_first_pkt` lies, which in spite of its name is the time at which the kernel opened the block, by
+/// the system's clock.
+const OPENED: usize = 32;
+
 /// Bytes of a block whose packets are listed together: packets and list fit a processor's second-level cache,
 /// so that whoever reads the packets finds them there.
 const PORTION: usize = 128 << 10;
@@ -34,6 +38,9 @@ impl Place {
 /// Lists packets of a block from `place` on, and returns where to go on; `None` where that was all.
 pub(super) fn list(block: &mut [u8], place: Place, listing: &mut Listing<'_>) -> Option<Place> {
     let Place { mut at, mut packets } = place;
+    if let (Some(seconds), Some(nanos)) = (word(block, OPENED), word(block, OPENED + 4)) {
+        listing.began(Timestamp::from_secs_nanos(seconds.into(), nanos.into()));
+    }
     let portion_end = at.saturating_add(PORTION);
     while packets > 0 {
         if at >= portion_end {

@@ -62,6 +62,8 @@ pub struct Recorder {
     is_open: bool,
     /// When the file began, and the latest time in it.
     times: (Timestamp, Timestamp),
+    /// The latest time of all packets.
+    latest: Timestamp,
     /// The buffer that is filled, and the part of it that belongs to the current file.
     chunk: Chunk,
     segment: Segment,
@@ -127,6 +129,7 @@ impl Recorder {
             progress: Progress::new(&options.rotation),
             is_open: true,
             times: (now, now),
+            latest: Timestamp::MIN,
             chunk: Chunk::with_capacity(capacity),
             segment: Segment::default(),
             segment_start: 0,
@@ -202,6 +205,14 @@ impl Recorder {
         self.times.1 = self.times.1.max(time);
         if let Some(ledger) = self.ledgers.get_mut(interface as usize) {
             ledger.update(counters);
+        }
+    }
+
+    /// Takes how many packets of an interface got another stamp since the capture began, since theirs was
+    /// wrong. The end of each file says it.
+    pub fn restamped(&mut self, interface: u32, packets: u64) {
+        if let Some(ledger) = self.ledgers.get_mut(interface as usize) {
+            ledger.restamp(packets);
         }
     }
 
@@ -288,6 +299,8 @@ impl Recorder {
         }
         self.progress.add(self.chunk.bytes.len() - before, packet.timestamp);
         self.times.1 = self.times.1.max(packet.timestamp);
+        self.counted.out_of_order += u64::from(packet.timestamp < self.latest);
+        self.latest = self.latest.max(packet.timestamp);
         self.accepted.add(1, packet.data.len() as u64);
         self.segment.tally.add(1, packet.data.len() as u64);
         true
@@ -372,9 +385,7 @@ impl Recorder {
     /// Adds what the interfaces counted.
     fn end_file(&mut self) {
         for (number, ledger) in (0..).zip(&mut self.ledgers) {
-            let refused = ledger.refused();
-            let comment = (refused > 0)
-                .then(|| format!("{refused} packets were refused: they could not be written"));
+            let comment = ledger.comment();
             let counters = ledger.end_file();
             // Times before 1970 are not told.
             let (started, ended) =
