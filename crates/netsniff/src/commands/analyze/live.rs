@@ -1,15 +1,14 @@
 //! `netsniff analyze -i`: live traffic to logs, books and a summary.
 
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::{Observer as _, Options, Phase, SortKey, Uid};
-use netsniff_packet::{Batch, Timestamp};
+use netsniff_packet::Timestamp;
 
 use super::args::{AnalyzeArgs, Target};
+use super::aside::Aside;
 use super::live_origin::Live;
 use super::report::Analysis;
 use super::{seed, tell};
@@ -24,16 +23,11 @@ use crate::output::{
     RowBuffer, UnparsedFile, WriterCommands, WriterSettings,
 };
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{
-    Analyser, Apart, Consumer, Control, Recording, RingOutcome, TakeUnparsed, Work,
-};
+use crate::pipeline::live::{Analyser, Apart, Consumer, Control, Recording, RingOutcome, Work};
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::Recorder;
 use crate::recording::options::Options as RecordingOptions;
 use crate::sandbox::Outputs;
-
-/// Packets without meaning that may wait to be written.
-const UNPARSED_QUEUE: usize = 1024;
 
 /// Captures until the run ends, and returns the exit code.
 pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
@@ -366,51 +360,5 @@ impl Attendant for Scribe<'_> {
     fn failure(&mut self) -> Option<String> {
         let recorder = self.recorder.as_deref();
         self.writer.failure().or_else(|| recorder.and_then(record::failure))
-    }
-}
-
-/// Writes packets that nobody understood, in a thread of its own, so that no ring waits for it.
-struct Aside {
-    queue: Option<SyncSender<(Batch, Unparsed)>>,
-    thread: Option<std::thread::JoinHandle<anyhow::Result<()>>>,
-    refused: Arc<std::sync::atomic::AtomicU64>,
-}
-
-impl Aside {
-    fn new(file: Option<UnparsedFile>) -> Self {
-        let refused = Arc::default();
-        let Some(mut file) = file else { return Self { queue: None, thread: None, refused } };
-        let (queue, packets) = sync_channel::<(Batch, Unparsed)>(UNPARSED_QUEUE);
-        let thread = std::thread::spawn(move || {
-            for (batch, why) in packets {
-                for packet in batch.iter() {
-                    file.add(&packet, &why)?;
-                }
-            }
-            file.finish()
-        });
-        Self { queue: Some(queue), thread: Some(thread), refused }
-    }
-
-    /// What a ring calls for each such packet.
-    fn taker(&self) -> TakeUnparsed {
-        let Some(queue) = self.queue.clone() else { return Box::new(|_, _| {}) };
-        let refused = Arc::clone(&self.refused);
-        Box::new(move |packet, why| {
-            let mut batch = Batch::default();
-            batch.push(packet);
-            if queue.try_send((batch, *why)).is_err() {
-                refused.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-        })
-    }
-
-    /// Ends the file and returns how many packets had no room on their way to it.
-    fn finish(mut self) -> anyhow::Result<u64> {
-        drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
-            thread.join().map_err(|_| anyhow::anyhow!("the thread of a file panicked"))??;
-        }
-        Ok(self.refused.load(std::sync::atomic::Ordering::Relaxed))
     }
 }
