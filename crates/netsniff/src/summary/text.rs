@@ -293,6 +293,7 @@ fn extracted(page: &mut Page, of: &Extracted) {
     for (label, number) in [
         ("cut off", of.cut_off),
         ("not kept for a bound", of.refused),
+        ("came faster than they could be written", of.overrun),
         ("could not be written", of.failed),
     ] {
         if number > 0 {
