@@ -86,6 +86,14 @@ impl core::fmt::Debug for FlowDepth {
 pub struct PacketsByDepth([u64; Depth::ALL.len()]);
 
 impl PacketsByDepth {
+    /// As many at each depth as `packets` tells.
+    #[must_use]
+    pub fn from_fn(mut packets: impl FnMut(Depth) -> u64) -> Self {
+        let mut by_depth = Self::default();
+        Depth::ALL.iter().for_each(|depth| by_depth.add(*depth, packets(*depth)));
+        by_depth
+    }
+
     /// Counts `packets` more at a depth.
     #[inline]
     pub(crate) const fn add(&mut self, depth: Depth, packets: u64) {

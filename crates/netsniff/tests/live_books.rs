@@ -94,11 +94,16 @@ fn an_analysis_apart_tells_the_same() {
 #[test]
 fn packets_are_analysed_though_nobody_reads_the_logs() {
     let Some(bed) = Bed::up("b-stall") else { return };
-    let run = Run::start_without_reader(&bed, "b-stall");
+    let small = ["--workers", "24", "--ring", "128K", "--block", "16K"];
+    let often = [&["--stats-interval", "20ms"][..], &small].concat();
+    let run = Run::start_without_reader(&bed, "b-stall", &often);
     bed.send(&FEW);
-    std::thread::sleep(Duration::from_millis(500));
+    // Rows of the books alone are more than a megabyte, which is what may wait of them.
+    std::thread::sleep(Duration::from_secs(4));
     run.signal("INT");
     let done = run.wait();
+    let said = done.errors.matches("not written as fast as they are made").count();
+    assert_eq!(said, 1, "at once, and once: {}", done.errors);
     assert!(done.errors.contains("rows of logs could not be written"), "{}", done.errors);
 }
 

@@ -146,6 +146,7 @@ fn sample() -> Summary {
             bytes: 98_765_432,
             cut_off: 3,
             refused: 0,
+            overrun: 2,
             failed: 1,
         }),
         checksums: Checksums {

@@ -24,6 +24,8 @@ pub struct ExtractionStatistics {
     pub cut: u64,
     /// Files that were not kept since a bound was reached.
     pub refused: u64,
+    /// Files that were not kept since they came faster than they could be written.
+    pub overrun: u64,
     /// Files that could not be written.
     pub failed: u64,
 }
@@ -68,23 +70,19 @@ impl Extraction {
             extracted.refuse();
             return false;
         }
-        match extracted.stored() {
+        let not_kept = match extracted.keep() {
             Stored::Whole => {
                 statistics.files += 1;
                 statistics.bytes = bytes;
                 statistics.cut += u64::from(extracted.is_cut());
-                extracted.keep();
-                true
+                return true;
             }
-            Stored::Refused => {
-                statistics.refused += 1;
-                false
-            }
-            Stored::Failed => {
-                statistics.failed += 1;
-                false
-            }
-        }
+            Stored::Refused => &mut statistics.refused,
+            Stored::Overrun => &mut statistics.overrun,
+            Stored::Failed => &mut statistics.failed,
+        };
+        *not_kept += 1;
+        false
     }
 }
 

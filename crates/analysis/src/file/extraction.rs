@@ -15,11 +15,11 @@ pub trait Extraction: Debug + Send + Sync {
     /// are filled with zeros.
     fn write(&mut self, offset: u64, data: &[u8]);
 
-    /// Ends the file, which has `size` bytes with its holes, and tells what became of it.
-    fn end(&mut self, size: u64) -> Stored;
+    /// Ends the file, which has `size` bytes with its holes.
+    fn end(&mut self, size: u64);
 
-    /// Keeps the file.
-    fn keep(&self);
+    /// Keeps the file, which has ended, if all of it is there, and tells what became of it.
+    fn keep(&self) -> Stored;
 
     /// Learns that this file is not kept since a bound was reached, nor is any that ends later.
     fn refuse(&self);
@@ -33,8 +33,10 @@ pub trait Extraction: Debug + Send + Sync {
 pub enum Stored {
     /// All that was handed over is there.
     Whole,
-    /// It was not taken, for want of room.
+    /// It was not taken, since a bound was reached.
     Refused,
+    /// It was not taken, since it came faster than it could be written.
+    Overrun,
     /// It could not be written.
     Failed,
 }
@@ -54,7 +56,6 @@ pub struct Extracted {
     name: Box<str>,
     size: u64,
     is_cut: bool,
-    stored: Stored,
     extraction: Option<Box<dyn Extraction>>,
 }
 
@@ -78,9 +79,11 @@ impl Outlet {
     pub(super) fn end(mut self, size: u64) -> Extracted {
         let is_cut = size > self.limit;
         let size = size.min(self.limit);
-        let stored = self.extraction.as_mut().map_or(Stored::Refused, |it| it.end(size));
+        if let Some(extraction) = &mut self.extraction {
+            extraction.end(size);
+        }
         let Self { name, extraction, .. } = self;
-        Extracted { name, size, is_cut, stored, extraction }
+        Extracted { name, size, is_cut, extraction }
     }
 
     /// Bytes that it takes.
@@ -114,17 +117,9 @@ impl Extracted {
         self.is_cut
     }
 
-    /// What became of it.
-    #[must_use]
-    pub const fn stored(&self) -> Stored {
-        self.stored
-    }
-
-    /// Keeps it.
-    pub(crate) fn keep(&self) {
-        if let Some(extraction) = &self.extraction {
-            extraction.keep();
-        }
+    /// Keeps it, if all of it is there, and tells what became of it.
+    pub(crate) fn keep(&self) -> Stored {
+        self.extraction.as_ref().map_or(Stored::Refused, |it| it.keep())
     }
 
     /// Does not keep it, nor any that ends later.

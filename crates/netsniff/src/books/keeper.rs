@@ -43,7 +43,6 @@ pub struct Keeper {
     sampling: u64,
     host: Option<HostReader>,
     host_start: HostCounters,
-    host_last: HostCounters,
     /// When the rows before were made.
     since: Timestamp,
 }
@@ -71,16 +70,7 @@ impl Keeper {
         });
         let interfaces = interfaces.collect::<anyhow::Result<_>>()?;
         let host_start = host.as_mut().and_then(|host| host.counters().ok()).unwrap_or_default();
-        Ok(Self {
-            interfaces,
-            rings,
-            direction,
-            sampling,
-            host,
-            host_start,
-            host_last: HostCounters::default(),
-            since: now,
-        })
+        Ok(Self { interfaces, rings, direction, sampling, host, host_start, since: now })
     }
 
     /// Asks all rings, waits for them a short time, and makes the books.
@@ -151,13 +141,17 @@ impl Keeper {
 
     fn host(&mut self, entries: &mut Vec<Entry>) {
         let Some(now) = self.host.as_mut().and_then(|host| host.counters().ok()) else { return };
-        self.host_last = now;
+        entries.push(self.host_entry(now));
+    }
+
+    /// What the host has counted since the start.
+    fn host_entry(&self, now: HostCounters) -> Entry {
         let start = self.host_start;
-        entries.push(Entry {
+        Entry {
             lost_backlog: Some(now.backlog_dropped.saturating_sub(start.backlog_dropped)),
             time_squeezes: Some(now.time_squeezes.saturating_sub(start.time_squeezes)),
             ..self.blank(Place::Host)
-        });
+        }
     }
 
     fn blank(&self, place: Place) -> Entry {
@@ -188,22 +182,32 @@ impl Watched {
     /// Packets that the interface has counted since the start; `None` once it is gone.
     fn arrived(&mut self, direction: Direction) -> Option<u64> {
         self.last = self.reader.counters().ok()??;
-        let received = self.last.rx_packets.saturating_sub(self.start.rx_packets);
-        let sent = self.last.tx_packets.saturating_sub(self.start.tx_packets);
-        Some(match direction {
-            Direction::In => received,
-            Direction::Out => sent,
-            // What the loopback interface sends it receives, and is captured once.
-            Direction::Both if self.name == "lo" => received,
-            Direction::Both => received + sent,
-        })
+        Some(arrived(&self.name, &self.start, &self.last, direction))
     }
 
-    /// Packets that the hardware had no room for since the start, which it has not counted as received.
+    /// Packets that the hardware had no room for since the start.
     fn lost(&self) -> u64 {
-        let lost = |of: &LinkCounters| of.rx_missed + of.rx_fifo + of.rx_over;
-        lost(&self.last).saturating_sub(lost(&self.start))
+        lost(&self.start, &self.last)
     }
+}
+
+/// Packets that an interface has counted between two readings, in a direction.
+fn arrived(name: &str, start: &LinkCounters, now: &LinkCounters, direction: Direction) -> u64 {
+    let received = now.rx_packets.saturating_sub(start.rx_packets);
+    let sent = now.tx_packets.saturating_sub(start.tx_packets);
+    match direction {
+        Direction::In => received,
+        Direction::Out => sent,
+        // What the loopback interface sends it receives, and is captured once.
+        Direction::Both if name == "lo" => received,
+        Direction::Both => received.saturating_add(sent),
+    }
+}
+
+/// Packets that the hardware had no room for between two readings, which it has not counted as received.
+fn lost(start: &LinkCounters, now: &LinkCounters) -> u64 {
+    let lost = |of: &LinkCounters| of.rx_missed + of.rx_fifo + of.rx_over;
+    lost(now).saturating_sub(lost(start))
 }
 
 /// The sum over several rings; `None` without any.
@@ -214,3 +218,7 @@ fn sum<'a>(mut reports: impl Iterator<Item = &'a RingReport>) -> Option<RingRepo
         sum
     }))
 }
+
+#[cfg(test)]
+#[path = "keeper/tests.rs"]
+mod tests;

@@ -139,7 +139,7 @@ fn labels(place: &Place) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::tests::entry;
+    use super::super::entry::tests::{entry, report};
     use super::*;
 
     #[test]
@@ -160,5 +160,63 @@ mod tests {
             let (_, value) = line.rsplit_once(' ').unwrap();
             assert!(value.parse::<f64>().is_ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn each_metric_is_the_column_of_its_name() {
+        let told = report(100);
+        let counters = &told.counters;
+        let of_ring = Entry {
+            place: Place::Ring("eth0".to_owned(), 2),
+            recorded: Some(7),
+            unrecorded: Some(8),
+            time_squeezes: Some(9),
+            report: Some(told.clone()),
+            ..entry(Some(2), Some(3), Some(8))
+        };
+        let text = prometheus(core::slice::from_ref(&of_ring));
+        let labels = "{scope=\"ring\",interface=\"eth0\",ring=\"2\"}";
+        for (name, value) in [
+            ("lost_interface_packets_total", 2),
+            ("filtered_packets_total", 3),
+            ("ring_dropped_packets_total", counters.dropped.unwrap()),
+            ("delivered_packets_total", counters.delivered),
+            ("analysed_packets_total", told.analysed.unwrap()),
+            ("recorded_packets_total", 7),
+            ("unrecorded_packets_total", 8),
+            ("refused_packets_total", told.refused),
+            ("in_flight_packets", of_ring.in_flight().unwrap()),
+            ("delivered_bytes_total", counters.delivered_bytes),
+            ("ring_used_units", counters.occupancy.used.into()),
+            ("ring_high_water_units", counters.occupancy.high_water.into()),
+            ("ring_units", counters.occupancy.capacity.into()),
+            ("inverted_packets_total", counters.inversions),
+            ("refused_rows_total", told.refused_rows),
+            ("flows", told.flows.unwrap()),
+            ("time_squeezes_total", 9),
+        ] {
+            let line = format!("\nnetsniff_capture_{name}{labels} {value}\n");
+            assert!(text.contains(&line), "{line} in {text}");
+        }
+        let of_interface = Entry { place: Place::Interface("eth0".to_owned()), ..of_ring };
+        let text = prometheus(&[of_interface]);
+        assert!(text.contains("delivered") && !text.contains("ring_u"), "{text}");
+    }
+
+    #[test]
+    fn a_verdict_is_a_number_and_none_where_nobody_can_tell() {
+        let verdict = |dropped: Option<u64>| {
+            let mut told = entry(Some(0), Some(0), Some(0));
+            if let Some(report) = &mut told.report {
+                report.counters.delivered = 1000;
+                report.counters.dropped = dropped;
+            }
+            let text = prometheus(&[told]);
+            let line = text.lines().find(|line| line.starts_with("netsniff_capture_verdict"))?;
+            line.rsplit_once(' ').map(|(_, value)| value.to_owned())
+        };
+        let found = [Some(2), Some(7), Some(50), None].map(verdict);
+        let expected = [Some("0"), Some("1"), Some("2"), None];
+        assert_eq!(found.each_ref().map(Option::as_deref), expected);
     }
 }

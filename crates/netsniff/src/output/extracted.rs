@@ -17,7 +17,7 @@ use super::descriptors::{Descriptors, Identity};
 
 /// Bytes of a file that are gathered before they are written: most bodies fit, and then make one
 /// system call each.
-const BUFFER: usize = 16 << 10;
+pub(super) const BUFFER: usize = 16 << 10;
 
 /// Bytes that files may have on the disk before it is told whether they stay; or as many as may stay,
 /// if that is more. A capture of one megabyte can hold a thousand transfers at once, each of which
@@ -88,8 +88,9 @@ impl ExtractedFiles {
     }
 }
 
-impl Extract for ExtractedFiles {
-    fn begin(&self, name: &str) -> Option<Box<dyn Extraction>> {
+impl ExtractedFiles {
+    /// Begins a file, unless no more are taken.
+    pub(super) fn file(&self, name: &str) -> Option<Output> {
         let directory = &self.0;
         if directory.is_full.load(Ordering::Relaxed) {
             return None;
@@ -98,7 +99,7 @@ impl Extract for ExtractedFiles {
             directory.undecided_files.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Box::new(Output {
+        Some(Output {
             path: directory.path.join(name),
             id: directory.next.fetch_add(1, Ordering::Relaxed),
             directory: Arc::clone(directory),
@@ -109,13 +110,33 @@ impl Extract for ExtractedFiles {
             undecided: 0,
             stored: Stored::Whole,
             is_kept: AtomicBool::new(false),
-        }))
+        })
+    }
+
+    /// Nothing that is still being written will be kept.
+    pub(super) fn close(&self) {
+        self.0.is_full.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+impl ExtractedFiles {
+    /// Files and bytes that were begun and neither kept nor removed.
+    pub(super) fn undecided(&self) -> (u64, u64) {
+        let Directory { undecided_files, undecided_bytes, .. } = &*self.0;
+        (undecided_files.load(Ordering::Relaxed), undecided_bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Extract for ExtractedFiles {
+    fn begin(&self, name: &str) -> Option<Box<dyn Extraction>> {
+        Some(Box::new(self.file(name)?))
     }
 }
 
 /// A file that is being written.
 #[derive(Debug)]
-struct Output {
+pub(super) struct Output {
     directory: Arc<Directory>,
     id: u64,
     path: PathBuf,
@@ -149,27 +170,32 @@ impl Extraction for Output {
             self.flush();
             self.at = offset;
         }
+        if self.waiting.is_empty() && data.len() >= BUFFER {
+            self.put(data);
+            return;
+        }
         self.waiting.extend_from_slice(data);
         if self.waiting.len() >= BUFFER {
             self.flush();
         }
     }
 
-    fn end(&mut self, size: u64) -> Stored {
+    fn end(&mut self, size: u64) {
         self.flush();
         if self.stored == Stored::Whole && (size > self.written || self.identity.is_none()) {
             // It ends with a hole.
-            let result = self.with_file(|file, _, _| file.set_len(size));
+            let result = self.with_file(|file, _| file.set_len(size));
             self.check(result);
         }
+        self.waiting = Vec::new();
         self.directory.descriptors.close(self.id);
-        self.stored
     }
 
-    fn keep(&self) {
+    fn keep(&self) -> Stored {
         if self.stored == Stored::Whole && !self.is_kept.swap(true, Ordering::Relaxed) {
             self.directory.decided(self.undecided);
         }
+        self.stored
     }
 
     fn refuse(&self) {
@@ -182,26 +208,39 @@ impl Extraction for Output {
 }
 
 impl Output {
+    /// What became of it so far.
+    pub(super) const fn stored(&self) -> Stored {
+        self.stored
+    }
+
+    /// Writes the bytes that wait.
     fn flush(&mut self) {
-        if self.waiting.is_empty() || self.stored != Stored::Whole {
+        if self.waiting.is_empty() {
             return;
         }
-        let result = self.with_file(|file, at, waiting| {
+        let mut waiting = core::mem::take(&mut self.waiting);
+        self.put(&waiting);
+        waiting.clear();
+        self.waiting = waiting;
+    }
+
+    /// Writes bytes where the file has come to.
+    fn put(&mut self, data: &[u8]) {
+        if self.stored != Stored::Whole {
+            return;
+        }
+        let result = self.with_file(|file, at| {
             file.seek(SeekFrom::Start(at))?;
-            file.write_all(waiting)
+            file.write_all(data)
         });
-        self.at = self.at.saturating_add(self.waiting.len() as u64);
+        self.at = self.at.saturating_add(data.len() as u64);
         self.written = self.at;
-        self.waiting.clear();
         self.check(result);
     }
 
-    /// Works on the file, with the bytes that wait and where they belong.
-    fn with_file(
-        &mut self,
-        work: impl FnOnce(&mut File, u64, &[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let Self { directory, id, path, waiting, at, identity, .. } = self;
+    /// Works on the file, with how far it has come.
+    fn with_file(&mut self, work: impl FnOnce(&mut File, u64) -> io::Result<()>) -> io::Result<()> {
+        let Self { directory, id, path, at, identity, .. } = self;
         let open = || match identity {
             Some(identity) => identity.open(path),
             None => {
@@ -211,7 +250,7 @@ impl Output {
                 Ok(file)
             }
         };
-        directory.descriptors.with(*id, open, |file| work(file, *at, waiting))
+        directory.descriptors.with(*id, open, |file| work(file, *at))
     }
 
     fn check(&mut self, result: io::Result<()>) {

@@ -6,6 +6,7 @@
 mod descriptors;
 mod digits;
 mod extracted;
+mod extracting;
 mod files;
 mod hand_off;
 mod json;
@@ -25,6 +26,7 @@ mod watch;
 mod writing;
 
 pub use extracted::ExtractedFiles;
+pub use extracting::{ContentBounds, ExtractionOutcome, ExtractionWriter};
 pub use files::LogFiles;
 pub use hand_off::{Bounds, HandedOver, QUEUE_BUFFERS, QUEUE_BYTES, RowProducer, SIDE_BYTES};
 #[cfg(unix)]

@@ -238,6 +238,8 @@ pub struct Extracted {
     pub cut_off: u64,
     /// Files that were not written since a bound of all together was reached.
     pub refused: u64,
+    /// Files that were not written since they came faster than the disk takes them; live only.
+    pub overrun: u64,
     /// Files that could not be written.
     pub failed: u64,
 }

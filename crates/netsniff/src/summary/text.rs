@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::layout::{Look, Page, Style, WIDTH, plain, tail, width};
-use super::number::{bytes, count, duration, exact, percent, rate};
+use super::number::{bytes, count, duration, exact, files, percent, rate};
 use super::{
     Books, ChecksumCounts, Checksums, Connection, Count, Extracted, Flows, Input, InputSource,
     Layer, Summary, Talker, TcpHealth,
@@ -23,8 +23,8 @@ pub(super) fn render(summary: &Summary, style: Style) -> String {
     if let Some(counts) = &summary.flows {
         flows(&mut page, counts);
     }
-    if let Some(files) = &summary.extracted {
-        extracted(&mut page, files);
+    if let Some(of) = &summary.extracted {
+        extracted(&mut page, of);
     }
     oddities(&mut page, &summary.oddities);
     checksums(&mut page, &summary.checksums);
@@ -288,14 +288,13 @@ fn flows(page: &mut Page, flows: &Flows) {
     }
 }
 
-fn extracted(page: &mut Page, files: &Extracted) {
-    let plural = if files.files == 1 { "" } else { "s" };
-    let (number, size) = (count(files.files), bytes(files.bytes));
-    page.heading(&format!("EXTRACTED  {number} file{plural}, {size}"));
+fn extracted(page: &mut Page, of: &Extracted) {
+    page.heading(&format!("EXTRACTED  {}, {}", files(of.files), bytes(of.bytes)));
     for (label, number) in [
-        ("cut off", files.cut_off),
-        ("not kept for a bound", files.refused),
-        ("could not be written", files.failed),
+        ("cut off", of.cut_off),
+        ("not kept for a bound", of.refused),
+        ("came faster than they could be written", of.overrun),
+        ("could not be written", of.failed),
     ] {
         if number > 0 {
             page.line(&format!("  {label}: {}", count(number)));

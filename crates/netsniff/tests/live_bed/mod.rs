@@ -1,6 +1,8 @@
 //! Namespaces for tests of live commands: a veth pair, a sender at one end, netsniff at the other.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod hosts;
+
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -230,6 +232,8 @@ enum Ends {
     Read,
     FifoUnread,
     OutputUnread,
+    /// All of them, and EXTRACTED is on a disk of 64 KiB.
+    SmallDisk,
 }
 
 /// What came of it.
@@ -262,7 +266,7 @@ impl Drop for Done {
 }
 
 impl Run {
-    /// Starts it and waits until it captures. The words PIDFILE and RECORDING among the arguments become
+    /// Starts it and waits until it captures. The words PIDFILE, RECORDING and EXTRACTED among the arguments become
     /// paths.
     pub(crate) fn start(bed: &Bed, name: &str, arguments: &[&str]) -> Self {
         Self::launch(bed, name, "analyze", &["-o", "logs"], arguments)
@@ -279,8 +283,13 @@ impl Run {
     }
 
     /// `netsniff analyze -i rx0 -o -`, whose output nobody reads.
-    pub(crate) fn start_without_reader(bed: &Bed, name: &str) -> Self {
-        Self::launch_with(bed, name, "analyze", &["-o", "-"], &[], Ends::OutputUnread)
+    pub(crate) fn start_without_reader(bed: &Bed, name: &str, arguments: &[&str]) -> Self {
+        Self::launch_with(bed, name, "analyze", &["-o", "-"], arguments, Ends::OutputUnread)
+    }
+
+    /// [`Self::start`] with little room for EXTRACTED.
+    pub(crate) fn start_on_small_disk(bed: &Bed, name: &str, arguments: &[&str]) -> Self {
+        Self::launch_with(bed, name, "analyze", &["-o", "logs"], arguments, Ends::SmallDisk)
     }
 
     fn launch(
@@ -308,7 +317,7 @@ impl Run {
         // Also where the command gives its rights up.
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
         let arguments = arguments.iter().map(|word| match *word {
-            "PIDFILE" | "RECORDING" => directory.join(word).into_os_string(),
+            "PIDFILE" | "RECORDING" | "EXTRACTED" => directory.join(word).into_os_string(),
             word => word.into(),
         });
         let fifo = (ends == Ends::FifoUnread).then(|| {
@@ -320,8 +329,16 @@ impl Run {
             OpenOptions::new().read(true).write(true).open(path).unwrap()
         });
         let begin = Instant::now();
-        let mut child = Command::new("ip")
-            .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])
+        let mut ip = Command::new("ip");
+        ip.args(["netns", "exec", &bed.receiver()]);
+        if ends == Ends::SmallDisk {
+            // Mounts of such a process are its own.
+            let mount =
+                "mkdir \"$0\" && mount -t tmpfs -o size=64k,mode=777 none \"$0\" && exec \"$@\"";
+            ip.args(["sh", "-c", mount]).arg(directory.join("EXTRACTED"));
+        }
+        let mut child = ip
+            .arg(env!("CARGO_BIN_EXE_netsniff"))
             .args([command, "-i", "rx0", output[0]])
             .arg(if output[1] == "-" { "-".into() } else { directory.join(output[1]) })
             .args(arguments)

@@ -1,15 +1,15 @@
 //! `netsniff analyze -i`: live traffic to logs, books and a summary.
 
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use netsniff_analysis::ingress::Unparsed;
-use netsniff_analysis::{Observer as _, Options, Phase, SortKey, Uid};
-use netsniff_packet::{Batch, Timestamp};
+use netsniff_analysis::{Limits, Observer as _, Options, Phase, SortKey, Uid};
+use netsniff_packet::Timestamp;
 
 use super::args::{AnalyzeArgs, Target};
+use super::aside::Aside;
 use super::live_origin::Live;
 use super::report::Analysis;
 use super::{seed, tell};
@@ -18,21 +18,19 @@ use crate::clock;
 use crate::commands::live::{
     self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
 };
-use crate::commands::{BELOW_QUALITY, DONE, FAILED, UsageError, record, say};
+use crate::commands::{BELOW_QUALITY, DONE, FAILED, record, say};
 use crate::output::{
-    Bounds, END_WAIT, LiveSink, LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure,
-    RowBuffer, UnparsedFile, WriterCommands, WriterSettings,
+    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
+    LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure, RowBuffer, UnparsedFile,
+    WriterCommands, WriterSettings,
 };
 use crate::pidfile::PidFile;
 use crate::pipeline::live::{
-    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, TakeUnparsed, Work,
+    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Work,
 };
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::options::Options as RecordingOptions;
 use crate::sandbox::Outputs;
-
-/// Packets without meaning that may wait to be written.
-const UNPARSED_QUEUE: usize = 1024;
 
 /// Captures until the run ends, and returns the exit code.
 pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
@@ -40,11 +38,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let filters = args.live_filters()?;
     let target = args.target()?;
     let options = args.options()?;
-    if args.extraction()?.is_some() {
-        let said =
-            "--extract works on capture files only: record the traffic, then extract from that";
-        return Err(UsageError(said.to_owned()).into());
-    }
+    let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
     let signals = Signals::listen()?;
     let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
@@ -62,20 +56,24 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     }
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
+    let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
+    let listener = capture.listen()?;
+    let outputs = outputs(&target, extraction, recording.as_ref());
+    let reopener = live::confine(capture, outputs, args.quiet())?;
+    let metrics = listener.map(Metrics::serve).transpose()?;
+    // What writes inherits it; rings choose their own.
+    pin_last(capture.cpus())?;
+    let limits = args.limits()?;
+    let extraction = extraction.map(|directory| extract_to(directory, &limits)).transpose()?;
+    let extract = extraction.as_ref().map(ExtractionWriter::extract);
     let count = rings.rings.len();
     let settings = Settings {
-        limits: share_of(args.limits()?, count),
-        options: Options { anonymizer, ..options },
+        limits: share_of(limits, count),
+        options: Options { anonymizer, extract, ..options },
         workers: count,
         format: target.format(),
         seed: seed(),
     };
-    let recording = args.record().map(|to| record::options(&to, &rings, &wanted)).transpose()?;
-    let listener = capture.listen()?;
-    let reopener = live::confine(capture, outputs(&target, recording.as_ref()), args.quiet())?;
-    let metrics = listener.map(Metrics::serve).transpose()?;
-    // What writes inherits it; rings choose their own.
-    pin_last(capture.cpus())?;
     let session = Session {
         args,
         target: &target,
@@ -85,9 +83,17 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         recording: recording.as_ref(),
         reopener: reopener.as_ref(),
         metrics: metrics.as_ref(),
+        extraction: extraction.as_ref(),
     };
     let begin = Instant::now();
-    let run = session.run(rings)?;
+    let mut run = session.run(rings)?;
+    if let Some(ExtractionOutcome { untold, has_failed, failure }) =
+        extraction.map(ExtractionWriter::finish)
+    {
+        failure.iter().for_each(|why| say(why));
+        run.origin.untold_files = untold;
+        run.has_failed |= has_failed;
+    }
     let elapsed_nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
         origin: &run.origin,
@@ -107,12 +113,23 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
 }
 
 /// What is written once the rings are open.
-fn outputs(target: &Target<'_>, recording: Option<&RecordingOptions>) -> Outputs {
+fn outputs(
+    target: &Target<'_>,
+    extraction: Option<&Path>,
+    recording: Option<&RecordingOptions>,
+) -> Outputs {
     let outputs = match target {
         Target::Nowhere | Target::Stream => Outputs::default(),
         Target::Directory(directory, _) => Outputs::default().with_directory(directory),
     };
+    let outputs = extraction.into_iter().fold(outputs, Outputs::with_directory);
     recording.into_iter().fold(outputs, Outputs::with_recording)
+}
+
+/// Starts the thread that writes the content of files.
+fn extract_to(directory: &Path, limits: &Limits) -> anyhow::Result<ExtractionWriter> {
+    let files = ExtractedFiles::create(directory, limits.extracted_bytes, say)?;
+    ExtractionWriter::start(files, ContentBounds::default())
 }
 
 /// Pins this thread to the last of the processors that were named, and finds out whether there are the others.
@@ -134,6 +151,7 @@ struct Session<'a> {
     recording: Option<&'a RecordingOptions>,
     reopener: Option<&'a Reopener>,
     metrics: Option<&'a Metrics>,
+    extraction: Option<&'a ExtractionWriter>,
 }
 
 /// What came of a run.
@@ -200,7 +218,7 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
         };
-        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self.metrics);
+        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self);
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
@@ -251,6 +269,7 @@ impl Session<'_> {
             filter: self.wanted.text().map(str::to_owned),
             written: written.statistics,
             unparsed_refused,
+            untold_files: 0,
         };
         Ok(Run { origin, outcome, has_failed })
     }
@@ -305,6 +324,7 @@ struct Scribe<'a> {
     told: Vec<Told>,
     recorder: Option<Arc<Mutex<SharedRecorder>>>,
     metrics: Option<&'a Metrics>,
+    extraction: Option<&'a ExtractionWriter>,
 }
 
 impl<'a> Scribe<'a> {
@@ -312,7 +332,7 @@ impl<'a> Scribe<'a> {
         writer: &'a LogWriter,
         settings: &Settings,
         recorder: Option<Arc<Mutex<SharedRecorder>>>,
-        metrics: Option<&'a Metrics>,
+        session: &Session<'a>,
     ) -> Self {
         let rows = RowBuffer::new(settings.format);
         Self {
@@ -322,7 +342,8 @@ impl<'a> Scribe<'a> {
             number: 0,
             told: Vec::new(),
             recorder,
-            metrics,
+            metrics: session.metrics,
+            extraction: session.extraction,
         }
     }
 }
@@ -359,54 +380,13 @@ impl Attendant for Scribe<'_> {
         self.commands.roll();
     }
 
+    fn tell(&mut self) {
+        self.writer.first_refusal().iter().for_each(|said| say(said));
+        self.extraction.iter().flat_map(|it| it.news()).for_each(say);
+    }
+
     fn failure(&mut self) -> Option<String> {
         let recorder = self.recorder.as_deref();
         self.writer.failure().or_else(|| recorder.and_then(record::failure))
-    }
-}
-
-/// Writes packets that nobody understood, in a thread of its own, so that no ring waits for it.
-struct Aside {
-    queue: Option<SyncSender<(Batch, Unparsed)>>,
-    thread: Option<std::thread::JoinHandle<anyhow::Result<()>>>,
-    refused: Arc<std::sync::atomic::AtomicU64>,
-}
-
-impl Aside {
-    fn new(file: Option<UnparsedFile>) -> Self {
-        let refused = Arc::default();
-        let Some(mut file) = file else { return Self { queue: None, thread: None, refused } };
-        let (queue, packets) = sync_channel::<(Batch, Unparsed)>(UNPARSED_QUEUE);
-        let thread = std::thread::spawn(move || {
-            for (batch, why) in packets {
-                for packet in batch.iter() {
-                    file.add(&packet, &why)?;
-                }
-            }
-            file.finish()
-        });
-        Self { queue: Some(queue), thread: Some(thread), refused }
-    }
-
-    /// What a ring calls for each such packet.
-    fn taker(&self) -> TakeUnparsed {
-        let Some(queue) = self.queue.clone() else { return Box::new(|_, _| {}) };
-        let refused = Arc::clone(&self.refused);
-        Box::new(move |packet, why| {
-            let mut batch = Batch::default();
-            batch.push(packet);
-            if queue.try_send((batch, *why)).is_err() {
-                refused.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-        })
-    }
-
-    /// Ends the file and returns how many packets had no room on their way to it.
-    fn finish(mut self) -> anyhow::Result<u64> {
-        drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
-            thread.join().map_err(|_| anyhow::anyhow!("the thread of a file panicked"))??;
-        }
-        Ok(self.refused.load(std::sync::atomic::Ordering::Relaxed))
     }
 }

@@ -6,7 +6,7 @@ use super::origin::Origin;
 use super::report::Analysis;
 use crate::books::{Entry, Place, RingPlace};
 use crate::output::WriterStatistics;
-use crate::summary::number::{count, duration};
+use crate::summary::number::{count, duration, files};
 use crate::summary::{CaptureBooks, CaptureInterface, Input, InputSource, Part};
 
 /// A run that has ended.
@@ -20,6 +20,8 @@ pub(super) struct Live {
     pub(super) written: WriterStatistics,
     /// Packets that should have gone into `unparsed.pcapng` and had no room.
     pub(super) unparsed_refused: u64,
+    /// Files that were being extracted, and of which no row tells.
+    pub(super) untold_files: u64,
 }
 
 impl Live {
@@ -179,6 +181,12 @@ impl Origin for Live {
             notes.push(format!(
                 "{} packets are missing in unparsed.pcapng: they came faster than it could be written",
                 count(self.unparsed_refused)
+            ));
+        }
+        if self.untold_files > 0 {
+            notes.push(format!(
+                "{} not kept, since no row of the log files tells of them: rows were refused",
+                files(self.untold_files)
             ));
         }
         notes

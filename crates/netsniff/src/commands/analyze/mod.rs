@@ -1,6 +1,7 @@
 //! `netsniff analyze`: packets to logs and a summary.
 
 mod args;
+mod aside;
 mod depth;
 mod extraction;
 mod files;

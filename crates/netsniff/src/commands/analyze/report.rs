@@ -72,14 +72,15 @@ impl Analysis<'_> {
 
     fn extracted(&self) -> Option<Extracted> {
         self.settings.options.extract.as_ref()?;
-        let ExtractionStatistics { files, bytes, cut, refused, failed } =
+        let ExtractionStatistics { files, bytes, cut, refused, overrun, failed } =
             self.outcome.joins.extraction;
-        Some(Extracted { files, bytes, cut_off: cut, refused, failed })
+        Some(Extracted { files, bytes, cut_off: cut, refused, overrun, failed })
     }
 
     /// What was not extracted.
     fn not_extracted(&self) -> impl Iterator<Item = String> {
-        let ExtractionStatistics { cut, refused, failed, .. } = self.outcome.joins.extraction;
+        let ExtractionStatistics { cut, refused, overrun, failed, .. } =
+            self.outcome.joins.extraction;
         let limits = &self.settings.limits;
         let told = [
             (
@@ -94,6 +95,7 @@ impl Analysis<'_> {
                     exact(limits.extracted_bytes.into())
                 ),
             ),
+            (overrun, "not kept, since they came faster than they could be written".to_owned()),
             (failed, "not kept, since they could not be written".to_owned()),
         ];
         let told = told.into_iter().filter(|(number, _)| *number > 0);

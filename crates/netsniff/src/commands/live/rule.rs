@@ -76,6 +76,9 @@ pub trait Attendant {
     /// Begins new files.
     fn roll(&mut self);
 
+    /// Says what the user is to know at once.
+    fn tell(&mut self) {}
+
     /// Why the run is to end by itself, if so.
     fn failure(&mut self) -> Option<String>;
 }
@@ -113,6 +116,7 @@ impl Rule<'_> {
             if self.signals.wants_roll() {
                 attendant.roll();
             }
+            attendant.tell();
             if let Some(why) = attendant.failure()
                 && !self.control.stops()
             {

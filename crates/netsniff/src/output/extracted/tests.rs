@@ -53,8 +53,8 @@ fn pieces_and_holes_make_a_file_once_it_is_kept() {
         }
     }
     expected.resize(expected.len() + 5, 0);
-    assert_eq!(file.end(expected.len() as u64), Stored::Whole);
-    file.keep();
+    file.end(expected.len() as u64);
+    assert_eq!(file.keep(), Stored::Whole);
     drop(file);
     assert_eq!(fs::read(scratch.0.join(name(1))).unwrap(), expected);
     assert_eq!(files.0.undecided_bytes.load(Ordering::Relaxed), 0);
@@ -72,7 +72,7 @@ fn what_is_not_kept_is_gone() {
         file.write(0, &large);
         assert_eq!(scratch.files(), [name(number)]);
         if ends {
-            assert_eq!(file.end(large.len() as u64), Stored::Whole);
+            file.end(large.len() as u64);
         }
         drop(file);
         assert!(scratch.files().is_empty());
@@ -82,7 +82,8 @@ fn what_is_not_kept_is_gone() {
     other.write(0, &large);
     refused.refuse();
     other.write(large.len() as u64, &large);
-    assert_eq!((other.end(5), files.begin(&name(5)).is_none()), (Stored::Refused, true));
+    other.end(5);
+    assert_eq!((other.keep(), files.begin(&name(5)).is_none()), (Stored::Refused, true));
     assert!(scratch.files().is_empty());
     refused.write(0, b"late");
     drop((refused, other));
@@ -98,7 +99,9 @@ fn what_waits_for_its_verdict_is_bounded() {
     // As if others had written as much.
     files.0.undecided_bytes.fetch_add(UNDECIDED_BYTES - 5, Ordering::Relaxed);
     second.write(0, b"second");
-    assert_eq!((first.end(5), second.end(6)), (Stored::Whole, Stored::Refused));
+    first.end(5);
+    second.end(6);
+    assert_eq!((first.keep(), second.keep()), (Stored::Whole, Stored::Refused));
     files.0.undecided_files.store(UNDECIDED_FILES, Ordering::Relaxed);
     assert!(files.begin(&name(3)).is_none());
 }
@@ -123,8 +126,8 @@ fn many_files_at_once_take_few_descriptors() {
     }
     assert!((1..=96).contains(&most), "{most} open at once");
     for (number, mut file) in open.into_iter().enumerate() {
-        assert_eq!(file.end(4 * (BUFFER as u64 + 1)), Stored::Whole);
-        file.keep();
+        file.end(4 * (BUFFER as u64 + 1));
+        assert_eq!(file.keep(), Stored::Whole);
         let expected: Vec<u8> = (0..4).flat_map(|round| piece(round, number)).collect();
         assert!(fs::read(scratch.0.join(name(number as u32))).unwrap() == expected, "{number}");
     }
@@ -144,8 +147,8 @@ fn neither_links_nor_other_files_are_written_to() {
     let files = ExtractedFiles::create(&scratch.0, 0, tell).unwrap();
     let mut file = files.begin(&name(1)).unwrap();
     file.write(0, b"evil");
-    assert_eq!(file.end(4), Stored::Failed);
-    file.keep();
+    file.end(4);
+    assert_eq!(file.keep(), Stored::Failed);
     drop(file);
     assert!(files.has_failed());
     // One that takes the place of a file later.
@@ -155,7 +158,8 @@ fn neither_links_nor_other_files_are_written_to() {
     fs::remove_file(scratch.0.join(name(2))).unwrap();
     link(2);
     open[0].write(BUFFER as u64, &large);
-    assert_eq!(open[0].end(2 * BUFFER as u64), Stored::Failed);
+    open[0].end(2 * BUFFER as u64);
+    assert_eq!(open[0].keep(), Stored::Failed);
     assert_eq!(fs::read(&target).unwrap(), b"precious");
     let said = SAID.lock().unwrap();
     assert_eq!(said.len(), 1, "only the first is told: {said:?}");

@@ -25,12 +25,12 @@ enum Task {
     Idle(Timestamp),
 }
 
-/// Hands the packets of one ring to an analyser in another thread.
-pub struct Apart {
+/// Hands the packets of one ring to a consumer in another thread.
+pub struct Apart<C> {
     queue: Option<SyncSender<Task>>,
     free: Receiver<Batch>,
-    thread: Option<JoinHandle<Analyser>>,
-    /// What the analyser told last.
+    thread: Option<JoinHandle<C>>,
+    /// What the consumer told last.
     told: Arc<Mutex<RingReport>>,
     handed: u64,
     refused: u64,
@@ -39,13 +39,13 @@ pub struct Apart {
     last: Option<Timestamp>,
 }
 
-impl Apart {
+impl<C: Consumer + 'static> Apart<C> {
     /// Starts the thread, which pins itself to `cpu`.
     ///
     /// # Errors
     ///
     /// Where there can be no thread.
-    pub fn start(mut analyser: Analyser, cpu: Option<usize>) -> std::io::Result<Self> {
+    pub fn start(mut consumer: C, cpu: Option<usize>) -> std::io::Result<Self> {
         let (queue, tasks) = sync_channel::<Task>(QUEUE);
         let (give_back, free) = channel();
         let told = Arc::new(Mutex::new(RingReport::default()));
@@ -58,18 +58,18 @@ impl Apart {
                     Task::Group(batch) => {
                         let loss = batch.losses.first().map(|(_, loss)| loss);
                         let (data, packets) = (&batch.data, &batch.packets);
-                        analyser.group(Group { data, packets, loss });
+                        consumer.group(Group { data, packets, loss });
                         // The capturing thread may have ended already.
                         let _ = give_back.send(batch);
                     }
-                    Task::Occupied(occupancy, now) => analyser.occupied(occupancy, now),
-                    Task::Idle(settled) => analyser.idle(settled),
+                    Task::Occupied(occupancy, now) => consumer.occupied(occupancy, now),
+                    Task::Idle(settled) => consumer.idle(settled),
                 }
-                analyser.fill(&mut tells.lock().unwrap_or_else(PoisonError::into_inner));
+                consumer.fill(&mut tells.lock().unwrap_or_else(PoisonError::into_inner));
             }
-            analyser.finish();
-            analyser.fill(&mut tells.lock().unwrap_or_else(PoisonError::into_inner));
-            analyser
+            consumer.finish();
+            consumer.fill(&mut tells.lock().unwrap_or_else(PoisonError::into_inner));
+            consumer
         })?;
         Ok(Self {
             queue: Some(queue),
@@ -83,9 +83,9 @@ impl Apart {
         })
     }
 
-    /// The analyser, once everything is over; `None` where it panicked.
+    /// The consumer, once everything is over; `None` where it panicked.
     #[must_use]
-    pub fn into_analyser(mut self) -> Option<Analyser> {
+    pub fn into_consumer(mut self) -> Option<C> {
         drop(self.queue.take());
         self.thread.take()?.join().ok()
     }
@@ -110,7 +110,7 @@ impl Apart {
     }
 }
 
-impl Consumer for Apart {
+impl<C: Consumer + 'static> Consumer for Apart<C> {
     fn group(&mut self, group: Group<'_>) {
         let mut batch = self.free.try_recv().unwrap_or_default();
         batch.clear();
@@ -182,7 +182,7 @@ pub enum Work {
     /// In the thread that captures.
     Here(Box<Analyser>),
     /// In another one.
-    Apart(Box<Apart>),
+    Apart(Box<Apart<Analyser>>),
 }
 
 impl Work {
@@ -198,7 +198,7 @@ impl Work {
     pub fn into_analyser(self) -> Option<Analyser> {
         match self {
             Self::Here(analyser) => Some(*analyser),
-            Self::Apart(apart) => apart.into_analyser(),
+            Self::Apart(apart) => apart.into_consumer(),
         }
     }
 }
@@ -227,3 +227,7 @@ impl Consumer for Work {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "apart/tests.rs"]
+mod tests;

@@ -12,6 +12,8 @@ pub mod order;
 mod recorded;
 mod ring;
 mod select;
+#[cfg(test)]
+mod testing;
 
 pub use analysis::{Analyser, TakeUnparsed};
 pub use apart::{Apart, Work};

@@ -267,3 +267,7 @@ impl<C: Consumer> Loop<'_, C> {
         report
     }
 }
+
+#[cfg(test)]
+#[path = "ring/tests.rs"]
+mod tests;

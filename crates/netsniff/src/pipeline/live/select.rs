@@ -59,3 +59,57 @@ impl<'a> Select<'a> {
         report.beyond_end = self.beyond_end;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netsniff_packet::{Loss, Stage, Timestamp};
+
+    use super::super::testing::packets;
+    use super::*;
+
+    const LOSS: Loss =
+        Loss { before: None, after: Timestamp::EPOCH, packets: 9, stage: Stage::System };
+
+    fn select(control: &Control, count: Option<u64>, wanted: Option<Wanted>) -> Select<'_> {
+        Select::new(wanted, count, control)
+    }
+
+    /// Passes packets on in groups and returns how many were left of each, and what was told.
+    fn run(mut select: Select<'_>, lens: &[usize]) -> (Vec<usize>, RingReport) {
+        let each = |&len: &usize| {
+            let (data, packets) = packets(&(0..len as i64).collect::<Vec<_>>());
+            let group = select.group(Group { data: &data, packets: &packets, loss: Some(&LOSS) });
+            assert_eq!(group.loss, Some(&LOSS), "what was lost was not refused");
+            group.packets.len()
+        };
+        let left = lens.iter().map(each).collect();
+        let mut report = RingReport::default();
+        select.fill(&mut report);
+        (left, report)
+    }
+
+    #[test]
+    fn a_filter_counts_what_it_refuses_and_keeps_losses() {
+        let control = Control::new(1);
+        let wanted = |packet: &Packet<'_>| packet.data[0].is_multiple_of(3);
+        let (left, report) = run(select(&control, None, Some(Box::new(wanted))), &[9, 1, 2]);
+        assert_eq!((left, report.filtered, report.beyond_end), (vec![3, 1, 1], 7, 0));
+        assert!(!control.stops());
+    }
+
+    #[test]
+    fn a_count_is_exact_over_all_rings_and_ends_the_run_with_the_last_one() {
+        let control = Control::new(2);
+        let (left, report) = run(select(&control, Some(10), None), &[4]);
+        assert_eq!((left, report.beyond_end, control.stops()), (vec![4], 0, false));
+        let (left, report) = run(select(&control, Some(10), None), &[6]);
+        assert_eq!((left, report.beyond_end), (vec![6], 0));
+        assert!(control.stops(), "nobody waits for an eleventh");
+        let (left, report) = run(select(&control, Some(10), None), &[5, 2]);
+        assert_eq!((left, report.beyond_end), (vec![0, 0], 7));
+
+        let control = Control::new(1);
+        let (left, report) = run(select(&control, Some(10), None), &[4, 8, 3]);
+        assert_eq!((left, report.beyond_end, control.stops()), (vec![4, 6, 0], 5, true));
+    }
+}

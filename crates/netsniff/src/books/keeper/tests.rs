@@ -1,0 +1,167 @@
+//! Tests of what the books are made of.
+
+use std::net::UdpSocket;
+
+use netsniff_analysis::Depth;
+use netsniff_capture::Interface;
+use netsniff_capture::backend::Unit;
+
+use super::super::entry::tests::report;
+use super::*;
+
+const EARLIER: LinkCounters = LinkCounters {
+    rx_packets: 1000,
+    rx_bytes: 1,
+    tx_packets: 5000,
+    tx_bytes: 2,
+    rx_errors: 3,
+    rx_dropped: 4,
+    tx_dropped: 5,
+    rx_missed: 10,
+    rx_fifo: 20,
+    rx_over: 30,
+    rx_nohandler: 6,
+};
+
+#[test]
+fn what_arrives_is_counted_from_the_start_and_by_direction() {
+    let now = LinkCounters { rx_packets: 1007, tx_packets: 5013, ..EARLIER };
+    let since = |name, direction| arrived(name, &EARLIER, &now, direction);
+    assert_eq!([Direction::In, Direction::Out].map(|of| since("eth0", of)), [7, 13]);
+    assert_eq!((since("eth0", Direction::Both), since("lo", Direction::Both)), (20, 7));
+}
+
+#[test]
+fn all_that_the_hardware_loses_is_lost_and_nothing_else() {
+    assert_eq!(lost(&EARLIER, &EARLIER), 0);
+    let now = LinkCounters { rx_missed: 11, rx_fifo: 22, rx_over: 34, ..EARLIER };
+    assert_eq!(lost(&EARLIER, &now), 1 + 2 + 4);
+    let other = LinkCounters { rx_errors: 90, rx_dropped: 90, rx_nohandler: 90, ..EARLIER };
+    assert_eq!(lost(&EARLIER, &other), 0, "of these the packets are not known to have been wanted");
+}
+
+fn facts(refuses: bool) -> RingFacts {
+    RingFacts {
+        backend: "test",
+        interface: "lo".to_owned(),
+        unit: Unit::Block,
+        unit_bytes: 1,
+        units: 1,
+        memory: None,
+        snaplen: 96,
+        filter_len: 0,
+        refuses,
+        fanout_group: None,
+        hardware_stamps: false,
+        busy_poll: None,
+    }
+}
+
+/// The books of the loopback interface of this machine, which is watched twice.
+fn keeper(places: &[(usize, bool)]) -> Keeper {
+    let lo = Interface::find("lo").unwrap();
+    let place = |&(interface, refuses)| RingPlace { interface, facts: facts(refuses) };
+    let places = places.iter().map(place).collect();
+    let begin = Timestamp::from_nanos(5);
+    Keeper::begin(&[lo.clone(), lo], places, Direction::Both, 1, None, begin).unwrap()
+}
+
+/// Sends datagrams to itself.
+fn send(number: u64) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = socket.local_addr().unwrap();
+    (0..number).for_each(|_| assert_eq!(socket.send_to(b"x", to).unwrap(), 1));
+}
+
+#[test]
+fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
+    let mut keeper = keeper(&[(0, false), (1, true), (0, false)]);
+    let reports = [report(100), report(1000), report(10_000)];
+    let before = keeper.arrivals();
+    let entries = keeper.entries(&reports, &before);
+    let places: Vec<_> = entries.iter().map(|entry| entry.place.clone()).collect();
+    let (lo, ring) = (|| Place::Interface("lo".to_owned()), |n| Place::Ring("lo".to_owned(), n));
+    assert_eq!(places, [lo(), ring(0), ring(1), lo(), ring(0)]);
+    let delivered: Vec<_> = entries.iter().map(|entry| entry.delivered().unwrap()).collect();
+    let of = reports.each_ref().map(|report| report.counters.delivered);
+    assert_eq!(delivered, [of[0] + of[2], of[0], of[2], of[1], of[1]]);
+    let filtered: Vec<_> = entries.iter().map(|entry| entry.filtered).collect();
+    assert_eq!(filtered, [Some(0), Some(0), Some(0), None, None]);
+}
+
+/// One ring with a filter of the kernel is enough for nobody to know.
+#[test]
+fn what_one_ring_does_not_tell_the_interface_does_not_tell() {
+    let mut keeper = keeper(&[(0, false), (0, true)]);
+    let before = keeper.arrivals();
+    let entries = keeper.entries(&[report(100), report(200)], &before);
+    assert_eq!((entries[0].filtered, entries[0].unexplained()), (None, None));
+    assert_eq!((entries[1].filtered, entries[2].filtered), (Some(0), None));
+}
+
+#[test]
+fn what_arrives_while_the_rings_are_asked_is_the_bound() {
+    let mut keeper = keeper(&[(0, false)]);
+    let before = keeper.arrivals();
+    send(50);
+    let entries = keeper.entries(&[report(100)], &before);
+    let of_lo = &entries[0];
+    assert!(of_lo.bound.unwrap() >= 50, "{:?}", of_lo.bound);
+    assert!(of_lo.arrived.unwrap() >= of_lo.bound.unwrap());
+    // Each datagram arrives once, though it is sent and received. Others may send, too.
+    assert!(of_lo.bound.unwrap() < 50_000);
+}
+
+#[test]
+fn every_counter_of_several_rings_is_in_the_sum_once() {
+    let (one, other) = (report(100), report(1000));
+    let sum = sum([&one, &other].into_iter()).unwrap();
+    let both = |of: fn(&RingReport) -> u64| (of(&sum), of(&one) + of(&other));
+    for (name, (found, expected)) in [
+        ("delivered", both(|of| of.counters.delivered)),
+        ("delivered_bytes", both(|of| of.counters.delivered_bytes)),
+        ("accepted", both(|of| of.counters.accepted.unwrap())),
+        ("dropped", both(|of| of.counters.dropped.unwrap())),
+        ("cut", both(|of| of.counters.cut)),
+        ("super_frames", both(|of| of.counters.super_frames)),
+        ("analysed", both(|of| of.analysed.unwrap())),
+        ("at_protocols", both(|of| of.by_depth.unwrap().of(Depth::Protocols))),
+        ("at_packets", both(|of| of.by_depth.unwrap().of(Depth::Packets))),
+        ("shed", both(|of| of.shed)),
+        ("shed_nanos", both(|of| of.shed_nanos)),
+        ("filtered", both(|of| of.filtered)),
+        ("beyond_end", both(|of| of.beyond_end)),
+        ("refused", both(|of| of.refused)),
+        ("waiting", both(|of| of.waiting)),
+        ("late", both(|of| of.late)),
+        ("refused_rows", both(|of| of.refused_rows)),
+        ("flows", both(|of| of.flows.unwrap())),
+    ] {
+        assert_eq!(found, expected, "{name}");
+    }
+    assert_eq!(
+        (sum.downs, sum.now),
+        (one.downs, other.now),
+        "rings of one link, and the latest time"
+    );
+    let untold = RingReport { analysed: None, flows: None, by_depth: None, ..report(5) };
+    let sum = super::sum([&one, &untold].into_iter()).unwrap();
+    assert_eq!((sum.analysed, sum.flows, sum.by_depth), (None, None, None));
+}
+
+#[test]
+fn the_host_counts_since_the_start() {
+    let mut keeper = keeper(&[]);
+    keeper.host_start = HostCounters { backlog_dropped: 100, time_squeezes: 7 };
+    let now = HostCounters { backlog_dropped: 103, time_squeezes: 12 };
+    let entry = keeper.host_entry(now);
+    assert_eq!((entry.lost_backlog, entry.time_squeezes), (Some(3), Some(5)));
+    assert_eq!(entry.place, Place::Host);
+}
+
+#[test]
+fn intervals_follow_one_another() {
+    let mut keeper = keeper(&[]);
+    let turns = [10, 25].map(|nanos| keeper.turn(Timestamp::from_nanos(nanos)).nanos());
+    assert_eq!(turns, [5, 10]);
+}

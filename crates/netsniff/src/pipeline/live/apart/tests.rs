@@ -1,0 +1,137 @@
+//! Tests of the hand-off to another thread.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use super::super::testing::{Notes, Told, at, packets};
+use super::*;
+
+/// Notes what it is told, each group once it may.
+struct Slow {
+    notes: Notes,
+    may: Receiver<()>,
+}
+
+impl Consumer for Slow {
+    fn group(&mut self, group: Group<'_>) {
+        let _ = self.may.recv();
+        self.notes.group(group);
+    }
+
+    fn occupied(&mut self, occupancy: Occupancy, now: Timestamp) {
+        self.notes.occupied(occupancy, now);
+    }
+
+    fn idle(&mut self, settled: Timestamp) {
+        self.notes.idle(settled);
+    }
+
+    fn finish(&mut self) {
+        self.notes.finish();
+    }
+
+    fn fill(&self, report: &mut RingReport) {
+        self.notes.fill(report);
+    }
+}
+
+fn start() -> (Apart<Slow>, Notes, Sender<()>) {
+    let (go, may) = channel();
+    let notes = Notes::default();
+    (Apart::start(Slow { notes: notes.clone(), may }, None).unwrap(), notes, go)
+}
+
+fn give<C: Consumer + 'static>(apart: &mut Apart<C>, micros: &[i64], loss: Option<Loss>) {
+    let (data, packets) = packets(micros);
+    apart.group(Group { data: &data, packets: &packets, loss: loss.as_ref() });
+}
+
+const fn loss(before: Option<Timestamp>, after: i64, packets: u64) -> Loss {
+    Loss { before, after: at(after), packets, stage: Stage::System }
+}
+
+fn report<C: Consumer + 'static>(apart: &Apart<C>) -> RingReport {
+    let mut report = RingReport { waiting: 100, ..RingReport::default() };
+    apart.fill(&mut report);
+    report
+}
+
+#[test]
+fn everything_comes_in_order_with_what_was_told() {
+    let (mut apart, notes, go) = start();
+    give(&mut apart, &[1, 2], None);
+    apart.occupied(Occupancy { used: 5, ..Occupancy::EMPTY }, at(2));
+    give(&mut apart, &[9], Some(loss(Some(at(2)), 9, 4)));
+    apart.idle(at(30));
+    assert_eq!((report(&apart).waiting, report(&apart).analysed), (103, Some(0)));
+    (0..2).for_each(|_| go.send(()).unwrap());
+    apart.finish();
+    let expected = [
+        Told::Packet(1),
+        Told::Packet(2),
+        Told::Occupied(5),
+        Told::Loss(loss(Some(at(2)), 9, 4)),
+        Told::Packet(9),
+        Told::Idle(at(30)),
+        Told::Finish,
+    ];
+    assert_eq!(notes.told(), expected);
+    let RingReport { waiting, analysed, refused, shed, shed_nanos, late, .. } = report(&apart);
+    assert_eq!((waiting, analysed, refused), (100, Some(3), 0));
+    assert_eq!((shed, shed_nanos, late), (11, 12, 13));
+    let RingReport { refused_rows, flows, now, .. } = report(&apart);
+    assert_eq!((refused_rows, flows, now), (14, Some(15), Some(at(16))));
+    assert!(apart.into_consumer().is_some());
+}
+
+/// The queue is full: what is refused is counted, and is one loss before what follows, with all that the ring
+/// itself had lost there.
+#[test]
+fn what_finds_no_room_is_a_loss_at_its_place() {
+    let (mut apart, notes, go) = start();
+    // One is being worked on, and as many wait as may; the thread takes the first when it likes.
+    let mut given = 0;
+    while report(&apart).refused == 0 {
+        given += 1;
+        give(&mut apart, &[given], None);
+        assert!(given < 2 * QUEUE as i64);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let held = given - 1;
+    assert!((QUEUE as i64..=QUEUE as i64 + 1).contains(&held), "{held}");
+    give(&mut apart, &[201, 202, 203], Some(loss(None, 201, 50)));
+    assert_eq!(report(&apart).refused, 4);
+    assert_eq!(report(&apart).waiting, 100 + held as u64);
+    for _ in 0..held {
+        go.send(()).unwrap();
+    }
+    while notes.told().len() < held as usize {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    give(&mut apart, &[230, 231], Some(loss(None, 220, 6)));
+    give(&mut apart, &[240], None);
+    (0..2).for_each(|_| go.send(()).unwrap());
+    apart.finish();
+    let told = notes.told();
+    let hole = loss(Some(at(held)), 220, 4 + 50 + 6);
+    let expected =
+        [Told::Loss(hole), Told::Packet(230), Told::Packet(231), Told::Packet(240), Told::Finish];
+    assert_eq!(told[held as usize..], expected, "one loss, and told once");
+    assert_eq!((report(&apart).refused, report(&apart).analysed), (4, Some(held as u64 + 3)));
+}
+
+/// What is refused last is told, too, though no packet follows.
+#[test]
+fn a_hole_at_the_end_is_told() {
+    let (mut apart, notes, go) = start();
+    let mut given = 0;
+    while report(&apart).refused < 2 {
+        given += 1;
+        give(&mut apart, &[given], None);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    drop(go);
+    apart.finish();
+    let told = notes.told();
+    let hole = loss(Some(at(given - 2)), given - 1, 2);
+    assert_eq!(told[told.len() - 2..], [Told::Loss(hole), Told::Finish]);
+}

@@ -1,0 +1,88 @@
+//! What tests of live pipelines share: packets, and a consumer that notes what it gets.
+
+use std::sync::{Arc, Mutex};
+
+use netsniff_capture::counters::Occupancy;
+use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
+
+use super::books::RingReport;
+use super::order::Group;
+use super::ring::Consumer;
+
+/// A buffer of packets with these stamps in microseconds; each one's only byte is its stamp.
+pub(super) fn packets(micros: &[i64]) -> (Vec<u8>, Vec<PacketRecord>) {
+    let records = (0..).zip(micros).map(|(offset, micros)| PacketRecord {
+        timestamp: at(*micros),
+        offset,
+        captured_len: 1,
+        wire_len: 1,
+        interface: 0,
+        link_type: LinkType::ETHERNET,
+    });
+    (micros.iter().map(|micros| *micros as u8).collect(), records.collect())
+}
+
+/// A time in microseconds.
+pub(super) const fn at(micros: i64) -> Timestamp {
+    Timestamp::from_nanos(micros * 1000)
+}
+
+/// What a consumer was told.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Told {
+    /// A packet with this stamp in microseconds.
+    Packet(i64),
+    Loss(Loss),
+    /// So many units are used.
+    Occupied(u32),
+    Idle(Timestamp),
+    Finish,
+}
+
+/// Notes what it is told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notes(pub(super) Arc<Mutex<Vec<Told>>>);
+
+impl Notes {
+    pub(super) fn told(&self) -> Vec<Told> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn note(&self, told: Told) {
+        self.0.lock().unwrap().push(told);
+    }
+}
+
+impl Consumer for Notes {
+    fn group(&mut self, group: Group<'_>) {
+        group.loss.iter().for_each(|loss| self.note(Told::Loss(**loss)));
+        for packet in group.packets {
+            let micros = packet.timestamp.nanos() / 1000;
+            assert_eq!(group.data[packet.range()], [micros as u8], "its own bytes");
+            self.note(Told::Packet(micros));
+        }
+    }
+
+    fn occupied(&mut self, occupancy: Occupancy, _: Timestamp) {
+        self.note(Told::Occupied(occupancy.used));
+    }
+
+    fn idle(&mut self, settled: Timestamp) {
+        self.note(Told::Idle(settled));
+    }
+
+    fn finish(&mut self) {
+        self.note(Told::Finish);
+    }
+
+    fn fill(&self, report: &mut RingReport) {
+        let packets = self.told().iter().filter(|told| matches!(told, Told::Packet(_))).count();
+        report.analysed = Some(packets as u64);
+        report.shed = 11;
+        report.shed_nanos = 12;
+        report.late = 13;
+        report.refused_rows = 14;
+        report.flows = Some(15);
+        report.now = Some(at(16));
+    }
+}
