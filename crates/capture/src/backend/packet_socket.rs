@@ -2,7 +2,7 @@
 
 use netsniff_packet::filter::classic::Instruction;
 
-use crate::error::{Context as _, Error, Result, permitted};
+use crate::error::{Context as _, Error, Result, Right, permitted};
 use crate::interface::{Interface, LinkReader};
 use crate::options::{Direction, Fanout, Options, Stamps};
 use crate::sys::socket::Socket;
@@ -17,7 +17,7 @@ const OUTGOING: u32 = 4;
 /// Opens a packet socket that takes nothing yet.
 pub(super) fn open() -> Result<Socket> {
     let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
-    permitted(socket, "open a packet socket")
+    permitted(socket, "open a packet socket", Right::RAW)
 }
 
 /// Chooses how its ring is laid out.
