@@ -16,6 +16,8 @@
 
 pub mod backend;
 pub mod counters;
+#[allow(dead_code, reason = "the backends that use it follow")]
+mod ebpf;
 pub mod error;
 pub mod host;
 pub mod interface;

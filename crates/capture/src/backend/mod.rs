@@ -11,6 +11,8 @@ mod mapped;
 mod packet_socket;
 mod receiver;
 mod recvmmsg;
+#[allow(dead_code, reason = "the backends that use it follow")]
+mod xdp;
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use netsniff_packet::filter::classic::Instruction;
 use super::receiver::Entrance;
 use super::{RingFacts, StampSource, Unit};
 use crate::counters::RingCounters;
-use crate::error::{Context as _, Error, Result, permitted};
+use crate::error::{Context as _, Error, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
 use crate::options::{Direction, Fanout, Options, Stamps};
@@ -116,7 +116,7 @@ impl Entrance for PacketSocket {
 /// Opens a packet socket that takes nothing yet.
 pub(super) fn open() -> Result<Socket> {
     let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
-    permitted(socket, "open a packet socket")
+    permitted(socket, "open a packet socket", Right::RAW)
 }
 
 /// Chooses how its ring is laid out.

@@ -4,6 +4,8 @@
 //! kernel writes to, too, is only lent while the kernel has said that it belongs to us.
 #![allow(unsafe_code)]
 
+#[allow(dead_code, reason = "the backends that use it follow")]
+pub(crate) mod bpf;
 pub(crate) mod clock;
 pub(crate) mod interface;
 pub(crate) mod mapping;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::{LARGEST_FRAME, Transmitter, Way};
-use crate::error::{Context as _, Error, Result, permitted};
+use crate::error::{Context as _, Error, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::sys::socket::Socket;
 use crate::sys::xdp::{Chunk, SendRings, Umem, kick};
@@ -43,8 +43,11 @@ struct AfXdp {
 
 impl AfXdp {
     fn open(interface: &Interface, queue: u32) -> Result<Self> {
-        let socket =
-            permitted(Socket::open(libc::AF_XDP, libc::SOCK_RAW, 0), "open an XDP socket")?;
+        let socket = permitted(
+            Socket::open(libc::AF_XDP, libc::SOCK_RAW, 0),
+            "open an XDP socket",
+            Right::RAW,
+        )?;
         // Memory for XDP counts as locked memory, unless the process may lock what it likes.
         let registered = Umem::register(&socket, CHUNKS, LARGEST_FRAME as u32);
         let (umem, mut chunks) = registered.map_err(|source| match source.raw_os_error() {
