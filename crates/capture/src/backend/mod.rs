@@ -4,6 +4,7 @@ mod af_packet;
 mod af_packet_v2;
 mod block;
 mod frame;
+mod link;
 mod listing;
 mod losses;
 mod mapped;
@@ -21,7 +22,7 @@ use crate::counters::{Occupancy, RingCounters};
 use crate::error::Result;
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
-use crate::options::Options;
+use crate::options::{Direction, Options};
 
 /// One ring, or whatever else lends packets of an interface.
 ///
@@ -133,14 +134,51 @@ pub struct RingFacts {
     pub snaplen: u32,
     /// Instructions of the filter in the kernel; 0 without a filter.
     pub filter_len: usize,
-    /// Whether the kernel refuses packets that came to the interface, which it does not count.
-    pub refuses: bool,
+    /// The sides that packets come from.
+    pub direction: Direction,
     /// The fan-out group that it is a member of, as the kernel tells.
     pub fanout_group: Option<u16>,
-    /// Whether hardware stamps were asked for and can be had.
-    pub hardware_stamps: bool,
+    /// Who stamps the packets.
+    pub stamps: StampSource,
     /// Microseconds of busy polling, as the kernel tells.
     pub busy_poll: Option<u32>,
+    /// How an XDP program takes the packets, where one does.
+    pub xdp: Option<XdpFacts>,
+}
+
+/// Who stamps packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampSource {
+    /// The kernel, one by one.
+    Kernel,
+    /// The interface, one by one.
+    Interface,
+    /// The thread that reads the ring, all at once that it finds there.
+    Reader,
+}
+
+impl StampSource {
+    /// What it is, in words.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Kernel => "the kernel, as it puts packets into the ring",
+            Self::Interface => "the interface",
+            Self::Reader => "the reader of the ring, as it finds them there",
+        }
+    }
+}
+
+/// How an XDP program takes packets, as the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XdpFacts {
+    /// Whether the driver runs the program, before there is a buffer of the stack; otherwise the stack does.
+    pub is_native: bool,
+    /// Whether the interface writes packets into our memory itself; `None` where no packets pass through an
+    /// XDP socket.
+    pub is_zero_copy: Option<bool>,
+    /// Queues of the interface.
+    pub queues: usize,
 }
 
 /// What a ring is counted in.

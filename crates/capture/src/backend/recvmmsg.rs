@@ -12,7 +12,8 @@ use std::io;
 use netsniff_packet::{Loss, Stage, Timestamp};
 
 use super::listing::{Description, TAG};
-use super::receiver::{Base, PacketReceiver, Ring, Size};
+use super::packet_socket::{PacketSocket, Size};
+use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::{Backend, Lent, Receiver, Unit, packet_socket};
 use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
@@ -43,6 +44,7 @@ const CHARGE: u32 = 4096;
 /// What one call took, and what of it is lent.
 #[derive(Debug)]
 struct Messages {
+    socket: PacketSocket,
     data: Box<[u8]>,
     slot_len: usize,
     room: ReceiveRoom,
@@ -103,8 +105,11 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let longest = packet_socket::longest_packet(interface).min(options.snaplen) as usize;
     let slot_len = HEADROOM + longest.max(1);
     let size = Size { unit: Unit::Byte, unit_bytes: 1, units: memory.granted, memory, longest };
-    let base = Base::bind(BACKEND.name, socket, interface, options, size, Duration::ZERO)?;
+    let socket = PacketSocket::bind(socket, interface, options, false)?;
+    let facts = socket.facts(BACKEND.name, interface, size);
+    let base = Base::new(facts, interface, options, Duration::ZERO);
     let messages = Messages {
+        socket,
         data: vec![0; slot_len * PACKETS].into_boxed_slice(),
         slot_len,
         room: ReceiveRoom::default(),
@@ -113,7 +118,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         lent: 0,
         drops: Drops::default(),
     };
-    Ok(Box::new(PacketReceiver::new(messages, base, interface, false)?))
+    Ok(Box::new(RingReceiver::new(messages, base, interface)?))
 }
 
 /// Makes the receive buffer as large as was asked for, or as `net.core.rmem_max` allows where we may not
@@ -141,7 +146,7 @@ impl Messages {
     fn take(&mut self, base: &mut Base) -> Result<()> {
         (self.done, self.lent) = (0, 0);
         self.taken.clear();
-        let (socket, room) = (&base.socket, &mut self.room);
+        let (socket, room) = (&self.socket.socket, &mut self.room);
         let got = match receive_packets(socket, &mut self.data, self.slot_len, HEADROOM, room) {
             Ok(got) => got,
             // Told by the state of the interface.
@@ -171,7 +176,8 @@ impl Messages {
         }
         let mut used = 0;
         if is_more {
-            let memory: [u32; 9] = base
+            let memory: [u32; 9] = self
+                .socket
                 .socket
                 .option(libc::SOL_SOCKET, libc::SO_MEMINFO)
                 .trying("read what the receive buffer holds")?;
@@ -183,6 +189,10 @@ impl Messages {
 }
 
 impl Ring for Messages {
+    fn entrance(&mut self) -> &mut dyn Entrance {
+        &mut self.socket
+    }
+
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         if self.done == self.taken.len() {
             self.take(base)?;
@@ -222,7 +232,7 @@ impl Ring for Messages {
     }
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
-        if base.add_statistics()? > 0 {
+        if self.socket.add_statistics(&mut base.counters)? > 0 {
             let occupancy = &mut base.counters.occupancy;
             occupancy.high_water = occupancy.capacity;
         }
@@ -235,7 +245,8 @@ impl Ring for Messages {
     }
 
     fn rest(&mut self, base: &Base) -> Option<Loss> {
-        self.drops.tell(base.dropped().saturating_sub(self.drops.told), realtime())
+        let dropped = base.counters.dropped.unwrap_or_default();
+        self.drops.tell(dropped.saturating_sub(self.drops.told), realtime())
     }
 }
 

@@ -193,8 +193,7 @@ impl CaptureArgs {
     }
 
     /// Which packets are wanted, by the side they come from.
-    #[must_use]
-    pub const fn direction(&self) -> Direction {
+    const fn direction(&self) -> Direction {
         match self.direction {
             DirectionArg::In => Direction::In,
             DirectionArg::Out => Direction::Out,

@@ -112,11 +112,8 @@ pub fn tell(rings: &Rings, wanted: &Wanted, cpus: &[usize]) {
         }
     }
     let clock = host::clocksource().unwrap_or_else(|| "unknown".to_owned());
-    let stamps = if rings.rings.iter().any(|ring| ring.place.facts.hardware_stamps) {
-        "the interface"
-    } else {
-        "the kernel, as it puts packets into the ring"
-    };
+    let stamps = rings.rings.first().map(|ring| ring.place.facts.stamps.description());
+    let stamps = stamps.unwrap_or("nobody");
     say(&format!("stamps by {stamps}; clocksource {clock}"));
 }
 
