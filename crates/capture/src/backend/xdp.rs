@@ -2,19 +2,70 @@
 
 use std::io;
 
-use crate::ebpf::assembler::{AssemblyError, Instruction};
+use netsniff_packet::filter::classic;
+
+use crate::ebpf;
+use crate::ebpf::assembler::Instruction;
+use crate::ebpf::tally::{Counter, GATE, Tally};
 use crate::error::{Error, Result, Right, permitted, refused};
+use crate::host::possible_processors;
 use crate::interface::Interface;
-use crate::sys::bpf::{Program, ProgramKind, XdpLink, XdpMode};
+use crate::options::Options;
+use crate::sys::bpf::{Program, ProgramKind, SharedValue, XdpLink, XdpMode};
 
 /// Makes a map for a program.
 pub(super) fn make<T>(map: io::Result<T>) -> Result<T> {
     permitted(map, "make a BPF map", Right::XDP)
 }
 
+/// The filter that the options ask for, if any.
+pub(super) fn wanted(options: &Options) -> Result<Option<classic::Program>> {
+    if options.filter.is_empty() {
+        return Ok(None);
+    }
+    let program = classic::Program::new(options.filter.clone());
+    program.map(Some).map_err(|rejection| Error::Invalid(rejection.to_string()))
+}
+
+/// What a program has counted, and the gate that lets packets in.
+#[derive(Debug)]
+pub(super) struct SharedTally {
+    value: SharedValue,
+    processors: u32,
+}
+
+impl SharedTally {
+    /// A tally of nothing, whose gate is closed.
+    pub(super) fn make() -> Result<Self> {
+        let processors = possible_processors()?;
+        let value = make(SharedValue::create(Tally::len(processors)))?;
+        Ok(Self { value, processors })
+    }
+
+    /// The tally as instructions name it.
+    pub(super) fn tally(&self) -> Tally {
+        Tally { map: self.value.number(), processors: self.processors }
+    }
+
+    /// Lets packets in, or keeps them out. Those that a processor has already begun with still come.
+    pub(super) fn set_open(&self, is_open: bool) {
+        self.value.set_word(GATE as usize, is_open.into());
+    }
+
+    /// What all processors have counted.
+    pub(super) fn count(&self, counter: Counter) -> u64 {
+        Tally::places(self.processors, counter).map(|place| self.value.long(place)).sum()
+    }
+
+    /// Packets that found no room.
+    pub(super) fn dropped(&self) -> u64 {
+        self.value.long(Tally::dropped())
+    }
+}
+
 /// Has the kernel verify a program.
 pub(super) fn load(
-    instructions: std::result::Result<Vec<Instruction>, AssemblyError>,
+    instructions: std::result::Result<Vec<Instruction>, ebpf::Error>,
 ) -> Result<Program> {
     let instructions = instructions.map_err(|error| Error::Invalid(error.to_string()))?;
     let loaded = Program::load(ProgramKind::Xdp, &instructions);
@@ -61,46 +112,4 @@ fn lacks_mode(error: &io::Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ebpf::assembler::{Assembler, Register};
-    use crate::ebpf::redirect::redirect;
-    use crate::sys::bpf::SocketMap;
-
-    /// Whether this process may load programs; says so where it may not.
-    fn may_load(test: &str) -> bool {
-        match SocketMap::create(1) {
-            Ok(_) => true,
-            Err(error) => {
-                eprintln!("SKIPPED: {test} needs the right to make BPF maps: {error}");
-                false
-            }
-        }
-    }
-
-    #[test]
-    fn the_verifier_takes_the_redirecting_program() {
-        if may_load("the redirecting program") {
-            let sockets = SocketMap::create(64).unwrap();
-            load(redirect(sockets.number())).unwrap();
-        }
-    }
-
-    #[test]
-    fn what_the_verifier_says_is_told() {
-        if may_load("the verifier's reason") {
-            let mut assembler = Assembler::default();
-            assembler.set(Register::R0, Register::R5);
-            assembler.exit();
-            let error = load(assembler.finish()).unwrap_err().to_string();
-            assert!(error.contains("load the XDP program (R5 !read_ok)"), "{error}");
-        }
-    }
-
-    #[test]
-    fn missing_rights_are_named() {
-        let error = make::<()>(Err(io::Error::from_raw_os_error(libc::EPERM))).unwrap_err();
-        let told = error.to_string();
-        assert!(told.contains("setcap cap_net_raw,cap_net_admin,cap_bpf+ep"), "{told}");
-    }
-}
+mod tests;

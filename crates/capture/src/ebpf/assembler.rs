@@ -1,5 +1,7 @@
 //! Instructions of extended BPF as RFC 9669 encodes them, with labels instead of distances.
 
+use super::Error;
+
 /// One instruction, with the layout of `struct bpf_insn`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -109,20 +111,20 @@ pub(crate) enum Size {
     Double = 0x18,
 }
 
+impl Size {
+    pub(crate) const fn bytes(self) -> i32 {
+        match self {
+            Self::Byte => 1,
+            Self::Half => 2,
+            Self::Word => 4,
+            Self::Double => 8,
+        }
+    }
+}
+
 /// A place further on in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
-
-/// Why instructions are no program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AssemblyError {
-    /// A jump is longer than its 16 bits can say.
-    #[error("the eBPF program is too long: {0} instructions")]
-    TooLong(usize),
-    /// A label that a jump leads to was not placed behind it.
-    #[error("a jump of the eBPF program leads nowhere")]
-    NoTarget,
-}
 
 /// Classes of instructions, and how an address is meant.
 mod code {
@@ -291,24 +293,69 @@ impl Assembler {
         self.instructions.push(Instruction::new(code, to, from, offset, immediate));
     }
 
-    /// The instructions, with the distance of every jump.
+    /// The instructions that can be reached, with the distance of every jump. The verifier refuses a program that
+    /// has others.
     ///
     /// # Errors
     ///
     /// Jumps that are too long, or that lead backwards or nowhere.
-    pub(crate) fn finish(mut self) -> Result<Vec<Instruction>, AssemblyError> {
+    pub(crate) fn finish(self) -> Result<Vec<Instruction>, Error> {
+        let targets = self.targets()?;
+        let reached = self.reached(&targets);
+        // How many instructions are left before each.
+        let mut before = Vec::with_capacity(reached.len());
+        let mut left = 0;
+        for is_reached in &reached {
+            before.push(left);
+            left += usize::from(*is_reached);
+        }
+        let mut program = Vec::with_capacity(left);
+        for ((at, mut instruction), target) in
+            self.instructions.into_iter().enumerate().zip(targets)
+        {
+            if !reached.get(at).is_some_and(|is_reached| *is_reached) {
+                continue;
+            }
+            if let Some(target) = target {
+                let place = before.get(target).ok_or(Error::NoTarget)?;
+                // Counted from the instruction behind the jump.
+                let distance = place.checked_sub(program.len() + 1).ok_or(Error::NoTarget)?;
+                instruction.offset = i16::try_from(distance).map_err(|_| Error::TooLong(left))?;
+            }
+            program.push(instruction);
+        }
+        Ok(program)
+    }
+
+    /// Where each instruction jumps to, if it does.
+    fn targets(&self) -> Result<Vec<Option<usize>>, Error> {
         let len = self.instructions.len();
-        for (at, Label(target)) in self.jumps {
-            let place = self.places.get(target).copied().flatten();
-            let place = place.filter(|place| *place < len).ok_or(AssemblyError::NoTarget)?;
-            // Counted from the instruction behind the jump.
-            let distance = place.checked_sub(at + 1).ok_or(AssemblyError::NoTarget)?;
-            let distance = i16::try_from(distance).map_err(|_| AssemblyError::TooLong(len))?;
-            if let Some(jump) = self.instructions.get_mut(at) {
-                jump.offset = distance;
+        let mut targets = vec![None; len];
+        for (at, Label(label)) in &self.jumps {
+            let place = self.places.get(*label).copied().flatten();
+            let place = place.filter(|place| *place > *at && *place < len);
+            if let Some(target) = targets.get_mut(*at) {
+                *target = Some(place.ok_or(Error::NoTarget)?);
             }
         }
-        Ok(self.instructions)
+        Ok(targets)
+    }
+
+    /// Which instructions can be reached from the first one.
+    fn reached(&self, targets: &[Option<usize>]) -> Vec<bool> {
+        const ALWAYS: u8 = code::JMP;
+        const END: u8 = code::JMP | code::EXIT;
+        let mut reached = vec![false; self.instructions.len()];
+        let mut goes_on = true;
+        for (at, (instruction, target)) in self.instructions.iter().zip(targets).enumerate() {
+            let Some(this) = reached.get_mut(at) else { continue };
+            *this |= goes_on;
+            goes_on = *this && !matches!(instruction.code, ALWAYS | END);
+            if *this && let Some(there) = target.and_then(|target| reached.get_mut(target)) {
+                *there = true;
+            }
+        }
+        reached
     }
 }
 
@@ -369,26 +416,43 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_reached_is_left_out() {
+        let mut assembler = Assembler::default();
+        let [over, end] = [(); 2].map(|()| assembler.label());
+        assembler.goto(over);
+        assembler.map(R1, 5);
+        assembler.goto(end);
+        assembler.here(over);
+        assembler.branch(Width::W64, R1, Condition::Equal, 0, end);
+        assembler.exit();
+        assembler.set(R0, 7);
+        assembler.here(end);
+        assembler.exit();
+        let words: Vec<_> = words(assembler).iter().map(|word| (word.0, word.2)).collect();
+        assert_eq!(words, [(0x05, 0), (0x15, 1), (0x95, 0), (0x95, 0)]);
+    }
+
+    #[test]
     fn a_jump_that_leads_nowhere_or_too_far_is_an_error() {
         let mut nowhere = Assembler::default();
         let label = nowhere.label();
         nowhere.goto(label);
-        assert_eq!(nowhere.finish(), Err(AssemblyError::NoTarget));
+        assert_eq!(nowhere.finish(), Err(Error::NoTarget));
         let mut end = Assembler::default();
         let label = end.label();
         end.goto(label);
         end.here(label);
-        assert_eq!(end.finish(), Err(AssemblyError::NoTarget), "behind the last instruction");
+        assert_eq!(end.finish(), Err(Error::NoTarget), "behind the last instruction");
         let mut back = Assembler::default();
         let label = back.label();
         back.here(label);
         back.goto(label);
         back.exit();
-        assert_eq!(back.finish(), Err(AssemblyError::NoTarget));
+        assert_eq!(back.finish(), Err(Error::NoTarget));
         for (between, is_short) in [(32_767, true), (32_768, false)] {
             let mut long = Assembler::default();
             let label = long.label();
-            long.goto(label);
+            long.branch(Width::W64, R1, Condition::Equal, 0, label);
             (0..between).for_each(|_| long.set(R0, 0));
             long.here(label);
             long.exit();

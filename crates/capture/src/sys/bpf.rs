@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::sync::atomic::Ordering;
 
 use super::check;
 use super::mapping::Mapping;
@@ -14,6 +15,8 @@ enum Command {
     CreateMap = 0,
     UpdateElement = 2,
     LoadProgram = 5,
+    #[cfg(test)]
+    TestProgram = 10,
     CreateLink = 28,
 }
 
@@ -30,10 +33,10 @@ unsafe trait Attributes {}
 /// # Safety
 ///
 /// Addresses in the attributes must be valid during the call for what the command reads and writes there.
-unsafe fn bpf<A: Attributes>(command: Command, attributes: &A) -> io::Result<libc::c_int> {
-    let attributes: *const A = attributes;
-    // SAFETY: the pointer and the length describe the attributes, which the kernel only reads; the caller
-    // vouches for what they point to.
+unsafe fn bpf<A: Attributes>(command: Command, attributes: &mut A) -> io::Result<libc::c_int> {
+    let attributes: *mut A = attributes;
+    // SAFETY: the pointer and the length describe the attributes, which the kernel reads and may write
+    // results to; the caller vouches for what they point to.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command as libc::c_long, attributes, size_of::<A>())
     };
@@ -62,9 +65,9 @@ unsafe impl Attributes for MapAttributes {}
 const WORD: u32 = size_of::<u32>() as u32;
 
 /// Makes a map, filled with zeroes.
-fn create_map(attributes: &MapAttributes) -> io::Result<OwnedFd> {
+fn create_map(mut attributes: MapAttributes) -> io::Result<OwnedFd> {
     // SAFETY: there are no addresses in the attributes.
-    Ok(opened(unsafe { bpf(Command::CreateMap, attributes) }?))
+    Ok(opened(unsafe { bpf(Command::CreateMap, &mut attributes) }?))
 }
 
 /// XDP sockets by queue (`BPF_MAP_TYPE_XSKMAP`). A socket that is closed leaves its place.
@@ -85,7 +88,7 @@ impl SocketMap {
             max_entries: queues,
             flags: 0,
         };
-        create_map(&attributes).map(Self)
+        create_map(attributes).map(Self)
     }
 
     /// Puts a socket, which is bound, in the place of its queue.
@@ -96,7 +99,7 @@ impl SocketMap {
     pub(crate) fn set(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         let value = socket.as_raw_fd();
         let (key, value): (*const u32, *const i32) = (&raw const queue, &raw const value);
-        let attributes = ElementAttributes {
+        let mut attributes = ElementAttributes {
             map: self.0.as_raw_fd().cast_unsigned(),
             padding: 0,
             key: key as u64,
@@ -105,7 +108,7 @@ impl SocketMap {
         };
         // SAFETY: the map has keys and values of one word each, which is what the addresses point to, and
         // both words live during the call.
-        unsafe { bpf(Command::UpdateElement, &attributes) }?;
+        unsafe { bpf(Command::UpdateElement, &mut attributes) }?;
         Ok(())
     }
 
@@ -130,7 +133,10 @@ unsafe impl Attributes for ElementAttributes {}
 /// One value that programs and this process share (`BPF_MAP_TYPE_ARRAY` with `BPF_F_MMAPABLE`). It is read
 /// without a call, and so in a sandbox that refuses bpf(2), too.
 #[derive(Debug)]
-pub(crate) struct SharedValue(OwnedFd);
+pub(crate) struct SharedValue {
+    descriptor: OwnedFd,
+    mapping: Mapping,
+}
 
 impl SharedValue {
     /// A value of so many bytes, all 0.
@@ -148,17 +154,24 @@ impl SharedValue {
             max_entries: 1,
             flags: MAPPABLE,
         };
-        create_map(&attributes).map(Self)
-    }
-
-    /// Maps it, whole pages.
-    pub(crate) fn map(&self, len: usize) -> io::Result<Mapping> {
-        Mapping::shared(self.0.as_fd(), len, 0)
+        let descriptor = create_map(attributes)?;
+        let mapping = Mapping::shared(descriptor.as_fd(), len as usize, 0)?;
+        Ok(Self { descriptor, mapping })
     }
 
     /// The descriptor as instructions name it, while the value lives.
     pub(crate) fn number(&self) -> i32 {
-        self.0.as_raw_fd()
+        self.descriptor.as_raw_fd()
+    }
+
+    /// Sets a word; the offset is a multiple of 4 in the value.
+    pub(crate) fn set_word(&self, offset: usize, value: u32) {
+        self.mapping.word(offset).store(value, Ordering::Release);
+    }
+
+    /// Reads eight bytes as a number; the offset is a multiple of 8 in the value.
+    pub(crate) fn long(&self, offset: usize) -> u64 {
+        self.mapping.long(offset).load(Ordering::Acquire)
     }
 }
 
@@ -177,6 +190,10 @@ const LICENCE: &core::ffi::CStr = c"Apache-2.0 OR MIT";
 /// Bytes of the verifier's words that are read. It says the reason at the end, after each instruction that it
 /// looked at, and nothing where the room does not do.
 const LOG: usize = 1 << 24;
+
+/// `BPF_F_XDP_HAS_FRAGS`: a packet may lie in several pieces, of which a program sees the first one only, and asks for
+/// the others by calls.
+const FRAGMENTS: u32 = 1 << 5;
 
 #[repr(C)]
 struct ProgramAttributes {
@@ -233,10 +250,32 @@ impl Program {
         }
     }
 
+    /// Runs the program on bytes that are no packet of any interface, and returns what it returns.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for less than an Ethernet header, and for more than a packet may have.
+    #[cfg(test)]
+    pub(crate) fn run(&self, packet: &[u8]) -> io::Result<u32> {
+        let mut attributes = TestAttributes {
+            program: self.0.as_raw_fd().cast_unsigned(),
+            result: 0,
+            len_in: packet.len() as u32,
+            len_out: 0,
+            data_in: packet.as_ptr() as u64,
+            data_out: 0,
+            repeat: 1,
+            duration: 0,
+        };
+        // SAFETY: the kernel reads `len_in` bytes of the packet, which live during the call.
+        unsafe { bpf(Command::TestProgram, &mut attributes) }?;
+        Ok(attributes.result)
+    }
+
     fn try_load(kind: ProgramKind, code: &[Instruction], log: &mut [u8]) -> io::Result<Self> {
         let instructions =
             u32::try_from(code.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let attributes = ProgramAttributes {
+        let mut attributes = ProgramAttributes {
             kind: kind as u32,
             instructions,
             code: code.as_ptr() as u64,
@@ -245,13 +284,30 @@ impl Program {
             log_len: log.len() as u32,
             log: if log.is_empty() { 0 } else { log.as_mut_ptr() as u64 },
             kernel_version: 0,
-            flags: 0,
+            flags: if kind == ProgramKind::Xdp { FRAGMENTS } else { 0 },
         };
         // SAFETY: the addresses are those of `instructions` instructions with the layout of `struct bpf_insn`,
         // a string with its end, and `log_len` bytes that may be written, or none; all outlive the call.
-        Ok(Self(opened(unsafe { bpf(Command::LoadProgram, &attributes) }?)))
+        Ok(Self(opened(unsafe { bpf(Command::LoadProgram, &mut attributes) }?)))
     }
 }
+
+#[cfg(test)]
+#[repr(C)]
+struct TestAttributes {
+    program: u32,
+    result: u32,
+    len_in: u32,
+    len_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+}
+
+// SAFETY: the begin of the struct for `BPF_PROG_TEST_RUN`; the one use gives the addresses.
+#[cfg(test)]
+unsafe impl Attributes for TestAttributes {}
 
 /// Where in the system an XDP program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,13 +343,13 @@ impl XdpLink {
     pub(crate) fn create(program: &Program, interface: u32, mode: XdpMode) -> io::Result<Self> {
         /// `BPF_XDP` of `enum bpf_attach_type`.
         const XDP: u32 = 37;
-        let attributes = LinkAttributes {
+        let mut attributes = LinkAttributes {
             program: program.0.as_raw_fd().cast_unsigned(),
             interface,
             attach_type: XDP,
             flags: mode as u32,
         };
         // SAFETY: there are no addresses in the attributes.
-        Ok(Self(opened(unsafe { bpf(Command::CreateLink, &attributes) }?)))
+        Ok(Self(opened(unsafe { bpf(Command::CreateLink, &mut attributes) }?)))
     }
 }
