@@ -2,6 +2,7 @@
 
 mod af_packet;
 mod af_packet_v2;
+mod af_xdp;
 mod block;
 mod frame;
 mod link;
@@ -211,6 +212,9 @@ pub struct Backend {
     pub name: &'static str,
     /// What it is.
     pub summary: &'static str,
+    /// Whether it cannot be opened again, where an interface comes back, by who has kept the right to open
+    /// packet sockets alone.
+    pub needs_rights_to_reopen: bool,
     open: fn(&Interface, &Options) -> Result<Box<dyn Receiver>>,
 }
 
@@ -226,4 +230,5 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] = &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND];
+pub const BACKENDS: &[Backend] =
+    &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND, af_xdp::BACKEND];

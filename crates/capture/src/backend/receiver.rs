@@ -57,7 +57,7 @@ pub(super) trait Entrance {
 
     /// Waits until packets are there or an error is pending, at most so long, and returns the events of
     /// poll(2).
-    fn poll(&self, time: Duration) -> io::Result<libc::c_short>;
+    fn poll(&mut self, time: Duration) -> io::Result<libc::c_short>;
 
     /// Takes the error that is pending, if any.
     fn pending_error(&self) -> io::Result<Option<io::Error>>;
@@ -99,6 +99,12 @@ impl Base {
             lag,
             wait: options.wait,
         }
+    }
+
+    /// A stamp for what is found at this moment, by the clock. Where that goes back a little, stamps do not.
+    pub(super) fn stamp(&self) -> Timestamp {
+        let now = realtime();
+        if self.latest <= now + CLOCK_MARGIN { now.max(self.latest) } else { now }
     }
 
     /// Lists a group of packets by `list`, and counts them.

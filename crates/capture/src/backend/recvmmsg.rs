@@ -26,6 +26,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "recvmmsg",
     summary: "the socket's buffer, read with recvmmsg(2): no shared memory, the reference",
+    needs_rights_to_reopen: false,
     open,
 };
 
