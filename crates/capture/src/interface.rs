@@ -69,6 +69,25 @@ impl Interface {
         }
     }
 
+    /// Queues that it receives with.
+    ///
+    /// # Errors
+    ///
+    /// Failures of the calls, and [`Error::Gone`].
+    pub(crate) fn queues(&self) -> Result<u32> {
+        let socket = question_socket()?;
+        if let Ok(queues) = call::receive_queues(&socket, &self.name)
+            && queues > 0
+        {
+            return Ok(queues);
+        }
+        // Drivers whose queues cannot be changed do not tell; then all that there are are used.
+        let attributes = LinkReader::new(self.index)?.attributes()?;
+        let attributes = attributes.ok_or_else(|| Error::Gone(self.name.clone()))?;
+        let queues = attribute(&attributes, libc::IFLA_NUM_RX_QUEUES).and_then(<[u8]>::first_chunk);
+        Ok(queues.map_or(1, |queues| u32::from_ne_bytes(*queues)))
+    }
+
     /// Processors that its received packets are steered to (`rps_cpus` of sysfs); empty where they are received
     /// on the processor that the interrupt comes to, or where sysfs does not tell.
     #[must_use]

@@ -157,7 +157,9 @@ fn the_kernel_cuts_and_filters() {
         assert_eq!(taken.sequences(), (0..40).filter(|n| n % 2 == 1).collect::<Vec<_>>());
         assert!(taken.frames.iter().all(|(_, frame, wire)| (frame.len(), *wire) == (70, 508)));
         let counters = receiver.counters().unwrap();
-        assert_eq!((counters.delivered, counters.cut, counters.filtered), (20, 20, None));
+        // A filter that is a part of an XDP program is counted.
+        let filtered = receiver.facts().xdp.map(|_| 20);
+        assert_eq!((counters.delivered, counters.cut, counters.filtered), (20, 20, filtered));
     });
 }
 
@@ -179,7 +181,9 @@ fn vlan_tags_are_put_back() {
         let got: Vec<_> = taken.frames.iter().map(|(_, frame, _)| frame.clone()).collect();
         assert_eq!(got, frames);
         assert!(taken.frames.iter().all(|(_, frame, wire)| frame.len() == *wire as usize));
-        assert_eq!(receiver.counters().unwrap().retagged, 2);
+        // XDP sees them where they were.
+        let retagged = if receiver.facts().xdp.is_some() { 0 } else { 2 };
+        assert_eq!(receiver.counters().unwrap().retagged, retagged);
     });
 }
 
@@ -192,7 +196,22 @@ fn directions_are_told_apart() {
             (Direction::Out, vec![7]),
             (Direction::Both, vec![0, 1, 7]),
         ] {
-            let mut receiver = open(backend, &Options { direction, wait, ..small() });
+            let interface = Interface::find("rx0").unwrap();
+            let options = Options { direction, wait, ..small() };
+            let mut receiver = match backend.open(&interface, &options) {
+                Ok(receiver) => receiver,
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(
+                        direction == Direction::Out && said.contains("--direction out"),
+                        "{said}"
+                    );
+                    continue;
+                }
+            };
+            // What is not taken is not promised.
+            let only_in = direction == Direction::In || receiver.facts().direction == Direction::In;
+            let expected = if only_in { vec![0, 1] } else { expected };
             receiver.start().unwrap();
             bed.send(0, &[64; 2]);
             // One goes the other way, from a socket, since only those go past the taps.

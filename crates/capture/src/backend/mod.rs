@@ -11,8 +11,8 @@ mod mapped;
 mod packet_socket;
 mod receiver;
 mod recvmmsg;
-#[allow(dead_code, reason = "the backends that use it follow")]
 mod xdp;
+mod xdp_copy;
 
 use std::time::Duration;
 
@@ -226,4 +226,5 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] = &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND];
+pub const BACKENDS: &[Backend] =
+    &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND, xdp_copy::BACKEND];

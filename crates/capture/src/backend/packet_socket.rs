@@ -104,7 +104,7 @@ impl Entrance for PacketSocket {
         self.socket.attach_filter(&REFUSE).trying("attach a filter")
     }
 
-    fn poll(&self, time: Duration) -> io::Result<libc::c_short> {
+    fn poll(&mut self, time: Duration) -> io::Result<libc::c_short> {
         self.socket.poll(libc::POLLIN, time)
     }
 

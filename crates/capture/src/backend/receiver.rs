@@ -57,7 +57,7 @@ pub(super) trait Entrance {
 
     /// Waits until packets are there or an error is pending, at most so long, and returns the events of
     /// poll(2).
-    fn poll(&self, time: Duration) -> io::Result<libc::c_short>;
+    fn poll(&mut self, time: Duration) -> io::Result<libc::c_short>;
 
     /// Takes the error that is pending, if any.
     fn pending_error(&self) -> io::Result<Option<io::Error>>;
