@@ -16,7 +16,6 @@
 
 pub mod backend;
 pub mod counters;
-#[allow(dead_code, reason = "the backends that use it follow")]
 mod ebpf;
 pub mod error;
 pub mod host;

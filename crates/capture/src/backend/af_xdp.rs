@@ -67,7 +67,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         memory.refused.extend(got.refused);
         opened.push(queue);
     }
-    let promiscuous = options.promiscuous.then(|| promiscuous(interface)).transpose()?;
+    let promiscuous = xdp::promiscuous(interface, options)?;
     let (link, mode) = xdp::attach(&program, interface)?;
     let first = opened.first().ok_or_else(|| Error::Gone(interface.name.clone()))?;
     let facts = RingFacts {
@@ -140,13 +140,6 @@ fn chunk_len(interface: &Interface) -> Result<u32> {
             CHUNK_LENS[1] - HEADROOM - HEADERS,
         ))
     })
-}
-
-/// Makes the interface promiscuous, as long as the socket is there that is returned: XDP sockets cannot.
-fn promiscuous(interface: &Interface) -> Result<Socket> {
-    let socket = packet_socket::open()?;
-    packet_socket::make_promiscuous(&socket, interface)?;
-    Ok(socket)
 }
 
 /// Whether the interface itself writes into the memory of all queues.

@@ -139,6 +139,33 @@ impl Losses {
     }
 }
 
+/// Drops that were told, where the kernel says at each packet how many there were before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub(super) packets: u64,
+    /// The last packet that was lent.
+    last: Option<Timestamp>,
+}
+
+impl Told {
+    /// Tells what was lost before a group whose packets lie between `first` and `last`.
+    pub(super) fn tell(&mut self, packets: u64, first: Timestamp, last: Timestamp) -> Option<Loss> {
+        let loss = self.lose(packets, first);
+        self.last = Some(last);
+        loss
+    }
+
+    /// Tells what of the drops in all has no packets behind it.
+    pub(super) fn rest(&mut self, dropped: u64, now: Timestamp) -> Option<Loss> {
+        self.lose(dropped.saturating_sub(self.packets), now)
+    }
+
+    fn lose(&mut self, packets: u64, after: Timestamp) -> Option<Loss> {
+        self.packets += packets;
+        (packets > 0).then_some(Loss { before: self.last, after, packets, stage: Stage::System })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,6 +273,17 @@ mod tests {
         losses.note_between(1, 4, 6, 3);
         assert_eq!(take(&mut losses, 4), None);
         assert_eq!(take(&mut losses, 6), Some((1, Some(time(35)), time(60))));
+    }
+
+    #[test]
+    fn what_packets_tell_is_told_once() {
+        let mut told = Told::default();
+        assert_eq!(told.tell(0, time(1), time(2)), None);
+        let loss = told.tell(3, time(4), time(6)).unwrap();
+        assert_eq!((loss.packets, loss.before, loss.after), (3, Some(time(2)), time(4)));
+        assert_eq!(told.rest(3, time(9)), None);
+        let rest = told.rest(5, time(9)).unwrap();
+        assert_eq!((rest.packets, rest.before, rest.after), (2, Some(time(6)), time(9)));
     }
 
     #[test]

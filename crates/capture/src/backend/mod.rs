@@ -12,8 +12,8 @@ mod mapped;
 mod packet_socket;
 mod receiver;
 mod recvmmsg;
-#[allow(dead_code, reason = "the backends that use it follow")]
 mod xdp;
+mod xdp_copy;
 
 use std::time::Duration;
 
@@ -230,5 +230,10 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] =
-    &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND, af_xdp::BACKEND];
+pub const BACKENDS: &[Backend] = &[
+    af_packet::BACKEND,
+    af_packet_v2::BACKEND,
+    recvmmsg::BACKEND,
+    xdp_copy::BACKEND,
+    af_xdp::BACKEND,
+];

@@ -9,9 +9,10 @@
 use core::time::Duration;
 use std::io;
 
-use netsniff_packet::{Loss, Stage, Timestamp};
+use netsniff_packet::{Loss, Timestamp};
 
 use super::listing::{Description, TAG};
+use super::losses::Told;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::{Backend, Lent, Receiver, Unit, packet_socket};
@@ -53,7 +54,7 @@ struct Messages {
     /// Packets of these that were lent and taken back, and that are lent now.
     done: usize,
     lent: usize,
-    drops: Drops,
+    told: Told,
 }
 
 /// What the kernel said of a packet.
@@ -66,24 +67,10 @@ struct Taken {
     drops: Option<u32>,
 }
 
-/// Drops that were told.
-#[derive(Clone, Copy, Debug, Default)]
-struct Drops {
-    told: u64,
-    /// The last packet that was lent.
-    last: Option<Timestamp>,
-}
-
-impl Drops {
-    /// Drops of which a packet tells and that were not told yet.
-    fn untold(&self, taken: &Taken) -> u64 {
-        taken.drops.map_or(0, |drops| drops.wrapping_sub(self.told as u32).into())
-    }
-
-    /// Tells what was lost before a packet.
-    fn tell(&mut self, packets: u64, after: Timestamp) -> Option<Loss> {
-        self.told += packets;
-        (packets > 0).then_some(Loss { before: self.last, after, packets, stage: Stage::System })
+impl Taken {
+    /// Drops of which the packet tells and that were not told yet.
+    fn untold(&self, told: &Told) -> u64 {
+        self.drops.map_or(0, |drops| drops.wrapping_sub(told.packets as u32).into())
     }
 }
 
@@ -117,7 +104,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         taken: Vec::with_capacity(PACKETS),
         done: 0,
         lent: 0,
-        drops: Drops::default(),
+        told: Told::default(),
     };
     Ok(Box::new(RingReceiver::new(messages, base, interface)?))
 }
@@ -165,7 +152,7 @@ impl Messages {
         let messages = self.room.messages().take(got).enumerate();
         self.taken
             .extend(messages.map(|(slot, (len, control))| read(slot * slot_len, len, control)));
-        let has_dropped = self.taken.last().is_some_and(|last| self.drops.untold(last) > 0);
+        let has_dropped = self.taken.last().is_some_and(|last| last.untold(&self.told) > 0);
         self.note_occupancy(base, has_dropped, got == PACKETS)
     }
 
@@ -203,9 +190,9 @@ impl Ring for Messages {
 
     fn lend<'a>(&'a mut self, base: &'a mut Base) -> Result<Lent<'a>> {
         let waiting = self.taken.get(self.done..).unwrap_or_default();
-        let drops = waiting.first().map_or(0, |first| self.drops.untold(first));
+        let drops = waiting.first().map_or(0, |first| first.untold(&self.told));
         // No further than to a packet before which something was lost.
-        let lent = waiting.iter().take_while(|taken| self.drops.untold(taken) == drops);
+        let lent = waiting.iter().take_while(|taken| taken.untold(&self.told) == drops);
         let lent = waiting.get(..lent.count()).unwrap_or_default();
         self.lent = lent.len();
         let data = &mut self.data;
@@ -219,8 +206,7 @@ impl Ring for Messages {
         });
         let mut loss = None;
         if let (Some(first), Some(last)) = (base.packets.first(), base.packets.last()) {
-            loss = self.drops.tell(drops, first.timestamp);
-            self.drops.last = Some(last.timestamp);
+            loss = self.told.tell(drops, first.timestamp, last.timestamp);
         }
         let occupancy = base.counters.occupancy;
         Ok(Lent { data: &mut self.data, packets: &base.packets, loss, occupancy })
@@ -246,8 +232,7 @@ impl Ring for Messages {
     }
 
     fn rest(&mut self, base: &Base) -> Option<Loss> {
-        let dropped = base.counters.dropped.unwrap_or_default();
-        self.drops.tell(dropped.saturating_sub(self.drops.told), realtime())
+        self.told.rest(base.counters.dropped.unwrap_or_default(), realtime())
     }
 }
 
@@ -364,13 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_told_once_and_the_count_may_wrap() {
-        let mut drops = Drops { told: u64::from(u32::MAX) - 1, last: None };
+    fn the_count_of_drops_may_wrap() {
+        let time = Timestamp::EPOCH;
+        let mut told = Told::default();
+        assert!(told.tell(u64::from(u32::MAX) - 1, time, time).is_some());
         let taken = Taken { description: None, drops: Some(3) };
-        assert_eq!(drops.untold(&taken), 5);
-        assert!(drops.tell(5, Timestamp::EPOCH).is_some());
-        assert_eq!(drops.untold(&taken), 0);
-        assert_eq!(drops.untold(&Taken { drops: None, ..taken }), 0);
-        assert_eq!(drops.tell(0, Timestamp::EPOCH), None);
+        assert_eq!(taken.untold(&told), 5);
+        assert!(told.tell(5, time, time).is_some());
+        assert_eq!(taken.untold(&told), 0);
+        assert_eq!(Taken { drops: None, ..taken }.untold(&told), 0);
     }
 }

@@ -22,6 +22,7 @@ impl Instruction {
 /// A register of 64 bits. A call takes its arguments in R1 to R5, returns in R0 and spoils all of these; R6 to
 /// R9 survive it; R10 points behind the stack of 512 bytes and is only read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "these are all that there are")]
 pub(crate) enum Register {
     R0,
     R1,
@@ -98,7 +99,6 @@ pub(crate) enum Condition {
     /// A bit is set on both sides.
     AnyBit = 0x40,
     NotEqual = 0x50,
-    Less = 0xa0,
     AtMost = 0xb0,
 }
 

@@ -15,6 +15,7 @@ use super::{Action, Error, Helper, xdp};
 /// # Errors
 ///
 /// Filters that XDP cannot run, or that are too long.
+#[allow(dead_code, reason = "for the backend af-xdp, which follows")]
 pub(crate) fn redirect(
     sockets: i32,
     tally: Tally,

@@ -74,6 +74,7 @@ fn create_map(mut attributes: MapAttributes) -> io::Result<OwnedFd> {
 #[derive(Debug)]
 pub(crate) struct SocketMap(OwnedFd);
 
+#[allow(dead_code, reason = "for the backend af-xdp, which follows")]
 impl SocketMap {
     /// A map with places for so many queues.
     ///
@@ -175,11 +176,14 @@ impl SharedValue {
     }
 }
 
+/// A ring that programs put records into (`BPF_MAP_TYPE_RINGBUF`).
+pub(super) fn create_ring(len: u32) -> io::Result<OwnedFd> {
+    create_map(MapAttributes { kind: 27, key_size: 0, value_size: 0, max_entries: len, flags: 0 })
+}
+
 /// What a program is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgramKind {
-    /// Filters of sockets (`BPF_PROG_TYPE_SOCKET_FILTER`).
-    SocketFilter = 1,
     /// XDP (`BPF_PROG_TYPE_XDP`).
     Xdp = 6,
 }

@@ -26,7 +26,6 @@ impl Mapping {
     }
 
     /// Maps what a descriptor offers at `offset`, to be read only.
-    #[allow(dead_code, reason = "the backend that uses it follows")]
     pub(super) fn read_only(from: BorrowedFd<'_>, len: usize, offset: i64) -> io::Result<Self> {
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         Self::map(len, READ, flags, from.as_raw_fd(), offset)
@@ -88,6 +87,18 @@ impl Mapping {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.len, "a word outside the mapping");
         // SAFETY: as in `word`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    /// A part of the mapping, to be read; `None` where it is not wholly in it.
+    ///
+    /// # Safety
+    ///
+    /// Until the slice is dropped, the kernel must not write to it, and nor must we through another slice.
+    pub(super) unsafe fn bytes(&self, offset: usize, len: usize) -> Option<&[u8]> {
+        offset.checked_add(len).filter(|end| *end <= self.len)?;
+        // SAFETY: the part is in the mapping, whose pages are initialised by the kernel, and the caller vouches
+        // for those who write.
+        Some(unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(offset), len) })
     }
 
     /// A part of the mapping.

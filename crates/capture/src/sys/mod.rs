@@ -4,7 +4,6 @@
 //! kernel writes to, too, is only lent while the kernel has said that it belongs to us.
 #![allow(unsafe_code)]
 
-#[allow(dead_code, reason = "the backends that use it follow")]
 pub(crate) mod bpf;
 pub(crate) mod clock;
 pub(crate) mod interface;
@@ -12,6 +11,7 @@ pub(crate) mod mapping;
 pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
+pub(crate) mod record_ring;
 pub(crate) mod scheduling;
 pub(crate) mod slot_ring;
 pub(crate) mod socket;

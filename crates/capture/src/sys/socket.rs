@@ -184,7 +184,7 @@ impl std::fmt::Debug for PollSet {
 }
 
 /// Waits at most so long, and returns the events of all; a signal counts as the end of the time.
-fn poll(sockets: &mut [libc::pollfd], time: Duration) -> io::Result<c_short> {
+pub(super) fn poll(sockets: &mut [libc::pollfd], time: Duration) -> io::Result<c_short> {
     let time = libc::timespec {
         tv_sec: time.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: time.subsec_nanos().into(),
