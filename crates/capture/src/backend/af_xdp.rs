@@ -23,7 +23,7 @@ use self::queue::Queue;
 use super::listing::Description;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::xdp::{self, SharedTally};
-use super::{Backend, Lent, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket};
+use super::{Backend, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket};
 use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
 use crate::error::{Context as _, Error, Result};
@@ -38,6 +38,7 @@ use crate::sys::xdp::wake_receiver;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-xdp",
     summary: "XDP sockets for all queues (AF_XDP): the system does not see the packets",
+    path: Path::Bypass,
     needs_rights_to_reopen: true,
     open,
 };

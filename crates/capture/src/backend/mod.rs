@@ -205,6 +205,42 @@ impl Unit {
     }
 }
 
+/// The way that packets take, in the words of PF_RING's transparent modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// The system takes every packet, and a socket beside it gets a copy.
+    Tap,
+    /// A program before the system copies packets and passes them on.
+    Both,
+    /// What is captured does not come to the system.
+    Bypass,
+}
+
+impl Path {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tap, Self::Both, Self::Bypass];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tap => "tap",
+            Self::Both => "both",
+            Self::Bypass => "bypass",
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Tap => "the system takes the packets, and the capture a copy",
+            Self::Both => "a program before the system copies the packets, and passes them on",
+            Self::Bypass => "the packets that are captured do not come to the system",
+        }
+    }
+}
+
 /// A kind of ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Backend {
@@ -212,6 +248,8 @@ pub struct Backend {
     pub name: &'static str,
     /// What it is.
     pub summary: &'static str,
+    /// The way that packets take.
+    pub path: Path,
     /// Whether it cannot be opened again, where an interface comes back, by who has kept the right to open
     /// packet sockets alone.
     pub needs_rights_to_reopen: bool,

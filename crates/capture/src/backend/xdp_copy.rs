@@ -22,7 +22,7 @@ use super::listing::Description;
 use super::losses::Told;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::xdp::{self, SharedTally};
-use super::{Backend, Lent, Receiver, RingFacts, StampSource, Unit, XdpFacts};
+use super::{Backend, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts};
 use crate::ebpf::copy::{Copying, LONGEST, copy, record};
 use crate::ebpf::tally::Counter;
 use crate::error::{Error, Result, Right, refused};
@@ -38,6 +38,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "xdp-copy",
     summary: "an XDP program that copies packets that come in, and passes them on; needs CAP_BPF and CAP_NET_ADMIN",
+    path: Path::Both,
     needs_rights_to_reopen: true,
     open,
 };
