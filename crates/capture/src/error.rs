@@ -60,12 +60,33 @@ impl<T> Context<T> for io::Result<T> {
     }
 }
 
-/// Opens a socket for raw packets, or says which right is missing.
-pub(crate) fn permitted<T>(result: io::Result<T>, what: &'static str) -> Result<T> {
-    result.map_err(|source| match source.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            Error::Permission { what, capability: "CAP_NET_RAW", setcap: "cap_net_raw+ep" }
-        }
+/// A right of capabilities(7), with the argument of setcap(8) that gives it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Right {
+    capability: &'static str,
+    setcap: &'static str,
+}
+
+impl Right {
+    /// To open sockets for raw packets.
+    pub(crate) const RAW: Self = Self { capability: "CAP_NET_RAW", setcap: "cap_net_raw+ep" };
+    /// To put an XDP program before an interface, beside such a socket.
+    pub(crate) const XDP: Self = Self {
+        capability: "CAP_BPF with CAP_NET_ADMIN and CAP_NET_RAW",
+        setcap: "cap_net_raw,cap_net_admin,cap_bpf+ep",
+    };
+}
+
+/// Says which right is missing, where that is why a call failed.
+pub(crate) fn permitted<T>(result: io::Result<T>, what: &'static str, right: Right) -> Result<T> {
+    result.map_err(|source| refused(source, what, right))
+}
+
+/// The error of a call that needs a right.
+pub(crate) fn refused(source: io::Error, what: &'static str, right: Right) -> Error {
+    let Right { capability, setcap } = right;
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => Error::Permission { what, capability, setcap },
         _ => Error::Call { what: what.to_owned(), source },
-    })
+    }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 
-use crate::error::{Context as _, Result};
+use crate::error::{Context as _, Error, Result};
 
 /// Where the kernel counts for each processor what it does with received packets.
 const SOFTNET_STAT: &str = "/proc/net/softnet_stat";
@@ -54,6 +54,16 @@ impl HostReader {
         }
         Ok(parse(&String::from_utf8_lossy(&text)))
     }
+}
+
+/// One more than the highest number of a processor that may ever be there.
+pub(crate) fn possible_processors() -> Result<u32> {
+    /// Ranges of numbers, the highest last.
+    const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
+    let text = std::fs::read_to_string(POSSIBLE).trying(format!("read {POSSIBLE}"))?;
+    let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<u32>().ok());
+    let count = last.and_then(|last| last.checked_add(1));
+    count.ok_or_else(|| Error::Invalid(format!("{POSSIBLE} makes no sense: {text}")))
 }
 
 /// One line for each processor, columns in hexadecimal: processed, dropped, time_squeeze and others.

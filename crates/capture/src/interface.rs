@@ -60,13 +60,34 @@ impl Interface {
     pub fn offloads(&self) -> Offloads {
         let Ok(socket) = question_socket() else { return Offloads::default() };
         let ask = |command| call::offload(&socket, &self.name, command).ok();
-        // Numbers of <linux/ethtool.h>; the flags word has LRO.
+        let flags = call::ethtool_flags(&socket, &self.name).ok();
+        // Numbers of <linux/ethtool.h>; the flags word has the last two.
         Offloads {
             tso: ask(0x1e),
             gso: ask(0x23),
             gro: ask(0x2b),
-            lro: call::ethtool_flags(&socket, &self.name).ok().map(|flags| flags & (1 << 15) != 0),
+            lro: flags.map(|flags| flags & (1 << 15) != 0),
+            rxvlan: flags.map(|flags| flags & (1 << 8) != 0),
         }
+    }
+
+    /// Queues that it receives with.
+    ///
+    /// # Errors
+    ///
+    /// Failures of the calls, and [`Error::Gone`].
+    pub(crate) fn queues(&self) -> Result<u32> {
+        let socket = question_socket()?;
+        if let Ok(queues) = call::receive_queues(&socket, &self.name)
+            && queues > 0
+        {
+            return Ok(queues);
+        }
+        // Drivers whose queues cannot be changed do not tell; then all that there are are used.
+        let attributes = LinkReader::new(self.index)?.attributes()?;
+        let attributes = attributes.ok_or_else(|| Error::Gone(self.name.clone()))?;
+        let queues = attribute(&attributes, libc::IFLA_NUM_RX_QUEUES).and_then(<[u8]>::first_chunk);
+        Ok(queues.map_or(1, |queues| u32::from_ne_bytes(*queues)))
     }
 
     /// Processors that its received packets are steered to (`rps_cpus` of sysfs); empty where they are received
@@ -106,6 +127,8 @@ pub struct Offloads {
     pub gro: Option<bool>,
     /// The interface merges received segments.
     pub lro: Option<bool>,
+    /// The interface takes VLAN tags out of received packets, and keeps them beside.
+    pub rxvlan: Option<bool>,
 }
 
 /// The numbers of the bits in a mask as sysfs prints it: words of 32 bits in hexadecimal, the highest first,

@@ -16,6 +16,7 @@
 
 pub mod backend;
 pub mod counters;
+mod ebpf;
 pub mod error;
 pub mod host;
 pub mod interface;
@@ -25,6 +26,7 @@ mod ring;
 mod sys;
 pub mod transmit;
 mod wait;
+mod xdp_socket;
 
 pub use backend::{Arrival, BACKENDS, Lent, Receiver};
 pub use error::{Error, Result};

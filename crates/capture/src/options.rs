@@ -63,6 +63,18 @@ pub enum Direction {
     Both,
 }
 
+impl Direction {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::In => "in",
+            Self::Out => "out",
+            Self::Both => "both",
+        }
+    }
+}
+
 /// What to do while a ring has nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {

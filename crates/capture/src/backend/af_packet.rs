@@ -6,8 +6,9 @@
 use super::listing::Listing;
 use super::mapped::{Mapped, Slots};
 use super::packet_socket;
-use super::receiver::{Base, PacketReceiver, Size};
-use super::{Backend, Receiver, Unit, block};
+use super::packet_socket::{PacketSocket, Size};
+use super::receiver::{Base, RingReceiver};
+use super::{Backend, Path, Receiver, Unit, block};
 use crate::error::{Context as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
@@ -19,6 +20,8 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-packet",
     summary: "a ring of blocks shared with the kernel (TPACKET_V3)",
+    path: Path::Tap,
+    needs_rights_to_reopen: false,
     open,
 };
 
@@ -67,10 +70,12 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         memory,
         longest: block_bytes,
     };
-    let base = Base::bind(BACKEND.name, socket, interface, options, size, options.retire)?;
+    let socket = PacketSocket::bind(socket, interface, options, true)?;
+    let facts = socket.facts(BACKEND.name, interface, size);
+    let base = Base::new(facts, interface, options, options.retire);
     // A block is closed once all copies into it are done, so that none is on its way behind it.
-    let ring: Mapped<Blocks> = Mapped::new(ring, 0);
-    Ok(Box::new(PacketReceiver::new(ring, base, interface, true)?))
+    let ring: Mapped<Blocks> = Mapped::new(ring, socket, 0);
+    Ok(Box::new(RingReceiver::new(ring, base, interface)?))
 }
 
 fn make_ring(socket: &Socket, options: &Options) -> Result<(SlotRing, Negotiation)> {

@@ -16,8 +16,9 @@ use core::convert::Infallible;
 use super::listing::Listing;
 use super::mapped::{Mapped, Slots};
 use super::packet_socket;
-use super::receiver::{Base, PacketReceiver, Size};
-use super::{Backend, Receiver, Unit, frame};
+use super::packet_socket::{PacketSocket, Size};
+use super::receiver::{Base, RingReceiver};
+use super::{Backend, Path, Receiver, Unit, frame};
 use crate::error::{Context as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
@@ -30,6 +31,8 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-packet-v2",
     summary: "a ring of frames shared with the kernel (TPACKET_V2): soon there, much memory",
+    path: Path::Tap,
+    needs_rights_to_reopen: false,
     open,
 };
 
@@ -79,10 +82,11 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         memory,
         longest: layout.slot_len - frame::HEADROOM,
     };
-    let lag = core::time::Duration::ZERO;
-    let base = Base::bind(BACKEND.name, socket, interface, options, size, lag)?;
-    let ring: Mapped<Frames> = Mapped::new(ring, processors());
-    Ok(Box::new(PacketReceiver::new(ring, base, interface, false)?))
+    let socket = PacketSocket::bind(socket, interface, options, false)?;
+    let facts = socket.facts(BACKEND.name, interface, size);
+    let base = Base::new(facts, interface, options, core::time::Duration::ZERO);
+    let ring: Mapped<Frames> = Mapped::new(ring, socket, processors());
+    Ok(Box::new(RingReceiver::new(ring, base, interface)?))
 }
 
 /// Frames with room for packets of `longest` bytes, in one piece of memory of at least `piece` bytes.

@@ -8,7 +8,8 @@ use netsniff_packet::Loss;
 use super::Lent;
 use super::listing::Listing;
 use super::losses::{Losses, RingState};
-use super::receiver::{Base, Ring};
+use super::packet_socket::PacketSocket;
+use super::receiver::{Base, Entrance, Ring};
 use crate::error::{Error, Result};
 use crate::sys::clock::realtime;
 use crate::sys::slot_ring::{Run, SlotRing};
@@ -34,7 +35,9 @@ pub(super) trait Slots: Send + fmt::Debug {
 /// A ring, and the drops of which it has not told yet.
 #[derive(Debug)]
 pub(super) struct Mapped<S: Slots> {
+    /// Before the socket, since the memory goes first.
     ring: SlotRing,
+    socket: PacketSocket,
     losses: Losses,
     /// Slots that are lent.
     lent: usize,
@@ -45,9 +48,9 @@ pub(super) struct Mapped<S: Slots> {
 
 impl<S: Slots> Mapped<S> {
     /// `in_flight` slots may be on their way behind one that is not filled.
-    pub(super) const fn new(ring: SlotRing, in_flight: usize) -> Self {
+    pub(super) const fn new(ring: SlotRing, socket: PacketSocket, in_flight: usize) -> Self {
         let losses = Losses::new(ring.layout().slots(), in_flight);
-        Self { ring, losses, lent: 0, place: None, slots: PhantomData }
+        Self { ring, socket, losses, lent: 0, place: None, slots: PhantomData }
     }
 
     /// Slots to lend: no further than to where something was lost, or may have been.
@@ -60,6 +63,10 @@ impl<S: Slots> Mapped<S> {
 }
 
 impl<S: Slots> Ring for Mapped<S> {
+    fn entrance(&mut self) -> &mut dyn Entrance {
+        &mut self.socket
+    }
+
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         let ready = self.ring.look();
         base.counters.occupancy.note(u32::try_from(ready).unwrap_or(u32::MAX));
@@ -117,7 +124,7 @@ impl<S: Slots> Ring for Mapped<S> {
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
         self.ring.look();
         let told = self.ring.forget_telling();
-        let drops = base.add_statistics()?;
+        let drops = self.socket.add_statistics(&mut base.counters)?;
         // What was dropped before the reading lies before what is not there yet. Slots that came during it
         // may tell of these drops or of later ones, and count for both.
         self.look(base)?;

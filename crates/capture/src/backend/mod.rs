@@ -2,14 +2,18 @@
 
 mod af_packet;
 mod af_packet_v2;
+mod af_xdp;
 mod block;
 mod frame;
+mod link;
 mod listing;
 mod losses;
 mod mapped;
 mod packet_socket;
 mod receiver;
 mod recvmmsg;
+mod xdp;
+mod xdp_copy;
 
 use std::time::Duration;
 
@@ -19,7 +23,7 @@ use crate::counters::{Occupancy, RingCounters};
 use crate::error::Result;
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
-use crate::options::Options;
+use crate::options::{Direction, Options};
 
 /// One ring, or whatever else lends packets of an interface.
 ///
@@ -134,14 +138,51 @@ pub struct RingFacts {
     pub snaplen: u32,
     /// Instructions of the filter in the kernel; 0 without a filter.
     pub filter_len: usize,
-    /// Whether the kernel refuses packets that came to the interface, which it does not count.
-    pub refuses: bool,
+    /// The sides that packets come from.
+    pub direction: Direction,
     /// The fan-out group that it is a member of, as the kernel tells.
     pub fanout_group: Option<u16>,
-    /// Whether hardware stamps were asked for and can be had.
-    pub hardware_stamps: bool,
+    /// Who stamps the packets.
+    pub stamps: StampSource,
     /// Microseconds of busy polling, as the kernel tells.
     pub busy_poll: Option<u32>,
+    /// How an XDP program takes the packets, where one does.
+    pub xdp: Option<XdpFacts>,
+}
+
+/// Who stamps packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampSource {
+    /// The kernel, one by one.
+    Kernel,
+    /// The interface, one by one.
+    Interface,
+    /// The thread that reads the ring, all at once that it finds there.
+    Reader,
+}
+
+impl StampSource {
+    /// What it is, in words.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Kernel => "the kernel, as it puts packets into the ring",
+            Self::Interface => "the interface",
+            Self::Reader => "the reader of the ring, as it finds them there",
+        }
+    }
+}
+
+/// How an XDP program takes packets, as the kernel tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XdpFacts {
+    /// Whether the driver runs the program, before there is a buffer of the stack; otherwise the stack does.
+    pub is_native: bool,
+    /// Whether the interface writes packets into our memory itself; `None` where no packets pass through an
+    /// XDP socket.
+    pub is_zero_copy: Option<bool>,
+    /// Queues of the interface.
+    pub queues: usize,
 }
 
 /// What a ring is counted in.
@@ -167,6 +208,42 @@ impl Unit {
     }
 }
 
+/// The way that packets take, in the words of PF_RING's transparent modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// The system takes every packet, and a socket beside it gets a copy.
+    Tap,
+    /// A program before the system copies packets and passes them on.
+    Both,
+    /// What is captured does not come to the system.
+    Bypass,
+}
+
+impl Path {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tap, Self::Both, Self::Bypass];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tap => "tap",
+            Self::Both => "both",
+            Self::Bypass => "bypass",
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Tap => "the system takes the packets, and the capture a copy",
+            Self::Both => "a program before the system copies the packets, and passes them on",
+            Self::Bypass => "the packets that are captured do not come to the system",
+        }
+    }
+}
+
 /// A kind of ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Backend {
@@ -174,6 +251,11 @@ pub struct Backend {
     pub name: &'static str,
     /// What it is.
     pub summary: &'static str,
+    /// The way that packets take.
+    pub path: Path,
+    /// Whether it cannot be opened again, where an interface comes back, by who has kept the right to open
+    /// packet sockets alone.
+    pub needs_rights_to_reopen: bool,
     open: fn(&Interface, &Options) -> Result<Box<dyn Receiver>>,
 }
 
@@ -189,4 +271,10 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] = &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND];
+pub const BACKENDS: &[Backend] = &[
+    af_packet::BACKEND,
+    af_packet_v2::BACKEND,
+    recvmmsg::BACKEND,
+    xdp_copy::BACKEND,
+    af_xdp::BACKEND,
+];

@@ -1,9 +1,16 @@
-//! What every kind of packet socket needs: binding, filter, direction, stamps, fan-out.
+//! What every kind of packet socket needs: binding, filter, direction, stamps, fan-out, counters.
+
+use std::io;
+use std::time::Duration;
 
 use netsniff_packet::filter::classic::Instruction;
 
-use crate::error::{Context as _, Error, Result, permitted};
-use crate::interface::{Interface, LinkReader};
+use super::receiver::Entrance;
+use super::{RingFacts, StampSource, Unit};
+use crate::counters::RingCounters;
+use crate::error::{Context as _, Error, Result, Right, permitted};
+use crate::interface::Interface;
+use crate::negotiate::Negotiation;
 use crate::options::{Direction, Fanout, Options, Stamps};
 use crate::sys::socket::Socket;
 
@@ -14,10 +21,102 @@ const REFUSE: [Instruction; 1] = [Instruction { code: 0x06, jt: 0, jf: 0, k: 0 }
 const LOAD_PACKET_TYPE: Instruction = Instruction { code: 0x30, jt: 0, jf: 0, k: 0xffff_f000 + 4 };
 const OUTGOING: u32 = 4;
 
+/// A bound packet socket that has its ring.
+#[derive(Debug)]
+pub(super) struct PacketSocket {
+    pub(super) socket: Socket,
+    options: Options,
+    /// Whether the kernel counts how often the ring became full.
+    counts_freezes: bool,
+}
+
+/// The size of a ring.
+#[derive(Debug)]
+pub(super) struct Size {
+    pub(super) unit: Unit,
+    pub(super) unit_bytes: usize,
+    pub(super) units: usize,
+    pub(super) memory: Negotiation,
+    /// Bytes of a packet that its memory has room for.
+    pub(super) longest: usize,
+}
+
+impl PacketSocket {
+    /// Binds a socket that takes nothing until it is told to.
+    pub(super) fn bind(
+        socket: Socket,
+        interface: &Interface,
+        options: &Options,
+        counts_freezes: bool,
+    ) -> Result<Self> {
+        bind(&socket, interface, options)?;
+        Ok(Self { socket, options: options.clone(), counts_freezes })
+    }
+
+    /// What a ring of this socket is.
+    pub(super) fn facts(&self, name: &'static str, interface: &Interface, size: Size) -> RingFacts {
+        let options = &self.options;
+        let (fanout_group, busy_poll) = read_back(&self.socket, options);
+        let is_hardware = options.stamps == Stamps::Hardware;
+        RingFacts {
+            backend: name,
+            interface: interface.name.clone(),
+            unit: size.unit,
+            unit_bytes: size.unit_bytes,
+            units: size.units,
+            memory: Some(size.memory),
+            snaplen: options.snaplen.min(u32::try_from(size.longest).unwrap_or(u32::MAX)),
+            filter_len: program(options).len(),
+            direction: options.direction,
+            fanout_group,
+            stamps: if is_hardware { StampSource::Interface } else { StampSource::Kernel },
+            busy_poll,
+            xdp: None,
+        }
+    }
+
+    /// Adds up the kernel's counters, which start anew at each reading, and returns the new drops.
+    pub(super) fn add_statistics(&self, counters: &mut RingCounters) -> Result<u64> {
+        // Only the third version has the last one; the others leave it 0.
+        let new: libc::tpacket_stats_v3 = self
+            .socket
+            .option(libc::SOL_PACKET, libc::PACKET_STATISTICS)
+            .trying("read the counters of the ring")?;
+        let drops = u64::from(new.tp_drops);
+        // What was dropped is among the packets, too.
+        *counters.accepted.get_or_insert(0) += u64::from(new.tp_packets).saturating_sub(drops);
+        *counters.dropped.get_or_insert(0) += drops;
+        if self.counts_freezes {
+            *counters.freezes.get_or_insert(0) += u64::from(new.tp_freeze_q_cnt);
+        }
+        // The kernel does not count what a filter refuses.
+        counters.filtered = (!refuses(&self.options)).then_some(0);
+        Ok(drops)
+    }
+}
+
+impl Entrance for PacketSocket {
+    fn admit(&mut self) -> Result<()> {
+        admit(&self.socket, &self.options)
+    }
+
+    fn refuse(&mut self) -> Result<()> {
+        self.socket.attach_filter(&REFUSE).trying("attach a filter")
+    }
+
+    fn poll(&mut self, time: Duration) -> io::Result<libc::c_short> {
+        self.socket.poll(libc::POLLIN, time)
+    }
+
+    fn pending_error(&self) -> io::Result<Option<io::Error>> {
+        self.socket.pending_error()
+    }
+}
+
 /// Opens a packet socket that takes nothing yet.
 pub(super) fn open() -> Result<Socket> {
     let socket = Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0);
-    permitted(socket, "open a packet socket")
+    permitted(socket, "open a packet socket", Right::RAW)
 }
 
 /// Chooses how its ring is laid out.
@@ -28,7 +127,7 @@ pub(super) fn choose_version(socket: &Socket, version: libc::tpacket_versions) -
 
 /// Binds the socket and makes the interface promiscuous, while the filter refuses everything: what comes
 /// before [`admit`] never gets in.
-pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) -> Result<()> {
+fn bind(socket: &Socket, interface: &Interface, options: &Options) -> Result<()> {
     socket.attach_filter(&REFUSE).trying("attach a filter")?;
     // Packets of the loopback interface come in and go out: once is enough.
     let is_loopback = interface.name == "lo";
@@ -38,22 +137,10 @@ pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) ->
             .trying("leave out the packets that this machine sends")?;
     }
     if options.promiscuous {
-        let member = libc::packet_mreq {
-            mr_ifindex: interface.index as i32,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        // It ends with the socket, which restores what was before.
-        socket
-            .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
-            .trying(format!("make {} promiscuous", interface.name))?;
+        make_promiscuous(socket, interface)?;
     }
     if let Some(time) = options.busy_poll {
-        let micros = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
-        socket
-            .set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, &micros)
-            .trying("ask for busy polling (SO_BUSY_POLL)")?;
+        ask_for_busy_polling(socket, time)?;
     }
     let bound = socket.bind_packet(interface.index, libc::ETH_P_ALL as u16);
     bound.trying(format!("bind a packet socket to {}", interface.name))?;
@@ -61,6 +148,33 @@ pub(super) fn bind(socket: &Socket, interface: &Interface, options: &Options) ->
         join(socket, fanout)?;
     }
     Ok(())
+}
+
+/// Makes an interface promiscuous as long as the socket is there; then it is what it was before.
+pub(super) fn make_promiscuous(socket: &Socket, interface: &Interface) -> Result<()> {
+    let member = libc::packet_mreq {
+        mr_ifindex: interface.index as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    socket
+        .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
+        .trying(format!("make {} promiscuous", interface.name))
+}
+
+/// Lets calls that wait on any kind of socket ask the driver itself for so long.
+pub(super) fn ask_for_busy_polling(socket: &Socket, time: Duration) -> Result<()> {
+    let micros = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
+    socket
+        .set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, &micros)
+        .trying("ask for busy polling (SO_BUSY_POLL)")
+}
+
+/// Microseconds of busy polling of a socket, as the kernel tells.
+pub(super) fn busy_polling(socket: &Socket) -> Option<u32> {
+    let busy = socket.option::<u32>(libc::SOL_SOCKET, libc::SO_BUSY_POLL).ok();
+    busy.filter(|micros| *micros > 0)
 }
 
 /// Makes the socket one of a group that shares packets.
@@ -88,7 +202,7 @@ fn join(socket: &Socket, fanout: &Fanout) -> Result<()> {
 }
 
 /// Lets the wanted packets in.
-pub(super) fn admit(socket: &Socket, options: &Options) -> Result<()> {
+fn admit(socket: &Socket, options: &Options) -> Result<()> {
     let program = program(options);
     if program.is_empty() {
         return socket.detach_filter().trying("detach the filter");
@@ -100,11 +214,6 @@ pub(super) fn admit(socket: &Socket, options: &Options) -> Result<()> {
         )),
         _ => Error::Call { what: "attach the filter".to_owned(), source },
     })
-}
-
-/// Lets nothing in any more.
-pub(super) fn refuse(socket: &Socket) -> Result<()> {
-    socket.attach_filter(&REFUSE).trying("attach a filter")
 }
 
 /// The filter that does what the options ask for; empty where everything is wanted whole.
@@ -126,13 +235,8 @@ fn program(options: &Options) -> Vec<Instruction> {
     program
 }
 
-/// Instructions of the filter that the options ask for.
-pub(super) fn filter_len(options: &Options) -> usize {
-    program(options).len()
-}
-
 /// Whether the kernel keeps packets out that the interface has counted.
-pub(super) fn refuses(options: &Options) -> bool {
+fn refuses(options: &Options) -> bool {
     options.filter.iter().any(|instruction| *instruction == REFUSE[0])
 }
 
@@ -171,69 +275,10 @@ pub(super) fn longest_packet(interface: &Interface) -> u32 {
 }
 
 /// What the kernel says of the fan-out group, and of busy polling.
-pub(super) fn read_back(socket: &Socket, options: &Options) -> (Option<u16>, Option<u32>) {
+fn read_back(socket: &Socket, options: &Options) -> (Option<u16>, Option<u32>) {
     let group = socket.option::<u32>(libc::SOL_PACKET, libc::PACKET_FANOUT).ok();
     let group = group.filter(|_| options.fanout.is_some()).map(|value| value as u16);
-    let busy = socket.option::<u32>(libc::SOL_SOCKET, libc::SO_BUSY_POLL).ok();
-    (group, busy.filter(|micros| *micros > 0))
-}
-
-/// What became of the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LinkState {
-    Up,
-    Down,
-    Gone,
-}
-
-/// Watches the interface of a ring, which tells that it goes down, but not that it is back.
-#[derive(Debug)]
-pub(super) struct LinkWatch {
-    reader: LinkReader,
-    name: String,
-    state: LinkState,
-    /// When it was looked at last, in nanoseconds.
-    looked: u64,
-}
-
-/// How often to look at an interface of which nothing comes, in nanoseconds.
-const LOOK: u64 = 1_000_000_000;
-
-impl LinkWatch {
-    pub(super) fn new(interface: &Interface) -> Result<Self> {
-        let reader = LinkReader::new(interface.index)?;
-        Ok(Self { reader, name: interface.name.clone(), state: LinkState::Up, looked: 0 })
-    }
-
-    /// Takes the error that is pending on the socket, and looks at the interface where that is about it.
-    pub(super) fn after_error(&mut self, socket: &Socket, now: u64) -> Result<LinkState> {
-        let Some(error) = socket.pending_error().trying("read the state of the socket")? else {
-            return self.look(now);
-        };
-        match error.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => self.look(now),
-            _ => Err(error).trying(format!("capture on {}", self.name)),
-        }
-    }
-
-    /// The state while nothing comes: looked at now and then, and each time where it was not up.
-    pub(super) fn while_idle(&mut self, now: u64) -> Result<LinkState> {
-        if self.state == LinkState::Up && now.saturating_sub(self.looked) < LOOK {
-            return Ok(LinkState::Up);
-        }
-        self.look(now)
-    }
-
-    fn look(&mut self, now: u64) -> Result<LinkState> {
-        self.looked = now;
-        // It keeps its number when it is renamed.
-        self.state = match self.reader.flags()? {
-            None => LinkState::Gone,
-            Some(flags) if flags & libc::IFF_UP as u32 == 0 => LinkState::Down,
-            Some(_) => LinkState::Up,
-        };
-        Ok(self.state)
-    }
+    (group, busy_polling(socket))
 }
 
 #[cfg(test)]
@@ -243,12 +288,12 @@ mod tests {
     #[test]
     fn a_filter_is_made_only_where_one_is_needed() {
         let all = Options::default();
-        assert_eq!(filter_len(&all), 0);
+        assert_eq!(program(&all).len(), 0);
         let cut = Options { snaplen: 96, ..all.clone() };
         assert_eq!(program(&cut), [Instruction { code: 6, jt: 0, jf: 0, k: 96 }]);
         let out = Options { direction: Direction::Out, ..all.clone() };
         assert_eq!(program(&out).last().map(|last| last.k), Some(262_144));
         let wanted = Options { direction: Direction::Out, filter: REFUSE.to_vec(), ..all };
-        assert_eq!(filter_len(&wanted), 4);
+        assert_eq!(program(&wanted).len(), 4);
     }
 }

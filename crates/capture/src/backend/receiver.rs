@@ -1,27 +1,28 @@
-//! A [`Receiver`] over any kind of packet socket: waiting, the state of the interface, stopping, counters.
+//! A [`Receiver`] over any kind of ring: waiting, the state of the interface, stopping, counters.
 
-use std::fmt;
 use std::time::Duration;
+use std::{fmt, io};
 
 use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
+use super::link::{LinkState, LinkWatch};
 use super::listing::{Listing, STAMP_MARGIN, Shape};
-use super::packet_socket::{self, LinkState, LinkWatch};
-use super::{Arrival, Lent, Receiver, RingFacts, Unit};
+use super::{Arrival, Lent, Receiver, RingFacts, packet_socket};
 use crate::counters::RingCounters;
 use crate::error::{Context as _, Result};
 use crate::interface::Interface;
-use crate::negotiate::Negotiation;
-use crate::options::Options;
+use crate::options::{Options, Wait};
 use crate::sys::clock::{monotonic, realtime};
-use crate::sys::socket::Socket;
 use crate::wait::{Step, Waiter};
 
 /// How much later than it should a packet may be seen, on a machine under load.
 const MARGIN: Duration = Duration::from_millis(20);
 
-/// Where packets wait that came through a packet socket: what differs from backend to backend.
+/// Where packets wait: what differs from backend to backend.
 pub(super) trait Ring: Send + fmt::Debug {
+    /// What they come in by.
+    fn entrance(&mut self) -> &mut dyn Entrance;
+
     /// Finds out whether something is there, and notes how full the ring is.
     fn look(&mut self, base: &mut Base) -> Result<bool>;
 
@@ -43,11 +44,25 @@ pub(super) trait Ring: Send + fmt::Debug {
     fn rest(&mut self, base: &Base) -> Option<Loss>;
 }
 
+/// What packets come in by: a socket, or several.
+pub(super) trait Entrance {
+    /// Lets the wanted packets in.
+    fn admit(&mut self) -> Result<()>;
+
+    /// Lets nothing in any more.
+    fn refuse(&mut self) -> Result<()>;
+
+    /// Waits until packets are there or an error is pending, at most so long, and returns the events of
+    /// poll(2).
+    fn poll(&mut self, time: Duration) -> io::Result<libc::c_short>;
+
+    /// Takes the error that is pending, if any.
+    fn pending_error(&self) -> io::Result<Option<io::Error>>;
+}
+
 /// What belongs to every ring.
 #[derive(Debug)]
 pub(super) struct Base {
-    pub(super) socket: Socket,
-    pub(super) options: Options,
     pub(super) facts: RingFacts,
     pub(super) counters: RingCounters,
     /// Where the packets lie that are lent.
@@ -59,54 +74,20 @@ pub(super) struct Base {
     emptied: u64,
     /// How long the kernel may keep a packet to itself.
     lag: Duration,
-    /// `tp_packets` without drops, and the others, which start anew at each reading.
-    accepted: u64,
-    dropped: u64,
-    freezes: u64,
-}
-
-/// The size of a ring.
-#[derive(Debug)]
-pub(super) struct Size {
-    pub(super) unit: Unit,
-    pub(super) unit_bytes: usize,
-    pub(super) units: usize,
-    pub(super) memory: Negotiation,
-    /// Bytes of a packet that its memory has room for.
-    pub(super) longest: usize,
+    wait: Wait,
 }
 
 impl Base {
-    /// Binds the socket, which has its ring.
-    pub(super) fn bind(
-        name: &'static str,
-        socket: Socket,
+    /// For a ring of these facts, whose kernel may keep a packet to itself for `lag`.
+    pub(super) fn new(
+        facts: RingFacts,
         interface: &Interface,
         options: &Options,
-        size: Size,
         lag: Duration,
-    ) -> Result<Self> {
-        packet_socket::bind(&socket, interface, options)?;
-        let (fanout_group, busy_poll) = packet_socket::read_back(&socket, options);
-        let facts = RingFacts {
-            backend: name,
-            interface: interface.name.clone(),
-            unit: size.unit,
-            unit_bytes: size.unit_bytes,
-            units: size.units,
-            memory: Some(size.memory),
-            snaplen: options.snaplen.min(u32::try_from(size.longest).unwrap_or(u32::MAX)),
-            filter_len: packet_socket::filter_len(options),
-            refuses: packet_socket::refuses(options),
-            fanout_group,
-            hardware_stamps: options.stamps == crate::options::Stamps::Hardware,
-            busy_poll,
-        };
+    ) -> Self {
         let mut counters = RingCounters::default();
-        counters.occupancy.capacity = u32::try_from(size.units).unwrap_or(u32::MAX);
-        Ok(Self {
-            socket,
-            options: options.clone(),
+        counters.occupancy.capacity = u32::try_from(facts.units).unwrap_or(u32::MAX);
+        Self {
             facts,
             counters,
             packets: Vec::new(),
@@ -117,10 +98,14 @@ impl Base {
             latest: Timestamp::MIN,
             emptied: monotonic(),
             lag,
-            accepted: 0,
-            dropped: 0,
-            freezes: 0,
-        })
+            wait: options.wait,
+        }
+    }
+
+    /// A stamp for what is found at this moment, by the clock. Where that goes back a little, stamps do not.
+    pub(super) fn stamp(&self) -> Timestamp {
+        let now = realtime();
+        if self.latest <= now + STAMP_MARGIN { now.max(self.latest) } else { now }
     }
 
     /// Lists a group of packets by `list`, and counts them.
@@ -133,32 +118,11 @@ impl Base {
         list(&mut listing);
         listing.add_to(&mut self.counters);
     }
-
-    /// Adds up the kernel's counters, which start anew at each reading, and returns the new drops.
-    pub(super) fn add_statistics(&mut self) -> Result<u64> {
-        // Only the third version has the last one; the others leave it 0.
-        let new: libc::tpacket_stats_v3 = self
-            .socket
-            .option(libc::SOL_PACKET, libc::PACKET_STATISTICS)
-            .trying("read the counters of the ring")?;
-        let drops = u64::from(new.tp_drops);
-        // What was dropped is among the packets, too.
-        self.accepted += u64::from(new.tp_packets).saturating_sub(drops);
-        self.dropped += drops;
-        self.freezes += u64::from(new.tp_freeze_q_cnt);
-        Ok(drops)
-    }
-
-    /// Packets that the kernel has dropped, as far as read.
-    pub(super) const fn dropped(&self) -> u64 {
-        self.dropped
-    }
 }
 
 /// A ring with all that makes it a [`Receiver`].
 #[derive(Debug)]
-pub(super) struct PacketReceiver<R> {
-    /// Before the socket, since the memory goes first.
+pub(super) struct RingReceiver<R> {
     ring: R,
     base: Base,
     link: LinkWatch,
@@ -168,26 +132,19 @@ pub(super) struct PacketReceiver<R> {
     looked: u64,
     /// When all is there that was taken before the stop.
     stops_at: Option<u64>,
-    counts_freezes: bool,
 }
 
-impl<R: Ring> PacketReceiver<R> {
-    /// A receiver that has not started. `counts_freezes` where the kernel counts how often it became full.
-    pub(super) fn new(
-        ring: R,
-        base: Base,
-        interface: &Interface,
-        counts_freezes: bool,
-    ) -> Result<Self> {
+impl<R: Ring> RingReceiver<R> {
+    /// A receiver that has not started.
+    pub(super) fn new(ring: R, base: Base, interface: &Interface) -> Result<Self> {
         Ok(Self {
             ring,
             link: LinkWatch::new(interface)?,
-            waiter: Waiter::new(base.options.wait),
+            waiter: Waiter::new(base.wait),
             base,
             was_empty: false,
             looked: monotonic(),
             stops_at: None,
-            counts_freezes,
         })
     }
 
@@ -232,13 +189,13 @@ impl<R: Ring> PacketReceiver<R> {
 
     fn poll(&mut self, time: Duration) -> Result<Option<Arrival<'static>>> {
         self.base.counters.waiting.polls += 1;
-        let events = self.base.socket.poll(libc::POLLIN, time).trying("wait for packets")?;
+        let events = self.ring.entrance().poll(time).trying("wait for packets")?;
         if events & libc::POLLIN != 0 {
             self.base.counters.waiting.wakeups += 1;
         }
         let is_told = events & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
         if is_told && !self.ring.look(&mut self.base)? {
-            let state = self.link.after_error(&self.base.socket, monotonic())?;
+            let state = self.link.after_error(self.ring.entrance(), monotonic())?;
             return self.arrival(state);
         }
         Ok(None)
@@ -257,9 +214,9 @@ impl<R: Ring> PacketReceiver<R> {
     }
 }
 
-impl<R: Ring> Receiver for PacketReceiver<R> {
+impl<R: Ring> Receiver for RingReceiver<R> {
     fn start(&mut self) -> Result<()> {
-        packet_socket::admit(&self.base.socket, &self.base.options)
+        self.ring.entrance().admit()
     }
 
     fn receive(&mut self, patience: Duration) -> Result<Arrival<'_>> {
@@ -280,7 +237,7 @@ impl<R: Ring> Receiver for PacketReceiver<R> {
 
     fn stop(&mut self) -> Result<()> {
         if self.stops_at.is_none() {
-            packet_socket::refuse(&self.base.socket)?;
+            self.ring.entrance().refuse()?;
             // A block that is open is closed when its time is over, so that nothing of it is lost.
             let last = self.base.lag + MARGIN;
             self.stops_at = Some(monotonic() + last.as_nanos() as u64);
@@ -290,11 +247,7 @@ impl<R: Ring> Receiver for PacketReceiver<R> {
 
     fn counters(&mut self) -> Result<RingCounters> {
         self.ring.read_statistics(&mut self.base)?;
-        let base = &mut self.base;
-        base.counters.accepted = Some(base.accepted);
-        base.counters.dropped = Some(base.dropped);
-        base.counters.freezes = self.counts_freezes.then_some(base.freezes);
-        Ok(base.counters.clone())
+        Ok(self.base.counters.clone())
     }
 
     fn last_loss(&mut self) -> Option<Loss> {

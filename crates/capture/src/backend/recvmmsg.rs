@@ -9,11 +9,13 @@
 use core::time::Duration;
 use std::io;
 
-use netsniff_packet::{Loss, Stage, Timestamp};
+use netsniff_packet::{Loss, Timestamp};
 
 use super::listing::{Description, TAG};
-use super::receiver::{Base, PacketReceiver, Ring, Size};
-use super::{Backend, Lent, Receiver, Unit, packet_socket};
+use super::losses::Told;
+use super::packet_socket::{PacketSocket, Size};
+use super::receiver::{Base, Entrance, Ring, RingReceiver};
+use super::{Backend, Lent, Path, Receiver, Unit, packet_socket};
 use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
@@ -25,6 +27,8 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "recvmmsg",
     summary: "the socket's buffer, read with recvmmsg(2): no shared memory, the reference",
+    path: Path::Tap,
+    needs_rights_to_reopen: false,
     open,
 };
 
@@ -43,6 +47,7 @@ const CHARGE: u32 = 4096;
 /// What one call took, and what of it is lent.
 #[derive(Debug)]
 struct Messages {
+    socket: PacketSocket,
     data: Box<[u8]>,
     slot_len: usize,
     room: ReceiveRoom,
@@ -50,7 +55,7 @@ struct Messages {
     /// Packets of these that were lent and taken back, and that are lent now.
     done: usize,
     lent: usize,
-    drops: Drops,
+    told: Told,
 }
 
 /// What the kernel said of a packet.
@@ -63,24 +68,10 @@ struct Taken {
     drops: Option<u32>,
 }
 
-/// Drops that were told.
-#[derive(Clone, Copy, Debug, Default)]
-struct Drops {
-    told: u64,
-    /// The last packet that was lent.
-    last: Option<Timestamp>,
-}
-
-impl Drops {
-    /// Drops of which a packet tells and that were not told yet.
-    fn untold(&self, taken: &Taken) -> u64 {
-        taken.drops.map_or(0, |drops| drops.wrapping_sub(self.told as u32).into())
-    }
-
-    /// Tells what was lost before a packet.
-    fn tell(&mut self, packets: u64, after: Timestamp) -> Option<Loss> {
-        self.told += packets;
-        (packets > 0).then_some(Loss { before: self.last, after, packets, stage: Stage::System })
+impl Taken {
+    /// Drops of which the packet tells and that were not told yet.
+    fn untold(&self, told: &Told) -> u64 {
+        self.drops.map_or(0, |drops| drops.wrapping_sub(told.packets as u32).into())
     }
 }
 
@@ -103,17 +94,20 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let longest = packet_socket::longest_packet(interface).min(options.snaplen) as usize;
     let slot_len = HEADROOM + longest.max(1);
     let size = Size { unit: Unit::Byte, unit_bytes: 1, units: memory.granted, memory, longest };
-    let base = Base::bind(BACKEND.name, socket, interface, options, size, Duration::ZERO)?;
+    let socket = PacketSocket::bind(socket, interface, options, false)?;
+    let facts = socket.facts(BACKEND.name, interface, size);
+    let base = Base::new(facts, interface, options, Duration::ZERO);
     let messages = Messages {
+        socket,
         data: vec![0; slot_len * PACKETS].into_boxed_slice(),
         slot_len,
         room: ReceiveRoom::default(),
         taken: Vec::with_capacity(PACKETS),
         done: 0,
         lent: 0,
-        drops: Drops::default(),
+        told: Told::default(),
     };
-    Ok(Box::new(PacketReceiver::new(messages, base, interface, false)?))
+    Ok(Box::new(RingReceiver::new(messages, base, interface)?))
 }
 
 /// Makes the receive buffer as large as was asked for, or as `net.core.rmem_max` allows where we may not
@@ -141,7 +135,7 @@ impl Messages {
     fn take(&mut self, base: &mut Base) -> Result<()> {
         (self.done, self.lent) = (0, 0);
         self.taken.clear();
-        let (socket, room) = (&base.socket, &mut self.room);
+        let (socket, room) = (&self.socket.socket, &mut self.room);
         let got = match receive_packets(socket, &mut self.data, self.slot_len, HEADROOM, room) {
             Ok(got) => got,
             // Told by the state of the interface.
@@ -159,7 +153,7 @@ impl Messages {
         let messages = self.room.messages().take(got).enumerate();
         self.taken
             .extend(messages.map(|(slot, (len, control))| read(slot * slot_len, len, control)));
-        let has_dropped = self.taken.last().is_some_and(|last| self.drops.untold(last) > 0);
+        let has_dropped = self.taken.last().is_some_and(|last| last.untold(&self.told) > 0);
         self.note_occupancy(base, has_dropped, got == PACKETS)
     }
 
@@ -171,7 +165,8 @@ impl Messages {
         }
         let mut used = 0;
         if is_more {
-            let memory: [u32; 9] = base
+            let memory: [u32; 9] = self
+                .socket
                 .socket
                 .option(libc::SOL_SOCKET, libc::SO_MEMINFO)
                 .trying("read what the receive buffer holds")?;
@@ -183,6 +178,10 @@ impl Messages {
 }
 
 impl Ring for Messages {
+    fn entrance(&mut self) -> &mut dyn Entrance {
+        &mut self.socket
+    }
+
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         if self.done == self.taken.len() {
             self.take(base)?;
@@ -192,9 +191,9 @@ impl Ring for Messages {
 
     fn lend<'a>(&'a mut self, base: &'a mut Base) -> Result<Lent<'a>> {
         let waiting = self.taken.get(self.done..).unwrap_or_default();
-        let drops = waiting.first().map_or(0, |first| self.drops.untold(first));
+        let drops = waiting.first().map_or(0, |first| first.untold(&self.told));
         // No further than to a packet before which something was lost.
-        let lent = waiting.iter().take_while(|taken| self.drops.untold(taken) == drops);
+        let lent = waiting.iter().take_while(|taken| taken.untold(&self.told) == drops);
         let lent = waiting.get(..lent.count()).unwrap_or_default();
         self.lent = lent.len();
         let data = &mut self.data;
@@ -208,8 +207,7 @@ impl Ring for Messages {
         });
         let mut loss = None;
         if let (Some(first), Some(last)) = (base.packets.first(), base.packets.last()) {
-            loss = self.drops.tell(drops, first.timestamp);
-            self.drops.last = Some(last.timestamp);
+            loss = self.told.tell(drops, first.timestamp, last.timestamp);
         }
         let occupancy = base.counters.occupancy;
         Ok(Lent { data: &mut self.data, packets: &base.packets, goes_on: false, loss, occupancy })
@@ -222,7 +220,7 @@ impl Ring for Messages {
     }
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
-        if base.add_statistics()? > 0 {
+        if self.socket.add_statistics(&mut base.counters)? > 0 {
             let occupancy = &mut base.counters.occupancy;
             occupancy.high_water = occupancy.capacity;
         }
@@ -235,7 +233,7 @@ impl Ring for Messages {
     }
 
     fn rest(&mut self, base: &Base) -> Option<Loss> {
-        self.drops.tell(base.dropped().saturating_sub(self.drops.told), realtime())
+        self.told.rest(base.counters.dropped.unwrap_or_default(), realtime())
     }
 }
 
@@ -352,13 +350,14 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_told_once_and_the_count_may_wrap() {
-        let mut drops = Drops { told: u64::from(u32::MAX) - 1, last: None };
+    fn the_count_of_drops_may_wrap() {
+        let time = Timestamp::EPOCH;
+        let mut told = Told::default();
+        assert!(told.tell(u64::from(u32::MAX) - 1, time, time).is_some());
         let taken = Taken { description: None, drops: Some(3) };
-        assert_eq!(drops.untold(&taken), 5);
-        assert!(drops.tell(5, Timestamp::EPOCH).is_some());
-        assert_eq!(drops.untold(&taken), 0);
-        assert_eq!(drops.untold(&Taken { drops: None, ..taken }), 0);
-        assert_eq!(drops.tell(0, Timestamp::EPOCH), None);
+        assert_eq!(taken.untold(&told), 5);
+        assert!(told.tell(5, time, time).is_some());
+        assert_eq!(taken.untold(&told), 0);
+        assert_eq!(Taken { drops: None, ..taken }.untold(&told), 0);
     }
 }

@@ -14,6 +14,25 @@ pub fn realtime() -> Timestamp {
     Timestamp::from_secs_nanos(time.tv_sec, time.tv_nsec)
 }
 
+/// By how many whole seconds `CLOCK_TAI` is ahead of the time of day. The kernel keeps it so, whatever is done to
+/// the time of day; that it changes is seen once in a system's life, when it is told of the leap seconds.
+pub(crate) fn tai_seconds() -> i64 {
+    const TRIES: usize = 4;
+    let mut ahead = 0;
+    for _ in 0..TRIES {
+        let before = read(libc::CLOCK_REALTIME);
+        let tai = read(libc::CLOCK_TAI);
+        let after = read(libc::CLOCK_REALTIME);
+        let nanos = (tai.tv_sec - before.tv_sec) * 1_000_000_000 + (tai.tv_nsec - before.tv_nsec);
+        ahead = nanos.saturating_add(500_000_000).div_euclid(1_000_000_000);
+        // Where much time went by between the readings, they are not of the same moment.
+        if before.tv_sec == after.tv_sec && after.tv_nsec - before.tv_nsec < 100_000_000 {
+            break;
+        }
+    }
+    ahead
+}
+
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec. The call cannot fail for these clocks.

@@ -101,6 +101,16 @@ pub(crate) fn ethtool_flags(socket: &Socket, name: &str) -> io::Result<u32> {
     Ok(data[1])
 }
 
+/// Queues that packets are received with (`ETHTOOL_GCHANNELS`).
+pub(crate) fn receive_queues(socket: &Socket, name: &str) -> io::Result<u32> {
+    // `struct ethtool_channels`, 36 bytes: four maxima, then how many receive, send, do something else, and
+    // do both.
+    let mut data = [0_u32; 9];
+    data[0] = 0x3c;
+    ethtool(socket, name, &mut data)?;
+    Ok(data[5].saturating_add(data[8]))
+}
+
 /// Megabits a second; `None` where the interface does not know.
 pub(crate) fn speed(socket: &Socket, name: &str) -> io::Result<Option<u32>> {
     // `struct ethtool_cmd` (`ETHTOOL_GSET`), 44 bytes: speed is a half word at 12, its upper half at 28.

@@ -4,6 +4,7 @@
 //! kernel writes to, too, is only lent while the kernel has said that it belongs to us.
 #![allow(unsafe_code)]
 
+pub(crate) mod bpf;
 pub(crate) mod clock;
 pub(crate) mod interface;
 pub(crate) mod mapping;
@@ -11,6 +12,7 @@ pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
 pub(crate) mod prefetch;
+pub(crate) mod record_ring;
 pub(crate) mod scheduling;
 pub(crate) mod slot_ring;
 pub(crate) mod socket;

@@ -147,19 +147,7 @@ impl Socket {
     /// Waits until there is something to read, an error is pending, or the time is over, in which case it
     /// returns 0. Returns the events of poll(2); a signal counts as the end of the time.
     pub(crate) fn poll(&self, events: c_short, time: Duration) -> io::Result<c_short> {
-        let mut poll = libc::pollfd { fd: self.raw(), events, revents: 0 };
-        let time = libc::timespec {
-            tv_sec: time.as_secs().min(i32::MAX as u64) as libc::time_t,
-            tv_nsec: time.subsec_nanos().into(),
-        };
-        // SAFETY: one pollfd and one timespec, both alive during the call; no signal mask.
-        let result =
-            check(unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) });
-        match result {
-            Ok(_) => Ok(poll.revents),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            Err(error) => Err(error),
-        }
+        poll(&mut [libc::pollfd { fd: self.raw(), events, revents: 0 }], time)
     }
 
     /// Takes the error that is pending on the socket, if any.
@@ -170,5 +158,43 @@ impl Socket {
 
     pub(super) fn raw(&self) -> c_int {
         self.0.as_raw_fd()
+    }
+}
+
+/// Several sockets that are waited for together.
+pub(crate) struct PollSet(Vec<libc::pollfd>);
+
+impl PollSet {
+    /// Of sockets that live at least as long.
+    pub(crate) fn new<'a>(sockets: impl Iterator<Item = &'a Socket>, events: c_short) -> Self {
+        let poll = |socket: &Socket| libc::pollfd { fd: socket.raw(), events, revents: 0 };
+        Self(sockets.map(poll).collect())
+    }
+
+    /// [`Socket::poll`] for all of them: the events of any.
+    pub(crate) fn poll(&mut self, time: Duration) -> io::Result<c_short> {
+        poll(&mut self.0, time)
+    }
+}
+
+impl std::fmt::Debug for PollSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PollSet({})", self.0.len())
+    }
+}
+
+/// Waits at most so long, and returns the events of all; a signal counts as the end of the time.
+pub(super) fn poll(sockets: &mut [libc::pollfd], time: Duration) -> io::Result<c_short> {
+    let time = libc::timespec {
+        tv_sec: time.as_secs().min(i32::MAX as u64) as libc::time_t,
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    let (start, count) = (sockets.as_mut_ptr(), sockets.len() as libc::nfds_t);
+    // SAFETY: `count` descriptions and one timespec, all alive during the call; no signal mask.
+    let result = check(unsafe { libc::ppoll(start, count, &raw const time, std::ptr::null()) });
+    match result {
+        Ok(_) => Ok(sockets.iter().fold(0, |events, socket| events | socket.revents)),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(error) => Err(error),
     }
 }

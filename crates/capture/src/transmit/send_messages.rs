@@ -1,7 +1,7 @@
 //! Sending through a packet socket, many frames with one sendmmsg(2), past the queueing discipline.
 
 use super::{LARGEST_FRAME, Transmitter, Way};
-use crate::error::{Context as _, Result, permitted};
+use crate::error::{Context as _, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::sys::message::{MessageRoom, send_frames};
 use crate::sys::socket::Socket;
@@ -28,8 +28,11 @@ struct SendMessages {
 
 impl SendMessages {
     fn open(interface: &Interface) -> Result<Self> {
-        let socket =
-            permitted(Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0), "open a packet socket")?;
+        let socket = permitted(
+            Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0),
+            "open a packet socket",
+            Right::RAW,
+        )?;
         socket
             .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
             .trying("go past the queueing discipline")?;

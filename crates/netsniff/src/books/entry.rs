@@ -47,8 +47,6 @@ pub struct Entry {
     pub report: Option<RingReport>,
     /// What the rings are; those of an interface have the first one's.
     pub facts: Option<RingFacts>,
-    /// Which packets are captured.
-    pub direction: &'static str,
     /// One packet of so many flows is taken.
     pub sampling: u64,
 }
@@ -210,7 +208,7 @@ impl Entry {
             ring_freezes: counters.and_then(|counters| counters.freezes),
             snaplen: facts.map(|facts| facts.snaplen.into()),
             sampling: facts.map(|_| self.sampling),
-            direction: facts.map(|_| self.direction),
+            direction: facts.map(|facts| facts.direction.name()),
             fanout_group: facts.and_then(|facts| facts.fanout_group).map(u64::from),
             groups: counters.map(|counters| counters.waiting.groups),
             empty: counters.map(|counters| counters.waiting.empty),

@@ -28,6 +28,8 @@ pub struct RingPlace {
 #[derive(Debug)]
 struct Watched {
     name: String,
+    /// The sides that its packets are captured from.
+    direction: Direction,
     reader: LinkReader,
     /// What it had counted when the rings were started.
     start: LinkCounters,
@@ -39,7 +41,6 @@ struct Watched {
 pub struct Keeper {
     interfaces: Vec<Watched>,
     rings: Vec<RingPlace>,
-    direction: Direction,
     sampling: u64,
     host: Option<HostReader>,
     host_start: HostCounters,
@@ -56,21 +57,22 @@ impl Keeper {
     pub fn begin(
         interfaces: &[netsniff_capture::Interface],
         rings: Vec<RingPlace>,
-        direction: Direction,
         sampling: u64,
         mut host: Option<HostReader>,
         now: Timestamp,
     ) -> anyhow::Result<Self> {
-        let interfaces = interfaces.iter().map(|interface| {
+        let interfaces = interfaces.iter().enumerate().map(|(number, interface)| {
             let mut reader = LinkReader::new(interface.index)?;
             let start = reader.counters()?;
             let start = start.with_context(|| format!("{} is gone", interface.name))?;
             let last = LinkCounters::default();
-            Ok(Watched { name: interface.name.clone(), reader, start, last })
+            let own = rings.iter().find(|ring| ring.interface == number);
+            let direction = own.map_or_else(Direction::default, |ring| ring.facts.direction);
+            Ok(Watched { name: interface.name.clone(), direction, reader, start, last })
         });
         let interfaces = interfaces.collect::<anyhow::Result<_>>()?;
         let host_start = host.as_mut().and_then(|host| host.counters().ok()).unwrap_or_default();
-        Ok(Self { interfaces, rings, direction, sampling, host, host_start, since: now })
+        Ok(Self { interfaces, rings, sampling, host, host_start, since: now })
     }
 
     /// Asks all rings, waits for them a short time, and makes the books.
@@ -99,8 +101,7 @@ impl Keeper {
 
     /// Packets that have arrived at each interface since the start, by its own counters.
     fn arrivals(&mut self) -> Vec<Option<u64>> {
-        let direction = self.direction;
-        self.interfaces.iter_mut().map(|watched| watched.arrived(direction)).collect()
+        self.interfaces.iter_mut().map(Watched::arrived).collect()
     }
 
     /// One entry for each interface, one for each ring, and one for the host. `before` is what had arrived
@@ -113,22 +114,22 @@ impl Keeper {
             let own: Vec<_> = own.filter(|(ring, _)| ring.interface == number).collect();
             let arrived = after.get(number).copied().flatten();
             let earlier = before.get(number).copied().flatten();
-            let refuses = own.iter().any(|(ring, _)| ring.facts.refuses);
+            let report = sum(own.iter().map(|(_, report)| *report));
             entries.push(Entry {
                 place: Place::Interface(watched.name.clone()),
                 link: own.first().map(|(_, report)| report.link),
                 arrived: arrived.map(|arrived| arrived + watched.lost()),
                 lost_interface: arrived.map(|_| watched.lost()),
-                filtered: (!refuses).then_some(0),
+                filtered: filtered(report.as_ref()),
                 bound: arrived.zip(earlier).map(|(after, before)| after.saturating_sub(before)),
-                report: sum(own.iter().map(|(_, report)| *report)),
+                report,
                 facts: own.first().map(|(ring, _)| ring.facts.clone()),
                 ..self.blank(Place::Host)
             });
             for (at, (ring, report)) in own.iter().enumerate() {
                 entries.push(Entry {
                     link: Some(report.link),
-                    filtered: (!ring.facts.refuses).then_some(0),
+                    filtered: filtered(Some(report)),
                     report: Some((*report).clone()),
                     facts: Some(ring.facts.clone()),
                     ..self.blank(Place::Ring(watched.name.clone(), at))
@@ -168,11 +169,6 @@ impl Keeper {
             unrecorded: None,
             report: None,
             facts: None,
-            direction: match self.direction {
-                Direction::In => "in",
-                Direction::Out => "out",
-                Direction::Both => "both",
-            },
             sampling: self.sampling,
         }
     }
@@ -180,9 +176,9 @@ impl Keeper {
 
 impl Watched {
     /// Packets that the interface has counted since the start; `None` once it is gone.
-    fn arrived(&mut self, direction: Direction) -> Option<u64> {
+    fn arrived(&mut self) -> Option<u64> {
         self.last = self.reader.counters().ok()??;
-        Some(arrived(&self.name, &self.start, &self.last, direction))
+        Some(arrived(&self.name, &self.start, &self.last, self.direction))
     }
 
     /// Packets that the hardware had no room for since the start.
@@ -208,6 +204,11 @@ fn arrived(name: &str, start: &LinkCounters, now: &LinkCounters, direction: Dire
 fn lost(start: &LinkCounters, now: &LinkCounters) -> u64 {
     let lost = |of: &LinkCounters| of.rx_missed + of.rx_fifo + of.rx_over;
     lost(now).saturating_sub(lost(start))
+}
+
+/// Packets that the kernel's filter refused, as the rings tell.
+fn filtered(report: Option<&RingReport>) -> Option<u64> {
+    report.and_then(|report| report.counters.filtered)
 }
 
 /// The sum over several rings; `None` without any.

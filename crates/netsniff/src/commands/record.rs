@@ -150,14 +150,8 @@ impl Session<'_> {
         let capture = &args.capture;
         let control = Control::new(rings.rings.len());
         let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
-        let mut keeper = Keeper::begin(
-            &rings.interfaces,
-            places,
-            capture.direction(),
-            wanted.sampling(),
-            rings.host,
-            clock::now(),
-        )?;
+        let mut keeper =
+            Keeper::begin(&rings.interfaces, places, wanted.sampling(), rings.host, clock::now())?;
         let rule = Rule {
             control: &control,
             signals,

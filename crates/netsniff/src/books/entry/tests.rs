@@ -24,7 +24,6 @@ pub(crate) fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u6
         unrecorded: None,
         report: Some(RingReport { counters, analysed: Some(delivered), ..RingReport::default() }),
         facts: None,
-        direction: "both",
         sampling: 1,
     }
 }

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 
 use netsniff_analysis::Depth;
 use netsniff_capture::Interface;
-use netsniff_capture::backend::Unit;
+use netsniff_capture::backend::{StampSource, Unit};
 
 use super::super::entry::tests::report;
 use super::*;
@@ -40,7 +40,7 @@ fn all_that_the_hardware_loses_is_lost_and_nothing_else() {
     assert_eq!(lost(&EARLIER, &other), 0, "of these the packets are not known to have been wanted");
 }
 
-fn facts(refuses: bool) -> RingFacts {
+fn facts() -> RingFacts {
     RingFacts {
         backend: "test",
         interface: "lo".to_owned(),
@@ -50,20 +50,27 @@ fn facts(refuses: bool) -> RingFacts {
         memory: None,
         snaplen: 96,
         filter_len: 0,
-        refuses,
+        direction: Direction::Both,
         fanout_group: None,
-        hardware_stamps: false,
+        stamps: StampSource::Kernel,
         busy_poll: None,
+        xdp: None,
     }
 }
 
+/// The report of a ring whose filter does not count.
+fn untold(mut report: RingReport) -> RingReport {
+    report.counters.filtered = None;
+    report
+}
+
 /// The books of the loopback interface of this machine, which is watched twice.
-fn keeper(places: &[(usize, bool)]) -> Keeper {
+fn keeper(places: &[usize]) -> Keeper {
     let lo = Interface::find("lo").unwrap();
-    let place = |&(interface, refuses)| RingPlace { interface, facts: facts(refuses) };
+    let place = |&interface| RingPlace { interface, facts: facts() };
     let places = places.iter().map(place).collect();
     let begin = Timestamp::from_nanos(5);
-    Keeper::begin(&[lo.clone(), lo], places, Direction::Both, 1, None, begin).unwrap()
+    Keeper::begin(&[lo.clone(), lo], places, 1, None, begin).unwrap()
 }
 
 /// Sends datagrams to itself.
@@ -75,8 +82,8 @@ fn send(number: u64) {
 
 #[test]
 fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
-    let mut keeper = keeper(&[(0, false), (1, true), (0, false)]);
-    let reports = [report(100), report(1000), report(10_000)];
+    let mut keeper = keeper(&[0, 1, 0]);
+    let reports = [report(100), untold(report(1000)), report(10_000)];
     let before = keeper.arrivals();
     let entries = keeper.entries(&reports, &before);
     let places: Vec<_> = entries.iter().map(|entry| entry.place.clone()).collect();
@@ -86,22 +93,24 @@ fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
     let of = reports.each_ref().map(|report| report.counters.delivered);
     assert_eq!(delivered, [of[0] + of[2], of[0], of[2], of[1], of[1]]);
     let filtered: Vec<_> = entries.iter().map(|entry| entry.filtered).collect();
-    assert_eq!(filtered, [Some(0), Some(0), Some(0), None, None]);
+    let of = reports.map(|report| report.counters.filtered);
+    let both = of[0].zip(of[2]).map(|(one, other)| one + other);
+    assert_eq!(filtered, [both, of[0], of[2], None, None]);
 }
 
 /// One ring with a filter of the kernel is enough for nobody to know.
 #[test]
 fn what_one_ring_does_not_tell_the_interface_does_not_tell() {
-    let mut keeper = keeper(&[(0, false), (0, true)]);
+    let mut keeper = keeper(&[0, 0]);
     let before = keeper.arrivals();
-    let entries = keeper.entries(&[report(100), report(200)], &before);
+    let entries = keeper.entries(&[report(100), untold(report(200))], &before);
     assert_eq!((entries[0].filtered, entries[0].unexplained()), (None, None));
-    assert_eq!((entries[1].filtered, entries[2].filtered), (Some(0), None));
+    assert_eq!((entries[1].filtered, entries[2].filtered), (report(100).counters.filtered, None));
 }
 
 #[test]
 fn what_arrives_while_the_rings_are_asked_is_the_bound() {
-    let mut keeper = keeper(&[(0, false)]);
+    let mut keeper = keeper(&[0]);
     let before = keeper.arrivals();
     send(50);
     let entries = keeper.entries(&[report(100)], &before);
@@ -122,6 +131,7 @@ fn every_counter_of_several_rings_is_in_the_sum_once() {
         ("delivered_bytes", both(|of| of.counters.delivered_bytes)),
         ("accepted", both(|of| of.counters.accepted.unwrap())),
         ("dropped", both(|of| of.counters.dropped.unwrap())),
+        ("filtered by the kernel", both(|of| of.counters.filtered.unwrap())),
         ("cut", both(|of| of.counters.cut)),
         ("super_frames", both(|of| of.counters.super_frames)),
         ("analysed", both(|of| of.analysed.unwrap())),

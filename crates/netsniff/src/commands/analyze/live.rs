@@ -207,7 +207,6 @@ impl Session<'_> {
         let mut keeper = Keeper::begin(
             &rings.interfaces,
             places.clone(),
-            capture.direction(),
             self.wanted.sampling(),
             rings.host,
             clock::now(),

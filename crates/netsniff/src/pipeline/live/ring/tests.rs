@@ -5,8 +5,9 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use netsniff_capture::backend::{Lent, RingFacts, Unit};
+use netsniff_capture::backend::{Lent, RingFacts, StampSource, Unit};
 use netsniff_capture::counters::RingCounters;
+use netsniff_capture::options::Direction;
 use netsniff_packet::{Loss, PacketRecord, Stage};
 
 use super::super::testing::{Notes, Told, at, packets};
@@ -63,10 +64,11 @@ impl Player {
                 memory: None,
                 snaplen: 96,
                 filter_len: 0,
-                refuses: false,
+                direction: Direction::Both,
                 fanout_group: None,
-                hardware_stamps: false,
+                stamps: StampSource::Kernel,
                 busy_poll: None,
+                xdp: None,
             },
         }
     }
