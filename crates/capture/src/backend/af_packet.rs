@@ -20,6 +20,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-packet",
     summary: "a ring of blocks shared with the kernel (TPACKET_V3)",
+    reopens: true,
     open,
 };
 

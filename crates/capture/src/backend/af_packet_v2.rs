@@ -29,6 +29,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-packet-v2",
     summary: "a ring of frames shared with the kernel (TPACKET_V2): soon there, much memory",
+    reopens: true,
     open,
 };
 

@@ -211,6 +211,8 @@ pub struct Backend {
     pub name: &'static str,
     /// What it is.
     pub summary: &'static str,
+    /// Whether `CAP_NET_RAW` alone opens it, which is the most that a running capture keeps.
+    pub reopens: bool,
     open: fn(&Interface, &Options) -> Result<Box<dyn Receiver>>,
 }
 

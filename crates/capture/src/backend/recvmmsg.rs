@@ -27,6 +27,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "recvmmsg",
     summary: "the socket's buffer, read with recvmmsg(2): no shared memory, the reference",
+    reopens: true,
     open,
 };
 

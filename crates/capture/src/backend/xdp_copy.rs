@@ -38,6 +38,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "xdp-copy",
     summary: "an XDP program that copies packets that come in, and passes them on; needs CAP_BPF and CAP_NET_ADMIN",
+    reopens: false,
     open,
 };
 

@@ -149,13 +149,21 @@ impl CaptureArgs {
     ///
     /// # Errors
     ///
-    /// Where there is none of that name; the sentence lists them.
+    /// Where there is none of that name; the sentence lists them. And where it cannot be opened again though
+    /// that was asked for.
     pub fn backend(&self) -> Result<&'static Backend, UsageError> {
         let Some(name) = &self.backend else { return Ok(&BACKENDS[0]) };
-        BACKENDS.iter().find(|backend| backend.name == name).ok_or_else(|| {
+        let backend = BACKENDS.iter().find(|backend| backend.name == name).ok_or_else(|| {
             let list = BACKENDS.iter().map(|of| format!("\n  {:<14}{}", of.name, of.summary));
             UsageError(format!("there is no backend {name}; there are{}", list.collect::<String>()))
-        })
+        })?;
+        if self.if_gone == IfGone::Wait && !backend.reopens {
+            return Err(UsageError(format!(
+                "{name} puts a program into the kernel, for which a running capture has no rights any more: \
+                 leave out --if-gone wait"
+            )));
+        }
+        Ok(backend)
     }
 
     /// How to capture with each of `rings` rings; the filter is another's business.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_capture::backend::{Backend, Receiver, Unit};
+use netsniff_capture::backend::{Backend, Receiver, Unit, XdpFacts};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
 use netsniff_capture::options::{Fanout, Options, Wait};
@@ -217,6 +217,7 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
         active.push(format!("one in {} pairs of addresses", wanted.sampling()));
     }
     active.push(if options.promiscuous { "promiscuous" } else { "not promiscuous" }.to_owned());
+    active.extend(facts.xdp.map(about_xdp));
     active.extend(facts.fanout_group.map(|group| format!("fan-out group {group}")));
     match (options.busy_poll, facts.busy_poll) {
         (Some(_), Some(micros)) => active.push(format!("busy polling for {micros} µs")),
@@ -229,6 +230,12 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     }
     lines.push(format!("{name}: {}", active.join("; ")));
     lines
+}
+
+/// Where an XDP program takes packets.
+fn about_xdp(xdp: XdpFacts) -> String {
+    let place = if xdp.is_native { "in the driver (native)" } else { "before the stack (generic)" };
+    format!("XDP program {place}, for what comes in (queues: {})", xdp.queues)
 }
 
 fn nanos(time: Duration) -> u64 {
