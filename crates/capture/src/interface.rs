@@ -60,12 +60,14 @@ impl Interface {
     pub fn offloads(&self) -> Offloads {
         let Ok(socket) = question_socket() else { return Offloads::default() };
         let ask = |command| call::offload(&socket, &self.name, command).ok();
-        // Numbers of <linux/ethtool.h>; the flags word has LRO.
+        let flags = call::ethtool_flags(&socket, &self.name).ok();
+        // Numbers of <linux/ethtool.h>; the flags word has the last two.
         Offloads {
             tso: ask(0x1e),
             gso: ask(0x23),
             gro: ask(0x2b),
-            lro: call::ethtool_flags(&socket, &self.name).ok().map(|flags| flags & (1 << 15) != 0),
+            lro: flags.map(|flags| flags & (1 << 15) != 0),
+            rxvlan: flags.map(|flags| flags & (1 << 8) != 0),
         }
     }
 
@@ -125,6 +127,8 @@ pub struct Offloads {
     pub gro: Option<bool>,
     /// The interface merges received segments.
     pub lro: Option<bool>,
+    /// The interface takes VLAN tags out of received packets, and keeps them beside.
+    pub rxvlan: Option<bool>,
 }
 
 /// The numbers of the bits in a mask as sysfs prints it: words of 32 bits in hexadecimal, the highest first,

@@ -26,6 +26,7 @@ mod ring;
 mod sys;
 pub mod transmit;
 mod wait;
+mod xdp_socket;
 
 pub use backend::{Arrival, BACKENDS, Lent, Receiver};
 pub use error::{Error, Result};

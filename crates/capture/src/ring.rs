@@ -83,14 +83,23 @@ impl Consumer {
         self.produced == self.position
     }
 
-    /// The slot of the next entry; `None` where none is known.
+    /// Entries that are known of and not taken.
+    pub(crate) const fn available(&self) -> u32 {
+        self.produced.wrapping_sub(self.position)
+    }
+
+    /// The slot of the next entry, which is not taken yet; `None` where none is known.
+    pub(crate) const fn peek(&self) -> Option<u32> {
+        if self.is_empty() { None } else { Some(self.position & (self.size - 1)) }
+    }
+
+    /// Takes the next entry and returns its slot; `None` where none is known.
     pub(crate) const fn take(&mut self) -> Option<u32> {
-        if self.is_empty() {
-            return None;
+        let slot = self.peek();
+        if slot.is_some() {
+            self.position = self.position.wrapping_add(1);
         }
-        let slot = self.position & (self.size - 1);
-        self.position = self.position.wrapping_add(1);
-        Some(slot)
+        slot
     }
 
     /// What to publish once the entries are read.
@@ -114,7 +123,9 @@ mod tests {
         assert_eq!(slots, [0, 1, 2, 3]);
         assert_eq!((producer.room(), producer.used()), (0, 4));
         consumer.update(producer.position());
+        assert_eq!((consumer.available(), consumer.peek()), (4, Some(0)));
         assert_eq!([consumer.take(), consumer.take()], [Some(0), Some(1)]);
+        assert_eq!((consumer.available(), consumer.peek()), (2, Some(2)));
         producer.update(consumer.position());
         assert_eq!(
             [producer.reserve(), producer.reserve(), producer.reserve()],
@@ -146,7 +157,7 @@ mod tests {
         assert_eq!(producer.room(), 3, "nobody takes what is not there");
         let mut consumer = Consumer::new(4);
         consumer.update(5);
-        assert!(consumer.is_empty(), "nobody has filled more than fits");
+        assert_eq!(consumer.available(), 0, "nobody has filled more than fits");
     }
 
     /// Memory that two threads share, as the kernel and we share a ring.
@@ -200,8 +211,9 @@ mod tests {
             let mut next = 1;
             while next <= COUNT {
                 consumer.update(memory.produced.load(Ordering::Acquire));
-                while let Some(slot) = consumer.take() {
+                while let Some(slot) = consumer.peek() {
                     assert_eq!(memory.entries[slot as usize].load(Ordering::Relaxed), next);
+                    assert_eq!(consumer.take(), Some(slot));
                     next += 1;
                 }
                 memory.consumed.store(consumer.position(), Ordering::Release);

@@ -8,7 +8,7 @@ use super::mapped::{Mapped, Slots};
 use super::packet_socket;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, RingReceiver};
-use super::{Backend, Receiver, Unit, block};
+use super::{Backend, Path, Receiver, Unit, block};
 use crate::error::{Context as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
@@ -20,6 +20,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-packet",
     summary: "a ring of blocks shared with the kernel (TPACKET_V3)",
+    path: Path::Tap,
     reopens: true,
     open,
 };

@@ -16,7 +16,7 @@ use super::mapped::{Mapped, Slots};
 use super::packet_socket;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, RingReceiver};
-use super::{Backend, Receiver, Unit, frame};
+use super::{Backend, Path, Receiver, Unit, frame};
 use crate::error::{Context as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
@@ -29,6 +29,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "af-packet-v2",
     summary: "a ring of frames shared with the kernel (TPACKET_V2): soon there, much memory",
+    path: Path::Tap,
     reopens: true,
     open,
 };

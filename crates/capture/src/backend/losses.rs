@@ -14,6 +14,7 @@
 //! before the drop. What the kernel does not tell apart is a drop that a processor has begun before a reading and
 //! counts behind it, when it was interrupted in between: it is told with those that follow.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use netsniff_packet::{Loss, Stage, Timestamp};
@@ -51,8 +52,9 @@ pub(super) struct Losses {
     /// What came next at the last reading.
     previous: u64,
     pending: VecDeque<Drops>,
-    /// The last packet that was lent.
+    /// The last packet that was lent, and that of the last reading.
     last: Option<Timestamp>,
+    last_then: Option<Timestamp>,
 }
 
 impl Losses {
@@ -63,6 +65,7 @@ impl Losses {
             previous: 0,
             pending: VecDeque::new(),
             last: None,
+            last_then: None,
         }
     }
 
@@ -77,6 +80,25 @@ impl Losses {
         let before_slot = (state.first_open + self.in_flight).min(state.next + self.slots);
         let since = (from_slot <= state.next).then_some(self.last);
         self.pending.push_back(Drops { packets, from_slot, before_slot, since });
+    }
+
+    /// Notes drops that lie before one of the slots `from_slot` to `before_slot` and have happened since the last
+    /// reading, where the backend knows that by itself; `next` is the slot that is lent next.
+    pub(super) fn note_between(&mut self, packets: u64, from: u64, before_slot: u64, next: u64) {
+        if packets == 0 {
+            return;
+        }
+        let since = match from.cmp(&next) {
+            Ordering::Greater => None,
+            Ordering::Equal => Some(self.last),
+            Ordering::Less => Some(self.last_then),
+        };
+        self.pending.push_back(Drops { packets, from_slot: from, before_slot, since });
+    }
+
+    /// Notes that the counters were read.
+    pub(super) const fn close_reading(&mut self) {
+        self.last_then = self.last;
     }
 
     /// The first slot behind number `slot` at which a group that is lent must end, since drops lie between
@@ -232,6 +254,25 @@ mod tests {
         let rest = losses.rest(time(99)).unwrap();
         assert_eq!((rest.packets, rest.before, rest.after), (1, Some(time(35)), time(99)));
         assert_eq!(losses.rest(time(99)), None);
+    }
+
+    #[test]
+    fn a_backend_may_know_the_place_by_itself() {
+        let mut losses = Losses::new(4, 0);
+        losses.close_reading();
+        assert_eq!(take(&mut losses, 0), None);
+        // Behind slot 0, and at an unknown place since the last reading, when nothing had come.
+        losses.note_between(3, 1, 1, 1);
+        losses.note_between(2, 0, 3, 1);
+        losses.note_between(0, 0, 2, 1);
+        losses.close_reading();
+        assert_eq!(losses.cut(1), Some(3));
+        assert_eq!(take(&mut losses, 1), Some((3, Some(time(5)), time(10))));
+        assert_eq!(take(&mut losses, 2), None);
+        assert_eq!(take(&mut losses, 3), Some((2, None, time(30))));
+        losses.note_between(1, 4, 6, 3);
+        assert_eq!(take(&mut losses, 4), None);
+        assert_eq!(take(&mut losses, 6), Some((1, Some(time(35)), time(60))));
     }
 
     #[test]

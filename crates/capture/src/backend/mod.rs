@@ -2,6 +2,7 @@
 
 mod af_packet;
 mod af_packet_v2;
+mod af_xdp;
 mod block;
 mod frame;
 mod link;
@@ -204,6 +205,42 @@ impl Unit {
     }
 }
 
+/// The way that packets take, in the words of PF_RING's transparent modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// The system takes every packet, and a socket beside it gets a copy.
+    Tap,
+    /// A program before the system copies packets and passes them on.
+    Both,
+    /// What is captured does not come to the system.
+    Bypass,
+}
+
+impl Path {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tap, Self::Both, Self::Bypass];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tap => "tap",
+            Self::Both => "both",
+            Self::Bypass => "bypass",
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Tap => "the system takes the packets, and the capture a copy",
+            Self::Both => "a program before the system copies the packets, and passes them on",
+            Self::Bypass => "the packets that are captured do not come to the system",
+        }
+    }
+}
+
 /// A kind of ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Backend {
@@ -211,6 +248,8 @@ pub struct Backend {
     pub name: &'static str,
     /// What it is.
     pub summary: &'static str,
+    /// The way that packets take.
+    pub path: Path,
     /// Whether `CAP_NET_RAW` alone opens it, which is the most that a running capture keeps.
     pub reopens: bool,
     open: fn(&Interface, &Options) -> Result<Box<dyn Receiver>>,
@@ -228,5 +267,10 @@ impl Backend {
 }
 
 /// THE list, the default first.
-pub const BACKENDS: &[Backend] =
-    &[af_packet::BACKEND, af_packet_v2::BACKEND, recvmmsg::BACKEND, xdp_copy::BACKEND];
+pub const BACKENDS: &[Backend] = &[
+    af_packet::BACKEND,
+    af_packet_v2::BACKEND,
+    recvmmsg::BACKEND,
+    xdp_copy::BACKEND,
+    af_xdp::BACKEND,
+];

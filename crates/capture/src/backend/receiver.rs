@@ -101,6 +101,12 @@ impl Base {
         }
     }
 
+    /// A stamp for what is found at this moment, by the clock. Where that goes back a little, stamps do not.
+    pub(super) fn stamp(&self) -> Timestamp {
+        let now = realtime();
+        if self.latest <= now + CLOCK_MARGIN { now.max(self.latest) } else { now }
+    }
+
     /// Lists a group of packets by `list`, and counts them.
     pub(super) fn list(&mut self, list: impl FnOnce(&mut Listing<'_>)) {
         let limit = realtime() + CLOCK_MARGIN;

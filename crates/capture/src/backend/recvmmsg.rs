@@ -15,7 +15,7 @@ use super::listing::{Description, TAG};
 use super::losses::Told;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
-use super::{Backend, Lent, Receiver, Unit, packet_socket};
+use super::{Backend, Lent, Path, Receiver, Unit, packet_socket};
 use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
@@ -27,6 +27,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "recvmmsg",
     summary: "the socket's buffer, read with recvmmsg(2): no shared memory, the reference",
+    path: Path::Tap,
     reopens: true,
     open,
 };

@@ -4,6 +4,7 @@ use std::io;
 
 use netsniff_packet::filter::classic;
 
+use super::packet_socket;
 use crate::ebpf;
 use crate::ebpf::assembler::Instruction;
 use crate::ebpf::tally::{Counter, GATE, Tally};
@@ -12,6 +13,7 @@ use crate::host::possible_processors;
 use crate::interface::Interface;
 use crate::options::Options;
 use crate::sys::bpf::{Program, ProgramKind, SharedValue, XdpLink, XdpMode};
+use crate::sys::socket::Socket;
 
 /// Makes a map for a program.
 pub(super) fn make<T>(map: io::Result<T>) -> Result<T> {
@@ -25,6 +27,16 @@ pub(super) fn wanted(options: &Options) -> Result<Option<classic::Program>> {
     }
     let program = classic::Program::new(options.filter.clone());
     program.map(Some).map_err(|rejection| Error::Invalid(rejection.to_string()))
+}
+
+/// Makes the interface promiscuous, where that is asked for, as long as the socket is there that is returned.
+pub(super) fn promiscuous(interface: &Interface, options: &Options) -> Result<Option<Socket>> {
+    if !options.promiscuous {
+        return Ok(None);
+    }
+    let socket = packet_socket::open()?;
+    packet_socket::make_promiscuous(&socket, interface)?;
+    Ok(Some(socket))
 }
 
 /// What a program has counted, and the gate that lets packets in.

@@ -22,7 +22,7 @@ use super::listing::Description;
 use super::losses::Told;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::xdp::{self, SharedTally};
-use super::{Backend, Lent, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket};
+use super::{Backend, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts};
 use crate::ebpf::copy::{Copying, LONGEST, copy, record};
 use crate::ebpf::tally::Counter;
 use crate::error::{Error, Result, Right, refused};
@@ -38,6 +38,7 @@ use crate::sys::socket::Socket;
 pub(super) const BACKEND: Backend = Backend {
     name: "xdp-copy",
     summary: "an XDP program that copies packets that come in, and passes them on; needs CAP_BPF and CAP_NET_ADMIN",
+    path: Path::Both,
     reopens: false,
     open,
 };
@@ -82,7 +83,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         wakes: options.wait != Wait::Busy,
     };
     let program = xdp::load(copy(&copying))?;
-    let promiscuous = options.promiscuous.then(|| promiscuous(interface)).transpose()?;
+    let promiscuous = xdp::promiscuous(interface, options)?;
     let (link, mode) = xdp::attach(&program, interface)?;
     let facts = facts(interface, options, memory, mode)?;
     let base = Base::new(facts, interface, options, Duration::ZERO);
@@ -123,12 +124,6 @@ fn make_ring(bytes: usize) -> Result<(RecordRing, Negotiation)> {
     };
     let made = negotiate(bytes, LEAST, most, ask);
     made.map_err(|source| refused(source, "make a BPF ring buffer", Right::XDP))
-}
-
-fn promiscuous(interface: &Interface) -> Result<Socket> {
-    let socket = packet_socket::open()?;
-    packet_socket::make_promiscuous(&socket, interface)?;
-    Ok(socket)
 }
 
 fn facts(

@@ -161,6 +161,28 @@ impl Socket {
     }
 }
 
+/// Several sockets that are waited for together.
+pub(crate) struct PollSet(Vec<libc::pollfd>);
+
+impl PollSet {
+    /// Of sockets that live at least as long.
+    pub(crate) fn new<'a>(sockets: impl Iterator<Item = &'a Socket>, events: c_short) -> Self {
+        let poll = |socket: &Socket| libc::pollfd { fd: socket.raw(), events, revents: 0 };
+        Self(sockets.map(poll).collect())
+    }
+
+    /// [`Socket::poll`] for all of them: the events of any.
+    pub(crate) fn poll(&mut self, time: Duration) -> io::Result<c_short> {
+        poll(&mut self.0, time)
+    }
+}
+
+impl std::fmt::Debug for PollSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PollSet({})", self.0.len())
+    }
+}
+
 /// Waits at most so long, and returns the events of all; a signal counts as the end of the time.
 pub(super) fn poll(sockets: &mut [libc::pollfd], time: Duration) -> io::Result<c_short> {
     let time = libc::timespec {

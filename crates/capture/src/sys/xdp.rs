@@ -21,6 +21,17 @@ impl Chunk {
     }
 }
 
+/// A chunk that came back, and where in it the frame lies that the kernel put there, if it did.
+#[derive(Debug)]
+pub(crate) struct Descriptor {
+    /// The right to the chunk.
+    pub(crate) chunk: Chunk,
+    /// Where the frame begins in it.
+    pub(crate) offset: u32,
+    /// Bytes of the frame.
+    pub(crate) len: u32,
+}
+
 /// Memory that an XDP socket takes packets from and puts packets in.
 #[derive(Debug)]
 pub(crate) struct Umem {
@@ -56,12 +67,25 @@ impl Umem {
         unsafe { self.mapping.bytes_mut(chunk.0 as usize * self.chunk_len, self.chunk_len) }
     }
 
+    /// The bytes of chunks that lie in a row; `None` where they do not, or there is none.
+    pub(crate) fn row(&mut self, row: &[Descriptor]) -> Option<&mut [u8]> {
+        let first = row.first()?.chunk.0;
+        if !row.iter().zip(first..).all(|(descriptor, number)| descriptor.chunk.0 == number) {
+            return None;
+        }
+        // SAFETY: the rights to all of these chunks are here, so they are in no ring, and the kernel uses
+        // none of them.
+        Some(unsafe {
+            self.mapping.bytes_mut(first as usize * self.chunk_len, row.len() * self.chunk_len)
+        })
+    }
+
     const fn address(&self, chunk: &Chunk) -> u64 {
         chunk.0 as u64 * self.chunk_len as u64
     }
 
-    const fn chunk_at(&self, address: u64) -> Chunk {
-        Chunk((address / self.chunk_len as u64) as u32)
+    const fn chunk_at(&self, address: u64) -> u32 {
+        (address / self.chunk_len as u64) as u32
     }
 }
 
@@ -174,15 +198,36 @@ pub(crate) struct Inward {
 }
 
 impl Inward {
-    /// The next chunk and the bytes in it; `None` while there is none.
-    pub(crate) fn pop(&mut self, umem: &Umem) -> Option<(Chunk, u32)> {
+    /// Entries that wait to be popped.
+    pub(crate) fn ready(&mut self) -> u32 {
+        self.cursor.update(self.memory.load(self.memory.producer));
+        self.cursor.available()
+    }
+
+    /// The next chunk; `None` while there is none.
+    pub(crate) fn pop(&mut self, umem: &Umem) -> Option<Descriptor> {
+        self.pop_if(umem, |_| true)
+    }
+
+    /// The next chunk, where there is one and its number is wanted.
+    pub(crate) fn pop_if(
+        &mut self,
+        umem: &Umem,
+        is_wanted: impl FnOnce(u32) -> bool,
+    ) -> Option<Descriptor> {
         if self.cursor.is_empty() {
             self.cursor.update(self.memory.load(self.memory.producer));
         }
-        let offset = self.cursor.take()? as usize * self.entry_len;
-        let chunk = umem.chunk_at(self.memory.entry_long(offset));
-        let len = if self.entry_len == 16 { self.memory.entry_word(offset + 8) } else { 0 };
-        Some((chunk, len))
+        let at = self.cursor.peek()? as usize * self.entry_len;
+        let address = self.memory.entry_long(at);
+        let number = umem.chunk_at(address);
+        if !is_wanted(number) {
+            return None;
+        }
+        self.cursor.take();
+        let len = if self.entry_len == 16 { self.memory.entry_word(at + 8) } else { 0 };
+        let offset = (address % umem.chunk_len as u64) as u32;
+        Some(Descriptor { chunk: Chunk(number), offset, len })
     }
 
     /// Gives the entries that were taken back to the kernel.
@@ -218,6 +263,34 @@ impl SendRings {
     }
 }
 
+/// The rings of an XDP socket that receives.
+#[derive(Debug)]
+pub(crate) struct ReceiveRings {
+    /// Chunks that the kernel may put frames in.
+    pub(crate) fill: Outward,
+    /// Chunks with frames.
+    pub(crate) receive: Inward,
+}
+
+impl ReceiveRings {
+    /// Makes rings of `size` entries, a power of two, and maps them.
+    pub(crate) fn make(socket: &Socket, size: u32) -> io::Result<Self> {
+        for name in [libc::XDP_UMEM_FILL_RING, libc::XDP_RX_RING] {
+            socket.set(libc::SOL_XDP, name, &size)?;
+        }
+        // Nothing is sent, but a socket with memory of its own is not bound without it.
+        socket.set(libc::SOL_XDP, libc::XDP_UMEM_COMPLETION_RING, &1)?;
+        let offsets: libc::xdp_mmap_offsets =
+            socket.option(libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
+        let fill = Memory::map(socket, &offsets.fr, size, 8, libc::XDP_UMEM_PGOFF_FILL_RING)?;
+        let receive = Memory::map(socket, &offsets.rx, size, 16, libc::XDP_PGOFF_RX_RING as u64)?;
+        Ok(Self {
+            fill: Outward { memory: fill, cursor: Producer::new(size), entry_len: 8 },
+            receive: Inward { memory: receive, cursor: Consumer::new(size), entry_len: 16 },
+        })
+    }
+}
+
 /// Makes the kernel look at the ring of frames to be sent. `Ok(false)` where it had no room and should be
 /// asked again.
 pub(crate) fn kick(socket: &Socket) -> io::Result<bool> {
@@ -232,4 +305,20 @@ pub(crate) fn kick(socket: &Socket) -> io::Result<bool> {
             _ => Err(error),
         },
     }
+}
+
+/// Lets the driver look for packets, where it sleeps until it is called or the socket may poll it. That the
+/// interface is down or gone, or the driver busy, is told elsewhere.
+pub(crate) fn wake_receiver(socket: &Socket) {
+    // SAFETY: no buffer and no address are passed.
+    unsafe {
+        libc::recvfrom(
+            socket.raw(),
+            std::ptr::null_mut(),
+            0,
+            libc::MSG_DONTWAIT,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
+    };
 }

@@ -3,14 +3,12 @@
 //! The kernel makes one linear buffer for each descriptor and is called once for many of them, which makes
 //! it the fastest way on interfaces without zero-copy.
 
-use std::thread::sleep;
-use std::time::Duration;
-
 use super::{LARGEST_FRAME, Transmitter, Way};
-use crate::error::{Context as _, Error, Result, Right, permitted};
+use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
 use crate::sys::socket::Socket;
 use crate::sys::xdp::{Chunk, SendRings, Umem, kick};
+use crate::xdp_socket;
 
 pub(super) const WAY: Way = Way {
     name: "af-xdp",
@@ -23,10 +21,6 @@ const CHUNKS: u32 = 4096;
 
 /// Frames that are handed over before the kernel is called.
 const AHEAD: u32 = 1024;
-
-/// How long a queue stays busy after another process has left it.
-const BUSY: Duration = Duration::from_millis(20);
-const TRIES: u32 = 50;
 
 #[derive(Debug)]
 struct AfXdp {
@@ -43,49 +37,27 @@ struct AfXdp {
 
 impl AfXdp {
     fn open(interface: &Interface, queue: u32) -> Result<Self> {
-        let socket = permitted(
-            Socket::open(libc::AF_XDP, libc::SOCK_RAW, 0),
-            "open an XDP socket",
-            Right::RAW,
-        )?;
-        // Memory for XDP counts as locked memory, unless the process may lock what it likes.
+        let socket = xdp_socket::open()?;
         let registered = Umem::register(&socket, CHUNKS, LARGEST_FRAME as u32);
         let (umem, mut chunks) = registered.map_err(|source| match source.raw_os_error() {
-            Some(libc::ENOBUFS) => Error::Invalid(format!(
-                "cannot lock {} MiB for an XDP socket: raise the limit of locked memory (ulimit -l), \
-                 or give CAP_IPC_LOCK",
-                (CHUNKS as usize * LARGEST_FRAME) >> 20
-            )),
+            Some(libc::ENOBUFS) => {
+                Error::Invalid(xdp_socket::lock_refused(CHUNKS as usize * LARGEST_FRAME))
+            }
             _ => Error::Call { what: "register memory for an XDP socket".to_owned(), source },
         })?;
         chunks.reverse();
         let rings = SendRings::make(&socket, CHUNKS).trying("make the rings of an XDP socket")?;
-        bind(&socket, interface, queue)?;
+        let flags = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP;
+        xdp_socket::bind(&socket, interface, queue, flags)?;
         Ok(Self { socket, umem, rings, free: chunks.into(), handed: 0, taken: 0, refusals: 0 })
     }
 
     fn collect(&mut self) {
-        while let Some((chunk, _)) = self.rings.completion.pop(&self.umem) {
-            self.free.push_back(chunk);
+        while let Some(sent) = self.rings.completion.pop(&self.umem) {
+            self.free.push_back(sent.chunk);
         }
         self.rings.completion.release();
     }
-}
-
-fn bind(socket: &Socket, interface: &Interface, queue: u32) -> Result<()> {
-    let flags = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP;
-    for _ in 0..TRIES {
-        match socket.bind_xdp(interface.index, queue, flags) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(BUSY),
-            result => {
-                return result.trying(format!("bind an XDP socket to {}", interface.name));
-            }
-        }
-    }
-    Err(Error::Invalid(format!(
-        "queue {queue} of {} is used by another XDP socket",
-        interface.name
-    )))
 }
 
 impl Transmitter for AfXdp {

@@ -20,8 +20,13 @@ pub(crate) struct Bed {
 impl Bed {
     /// Makes them; `None`, said loudly, where this machine cannot.
     pub(crate) fn up(test: &str) -> Option<Self> {
+        Self::with_queues(test, 1)
+    }
+
+    /// [`Self::up`] with so many queues at each end.
+    pub(crate) fn with_queues(test: &str, queues: u32) -> Option<Self> {
         let name = format!("nst-{test}-{}", std::process::id());
-        let up = Command::new("bash").args([SCRIPT, "up", &name]).output();
+        let up = Command::new("bash").args([SCRIPT, "up", &name, &queues.to_string()]).output();
         match up {
             Ok(up) if up.status.success() => Some(Self { name }),
             Ok(up) => {
@@ -77,10 +82,19 @@ impl Bed {
 
     /// Sends frames as they are, each so long after the one before.
     pub(crate) fn send_paced(&self, frames: Vec<Vec<u8>>, interval: Duration) {
+        self.send_by("sendmmsg", 0, frames, interval);
+    }
+
+    /// Sends frames as they are through a queue, which one way to send can choose.
+    pub(crate) fn send_to_queue(&self, queue: u32, frames: Vec<Vec<u8>>) {
+        self.send_by("af-xdp", queue, frames, Duration::ZERO);
+    }
+
+    fn send_by(&self, way: &str, queue: u32, frames: Vec<Vec<u8>>, interval: Duration) {
         self.sending(|| {
             let interface = Interface::find("tx0").unwrap();
-            let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
-            let mut transmitter = way.open(&interface, 0).unwrap();
+            let way = WAYS.iter().find(|of| of.name == way).unwrap();
+            let mut transmitter = way.open(&interface, queue).unwrap();
             let mut due = Instant::now();
             for frame in frames {
                 while transmitter.room().is_none() {

@@ -135,7 +135,8 @@ impl Bed {
         });
     }
 
-    fn in_sender<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    /// Runs something in a thread of the sending namespace.
+    pub(crate) fn in_sender<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let namespace = format!("{}-tx", self.name);
         thread::scope(|scope| {
             let sender = scope.spawn(|| {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_capture::backend::{BACKENDS, Backend};
+use netsniff_capture::backend::{BACKENDS, Backend, Path};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
 
 use crate::commands::quantity::{interval, size};
@@ -21,7 +21,11 @@ pub struct CaptureArgs {
     /// Capture on this interface; may be repeated
     #[arg(short, long = "interface", value_name = "IFACE")]
     pub interfaces: Vec<String>,
-    /// How to capture; the first that there is unless told. `netsniff analyze -i IFACE --backend help`
+    /// The way that packets take: `tap` beside the system, `both` through a copying program before it, or
+    /// `bypass`, which keeps what is captured from it
+    #[arg(long, value_enum, value_name = "WAY", requires = "interfaces")]
+    path: Option<PathArg>,
+    /// How to capture; the first of the path unless told. `netsniff analyze -i IFACE --backend help`
     /// lists them
     #[arg(long, value_name = "NAME", requires = "interfaces")]
     backend: Option<String>,
@@ -86,6 +90,27 @@ pub struct CaptureArgs {
     safety: SafetyArgs,
 }
 
+/// The way that packets take.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum PathArg {
+    /// The system takes the packets, and the capture a copy
+    Tap,
+    /// A program before the system copies the packets, and passes them on
+    Both,
+    /// The packets that are captured do not come to the system
+    Bypass,
+}
+
+impl From<PathArg> for Path {
+    fn from(path: PathArg) -> Self {
+        match path {
+            PathArg::Tap => Self::Tap,
+            PathArg::Both => Self::Both,
+            PathArg::Bypass => Self::Bypass,
+        }
+    }
+}
+
 /// Which packets are wanted.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum DirectionArg {
@@ -139,6 +164,21 @@ fn window(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { interval(text) }
 }
 
+fn named(name: &str) -> Result<&'static Backend, UsageError> {
+    BACKENDS.iter().find(|backend| backend.name == name).ok_or_else(|| {
+        let list = BACKENDS
+            .iter()
+            .map(|of| format!("\n  {:<14}{} (--path {})", of.name, of.summary, of.path.name()));
+        UsageError(format!("there is no backend {name}; there are{}", list.collect::<String>()))
+    })
+}
+
+/// The backend that is chosen for a path.
+fn first_of(path: Path) -> Result<&'static Backend, UsageError> {
+    let of_path = BACKENDS.iter().find(|backend| backend.path == path);
+    of_path.ok_or_else(|| UsageError(format!("there is no backend for --path {}", path.name())))
+}
+
 impl CaptureArgs {
     /// Whether packets come from an interface.
     pub fn is_live(&self) -> bool {
@@ -149,18 +189,27 @@ impl CaptureArgs {
     ///
     /// # Errors
     ///
-    /// Where there is none of that name; the sentence lists them. And where it cannot be opened again though
-    /// that was asked for.
+    /// Where there is none of that name, which the sentence lists; where it is of another path; and where it
+    /// cannot wait for an interface as it was told to.
     pub fn backend(&self) -> Result<&'static Backend, UsageError> {
-        let Some(name) = &self.backend else { return Ok(&BACKENDS[0]) };
-        let backend = BACKENDS.iter().find(|backend| backend.name == name).ok_or_else(|| {
-            let list = BACKENDS.iter().map(|of| format!("\n  {:<14}{}", of.name, of.summary));
-            UsageError(format!("there is no backend {name}; there are{}", list.collect::<String>()))
-        })?;
+        let path = self.path.map(Path::from);
+        let backend = match &self.backend {
+            Some(name) => named(name)?,
+            None => first_of(path.unwrap_or(BACKENDS[0].path))?,
+        };
+        if let Some(path) = path.filter(|path| *path != backend.path) {
+            return Err(UsageError(format!(
+                "--backend {} is of --path {}, not of {}",
+                backend.name,
+                backend.path.name(),
+                path.name()
+            )));
+        }
         if self.if_gone == IfGone::Wait && !backend.reopens {
             return Err(UsageError(format!(
-                "{name} puts a program into the kernel, for which a running capture has no rights any more: \
-                 leave out --if-gone wait"
+                "{} puts a program into the kernel, for which a running capture has no rights any more: leave \
+                 out --if-gone wait, or choose --path tap",
+                backend.name
             )));
         }
         Ok(backend)

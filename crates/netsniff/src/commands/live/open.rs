@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_capture::backend::{Backend, Receiver, Unit, XdpFacts};
+use netsniff_capture::backend::{Backend, Path, Receiver, Unit, XdpFacts};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
 use netsniff_capture::options::{Fanout, Options, Wait};
@@ -13,11 +13,13 @@ use netsniff_packet::filter::classic::steering;
 
 use super::wanted::Wanted;
 use crate::books::RingPlace;
-use crate::commands::say;
+use crate::commands::{UsageError, say};
 use crate::summary::number;
 
 /// Rings that are open and not started.
 pub struct Rings {
+    /// Their kind.
+    pub backend: &'static Backend,
     /// The interfaces, in the order in which they were named.
     pub interfaces: Vec<Interface>,
     /// One for each thread.
@@ -61,10 +63,18 @@ impl Opening<'_> {
     /// Missing rights, what the kernel refuses, and filters without meaning.
     pub fn open(&self, names: &[String]) -> anyhow::Result<Rings> {
         let host = HostReader::open().ok();
-        let mut rings = Rings { interfaces: Vec::new(), rings: Vec::new(), host };
+        let backend = self.backend;
+        let mut rings = Rings { backend, interfaces: Vec::new(), rings: Vec::new(), host };
         for (number, name) in names.iter().enumerate() {
             let interface = Interface::find(name)?;
             let split = self.wanted.split(&interface, self.options.snaplen)?;
+            if let (Path::Bypass, Some((_, why))) = (backend.path, &split.rest) {
+                return Err(UsageError(format!(
+                    "the kernel cannot run the filter ({why}), and with --path bypass the system would lose \
+                     packets that are not wanted here; choose --path tap"
+                ))
+                .into());
+            }
             let mut group = self.group;
             for _ in 0..self.rings {
                 let fanout = (self.rings > 1 || group.is_some())
@@ -72,7 +82,7 @@ impl Opening<'_> {
                     .transpose()?;
                 let filter = split.program.clone();
                 let options = Options { filter, fanout, ..self.options.clone() };
-                let receiver = self.backend.open(&interface, &options)?;
+                let receiver = backend.open(&interface, &options)?;
                 let facts = receiver.facts().clone();
                 group = group.or(facts.fanout_group);
                 rings.rings.push(Ring {
@@ -97,9 +107,12 @@ fn fanout(interface: &Interface, group: Option<u16>) -> anyhow::Result<Fanout> {
 
 /// Says what was asked for, and what of it is at work.
 pub fn tell(rings: &Rings, wanted: &Wanted, cpus: &[usize]) {
+    let path = rings.backend.path;
+    say(&format!("path {}: {}", path.name(), path.description()));
     for interface in &rings.interfaces {
         say(&about_interface(interface));
-        for warning in about_offloads(interface, interface.offloads()) {
+        let xdp = rings.rings.iter().find_map(|ring| ring.place.facts.xdp);
+        for warning in about_offloads(interface, interface.offloads(), xdp) {
             say(&warning);
         }
         if rings.rings.iter().any(|ring| ring.options.wait == Wait::Busy) {
@@ -152,11 +165,21 @@ fn about_busy_waiting(interface: &Interface, cpus: &[usize]) -> Option<String> {
     })
 }
 
-/// What offloads do to what is captured.
-fn about_offloads(interface: &Interface, offloads: Offloads) -> Vec<String> {
+/// What offloads do to what is captured, by an XDP program or beside the stack.
+fn about_offloads(interface: &Interface, offloads: Offloads, xdp: Option<XdpFacts>) -> Vec<String> {
     let on = |of: Option<bool>| of == Some(true);
     let name = &interface.name;
     let mut said = Vec::new();
+    if xdp.is_some() && on(offloads.rxvlan) {
+        said.push(format!(
+            "{name}: rxvlan is on: VLAN tags that the interface takes out are not seen by an XDP program. To \
+             see them: ethtool -K {name} rxvlan off"
+        ));
+    }
+    if xdp.is_some_and(|xdp| xdp.is_native) {
+        // It runs before segments are merged, and sees none that this machine sends.
+        return said;
+    }
     let merged: Vec<&str> = [(offloads.gro, "GRO"), (offloads.lro, "LRO")]
         .into_iter()
         .filter_map(|(is_on, name)| on(is_on).then_some(name))
@@ -232,10 +255,15 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     lines
 }
 
-/// Where an XDP program takes packets.
+/// Where an XDP program takes packets, and how they come from there.
 fn about_xdp(xdp: XdpFacts) -> String {
     let place = if xdp.is_native { "in the driver (native)" } else { "before the stack (generic)" };
-    format!("XDP program {place}, for what comes in (queues: {})", xdp.queues)
+    let how = match xdp.is_zero_copy {
+        Some(true) => ", zero-copy",
+        Some(false) => ", copy mode",
+        None => "",
+    };
+    format!("XDP program {place}{how}, for what comes in (queues: {})", xdp.queues)
 }
 
 fn nanos(time: Duration) -> u64 {
