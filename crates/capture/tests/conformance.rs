@@ -254,6 +254,42 @@ fn directions_are_told_apart() {
     });
 }
 
+#[test]
+fn the_stack_gets_what_is_captured() {
+    each("stack", |bed, backend, wait| {
+        bed.ip(&["addr", "replace", "10.99.0.1/24", "dev", "rx0"]);
+        let mut receiver = open(backend, &Options { wait, ..small() });
+        receiver.start().unwrap();
+        let socket = UdpSocket::bind("10.99.0.1:4099").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        // To the interface's own address: the destination of a frame that is made here is another one.
+        let own = Interface::find("rx0").unwrap().address.unwrap();
+        let mut frame = probe::frame(64, 0).unwrap();
+        frame[..6].copy_from_slice(&own);
+        frame[30..34].copy_from_slice(&[10, 99, 0, 1]);
+        frame[36..38].copy_from_slice(&4099_u16.to_be_bytes());
+        renew_checksums(&mut frame);
+        bed.send_frames(vec![frame.clone()]);
+        let mut payload = [0; 64];
+        let (got, _) = socket.recv_from(&mut payload).expect("the stack has it");
+        assert_eq!(payload[..got], frame[42..]);
+        let mut taken = Taken::default();
+        taken.drain(receiver.as_mut());
+        assert!(taken.frames.iter().any(|(_, taken, _)| *taken == frame));
+    });
+}
+
+/// Of an IPv4 header without options; the UDP header goes without.
+fn renew_checksums(frame: &mut [u8]) {
+    frame[24..26].fill(0);
+    frame[40..42].fill(0);
+    let words =
+        frame[14..34].chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let sum: u32 = words.sum();
+    let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&folded.to_be_bytes());
+}
+
 /// The consumer stalls: what is missing was counted, and lies where the losses say.
 #[test]
 fn drops_are_counted_and_located() {

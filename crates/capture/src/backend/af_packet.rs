@@ -21,7 +21,7 @@ pub(super) const BACKEND: Backend = Backend {
     name: "af-packet",
     summary: "a ring of blocks shared with the kernel (TPACKET_V3)",
     path: Path::Tap,
-    needs_rights_to_reopen: false,
+    reopens: true,
     open,
 };
 

@@ -32,7 +32,7 @@ pub(super) const BACKEND: Backend = Backend {
     name: "af-packet-v2",
     summary: "a ring of frames shared with the kernel (TPACKET_V2): soon there, much memory",
     path: Path::Tap,
-    needs_rights_to_reopen: false,
+    reopens: true,
     open,
 };
 

@@ -39,7 +39,7 @@ pub(super) const BACKEND: Backend = Backend {
     name: "af-xdp",
     summary: "XDP sockets for all queues (AF_XDP): the system does not see the packets",
     path: Path::Bypass,
-    needs_rights_to_reopen: true,
+    reopens: false,
     open,
 };
 

@@ -253,9 +253,8 @@ pub struct Backend {
     pub summary: &'static str,
     /// The way that packets take.
     pub path: Path,
-    /// Whether it cannot be opened again, where an interface comes back, by who has kept the right to open
-    /// packet sockets alone.
-    pub needs_rights_to_reopen: bool,
+    /// Whether `CAP_NET_RAW` alone opens it, which is the most that a running capture keeps.
+    pub reopens: bool,
     open: fn(&Interface, &Options) -> Result<Box<dyn Receiver>>,
 }
 

@@ -28,7 +28,7 @@ pub(super) const BACKEND: Backend = Backend {
     name: "recvmmsg",
     summary: "the socket's buffer, read with recvmmsg(2): no shared memory, the reference",
     path: Path::Tap,
-    needs_rights_to_reopen: false,
+    reopens: true,
     open,
 };
 

@@ -39,7 +39,7 @@ pub(super) const BACKEND: Backend = Backend {
     name: "xdp-copy",
     summary: "an XDP program that copies packets that come in, and passes them on; needs CAP_BPF and CAP_NET_ADMIN",
     path: Path::Both,
-    needs_rights_to_reopen: true,
+    reopens: false,
     open,
 };
 

@@ -213,49 +213,53 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `A =` bytes at an offset.
+    /// `A =` bytes at an offset: at once where they lie together with the begin of the packet.
     fn load_at(&mut self, offset: u32, size: Size) {
+        use Register::{R1, R2, R3, R4};
         if offset > LAST_OFFSET {
             return self.assembler.goto(self.exits.reject);
         }
-        self.assembler.compute(W32, Move, Register::R3, offset);
-        self.load_bytes(size);
-    }
-
-    /// `A =` bytes at an offset from `X`.
-    fn load_behind_x(&mut self, offset: u32, size: Size) {
-        self.assembler.compute(W32, Move, Register::R3, X);
-        self.assembler.compute(W32, Add, Register::R3, offset);
-        self.assembler.branch(W32, Register::R3, Greater, LAST_OFFSET, self.exits.reject);
-        // Changes nothing, but makes the verifier forget that R3 is some other register plus a number, which it
-        // would take for an offset of the pointer that R3 is added to.
-        self.assembler.compute(W32, And, Register::R3, 0xffff);
-        self.load_bytes(size);
-    }
-
-    /// `A =` bytes at the offset in R3, which is at most [`LAST_OFFSET`]: at once where they lie together with
-    /// the begin of the packet, else through a call, which also knows where the packet ends.
-    fn load_bytes(&mut self, size: Size) {
-        use Register::{R0, R1, R2, R3, R4, R10};
         let [elsewhere, loaded] = [(); 2].map(|()| self.assembler.label());
         self.assembler.load(Size::Word, R1, CONTEXT, xdp::DATA);
         self.assembler.load(Size::Word, R2, CONTEXT, xdp::DATA_END);
-        self.assembler.compute(W64, Add, R1, R3);
+        self.assembler.compute(W64, Add, R1, offset);
         self.assembler.set(R4, R1);
         self.assembler.compute(W64, Add, R4, size.bytes());
         self.assembler.branch(W64, R4, Greater, R2, elsewhere);
         self.assembler.load(size, A, R1, 0);
         self.assembler.goto(loaded);
         self.assembler.here(elsewhere);
+        self.assembler.compute(W32, Move, R3, offset);
+        self.fetch(R3, size);
+        self.assembler.here(loaded);
+        self.order(size);
+    }
+
+    /// `A =` bytes at an offset from `X`. The verifier lets nobody without `CAP_PERFMON` add a register to the
+    /// address of a packet, and that is a right that a capture does not need otherwise.
+    fn load_behind_x(&mut self, offset: u32, size: Size) {
+        self.assembler.compute(W32, Move, Register::R3, X);
+        self.assembler.compute(W32, Add, Register::R3, offset);
+        self.assembler.branch(W32, Register::R3, Greater, LAST_OFFSET, self.exits.reject);
+        self.fetch(Register::R3, size);
+        self.order(size);
+    }
+
+    /// `A =` bytes at the offset in a register, by a call that knows fragments, and where the packet ends.
+    fn fetch(&mut self, offset: Register, size: Size) {
+        use Register::{R0, R1, R2, R3, R4, R10};
         self.assembler.set(R1, CONTEXT);
-        self.assembler.set(R2, R3);
+        self.assembler.set(R2, offset);
         self.assembler.set(R3, R10);
         self.assembler.compute(W64, Add, R3, i32::from(ROOM));
         self.assembler.set(R4, size.bytes());
         self.assembler.call(Helper::XdpLoadBytes);
         self.assembler.branch(W64, R0, NotEqual, 0, self.exits.reject);
         self.assembler.load(size, A, R10, ROOM);
-        self.assembler.here(loaded);
+    }
+
+    /// Makes a number of the bytes in `A`.
+    fn order(&mut self, size: Size) {
         if size != Size::Byte {
             self.assembler.network_order(A, size.bytes() * 8);
         }

@@ -7,9 +7,11 @@ use netsniff_packet::{Filter, LinkType};
 
 use super::*;
 use crate::ebpf::assembler::{Assembler, Register};
+use crate::ebpf::copy::{Copying, copy, record};
 use crate::ebpf::filter::{self, CONTEXT, Exits, KEPT, LAST_OFFSET};
 use crate::ebpf::redirect::redirect;
 use crate::sys::bpf::SocketMap;
+use crate::sys::record_ring::{Record, RecordRing};
 
 #[allow(dead_code, reason = "what writes and reads captures is there, too")]
 #[path = "../../../../packet/tests/filter/capture.rs"]
@@ -237,6 +239,50 @@ fn the_verifier_takes_the_whole_programs() {
         shared.set_open(false);
     }
     assert_eq!((shared.count(Counter::Filtered), shared.count(Counter::Taken)), (1, 0));
+}
+
+/// The ring has room for one record of the longest packets: what does not fit is counted, and told at the next.
+#[test]
+fn copies_have_their_bytes_and_the_drops_before_them() {
+    if !may_load("the copying program") {
+        return;
+    }
+    let mut ring = RecordRing::create(1 << 17).unwrap();
+    let shared = SharedTally::make().unwrap();
+    let filter = Filter::parse("ether[0] = 7").unwrap();
+    let snaplen = NonZeroU32::new(262_144).unwrap();
+    let options = Options { target: Target::Kernel, snaplen, sample: None };
+    let filter = filter.compile(LinkType::ETHERNET, &options).unwrap();
+    let (number, tally) = (ring.number(), shared.tally());
+    let copying = Copying { ring: number, tally, wanted: Some(&filter), snaplen: 1, wakes: true };
+    let program = load(copy(&copying)).unwrap();
+    shared.set_open(true);
+    let packet = |len: usize| (7..).take(len).map(|at: u32| at as u8).collect::<Vec<_>>();
+    // Of each class one that just fits, and one that just does not.
+    let lens = [14, 64, 65, 96, 97, 128, 129, 256, 257, 1024, 1025, 1536, 1537, 9000, 40_000];
+    for len in lens {
+        assert_eq!(program.run(&packet(len)).unwrap(), 2, "it is passed on");
+        assert_eq!(program.run(&[0; 60]).unwrap(), 2);
+    }
+    let begin = u64::from_ne_bytes;
+    for len in lens {
+        let Some(Record::Finished(record)) = ring.peek() else { panic!("{len} is there") };
+        assert_eq!(&record[record::HEADER..][..len], packet(len));
+        assert_eq!(begin(*record[record::DROPS..].first_chunk().unwrap()), 0);
+        ring.advance();
+    }
+    ring.release();
+    let count = |counter| shared.count(counter) as usize;
+    assert_eq!((count(Counter::Taken), count(Counter::Filtered)), (lens.len(), lens.len()));
+    for _ in 0..3 {
+        program.run(&packet(60_000)).unwrap();
+    }
+    assert_eq!((count(Counter::Taken), shared.dropped()), (lens.len() + 1, 2));
+    ring.advance();
+    ring.release();
+    program.run(&packet(100)).unwrap();
+    let Some(Record::Finished(record)) = ring.peek() else { panic!("it is there") };
+    assert_eq!(begin(*record[record::DROPS..].first_chunk().unwrap()), 2);
 }
 
 #[test]

@@ -205,10 +205,10 @@ impl CaptureArgs {
                 path.name()
             )));
         }
-        if backend.needs_rights_to_reopen && self.if_gone == IfGone::Wait {
+        if self.if_gone == IfGone::Wait && !backend.reopens {
             return Err(UsageError(format!(
-                "--if-gone wait does not work with {}: an XDP program cannot be put before an interface that \
-                 comes back, once the rights to do so are given up; choose --path tap",
+                "{} puts a program into the kernel, for which a running capture has no rights any more: leave \
+                 out --if-gone wait, or choose --path tap",
                 backend.name
             )));
         }

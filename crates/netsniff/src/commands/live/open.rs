@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_capture::backend::{Backend, Path, Receiver, RingFacts, Unit, XdpFacts};
+use netsniff_capture::backend::{Backend, Path, Receiver, Unit, XdpFacts};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
-use netsniff_capture::options::{Direction, Fanout, Options, Wait};
+use netsniff_capture::options::{Fanout, Options, Wait};
 use netsniff_capture::{Interface, host};
 use netsniff_packet::filter::Filter;
 use netsniff_packet::filter::classic::steering;
@@ -226,7 +226,6 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     }
     ring += &format!(", snaplen {}", facts.snaplen);
     lines.push(ring);
-    lines.extend(facts.xdp.map(|xdp| format!("{name}: {}", about_xdp(xdp, facts))));
     let mut active = Vec::new();
     match (wanted.text(), &of.filter) {
         (Some(text), None) => {
@@ -241,6 +240,7 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
         active.push(format!("one in {} pairs of addresses", wanted.sampling()));
     }
     active.push(if options.promiscuous { "promiscuous" } else { "not promiscuous" }.to_owned());
+    active.extend(facts.xdp.map(about_xdp));
     active.extend(facts.fanout_group.map(|group| format!("fan-out group {group}")));
     match (options.busy_poll, facts.busy_poll) {
         (Some(_), Some(micros)) => active.push(format!("busy polling for {micros} µs")),
@@ -255,19 +255,15 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     lines
 }
 
-/// How an XDP program takes packets, and what it does not see.
-fn about_xdp(xdp: XdpFacts, facts: &RingFacts) -> String {
-    let mut text = format!("{} XDP", if xdp.is_native { "native" } else { "generic" });
-    text += match xdp.is_zero_copy {
+/// Where an XDP program takes packets, and how they come from there.
+fn about_xdp(xdp: XdpFacts) -> String {
+    let place = if xdp.is_native { "in the driver (native)" } else { "before the stack (generic)" };
+    let how = match xdp.is_zero_copy {
         Some(true) => ", zero-copy",
         Some(false) => ", copy mode",
         None => "",
     };
-    text += &format!(", {} queue{}", xdp.queues, if xdp.queues == 1 { "" } else { "s" });
-    if facts.direction == Direction::In {
-        text += "; only packets that come in";
-    }
-    text
+    format!("XDP program {place}{how}, for what comes in (queues: {})", xdp.queues)
 }
 
 fn nanos(time: Duration) -> u64 {
