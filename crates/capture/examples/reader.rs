@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use netsniff_capture::backend::{Arrival, BACKENDS, Receiver};
 use netsniff_capture::options::{Options, Wait};
-use netsniff_capture::{Error, Interface};
+use netsniff_capture::{Error, Interface, prefetch};
 
 /// Set when the end of standard input was read.
 static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Packets whose bytes are fetched ahead.
+const AHEAD: usize = 8;
 
 /// Reads a word of each 8 bytes of the first 64.
 fn touch(data: &[u8]) -> u64 {
@@ -31,7 +34,10 @@ fn count(receiver: &mut dyn Receiver) -> Result<(u64, u64), Error> {
         }
         match receiver.receive(Duration::from_millis(50))? {
             Arrival::Packets(lent) => {
-                for packet in lent.packets {
+                for (number, packet) in lent.packets.iter().enumerate() {
+                    if let Some(later) = lent.packets.get(number + AHEAD) {
+                        prefetch(lent.data, later.offset as usize);
+                    }
                     sum ^= touch(lent.data.get(packet.range()).unwrap_or_default());
                 }
                 packets += lent.packets.len() as u64;

@@ -38,31 +38,47 @@ pub struct RingCounters {
 }
 
 impl RingCounters {
-    /// Adds what an earlier ring of the same interface had counted.
-    pub fn add_earlier(&mut self, earlier: &Self) {
-        fn sum(now: &mut Option<u64>, earlier: Option<u64>) {
-            *now = now.zip(earlier).map(|(now, earlier)| now + earlier);
+    /// Adds what another ring of the same interface has counted, or an earlier one. Occupancy stays that
+    /// of this ring, but for the most that was in use. What one of them does not know, the sum does not.
+    pub fn add(&mut self, other: &Self) {
+        fn sum(own: &mut Option<u64>, other: Option<u64>) {
+            *own = own.zip(other).map(|(own, other)| own + other);
         }
-        self.delivered += earlier.delivered;
-        self.delivered_bytes += earlier.delivered_bytes;
-        sum(&mut self.accepted, earlier.accepted);
-        sum(&mut self.dropped, earlier.dropped);
-        sum(&mut self.filtered, earlier.filtered);
-        sum(&mut self.freezes, earlier.freezes);
-        self.malformed += earlier.malformed;
-        self.cut += earlier.cut;
-        self.retagged += earlier.retagged;
-        self.partial_checksums += earlier.partial_checksums;
-        self.super_frames += earlier.super_frames;
-        self.inversions += earlier.inversions;
-        self.deepest_inversion = self.deepest_inversion.max(earlier.deepest_inversion);
-        self.wrong_stamps += earlier.wrong_stamps;
-        self.waiting.groups += earlier.waiting.groups;
-        self.waiting.empty += earlier.waiting.empty;
-        self.waiting.polls += earlier.waiting.polls;
-        self.waiting.wakeups += earlier.waiting.wakeups;
-        self.waiting.naps += earlier.waiting.naps;
-        self.occupancy.high_water = self.occupancy.high_water.max(earlier.occupancy.high_water);
+        // Named one by one, so that a counter cannot be forgotten.
+        let Self {
+            delivered,
+            delivered_bytes,
+            accepted,
+            dropped,
+            filtered,
+            freezes,
+            malformed,
+            cut,
+            retagged,
+            partial_checksums,
+            super_frames,
+            inversions,
+            deepest_inversion,
+            wrong_stamps,
+            waiting,
+            occupancy,
+        } = other;
+        self.delivered += delivered;
+        self.delivered_bytes += delivered_bytes;
+        sum(&mut self.accepted, *accepted);
+        sum(&mut self.dropped, *dropped);
+        sum(&mut self.filtered, *filtered);
+        sum(&mut self.freezes, *freezes);
+        self.malformed += malformed;
+        self.cut += cut;
+        self.retagged += retagged;
+        self.partial_checksums += partial_checksums;
+        self.super_frames += super_frames;
+        self.inversions += inversions;
+        self.deepest_inversion = self.deepest_inversion.max(*deepest_inversion);
+        self.wrong_stamps += wrong_stamps;
+        self.waiting.add(waiting);
+        self.occupancy.high_water = self.occupancy.high_water.max(occupancy.high_water);
     }
 }
 
@@ -79,6 +95,18 @@ pub struct WaitCounters {
     pub wakeups: u64,
     /// Times that the thread slept for a time of its own choice.
     pub naps: u64,
+}
+
+impl WaitCounters {
+    /// Adds what another ring has counted.
+    fn add(&mut self, other: &Self) {
+        let Self { groups, empty, polls, wakeups, naps } = other;
+        self.groups += groups;
+        self.empty += empty;
+        self.polls += polls;
+        self.wakeups += wakeups;
+        self.naps += naps;
+    }
 }
 
 /// How full a ring is, in blocks, frames or bytes.
@@ -106,5 +134,26 @@ impl Occupancy {
     #[must_use]
     pub const fn room(&self) -> u32 {
         self.capacity.saturating_sub(self.used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_ring_does_not_know_the_sum_does_not() {
+        let one = RingCounters {
+            delivered: 1,
+            accepted: Some(3),
+            dropped: Some(5),
+            deepest_inversion: 7,
+            waiting: WaitCounters { polls: 2, ..WaitCounters::default() },
+            ..RingCounters::default()
+        };
+        let mut sum = RingCounters { accepted: None, deepest_inversion: 9, ..one.clone() };
+        sum.add(&one);
+        assert_eq!((sum.delivered, sum.accepted, sum.dropped), (2, None, Some(10)));
+        assert_eq!((sum.deepest_inversion, sum.waiting.polls), (9, 4), "a maximum and a sum");
     }
 }

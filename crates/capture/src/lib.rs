@@ -32,4 +32,5 @@ pub use interface::Interface;
 pub use options::Options;
 pub use sys::clock::{monotonic, realtime};
 pub use sys::namespace::enter_namespace;
+pub use sys::prefetch::prefetch;
 pub use sys::scheduling::{pin, set_nice};

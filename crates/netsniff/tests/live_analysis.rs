@@ -286,6 +286,29 @@ fn an_interface_that_goes_down_vanishes_and_returns() {
     assert_eq!(done.code, 0, "a run that is to end with the interface: {}", done.errors);
 }
 
+/// All rings leave the group with their interface, so that the one that comes back can have its number.
+#[test]
+fn rings_join_the_group_that_was_asked_for_again() {
+    let Some(bed) = Bed::up("rejoin") else { return };
+    let arguments = ["--workers", "2", "--fanout-group", "78", "--if-gone", "wait"];
+    let run = Run::start(&bed, "rejoin", &arguments);
+    bed.send(&Sent { count: 512, size: 64, rate: 20_000 });
+    std::thread::sleep(Duration::from_millis(200));
+    bed.renew();
+    // A ring without packets looks at its interface once a second.
+    std::thread::sleep(Duration::from_millis(1500));
+    bed.send(&Sent { count: 1024, size: 64, rate: 20_000 });
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    assert_eq!(done.errors.matches("rx0 is back").count(), 2, "{}", done.errors);
+    let rows = books(&done.logs);
+    let rings = rows.of(&[("final", "T"), ("scope", "ring")]);
+    let delivered = rings.iter().map(|row| rows.value(*row, "delivered").parse::<u64>().unwrap());
+    let delivered: Vec<_> = delivered.collect();
+    assert_eq!(delivered.iter().sum::<u64>(), 1536, "shared out, and not doubled: {delivered:?}");
+    assert!(delivered.iter().all(|part| *part > 300), "{delivered:?}");
+}
+
 #[test]
 fn what_cannot_be_captured_is_said() {
     let run = |arguments: &[&str]| {

@@ -1,6 +1,6 @@
 //! TPACKET_V3: a ring of blocks that the kernel copies packets into, many to a wake-up.
 //!
-//! A block is lent at a time. Drops are located between two blocks; where the ring stays full while one is
+//! A block is lent at a time, in portions. Drops are located between two blocks; where the ring stays full while one is
 //! read, each hole has its own place ([`losses`](super::losses)).
 
 use super::listing::Listing;
@@ -36,10 +36,16 @@ const STATUS: usize = 8;
 struct Blocks;
 
 impl Slots for Blocks {
+    type Place = block::Place;
     const MOST: usize = 1;
 
-    fn list(data: &mut [u8], _: impl Iterator<Item = usize>, listing: &mut Listing<'_>) {
-        block::list(data, listing);
+    fn list(
+        data: &mut [u8],
+        _: impl Iterator<Item = usize>,
+        place: Option<block::Place>,
+        listing: &mut Listing<'_>,
+    ) -> Option<block::Place> {
+        block::list(data, place.or_else(|| block::Place::first(data))?, listing)
     }
 }
 

@@ -11,6 +11,8 @@
 //! having been seen full was counted late, on another processor, and has a place as many frames wide as there
 //! are processors.
 
+use core::convert::Infallible;
+
 use super::listing::Listing;
 use super::mapped::{Mapped, Slots};
 use super::packet_socket;
@@ -40,13 +42,20 @@ const ALIGNMENT: usize = 16;
 struct Frames;
 
 impl Slots for Frames {
+    type Place = Infallible;
     // Given back together, soon enough for the kernel to go on filling a small ring.
     const MOST: usize = 256;
 
-    fn list(data: &mut [u8], starts: impl Iterator<Item = usize>, listing: &mut Listing<'_>) {
+    fn list(
+        data: &mut [u8],
+        starts: impl Iterator<Item = usize>,
+        _: Option<Infallible>,
+        listing: &mut Listing<'_>,
+    ) -> Option<Infallible> {
         for start in starts {
             frame::list(data, start, listing);
         }
+        None
     }
 }
 

@@ -1,8 +1,14 @@
 //! From what the kernel says of each packet to the list that is lent, the same for every kind of ring.
 
+use std::time::Duration;
+
 use netsniff_packet::{LinkType, PacketRecord, Timestamp};
 
 use crate::counters::RingCounters;
+
+/// How far a stamp may lie outside of the time in which its packet came: packets wait in the interface and in
+/// queues of the kernel for milliseconds, and a clock that is off by more is not the system's.
+pub(super) const STAMP_MARGIN: Duration = Duration::from_secs(1);
 
 /// Bytes of a VLAN tag, and of the two addresses before it.
 pub(super) const TAG: usize = 4;
@@ -50,9 +56,11 @@ struct Sums {
 #[derive(Debug)]
 pub(super) struct Listing<'a> {
     shape: Shape,
-    /// The latest stamp so far.
+    /// The latest stamp so far that was right.
     latest: &'a mut Timestamp,
-    /// Stamps after this are wrong, and become it.
+    /// No packet of the group came before.
+    since: Timestamp,
+    /// Stamps after this are wrong.
     limit: Timestamp,
     packets: &'a mut Vec<PacketRecord>,
     sums: Sums,
@@ -67,12 +75,13 @@ impl<'a> Listing<'a> {
         packets: &'a mut Vec<PacketRecord>,
     ) -> Self {
         packets.clear();
-        Self { shape, latest, limit, packets, sums: Sums::default() }
+        Self { shape, latest, since: Timestamp::MIN, limit, packets, sums: Sums::default() }
     }
 
-    /// Makes room for so many packets.
-    pub(super) fn expect(&mut self, packets: usize) {
-        self.packets.reserve(packets);
+    /// Takes it as known that no packet of the group came before `time`. Stamps that are earlier by more
+    /// than [`STAMP_MARGIN`] are wrong. Of several such times the latest counts.
+    pub(super) fn began(&mut self, time: Timestamp) {
+        self.since = self.since.max(time);
     }
 
     /// Counts packets whose description makes no sense.
@@ -106,15 +115,17 @@ impl<'a> Listing<'a> {
             sums.retagged += 1;
         }
         sums.partial_checksums += u64::from(description.status & libc::TP_STATUS_CSUMNOTREADY != 0);
-        if record.timestamp < *self.latest {
+        if record.timestamp > self.limit || record.timestamp < self.since - STAMP_MARGIN {
+            sums.wrong_stamps += 1;
+            // The earliest time at which it can have come behind its neighbours: whatever is later would make
+            // those late that follow with a right stamp.
+            record.timestamp = self.since.max(*self.latest).min(self.limit);
+        } else if record.timestamp < *self.latest {
             sums.inversions += 1;
             let depth = self.latest.nanos_since(record.timestamp).unsigned_abs();
             sums.deepest_inversion = sums.deepest_inversion.max(depth);
-        } else if record.timestamp <= self.limit {
-            *self.latest = record.timestamp;
         } else {
-            sums.wrong_stamps += 1;
-            record.timestamp = self.limit;
+            *self.latest = record.timestamp;
         }
         sums.wire_bytes += u64::from(record.wire_len);
         sums.cut += u64::from(record.captured_len < record.wire_len);
@@ -125,17 +136,28 @@ impl<'a> Listing<'a> {
 
     /// Adds the group to the counters of its ring.
     pub(super) fn add_to(self, counters: &mut RingCounters) {
-        let sums = &self.sums;
+        // Named one by one, so that a sum cannot be forgotten.
+        let Sums {
+            wire_bytes,
+            cut,
+            retagged,
+            partial_checksums,
+            super_frames,
+            malformed,
+            inversions,
+            deepest_inversion,
+            wrong_stamps,
+        } = self.sums;
         counters.delivered += self.packets.len() as u64;
-        counters.delivered_bytes += sums.wire_bytes;
-        counters.malformed += sums.malformed;
-        counters.cut += sums.cut;
-        counters.retagged += sums.retagged;
-        counters.partial_checksums += sums.partial_checksums;
-        counters.super_frames += sums.super_frames;
-        counters.inversions += sums.inversions;
-        counters.deepest_inversion = counters.deepest_inversion.max(sums.deepest_inversion);
-        counters.wrong_stamps += sums.wrong_stamps;
+        counters.delivered_bytes += wire_bytes;
+        counters.malformed += malformed;
+        counters.cut += cut;
+        counters.retagged += retagged;
+        counters.partial_checksums += partial_checksums;
+        counters.super_frames += super_frames;
+        counters.inversions += inversions;
+        counters.deepest_inversion = counters.deepest_inversion.max(deepest_inversion);
+        counters.wrong_stamps += wrong_stamps;
         counters.waiting.groups += 1;
     }
 }
@@ -160,4 +182,66 @@ fn retag(data: &mut [u8], description: &Description, record: &mut PacketRecord) 
     record.captured_len += TAG as u32;
     record.wire_len = record.wire_len.saturating_add(TAG as u32);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_000_000;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_secs_nanos(NOW + seconds, 0)
+    }
+
+    /// Lists packets with these stamps, in seconds before and after now, of which none came more than ten
+    /// seconds ago, behind one of `latest`, and returns the stamps that they get, with what was counted.
+    fn list(mut latest: Timestamp, stamps: &[i64]) -> (Vec<i64>, RingCounters) {
+        let mut packets = Vec::new();
+        let shape = Shape { link_type: LinkType::ETHERNET, largest_frame: 1518 };
+        let mut listing = Listing::new(shape, &mut latest, at(0) + STAMP_MARGIN, &mut packets);
+        listing.began(at(-10));
+        listing.began(at(-20));
+        for stamp in stamps {
+            let description = Description {
+                timestamp: at(*stamp),
+                offset: 0,
+                free_from: 0,
+                captured_len: 60,
+                wire_len: 60,
+                status: 0,
+                vlan_tci: 0,
+                vlan_tpid: 0,
+            };
+            assert!(listing.push(&mut [0; 60], &description));
+        }
+        let mut counters = RingCounters::default();
+        listing.add_to(&mut counters);
+        let given = packets.iter().map(|it| it.timestamp.nanos() / 1_000_000_000 - NOW);
+        (given.collect(), counters)
+    }
+
+    #[test]
+    fn stamps_outside_of_the_time_of_the_group_become_those_of_neighbours() {
+        let (given, counters) = list(Timestamp::MIN, &[-8, 3600, -7, -12, -5, -9, 0]);
+        assert_eq!(given, [-8, -8, -7, -7, -5, -9, 0]);
+        assert_eq!((counters.wrong_stamps, counters.inversions), (2, 1));
+        assert_eq!(counters.deepest_inversion, 4_000_000_000, "that of the right one alone");
+    }
+
+    #[test]
+    fn a_second_is_no_error_in_either_direction() {
+        let (given, counters) = list(Timestamp::MIN, &[-11, 1]);
+        assert_eq!((given, counters.wrong_stamps), (vec![-11, 1], 0));
+    }
+
+    /// The interface's clock was never set: times are those in which the packets can have come.
+    #[test]
+    fn a_clock_that_is_off_as_a_whole_gives_times_in_order() {
+        let (given, counters) = list(Timestamp::MIN, &[-NOW, -NOW + 1, -NOW + 2]);
+        assert_eq!((given, counters.wrong_stamps), (vec![-10, -10, -10], 3));
+        let (given, counters) = list(at(-4), &[37, -3, 38]);
+        assert_eq!((given, counters.wrong_stamps), (vec![-4, -3, -3], 2), "no measure for others");
+        assert_eq!(counters.inversions, 0);
+    }
 }

@@ -15,20 +15,31 @@ use crate::sys::slot_ring::{Run, SlotRing};
 
 /// What lies in the slots of a ring.
 pub(super) trait Slots: Send + fmt::Debug {
+    /// Where among the packets of some slots to go on.
+    type Place: Copy + Send + fmt::Debug;
+
     /// Slots that are lent at once, at most.
     const MOST: usize;
 
-    /// Lists the packets of these slots. `starts` tells where the first and those behind it begin.
-    fn list(data: &mut [u8], starts: impl Iterator<Item = usize>, listing: &mut Listing<'_>);
+    /// Lists packets of these slots, from the first one on or from `place` on, and returns where to go on;
+    /// `None` where that was all. `starts` tells where the first slot and those behind it begin.
+    fn list(
+        data: &mut [u8],
+        starts: impl Iterator<Item = usize>,
+        place: Option<Self::Place>,
+        listing: &mut Listing<'_>,
+    ) -> Option<Self::Place>;
 }
 
 /// A ring, and the drops of which it has not told yet.
 #[derive(Debug)]
-pub(super) struct Mapped<S> {
+pub(super) struct Mapped<S: Slots> {
     ring: SlotRing,
     losses: Losses,
     /// Slots that are lent.
     lent: usize,
+    /// Where to go on with them.
+    place: Option<S::Place>,
     slots: PhantomData<S>,
 }
 
@@ -36,7 +47,7 @@ impl<S: Slots> Mapped<S> {
     /// `in_flight` slots may be on their way behind one that is not filled.
     pub(super) const fn new(ring: SlotRing, in_flight: usize) -> Self {
         let losses = Losses::new(ring.layout().slots(), in_flight);
-        Self { ring, losses, lent: 0, slots: PhantomData }
+        Self { ring, losses, lent: 0, place: None, slots: PhantomData }
     }
 
     /// Slots to lend: no further than to where something was lost, or may have been.
@@ -59,26 +70,31 @@ impl<S: Slots> Ring for Mapped<S> {
         let next = self.ring.next();
         // A full ring may be dropping now; told at once, the drops have a narrow place. A slot that tells
         // of drops of which no reading has heard yet was handed over since.
-        if self.ring.is_full() || self.ring.telling() == Some(next) {
+        let place = self.place.take();
+        if place.is_none() && (self.ring.is_full() || self.ring.telling() == Some(next)) {
             self.read_statistics(base)?;
         }
-        let portion = self.portion();
+        let portion = if place.is_some() { self.lent } else { self.portion() };
         let layout = self.ring.layout();
         let Some(Run { slot, slots, data }) = self.ring.run(portion) else {
             return Err(Error::Invalid("a slot of the ring vanished".to_owned()));
         };
         let begin = layout.offset(slot);
         let starts = (slot..slot + slots).map(|slot| layout.offset(slot) - begin);
-        base.list(|listing| S::list(data, starts, listing));
+        base.list(|listing| self.place = S::list(data, starts, place, listing));
         self.lent = slots;
         let loss = match (base.packets.first(), base.packets.last()) {
             (Some(first), Some(last)) => self.losses.take(next, first.timestamp, last.timestamp),
             _ => None,
         };
-        Ok(Lent { data, packets: &base.packets, loss, occupancy: base.counters.occupancy })
+        let goes_on = self.place.is_some();
+        Ok(Lent { data, packets: &base.packets, goes_on, loss, occupancy: base.counters.occupancy })
     }
 
     fn release(&mut self, base: &mut Base) -> Result<u32> {
+        if self.place.is_some() {
+            return Ok(0);
+        }
         let lent = core::mem::take(&mut self.lent);
         if lent == 0 {
             return Ok(0);

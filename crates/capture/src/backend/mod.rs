@@ -106,6 +106,9 @@ pub struct Lent<'a> {
     pub data: &'a mut [u8],
     /// Where each packet lies, in the order in which they were put there.
     pub packets: &'a [PacketRecord],
+    /// Whether the next call lends more packets of the same memory. What `data` holds stays as it is until
+    /// the last of them were lent, in the same place.
+    pub goes_on: bool,
     /// What was lost before the first of them.
     pub loss: Option<Loss>,
     /// How full the ring is, these packets included.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
-use super::listing::{Listing, Shape};
+use super::listing::{Listing, STAMP_MARGIN, Shape};
 use super::packet_socket::{self, LinkState, LinkWatch};
 use super::{Arrival, Lent, Receiver, RingFacts, Unit};
 use crate::counters::RingCounters;
@@ -19,9 +19,6 @@ use crate::wait::{Step, Waiter};
 
 /// How much later than it should a packet may be seen, on a machine under load.
 const MARGIN: Duration = Duration::from_millis(20);
-
-/// How far ahead of the clock a stamp may be.
-const CLOCK_MARGIN: Duration = Duration::from_secs(1);
 
 /// Where packets wait that came through a packet socket: what differs from backend to backend.
 pub(super) trait Ring: Send + fmt::Debug {
@@ -57,6 +54,9 @@ pub(super) struct Base {
     pub(super) packets: Vec<PacketRecord>,
     shape: Shape,
     latest: Timestamp,
+    /// When the ring was empty last, by the monotonic clock: what it holds came later, but for what the kernel
+    /// kept to itself.
+    emptied: u64,
     /// How long the kernel may keep a packet to itself.
     lag: Duration,
     /// `tp_packets` without drops, and the others, which start anew at each reading.
@@ -115,6 +115,7 @@ impl Base {
                 largest_frame: packet_socket::largest_frame(interface),
             },
             latest: Timestamp::MIN,
+            emptied: monotonic(),
             lag,
             accepted: 0,
             dropped: 0,
@@ -124,8 +125,11 @@ impl Base {
 
     /// Lists a group of packets by `list`, and counts them.
     pub(super) fn list(&mut self, list: impl FnOnce(&mut Listing<'_>)) {
-        let limit = realtime() + CLOCK_MARGIN;
+        let now = realtime();
+        let waited = Duration::from_nanos(monotonic().saturating_sub(self.emptied));
+        let limit = now + STAMP_MARGIN;
         let mut listing = Listing::new(self.shape, &mut self.latest, limit, &mut self.packets);
+        listing.began(now - waited - self.lag - MARGIN);
         list(&mut listing);
         listing.add_to(&mut self.counters);
     }
@@ -160,6 +164,8 @@ pub(super) struct PacketReceiver<R> {
     link: LinkWatch,
     waiter: Waiter,
     was_empty: bool,
+    /// When it was looked last, in vain, by the monotonic clock.
+    looked: u64,
     /// When all is there that was taken before the stop.
     stops_at: Option<u64>,
     counts_freezes: bool,
@@ -179,6 +185,7 @@ impl<R: Ring> PacketReceiver<R> {
             waiter: Waiter::new(base.options.wait),
             base,
             was_empty: false,
+            looked: monotonic(),
             stops_at: None,
             counts_freezes,
         })
@@ -191,6 +198,9 @@ impl<R: Ring> PacketReceiver<R> {
             waiting.empty += 1;
         }
         let now = monotonic();
+        // The look that found nothing came after the time of the one before, however long this thread has
+        // slept in between.
+        self.base.emptied = core::mem::replace(&mut self.looked, now);
         if self.stops_at.is_some_and(|stops_at| now >= stops_at) {
             // Looked at once more, since it may have come after the last look.
             if self.ring.look(&mut self.base)? {
@@ -207,18 +217,14 @@ impl<R: Ring> PacketReceiver<R> {
             }
             Some(Step::Poll(time)) => return self.poll(time),
             None => {
+                // What came before this is in the ring by now.
+                let settled = realtime() - self.base.lag - MARGIN;
                 if self.ring.look(&mut self.base)? {
                     return Ok(None);
                 }
                 let state = self.link.while_idle(now)?;
-                return self.arrival(state).map(|arrival| {
-                    // What came before this is in the ring by now, and there is nothing.
-                    Some(
-                        arrival.unwrap_or_else(|| {
-                            Arrival::Nothing(realtime() - self.base.lag - MARGIN)
-                        }),
-                    )
-                });
+                let arrival = self.arrival(state)?;
+                return Ok(Some(arrival.unwrap_or(Arrival::Nothing(settled))));
             }
         }
         Ok(None)

@@ -212,7 +212,7 @@ impl Ring for Messages {
             self.drops.last = Some(last.timestamp);
         }
         let occupancy = base.counters.occupancy;
-        Ok(Lent { data: &mut self.data, packets: &base.packets, loss, occupancy })
+        Ok(Lent { data: &mut self.data, packets: &base.packets, goes_on: false, loss, occupancy })
     }
 
     fn release(&mut self, _: &mut Base) -> Result<u32> {

@@ -10,6 +10,7 @@ pub(crate) mod mapping;
 pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
+pub(crate) mod prefetch;
 pub(crate) mod scheduling;
 pub(crate) mod slot_ring;
 pub(crate) mod socket;

@@ -73,6 +73,12 @@ impl Entry {
         Some(counters.accepted?.saturating_sub(counters.delivered))
     }
 
+    /// Packets that got another stamp, since theirs was wrong.
+    #[must_use]
+    pub fn wrong_stamps(&self) -> u64 {
+        self.report.as_ref().map_or(0, |report| report.counters.wrong_stamps)
+    }
+
     /// Packets that came out of the rings and that a hand-off behind them refused: to the analysis, or to the
     /// recorder.
     #[must_use]

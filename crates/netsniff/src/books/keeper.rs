@@ -211,28 +211,12 @@ fn lost(start: &LinkCounters, now: &LinkCounters) -> u64 {
 }
 
 /// The sum over several rings; `None` without any.
-fn sum<'a>(reports: impl Iterator<Item = &'a RingReport>) -> Option<RingReport> {
-    reports.fold(None, |sum, report| {
-        let Some(mut sum) = sum else { return Some(report.clone()) };
-        sum.counters.add_earlier(&report.counters);
-        sum.analysed = both(sum.analysed, report.analysed);
-        sum.by_depth = sum.by_depth.zip(report.by_depth).map(|(one, other)| one.with(&other));
-        sum.shed += report.shed;
-        sum.shed_nanos += report.shed_nanos;
-        sum.filtered += report.filtered;
-        sum.beyond_end += report.beyond_end;
-        sum.waiting += report.waiting;
-        sum.refused += report.refused;
-        sum.late += report.late;
-        sum.refused_rows += report.refused_rows;
-        sum.flows = both(sum.flows, report.flows);
-        sum.now = sum.now.max(report.now);
-        Some(sum)
-    })
-}
-
-fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.zip(other).map(|(one, other)| one + other)
+fn sum<'a>(mut reports: impl Iterator<Item = &'a RingReport>) -> Option<RingReport> {
+    let first = reports.next()?.clone();
+    Some(reports.fold(first, |mut sum, report| {
+        sum.add(report);
+        sum
+    }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `netsniff record`: live packets to files.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -8,14 +8,14 @@ use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
 use super::live::{
-    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
 };
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
 use crate::books::{Entry, Keeper, Place};
 use crate::clock;
 use crate::commands::analyze::filters;
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Control, Recording, RingOutcome};
+use crate::pipeline::live::{Control, Recording, RingOutcome, SharedRecorder};
 use crate::recording::books::{State, Statistics};
 use crate::recording::options::Options;
 use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
@@ -39,6 +39,9 @@ pub struct RecordArgs {
     capture: CaptureArgs,
     #[command(flatten)]
     output: RecordOutputArgs,
+    /// Rings for each interface, each with a thread; one recorder writes the packets of all in order
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::quantity::at_least_one)]
+    workers: usize,
     /// Record only the packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]
     filter: Option<String>,
@@ -71,9 +74,9 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
     let opening = Opening {
         backend: capture.backend()?,
-        options: capture.options(capture.interfaces.len())?,
+        options: capture.options(capture.interfaces.len() * args.workers)?,
         wanted: &wanted,
-        rings: 1,
+        rings: args.workers,
         group: capture.fanout_group(),
     };
     let rings = opening.open(&capture.interfaces)?;
@@ -84,7 +87,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     let outputs = Outputs::default().with_recording(&options);
     let listener = capture.listen()?;
     let reopener = live::confine(capture, outputs, args.quiet)?;
-    let recorder = start(&options)?;
+    let recorder = start(&options, &rings)?;
     let metrics = listener.map(Metrics::serve).transpose()?;
     let session = Session {
         args,
@@ -117,13 +120,15 @@ pub fn options(
     output.options(described.collect())
 }
 
-/// Starts a recorder.
+/// Starts a recorder for some rings.
 ///
 /// # Errors
 ///
 /// Where the first file cannot be made.
-pub fn start(options: &Options) -> anyhow::Result<Arc<Mutex<Recorder>>> {
-    Ok(Arc::new(Mutex::new(Recorder::start(options, clock::now())?)))
+pub fn start(options: &Options, rings: &Rings) -> anyhow::Result<Arc<Mutex<SharedRecorder>>> {
+    let recorder = Recorder::start(options, clock::now())?;
+    let interfaces = rings.rings.iter().map(|ring| ring.place.interface as u32);
+    Ok(Arc::new(Mutex::new(SharedRecorder::new(recorder, interfaces))))
 }
 
 /// What a run has to do with.
@@ -139,7 +144,7 @@ impl Session<'_> {
     fn record(
         &self,
         rings: Rings,
-        recorder: &Arc<Mutex<Recorder>>,
+        recorder: &Arc<Mutex<SharedRecorder>>,
     ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
         let Self { args, wanted, signals, reopener, metrics } = *self;
         let capture = &args.capture;
@@ -161,7 +166,7 @@ impl Session<'_> {
         };
         let mut clerk = Clerk {
             recorder,
-            lost: Vec::new(),
+            told: Vec::new(),
             is_quiet: args.quiet,
             begin: Instant::now(),
             metrics,
@@ -169,8 +174,7 @@ impl Session<'_> {
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for (number, ring) in rings.rings.into_iter().enumerate() {
-                let interface = ring.place.interface as u32;
-                let consumer = Recording::new(Arc::clone(recorder), interface);
+                let consumer = Recording::new(Arc::clone(recorder), number);
                 let work = live::work(capture, number, ring, &control, consumer, reopener)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
@@ -193,8 +197,8 @@ impl Session<'_> {
 
 /// Tells the recorder what the kernel has counted, and people what was lost.
 struct Clerk<'a> {
-    recorder: &'a Mutex<Recorder>,
-    lost: Vec<u64>,
+    recorder: &'a Mutex<SharedRecorder>,
+    told: Vec<Told>,
     is_quiet: bool,
     begin: Instant,
     metrics: Option<&'a Metrics>,
@@ -202,14 +206,14 @@ struct Clerk<'a> {
 
 impl Attendant for Clerk<'_> {
     fn books(&mut self, entries: &mut [Entry], now: Timestamp, _: Timestamp, is_final: bool) {
-        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        tell_recorder(&mut recorder, entries, now);
-        let statistics = recorder.statistics();
-        drop(recorder);
+        let mut shared = lock(self.recorder);
+        tell_recorder(shared.recorder(), entries, now);
+        let statistics = shared.recorder().statistics();
+        drop(shared);
         for entry in entries.iter_mut() {
             add(entry, &statistics);
         }
-        live::warn(entries, &mut self.lost);
+        live::warn(entries, &mut self.told);
         if let Some(metrics) = &self.metrics {
             metrics.show(entries);
         }
@@ -233,12 +237,17 @@ impl Attendant for Clerk<'_> {
 }
 
 /// Why the run is to end, if so.
-pub fn failure(recorder: &Mutex<Recorder>) -> Option<String> {
-    match recorder.lock().unwrap_or_else(PoisonError::into_inner).state() {
+pub fn failure(recorder: &Mutex<SharedRecorder>) -> Option<String> {
+    match lock(recorder).recorder().state() {
         State::Recording => None,
         State::Closed => Some("whoever read the recording has enough".to_owned()),
         State::Failed => Some("the recording ends, since it cannot be written".to_owned()),
     }
+}
+
+/// The recorder, whoever has panicked before.
+pub fn lock(recorder: &Mutex<SharedRecorder>) -> MutexGuard<'_, SharedRecorder> {
+    recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends a recording once no ring records any more.
@@ -246,9 +255,10 @@ pub fn failure(recorder: &Mutex<Recorder>) -> Option<String> {
 /// # Errors
 ///
 /// Where one still does, which is our fault.
-pub fn end(recorder: Arc<Mutex<Recorder>>) -> anyhow::Result<Finished> {
+pub fn end(recorder: Arc<Mutex<SharedRecorder>>) -> anyhow::Result<Finished> {
     let recorder = Arc::into_inner(recorder).context("a ring still records")?;
-    Ok(recorder.into_inner().unwrap_or_else(PoisonError::into_inner).finish(PATIENCE))
+    let shared = recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(shared.into_recorder().finish(PATIENCE))
 }
 
 /// Gives the counters of the books to the file.
@@ -263,6 +273,7 @@ pub fn tell_recorder(recorder: &mut Recorder, entries: &[Entry], now: Timestamp)
             ..Counters::NONE
         };
         recorder.counters(number, now, &counters);
+        recorder.restamped(number, entry.wrong_stamps());
     }
 }
 
@@ -278,7 +289,7 @@ pub fn add(entry: &mut Entry, statistics: &Statistics) {
 /// Ends the recording and says what came of it.
 fn finish(
     args: &RecordArgs,
-    recorder: Arc<Mutex<Recorder>>,
+    recorder: Arc<Mutex<SharedRecorder>>,
     mut entries: Vec<Entry>,
     failures: &[String],
 ) -> anyhow::Result<u8> {

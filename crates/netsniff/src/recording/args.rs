@@ -121,7 +121,7 @@ mod tests {
         assert_eq!((plain.buffers, plain.snaplen), (BUFFERS, MOST_CAPTURED));
         let named = options("-w a.pcap.zst --write-buffer 8M --flow-cutoff 10k");
         assert_eq!((named.format, packed(&named)), (CaptureFormat::Pcap, Some(Compression::Zstd)));
-        assert_eq!((named.buffers, named.flow_cutoff), (8, Some(10_240)));
+        assert_eq!((named.buffers, named.flow_cutoff), (32, Some(10_240)));
         let told = options(
             "-w a.pcap --format pcapng --compress gzip:6 --comment x -b files:2 -b packets:5",
         );

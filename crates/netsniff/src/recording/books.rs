@@ -44,6 +44,8 @@ pub struct Statistics {
     pub cut: Tally,
     /// Packets that the capture said were lost before.
     pub lost_before: u64,
+    /// Packets that stand behind one with a later stamp: they came too late to be put in order.
+    pub out_of_order: u64,
     /// Files begun.
     pub files: u64,
     /// Files removed, for the bounds of their number or bytes.

@@ -21,6 +21,8 @@ pub(super) struct Ledger {
     pending: u64,
     /// What the packets of the file tell.
     told: u64,
+    /// Packets that got another stamp: those of the capture, and those that earlier files told of.
+    restamped: (u64, u64),
 }
 
 impl Ledger {
@@ -53,9 +55,21 @@ impl Ledger {
         self.pending = 0;
     }
 
-    /// Packets refused since the file began.
-    pub(super) const fn refused(&self) -> u64 {
-        self.refused
+    /// So many packets of the capture got another stamp, since theirs was wrong.
+    pub(super) const fn restamp(&mut self, total: u64) {
+        self.restamped.0 = total;
+    }
+
+    /// What people should know of the file that ends.
+    pub(super) fn comment(&self) -> Option<String> {
+        let restamped = self.restamped.0.saturating_sub(self.restamped.1);
+        let refused = (self.refused > 0)
+            .then(|| format!("{} packets were refused: they could not be written", self.refused));
+        let restamped = (restamped > 0).then(|| {
+            format!("{restamped} packets got the time of a neighbour: their stamps were wrong")
+        });
+        let said: Vec<_> = refused.into_iter().chain(restamped).collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     /// The totals of the file, which ends.
@@ -82,7 +96,7 @@ impl Ledger {
             let ahead = self.told.saturating_sub(dropped);
             self.base.dropped_by_os = totals.dropped_by_os.map(|it| it.saturating_add(ahead));
         }
-        (self.refused, self.told) = (0, 0);
+        (self.refused, self.told, self.restamped.1) = (0, 0, self.restamped.0);
         counters
     }
 }
@@ -119,12 +133,26 @@ mod tests {
     fn refused_packets_are_in_the_totals_if_there_are_any() {
         let mut ledger = Ledger::default();
         ledger.refuse();
-        assert_eq!((ledger.refused(), ledger.end_file()), (1, Counters::NONE));
+        assert!(ledger.comment().is_some_and(|said| said.starts_with("1 packets were refused")));
+        assert_eq!(ledger.end_file(), Counters::NONE);
         // Without totals the packet of the next file tells.
         assert_eq!(ledger.pending(), Some(1));
         ledger.refuse();
         ledger.update(&dropped(1));
         assert_eq!(ledger.end_file().dropped_by_os, Some(2));
         assert_eq!(ledger.pending(), None);
+    }
+    #[test]
+    fn each_file_says_of_its_own_wrong_stamps() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.comment(), None);
+        ledger.restamp(7);
+        assert!(ledger.comment().is_some_and(|said| said.starts_with("7 packets got")));
+        ledger.end_file();
+        assert_eq!(ledger.comment(), None);
+        ledger.restamp(9);
+        ledger.refuse();
+        let said = ledger.comment().unwrap_or_default();
+        assert!(said.starts_with("1 packets were refused") && said.contains("; 2 packets got"));
     }
 }

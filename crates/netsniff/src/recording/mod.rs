@@ -31,9 +31,7 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{
-    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
-};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -48,7 +46,7 @@ use self::files::Files;
 use self::ledger::Ledger;
 use self::options::Options;
 use self::rotation::Progress;
-use self::writer::{Chunk, Segment};
+use self::writer::{Chunk, Pool, Segment};
 
 /// The half of a recorder that the capture thread has.
 ///
@@ -64,6 +62,8 @@ pub struct Recorder {
     is_open: bool,
     /// When the file began, and the latest time in it.
     times: (Timestamp, Timestamp),
+    /// The latest time of all packets.
+    latest: Timestamp,
     /// The buffer that is filled, and the part of it that belongs to the current file.
     chunk: Chunk,
     segment: Segment,
@@ -73,7 +73,7 @@ pub struct Recorder {
     /// Whether something was handed over since the last flush.
     unflushed: bool,
     filled: SyncSender<Chunk>,
-    free: Receiver<Chunk>,
+    free: Arc<Pool>,
     accepted: Tally,
     counted: Statistics,
     books: Arc<Books>,
@@ -113,15 +113,12 @@ impl Recorder {
         let files = Files::begin(options, now, Arc::clone(&books))?;
         let buffers = options.buffers.max(2);
         let (filled, receive_filled) = sync_channel(buffers);
-        let (send_free, free) = sync_channel(buffers);
-        for _ in 1..buffers {
-            // There is room for all of them.
-            let _ = send_free.try_send(Chunk::with_capacity(capacity));
-        }
+        let free = Arc::new(Pool::new(buffers - 1, capacity));
+        let pool = Arc::clone(&free);
         let (send_ended, ended) = sync_channel(1);
         let counted_by_thread = Arc::clone(&books);
         let thread = thread::Builder::new().name("recorder".to_owned()).spawn(move || {
-            writer::write(files, &receive_filled, &send_free, &counted_by_thread);
+            writer::write(files, &receive_filled, &pool, &counted_by_thread);
             drop(send_ended);
         });
         let mut recorder = Self {
@@ -132,6 +129,7 @@ impl Recorder {
             progress: Progress::new(&options.rotation),
             is_open: true,
             times: (now, now),
+            latest: Timestamp::MIN,
             chunk: Chunk::with_capacity(capacity),
             segment: Segment::default(),
             segment_start: 0,
@@ -210,6 +208,14 @@ impl Recorder {
         }
     }
 
+    /// Takes how many packets of an interface got another stamp since the capture began, since theirs was
+    /// wrong. The end of each file says it.
+    pub fn restamped(&mut self, interface: u32, packets: u64) {
+        if let Some(ledger) = self.ledgers.get_mut(interface as usize) {
+            ledger.restamp(packets);
+        }
+    }
+
     /// Tells the time while no packets come: a file that is over by its time ends without waiting for
     /// the next packet.
     pub fn advance(&mut self, now: Timestamp) {
@@ -246,7 +252,7 @@ impl Recorder {
     pub fn finish(mut self, patience: Duration) -> Finished {
         if self.is_open && !self.has_room(0) {
             // The last moment at which waiting costs no packet.
-            if let Ok(empty) = self.free.recv_timeout(patience) {
+            if let Some(empty) = self.free.wait(patience) {
                 self.send(empty);
             }
         }
@@ -255,8 +261,8 @@ impl Recorder {
         }
         self.chunk.flush = true;
         self.send(Chunk::default());
-        let Self { filled, free, accepted, counted, books, thread, ended, .. } = self;
-        drop((filled, free));
+        let Self { filled, accepted, counted, books, thread, ended, .. } = self;
+        drop(filled);
         if ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
             && thread.join().is_err()
         {
@@ -293,6 +299,8 @@ impl Recorder {
         }
         self.progress.add(self.chunk.bytes.len() - before, packet.timestamp);
         self.times.1 = self.times.1.max(packet.timestamp);
+        self.counted.out_of_order += u64::from(packet.timestamp < self.latest);
+        self.latest = self.latest.max(packet.timestamp);
         self.accepted.add(1, packet.data.len() as u64);
         self.segment.tally.add(1, packet.data.len() as u64);
         true
@@ -320,14 +328,13 @@ impl Recorder {
     /// Hands the buffer over and takes another. Returns `false` where none is free.
     #[cold]
     fn hand_over(&mut self) -> bool {
-        match self.free.try_recv() {
-            Ok(empty) => self.send(empty),
-            Err(TryRecvError::Empty) => false,
-            Err(TryRecvError::Disconnected) => {
-                self.books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
-                false
-            }
+        if let Some(empty) = self.free.take() {
+            return self.send(empty);
         }
+        if self.thread.is_finished() {
+            self.books.end(State::Failed, Some(THREAD_ENDED.to_owned()));
+        }
+        false
     }
 
     fn send(&mut self, empty: Chunk) -> bool {
@@ -378,9 +385,7 @@ impl Recorder {
     /// Adds what the interfaces counted.
     fn end_file(&mut self) {
         for (number, ledger) in (0..).zip(&mut self.ledgers) {
-            let refused = ledger.refused();
-            let comment = (refused > 0)
-                .then(|| format!("{refused} packets were refused: they could not be written"));
+            let comment = ledger.comment();
             let counters = ledger.end_file();
             // Times before 1970 are not told.
             let (started, ended) =

@@ -11,11 +11,12 @@ use crate::commands::inputs::is_stdin;
 
 /// The most bytes that are kept of a packet, as libpcap has it; no interface has longer ones.
 pub const MOST_CAPTURED: u32 = 262_144;
-/// Bytes that are written at once, unless told otherwise: large writes cost least per byte.
-pub const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes that are written at once, unless told otherwise: large writes cost least per byte, as long as
+/// a processor's second-level cache holds what is written.
+pub const BUFFER_BYTES: usize = 256 << 10;
 /// Buffers, unless told otherwise: at 1 Gbit/s a quarter of a second in which the disk may stand
 /// still.
-pub const BUFFERS: usize = 32;
+pub const BUFFERS: usize = 128;
 
 /// What is recorded, and how it is written.
 #[derive(Clone, Debug)]

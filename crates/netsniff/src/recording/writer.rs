@@ -1,9 +1,10 @@
 //! The writing thread: full buffers in, files out.
 
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use netsniff_packet::Timestamp;
 
@@ -42,19 +43,49 @@ impl Chunk {
     }
 }
 
-/// Writes what comes, until no more can come.
-pub(super) fn write(
-    mut files: Files,
-    filled: &Receiver<Chunk>,
-    free: &SyncSender<Chunk>,
-    books: &Arc<Books>,
-) {
-    for mut chunk in filled {
-        write_chunk(&mut files, &chunk, books);
+/// Empty buffers. The one that came back last goes out first, since caches still hold it.
+#[derive(Debug)]
+pub(super) struct Pool {
+    free: Mutex<Vec<Chunk>>,
+    returned: Condvar,
+}
+
+impl Pool {
+    /// So many buffers of so many bytes.
+    pub(super) fn new(buffers: usize, bytes: usize) -> Self {
+        let free = (0..buffers).map(|_| Chunk::with_capacity(bytes)).collect();
+        Self { free: Mutex::new(free), returned: Condvar::new() }
+    }
+
+    /// A buffer, if one is free.
+    pub(super) fn take(&self) -> Option<Chunk> {
+        self.free().pop()
+    }
+
+    /// A buffer, as soon as one is free within the time.
+    pub(super) fn wait(&self, patience: Duration) -> Option<Chunk> {
+        let free = self.free();
+        let waited = self.returned.wait_timeout_while(free, patience, |free| free.is_empty());
+        waited.unwrap_or_else(PoisonError::into_inner).0.pop()
+    }
+
+    fn give_back(&self, mut chunk: Chunk) {
         chunk.clear();
+        self.free().push(chunk);
+        self.returned.notify_one();
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Chunk>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes what comes, until no more can come.
+pub(super) fn write(mut files: Files, filled: &Receiver<Chunk>, free: &Pool, books: &Arc<Books>) {
+    for chunk in filled {
+        write_chunk(&mut files, &chunk, books);
         books.queued.fetch_sub(1, Ordering::Relaxed);
-        // At the end nobody wants it.
-        let _ = free.try_send(chunk);
+        free.give_back(chunk);
     }
     if books.state() == State::Recording
         && let Err(error) = files.end()

@@ -206,6 +206,11 @@ pub(super) fn recorded(page: &mut Page, of: &Statistics) {
             page.line(&line(name, exact(cut.packets.into())));
         }
     }
+    if of.out_of_order > 0 {
+        let late = line("  out of order, since a ring was behind", exact(of.out_of_order.into()));
+        let late = page.look(Look::Warning, &late);
+        page.line(&late);
+    }
     if of.files_removed > 0 {
         page.line(&line("  files removed for the bounds", exact(of.files_removed.into())));
     }

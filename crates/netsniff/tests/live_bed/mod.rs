@@ -82,6 +82,17 @@ impl Bed {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
 
+    /// Adds a second pair, tx1 and rx1.
+    pub(crate) fn add_pair(&self) {
+        let script = format!(
+            "ip link add name tx1 netns {0}-tx type veth peer name rx1 netns {0}-rx && \
+             ip -n {0}-tx link set dev tx1 arp off up && ip -n {0}-rx link set dev rx1 arp off up",
+            self.name
+        );
+        let out = Command::new("bash").args(["-c", &script]).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    }
+
     /// Chooses who pays for receiving, as `testbed.sh` has it.
     pub(crate) fn place(&self, mode: &str) {
         let out = Command::new("bash").args([SCRIPT, "place", &self.name, mode]).output().unwrap();
@@ -166,12 +177,17 @@ impl Bed {
 
     /// Sends stamped frames of 256 flows, paced.
     pub(crate) fn send(&self, what: &Sent) {
-        self.in_sender(|| send(what));
+        self.send_on("tx0", what);
+    }
+
+    /// The same at this end of a pair.
+    pub(crate) fn send_on(&self, interface: &str, what: &Sent) {
+        self.in_sender(|| send(interface, what));
     }
 }
 
-fn send(what: &Sent) {
-    let interface = Interface::find("tx0").unwrap();
+fn send(interface: &str, what: &Sent) {
+    let interface = Interface::find(interface).unwrap();
     let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
     let mut transmitter = way.open(&interface, 0).unwrap();
     let mut pacer = Pacer::new(monotonic(), f64::from(what.rate), Late::Slip).unwrap();

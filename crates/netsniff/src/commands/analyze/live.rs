@@ -1,7 +1,7 @@
 //! `netsniff analyze -i`: live traffic to logs, books and a summary.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -16,7 +16,7 @@ use super::{seed, tell};
 use crate::books::{Entry, Keeper};
 use crate::clock;
 use crate::commands::live::{
-    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Wanted,
+    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
 };
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, record, say};
 use crate::output::{
@@ -25,9 +25,10 @@ use crate::output::{
     WriterCommands, WriterSettings,
 };
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Analyser, Apart, Consumer, Control, Recording, RingOutcome, Work};
+use crate::pipeline::live::{
+    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Work,
+};
 use crate::pipeline::{Outcome, Settings, share_of};
-use crate::recording::Recorder;
 use crate::recording::options::Options as RecordingOptions;
 use crate::sandbox::Outputs;
 
@@ -202,6 +203,7 @@ impl Session<'_> {
         let capture = self.args.capture();
         let control = Control::new(rings.rings.len());
         let places: Vec<_> = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+        let recorder = self.recording.map(|options| record::start(options, &rings)).transpose()?;
         let mut keeper = Keeper::begin(
             &rings.interfaces,
             places.clone(),
@@ -216,14 +218,13 @@ impl Session<'_> {
             duration: capture.duration(),
             interval: capture.stats_interval(),
         };
-        let recorder = self.recording.map(record::start).transpose()?;
         let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self);
         let aside = Aside::new(unparsed);
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
                 let also = recorder.as_ref().map(|recorder| -> Box<dyn Consumer> {
-                    Box::new(Recording::new(Arc::clone(recorder), ring.place.interface as u32))
+                    Box::new(Recording::new(Arc::clone(recorder), number))
                 });
                 let sheds = self.args.sheds();
                 let analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
@@ -249,7 +250,7 @@ impl Session<'_> {
         scribe.recorder = None;
         if let Some(recorder) = recorder {
             // The last counters stand in the file, and the last books tell what is in it.
-            record::tell_recorder(&mut lock(&recorder), &entries, now);
+            record::tell_recorder(record::lock(&recorder).recorder(), &entries, now);
             let done = record::end(recorder)?;
             entries.iter_mut().for_each(|entry| record::add(entry, &done.statistics));
             failures.extend(done.failure);
@@ -312,10 +313,6 @@ fn sum(outcomes: Vec<RingOutcome<Work>>) -> anyhow::Result<Outcome> {
     Ok(sum)
 }
 
-fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
-    recorder.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Writes the books down.
 struct Scribe<'a> {
     writer: &'a LogWriter,
@@ -323,9 +320,9 @@ struct Scribe<'a> {
     rows: RowBuffer,
     /// Rows of the books so far.
     number: u32,
-    /// What was lost when the books were made last, by line.
-    lost: Vec<u64>,
-    recorder: Option<Arc<Mutex<Recorder>>>,
+    /// What was said when the books were made last, by line.
+    told: Vec<Told>,
+    recorder: Option<Arc<Mutex<SharedRecorder>>>,
     metrics: Option<&'a Metrics>,
     extraction: Option<&'a ExtractionWriter>,
 }
@@ -334,7 +331,7 @@ impl<'a> Scribe<'a> {
     fn new(
         writer: &'a LogWriter,
         settings: &Settings,
-        recorder: Option<Arc<Mutex<Recorder>>>,
+        recorder: Option<Arc<Mutex<SharedRecorder>>>,
         session: &Session<'a>,
     ) -> Self {
         let rows = RowBuffer::new(settings.format);
@@ -343,7 +340,7 @@ impl<'a> Scribe<'a> {
             commands: writer.commands(),
             rows,
             number: 0,
-            lost: Vec::new(),
+            told: Vec::new(),
             recorder,
             metrics: session.metrics,
             extraction: session.extraction,
@@ -354,12 +351,13 @@ impl<'a> Scribe<'a> {
 impl Attendant for Scribe<'_> {
     fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool) {
         if let Some(recorder) = &self.recorder {
-            let mut recorder = lock(recorder);
-            record::tell_recorder(&mut recorder, entries, now);
+            let mut shared = record::lock(recorder);
+            let recorder = shared.recorder();
+            record::tell_recorder(recorder, entries, now);
             let statistics = recorder.statistics();
             entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
         }
-        live::warn(entries, &mut self.lost);
+        live::warn(entries, &mut self.told);
         if let Some(metrics) = &self.metrics {
             metrics.show(entries);
         }

@@ -158,7 +158,7 @@ impl Origin for Live {
         let wrong = sum(|report| report.counters.wrong_stamps);
         if wrong > 0 {
             notes.push(format!(
-                "{} packets had a stamp more than a second ahead of the clock, and got the clock's",
+                "{} packets had a stamp more than a second off the system's clock, and got that of a neighbour",
                 count(wrong)
             ));
         }

@@ -12,6 +12,6 @@ pub use args::CaptureArgs;
 pub use confine::{Reopener, confine};
 pub use metrics::Metrics;
 pub use open::{Opening, Ring, Rings, tell};
-pub use rule::{Attendant, Rule, Signals, warn};
+pub use rule::{Attendant, Rule, Signals, Told, warn};
 pub use wanted::{Split, Wanted};
 pub use work::work;

@@ -140,23 +140,38 @@ impl Rule<'_> {
     }
 }
 
-/// Says at once what was lost since the last time; `lost` is what had been lost then, by line.
-pub fn warn(entries: &[Entry], lost: &mut Vec<u64>) {
-    lost.resize(entries.len(), 0);
-    for (entry, before) in entries.iter().zip(lost) {
+/// What a line of the books was said to have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    lost: u64,
+    are_stamps_wrong: bool,
+}
+
+/// Says at once what was lost since the last time, and that stamps are wrong; `told` is what was said before,
+/// by line.
+pub fn warn(entries: &[Entry], told: &mut Vec<Told>) {
+    told.resize(entries.len(), Told::default());
+    for (entry, before) in entries.iter().zip(told) {
+        let Place::Interface(name) = &entry.place else { continue };
         let parts = [entry.ring_dropped(), entry.lost_interface];
-        let now = parts.into_iter().flatten().sum::<u64>() + entry.refused();
-        if let Place::Interface(name) = &entry.place
-            && now > *before
+        let lost = parts.into_iter().flatten().sum::<u64>() + entry.refused();
+        if lost > before.lost
             && let Some(verdict) = entry.verdict()
         {
             let share = entry.loss().unwrap_or(0.0) * 100.0;
             say(&format!(
-                "{name}: {} packets lost since the last count, {now} in all = {share:.3} %: {}",
-                now - *before,
+                "{name}: {} packets lost since the last count, {lost} in all = {share:.3} %: {}",
+                lost - before.lost,
                 verdict.name()
             ));
         }
-        *before = now;
+        let are_stamps_wrong = entry.wrong_stamps() > 0;
+        if are_stamps_wrong && !before.are_stamps_wrong {
+            say(&format!(
+                "{name}: stamps are more than a second off the system's clock; such packets get the time of a \
+                 neighbour, and are counted. Set the clock of the interface, or leave out --ts hw"
+            ));
+        }
+        *before = Told { lost, are_stamps_wrong };
     }
 }

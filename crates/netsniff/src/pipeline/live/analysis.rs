@@ -95,8 +95,7 @@ impl Consumer for Analyser {
             self.front.loss(loss);
         }
         for slice in group.packets.chunks(SLICE) {
-            for record in slice {
-                let packet = group.packet(record);
+            for (record, packet) in (Group { packets: slice, ..group }).iter() {
                 if let Some(why) = self.front.packet(&packet, record.range()) {
                     (self.unparsed)(&packet, &why);
                 }

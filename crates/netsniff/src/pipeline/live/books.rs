@@ -54,6 +54,44 @@ pub struct RingReport {
     pub now: Option<Timestamp>,
 }
 
+impl RingReport {
+    /// Adds what another ring of the same interface has counted; the state of the interface stays.
+    pub fn add(&mut self, other: &Self) {
+        let both = |own: Option<u64>, other: Option<u64>| Some(own? + other?);
+        // Named one by one, so that a counter cannot be forgotten.
+        let Self {
+            counters,
+            analysed,
+            by_depth,
+            shed,
+            shed_nanos,
+            filtered,
+            beyond_end,
+            refused,
+            waiting,
+            late,
+            refused_rows,
+            link: _,
+            downs: _,
+            flows,
+            now,
+        } = other;
+        self.counters.add(counters);
+        self.analysed = both(self.analysed, *analysed);
+        self.by_depth = self.by_depth.zip(*by_depth).map(|(own, other)| own.with(&other));
+        self.shed += shed;
+        self.shed_nanos += shed_nanos;
+        self.filtered += filtered;
+        self.beyond_end += beyond_end;
+        self.refused += refused;
+        self.waiting += waiting;
+        self.late += late;
+        self.refused_rows += refused_rows;
+        self.flows = both(self.flows, *flows);
+        self.now = self.now.max(*now);
+    }
+}
+
 /// What the thread that rules a run and the threads of its rings tell each other.
 #[derive(Debug)]
 pub struct Control {

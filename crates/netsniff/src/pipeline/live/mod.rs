@@ -7,6 +7,7 @@
 mod analysis;
 mod apart;
 pub mod books;
+pub mod merge;
 pub mod order;
 mod recorded;
 mod ring;
@@ -18,6 +19,6 @@ pub use analysis::{Analyser, TakeUnparsed};
 pub use apart::{Apart, Work};
 pub use books::{Control, LinkState, RingReport};
 pub use order::{Group, WINDOW};
-pub use recorded::Recording;
+pub use recorded::{Recording, SharedRecorder};
 pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
 pub use select::Wanted;

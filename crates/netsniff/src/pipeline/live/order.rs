@@ -5,10 +5,14 @@
 
 use std::time::Duration;
 
+use netsniff_capture::prefetch;
 use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 
 /// How long a packet waits for earlier ones. Inversions of 43 microseconds were seen at the most.
 pub const WINDOW: Duration = Duration::from_micros(200);
+
+/// Packets whose bytes are fetched ahead.
+const AHEAD: usize = 8;
 
 /// Packets that lie in one buffer, in order.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +38,34 @@ impl<'a> Group<'a> {
             interface: record.interface,
         }
     }
+
+    /// The packets one after the other, with the bytes of those that follow on their way to the processor.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = (&'a PacketRecord, Packet<'a>)> {
+        self.packets.iter().enumerate().map(move |(number, record)| {
+            if let Some(later) = self.packets.get(number + AHEAD) {
+                prefetch(self.data, later.offset as usize);
+            }
+            (record, self.packet(record))
+        })
+    }
+}
+
+/// Packets as they come out of a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Portion<'a> {
+    /// The packets, and what was lost before the first of them, which may be unordered.
+    pub group: Group<'a>,
+    /// Whether the next portion lies in the same buffer, and this one stays there until then.
+    pub goes_on: bool,
 }
 
 /// Holds the packets of the last moment until nothing earlier can come.
 #[derive(Debug)]
 pub struct Order {
     window: i64,
+    /// Packets that wait where they are, since the buffer stays.
+    left: Vec<PacketRecord>,
     /// Copies of the packets that wait, in order.
     held: Batch,
     /// What was lost before the first of them.
@@ -55,6 +81,7 @@ impl Order {
     pub fn new(window: Duration) -> Self {
         Self {
             window: i64::try_from(window.as_nanos()).unwrap_or(i64::MAX),
+            left: Vec::new(),
             held: Batch::default(),
             held_loss: None,
             latest: Timestamp::MIN,
@@ -62,36 +89,31 @@ impl Order {
         }
     }
 
-    /// Takes packets as they came out of a ring, and yields those before which nothing can come any more.
-    pub fn push(
-        &mut self,
-        data: &[u8],
-        packets: &[PacketRecord],
-        loss: Option<&Loss>,
-        mut each: impl FnMut(Group<'_>),
-    ) {
+    /// Takes packets, and yields those before which nothing can come any more.
+    pub fn push(&mut self, portion: Portion<'_>, mut each: impl FnMut(Group<'_>)) {
+        let packets = portion.group.packets;
+        let is_sorted = packets.is_sorted_by_key(|packet| packet.timestamp);
+        if is_sorted && self.left.is_empty() {
+            return self.push_sorted(portion, &mut each);
+        }
         let mut sorted = core::mem::take(&mut self.sorted);
-        let packets = if packets.is_sorted_by_key(|packet| packet.timestamp) {
-            packets
-        } else {
-            sorted.clear();
-            sorted.extend_from_slice(packets);
+        sorted.clear();
+        sorted.append(&mut self.left);
+        let joins_on = sorted.last().zip(packets.first());
+        let is_sorted =
+            is_sorted && joins_on.is_none_or(|(last, first)| last.timestamp <= first.timestamp);
+        sorted.extend_from_slice(packets);
+        if !is_sorted {
             // Packets of one time stay as they came.
             sorted.sort_by_key(|packet| packet.timestamp);
-            &sorted
-        };
-        self.push_sorted(data, packets, loss, &mut each);
+        }
+        let group = Group { packets: &sorted, ..portion.group };
+        self.push_sorted(Portion { group, ..portion }, &mut each);
         self.sorted = sorted;
     }
 
-    fn push_sorted(
-        &mut self,
-        data: &[u8],
-        packets: &[PacketRecord],
-        mut loss: Option<&Loss>,
-        each: &mut impl FnMut(Group<'_>),
-    ) {
-        let mut rest = packets;
+    fn push_sorted(&mut self, portion: Portion<'_>, each: &mut impl FnMut(Group<'_>)) {
+        let Group { data, packets: mut rest, mut loss } = portion.group;
         if let Some(last) = self.held.packets.last() {
             // Those that belong among the ones that wait are few.
             let before = last.timestamp;
@@ -117,7 +139,9 @@ impl Order {
         if ready > 0 {
             each(Group { data, packets: &rest[..ready], loss: loss.take() });
         }
-        if ready < rest.len() {
+        if ready < rest.len() && portion.goes_on && loss.is_none() {
+            self.left.extend_from_slice(&rest[ready..]);
+        } else if ready < rest.len() {
             if self.held.packets.is_empty() {
                 self.held_loss = loss.take().copied();
             }
@@ -142,7 +166,7 @@ impl Order {
     /// Packets that wait.
     #[must_use]
     pub const fn waiting(&self) -> usize {
-        self.held.packets.len()
+        self.held.packets.len() + self.left.len()
     }
 
     fn hold(&mut self, data: &[u8], packets: &[PacketRecord]) {
@@ -191,7 +215,8 @@ mod tests {
         };
         for (micros, is_lossy) in groups {
             let (data, records) = packets(micros);
-            order.push(&data, &records, is_lossy.then_some(&loss), &mut take);
+            let group = Group { data: &data, packets: &records, loss: is_lossy.then_some(&loss) };
+            order.push(Portion { group, goes_on: false }, &mut take);
         }
         order.flush(&mut take);
         (out, lens)
@@ -224,6 +249,33 @@ mod tests {
     fn losses_stand_between_what_was_before_and_after() {
         let (out, _) = run(5, &[(&[1, 2], false), (&[20, 21], true), (&[40], true)]);
         assert_eq!(out, [1, 2, -1, 20, 21, -1, 40]);
+    }
+
+    #[test]
+    fn portions_of_one_buffer_wait_where_they_are() {
+        let (data, records) = packets(&[1, 2, 20, 18, 19, 21, 17, 40, 41]);
+        let mut order = Order::new(Duration::from_micros(5));
+        let mut out = Vec::new();
+        let mut take = |group: Group<'_>| {
+            for packet in group.packets {
+                let micros = packet.timestamp.nanos() / 1000;
+                assert_eq!(group.data[packet.range()], [micros as u8], "its own bytes");
+                out.push(micros);
+            }
+        };
+        for (number, packets) in records.chunks(3).enumerate() {
+            let group = Group { data: &data, packets, loss: None };
+            order.push(Portion { group, goes_on: number < 2 }, &mut take);
+            let copied = order.held.packets.len();
+            assert_eq!(
+                copied,
+                if number < 2 { 0 } else { 2 },
+                "only what the buffer is taken from"
+            );
+        }
+        order.flush(&mut take);
+        assert_eq!(out, [1, 2, 17, 18, 19, 20, 21, 40, 41]);
+        assert_eq!(order.waiting(), 0);
     }
 
     #[test]

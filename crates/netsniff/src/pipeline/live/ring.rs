@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use netsniff_capture::counters::Occupancy;
 use netsniff_capture::{Arrival, Receiver};
-use netsniff_packet::{Loss, Timestamp};
+use netsniff_packet::Timestamp;
 
 use super::books::{Control, LinkState, RingReport};
-use super::order::{Group, Order};
+use super::order::{Group, Order, Portion};
 use super::select::{Select, Wanted};
 
 /// How long a ring is waited for before the thread looks at what else there is to do.
@@ -88,7 +88,7 @@ impl<C: Consumer> RingWork<'_, C> {
         let _ = self.cpu.map(netsniff_capture::pin);
         let turn = Loop {
             number: self.number,
-            receiver: self.receiver,
+            receiver: Some(self.receiver),
             consumer: self.consumer,
             select: Select::new(self.wanted, self.count, self.control),
             control: self.control,
@@ -107,7 +107,8 @@ impl<C: Consumer> RingWork<'_, C> {
 /// The state of the thread.
 struct Loop<'a, C> {
     number: usize,
-    receiver: Box<dyn Receiver>,
+    /// `None` while the interface is gone.
+    receiver: Option<Box<dyn Receiver>>,
     consumer: C,
     select: Select<'a>,
     control: &'a Control,
@@ -150,7 +151,7 @@ impl<C: Consumer> Loop<'_, C> {
     /// Hands on what waits, and what was lost behind it.
     fn rest(&mut self) {
         self.flush();
-        if let Some(loss) = self.receiver.last_loss() {
+        if let Some(loss) = self.receiver.as_mut().and_then(|receiver| receiver.last_loss()) {
             self.consumer.group(Group { data: &[], packets: &[], loss: Some(&loss) });
         }
     }
@@ -168,20 +169,22 @@ impl<C: Consumer> Loop<'_, C> {
             self.control.report(self.number, wanted, report);
             self.reported = wanted;
         }
+        let Some(receiver) = &mut self.receiver else { return self.come_back() };
         if self.control.stops() && !self.is_stopping {
             self.is_stopping = true;
-            self.receiver.stop()?;
+            receiver.stop()?;
         }
-        match self.receiver.receive(PATIENCE)? {
+        match receiver.receive(PATIENCE)? {
             Arrival::Packets(lent) => {
                 self.link = LinkState::Up;
-                let loss: Option<&Loss> = lent.loss.as_ref();
                 if let Some(last) = lent.packets.last() {
                     self.consumer.occupied(lent.occupancy, last.timestamp);
                 }
                 let (select, consumer) = (&mut self.select, &mut self.consumer);
                 let mut each = |group: Group<'_>| consumer.group(select.group(group));
-                self.order.push(lent.data, lent.packets, loss, &mut each);
+                let loss = lent.loss.as_ref();
+                let group = Group { data: lent.data, packets: lent.packets, loss };
+                self.order.push(Portion { group, goes_on: lent.goes_on }, &mut each);
             }
             Arrival::Nothing(settled) => {
                 self.link = LinkState::Up;
@@ -198,7 +201,7 @@ impl<C: Consumer> Loop<'_, C> {
             }
             Arrival::Gone => {
                 self.link = LinkState::Gone;
-                return self.gone();
+                return Ok(self.gone());
             }
             Arrival::End => return Ok(Turn::End),
         }
@@ -216,28 +219,42 @@ impl<C: Consumer> Loop<'_, C> {
         Turn::GoOn
     }
 
-    /// Goes on with an interface of the same name, once there is one and that is wanted.
-    fn gone(&mut self) -> netsniff_capture::Result<Turn> {
-        let Some(reopen) = &mut self.reopen else {
+    /// Lets the ring of an interface go that is gone, or ends the run.
+    fn gone(&mut self) -> Turn {
+        if self.reopen.is_none() {
             self.control.stop();
-            return Ok(Turn::End);
-        };
-        if let Some(receiver) = reopen() {
-            self.rest();
-            let report = self.report();
-            self.before = Some(report);
-            self.receiver = receiver;
-            self.receiver.start()?;
+            return Turn::End;
+        }
+        self.rest();
+        self.before = Some(self.report());
+        // As long as one ring is a member of a fan-out group, the group belongs to the interface that is gone.
+        self.receiver = None;
+        Turn::GoOn
+    }
+
+    /// Goes on with an interface of the same name, once there is one.
+    fn come_back(&mut self) -> netsniff_capture::Result<Turn> {
+        self.is_stopping = self.control.stops();
+        if !self.is_stopping
+            && let Some(mut receiver) = self.reopen.as_mut().and_then(|reopen| reopen())
+        {
+            receiver.start()?;
+            self.receiver = Some(receiver);
             return Ok(Turn::GoOn);
         }
         Ok(self.pause())
     }
 
     fn report(&mut self) -> RingReport {
-        let mut counters = self.receiver.counters().unwrap_or_default();
-        if let Some(before) = &self.before {
-            counters.add_earlier(&before.counters);
-        }
+        let earlier = self.before.as_ref().map(|before| &before.counters);
+        let now = self.receiver.as_mut().map(|receiver| receiver.counters().unwrap_or_default());
+        let counters = match (now, earlier) {
+            (Some(mut now), Some(earlier)) => {
+                now.add(earlier);
+                now
+            }
+            (now, earlier) => now.or_else(|| earlier.cloned()).unwrap_or_default(),
+        };
         let mut report = RingReport {
             counters,
             waiting: self.order.waiting() as u64,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use netsniff_capture::backend::{Lent, RingFacts, Unit};
 use netsniff_capture::counters::RingCounters;
-use netsniff_packet::{PacketRecord, Stage};
+use netsniff_packet::{Loss, PacketRecord, Stage};
 
 use super::super::testing::{Notes, Told, at, packets};
 use super::*;
@@ -86,6 +86,7 @@ impl Receiver for Player {
                     return Ok(Arrival::Packets(Lent {
                         data: &mut [],
                         packets: &[],
+                        goes_on: false,
                         loss: None,
                         occupancy: Occupancy::EMPTY,
                     }));
@@ -98,7 +99,13 @@ impl Receiver for Player {
                     self.counters.delivered += micros.len() as u64;
                     let occupancy = Occupancy { used, ..Occupancy::EMPTY };
                     let (data, packets) = &mut self.lent;
-                    return Ok(Arrival::Packets(Lent { data, packets, loss, occupancy }));
+                    return Ok(Arrival::Packets(Lent {
+                        data,
+                        packets,
+                        goes_on: false,
+                        loss,
+                        occupancy,
+                    }));
                 }
                 Some(Step::Nothing(settled)) => return Ok(Arrival::Nothing(settled)),
                 Some(Step::Down) => return Ok(Arrival::Down),

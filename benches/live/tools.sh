@@ -1,0 +1,99 @@
+# The tools that benches/live compares, and what they cost and lose. Sourced by its scripts, which have set:
+# build (where the binaries are), name (of the namespaces), scratch (a tmpfs).
+#
+# A tool is named, and so are its settings:
+#   reader, reader:BACKEND:WAIT         the least that a capture can do (crates/capture/examples/reader.rs)
+#   count                               netsniff analyze --depth packets
+#   analyze                             netsniff analyze, all protocols, logs to the tmpfs
+#   record, record:BACKEND              netsniff record, as it comes: a ring of 64 MiB
+#   tcpdump, dumpcap, netsniff-ng       with a ring of 64 MiB, too
+#   tcpdump-default, dumpcap-default    as they come
+#   tcpdump-null                        tcpdump with a ring of 64 MiB, to /dev/null
+# All that record write pcap to the tmpfs.
+
+# The commands of a tool.
+tool_command() {
+    local settings
+    IFS=: read -ra settings <<<"$1"
+    case $1 in
+        reader*) echo "$build/examples/reader rx0 ${settings[1]:-af-packet} ${settings[2]:-poll}" ;;
+        count) echo "$build/netsniff analyze -i rx0 --depth packets" ;;
+        count:*) echo "$build/netsniff analyze -i rx0 --depth packets --backend ${settings[1]} --wait ${settings[2]:-adaptive}" ;;
+        analyze) echo "$build/netsniff analyze -i rx0 -o $scratch/logs" ;;
+        record) echo "$build/netsniff record -i rx0 --format pcap -w $scratch/out.pcap" ;;
+        tcpdump) echo "tcpdump -Z root -i rx0 -B 65536 -w $scratch/out.pcap" ;;
+        tcpdump-default) echo "tcpdump -Z root -i rx0 -w $scratch/out.pcap" ;;
+        tcpdump-null) echo "tcpdump -Z root -i rx0 -B 65536 -w /dev/null" ;;
+        dumpcap) echo "dumpcap -q -P -i rx0 -B 64 -w $scratch/out.pcap" ;;
+        dumpcap-default) echo "dumpcap -q -P -i rx0 -w $scratch/out.pcap" ;;
+        netsniff-ng) echo "netsniff-ng --silent -i rx0 -S 64MiB --out $scratch/out.pcap" ;;
+        *) echo "there is no tool $1" >&2; return 2 ;;
+    esac
+}
+
+# Whether a tool is here.
+tool_is_here() {
+    local program=${1%-default}
+    case $1 in
+        tcpdump* | dumpcap* | netsniff-ng) command -v "${program%-null}" >/dev/null ;;
+    esac
+}
+
+# How many packets a tool captured: as it says itself, or by the bytes of its file, whose frames are all as long.
+tool_captured() {
+    local tool=$1 size=$2
+    case $tool in
+        reader*) sed -n 's/.*"packets":\([0-9]*\).*/\1/p' "$scratch/said" ;;
+        count* | analyze) sed -n 's/^ *delivered *\([0-9,]*\)$/\1/p' "$scratch/said" | head -1 | tr -d , ;;
+        tcpdump-null) sed -n 's/^\([0-9]*\) packets captured$/\1/p' "$scratch/said" ;;
+        # 24 bytes of the file's header, 16 of each packet's, and no frame check sequence.
+        *) [ ! -e "$scratch/out.pcap" ] || echo $((($(stat -c %s "$scratch/out.pcap") - 24) / (16 + size - 4))) ;;
+    esac
+}
+
+arrived() { ip -n "$name-rx" -s -j link show rx0 | sed 's/.*"rx":{"bytes":[0-9]*,"packets":\([0-9]*\).*/\1/'; }
+
+# Nanoseconds of all threads of a process, by the scheduler.
+spent() { cat /proc/"$1"/task/*/schedstat 2>/dev/null | awk '{ sum += $1 } END { printf "%d", sum }'; }
+
+# One run: trial TOOL SIZE SECONDS RATE [FILE]. Rate 0 is the sender's full speed; with a file its packets are sent
+# instead of frames of the size. Sets came, got, pps, ns (all threads of the tool) and slips.
+trial() {
+    local tool=$1 size=$2 seconds=$3 rate=$4 file=${5:-} before pid ns0 ns1
+    rm -rf "$scratch"/out* "$scratch"/logs
+    local command
+    command=$(tool_command "$tool")
+    # The reader ends with its standard input, the others by a signal.
+    ip netns exec "$name-rx" taskset -c 1 $command < <(sleep $((${seconds%.*} + 5))) >"$scratch/said" 2>&1 &
+    pid=$!
+    sleep 1.5
+    ns0=$(spent "$pid") before=$(arrived)
+    ip netns exec "$name-tx" "$build/examples/sender" -i tx0 --cpu 0 --seconds "$seconds" --size "$size" \
+        --rate "$rate" ${file:+--file "$file"} >"$scratch/sent"
+    came=$(($(arrived) - before))
+    # libpcap's blocks stay open for a second.
+    sleep 1.3
+    ns1=$(spent "$pid")
+    case $tool in reader*) ;; *) kill -INT "$pid" ;; esac
+    wait "$pid" || true
+    got=$(tool_captured "$tool" "$size")
+    got=${got:-0} ns=$((ns1 - ns0))
+    pps=$(sed 's/.*"pps":\([0-9]*\).*/\1/' "$scratch/sent")
+    slips=$(sed 's/.*"slips":\([0-9]*\).*/\1/' "$scratch/sent")
+}
+
+# Makes the namespaces and the tmpfs, and removes them in the end.
+begin_bed() {
+    scratch=$(mktemp -d)
+    mount -t tmpfs -o size=12G tmpfs "$scratch"
+    trap 'benches/live/testbed.sh down "$name"; umount -l "$scratch"; rmdir "$scratch"' EXIT
+    benches/live/testbed.sh up "$name"
+}
+
+# What was measured with, as comments of a table.
+describe() {
+    printf '# %s\n' "$(uname -sr), $(nproc) processors: $(sed -n 's/model name.*: //p' /proc/cpuinfo | head -1)" \
+        "netsniff at $(git rev-parse --short HEAD)$(git diff --quiet HEAD -- || echo ' with changes')" \
+        "$(tcpdump --version 2>&1 | head -2 | tr '\n' ' ')" "$(dumpcap --version 2>/dev/null | head -1)" \
+        "$(netsniff-ng --version 2>/dev/null | head -1)"
+}
