@@ -37,6 +37,8 @@ fn packets_that_a_filter_in_user_space_refuses_are_counted() {
     let last = Last::read(&done.logs, "interface");
     last.closes();
     assert_eq!((last.number("filtered_late"), last.number("analysed")), (2520, 40));
+    let told = |line: &str| line.contains("refused by the filter ") && line.ends_with(" 2,520");
+    assert!(done.output.lines().any(told), "{}", done.output);
 }
 
 #[test]
@@ -72,6 +74,7 @@ fn packets_that_the_recorder_refuses_are_counted() {
     assert_eq!((last.number("arrived"), last.number("analysed")), (28_000, 28_000));
     assert!(last.number("unrecorded") > 1000, "{}", last.text("unrecorded"));
     assert!(last.number("recorded") + last.number("unrecorded") <= 28_000);
+    assert_eq!(told_lost(&done.errors), last.number("unrecorded"), "{}", done.errors);
 }
 
 /// The analysis has a thread of its own: nothing changes in the books or the logs.
@@ -125,7 +128,8 @@ fn tagged_packets_are_whole() {
 #[test]
 fn drops_at_several_rings_add_up() {
     let Some(bed) = Bed::up("b-rings") else { return };
-    let arguments = ["--workers", "2", "--ring", "128K", "--block", "16K"];
+    let small = ["--workers", "2", "--ring", "128K", "--block", "16K"];
+    let arguments = [&["--stats-interval", "200ms"][..], &small].concat();
     let run = Run::start(&bed, "b-rings", &arguments);
     run.pause();
     bed.send(&Sent { count: 6000, size: 200, rate: 100_000 });
@@ -144,4 +148,35 @@ fn drops_at_several_rings_add_up() {
     let gaps = Log::read(&done.logs.join("gaps.log"));
     let told = (0..gaps.len()).map(|row| gaps.value(row, "packets").parse::<u64>().unwrap());
     assert_eq!(told.sum::<u64>(), last.number("ring_dropped"));
+    assert_eq!(told_lost(&done.errors), last.number("ring_dropped"), "{}", done.errors);
+}
+
+/// Packets that a run said it had lost since the count before, all times together.
+fn told_lost(errors: &str) -> u64 {
+    let said =
+        errors.lines().filter_map(|line| line.split_once(" packets lost since the last count"));
+    said.map(|(before, _)| before.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
+/// Two interfaces, one of which receives what it sends.
+#[test]
+fn each_interface_has_its_own_books() {
+    let Some(bed) = Bed::up("b-two") else { return };
+    let run = Run::start(&bed, "b-two", &["-i", "lo"]);
+    bed.send(&FEW);
+    bed.send_to_itself(70);
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let log = Log::read(&done.logs.join("capture.log"));
+    for (interface, packets) in [("rx0", "1000"), ("lo", "70")] {
+        for scope in ["interface", "ring"] {
+            let rows = log.of(&[("final", "T"), ("scope", scope), ("interface", interface)]);
+            assert_eq!(rows.len(), 1, "{scope} {interface}");
+            assert_eq!(log.value(rows[0], "delivered"), packets, "{scope} {interface}");
+            assert_eq!(log.value(rows[0], "analysed"), packets, "{scope} {interface}");
+        }
+        let row = log.of(&[("final", "T"), ("scope", "interface"), ("interface", interface)])[0];
+        assert_eq!(log.value(row, "arrived"), packets, "{interface}");
+        assert_eq!(log.value(row, "unexplained"), "0", "{interface}");
+    }
 }

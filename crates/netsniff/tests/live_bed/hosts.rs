@@ -1,7 +1,7 @@
 //! Hosts at both ends of the pair, which talk over TCP.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -53,6 +53,18 @@ impl Bed {
                 .args(["sg", "on", "tx", "on", "rx", "on", "tso", "on", "gso", "on", "gro", "on"]);
             ethtool.output().is_ok_and(|out| out.status.success())
         })
+    }
+
+    /// Sends so many datagrams within the receiver's end, by its loopback interface.
+    pub(crate) fn send_to_itself(&self, count: u64) {
+        let namespace = self.receiver();
+        let send = || {
+            enter_namespace(&namespace).unwrap();
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let to = socket.local_addr().unwrap();
+            (0..count).for_each(|_| assert_eq!(socket.send_to(b"x", to).unwrap(), 1));
+        };
+        thread::scope(|scope| scope.spawn(send).join().unwrap());
     }
 
     /// Lets a server at the sender's end and a client at the receiver's talk, until both have ended.

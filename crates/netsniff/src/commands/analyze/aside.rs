@@ -60,3 +60,58 @@ impl Aside {
         Ok(self.refused.load(Ordering::Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use netsniff_analysis::Limits;
+    use netsniff_analysis::ingress::Ingress;
+    use netsniff_packet::{LinkType, Packet, Timestamp};
+
+    use super::*;
+
+    /// The file is a pipe that nobody reads yet: what finds no room is counted, and nobody waits.
+    #[test]
+    fn what_finds_no_room_is_counted() {
+        let directory = std::env::temp_dir().join(format!("netsniff-aside-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let pipe = directory.join("unparsed.pcapng");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let why = unparsed();
+        let aside = Aside::new(Some(UnparsedFile::new(&directory, None).unwrap()));
+        let mut take = aside.taker();
+        let packet = packet();
+        take(&packet, &why);
+        // The thread takes the first one, and waits for somebody to read.
+        std::thread::sleep(Duration::from_millis(100));
+        (0..UNPARSED_QUEUE + 50).for_each(|_| take(&packet, &why));
+        drop(take);
+        let reads = |path: &Path| fs::read(path).unwrap();
+        let read = std::thread::spawn(move || reads(&pipe));
+        assert_eq!(aside.finish().unwrap(), 50);
+        assert!(read.join().unwrap().len() > UNPARSED_QUEUE * 32);
+        let _ = fs::remove_dir_all(&directory);
+    }
+
+    fn packet() -> Packet<'static> {
+        Packet {
+            timestamp: Timestamp::EPOCH,
+            data: &[0; 4],
+            wire_len: 4,
+            link_type: LinkType::ETHERNET,
+            interface: 0,
+        }
+    }
+
+    /// Why that packet is not understood.
+    fn unparsed() -> Unparsed {
+        let mut ingress = Ingress::new(Limits::default(), netsniff_analysis::Options::default());
+        let mut units = netsniff_analysis::Units::default();
+        let mut rows = crate::output::RowBuffer::new(None);
+        ingress.packet(&packet(), 0..4, &mut units, &mut rows).unwrap()
+    }
+}
