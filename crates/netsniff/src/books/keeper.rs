@@ -99,7 +99,7 @@ impl Keeper {
         core::mem::replace(&mut self.since, now)
     }
 
-    /// Packets that have arrived at each interface since the start, by its own counters.
+    /// Packets that came to each interface since the start, by its own counters.
     fn arrivals(&mut self) -> Vec<Option<u64>> {
         self.interfaces.iter_mut().map(Watched::arrived).collect()
     }
@@ -118,7 +118,7 @@ impl Keeper {
             entries.push(Entry {
                 place: Place::Interface(watched.name.clone()),
                 link: own.first().map(|(_, report)| report.link),
-                arrived: arrived.map(|arrived| arrived + watched.lost()),
+                arrived,
                 lost_interface: arrived.map(|_| watched.lost()),
                 filtered: filtered(report.as_ref()),
                 bound: arrived.zip(earlier).map(|(after, before)| after.saturating_sub(before)),
@@ -175,7 +175,7 @@ impl Keeper {
 }
 
 impl Watched {
-    /// Packets that the interface has counted since the start; `None` once it is gone.
+    /// Packets that came to the interface since the start; `None` once it is gone.
     fn arrived(&mut self) -> Option<u64> {
         self.last = self.reader.counters().ok()??;
         Some(arrived(&self.name, &self.start, &self.last, self.direction))
@@ -187,17 +187,19 @@ impl Watched {
     }
 }
 
-/// Packets that an interface has counted between two readings, in a direction.
+/// Packets that came to an interface between two readings, in a direction: those that it has counted, and
+/// those that it had no room for.
 fn arrived(name: &str, start: &LinkCounters, now: &LinkCounters, direction: Direction) -> u64 {
     let received = now.rx_packets.saturating_sub(start.rx_packets);
     let sent = now.tx_packets.saturating_sub(start.tx_packets);
-    match direction {
+    let counted = match direction {
         Direction::In => received,
         Direction::Out => sent,
         // What the loopback interface sends it receives, and is captured once.
         Direction::Both if name == "lo" => received,
         Direction::Both => received.saturating_add(sent),
-    }
+    };
+    counted.saturating_add(lost(start, now))
 }
 
 /// Packets that the hardware had no room for between two readings, which it has not counted as received.

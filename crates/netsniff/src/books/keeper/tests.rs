@@ -8,6 +8,7 @@ use netsniff_capture::backend::{StampSource, Unit};
 
 use super::super::entry::tests::report;
 use super::*;
+use crate::pipeline::live::LinkState;
 
 const EARLIER: LinkCounters = LinkCounters {
     rx_packets: 1000,
@@ -29,6 +30,9 @@ fn what_arrives_is_counted_from_the_start_and_by_direction() {
     let since = |name, direction| arrived(name, &EARLIER, &now, direction);
     assert_eq!([Direction::In, Direction::Out].map(|of| since("eth0", of)), [7, 13]);
     assert_eq!((since("eth0", Direction::Both), since("lo", Direction::Both)), (20, 7));
+    // What the hardware had no room for had come, too, and is in no other counter.
+    let now = LinkCounters { rx_missed: 15, ..now };
+    assert_eq!(arrived("eth0", &EARLIER, &now, Direction::In), 7 + 5);
 }
 
 #[test]
@@ -93,6 +97,8 @@ fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
     let of = reports.each_ref().map(|report| report.counters.delivered);
     assert_eq!(delivered, [of[0] + of[2], of[0], of[2], of[1], of[1]]);
     let filtered: Vec<_> = entries.iter().map(|entry| entry.filtered).collect();
+    let link = |entry: &Entry| entry.link == Some(LinkState::Down);
+    assert!(entries.iter().all(link), "as the rings tell");
     let of = reports.map(|report| report.counters.filtered);
     let both = of[0].zip(of[2]).map(|(one, other)| one + other);
     assert_eq!(filtered, [both, of[0], of[2], None, None]);
@@ -167,6 +173,29 @@ fn the_host_counts_since_the_start() {
     let entry = keeper.host_entry(now);
     assert_eq!((entry.lost_backlog, entry.time_squeezes), (Some(3), Some(5)));
     assert_eq!(entry.place, Place::Host);
+}
+
+#[test]
+fn rings_are_waited_for_but_not_one_that_is_stalled() {
+    let mut keeper = keeper(&[0]);
+    let control = Control::new(1);
+    let delivered = |entries: Vec<Entry>| entries[1].delivered();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while control.wanted() == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(30));
+            control.report(0, 1, report(100));
+        });
+        let answered = keeper.read(&control);
+        assert_eq!(delivered(answered), Some(report(100).counters.delivered));
+    });
+    let begin = netsniff_capture::monotonic();
+    let stalled = keeper.read(&control);
+    let took = Duration::from_nanos(netsniff_capture::monotonic() - begin);
+    assert_eq!(delivered(stalled), Some(report(100).counters.delivered), "what it told before");
+    assert!((ANSWER..10 * ANSWER).contains(&took), "{took:?}");
 }
 
 #[test]

@@ -132,12 +132,12 @@ impl Control {
     }
 
     /// The number of the report that was asked for last.
-    pub(super) fn wanted(&self) -> u64 {
+    pub(crate) fn wanted(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
 
     /// Hands in a ring's report.
-    pub(super) fn report(&self, ring: usize, number: u64, report: RingReport) {
+    pub(crate) fn report(&self, ring: usize, number: u64, report: RingReport) {
         if let Some(place) = self.rings.get(ring) {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = (number, report);
         }
