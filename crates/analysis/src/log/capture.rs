@@ -34,7 +34,8 @@ crate::record! {
         /// Packets that the kernel dropped between interface and sockets (softnet_stat, second
         /// column): of all interfaces, so only in the host's row.
         lost_backlog: Option<u64> => "lost_backlog", count, Packets, Plain, Netsniff;
-        /// Packets that the filter refused. Unset with a filter of the kernel, which does not count.
+        /// Packets that the filter refused. Unset where the kernel filters and nobody counts, which a packet
+        /// socket's filter does with `CAP_BPF` only.
         filtered: Option<u64> => "filtered", count, Packets, Plain, Netsniff;
         /// Packets for which the ring had no room (tp_drops of PACKET_STATISTICS).
         ring_dropped: Option<u64> => "ring_dropped", count, Packets, Plain, Netsniff;
