@@ -394,6 +394,31 @@ fn drops_are_counted_and_located() {
     });
 }
 
+/// What is dropped while everything is lent lies behind what was lent, and not somewhere in what comes next.
+#[test]
+fn drops_of_xdp_sockets_while_packets_are_lent_have_one_place() {
+    let Some(bed) = Bed::up("lent") else { return };
+    let backend = BACKENDS.iter().find(|backend| backend.name == "af-xdp").unwrap();
+    bed.receiving(|| {
+        let options = Options { ring_bytes: 1 << 16, ..Options::default() };
+        let mut receiver = open(backend, &options);
+        let units = receiver.facts().units as u64;
+        receiver.start().unwrap();
+        let mut taken = Taken::default();
+        // As many as there is room for, so that none was dropped before they were lent.
+        bed.send(0, &vec![100; units as usize]);
+        assert_eq!(taken.take(receiver.as_mut()), None);
+        assert_eq!(taken.frames.len() as u64, units);
+        bed.send(units, &[100; 50]);
+        assert_eq!(taken.take(receiver.as_mut()), Some("nothing"), "that gives them back");
+        bed.send(units + 50, &[100; 10]);
+        taken.drain(receiver.as_mut());
+        let [(at, loss)] = taken.losses[..] else { panic!("{:?}", taken.losses) };
+        assert_eq!((at as u64, loss.packets), (units, 50));
+        assert_eq!(loss.before, Some(taken.frames[at - 1].0));
+    });
+}
+
 /// The consumer reads while the ring overflows: every hole lies where the losses say, and those lie as narrowly
 /// as the backend promises.
 #[test]
