@@ -91,6 +91,23 @@ impl Talk {
             .collect()
     }
 
+    /// The frames of a request, with other gates for each direction.
+    fn asymmetric(&self) -> Vec<Vec<u8>> {
+        let back = Self { gates: Self::new(self.shape, 200 - self.last()).gates, ..*self };
+        let steps = self.request().into_iter();
+        steps
+            .map(|(from, frames)| if from == 0 { self } else { &back }.wrapped(from, &frames[0]))
+            .collect()
+    }
+
+    /// The last byte of its addresses.
+    fn last(&self) -> u8 {
+        match self.hosts[0].address {
+            IpAddr::V4(address) => address.octets()[3],
+            IpAddr::V6(address) => address.octets()[15],
+        }
+    }
+
     fn request(&self) -> Vec<(usize, Vec<Vec<u8>>)> {
         const FIN: u16 = 1;
         const SYN: u16 = 2;
@@ -269,6 +286,7 @@ fn the_logs_of_several_rings_are_those_of_their_recording() {
     let sent = frames.len() as u64;
     assert_eq!((last.number("arrived"), last.number("recorded")), (sent, sent));
     assert_eq!(last.number("late"), 0, "names of late flows may differ");
+    assert_eq!(last.number("flow_split"), 0);
     let books = Log::read(&done.logs.join("capture.log"));
     let rings = books.of(&[("final", "T"), ("scope", "ring")]);
     let shares = rings.iter().map(|row| books.value(*row, "delivered").parse::<u64>().unwrap());
@@ -293,4 +311,33 @@ fn the_logs_of_several_rings_are_those_of_their_recording() {
     assert_eq!(live["conn"].len(), talks + usize::from(EACH));
     assert_eq!(live["http"].len(), talks - 2 * usize::from(EACH));
     assert_eq!(live["tunnel"].len(), 4 * usize::from(EACH) + usize::from(EACH));
+}
+
+/// The directions of each conversation travel in tunnels between different gates, which the kernel takes for
+/// different traffic: it is counted how many conversations that tears apart.
+#[test]
+fn flows_whose_directions_come_to_different_rings_are_counted() {
+    let Some(bed) = Bed::up("split") else { return };
+    let run = Run::start(&bed, "split", &["--workers", "3", "--record", "RECORDING"]);
+    let talks: Vec<_> = (0..40).map(|number| Talk::new(Shape::Gre, number)).collect();
+    let steps: Vec<_> = talks.iter().map(Talk::asymmetric).collect();
+    let frames: Vec<_> =
+        (0..8).flat_map(|step| steps.iter().map(move |talk| talk[step].clone())).collect();
+    bed.send_frames(&frames);
+    let done = run.end();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    let again = done.file("again");
+    let status = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .args(["analyze", "--quiet", "-o"])
+        .args([&again, &done.file("RECORDING")])
+        .status();
+    assert!(status.unwrap().success());
+    let [live, file] = [&done.logs, &again].map(|logs| Log::read(&logs.join("conn.log")).len());
+    assert_eq!(file, talks.len(), "one table has each of them once");
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!(last.number("flow_split"), (live - file) as u64, "a row more for each");
+    // By chance two of three conversations; the shares of pairs are fixed.
+    assert!((10..40).contains(&last.number("flow_split")), "{}", last.text("flow_split"));
+    assert!(done.output.contains("flows came to two rings"), "{}", done.output);
 }

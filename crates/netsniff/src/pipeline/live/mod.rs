@@ -12,6 +12,7 @@ pub mod order;
 mod recorded;
 mod ring;
 mod select;
+pub mod splits;
 
 pub use analysis::{Analyser, TakeUnparsed};
 pub use apart::{Apart, Work};
@@ -20,3 +21,4 @@ pub use order::{Group, WINDOW};
 pub use recorded::{Recording, SharedRecorder};
 pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
 pub use select::Wanted;
+pub use splits::Splits;
