@@ -10,6 +10,7 @@ use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::depth::Depth;
+use crate::flow::key::FlowKey;
 use crate::limits::Limits;
 use crate::log::Gaps;
 use crate::naming::Naming;
@@ -19,10 +20,12 @@ use crate::record::{Observer, Phase, SortKey};
 use crate::uid::Uid;
 use crate::unit::{HoleKind, Units};
 use statistics::{Fate, PacketStatistics};
+use ties::Ties;
 use tunnels::Tunnels;
 use walk::{Outside, Walk};
 
 pub mod statistics;
+mod ties;
 pub mod tunnels;
 mod unparsed;
 mod walk;
@@ -41,6 +44,9 @@ pub struct Ingress {
     /// When fragments or tunnels have something to end next, or before.
     deadline: Timestamp,
     ordinal: u64,
+    ties: Ties,
+    /// The number of the packet among those of its pair at the same time.
+    tie: u64,
     fragments: Fragments,
     tunnels: Tunnels,
     statistics: PacketStatistics,
@@ -58,6 +64,8 @@ impl Ingress {
             now: Timestamp::MIN,
             deadline: Timestamp::MAX,
             ordinal: 0,
+            ties: Ties::new(),
+            tie: 0,
             fragments: Fragments::new(limits),
             tunnels: Tunnels::new(limits, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
@@ -112,6 +120,8 @@ impl Ingress {
         }
         let unit = units.spare();
         decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
+        let pair = unit.ip().map_or(0, |ip| FlowKey::pair(ip.source, ip.destination));
+        self.tie = self.ties.number(self.now, pair);
         if is_plain(&unit.decoded, packet.data, &self.tunnels)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)
             && !self.checksums.discards(header)
@@ -120,6 +130,7 @@ impl Ingress {
             unit.time = packet.timestamp;
             unit.now = self.now;
             unit.ordinal = self.ordinal;
+            unit.tie = self.tie;
             unit.bytes = bytes;
             unit.reassembled = None;
             unit.parent = None;

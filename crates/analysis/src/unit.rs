@@ -21,6 +21,8 @@ pub struct Unit {
     pub now: Timestamp,
     /// Number of the packet in the input, from 1.
     pub ordinal: u64,
+    /// Number of the packet among those between the same outermost addresses at the same engine time, from 0.
+    pub tie: u64,
     /// What the headers say.
     pub decoded: Decoded,
     /// Where the bytes that offsets in `decoded` refer to lie among the bytes that came with the
@@ -46,6 +48,7 @@ impl Default for Unit {
             time: Timestamp::EPOCH,
             now: Timestamp::EPOCH,
             ordinal: 0,
+            tie: 0,
             decoded: Decoded::default(),
             bytes: 0..0,
             reassembled: None,
@@ -78,7 +81,7 @@ impl Unit {
         let context = (u64::from(self.decoded.vlan.map_or(0, |id| id + 1)) << 16)
             ^ u64::from(self.decoded.inner_vlan.map_or(0, |id| id + 1))
             ^ self.parent.map_or(0, |parent| parent.word());
-        key.name(context, self.now.nanos(), self.ordinal)
+        key.name(context, self.now.nanos(), self.tie)
     }
 
     /// The captured payload of the transport header, out of the bytes that came with the unit.

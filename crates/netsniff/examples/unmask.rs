@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! cargo run --release -p netsniff --example unmask -- \
-//!     ORIGINATOR:PORT RESPONDER:PORT PROTOCOL UID COMMUNITY_ID TIME_NANOS ORDINAL
+//!     ORIGINATOR:PORT RESPONDER:PORT PROTOCOL UID COMMUNITY_ID TIME_NANOS TIE
 //! ```
 //!
 //! Values are those of a row of `conn`; the originator's address is not used but for its port. The time is
-//! that of the first packet in nanoseconds, the ordinal its number in the input from 1. On a row written
-//! without `-a` it finds the originator; on one written with it, with the true responder, none.
+//! that of the first packet in nanoseconds, the tie how many packets of the two hosts came before it at that
+//! very time. On a row written without `-a` it finds the originator; on one written with it, with the true
+//! responder, none.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some(target) = Target::of(&arguments) else {
         eprintln!(
-            "usage: unmask ORIGINATOR:PORT RESPONDER:PORT PROTOCOL UID COMMUNITY_ID TIME_NANOS ORDINAL"
+            "usage: unmask ORIGINATOR:PORT RESPONDER:PORT PROTOCOL UID COMMUNITY_ID TIME_NANOS TIE"
         );
         return ExitCode::from(2);
     };
@@ -54,12 +55,12 @@ struct Target {
     uid: String,
     community_id: String,
     time: i64,
-    ordinal: u64,
+    tie: u64,
 }
 
 impl Target {
     fn of(arguments: &[String]) -> Option<Self> {
-        let [originator, responder, protocol, uid, community_id, time, ordinal] = arguments else {
+        let [originator, responder, protocol, uid, community_id, time, tie] = arguments else {
             return None;
         };
         let originator: SocketAddr = originator.parse().ok()?;
@@ -71,7 +72,7 @@ impl Target {
             uid: uid.clone(),
             community_id: community_id.clone(),
             time: time.parse().ok()?,
-            ordinal: ordinal.parse().ok()?,
+            tie: tie.parse().ok()?,
         })
     }
 
@@ -81,7 +82,7 @@ impl Target {
             let address = Ipv4Addr::from_bits(bits as u32);
             let originator = Endpoint { address: IpAddr::V4(address).into(), port: self.port };
             let (key, _) = FlowKey::new(originator, self.responder, self.protocol, false);
-            if Uid::new(key.name(0, self.time, self.ordinal)).as_str() == self.uid {
+            if Uid::new(key.name(0, self.time, self.tie)).as_str() == self.uid {
                 hits.push((address, "uid"));
             }
             if CommunityId::of(&key).as_str() == self.community_id {

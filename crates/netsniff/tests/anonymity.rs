@@ -516,7 +516,7 @@ fn no_address_of_a_whole_network_gives_an_identifier() {
         for last in 0..=u16::MAX {
             let [c, d] = last.to_be_bytes();
             let key = flow(row, &format!("198.51.{c}.{d}"), responder);
-            let uid = Uid::new(key.name(0, micros(original) * 1000, 1));
+            let uid = Uid::new(key.name(0, micros(original) * 1000, 0));
             hits[0] += u32::from(uid.as_str() == row["uid"]);
             hits[1] += u32::from(CommunityId::of(&key).as_str() == row["community_id"]);
         }

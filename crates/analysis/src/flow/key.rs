@@ -140,31 +140,38 @@ impl FlowKey {
         (mixed ^ (mixed >> 32)) as u32
     }
 
-    /// Which of `workers` analyses the packets between two addresses: both directions, all ports
-    /// and all fragments go to the same one. Not seeded, but without influence on any record.
+    /// A hash of two addresses, the same in both directions. Not seeded, but without influence on any record.
     #[must_use]
     #[inline]
-    pub const fn worker(source: Address, destination: Address, workers: usize) -> usize {
+    pub const fn pair(source: Address, destination: Address) -> u64 {
         let [a, b] = source.words();
         let [c, d] = destination.words();
         // Sums do not care which address is the source.
-        let mixed = fold(
+        fold(
             fold(a, 0x9e37_79b9_7f4a_7c15).wrapping_add(fold(c, 0x9e37_79b9_7f4a_7c15)),
             fold(b, 0xbf58_476d_1ce4_e5b9).wrapping_add(fold(d, 0xbf58_476d_1ce4_e5b9)),
-        );
-        (((mixed >> 32) * workers as u64) >> 32) as usize
+        )
     }
 
-    /// 128 bits that name this flow among all flows, for its uid; the same in every run.
+    /// Which of `workers` analyses the packets between two addresses: both directions, all ports
+    /// and all fragments go to the same one.
     #[must_use]
-    pub const fn name(&self, context: u64, time: i64, ordinal: u64) -> u128 {
+    #[inline]
+    pub const fn worker(source: Address, destination: Address, workers: usize) -> usize {
+        (((Self::pair(source, destination) >> 32) * workers as u64) >> 32) as usize
+    }
+
+    /// 128 bits that name this flow among all flows, for its uid; the same in every run. `context` tells its
+    /// VLANs and tunnel, `time` and `tie` are those of its first packet.
+    #[must_use]
+    pub const fn name(&self, context: u64, time: i64, tie: u64) -> u128 {
         let [a, b] = self.low_address.words();
         let [c, d] = self.high_address.words();
         let ports = (self.low_port as u64) << 32
             | (self.high_port as u64) << 16
             | (self.protocol as u64) << 8
             | self.one_way as u64;
-        let words = [a, b, c, d, ports, context, time as u64, ordinal];
+        let words = [a, b, c, d, ports, context, time as u64, tie];
         let (mut left, mut right) = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
         let mut i = 0;
         while i < words.len() {

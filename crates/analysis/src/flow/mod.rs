@@ -31,6 +31,7 @@ pub mod table;
 pub mod tcp;
 pub mod tcp_report;
 pub mod tracker;
+pub mod turnover;
 pub mod wheel;
 
 use core::time::Duration;

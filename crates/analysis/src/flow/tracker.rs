@@ -17,6 +17,7 @@ use super::key::{FlowKey, Side, TCP};
 use super::report::proto;
 use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
+use super::turnover::{Turn, TurnEvent, Turnover};
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
 use crate::depth::{Depth, FlowDepth};
@@ -65,6 +66,7 @@ pub struct FlowTracker {
     losses: u32,
     /// When the capture began, and when it last lost something: engine time.
     begun: Option<Timestamp>,
+    turnover: Turnover,
     lost_at: Option<Timestamp>,
     weirds: Weirds,
     /// What sessions found in the last datagram.
@@ -107,6 +109,7 @@ impl FlowTracker {
             heap_bytes: 0,
             losses: 0,
             begun: None,
+            turnover: Turnover::default(),
             lost_at: None,
             weirds: Weirds::default(),
             findings: Findings::new(options.extract),
@@ -119,6 +122,16 @@ impl FlowTracker {
     #[must_use]
     pub const fn statistics(&self) -> &FlowStatistics {
         &self.statistics
+    }
+
+    /// Notes from now on which flows begin and end.
+    pub fn note_turnover(&mut self) {
+        self.turnover.begin();
+    }
+
+    /// Swaps what was noted of them, in order, for `empty`.
+    pub const fn swap_turnover(&mut self, empty: &mut Vec<Turn>) {
+        self.turnover.swap(empty);
     }
 
     /// Flows that are open.
@@ -366,6 +379,7 @@ impl FlowTracker {
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));
         let place = self.table.insert(hash, flow)?;
+        self.turnover.note(&key, unit.now, TurnEvent::Begin);
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
     }

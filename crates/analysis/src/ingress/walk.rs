@@ -212,6 +212,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             time: self.time,
             now: self.ingress.now,
             ordinal: self.ingress.ordinal,
+            tie: self.ingress.tie,
             decoded: *decoded,
             bytes: self.bytes.clone(),
             reassembled: outside.reassembled.clone(),

@@ -132,6 +132,10 @@ crate::record! {
         naps: Option<u64> => "naps", count, Times, Plain, Netsniff;
         /// Flows that are open.
         flows: Option<u64> => "flows", count, Flows, Plain, Netsniff;
+        /// Flows that began on a ring while another ring of the interface had them, or had had them up to a
+        /// second before: their packets are told apart. Unset where other processes share the packets, and where
+        /// there are too many flows to tell.
+        flow_split: Option<u64> => "flow_split", count, Flows, Plain, Netsniff;
         /// Rows of logs for which the queue to the writer, or the disk, had no room.
         refused_rows: Option<u64> => "refused_rows", count, None, Plain, Netsniff;
         /// Times that the kernel had more packets to receive than it may at once (softnet_stat, third

@@ -216,6 +216,7 @@ impl Entry {
             wakeups: counters.map(|counters| counters.waiting.wakeups),
             naps: counters.map(|counters| counters.waiting.naps),
             flows: report.and_then(|report| report.flows),
+            flow_split: report.and_then(|report| report.flow_split),
             refused_rows: report
                 .filter(|report| report.analysed.is_some())
                 .map(|report| report.refused_rows),

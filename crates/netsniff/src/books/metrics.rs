@@ -93,6 +93,9 @@ const METRICS: &[Metric] = &[
     gauge("flows", "Flows that are open.", |e| {
         number(e.report.as_ref().and_then(|report| report.flows))
     }),
+    counter("split_flows", "Flows that another ring had, too.", |e| {
+        number(e.report.as_ref().and_then(|report| report.flow_split))
+    }),
     counter("time_squeezes", "Times that the kernel's time to receive was spent.", |e| {
         number(e.time_squeezes)
     }),

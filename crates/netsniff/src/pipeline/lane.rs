@@ -1,6 +1,7 @@
 //! What one worker does, in a thread of its own or not.
 
 use netsniff_analysis::flow::tracker::FlowTracker;
+use netsniff_analysis::flow::turnover::Turn;
 use netsniff_analysis::flow::wheel::TICK_NANOS;
 use netsniff_analysis::{Depth, Hole, Limits, Options, Unit};
 use netsniff_packet::Timestamp;
@@ -73,6 +74,16 @@ impl Lane {
     /// How deep flows are analysed that begin from now on.
     pub fn set_depth(&mut self, depth: Depth) {
         self.tracker.set_depth(depth);
+    }
+
+    /// Notes from now on which flows begin and end.
+    pub fn note_turnover(&mut self) {
+        self.tracker.note_turnover();
+    }
+
+    /// Swaps what was noted of them for `empty`.
+    pub const fn swap_turnover(&mut self, empty: &mut Vec<Turn>) {
+        self.tracker.swap_turnover(empty);
     }
 
     /// The flows.

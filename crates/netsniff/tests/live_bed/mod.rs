@@ -148,6 +148,22 @@ impl Bed {
         });
     }
 
+    /// Sends these frames, one by one.
+    pub(crate) fn send_frames(&self, frames: &[Vec<u8>]) {
+        self.in_sender(|| {
+            let interface = Interface::find("tx0").unwrap();
+            let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
+            let mut transmitter = way.open(&interface, 0).unwrap();
+            for frame in frames {
+                transmitter.room().unwrap().1[..frame.len()].copy_from_slice(frame);
+                transmitter.fill(frame.len());
+                while transmitter.pending() > 0 {
+                    transmitter.flush().unwrap();
+                }
+            }
+        });
+    }
+
     /// Runs something in a thread of the sending namespace.
     pub(crate) fn in_sender<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let namespace = format!("{}-tx", self.name);

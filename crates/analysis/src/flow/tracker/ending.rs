@@ -7,6 +7,7 @@ use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
+use crate::flow::turnover::TurnEvent;
 use crate::flow::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::Ending;
@@ -202,6 +203,7 @@ impl FlowTracker {
             }
         }
         let hash = flow.key.hash(self.seed);
+        self.turnover.note(&flow.key, key.time, TurnEvent::End);
         self.table.remove(hash, place);
     }
 }

@@ -158,6 +158,7 @@ pub(crate) fn report(from: u64) -> RingReport {
         link: LinkState::Down,
         downs: number(),
         flows: Some(number()),
+        flow_split: Some(number()),
         now: Some(Timestamp::from_nanos(number() as i64)),
     }
 }
@@ -229,6 +230,7 @@ fn each_column_has_a_counter_of_its_own() {
         assert_eq!(found, expected, "{name}");
     }
     assert_eq!(row.shed_time, nanos(told.shed_nanos));
+    assert_eq!(row.flow_split, told.flow_split);
     assert_eq!(row.inversion_max, nanos(counters.deepest_inversion));
     assert_eq!((row.is_final, Some(row.interval), row.link), (true, nanos(30), Some(Link::Gone)));
 }

@@ -152,6 +152,7 @@ fn every_counter_of_several_rings_is_in_the_sum_once() {
         ("late", both(|of| of.late)),
         ("refused_rows", both(|of| of.refused_rows)),
         ("flows", both(|of| of.flows.unwrap())),
+        ("flow_split", both(|of| of.flow_split.unwrap())),
     ] {
         assert_eq!(found, expected, "{name}");
     }

@@ -26,7 +26,7 @@ use crate::output::{
 };
 use crate::pidfile::PidFile;
 use crate::pipeline::live::{
-    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Work,
+    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Splits, Work,
 };
 use crate::pipeline::{Outcome, Settings, share_of};
 use crate::recording::options::Options as RecordingOptions;
@@ -219,6 +219,11 @@ impl Session<'_> {
         };
         let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self);
         let aside = Aside::new(unparsed);
+        // What other processes get of a group nobody here can tell.
+        let splits = capture
+            .fanout_group()
+            .is_none()
+            .then(|| Arc::new(Splits::new(rings.rings.iter().map(|ring| ring.place.interface))));
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
             for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
@@ -226,7 +231,10 @@ impl Session<'_> {
                     Box::new(Recording::new(Arc::clone(recorder), number))
                 });
                 let sheds = self.args.sheds();
-                let analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                let mut analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
+                if let Some(splits) = &splits {
+                    analyser = analyser.with_splits(Arc::clone(splits), number);
+                }
                 let consumer = self.place(analyser)?;
                 let work = live::work(capture, number, ring, &control, consumer, self.reopener)?;
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));

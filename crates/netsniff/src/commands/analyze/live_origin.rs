@@ -162,6 +162,13 @@ impl Origin for Live {
                 count(wrong)
             ));
         }
+        let split = sum(|report| report.flow_split.unwrap_or(0));
+        if split > 0 {
+            notes.push(format!(
+                "{} flows came to two rings, and have a row of each: their directions travel in different tunnels",
+                count(split)
+            ));
+        }
         for (name, report) in
             self.of_interfaces().filter_map(|(n, e)| Some((n, e.report.as_ref()?)))
         {

@@ -1,6 +1,9 @@
 //! The analysis of one ring's packets.
 
+use std::sync::Arc;
+
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
+use netsniff_analysis::flow::turnover::Turn;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
@@ -10,6 +13,7 @@ use netsniff_packet::{Packet, Timestamp};
 use super::books::RingReport;
 use super::order::Group;
 use super::ring::Consumer;
+use super::splits::Splits;
 use crate::output::{HandedOver, RowBuffer, RowProducer};
 use crate::pipeline::lane::Lane;
 use crate::pipeline::run::{Front, SLICE, Settings};
@@ -30,6 +34,9 @@ pub struct Analyser {
     done: [RowBuffer; 2],
     /// Chooses the depth by how full the ring is; `None` where it stays.
     shedding: Option<Shedding>,
+    /// Counts the flows that another ring has, too, where somebody can, with the number of this ring.
+    splits: Option<(Arc<Splits>, usize)>,
+    turns: Vec<Turn>,
     analysed: u64,
     refused_rows: u64,
 }
@@ -54,9 +61,21 @@ impl Analyser {
             rows: Some(rows),
             done: [RowBuffer::new(*format), RowBuffer::new(*format)],
             shedding: sheds.then(|| Shedding::new(options.deepest(), crate::clock::now())),
+            splits: None,
+            turns: Vec::new(),
             analysed: 0,
             refused_rows: 0,
         }
+    }
+
+    /// Tells which flows begin and end as those of ring number `ring`.
+    #[must_use]
+    pub fn with_splits(mut self, splits: Arc<Splits>, ring: usize) -> Self {
+        if splits.is_possible(ring) {
+            self.lane.note_turnover();
+        }
+        self.splits = Some((splits, ring));
+        self
     }
 
     /// Counts over packets and over flows.
@@ -73,6 +92,17 @@ impl Analyser {
         self.front.units.clear();
         self.front.take_rows(watermark, &mut self.done[1]);
         self.hand_over(watermark);
+        self.compare();
+    }
+
+    /// Tells which flows began and ended.
+    fn compare(&mut self) {
+        let Some((splits, ring)) = &self.splits else { return };
+        self.lane.swap_turnover(&mut self.turns);
+        if !self.turns.is_empty() {
+            splits.turn(*ring, &self.turns);
+            self.turns.clear();
+        }
     }
 
     fn hand_over(&mut self, watermark: Timestamp) {
@@ -158,6 +188,7 @@ impl Consumer for Analyser {
         report.late = packets.out_of_order;
         report.refused_rows = self.refused_rows;
         report.flows = Some(self.lane.tracker().open_flows() as u64);
+        report.flow_split = self.splits.as_ref().and_then(|(splits, ring)| splits.count(*ring));
         let of_flows = &self.lane.tracker().statistics().packets;
         report.by_depth = Some(packets.without_flow.with(of_flows));
         if let Some(shedding) = &self.shedding {

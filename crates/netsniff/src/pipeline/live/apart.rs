@@ -173,6 +173,7 @@ impl<C: Consumer + 'static> Consumer for Apart<C> {
         report.late = told.late;
         report.refused_rows = told.refused_rows;
         report.flows = told.flows;
+        report.flow_split = told.flow_split;
         report.now = told.now;
     }
 }

@@ -50,6 +50,8 @@ pub struct RingReport {
     pub downs: u64,
     /// Flows that are open; `None` where there are none.
     pub flows: Option<u64>,
+    /// Flows that began while another ring of the interface had them; `None` where nobody can tell.
+    pub flow_split: Option<u64>,
     /// Engine time.
     pub now: Option<Timestamp>,
 }
@@ -74,6 +76,7 @@ impl RingReport {
             link: _,
             downs: _,
             flows,
+            flow_split,
             now,
         } = other;
         self.counters.add(counters);
@@ -88,6 +91,7 @@ impl RingReport {
         self.late += late;
         self.refused_rows += refused_rows;
         self.flows = both(self.flows, *flows);
+        self.flow_split = both(self.flow_split, *flow_split);
         self.now = self.now.max(*now);
     }
 }

@@ -12,6 +12,7 @@ pub mod order;
 mod recorded;
 mod ring;
 mod select;
+pub mod splits;
 #[cfg(test)]
 mod testing;
 
@@ -22,3 +23,4 @@ pub use order::{Group, WINDOW};
 pub use recorded::{Recording, SharedRecorder};
 pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
 pub use select::Wanted;
+pub use splits::Splits;

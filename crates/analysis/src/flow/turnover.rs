@@ -1,0 +1,49 @@
+//! Which flows begin and end, for whoever compares the tables of several trackers.
+
+use netsniff_packet::Timestamp;
+
+use super::key::FlowKey;
+
+/// A flow that began or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The flow.
+    pub key: FlowKey,
+    /// Engine time.
+    pub time: Timestamp,
+    /// What happened.
+    pub event: TurnEvent,
+}
+
+/// What happened to a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnEvent {
+    /// It began.
+    Begin,
+    /// It ended.
+    End,
+}
+
+/// Notes them, where somebody wants to know.
+#[derive(Debug, Default)]
+pub(super) struct Turnover(Option<Vec<Turn>>);
+
+impl Turnover {
+    pub(super) fn begin(&mut self) {
+        self.0.get_or_insert_default();
+    }
+
+    #[inline]
+    pub(super) fn note(&mut self, key: &FlowKey, time: Timestamp, event: TurnEvent) {
+        if let Some(turns) = &mut self.0 {
+            turns.push(Turn { key: *key, time, event });
+        }
+    }
+
+    /// Swaps what was noted for `empty`.
+    pub(super) const fn swap(&mut self, empty: &mut Vec<Turn>) {
+        if let Some(turns) = &mut self.0 {
+            core::mem::swap(turns, empty);
+        }
+    }
+}
