@@ -236,6 +236,8 @@ impl Extraction for HandedOver {
         }
         if self.at.checked_add(self.waiting.len() as u64) != Some(offset) {
             self.flush();
+        }
+        if self.waiting.is_empty() {
             self.at = offset;
         }
         self.waiting.extend_from_slice(data);
@@ -274,10 +276,7 @@ impl HandedOver {
         if self.waiting.is_empty() {
             return;
         }
-        let (at, len) = (self.at, self.waiting.len() as u64);
-        if self.hand_off.write(file, at, &mut self.waiting) {
-            self.at = at.saturating_add(len);
-        } else {
+        if !self.hand_off.write(file, self.at, &mut self.waiting) {
             self.waiting = Vec::new();
             self.release();
         }

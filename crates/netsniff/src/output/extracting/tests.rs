@@ -104,6 +104,8 @@ fn a_disk_that_hangs_costs_files_and_no_time() {
         large.write(at * BUFFER as u64, &piece);
     }
     assert!(large.file.is_none(), "the queue has no room for it");
+    let news = writer.news();
+    assert!(news.len() == 1 && news[0].contains("faster than the disk"), "{news:?}");
     small.write(0, b"small");
     small.end(5);
     stuck.end(BUFFER as u64);
@@ -112,22 +114,14 @@ fn a_disk_that_hangs_costs_files_and_no_time() {
     // The logs wait once.
     assert_eq!(large.keep(), Stored::Overrun);
     assert_eq!(stuck.keep(), Stored::Overrun);
-    assert!(begin.elapsed() >= 2 * QUICK.lag);
+    assert!((2 * QUICK.lag..8 * QUICK.lag).contains(&begin.elapsed()), "{:?}", begin.elapsed());
     let once = Instant::now();
     assert_eq!(small.keep(), Stored::Overrun);
-    let mut late = extracting.file(&name(4)).unwrap();
-    late.write(0, &piece);
-    assert!(late.file.is_none(), "the disk lags behind");
     assert!(once.elapsed() < QUICK.lag, "{:?}", once.elapsed());
-    let news = writer.news();
-    assert!(news.len() == 1 && news[0].contains("faster than the disk"), "{news:?}");
     assert!(writer.hand_off.lock().held_bytes <= QUICK.bytes);
 
     drop(hangs);
     drop((hung, stuck, large, small));
-    late.end(BUFFER as u64);
-    assert_eq!(late.keep(), Stored::Overrun);
-    drop(late);
     let behind = Instant::now();
     while writer.hand_off.lock().lag().is_some() && behind.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(5));
@@ -142,6 +136,30 @@ fn a_disk_that_hangs_costs_files_and_no_time() {
     assert_eq!(writer.news(), [""; 0], "told once");
     assert_eq!(writer.finish(), ExtractionOutcome::default());
     assert_eq!(scratch.files(), [name(5)]);
+}
+
+/// There is room, but what waits has waited for so long that the logs would, too.
+#[test]
+fn a_disk_that_lags_gets_no_more() {
+    let scratch = Scratch::new("lags");
+    let (writer, extracting) = scratch.writer(ContentBounds { bytes: 64 << 20, ..QUICK });
+    let [mut stuck, mut early, mut late] = [1, 2, 3].map(|n| extracting.file(&name(n)).unwrap());
+    let hung = Arc::clone(stuck.file.as_ref().unwrap());
+    let hangs = hung.output.lock().unwrap();
+    let piece = vec![7; BUFFER];
+    stuck.write(0, &piece);
+    early.write(0, &piece);
+    std::thread::sleep(QUICK.lag);
+    late.write(0, &piece);
+    assert!(early.file.is_some() && late.file.is_none());
+    drop(hangs);
+    drop(hung);
+    early.end(BUFFER as u64);
+    assert_eq!((early.keep(), late.keep()), (Stored::Whole, Stored::Overrun));
+    drop((stuck, early, late));
+    let outcome = writer.finish();
+    assert_eq!((outcome.untold, outcome.failure), (1, None));
+    assert_eq!(scratch.files(), [name(2)]);
 }
 
 #[test]
@@ -195,6 +213,21 @@ fn a_bound_is_told_at_once_and_ends_what_is_on_its_way() {
     drop((first, second));
     assert_eq!(writer.finish(), ExtractionOutcome::default());
     assert!(scratch.files().is_empty());
+}
+
+/// As when too much lies on the disk that is not decided yet.
+#[test]
+fn a_bound_that_the_writing_thread_meets_is_told_too() {
+    let scratch = Scratch::new("met");
+    let (writer, extracting) = scratch.writer(ContentBounds::default());
+    let mut file = extracting.file(&name(1)).unwrap();
+    writer.hand_off.directory.close();
+    file.write(0, b"too much");
+    file.end(8);
+    assert_eq!(file.keep(), Stored::Refused);
+    assert_eq!(writer.news().len(), 1);
+    drop(file);
+    assert_eq!(writer.finish(), ExtractionOutcome::default());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::counters::Occupancy;
 use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
@@ -78,6 +79,7 @@ impl Consumer for Notes {
     fn fill(&self, report: &mut RingReport) {
         let packets = self.told().iter().filter(|told| matches!(told, Told::Packet(_))).count();
         report.analysed = Some(packets as u64);
+        report.by_depth = Some(PacketsByDepth::from_fn(|depth| 20 + depth as u64));
         report.shed = 11;
         report.shed_nanos = 12;
         report.late = 13;

@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
+use netsniff_analysis::Depth;
+
 use super::super::testing::{Notes, Told, at, packets};
 use super::*;
 
@@ -80,6 +82,8 @@ fn everything_comes_in_order_with_what_was_told() {
     assert_eq!((shed, shed_nanos, late), (11, 12, 13));
     let RingReport { refused_rows, flows, now, .. } = report(&apart);
     assert_eq!((refused_rows, flows, now), (14, Some(15), Some(at(16))));
+    let by_depth = report(&apart).by_depth.unwrap();
+    assert_eq!(by_depth.of(Depth::Protocols), 20 + Depth::Protocols as u64);
     assert!(apart.into_consumer().is_some());
 }
 
