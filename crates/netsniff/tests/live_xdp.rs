@@ -86,25 +86,44 @@ fn what_cannot_be_done_is_said_before_anything_begins() {
     assert!(out.contains("leave out --direction out"), "{out}");
 }
 
-#[test]
-fn the_rights_that_are_named_are_enough() {
-    let Some(bed) = Bed::up("xdprights") else { return };
-    // The last four are for becoming another user, as a capture does that root has started.
-    let rights = "--bounding-set=-all,+bpf,+net_admin,+net_raw,+chown,+fowner,+setuid,+setgid";
-    let logs = std::env::temp_dir().join(format!("nst-xdprights-{}", std::process::id()));
+/// Runs an analysis for a second with these capabilities and those that becoming another user takes, and returns
+/// the last books of the interface; `None`, said loudly, where that cannot be tried here.
+fn with_rights(bed: &Bed, test: &str, rights: &str, arguments: &[&str]) -> Option<Last> {
+    let rights = format!("--bounding-set=-all,+chown,+fowner,+setuid,+setgid,{rights}");
+    let logs = std::env::temp_dir().join(format!("nst-{test}-{}", std::process::id()));
     let out = std::process::Command::new("ip")
-        .args(["netns", "exec", &bed.receiver(), "setpriv", rights, "--inh-caps=-all"])
+        .args(["netns", "exec", &bed.receiver(), "setpriv", &rights, "--inh-caps=-all"])
         .arg(env!("CARGO_BIN_EXE_netsniff"))
-        .args(["analyze", "-i", "rx0", "--duration", "1s", "-f", "udp port 53 or vlan 7", "-o"])
+        .args(["analyze", "-i", "rx0", "--duration", "1s", "-o"])
         .arg(&logs)
-        .args(COPY)
+        .args(arguments)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
-    let _ = std::fs::remove_dir_all(&logs);
     if said.contains("setpriv") {
-        eprintln!("SKIPPED: whether the named rights are enough needs setpriv: {said}");
-        return;
+        eprintln!("SKIPPED: {test} needs setpriv: {said}");
+        return None;
     }
     assert!(out.status.success(), "{said}");
+    let last = Last::read(&logs, "interface");
+    std::fs::remove_dir_all(&logs).unwrap();
+    Some(last)
+}
+
+#[test]
+fn the_rights_that_are_named_are_enough() {
+    let Some(bed) = Bed::up("xdprights") else { return };
+    let filter = ["-f", "udp port 53 or vlan 7"];
+    let xdp = "+bpf,+net_admin,+net_raw";
+    let arguments = [&COPY[..], &filter].concat();
+    if let Some(last) = with_rights(&bed, "xdprights", xdp, &arguments) {
+        assert_eq!((last.text("filtered"), last.text("unexplained")), ("0", "0"));
+    }
+    // A packet socket counts what its filter refuses with CAP_BPF, and works without.
+    if let Some(last) = with_rights(&bed, "bpfrights", "+net_raw,+bpf", &filter) {
+        assert_eq!((last.text("filtered"), last.text("unexplained")), ("0", "0"));
+    }
+    if let Some(last) = with_rights(&bed, "rawrights", "+net_raw", &filter) {
+        assert_eq!((last.text("filtered"), last.text("unexplained")), ("-", "-"));
+    }
 }

@@ -22,7 +22,8 @@ use netsniff_packet::Loss;
 use self::queue::Queue;
 use super::listing::Description;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
-use super::xdp::{self, SharedTally};
+use super::shared_tally::{self, SharedTally};
+use super::xdp;
 use super::{Backend, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket};
 use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
@@ -54,7 +55,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let wanted = xdp::wanted(options)?;
     let chunk_len = chunk_len(interface)?;
     let queues = interface.queues()?;
-    let sockets = xdp::make(SocketMap::create(queues))?;
+    let sockets = shared_tally::make(SocketMap::create(queues))?;
     let tally = SharedTally::make()?;
     let program = xdp::load(redirect(sockets.number(), tally.tally(), wanted.as_ref()))?;
     let share = options.ring_bytes / queues.max(1) as usize;

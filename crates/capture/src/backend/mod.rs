@@ -4,6 +4,7 @@ mod af_packet;
 mod af_packet_v2;
 mod af_xdp;
 mod block;
+mod counting;
 mod frame;
 mod link;
 mod listing;
@@ -12,6 +13,7 @@ mod mapped;
 mod packet_socket;
 mod receiver;
 mod recvmmsg;
+mod shared_tally;
 mod xdp;
 mod xdp_copy;
 

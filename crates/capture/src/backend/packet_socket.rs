@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use netsniff_packet::filter::classic::Instruction;
 
+use super::counting::CountingFilter;
 use super::receiver::Entrance;
 use super::{RingFacts, StampSource, Unit};
 use crate::counters::RingCounters;
@@ -28,6 +29,8 @@ pub(super) struct PacketSocket {
     options: Options,
     /// Whether the kernel counts how often the ring became full.
     counts_freezes: bool,
+    /// The filter, where it can count what it refuses.
+    counting: Option<CountingFilter>,
 }
 
 /// The size of a ring.
@@ -50,7 +53,8 @@ impl PacketSocket {
         counts_freezes: bool,
     ) -> Result<Self> {
         bind(&socket, interface, options)?;
-        Ok(Self { socket, options: options.clone(), counts_freezes })
+        let counting = refuses(options).then(|| CountingFilter::load(options)).flatten();
+        Ok(Self { socket, options: options.clone(), counts_freezes, counting })
     }
 
     /// What a ring of this socket is.
@@ -89,15 +93,23 @@ impl PacketSocket {
         if self.counts_freezes {
             *counters.freezes.get_or_insert(0) += u64::from(new.tp_freeze_q_cnt);
         }
-        // The kernel does not count what a filter refuses.
-        counters.filtered = (!refuses(&self.options)).then_some(0);
+        // The kernel does not count what a classic filter refuses.
+        counters.filtered = match &self.counting {
+            Some(counting) => Some(counting.filtered()),
+            None => (!refuses(&self.options)).then_some(0),
+        };
         Ok(drops)
     }
 }
 
 impl Entrance for PacketSocket {
     fn admit(&mut self) -> Result<()> {
-        admit(&self.socket, &self.options)
+        match &self.counting {
+            Some(counting) => {
+                self.socket.attach_program(counting.program()).trying("attach the filter")
+            }
+            None => admit(&self.socket, &self.options),
+        }
     }
 
     fn refuse(&mut self) -> Result<()> {

@@ -7,18 +7,11 @@ use netsniff_packet::filter::classic;
 use super::packet_socket;
 use crate::ebpf;
 use crate::ebpf::assembler::Instruction;
-use crate::ebpf::tally::{Counter, GATE, Tally};
-use crate::error::{Error, Result, Right, permitted, refused};
-use crate::host::possible_processors;
+use crate::error::{Error, Result, Right, refused};
 use crate::interface::Interface;
 use crate::options::Options;
-use crate::sys::bpf::{Program, ProgramKind, SharedValue, XdpLink, XdpMode};
+use crate::sys::bpf::{Program, ProgramKind, XdpLink, XdpMode};
 use crate::sys::socket::Socket;
-
-/// Makes a map for a program.
-pub(super) fn make<T>(map: io::Result<T>) -> Result<T> {
-    permitted(map, "make a BPF map", Right::XDP)
-}
 
 /// The filter that the options ask for, if any.
 pub(super) fn wanted(options: &Options) -> Result<Option<classic::Program>> {
@@ -37,42 +30,6 @@ pub(super) fn promiscuous(interface: &Interface, options: &Options) -> Result<Op
     let socket = packet_socket::open()?;
     packet_socket::make_promiscuous(&socket, interface)?;
     Ok(Some(socket))
-}
-
-/// What a program has counted, and the gate that lets packets in.
-#[derive(Debug)]
-pub(super) struct SharedTally {
-    value: SharedValue,
-    processors: u32,
-}
-
-impl SharedTally {
-    /// A tally of nothing, whose gate is closed.
-    pub(super) fn make() -> Result<Self> {
-        let processors = possible_processors()?;
-        let value = make(SharedValue::create(Tally::len(processors)))?;
-        Ok(Self { value, processors })
-    }
-
-    /// The tally as instructions name it.
-    pub(super) fn tally(&self) -> Tally {
-        Tally { map: self.value.number(), processors: self.processors }
-    }
-
-    /// Lets packets in, or keeps them out. Those that a processor has already begun with still come.
-    pub(super) fn set_open(&self, is_open: bool) {
-        self.value.set_word(GATE as usize, is_open.into());
-    }
-
-    /// What all processors have counted.
-    pub(super) fn count(&self, counter: Counter) -> u64 {
-        Tally::places(self.processors, counter).map(|place| self.value.long(place)).sum()
-    }
-
-    /// Packets that found no room.
-    pub(super) fn dropped(&self) -> u64 {
-        self.value.long(Tally::dropped())
-    }
 }
 
 /// Has the kernel verify a program.

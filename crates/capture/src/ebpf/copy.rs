@@ -9,7 +9,7 @@ use netsniff_packet::filter::classic;
 use super::assembler::{
     Assembler, Condition, Instruction, Label, Operation, Register, Size, Width,
 };
-use super::filter::{self, CONTEXT, Exits, KEPT};
+use super::filter::{self, CONTEXT, Exits, Hook, KEPT};
 use super::tally::{Counter, Tally};
 use super::{Action, Error, Helper};
 
@@ -58,7 +58,9 @@ pub(crate) fn copy(copying: &Copying<'_>) -> Result<Vec<Instruction>, Error> {
     assembler.set(CONTEXT, Register::R1);
     copying.tally.check_gate(&mut assembler, pass);
     match copying.wanted {
-        Some(program) => filter::append(&mut assembler, program, Exits { accept, reject })?,
+        Some(program) => {
+            filter::append(&mut assembler, program, Hook::Xdp, Exits { accept, reject })?;
+        }
         None => assembler.compute(Width::W32, Operation::Move, KEPT, copying.snaplen),
     }
     assembler.here(accept);

@@ -1,4 +1,4 @@
-//! Filters of classic BPF as a part of an XDP program.
+//! Filters of classic BPF as a part of a program of extended BPF, for XDP or for a socket.
 //!
 //! What a filter returns stays the same: how many bytes of the packet are kept, 0 for none. A load outside
 //! the packet and a division by 0 refuse it, and so does a load beyond [`LAST_OFFSET`], behind which no program
@@ -16,7 +16,7 @@ use super::assembler::Operation::{
 };
 use super::assembler::Width::{W32, W64};
 use super::assembler::{Assembler, Condition, Label, Operand, Operation, Register, Size};
-use super::{Error, Helper, xdp};
+use super::{Error, Helper, socket, xdp};
 
 /// Where the context of the program lies: the caller has put it there.
 pub(crate) const CONTEXT: Register = Register::R6;
@@ -35,6 +35,15 @@ const SCRATCH: i16 = -8 - 4 * libc::BPF_MEMWORDS as i16;
 /// with 16 bits, and up to four bytes are loaded.
 pub(crate) const LAST_OFFSET: u32 = 0xffff - 4;
 
+/// Where the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// Before the stack: the context is a `struct xdp_md`.
+    Xdp,
+    /// Before a packet is put into a socket: the context is a `struct __sk_buff`.
+    Socket,
+}
+
 /// Where a filter ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exits {
@@ -48,15 +57,16 @@ pub(crate) struct Exits {
 ///
 /// # Errors
 ///
-/// [`Error::Unknown`] where it asks for what an XDP program is not told.
+/// [`Error::Unknown`] where it asks for what the program is not told.
 pub(crate) fn append(
     assembler: &mut Assembler,
     program: &classic::Program,
+    hook: Hook,
     exits: Exits,
 ) -> Result<(), Error> {
     let instructions = program.instructions();
     let labels = instructions.iter().map(|_| assembler.label()).collect();
-    let mut translator = Translator { assembler, labels, exits };
+    let mut translator = Translator { assembler, labels, hook, exits };
     for register in [A, X] {
         translator.assembler.set(register, 0);
     }
@@ -71,6 +81,7 @@ struct Translator<'a> {
     assembler: &'a mut Assembler,
     /// One for each instruction of the filter.
     labels: Vec<Label>,
+    hook: Hook,
     exits: Exits,
 }
 
@@ -193,14 +204,27 @@ impl Translator<'_> {
 
     /// The length of the packet.
     fn length(&mut self, to: Register) {
-        self.assembler.set(Register::R1, CONTEXT);
-        self.assembler.call(Helper::XdpLength);
-        self.assembler.compute(W32, Move, to, Register::R0);
+        match self.hook {
+            Hook::Socket => self.assembler.load(Size::Word, to, CONTEXT, socket::LENGTH),
+            Hook::Xdp => {
+                self.assembler.set(Register::R1, CONTEXT);
+                self.assembler.call(Helper::XdpLength);
+                self.assembler.compute(W32, Move, to, Register::R0);
+            }
+        }
     }
 
     /// What the kernel knows beside the bytes.
     fn ask(&mut self, k: u32) -> Result<(), Error> {
-        match k.wrapping_sub(libc::SKF_AD_OFF.cast_unsigned()).cast_signed() {
+        let question = k.wrapping_sub(libc::SKF_AD_OFF.cast_unsigned()).cast_signed();
+        match self.hook {
+            Hook::Xdp => self.ask_xdp(question),
+            Hook::Socket => self.ask_socket(question),
+        }
+    }
+
+    fn ask_xdp(&mut self, question: i32) -> Result<(), Error> {
+        match question {
             libc::SKF_AD_VLAN_TAG | libc::SKF_AD_VLAN_TAG_PRESENT | libc::SKF_AD_VLAN_TPID => {
                 self.assembler.set(A, 0);
             }
@@ -213,12 +237,42 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `A =` bytes at an offset: at once where they lie together with the begin of the packet.
+    fn ask_socket(&mut self, question: i32) -> Result<(), Error> {
+        let (at, is_network_order) = match question {
+            libc::SKF_AD_VLAN_TAG => (socket::VLAN_TAG, false),
+            libc::SKF_AD_VLAN_TAG_PRESENT => (socket::VLAN_PRESENT, false),
+            libc::SKF_AD_VLAN_TPID => (socket::VLAN_PROTOCOL, true),
+            libc::SKF_AD_IFINDEX => (socket::INTERFACE, false),
+            libc::SKF_AD_PROTOCOL => (socket::PROTOCOL, true),
+            libc::SKF_AD_PKTTYPE => (socket::PACKET_TYPE, false),
+            libc::SKF_AD_HATYPE => return Err(Error::Unknown("the hardware type")),
+            _ => return Err(Error::Unknown("what the filter asks for")),
+        };
+        self.assembler.load(Size::Word, A, CONTEXT, at);
+        if is_network_order {
+            self.assembler.network_order(A, 16);
+        }
+        Ok(())
+    }
+
+    /// `A =` bytes at an offset.
     fn load_at(&mut self, offset: u32, size: Size) {
-        use Register::{R1, R2, R3, R4};
         if offset > LAST_OFFSET {
             return self.assembler.goto(self.exits.reject);
         }
+        match self.hook {
+            Hook::Xdp => self.load_near(offset, size),
+            Hook::Socket => {
+                self.assembler.compute(W32, Move, Register::R3, offset);
+                self.fetch(Register::R3, size);
+            }
+        }
+        self.order(size);
+    }
+
+    /// `A =` bytes at an offset: at once where they lie together with the begin of the packet.
+    fn load_near(&mut self, offset: u32, size: Size) {
+        use Register::{R1, R2, R3, R4};
         let [elsewhere, loaded] = [(); 2].map(|()| self.assembler.label());
         self.assembler.load(Size::Word, R1, CONTEXT, xdp::DATA);
         self.assembler.load(Size::Word, R2, CONTEXT, xdp::DATA_END);
@@ -232,7 +286,6 @@ impl Translator<'_> {
         self.assembler.compute(W32, Move, R3, offset);
         self.fetch(R3, size);
         self.assembler.here(loaded);
-        self.order(size);
     }
 
     /// `A =` bytes at an offset from `X`. The verifier lets nobody without `CAP_PERFMON` add a register to the
@@ -253,7 +306,10 @@ impl Translator<'_> {
         self.assembler.set(R3, R10);
         self.assembler.compute(W64, Add, R3, i32::from(ROOM));
         self.assembler.set(R4, size.bytes());
-        self.assembler.call(Helper::XdpLoadBytes);
+        self.assembler.call(match self.hook {
+            Hook::Xdp => Helper::XdpLoadBytes,
+            Hook::Socket => Helper::SocketLoadBytes,
+        });
         self.assembler.branch(W64, R0, NotEqual, 0, self.exits.reject);
         self.assembler.load(size, A, R10, ROOM);
     }

@@ -10,10 +10,12 @@
 //! | [`filter`] | classic BPF as extended BPF |
 //! | [`tally`] | what programs count, and whether they are to work at all |
 //! | [`copy`] | packets into a ring |
+//! | [`count`] | filters of sockets that count what they refuse |
 //! | [`redirect`] | packets to XDP sockets |
 
 pub(crate) mod assembler;
 pub(crate) mod copy;
+pub(crate) mod count;
 pub(crate) mod filter;
 pub(crate) mod redirect;
 pub(crate) mod tally;
@@ -56,12 +58,32 @@ pub(crate) mod xdp {
     pub(crate) const QUEUE: i16 = 16;
 }
 
+/// Offsets in what a socket's program is called with (`struct __sk_buff` of <linux/bpf.h>), words of 32 bits.
+pub(crate) mod socket {
+    /// Bytes of the packet.
+    pub(crate) const LENGTH: i16 = 0;
+    /// To whom it was addressed, `PACKET_HOST` and so on of packet(7).
+    pub(crate) const PACKET_TYPE: i16 = 4;
+    /// The EtherType, in the order of the network.
+    pub(crate) const PROTOCOL: i16 = 16;
+    /// 1 if a VLAN tag lies beside the packet.
+    pub(crate) const VLAN_PRESENT: i16 = 20;
+    /// Priority, drop eligibility and number of the tag.
+    pub(crate) const VLAN_TAG: i16 = 24;
+    /// The EtherType of the tag, in the order of the network.
+    pub(crate) const VLAN_PROTOCOL: i16 = 28;
+    /// The number of the interface.
+    pub(crate) const INTERFACE: i16 = 40;
+}
+
 /// Functions of the kernel that a program may call (`enum bpf_func_id` of <linux/bpf.h>): those that ask for
 /// no particular licence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Helper {
     /// `bpf_get_smp_processor_id()`.
     Processor = 8,
+    /// `bpf_skb_load_bytes(context, offset, to, len)`: 0, or an error where the packet does not have them.
+    SocketLoadBytes = 26,
     /// `bpf_redirect_map(map, key, flags)`: the action that sends a packet to what the map has for the key.
     /// Where it has nothing, the action is the lowest two bits of the flags.
     RedirectMap = 51,

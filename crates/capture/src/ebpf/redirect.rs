@@ -3,7 +3,7 @@
 use netsniff_packet::filter::classic;
 
 use super::assembler::{Assembler, Condition, Instruction, Register, Size, Width};
-use super::filter::{self, CONTEXT, Exits};
+use super::filter::{self, CONTEXT, Exits, Hook};
 use super::tally::{Counter, Tally};
 use super::{Action, Error, Helper, xdp};
 
@@ -15,7 +15,6 @@ use super::{Action, Error, Helper, xdp};
 /// # Errors
 ///
 /// Filters that XDP cannot run, or that are too long.
-#[allow(dead_code, reason = "for the backend af-xdp, which follows")]
 pub(crate) fn redirect(
     sockets: i32,
     tally: Tally,
@@ -27,7 +26,7 @@ pub(crate) fn redirect(
     assembler.set(CONTEXT, R1);
     tally.check_gate(assembler, pass);
     if let Some(program) = wanted {
-        filter::append(assembler, program, Exits { accept, reject })?;
+        filter::append(assembler, program, Hook::Xdp, Exits { accept, reject })?;
     }
     assembler.here(accept);
     assembler.load(Size::Word, R2, CONTEXT, xdp::QUEUE);

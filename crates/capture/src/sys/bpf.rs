@@ -74,7 +74,6 @@ fn create_map(mut attributes: MapAttributes) -> io::Result<OwnedFd> {
 #[derive(Debug)]
 pub(crate) struct SocketMap(OwnedFd);
 
-#[allow(dead_code, reason = "for the backend af-xdp, which follows")]
 impl SocketMap {
     /// A map with places for so many queues.
     ///
@@ -184,6 +183,8 @@ pub(super) fn create_ring(len: u32) -> io::Result<OwnedFd> {
 /// What a program is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgramKind {
+    /// Filters of sockets (`BPF_PROG_TYPE_SOCKET_FILTER`).
+    SocketFilter = 1,
     /// XDP (`BPF_PROG_TYPE_XDP`).
     Xdp = 6,
 }
@@ -252,6 +253,11 @@ impl Program {
             }
             result => result.map_err(refusal),
         }
+    }
+
+    /// The descriptor, lent.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     /// Runs the program on bytes that are no packet of any interface, and returns what it returns.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use libc::{c_int, c_short, socklen_t};
 use netsniff_packet::filter::classic::Instruction;
 
+use super::bpf::Program;
 use super::check;
 
 /// What may be read from, and written to, the kernel byte by byte.
@@ -83,6 +84,12 @@ impl Socket {
     /// Replaces the filter: packets for which it returns 0 do not get into the socket.
     pub(crate) fn attach_filter(&self, program: &[Instruction]) -> io::Result<()> {
         self.set_program(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
+    }
+
+    /// The same with a program of kind [`ProgramKind::SocketFilter`](super::bpf::ProgramKind::SocketFilter).
+    pub(crate) fn attach_program(&self, program: &Program) -> io::Result<()> {
+        let descriptor = program.descriptor().as_raw_fd();
+        self.set(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &descriptor)
     }
 
     /// Sets an option whose value is a classic BPF program.

@@ -9,6 +9,7 @@ use netsniff_capture::transmit::WAYS;
 use netsniff_capture::{Interface, enter_namespace};
 use netsniff_traffic::probe;
 use netsniff_traffic::stamp::Stamp;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/live/testbed.sh");
 
@@ -124,6 +125,16 @@ pub(crate) fn numbered(size: usize, sequence: u64) -> Vec<u8> {
     let stamp = Stamp { run: 1, stream: 0, sequence, sent: 0 };
     assert!(stamp.emit(&mut frame[probe::STAMP_AT..]));
     frame
+}
+
+/// Runs something in this thread without the right to load programs.
+pub(crate) fn without_bpf<T>(work: impl FnOnce() -> T) -> T {
+    let before = capabilities(None).unwrap();
+    let effective = before.effective - CapabilitySet::BPF - CapabilitySet::SYS_ADMIN;
+    set_capabilities(None, CapabilitySets { effective, ..before }).unwrap();
+    let done = work();
+    set_capabilities(None, before).unwrap();
+    done
 }
 
 impl Drop for Bed {

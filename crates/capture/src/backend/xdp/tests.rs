@@ -6,10 +6,12 @@ use netsniff_packet::filter::classic::{Instruction as Classic, Metadata, Options
 use netsniff_packet::{Filter, LinkType};
 
 use super::*;
+use crate::backend::shared_tally::{SharedTally, make};
 use crate::ebpf::assembler::{Assembler, Register};
 use crate::ebpf::copy::{Copying, copy, record};
-use crate::ebpf::filter::{self, CONTEXT, Exits, KEPT, LAST_OFFSET};
+use crate::ebpf::filter::{self, CONTEXT, Exits, Hook, KEPT, LAST_OFFSET};
 use crate::ebpf::redirect::redirect;
+use crate::ebpf::tally::Counter;
 use crate::sys::bpf::SocketMap;
 use crate::sys::record_ring::{Record, RecordRing};
 
@@ -36,11 +38,14 @@ fn may_load(test: &str) -> bool {
 }
 
 /// A filter alone, whose result is the program's.
-fn alone(program: &classic::Program) -> std::result::Result<Vec<Instruction>, ebpf::Error> {
+fn alone(
+    program: &classic::Program,
+    hook: Hook,
+) -> std::result::Result<Vec<Instruction>, ebpf::Error> {
     let mut assembler = Assembler::default();
     let [accept, reject] = [(); 2].map(|()| assembler.label());
     assembler.set(CONTEXT, Register::R1);
-    filter::append(&mut assembler, program, Exits { accept, reject })?;
+    filter::append(&mut assembler, program, hook, Exits { accept, reject })?;
     assembler.here(accept);
     assembler.set(Register::R0, KEPT);
     assembler.exit();
@@ -50,20 +55,34 @@ fn alone(program: &classic::Program) -> std::result::Result<Vec<Instruction>, eb
     assembler.finish()
 }
 
-/// Runs a filter in the kernel and in the interpreter, on all packets that are long enough.
+/// Runs a filter in the kernel, before the stack and before a socket, and in the interpreter.
 fn compare(program: &classic::Program, packets: &[Vec<u8>], name: &str) -> usize {
-    let loaded = load(alone(program)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let [xdp, socket] = [(Hook::Xdp, ProgramKind::Xdp), (Hook::Socket, ProgramKind::SocketFilter)]
+        .map(|(hook, kind)| {
+            Program::load(kind, &alone(program, hook).unwrap())
+                .unwrap_or_else(|refusal| panic!("{name}: {}", refusal.log))
+        });
     let mut accepted = 0;
-    for packet in packets.iter().filter(|packet| packet.len() >= SHORTEST) {
+    for packet in packets {
         // The kernel lends the packet to the loopback interface.
         let length = packet.len() as u32;
         let metadata = Metadata { length, interface_index: 1, ..Metadata::default() };
         let expected = program.run(packet, &metadata);
-        assert_eq!(loaded.run(packet).unwrap(), expected, "{name}: {packet:02x?}");
+        if packet.len() >= SHORTEST {
+            assert_eq!(xdp.run(packet).unwrap(), expected, "{name} in XDP: {packet:02x?}");
+        }
+        // A socket's program begins behind the link-layer header in this test.
+        let behind = [&[0; SHORTEST][..], packet].concat();
+        if behind.len() <= LONGEST_OF_SOCKET && !packet.is_empty() {
+            assert_eq!(socket.run(&behind).unwrap(), expected, "{name} at a socket: {packet:02x?}");
+        }
         accepted += usize::from(expected > 0);
     }
     accepted
 }
+
+/// What the kernel's test takes for a socket, at least: a page less what it needs around a packet.
+const LONGEST_OF_SOCKET: usize = 3000;
 
 fn packets_of(link_type: LinkType) -> Vec<Vec<u8>> {
     let all = frames::all().into_iter().find(|all| all.0 == link_type).unwrap();
@@ -211,7 +230,7 @@ fn what_xdp_is_not_told_is_refused_by_name() {
     let ask = |k: u32| {
         let load = Classic { code: 0x30, jt: 0, jf: 0, k: 0xffff_f000 + k };
         let program = classic::Program::new([load, Classic { code: 0x16, jt: 0, jf: 0, k: 0 }]);
-        alone(&program.unwrap())
+        alone(&program.unwrap(), Hook::Xdp)
     };
     assert_eq!(ask(4), Err(ebpf::Error::Unknown("the direction")));
     assert_eq!(ask(0), Err(ebpf::Error::Unknown("the protocol")));
