@@ -113,7 +113,7 @@ fn what_a_filter_of_the_kernel_refuses_is_counted() {
     {
         assert_eq!(rows.value(last, column), value, "{column}");
     }
-    assert!(done.errors.contains("filter in the kernel"), "{}", done.errors);
+    assert!(done.errors.contains("instructions, counts what it refuses"), "{}", done.errors);
 }
 
 #[test]

@@ -34,8 +34,8 @@ crate::record! {
         /// Packets that the kernel dropped between interface and sockets (softnet_stat, second
         /// column): of all interfaces, so only in the host's row.
         lost_backlog: Option<u64> => "lost_backlog", count, Packets, Plain, Netsniff;
-        /// Packets that the filter refused. Unset where the kernel filters and nobody counts, which a packet
-        /// socket's filter does with `CAP_BPF` only.
+        /// Packets that the filter refused in the kernel, as an XDP program counts, and with `CAP_BPF` the filter of
+        /// a packet socket; unset with another one.
         filtered: Option<u64> => "filtered", count, Packets, Plain, Netsniff;
         /// Packets for which the ring had no room (tp_drops of PACKET_STATISTICS, rx_dropped and
         /// rx_ring_full of XDP_STATISTICS, or the count of an XDP program that copies).

@@ -81,6 +81,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         memory: Some(memory),
         snaplen: options.snaplen.min(chunk_len - HEADROOM),
         filter_len: options.filter.len(),
+        counts_filtered: true,
         direction: Direction::In,
         fanout_group: None,
         stamps: StampSource::Reader,

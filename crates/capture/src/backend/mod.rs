@@ -137,6 +137,8 @@ pub struct RingFacts {
     pub snaplen: u32,
     /// Instructions of the filter in the kernel; 0 without a filter.
     pub filter_len: usize,
+    /// Whether what the filter refuses is counted.
+    pub counts_filtered: bool,
     /// The sides that packets come from.
     pub direction: Direction,
     /// The fan-out group that it is a member of, as the kernel tells.

@@ -71,6 +71,7 @@ impl PacketSocket {
             memory: Some(size.memory),
             snaplen: options.snaplen.min(u32::try_from(size.longest).unwrap_or(u32::MAX)),
             filter_len: program(options).len(),
+            counts_filtered: self.counting.is_some(),
             direction: options.direction,
             fanout_group,
             stamps: if is_hardware { StampSource::Interface } else { StampSource::Kernel },

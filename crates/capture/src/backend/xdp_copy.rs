@@ -142,6 +142,7 @@ fn facts(
         memory: Some(memory),
         snaplen: options.snaplen.min(LONGEST),
         filter_len: options.filter.len(),
+        counts_filtered: true,
         direction: Direction::In,
         fanout_group: None,
         stamps: StampSource::Kernel,

@@ -229,7 +229,9 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     let mut active = Vec::new();
     match (wanted.text(), &of.filter) {
         (Some(text), None) => {
-            active.push(format!("filter in the kernel, {} instructions: {text}", facts.filter_len));
+            let counts = if facts.counts_filtered { ", counts what it refuses" } else { "" };
+            let len = facts.filter_len;
+            active.push(format!("filter in the kernel, {len} instructions{counts}: {text}"));
         }
         (_, Some((filter, why))) => {
             active.push(format!("filter in user space, since {why}: {}", filter.text()));
