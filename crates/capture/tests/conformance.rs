@@ -313,7 +313,6 @@ fn directions_are_told_apart() {
     });
 }
 
-/// But for a path that passes the stack by.
 #[test]
 fn the_stack_gets_what_is_captured_unless_it_is_bypassed() {
     each("stack", |bed, backend, wait| {

@@ -260,11 +260,11 @@ fn a_program_leaves_with_its_process() {
             assert!(begin.elapsed() < Duration::from_secs(5), "the program of {path} stays");
         }
     }
-    let _run = Run::start(&bed, "p-first", &["--path", "bypass"]);
+    let first = Run::start(&bed, "p-first", &["--path", "bypass"]);
     let (code, said) = analyze(&bed, &[], &["--path", "both", "--duration", "1s"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("another XDP program is at rx0"), "{said}");
-    _run.end();
+    first.end();
 }
 
 /// Runs `analyze -i rx0` in the receiving namespace, by another command, until it ends.
