@@ -54,6 +54,7 @@ fn facts() -> RingFacts {
         memory: None,
         snaplen: 96,
         filter_len: 0,
+        counts_filtered: true,
         direction: Direction::Both,
         fanout_group: None,
         stamps: StampSource::Kernel,
