@@ -65,7 +65,7 @@ pub(super) fn list(block: &mut [u8], place: Place, listing: &mut Listing<'_>) ->
 }
 
 /// Reads `struct tpacket3_hdr`: what it says of its packet, and how far away the next one is.
-#[inline]
+#[inline(always)]
 fn describe(header: &[u8; HEADER], at: usize) -> Option<(Description, u32)> {
     let word = |at: usize| {
         u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])

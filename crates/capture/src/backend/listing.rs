@@ -60,6 +60,8 @@ pub(super) struct Listing<'a> {
     latest: &'a mut Timestamp,
     /// No packet of the group came before.
     since: Timestamp,
+    /// Stamps before this are wrong.
+    earliest: Timestamp,
     /// Stamps after this are wrong.
     limit: Timestamp,
     packets: &'a mut Vec<PacketRecord>,
@@ -75,13 +77,15 @@ impl<'a> Listing<'a> {
         packets: &'a mut Vec<PacketRecord>,
     ) -> Self {
         packets.clear();
-        Self { shape, latest, since: Timestamp::MIN, limit, packets, sums: Sums::default() }
+        let (since, sums) = (Timestamp::MIN, Sums::default());
+        Self { shape, latest, since, earliest: since, limit, packets, sums }
     }
 
     /// Takes it as known that no packet of the group came before `time`. Stamps that are earlier by more
     /// than [`STAMP_MARGIN`] are wrong. Of several such times the latest counts.
     pub(super) fn began(&mut self, time: Timestamp) {
         self.since = self.since.max(time);
+        self.earliest = self.since - STAMP_MARGIN;
     }
 
     /// Counts packets whose description makes no sense.
@@ -91,7 +95,8 @@ impl<'a> Listing<'a> {
 
     /// Lists a packet, and puts the VLAN tag back that the kernel keeps beside it. Returns `false`, and
     /// lists nothing, where it does not lie in `data`.
-    #[inline]
+    // By itself the compiler passes the description through memory, packet by packet.
+    #[inline(always)]
     pub(super) fn push(&mut self, data: &mut [u8], description: &Description) -> bool {
         let end = description.offset.checked_add(description.captured_len as usize);
         let (Some(end), Ok(offset)) = (end, u32::try_from(description.offset)) else {
@@ -108,30 +113,53 @@ impl<'a> Listing<'a> {
             interface: 0,
             link_type: self.shape.link_type,
         };
-        let sums = &mut self.sums;
-        if description.status & libc::TP_STATUS_VLAN_VALID != 0
-            && retag(data, description, &mut record)
-        {
-            sums.retagged += 1;
+        const NOTABLE: u32 = libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_CSUMNOTREADY;
+        if description.status & NOTABLE != 0 {
+            self.note_status(data, description, &mut record);
         }
-        sums.partial_checksums += u64::from(description.status & libc::TP_STATUS_CSUMNOTREADY != 0);
-        if record.timestamp > self.limit || record.timestamp < self.since - STAMP_MARGIN {
-            sums.wrong_stamps += 1;
-            // The earliest time at which it can have come behind its neighbours: whatever is later would make
-            // those late that follow with a right stamp.
-            record.timestamp = self.since.max(*self.latest).min(self.limit);
-        } else if record.timestamp < *self.latest {
-            sums.inversions += 1;
-            let depth = self.latest.nanos_since(record.timestamp).unsigned_abs();
-            sums.deepest_inversion = sums.deepest_inversion.max(depth);
+        if record.timestamp < *self.latest
+            || record.timestamp > self.limit
+            || record.timestamp < self.earliest
+        {
+            self.note_stamp(&mut record);
         } else {
             *self.latest = record.timestamp;
         }
+        let sums = &mut self.sums;
         sums.wire_bytes += u64::from(record.wire_len);
         sums.cut += u64::from(record.captured_len < record.wire_len);
         sums.super_frames += u64::from(record.wire_len > self.shape.largest_frame);
         self.packets.push(record);
         true
+    }
+
+    fn note_status(
+        &mut self,
+        data: &mut [u8],
+        description: &Description,
+        record: &mut PacketRecord,
+    ) {
+        if description.status & libc::TP_STATUS_VLAN_VALID != 0 && retag(data, description, record)
+        {
+            self.sums.retagged += 1;
+        }
+        let is_partial = description.status & libc::TP_STATUS_CSUMNOTREADY != 0;
+        self.sums.partial_checksums += u64::from(is_partial);
+    }
+
+    /// Counts a stamp that is wrong, which gets another one, or before the latest one.
+    #[cold]
+    fn note_stamp(&mut self, record: &mut PacketRecord) {
+        if record.timestamp > self.limit || record.timestamp < self.earliest {
+            self.sums.wrong_stamps += 1;
+            // The earliest time at which it can have come behind its neighbours: whatever is later would make
+            // those late that follow with a right stamp.
+            record.timestamp = self.since.max(*self.latest).min(self.limit);
+        } else {
+            self.sums.inversions += 1;
+            let depth = self.latest.nanos_since(record.timestamp).unsigned_abs();
+            self.sums.deepest_inversion = self.sums.deepest_inversion.max(depth);
+        }
     }
 
     /// Adds the group to the counters of its ring.
