@@ -3,8 +3,8 @@
 #
 # A tool is named, and so are its settings:
 #   reader, reader:BACKEND:WAIT         the least that a capture can do (crates/capture/examples/reader.rs)
-#   count                               netsniff analyze --depth packets
-#   analyze                             netsniff analyze, all protocols, logs to the tmpfs
+#   count, count:BACKEND:WAIT           netsniff analyze --depth packets
+#   analyze                             netsniff analyze, all protocols, nothing shed, logs to the tmpfs
 #   record, record:BACKEND              netsniff record, as it comes: a ring of 64 MiB
 #   tcpdump, dumpcap, netsniff-ng       with a ring of 64 MiB, too
 #   tcpdump-default, dumpcap-default    as they come
@@ -19,8 +19,8 @@ tool_command() {
         reader*) echo "$build/examples/reader rx0 ${settings[1]:-af-packet} ${settings[2]:-poll}" ;;
         count) echo "$build/netsniff analyze -i rx0 --depth packets" ;;
         count:*) echo "$build/netsniff analyze -i rx0 --depth packets --backend ${settings[1]} --wait ${settings[2]:-adaptive}" ;;
-        analyze) echo "$build/netsniff analyze -i rx0 -o $scratch/logs" ;;
-        record) echo "$build/netsniff record -i rx0 --format pcap -w $scratch/out.pcap" ;;
+        analyze) echo "$build/netsniff analyze -i rx0 --no-shed -o $scratch/logs" ;;
+        record | record:*) echo "$build/netsniff record -i rx0 --backend ${settings[1]:-af-packet} --format pcap -w $scratch/out.pcap" ;;
         tcpdump) echo "tcpdump -Z root -i rx0 -B 65536 -w $scratch/out.pcap" ;;
         tcpdump-default) echo "tcpdump -Z root -i rx0 -w $scratch/out.pcap" ;;
         tcpdump-null) echo "tcpdump -Z root -i rx0 -B 65536 -w /dev/null" ;;
@@ -57,7 +57,8 @@ arrived() { ip -n "$name-rx" -s -j link show rx0 | sed 's/.*"rx":{"bytes":[0-9]*
 spent() { cat /proc/"$1"/task/*/schedstat 2>/dev/null | awk '{ sum += $1 } END { printf "%d", sum }'; }
 
 # One run: trial TOOL SIZE SECONDS RATE [FILE]. Rate 0 is the sender's full speed; with a file its packets are sent
-# instead of frames of the size. Sets came, got, pps, ns (all threads of the tool) and slips.
+# instead of frames of the size. The tool is ended 1.3 s after the last packet, or as `pause` says: the blocks of
+# libpcap stay open for a second. Sets came, got, pps, ns (all threads of the tool) and slips.
 trial() {
     local tool=$1 size=$2 seconds=$3 rate=$4 file=${5:-} before pid ns0 ns1
     rm -rf "$scratch"/out* "$scratch"/logs
@@ -71,8 +72,7 @@ trial() {
     ip netns exec "$name-tx" "$build/examples/sender" -i tx0 --cpu 0 --seconds "$seconds" --size "$size" \
         --rate "$rate" ${file:+--file "$file"} >"$scratch/sent"
     came=$(($(arrived) - before))
-    # libpcap's blocks stay open for a second.
-    sleep 1.3
+    sleep "${pause:-1.3}"
     ns1=$(spent "$pid")
     case $tool in reader*) ;; *) kill -INT "$pid" ;; esac
     wait "$pid" || true
