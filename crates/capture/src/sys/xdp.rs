@@ -273,19 +273,22 @@ pub(crate) struct ReceiveRings {
 }
 
 impl ReceiveRings {
-    /// Makes rings of `size` entries, a power of two, and maps them.
-    pub(crate) fn make(socket: &Socket, size: u32) -> io::Result<Self> {
-        for name in [libc::XDP_UMEM_FILL_RING, libc::XDP_RX_RING] {
-            socket.set(libc::SOL_XDP, name, &size)?;
-        }
+    /// Makes rings for so many chunks, a power of two, and maps them.
+    ///
+    /// The fill ring has twice the entries: the kernel tells that it has taken some only when it has taken all
+    /// that it knew of, while chunks of these come back with packets and are given again.
+    pub(crate) fn make(socket: &Socket, chunks: u32) -> io::Result<Self> {
+        let (size, fill_size) = (chunks, chunks.saturating_mul(2));
+        socket.set(libc::SOL_XDP, libc::XDP_UMEM_FILL_RING, &fill_size)?;
+        socket.set(libc::SOL_XDP, libc::XDP_RX_RING, &size)?;
         // Nothing is sent, but a socket with memory of its own is not bound without it.
         socket.set(libc::SOL_XDP, libc::XDP_UMEM_COMPLETION_RING, &1)?;
         let offsets: libc::xdp_mmap_offsets =
             socket.option(libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
-        let fill = Memory::map(socket, &offsets.fr, size, 8, libc::XDP_UMEM_PGOFF_FILL_RING)?;
+        let fill = Memory::map(socket, &offsets.fr, fill_size, 8, libc::XDP_UMEM_PGOFF_FILL_RING)?;
         let receive = Memory::map(socket, &offsets.rx, size, 16, libc::XDP_PGOFF_RX_RING as u64)?;
         Ok(Self {
-            fill: Outward { memory: fill, cursor: Producer::new(size), entry_len: 8 },
+            fill: Outward { memory: fill, cursor: Producer::new(fill_size), entry_len: 8 },
             receive: Inward { memory: receive, cursor: Consumer::new(size), entry_len: 16 },
         })
     }

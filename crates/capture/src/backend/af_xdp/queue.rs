@@ -79,7 +79,6 @@ impl Queue {
             Error::Call { what: "register memory for an XDP socket".to_owned(), source }
         })?;
         let (umem, rights, chunks) = got;
-        // As many entries as chunks, so that no ring is ever full.
         let rings =
             ReceiveRings::make(&socket, chunks).trying("make the rings of an XDP socket")?;
         if let Some(time) = options.busy_poll {
@@ -109,7 +108,11 @@ impl Queue {
     }
 
     fn give(&mut self, chunk: Chunk) -> Result<()> {
-        let full = |_| Error::Invalid("a ring with as many entries as chunks is full".to_owned());
+        let full = |_| {
+            Error::Invalid(
+                "the fill ring is full, though it has room for all chunks twice".to_owned(),
+            )
+        };
         self.rings.fill.push(&self.umem, chunk, 0).map_err(full)?;
         self.given += 1;
         Ok(())
