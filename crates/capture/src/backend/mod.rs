@@ -83,6 +83,13 @@ pub trait Receiver: Send {
     /// Where the kernel's counters cannot be read.
     fn counters(&mut self) -> Result<RingCounters>;
 
+    /// Takes back what was lent, and tells how full the ring is at this moment.
+    ///
+    /// # Errors
+    ///
+    /// As [`Receiver::receive`].
+    fn occupancy(&mut self) -> Result<Occupancy>;
+
     /// What was lost and has no packets behind it, once [`Arrival::End`] or [`Arrival::Gone`] came.
     fn last_loss(&mut self) -> Option<Loss>;
 

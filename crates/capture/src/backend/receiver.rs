@@ -8,7 +8,7 @@ use netsniff_packet::{Loss, PacketRecord, Timestamp};
 use super::link::{LinkState, LinkWatch};
 use super::listing::{Listing, STAMP_MARGIN, Shape};
 use super::{Arrival, Lent, Receiver, RingFacts, packet_socket};
-use crate::counters::RingCounters;
+use crate::counters::{Occupancy, RingCounters};
 use crate::error::{Context as _, Result};
 use crate::interface::Interface;
 use crate::options::{Options, Wait};
@@ -148,6 +148,15 @@ impl<R: Ring> RingReceiver<R> {
         })
     }
 
+    /// Takes back what was lent.
+    fn release(&mut self) -> Result<()> {
+        let units = self.ring.release(&mut self.base)?;
+        if units > 0 {
+            self.waiter.found(units, monotonic());
+        }
+        Ok(())
+    }
+
     /// Waits as it was told to. `None` where it is time to look again.
     fn wait(&mut self, patience: Duration) -> Result<Option<Arrival<'static>>> {
         let waiting = &mut self.base.counters.waiting;
@@ -220,10 +229,7 @@ impl<R: Ring> Receiver for RingReceiver<R> {
     }
 
     fn receive(&mut self, patience: Duration) -> Result<Arrival<'_>> {
-        let units = self.ring.release(&mut self.base)?;
-        if units > 0 {
-            self.waiter.found(units, monotonic());
-        }
+        self.release()?;
         loop {
             if self.ring.look(&mut self.base)? {
                 self.was_empty = false;
@@ -248,6 +254,12 @@ impl<R: Ring> Receiver for RingReceiver<R> {
     fn counters(&mut self) -> Result<RingCounters> {
         self.ring.read_statistics(&mut self.base)?;
         Ok(self.base.counters.clone())
+    }
+
+    fn occupancy(&mut self) -> Result<Occupancy> {
+        self.release()?;
+        self.ring.look(&mut self.base)?;
+        Ok(self.base.counters.occupancy)
     }
 
     fn last_loss(&mut self) -> Option<Loss> {

@@ -185,6 +185,8 @@ impl Ring for Messages {
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         if self.done == self.taken.len() {
             self.take(base)?;
+        } else {
+            self.note_occupancy(base, false, true)?;
         }
         Ok(self.done < self.taken.len())
     }

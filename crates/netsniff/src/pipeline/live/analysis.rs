@@ -1,6 +1,7 @@
 //! The analysis of one ring's packets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::flow::turnover::Turn;
@@ -12,12 +13,15 @@ use netsniff_packet::{Packet, Timestamp};
 
 use super::books::RingReport;
 use super::order::Group;
-use super::ring::Consumer;
+use super::ring::{Consumer, Patience};
 use super::splits::Splits;
 use crate::output::{HandedOver, RowBuffer, RowProducer};
 use crate::pipeline::lane::Lane;
 use crate::pipeline::run::{Front, SLICE, Settings};
 use crate::pipeline::shedding::Shedding;
+
+/// How far the analysis waits where what gets the packets, too, stands still: less than what makes it shed.
+const STALL: Patience = Patience { time: Duration::from_secs(1), percent: 40 };
 
 /// Gets a packet that was not understood, with the reason.
 pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
@@ -117,6 +121,10 @@ impl Analyser {
 }
 
 impl Consumer for Analyser {
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        self.also.as_mut()?.wait_for_room().and(Some(STALL))
+    }
+
     fn group(&mut self, group: Group<'_>) {
         if let Some(also) = &mut self.also {
             also.group(group);
@@ -204,8 +212,6 @@ impl Consumer for Analyser {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use netsniff_analysis::{Depth, Limits, Options};
     use netsniff_packet::{LinkType, PacketRecord};
     use netsniff_traffic::probe;

@@ -14,7 +14,7 @@ use netsniff_packet::{Batch, Loss, Stage, Timestamp};
 use super::analysis::Analyser;
 use super::books::RingReport;
 use super::order::Group;
-use super::ring::Consumer;
+use super::ring::{Consumer, Patience};
 
 /// Groups that may wait. A group is a block of the ring at most, so that these are 64 MiB with the usual blocks.
 const QUEUE: usize = 64;
@@ -205,6 +205,10 @@ impl Work {
 }
 
 impl Consumer for Work {
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        self.consumer().wait_for_room()
+    }
+
     fn group(&mut self, group: Group<'_>) {
         self.consumer().group(group);
     }

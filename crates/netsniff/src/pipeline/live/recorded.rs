@@ -1,13 +1,14 @@
 //! Recording what the rings lend.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use netsniff_packet::{Packet, Timestamp};
 
 use super::books::RingReport;
 use super::merge::{Merge, MergeSink, WAITING_BYTES};
 use super::order::Group;
-use super::ring::Consumer;
+use super::ring::{Consumer, Patience};
 use crate::recording::Recorder;
 
 /// How long packets may wait for their buffer to fill, in nanoseconds.
@@ -23,6 +24,10 @@ impl MergeSink for Recorder {
         self.lose(interface, packets);
     }
 }
+
+/// What stays in the ring where the disk stands still, whose worst moments are shorter. The rest of the ring
+/// takes what comes until packets are refused.
+const STALL: Patience = Patience { time: Duration::from_secs(10), percent: 80 };
 
 /// A recorder that several rings share, whose packets it gets in one order.
 #[derive(Debug)]
@@ -72,6 +77,10 @@ impl Recording {
 }
 
 impl Consumer for Recording {
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        (!self.lock().recorder().has_buffers()).then_some(STALL)
+    }
+
     fn group(&mut self, group: Group<'_>) {
         let mut shared = self.lock();
         shared.merge.group(self.ring, group);
@@ -110,8 +119,6 @@ impl Consumer for Recording {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use netsniff_packet::{Batch, LinkType};
     use netsniff_pcapfile::Interface;
 

@@ -1,6 +1,6 @@
 //! THE hot loop of live traffic: what a ring lends is put in order and consumed, in one thread.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netsniff_capture::counters::Occupancy;
 use netsniff_capture::{Arrival, Receiver};
@@ -16,6 +16,12 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// How long to leave an interface alone that is down or gone.
 const LINK_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long packets stay in the ring until the consumer is asked again whether it has room.
+const NO_ROOM_PAUSE: Duration = Duration::from_millis(1);
+
+/// How long they may stay there once the run is to end.
+const NO_ROOM_AT_STOP: Duration = Duration::from_millis(300);
+
 /// What to do where an interface is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum IfGone {
@@ -26,8 +32,22 @@ pub enum IfGone {
     Wait,
 }
 
+/// How far a consumer without room may make a ring wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Until nothing more is left in the ring. Nothing else is done meanwhile, such as a look at the interface.
+    pub time: Duration,
+    /// What part of the ring packets may fill, in percent.
+    pub percent: u32,
+}
+
 /// Gets the packets of a ring in order, and what was lost between them.
 pub trait Consumer: Send {
+    /// What to leave in the ring since there is no room here; `None` where there is.
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        None
+    }
+
     /// Takes packets, which are lent until it returns.
     fn group(&mut self, group: Group<'_>);
 
@@ -98,6 +118,7 @@ impl<C: Consumer> RingWork<'_, C> {
             downs: 0,
             reported: 0,
             is_stopping: false,
+            full_since: None,
             before: None,
         };
         turn.run()
@@ -119,6 +140,8 @@ struct Loop<'a, C> {
     /// The number of the report that was made last.
     reported: u64,
     is_stopping: bool,
+    /// Since when the consumer has no room.
+    full_since: Option<Instant>,
     /// What earlier rings of an interface that went away and came back had counted.
     before: Option<RingReport>,
 }
@@ -173,6 +196,15 @@ impl<C: Consumer> Loop<'_, C> {
         if self.control.stops() && !self.is_stopping {
             self.is_stopping = true;
             receiver.stop()?;
+        }
+        if leaves_waiting(
+            &mut **receiver,
+            &mut self.consumer,
+            &mut self.full_since,
+            self.is_stopping,
+        )? {
+            std::thread::sleep(NO_ROOM_PAUSE);
+            return Ok(Turn::GoOn);
         }
         match receiver.receive(PATIENCE)? {
             Arrival::Packets(lent) => {
@@ -266,6 +298,26 @@ impl<C: Consumer> Loop<'_, C> {
         self.consumer.fill(&mut report);
         report
     }
+}
+
+/// Whether packets had better stay in the ring: while the consumer has no room and the ring has. At the stop
+/// they may do so no longer than `NO_ROOM_AT_STOP`.
+fn leaves_waiting(
+    receiver: &mut dyn Receiver,
+    consumer: &mut impl Consumer,
+    full_since: &mut Option<Instant>,
+    is_stopping: bool,
+) -> netsniff_capture::Result<bool> {
+    let Some(patience) = consumer.wait_for_room() else {
+        *full_since = None;
+        return Ok(false);
+    };
+    let time = if is_stopping { patience.time.min(NO_ROOM_AT_STOP) } else { patience.time };
+    if full_since.get_or_insert_with(Instant::now).elapsed() >= time {
+        return Ok(false);
+    }
+    let Occupancy { used, capacity, .. } = receiver.occupancy()?;
+    Ok(used > 0 && u64::from(used) * 100 < u64::from(capacity) * u64::from(patience.percent))
 }
 
 #[cfg(test)]
