@@ -77,6 +77,27 @@ fn packets_that_the_recorder_refuses_are_counted() {
     assert_eq!(told_lost(&done.errors), last.number("unrecorded"), "{}", done.errors);
 }
 
+/// Nobody reads the recording for a while: what its queue does not hold stays in the ring, and nothing is refused.
+#[test]
+fn packets_wait_in_the_ring_for_the_recorder() {
+    let Some(bed) = Bed::up("b-late") else { return };
+    let run = Run::start_with_fifo(&bed, "b-late", &["--record", "RECORDING"]);
+    for _ in 0..4 {
+        // 40 MB, as above.
+        bed.send(&Sent { count: 7000, size: 1500, rate: 100_000 });
+    }
+    let mut pipe = std::fs::File::open(run.logs().with_file_name("RECORDING")).unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
+    let done = run.end();
+    let last = Last::read(&done.logs, "interface");
+    last.closes();
+    assert_eq!((last.number("arrived"), last.number("analysed")), (28_000, 28_000));
+    assert_eq!((last.number("recorded"), last.number("unrecorded")), (28_000, 0));
+    assert_eq!(last.number("shed"), 0, "an analysis that waits does not shed");
+    drop(done);
+    assert!(reader.join().unwrap().unwrap() > 28_000 * 1500);
+}
+
 /// The analysis has a thread of its own: nothing changes in the books or the logs.
 #[test]
 fn an_analysis_apart_tells_the_same() {

@@ -234,12 +234,14 @@ impl Recorder {
         }
     }
 
-    /// Whether enough buffers are free for what a ring lends at once: a quarter of all. Where they are not,
-    /// packets wait better in the ring than here, where they are refused.
+    /// Whether a quarter of the buffers is free, and one at least, which is enough for what a ring lends at
+    /// once. Where it is not, packets wait better in the ring than come here, where they are refused.
     #[must_use]
     pub fn has_buffers(&self) -> bool {
-        let (queued, buffers) = (self.books.queued.load(Ordering::Relaxed), self.counted.buffers);
-        queued.saturating_mul(4) <= buffers * 3 || self.state() != State::Recording
+        let Statistics { buffers, .. } = self.counted;
+        // One is being filled.
+        let in_use = self.books.queued.load(Ordering::Relaxed) + 1;
+        in_use + (buffers / 4).max(1) <= buffers || self.state() != State::Recording
     }
 
     /// Whether the recording goes on. Once it does not, every packet is refused.

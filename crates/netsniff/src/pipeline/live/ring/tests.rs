@@ -34,6 +34,8 @@ struct Player {
     last: Option<Loss>,
     control: &'static Control,
     seen: Seen,
+    /// How full the ring is in percent whenever somebody asks, the last value from then on.
+    fills: VecDeque<u32>,
     lent: (Vec<u8>, Vec<PacketRecord>),
     facts: RingFacts,
 }
@@ -43,6 +45,8 @@ struct Player {
 struct Seen {
     starts: Arc<AtomicU32>,
     stops: Arc<AtomicU32>,
+    /// How often somebody asked how full it is.
+    asked: Arc<AtomicU32>,
     reports: Arc<Mutex<Vec<RingReport>>>,
 }
 
@@ -54,6 +58,7 @@ impl Player {
             last: None,
             control,
             seen: Seen::default(),
+            fills: VecDeque::from([0]),
             lent: packets(&[]),
             facts: RingFacts {
                 backend: "player",
@@ -132,6 +137,13 @@ impl Receiver for Player {
 
     fn counters(&mut self) -> netsniff_capture::Result<RingCounters> {
         Ok(self.counters.clone())
+    }
+
+    fn occupancy(&mut self) -> netsniff_capture::Result<Occupancy> {
+        self.seen.asked.fetch_add(1, Ordering::Relaxed);
+        let used =
+            if self.fills.len() > 1 { self.fills.pop_front() } else { self.fills.front().copied() };
+        Ok(Occupancy { used: used.unwrap_or_default(), high_water: 0, capacity: 100 })
     }
 
     fn last_loss(&mut self) -> Option<Loss> {
@@ -321,6 +333,102 @@ fn a_filter_and_a_count_are_in_the_report() {
     };
     let report = work.run().report;
     assert_eq!((report.filtered, report.beyond_end, report.analysed), (1, 1, Some(3)));
+}
+
+/// Has no room as often as it is told to say so.
+struct Full {
+    notes: Notes,
+    times: u32,
+    patience: Patience,
+}
+
+impl Consumer for Full {
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        self.times = self.times.checked_sub(1)?;
+        Some(self.patience)
+    }
+
+    fn group(&mut self, group: Group<'_>) {
+        self.notes.group(group);
+    }
+
+    fn idle(&mut self, settled: Timestamp) {
+        self.notes.idle(settled);
+    }
+
+    fn finish(&mut self) {
+        self.notes.finish();
+    }
+
+    fn fill(&self, report: &mut RingReport) {
+        self.notes.fill(report);
+    }
+}
+
+/// Plays two packets to one who has no room so many times. Returns how often the ring was asked for its fill,
+/// and how long it took.
+fn run_full(times: u32, patience: Patience, fills: &[u32], stops: bool) -> (u32, Duration) {
+    let steps = [Step::Packets(&[1], None, 1), Step::Packets(&[2], None, 1)];
+    let player = Player { fills: fills.iter().copied().collect(), ..Player::new(control(), steps) };
+    if stops {
+        player.control.stop();
+    }
+    let (seen, notes) = (player.seen.clone(), Notes::default());
+    let consumer = Full { notes: notes.clone(), times, patience };
+    let RingWork { number, cpu, receiver, control, wanted, window, count, reopen, .. } =
+        work(player, &notes, None);
+    let work = RingWork { number, cpu, receiver, consumer, control, wanted, window, count, reopen };
+    let begin = Instant::now();
+    assert_eq!(work.run().failure, None);
+    assert_eq!(notes.told(), [Told::Packet(1), Told::Packet(2), Told::Finish]);
+    (seen.asked.load(Ordering::Relaxed), begin.elapsed())
+}
+
+const LONG: Patience = Patience { time: Duration::from_secs(60), percent: 40 };
+
+#[test]
+fn packets_stay_in_the_ring_while_there_is_no_room_behind_it() {
+    let (asked, took) = run_full(5, LONG, &[1, 10, 20, 30, 39], false);
+    assert_eq!(asked, 5);
+    assert!(took >= 5 * NO_ROOM_PAUSE, "{took:?}");
+}
+
+#[test]
+fn a_ring_that_fills_up_waits_no_longer() {
+    // Twice for the first packet, once for the second and once before the end.
+    assert_eq!(run_full(u32::MAX, LONG, &[39, 40], false).0, 4);
+}
+
+/// As there is nothing to keep, the interface is looked at.
+#[test]
+fn an_empty_ring_does_not_wait() {
+    assert_eq!(run_full(u32::MAX, LONG, &[0], false).0, 3);
+}
+
+#[test]
+fn patience_has_an_end() {
+    let patience = Patience { time: Duration::from_millis(20), ..LONG };
+    let (asked, took) = run_full(u32::MAX, patience, &[1], false);
+    assert!(asked >= 1 && took >= patience.time, "{asked} times, {took:?}");
+    let (_, took) = run_full(u32::MAX, LONG, &[1], true);
+    assert!((NO_ROOM_AT_STOP..LONG.time / 2).contains(&took), "{took:?}");
+}
+
+/// Each time without room has its own patience.
+#[test]
+fn patience_begins_anew_once_there_was_room() {
+    let mut since = None;
+    let mut player = Player { fills: VecDeque::from([1]), ..Player::new(control(), []) };
+    let patience = Patience { time: Duration::from_millis(5), ..LONG };
+    let mut consumer = Full { notes: Notes::default(), times: 2, patience };
+    let mut leaves =
+        |consumer: &mut Full| leaves_waiting(&mut player, consumer, &mut since, false).unwrap();
+    assert!(leaves(&mut consumer));
+    std::thread::sleep(patience.time);
+    assert!(!leaves(&mut consumer), "its time is over");
+    assert!(!leaves(&mut consumer), "it has room");
+    consumer.times = 1;
+    assert!(leaves(&mut consumer));
 }
 
 #[test]
