@@ -14,22 +14,10 @@ cd "$(dirname "$0")/../.."
 
 rate=0 seconds=10 rounds=3 sizes="64 512 1518" places="none rps1" out=
 tools="reader count record tcpdump tcpdump-default dumpcap netsniff-ng"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --seconds) seconds=$2 ;;
-        --rounds) rounds=$2 ;;
-        --rate) rate=$2 ;;
-        --sizes) sizes=$2 ;;
-        --places) places=$2 ;;
-        --tools) tools=$2 ;;
-        --out) out=$2 ;;
-        *) echo "what is $1?" >&2; exit 2 ;;
-    esac
-    shift 2
-done
+. benches/live/tools.sh
+take_options "--seconds --rounds --rate --sizes --places --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-cost.tsv}
 build=$PWD/target/release name=nscost
-. benches/live/tools.sh
 begin_bed
 {
     describe

@@ -18,20 +18,12 @@ cd "$(dirname "$0")/../.."
 
 place=rps1 sizes="64 256 512 1518" file= out=
 tools="record tcpdump tcpdump-default dumpcap dumpcap-default netsniff-ng"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --place) place=$2 ;;
-        --sizes) sizes=$2 ;;
-        --file) file=$2 sizes=0 ;;
-        --tools) tools=$2 ;;
-        --out) out=$2 ;;
-        *) echo "what is $1?" >&2; exit 2 ;;
-    esac
-    shift 2
-done
+. benches/live/tools.sh
+take_options "--place --sizes --file --tools --out" "$@"
+# Packets of a file are as long as they are.
+[ -z "$file" ] || sizes=0
 out=${out:-docs/measurements/$(date +%F)-live-lossless.tsv}
 build=$PWD/target/release name=nslossless
-. benches/live/tools.sh
 
 # A run; succeeds where nothing was lost.
 run() {

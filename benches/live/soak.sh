@@ -11,20 +11,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 minutes=20 file= rate= out=
-while [ $# -gt 0 ]; do
-    case $1 in
-        --file) file=$2 ;;
-        --rate) rate=$2 ;;
-        --minutes) minutes=$2 ;;
-        --out) out=$2 ;;
-        *) echo "what is $1?" >&2; exit 2 ;;
-    esac
-    shift 2
-done
+. benches/live/tools.sh
+take_options "--file --rate --minutes --out" "$@"
 : "${file:?--file}" "${rate:?--rate}"
 out=${out:-docs/measurements/$(date +%F)-live-soak.tsv}
 build=$PWD/target/release name=nssoak
-. benches/live/tools.sh
 begin_bed
 benches/live/testbed.sh place $name rps1
 

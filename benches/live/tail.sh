@@ -10,19 +10,10 @@ cd "$(dirname "$0")/../.."
 
 rounds=5 rate=100000 out=
 tools="record tcpdump dumpcap netsniff-ng"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --rounds) rounds=$2 ;;
-        --rate) rate=$2 ;;
-        --tools) tools=$2 ;;
-        --out) out=$2 ;;
-        *) echo "what is $1?" >&2; exit 2 ;;
-    esac
-    shift 2
-done
+. benches/live/tools.sh
+take_options "--rounds --rate --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-tail.tsv}
 build=$PWD/target/release name=nstail pause=0
-. benches/live/tools.sh
 begin_bed
 {
     describe

@@ -1,5 +1,5 @@
-# The tools that benches/live compares, and what they cost and lose. Sourced by its scripts, which have set:
-# build (where the binaries are), name (of the namespaces), scratch (a tmpfs).
+# The tools that benches/live compares, and what they cost and lose. Sourced by its scripts, which set before they
+# begin: build (where the binaries are), name (of the namespaces).
 #
 # A tool is named, and so are its settings:
 #   reader, reader:BACKEND:WAIT         the least that a capture can do (crates/capture/examples/reader.rs)
@@ -10,6 +10,19 @@
 #   tcpdump-default, dumpcap-default    as they come
 #   tcpdump-null                        tcpdump with a ring of 64 MiB, to /dev/null
 # All that record write pcap to the tmpfs.
+
+# Takes a script's options: take_options "--NAME ..." ARGUMENT... sets the variable NAME to what follows --NAME.
+take_options() {
+    local options=$1
+    shift
+    while [ $# -gt 0 ]; do
+        case " $options " in
+            *" $1 "*) printf -v "${1#--}" %s "${2?$1 takes a value}" ;;
+            *) echo "what is $1?" >&2; exit 2 ;;
+        esac
+        shift 2
+    done
+}
 
 # The commands of a tool.
 tool_command() {
