@@ -44,7 +44,7 @@ pub(super) trait Ring: Send + fmt::Debug {
     fn rest(&mut self, base: &Base) -> Option<Loss>;
 }
 
-/// What packets come in by: a socket, or several.
+/// What packets come in by: a socket, several, or a program with its ring.
 pub(super) trait Entrance {
     /// Lets the wanted packets in.
     fn admit(&mut self) -> Result<()>;

@@ -182,7 +182,7 @@ impl Assembler {
             Width::W32 => code::ALU,
             Width::W64 => code::ALU64,
         };
-        self.operate(class | operation as u8, to, operand.into(), 0);
+        self.operate(class | operation as u8, to, operand.into());
     }
 
     /// `to = operand`, all 64 bits.
@@ -233,20 +233,20 @@ impl Assembler {
     pub(crate) fn map(&mut self, to: Register, descriptor: i32) {
         /// `BPF_PSEUDO_MAP_FD`, in the place of a source.
         const MAP: Register = Register::R1;
-        self.wide(to, MAP, [descriptor, 0]);
+        self.resolve(to, MAP, descriptor);
     }
 
     /// `to =` the address of the only value of the array with this descriptor.
     pub(crate) fn map_value(&mut self, to: Register, descriptor: i32) {
         /// `BPF_PSEUDO_MAP_VALUE`.
         const VALUE: Register = Register::R2;
-        self.wide(to, VALUE, [descriptor, 0]);
+        self.resolve(to, VALUE, descriptor);
     }
 
-    /// `to = ` 64 bits, which take two instructions.
-    fn wide(&mut self, to: Register, kind: Register, halves: [i32; 2]) {
-        self.push(code::LD | Size::Double as u8, to, kind, 0, halves[0]);
-        self.push(0, Register::R0, Register::R0, 0, halves[1]);
+    /// `to =` what the kernel puts in the place of a descriptor. Its 64 bits take two instructions.
+    fn resolve(&mut self, to: Register, kind: Register, descriptor: i32) {
+        self.push(code::LD | Size::Double as u8, to, kind, 0, descriptor);
+        self.push(0, Register::R0, Register::R0, 0, 0);
     }
 
     /// Calls a function of the kernel by its number.
@@ -279,13 +279,13 @@ impl Assembler {
             Width::W64 => code::JMP,
         };
         self.jumps.push((self.instructions.len(), target));
-        self.operate(class | condition as u8, left, right.into(), 0);
+        self.operate(class | condition as u8, left, right.into());
     }
 
-    fn operate(&mut self, code: u8, to: Register, operand: Operand, offset: i16) {
+    fn operate(&mut self, code: u8, to: Register, operand: Operand) {
         match operand {
-            Operand::Register(from) => self.push(code | code::SOURCE, to, from, offset, 0),
-            Operand::Number(number) => self.push(code, to, Register::R0, offset, number),
+            Operand::Register(from) => self.push(code | code::SOURCE, to, from, 0, 0),
+            Operand::Number(number) => self.push(code, to, Register::R0, 0, number),
         }
     }
 
