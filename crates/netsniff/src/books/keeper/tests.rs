@@ -4,11 +4,11 @@ use std::net::UdpSocket;
 
 use netsniff_analysis::Depth;
 use netsniff_capture::Interface;
-use netsniff_capture::backend::{StampSource, Unit};
 
 use super::super::entry::tests::report;
 use super::*;
 use crate::pipeline::live::LinkState;
+use crate::pipeline::live::testing::facts;
 
 const EARLIER: LinkCounters = LinkCounters {
     rx_packets: 1000,
@@ -42,25 +42,6 @@ fn all_that_the_hardware_loses_is_lost_and_nothing_else() {
     assert_eq!(lost(&EARLIER, &now), 1 + 2 + 4);
     let other = LinkCounters { rx_errors: 90, rx_dropped: 90, rx_nohandler: 90, ..EARLIER };
     assert_eq!(lost(&EARLIER, &other), 0, "of these the packets are not known to have been wanted");
-}
-
-fn facts() -> RingFacts {
-    RingFacts {
-        backend: "test",
-        interface: "lo".to_owned(),
-        unit: Unit::Block,
-        unit_bytes: 1,
-        units: 1,
-        memory: None,
-        snaplen: 96,
-        filter_len: 0,
-        counts_filtered: true,
-        direction: Direction::Both,
-        fanout_group: None,
-        stamps: StampSource::Kernel,
-        busy_poll: None,
-        xdp: None,
-    }
 }
 
 /// The report of a ring whose filter does not count.

@@ -14,7 +14,7 @@ mod ring;
 mod select;
 pub mod splits;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use analysis::{Analyser, TakeUnparsed};
 pub use apart::{Apart, Work};

@@ -182,22 +182,10 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use netsniff_packet::{LinkType, Stage};
+    use netsniff_packet::Stage;
 
+    use super::super::testing::packets;
     use super::*;
-
-    /// A buffer of packets with these stamps in microseconds; each one's only byte is its stamp.
-    fn packets(micros: &[i64]) -> (Vec<u8>, Vec<PacketRecord>) {
-        let records = (0..).zip(micros).map(|(offset, micros)| PacketRecord {
-            timestamp: Timestamp::from_nanos(micros * 1000),
-            offset,
-            captured_len: 1,
-            wire_len: 1,
-            interface: 0,
-            link_type: LinkType::ETHERNET,
-        });
-        (micros.iter().map(|micros| *micros as u8).collect(), records.collect())
-    }
 
     /// Pushes groups of stamps and returns what came out, a loss as -1.
     fn run(window: u64, groups: &[(&[i64], bool)]) -> (Vec<i64>, Vec<usize>) {

@@ -1,9 +1,11 @@
-//! What tests of live pipelines share: packets, and a consumer that notes what it gets.
+//! What tests of live pipelines share: packets, a ring's facts, and a consumer that notes what it gets.
 
 use std::sync::{Arc, Mutex};
 
 use netsniff_analysis::depth::PacketsByDepth;
+use netsniff_capture::backend::{RingFacts, StampSource, Unit};
 use netsniff_capture::counters::Occupancy;
+use netsniff_capture::options::Direction;
 use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
 use super::books::RingReport;
@@ -26,6 +28,26 @@ pub(super) fn packets(micros: &[i64]) -> (Vec<u8>, Vec<PacketRecord>) {
 /// A time in microseconds.
 pub(super) const fn at(micros: i64) -> Timestamp {
     Timestamp::from_nanos(micros * 1000)
+}
+
+/// Facts of a ring that is not there.
+pub(crate) fn facts() -> RingFacts {
+    RingFacts {
+        backend: "test",
+        interface: "none".to_owned(),
+        unit: Unit::Block,
+        unit_bytes: 1,
+        units: 1,
+        memory: None,
+        snaplen: 96,
+        filter_len: 0,
+        counts_filtered: true,
+        direction: Direction::Both,
+        fanout_group: None,
+        stamps: StampSource::Kernel,
+        busy_poll: None,
+        xdp: None,
+    }
 }
 
 /// What a consumer was told.

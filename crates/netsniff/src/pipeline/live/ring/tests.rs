@@ -5,12 +5,11 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use netsniff_capture::backend::{Lent, RingFacts, StampSource, Unit};
+use netsniff_capture::backend::{Lent, RingFacts};
 use netsniff_capture::counters::RingCounters;
-use netsniff_capture::options::Direction;
 use netsniff_packet::{Loss, PacketRecord, Stage};
 
-use super::super::testing::{Notes, Told, at, packets};
+use super::super::testing::{Notes, Told, at, facts, packets};
 use super::*;
 
 /// What a receiver does next.
@@ -60,22 +59,7 @@ impl Player {
             seen: Seen::default(),
             fills: VecDeque::from([0]),
             lent: packets(&[]),
-            facts: RingFacts {
-                backend: "player",
-                interface: "none".to_owned(),
-                unit: Unit::Block,
-                unit_bytes: 1,
-                units: 1,
-                memory: None,
-                snaplen: 96,
-                filter_len: 0,
-                counts_filtered: true,
-                direction: Direction::Both,
-                fanout_group: None,
-                stamps: StampSource::Kernel,
-                busy_poll: None,
-                xdp: None,
-            },
+            facts: facts(),
         }
     }
 }
