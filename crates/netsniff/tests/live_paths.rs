@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use live_bed::{Bed, Done, Last, Log, Run, Sent};
 use netsniff_capture::backend::{Arrival, BACKENDS, Path};
-use netsniff_capture::transmit::WAYS;
-use netsniff_capture::{Interface, Options, enter_namespace};
+use netsniff_capture::{Interface, Options};
 use netsniff_packet::{LinkType, checksum};
 
 const PATHS: [&str; 3] = ["tap", "both", "bypass"];
@@ -50,19 +49,6 @@ fn datagram(content: &[u8]) -> Vec<u8> {
     frame(17, &udp)
 }
 
-fn send(frames: &[Vec<u8>]) {
-    let interface = Interface::find("tx0").unwrap();
-    let way = WAYS.iter().find(|way| way.name == "sendmmsg").unwrap();
-    let mut transmitter = way.open(&interface, 0).unwrap();
-    for frame in frames {
-        transmitter.room().unwrap().1[..frame.len()].copy_from_slice(frame);
-        transmitter.fill(frame.len());
-        while transmitter.pending() > 0 {
-            transmitter.flush().unwrap();
-        }
-    }
-}
-
 /// Whether the system at the other end answers an echo request.
 fn answers_echo(bed: &Bed, number: u8) -> bool {
     bed.in_sender(|| {
@@ -71,7 +57,7 @@ fn answers_echo(bed: &Bed, number: u8) -> bool {
         let options = Options { ring_bytes: 1 << 20, block_bytes: 1 << 16, ..Options::default() };
         let mut receiver = BACKENDS[0].open(&interface, &options).unwrap();
         receiver.start().unwrap();
-        send(&[echo_request(number)]);
+        bed.send_frames(&[echo_request(number)]);
         let (begin, mut is_answered) = (Instant::now(), false);
         while !is_answered && begin.elapsed() < ANSWER {
             if let Arrival::Packets(lent) = receiver.receive(ANSWER / 8).unwrap() {
@@ -88,17 +74,12 @@ fn answers_echo(bed: &Bed, number: u8) -> bool {
 
 /// The datagrams that a program at the other end got.
 fn datagrams_seen(bed: &Bed, content: &[u8], count: usize) -> usize {
-    let namespace = bed.receiver();
-    thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            enter_namespace(&namespace).unwrap();
-            let socket = UdpSocket::bind((ADDRESS, PORT)).unwrap();
-            socket.set_read_timeout(Some(ANSWER)).unwrap();
-            bed.in_sender(|| send(&vec![datagram(content); count]));
-            let mut room = [0; 64];
-            (0..count).take_while(|_| socket.recv_from(&mut room).is_ok()).count()
-        });
-        server.join().unwrap()
+    bed.in_receiver(|| {
+        let socket = UdpSocket::bind((ADDRESS, PORT)).unwrap();
+        socket.set_read_timeout(Some(ANSWER)).unwrap();
+        bed.send_frames(&vec![datagram(content); count]);
+        let mut room = [0; 64];
+        (0..count).take_while(|_| socket.recv_from(&mut room).is_ok()).count()
     })
 }
 

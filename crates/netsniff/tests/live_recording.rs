@@ -122,7 +122,7 @@ fn arrivals_in_order(path: &Path, sent: u64) -> [Arrivals; 2] {
 fn several_rings_are_recorded_in_the_order_of_time() {
     const SENT: u64 = 10_000;
     let Some(bed) = Bed::up("recmerge") else { return };
-    bed.add_pair();
+    bed.add_pair(1);
     for command in ["record", "analyze"] {
         let run = match command {
             "record" => {

@@ -6,8 +6,6 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use netsniff_capture::enter_namespace;
-
 use super::Bed;
 
 /// No dialogue waits longer, whatever goes wrong.
@@ -57,14 +55,11 @@ impl Bed {
 
     /// Sends so many datagrams within the receiver's end, by its loopback interface.
     pub(crate) fn send_to_itself(&self, count: u64) {
-        let namespace = self.receiver();
-        let send = || {
-            enter_namespace(&namespace).unwrap();
+        self.in_receiver(|| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let to = socket.local_addr().unwrap();
             (0..count).for_each(|_| assert_eq!(socket.send_to(b"x", to).unwrap(), 1));
-        };
-        thread::scope(|scope| scope.spawn(send).join().unwrap());
+        });
     }
 
     /// Lets a server at the sender's end and a client at the receiver's talk, until both have ended.
@@ -76,14 +71,9 @@ impl Bed {
         let listener =
             self.in_sender(|| TcpListener::bind("192.0.2.1:80").expect("the address is there"));
         let address = listener.local_addr().unwrap();
-        let namespace = self.receiver();
         thread::scope(|scope| {
             let serving = scope.spawn(|| server(&listener));
-            let asking = scope.spawn(|| {
-                enter_namespace(&namespace).unwrap();
-                client(address);
-            });
-            asking.join().unwrap();
+            self.in_receiver(|| client(address));
             serving.join().unwrap();
         });
     }
