@@ -196,6 +196,7 @@ mod tests {
             ("inverted_packets_total", counters.inversions),
             ("refused_rows_total", told.refused_rows),
             ("flows", told.flows.unwrap()),
+            ("split_flows_total", told.flow_split.unwrap()),
             ("time_squeezes_total", 9),
         ] {
             let line = format!("\nnetsniff_capture_{name}{labels} {value}\n");
