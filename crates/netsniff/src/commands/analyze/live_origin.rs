@@ -20,6 +20,8 @@ pub(super) struct Live {
     pub(super) written: WriterStatistics,
     /// Packets that should have gone into `unparsed.pcapng` and had no room.
     pub(super) unparsed_refused: u64,
+    /// Recorded packets that stand behind later ones.
+    pub(super) recorded_late: u64,
     /// Files that were being extracted, and of which no row tells.
     pub(super) untold_files: u64,
 }
@@ -190,6 +192,12 @@ impl Origin for Live {
                 count(self.unparsed_refused)
             ));
         }
+        if self.recorded_late > 0 {
+            notes.push(format!(
+                "{} packets of the recording are out of order, since a ring was behind",
+                count(self.recorded_late)
+            ));
+        }
         if self.untold_files > 0 {
             notes.push(format!(
                 "{} not kept, since no row of the log files tells of them: rows were refused",
@@ -219,6 +227,7 @@ mod tests {
             filter: None,
             written: WriterStatistics::default(),
             unparsed_refused: 0,
+            recorded_late: 0,
             untold_files: 0,
         }
     }
@@ -258,6 +267,7 @@ mod tests {
         }
         live.written.refused.add_row(0);
         live.unparsed_refused = 26;
+        live.recorded_late = 28;
         live.untold_files = 27;
         let notes = summary(&live, 0).notes;
         let expected = [
@@ -268,6 +278,7 @@ mod tests {
             "eth0 went down 25 times",
             "1 rows of logs could not be written",
             "26 packets are missing in unparsed.pcapng",
+            "28 packets of the recording are out of order",
             "27 files not kept, since no row of the log files tells of them: rows were refused",
         ];
         assert_eq!(notes.len(), expected.len(), "{notes:?}");
