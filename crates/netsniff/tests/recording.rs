@@ -514,6 +514,20 @@ fn each_file_tells_its_own_losses() {
     assert_eq!(found.iter().map(told).sum::<u64>(), lost);
 }
 
+/// Those of the same time are in order, and one behind the latest is not, whatever came between.
+#[test]
+fn packets_behind_later_ones_are_counted() {
+    let folder = Folder::new("late");
+    let path = folder.path("a.pcapng");
+    let mut recorder = Recorder::start(&options(path.clone()), start()).unwrap();
+    let numbers = [1, 5, 3, 4, 5, 6];
+    numbers.iter().for_each(|number| give(&mut recorder, *number));
+    assert_eq!(recorder.statistics().out_of_order, 2);
+    let statistics = recorder.finish(PATIENCE).statistics;
+    assert_eq!((statistics.recorded.packets, statistics.out_of_order), (6, 2));
+    assert_eq!(read(&path).numbers, numbers);
+}
+
 #[test]
 fn packets_of_unknown_interfaces_are_refused() {
     let folder = Folder::new("unknown");
