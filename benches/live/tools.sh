@@ -6,6 +6,7 @@
 #   count, count:BACKEND:WAIT           netsniff analyze --depth packets
 #   analyze                             netsniff analyze, all protocols, nothing shed, logs to the tmpfs
 #   record, record:BACKEND              netsniff record, as it comes: a ring of 64 MiB
+#   record:buffered, record:direct      to a disk, through the page cache and past it
 #   tcpdump, dumpcap, netsniff-ng       with a ring of 64 MiB, too
 #   tcpdump-default, dumpcap-default    as they come
 #   tcpdump-null                        tcpdump with a ring of 64 MiB, to /dev/null
@@ -33,6 +34,7 @@ tool_command() {
         count) echo "$build/netsniff analyze -i rx0 --depth packets" ;;
         count:*) echo "$build/netsniff analyze -i rx0 --depth packets --backend ${settings[1]} --wait ${settings[2]:-adaptive}" ;;
         analyze) echo "$build/netsniff analyze -i rx0 --no-shed -o $scratch/logs" ;;
+        record:buffered | record:direct) echo "$build/netsniff record -i rx0 --io ${settings[1]} --format pcap -w $scratch/out.pcap" ;;
         record | record:*) echo "$build/netsniff record -i rx0 --backend ${settings[1]:-af-packet} --format pcap -w $scratch/out.pcap" ;;
         tcpdump) echo "tcpdump -Z root -i rx0 -B 65536 -w $scratch/out.pcap" ;;
         tcpdump-default) echo "tcpdump -Z root -i rx0 -w $scratch/out.pcap" ;;

@@ -369,13 +369,18 @@ fn a_pipe_that_is_closed_ends_the_recording() {
 struct SmallDisk(Folder);
 
 impl SmallDisk {
-    fn new() -> Option<Self> {
+    /// In memory, or where `is_disk` on a device, which is written past the page cache.
+    fn new(is_disk: bool) -> Option<Self> {
         let folder = Folder::new("small");
-        let target = folder.path("disk");
+        let (target, image) = (folder.path("disk"), folder.path("image"));
         fs::create_dir(&target).unwrap();
-        let arguments = ["-t", "tmpfs", "-o", "size=2m", "none", target.to_str().unwrap()];
-        let mounted = Command::new("mount").args(arguments).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
+        let make = if is_disk {
+            "truncate -s 3M $1 && mkfs.ext4 -q -F -m 0 -O ^has_journal $1 && mount -o loop $1 $0"
+        } else {
+            "mount -t tmpfs -o size=2m none $0"
+        };
+        let made = Command::new("sh").args(["-ec", make]).arg(&target).arg(image).output();
+        if made.is_ok_and(|output| output.status.success()) {
             return Some(Self(folder));
         }
         skip("no small disk could be mounted (only root can): nothing was filled");
@@ -391,8 +396,10 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_disk_keeps_what_is_written_and_the_rest_is_refused() {
-    let Some(disk) = SmallDisk::new() else { return };
-    for packing in [None, Some("gzip:0")] {
+    for (is_disk, packing) in
+        [(false, None), (false, Some("gzip:0")), (true, None), (true, Some("gzip:0"))]
+    {
+        let Some(disk) = SmallDisk::new(is_disk) else { return };
         let path = disk.0.path("disk/full.pcapng");
         let packing = packing.map(|text: &str| text.parse().unwrap());
         let options = Options { packing, ..options(path) };
@@ -410,7 +417,8 @@ fn a_full_disk_keeps_what_is_written_and_the_rest_is_refused() {
         assert!(said.contains("full.pcapng") && said.contains("free some space"), "{said}");
         let statistics = finished.statistics;
         assert_eq!(statistics.recorded.packets + statistics.refused.packets, 6000);
-        let file = disk.0.path("disk").read_dir().unwrap().next().unwrap().unwrap().path();
+        let mut files = disk.0.path("disk").read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.is_file()).unwrap();
         let found = read(&file);
         assert_eq!(found.numbers, (0..statistics.recorded.packets).collect::<Vec<_>>());
         assert!(statistics.recorded.packets > 2000, "{statistics:?}");
@@ -504,6 +512,20 @@ fn each_file_tells_its_own_losses() {
     assert_eq!(sum(|counters| counters.received), received);
     assert_eq!(sum(|counters| counters.dropped_by_os), lost);
     assert_eq!(found.iter().map(told).sum::<u64>(), lost);
+}
+
+/// Those of the same time are in order, and one behind the latest is not, whatever came between.
+#[test]
+fn packets_behind_later_ones_are_counted() {
+    let folder = Folder::new("late");
+    let path = folder.path("a.pcapng");
+    let mut recorder = Recorder::start(&options(path.clone()), start()).unwrap();
+    let numbers = [1, 5, 3, 4, 5, 6];
+    numbers.iter().for_each(|number| give(&mut recorder, *number));
+    assert_eq!(recorder.statistics().out_of_order, 2);
+    let statistics = recorder.finish(PATIENCE).statistics;
+    assert_eq!((statistics.recorded.packets, statistics.out_of_order), (6, 2));
+    assert_eq!(read(&path).numbers, numbers);
 }
 
 #[test]

@@ -145,7 +145,11 @@ impl<W: Write> Write for Packer<W> {
             Layer::Plain(output) => output.flush(),
             Layer::Gzip(encoder) => encoder.flush(),
             Layer::Zstd(encoder) => encoder.flush(),
-            Layer::Lz4(encoder) => encoder.flush(),
+            Layer::Lz4(encoder) => {
+                encoder.flush()?;
+                // It does not flush the output, as the others do.
+                encoder.get_mut().flush()
+            }
         }
     }
 }

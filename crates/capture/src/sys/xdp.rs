@@ -325,3 +325,37 @@ pub(crate) fn wake_receiver(socket: &Socket) {
         )
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xdp_socket;
+
+    /// The kernel shows the frames of a burst before it says that it has taken their chunks from the fill ring.
+    /// A socket that is bound to nothing never says it, so that the ring stands still at that moment.
+    #[test]
+    fn chunks_that_came_back_are_given_again_before_the_kernel_says_that_it_took_them() {
+        const CHUNKS: u32 = 16;
+        let socket = match xdp_socket::open() {
+            Ok(socket) => socket,
+            Err(error) => {
+                eprintln!(
+                    "SKIPPED: the rings of an XDP socket need the right to open one: {error}"
+                );
+                return;
+            }
+        };
+        let (umem, chunks) = Umem::register(&socket, CHUNKS, 2048).unwrap();
+        let mut rings = ReceiveRings::make(&socket, CHUNKS).unwrap();
+        for chunk in chunks {
+            rings.fill.push(&umem, chunk, 0).unwrap();
+        }
+        rings.fill.publish();
+        // All of them came back with frames.
+        for number in 0..CHUNKS {
+            rings.fill.push(&umem, Chunk(number), 0).unwrap();
+        }
+        rings.fill.publish();
+        assert_eq!(rings.fill.waiting(), 2 * CHUNKS, "as far as the kernel has told");
+    }
+}

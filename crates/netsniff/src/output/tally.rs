@@ -60,7 +60,7 @@ impl RowTally {
         left
     }
 
-    pub(super) fn add_row(&mut self, log: usize) {
+    pub(crate) fn add_row(&mut self, log: usize) {
         self.add_rows(log, 1);
     }
 

@@ -6,7 +6,7 @@ use netsniff_pcapfile::{Interface, Packing, Section};
 
 use super::machine;
 use super::naming::{CaptureFormat, packing_of_name};
-use super::options::{BUFFER_BYTES, BUFFERS, Options};
+use super::options::{BUFFER_BYTES, BUFFERS, Options, WriteIo};
 use super::rotation::{Rotation, Rule};
 use crate::commands::UsageError;
 use crate::commands::inputs::is_stdin;
@@ -40,6 +40,9 @@ pub struct RecordOutputArgs {
     /// Memory for what waits to be written; what comes when it is full is refused and counted
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32M")]
     write_buffer: usize,
+    /// How files get to the disk
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    io: WriteIo,
 }
 
 impl RecordOutputArgs {
@@ -54,6 +57,7 @@ impl RecordOutputArgs {
             flow_cutoff: None,
             comment: Vec::new(),
             write_buffer: BUFFER_BYTES * BUFFERS,
+            io: WriteIo::Auto,
         }
     }
 
@@ -82,6 +86,7 @@ impl RecordOutputArgs {
         }
         Ok(Options {
             format,
+            io: self.io,
             packing: self.compress.or_else(|| packing_of_name(&self.write)),
             rotation,
             flow_cutoff: self.flow_cutoff.map(|bytes| bytes as u64),

@@ -12,16 +12,18 @@ use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Packer, Packing};
 
 use super::books::{Books, Tally};
+use super::direct::DirectFile;
 use super::naming::FileName;
-use super::options::Options;
+use super::options::{Options, WriteIo};
 use crate::commands::inputs::is_stdin;
-use crate::commands::say;
+use crate::commands::{UsageError, say};
 
 /// The files of one recording, one of which is written.
 pub(super) struct Files {
     /// `None` for standard output.
     name: Option<FileName>,
     packing: Option<Packing>,
+    io: WriteIo,
     most_files: u64,
     most_bytes: u64,
     /// Files begun.
@@ -40,8 +42,8 @@ struct Current {
     file: Option<File>,
     /// Bytes up to which readers find whole blocks.
     whole: u64,
-    /// What is written behind these.
-    unflushed: Tally,
+    /// What was written behind these, with its end in the file, which is not known of what is packed.
+    unsettled: Vec<(Option<u64>, Tally)>,
 }
 
 /// Where bytes go, with the time that it takes.
@@ -55,6 +57,7 @@ struct Target {
 
 enum Output {
     File(File),
+    Direct(DirectFile),
     Stdout(Stdout),
 }
 
@@ -74,6 +77,7 @@ impl Files {
         let mut files = Self {
             name: named.then(|| FileName::new(&options.output, options.packing, is_numbered)),
             packing: options.packing,
+            io: options.io,
             most_files: options.rotation.files.unwrap_or(u64::MAX),
             most_bytes: options.rotation.quota.unwrap_or(u64::MAX),
             number: 0,
@@ -105,12 +109,21 @@ impl Files {
                     create(&path).with_context(|| format!("cannot create {}", path.display()))?;
                 let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
                 let again = if is_file { file.try_clone().ok() } else { None };
-                (path, Output::File(file), again)
+                let output = match self.io {
+                    WriteIo::Buffered => Output::File(file),
+                    WriteIo::Auto => {
+                        DirectFile::new(file).map_or_else(Output::File, Output::Direct)
+                    }
+                    WriteIo::Direct => Output::Direct(DirectFile::new(file).map_err(|_| {
+                        UsageError(format!("{} cannot be written with --io direct", path.display()))
+                    })?),
+                };
+                (path, output, again)
             }
         };
         let target = Target { output, written: 0, failed: false, books: Arc::clone(&self.books) };
         let packer = Packer::new(target, self.packing).context("cannot begin to pack")?;
-        self.current = Some(Current { path, packer, file, whole: 0, unflushed: Tally::default() });
+        self.current = Some(Current { path, packer, file, whole: 0, unsettled: Vec::new() });
         self.books.begin_file();
         Ok(())
     }
@@ -123,10 +136,13 @@ impl Files {
     pub(super) fn write(&mut self, bytes: &[u8], tally: Tally) -> anyhow::Result<()> {
         self.make_room(bytes.len() as u64);
         let Some(current) = &mut self.current else { return Ok(()) };
-        current.packer.write_all(bytes).with_context(|| current.said())?;
-        current.unflushed.add(tally.packets, tally.bytes);
-        // What is not packed needs no end of a block to be read.
-        if self.packing.is_none() { self.flush() } else { Ok(()) }
+        let result = current.packer.write_all(bytes);
+        let target = current.packer.get_ref();
+        let (settled, end) = (target.settled(), self.packing.is_none().then_some(target.written));
+        let last = if result.is_ok() { Some((end, tally)) } else { None };
+        current.unsettled.extend(last);
+        current.settle(&self.books, |end| end.is_some_and(|end| end <= settled));
+        result.with_context(|| current.said())
     }
 
     /// Makes all that was written readable.
@@ -137,8 +153,8 @@ impl Files {
     pub(super) fn flush(&mut self) -> anyhow::Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         current.packer.flush().with_context(|| current.said())?;
+        current.settle(&self.books, |_| true);
         current.whole = current.packer.get_ref().written;
-        self.books.record(core::mem::take(&mut current.unflushed));
         Ok(())
     }
 
@@ -148,18 +164,18 @@ impl Files {
     ///
     /// When its end cannot be written.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
-        let Some(Current { path, packer, file, whole, unflushed }) = self.current.take() else {
+        let Some(Current { path, packer, file, whole, unsettled }) = self.current.take() else {
             return Ok(());
         };
         match packer.finish() {
             Ok(target) => {
-                self.books.record(unflushed);
+                unsettled.iter().for_each(|(_, tally)| self.books.record(*tally));
                 self.ended.push_back((path, target.written));
                 Ok(())
             }
             Err(error) => {
                 cut(file.as_ref(), whole);
-                self.books.refuse(unflushed);
+                unsettled.iter().for_each(|(_, tally)| self.books.refuse(*tally));
                 Err(error).with_context(|| format!("cannot write {}", path.display()))
             }
         }
@@ -170,7 +186,7 @@ impl Files {
         let Some(mut current) = self.current.take() else { return };
         current.packer.get_mut().failed = true;
         cut(current.file.as_ref(), current.whole);
-        self.books.refuse(current.unflushed);
+        current.unsettled.iter().for_each(|(_, tally)| self.books.refuse(*tally));
     }
 
     /// Removes the oldest files until so many bytes more are within the bound.
@@ -200,6 +216,15 @@ impl Files {
 }
 
 impl Current {
+    /// Counts what is in the file for good, by where it ends there.
+    fn settle(&mut self, books: &Books, is_settled: impl Fn(Option<u64>) -> bool) {
+        let settled = self.unsettled.iter().take_while(|(end, _)| is_settled(*end)).count();
+        for (end, tally) in self.unsettled.drain(..settled) {
+            books.record(tally);
+            self.whole = end.unwrap_or(self.whole);
+        }
+    }
+
     fn said(&self) -> String {
         format!("cannot write {}", self.path.display())
     }
@@ -222,6 +247,16 @@ fn cut(file: Option<&File>, whole: u64) {
     }
 }
 
+impl Target {
+    /// Bytes that are written for good, of those that were taken.
+    const fn settled(&self) -> u64 {
+        match &self.output {
+            Output::Direct(file) => file.settled(),
+            Output::File(_) | Output::Stdout(_) => self.written,
+        }
+    }
+}
+
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.failed {
@@ -230,6 +265,7 @@ impl Write for Target {
         let start = Instant::now();
         let result = match &mut self.output {
             Output::File(file) => file.write(bytes),
+            Output::Direct(file) => file.write(bytes),
             Output::Stdout(stdout) => stdout.write(bytes),
         };
         match &result {
@@ -243,12 +279,17 @@ impl Write for Target {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.failed {
+            return Ok(());
+        }
+        let start = Instant::now();
         let result = match &mut self.output {
             Output::File(_) => return Ok(()),
-            Output::Stdout(stdout) if !self.failed => stdout.flush(),
-            Output::Stdout(_) => return Ok(()),
+            Output::Direct(file) => file.flush(),
+            Output::Stdout(stdout) => stdout.flush(),
         };
         self.failed = result.is_err();
+        self.books.wrote(0, start.elapsed());
         result
     }
 }

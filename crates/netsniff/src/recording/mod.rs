@@ -16,10 +16,11 @@
 //! | [`books`] | what became of the packets |
 //! | [`machine`] | what a file says of the machine |
 //! | `encoding`, `ledger` | blocks; losses, told once each |
-//! | `writer`, `files` | the writing thread and its files |
+//! | `writer`, `files`, `direct` | the writing thread, its files, and how they get to the disk |
 
 pub mod args;
 pub mod books;
+mod direct;
 pub(crate) mod encoding;
 mod files;
 mod ledger;

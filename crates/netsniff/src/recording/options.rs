@@ -18,6 +18,18 @@ pub const BUFFER_BYTES: usize = 256 << 10;
 /// still.
 pub const BUFFERS: usize = 128;
 
+/// How bytes get to a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum WriteIo {
+    /// Past the page cache where the file system can
+    #[default]
+    Auto,
+    /// Through the page cache
+    Buffered,
+    /// Past the page cache (O_DIRECT), or not at all
+    Direct,
+}
+
 /// What is recorded, and how it is written.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -27,6 +39,8 @@ pub struct Options {
     pub format: CaptureFormat,
     /// How to pack.
     pub packing: Option<Packing>,
+    /// How they get to the disk.
+    pub io: WriteIo,
     /// When to begin another file.
     pub rotation: Rotation,
     /// The most bytes that are kept of a packet, [`MOST_CAPTURED`] at most.
@@ -53,6 +67,7 @@ impl Options {
             output,
             format: CaptureFormat::Pcapng,
             packing: None,
+            io: WriteIo::default(),
             rotation: Rotation::default(),
             snaplen: MOST_CAPTURED,
             flow_cutoff: None,

@@ -221,3 +221,88 @@ pub(super) fn recorded(page: &mut Page, of: &Statistics) {
     let queue = format!("{} of {}", of.queue_high_water, of.buffers);
     page.line(&line("  most buffers that waited", queue));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::books::tests::entry;
+    use crate::recording::books::Tally;
+
+    fn text(entry: &Entry, recording: Option<&Statistics>) -> String {
+        let capture = [CaptureBooks::of(entry, false)];
+        let report = CaptureReport { capture: &capture, recording };
+        report.text(Style { colour: false, unicode: false })
+    }
+
+    /// What stands behind a name in the only line that begins with it; `None` without such a line.
+    fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+        let mut lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(name));
+        let found = lines.next().map(str::trim);
+        assert_eq!(lines.next(), None, "{name} twice in {text}");
+        found
+    }
+
+    #[test]
+    fn people_see_every_column_of_the_books() {
+        let mut known = entry(Some(2), Some(10), Some(8));
+        known.arrived = Some(103);
+        known.report.iter_mut().for_each(|report| report.counters.accepted = Some(81));
+        for (name, expected) in [
+            ("arrived at the interface", "103"),
+            ("lost by the interface", "2"),
+            ("refused by the filter in the kernel", "10"),
+            ("dropped at the ring", "8"),
+            ("still in the ring", "1"),
+            ("delivered", "80"),
+            ("unexplained", "2"),
+        ] {
+            assert_eq!(value(&text(&known, None), name), Some(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_is_unavailable_and_no_number() {
+        let text = text(&entry(Some(2), None, Some(8)), None);
+        for name in ["refused by the filter in the kernel", "unexplained"] {
+            assert_eq!(value(&text, name), Some("unavailable"), "{name}");
+        }
+    }
+
+    #[test]
+    fn people_see_what_became_of_recorded_packets() {
+        let packets = |packets| Tally { packets, bytes: 5000 };
+        let all = Statistics {
+            delivered: packets(70),
+            recorded: packets(41),
+            refused: packets(23),
+            in_flight: 6,
+            snapped: packets(31),
+            cut: packets(32),
+            out_of_order: 4,
+            files: 9,
+            files_removed: 7,
+            file_bytes: 5000,
+            stalls: 3,
+            queue_high_water: 11,
+            buffers: 12,
+            ..Statistics::default()
+        };
+        let entry = entry(Some(0), Some(0), Some(0));
+        let said = text(&entry, Some(&all));
+        for (name, expected) in [
+            ("packets given to the recorder", "70"),
+            ("recorded", "41"),
+            ("refused, since writing fell behind", "23"),
+            ("never written", "6"),
+            ("cut to the snaplen", "31"),
+            ("cut off behind --flow-cutoff", "32"),
+            ("out of order, since a ring was behind", "4"),
+            ("files removed for the bounds", "7"),
+            ("most buffers that waited", "11 of 12"),
+        ] {
+            assert_eq!(value(&said, name), Some(expected), "{name}");
+        }
+        let in_order = Statistics { out_of_order: 0, ..all };
+        assert_eq!(value(&text(&entry, Some(&in_order)), "out of order"), None);
+    }
+}

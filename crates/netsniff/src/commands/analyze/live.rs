@@ -255,11 +255,13 @@ impl Session<'_> {
             finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
         let outcome = sum(finished)?;
         scribe.recorder = None;
+        let mut recorded_late = 0;
         if let Some(recorder) = recorder {
             // The last counters stand in the file, and the last books tell what is in it.
             record::tell_recorder(record::lock(&recorder).recorder(), &entries, now);
             let done = record::end(recorder)?;
             entries.iter_mut().for_each(|entry| record::add(entry, &done.statistics));
+            recorded_late = done.statistics.out_of_order;
             failures.extend(done.failure);
         }
         scribe.books(&mut entries, now, since, true);
@@ -276,6 +278,7 @@ impl Session<'_> {
             filter: self.wanted.text().map(str::to_owned),
             written: written.statistics,
             unparsed_refused,
+            recorded_late,
             untold_files: 0,
         };
         Ok(Run { origin, outcome, has_failed })

@@ -20,6 +20,8 @@ pub(super) struct Live {
     pub(super) written: WriterStatistics,
     /// Packets that should have gone into `unparsed.pcapng` and had no room.
     pub(super) unparsed_refused: u64,
+    /// Recorded packets that stand behind later ones.
+    pub(super) recorded_late: u64,
     /// Files that were being extracted, and of which no row tells.
     pub(super) untold_files: u64,
 }
@@ -190,6 +192,12 @@ impl Origin for Live {
                 count(self.unparsed_refused)
             ));
         }
+        if self.recorded_late > 0 {
+            notes.push(format!(
+                "{} packets of the recording are out of order, since a ring was behind",
+                count(self.recorded_late)
+            ));
+        }
         if self.untold_files > 0 {
             notes.push(format!(
                 "{} not kept, since no row of the log files tells of them: rows were refused",
@@ -197,5 +205,100 @@ impl Origin for Live {
             ));
         }
         notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_analysis::{Limits, Options};
+    use netsniff_packet::Timestamp;
+
+    use super::*;
+    use crate::books::tests::entry;
+    use crate::pipeline::{Outcome, Settings};
+    use crate::summary::Summary;
+
+    /// A run on one interface that has nothing to tell.
+    fn quiet() -> Live {
+        Live {
+            interfaces: Vec::new(),
+            places: Vec::new(),
+            entries: vec![entry(Some(0), Some(0), Some(0))],
+            filter: None,
+            written: WriterStatistics::default(),
+            unparsed_refused: 0,
+            recorded_late: 0,
+            untold_files: 0,
+        }
+    }
+
+    /// Its summary, where a filter in user space refused so many packets.
+    fn summary(origin: &Live, filtered: u64) -> Summary {
+        let settings = Settings {
+            limits: Limits::default(),
+            options: Options::default(),
+            workers: 1,
+            format: None,
+            seed: 0,
+        };
+        let outcome = Outcome {
+            packets: Default::default(),
+            flows: Default::default(),
+            filtered,
+            joins: Default::default(),
+            now: Timestamp::MIN,
+        };
+        let (settings, outcome) = (&settings, &outcome);
+        Analysis { origin, settings, outcome, pseudonyms: None, elapsed_nanos: 0 }.summary()
+    }
+
+    #[test]
+    fn what_must_be_known_to_believe_the_logs_is_noted() {
+        assert_eq!(summary(&quiet(), 0).notes, [""; 0]);
+        let mut live = quiet();
+        for report in live.entries.iter_mut().filter_map(|entry| entry.report.as_mut()) {
+            report.counters.inversions = 21;
+            report.counters.deepest_inversion = 43_000;
+            report.late = 2;
+            report.counters.super_frames = 22;
+            report.counters.wrong_stamps = 23;
+            report.flow_split = Some(24);
+            report.downs = 25;
+        }
+        live.written.refused.add_row(0);
+        live.unparsed_refused = 26;
+        live.recorded_late = 28;
+        live.untold_files = 27;
+        let notes = summary(&live, 0).notes;
+        let expected = [
+            "21 packets came out of a ring behind later ones, by at most 43.0 µs; 2 of them too late to be",
+            "22 packets are larger than the MTU",
+            "23 packets had a stamp more than a second off",
+            "24 flows came to two rings",
+            "eth0 went down 25 times",
+            "1 rows of logs could not be written",
+            "26 packets are missing in unparsed.pcapng",
+            "28 packets of the recording are out of order",
+            "27 files not kept, since no row of the log files tells of them: rows were refused",
+        ];
+        assert_eq!(notes.len(), expected.len(), "{notes:?}");
+        for (note, begin) in notes.iter().zip(expected) {
+            assert!(note.starts_with(begin), "{note} is not {begin}");
+        }
+    }
+
+    #[test]
+    fn what_filters_refused_is_told_apart() {
+        let part = |live: &Live, filtered| {
+            let parts = summary(live, filtered).books.parts.into_iter();
+            let mut of_filter = parts.filter(|part| part.name == "refused by the filter");
+            of_filter.next().map(|part| part.packets)
+        };
+        let live = Live { entries: vec![entry(Some(0), Some(10), Some(0))], ..quiet() };
+        assert_eq!(part(&live, 0), None, "there is no filter in user space");
+        let live = Live { filter: Some("udp".to_owned()), ..live };
+        assert_eq!(part(&live, 7), Some(Some(7)));
+        let books = summary(&live, 7).capture;
+        assert_eq!(books.iter().map(|of| of.filtered).collect::<Vec<_>>(), [Some(10)]);
     }
 }

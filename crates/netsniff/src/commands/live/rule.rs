@@ -152,26 +152,81 @@ pub struct Told {
 pub fn warn(entries: &[Entry], told: &mut Vec<Told>) {
     told.resize(entries.len(), Told::default());
     for (entry, before) in entries.iter().zip(told) {
-        let Place::Interface(name) = &entry.place else { continue };
-        let parts = [entry.ring_dropped(), entry.lost_interface];
-        let lost = parts.into_iter().flatten().sum::<u64>() + entry.refused();
-        if lost > before.lost
-            && let Some(verdict) = entry.verdict()
-        {
-            let share = entry.loss().unwrap_or(0.0) * 100.0;
-            say(&format!(
-                "{name}: {} packets lost since the last count, {lost} in all = {share:.3} %: {}",
-                lost - before.lost,
-                verdict.name()
-            ));
-        }
-        let are_stamps_wrong = entry.wrong_stamps() > 0;
-        if are_stamps_wrong && !before.are_stamps_wrong {
-            say(&format!(
-                "{name}: stamps are more than a second off the system's clock; such packets get the time of a \
-                 neighbour, and are counted. Set the clock of the interface, or leave out --ts hw"
-            ));
-        }
-        *before = Told { lost, are_stamps_wrong };
+        warnings(entry, before).iter().flatten().for_each(|warning| say(warning));
+    }
+}
+
+/// What is new since the last time; `told` is what was said before of the same line.
+fn warnings(entry: &Entry, told: &mut Told) -> [Option<String>; 2] {
+    let Place::Interface(name) = &entry.place else { return [None, None] };
+    let parts = [entry.ring_dropped(), entry.lost_interface];
+    let lost = parts.into_iter().flatten().sum::<u64>() + entry.refused();
+    let are_stamps_wrong = entry.wrong_stamps() > 0;
+    let before = core::mem::replace(told, Told { lost, are_stamps_wrong });
+    let verdict = entry.verdict().filter(|_| lost > before.lost);
+    let loss = verdict.map(|verdict| {
+        let share = entry.loss().unwrap_or(0.0) * 100.0;
+        format!(
+            "{name}: {} packets lost since the last count, {lost} in all = {share:.3} %: {}",
+            lost - before.lost,
+            verdict.name()
+        )
+    });
+    let stamps = (are_stamps_wrong && !before.are_stamps_wrong).then(|| {
+        format!(
+            "{name}: stamps are more than a second off the system's clock; such packets get the time of a \
+             neighbour, and are counted. Set the clock of the interface, or leave out --ts hw"
+        )
+    });
+    [loss, stamps]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::books::tests::entry;
+
+    /// What is said of an interface whose books these are, one after the other.
+    fn said(books: &[Entry]) -> Vec<Vec<String>> {
+        let mut told = Told::default();
+        books.iter().map(|of| warnings(of, &mut told).into_iter().flatten().collect()).collect()
+    }
+
+    #[test]
+    fn a_loss_is_said_once_with_what_is_new_and_what_is_all() {
+        let refused = Entry { unrecorded: Some(5), ..entry(Some(2), None, Some(8)) };
+        let books = [
+            entry(Some(0), None, Some(0)),
+            entry(Some(0), None, Some(8)),
+            entry(Some(0), None, Some(8)),
+            entry(Some(2), None, Some(8)),
+            refused.clone(),
+            refused,
+        ];
+        let new = |lost: u64, all: u64| {
+            vec![format!(
+                "eth0: {lost} packets lost since the last count, {all} in all = {all}.000 %: bad"
+            )]
+        };
+        assert_eq!(said(&books), [vec![], new(8, 8), vec![], new(2, 10), new(5, 15), vec![]]);
+    }
+
+    #[test]
+    fn wrong_stamps_are_said_once() {
+        let with = |wrong_stamps| {
+            let mut entry = entry(Some(0), None, Some(0));
+            entry.report.iter_mut().for_each(|of| of.counters.wrong_stamps = wrong_stamps);
+            entry
+        };
+        let said = said(&[with(0), with(3), with(4)]);
+        assert_eq!(said.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 0], "{said:?}");
+        assert!(said[1][0].starts_with("eth0: stamps are more than a second off"), "{said:?}");
+    }
+
+    #[test]
+    fn rings_and_the_host_say_nothing_that_their_interface_says() {
+        let lost = |place| Entry { place, ..entry(Some(2), None, Some(8)) };
+        let ring = lost(Place::Ring("eth0".to_owned(), 0));
+        assert_eq!(said(&[ring, lost(Place::Host)]), [[""; 0]; 2]);
     }
 }
