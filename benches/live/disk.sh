@@ -13,21 +13,10 @@ cd "$(dirname "$0")/../.."
 
 directory=target rates="100000 250000" seconds=15 rounds=3 out=
 tools="record:buffered record:direct tcpdump dumpcap netsniff-ng"
-while [ $# -gt 0 ]; do
-    case $1 in
-        --directory) directory=$2 ;;
-        --rates) rates=$2 ;;
-        --seconds) seconds=$2 ;;
-        --rounds) rounds=$2 ;;
-        --tools) tools=$2 ;;
-        --out) out=$2 ;;
-        *) echo "what is $1?" >&2; exit 2 ;;
-    esac
-    shift 2
-done
+. benches/live/tools.sh
+take_options "--directory --rates --seconds --rounds --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-disk.tsv}
 build=$PWD/target/release name=nsdisk
-. benches/live/tools.sh
 scratch=$(mktemp -d -p "$directory" netsniff-disk.XXXX)
 trap 'benches/live/testbed.sh down $name; rm -r "$scratch"' EXIT
 benches/live/testbed.sh up $name

@@ -1,5 +1,5 @@
 # The tools that benches/live compares, and what they cost and lose. Sourced by its scripts, which set before they
-# begin: build (where the binaries are), name (of the namespaces).
+# begin: build (where the binaries are), name (of the namespaces), scratch (a directory) unless begin_bed makes it.
 #
 # A tool is named, and so are its settings:
 #   reader, reader:BACKEND:WAIT         the least that a capture can do (crates/capture/examples/reader.rs)
