@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What recording to a disk costs and loses: past the page cache, through it, and by the peers.
 #
-#   benches/live/disk.sh [--directory DIR] [--rates "100000 250000"] [--seconds 15] [--rounds 3] [--out FILE.tsv]
+#   benches/live/disk.sh [--directory DIR] [--rates "100000 250000"] [--seconds 15] [--rounds 3]
+#                        [--tools "record:buffered record:direct tcpdump dumpcap netsniff-ng"] [--out FILE.tsv]
 #
 # Needs root, two processors, a release build of netsniff with its example `sender`, and a directory on a disk with
 # room for the recording. Frames of 1518 bytes; the sender's processor pays for the softirq. The table has for each run

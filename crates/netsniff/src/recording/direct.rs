@@ -100,7 +100,7 @@ fn open(file: &File) -> Option<(File, usize)> {
     let align = facts.stx_dio_mem_align.max(facts.stx_dio_offset_align) as usize;
     // Not set where the file system cannot, as tmpfs.
     let is_told = facts.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    if !is_told || !align.is_power_of_two() || BUFFER % align != 0 {
+    if !is_told || !align.is_power_of_two() || !BUFFER.is_multiple_of(align) {
         return None;
     }
     let again = format!("/proc/self/fd/{}", file.as_raw_fd());
