@@ -9,6 +9,9 @@ use crate::error::{Context as _, Error, Result};
 /// Where the kernel counts for each processor what it does with received packets.
 const SOFTNET_STAT: &str = "/proc/net/softnet_stat";
 
+/// More processors no kernel has (`CONFIG_NR_CPUS`).
+const MOST_PROCESSORS: usize = 8192;
+
 /// Totals over all processors since the host was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
@@ -41,6 +44,19 @@ impl HostReader {
     ///
     /// Where the file cannot be read.
     pub fn counters(&mut self) -> Result<HostCounters> {
+        Ok(parse(&self.text()?))
+    }
+
+    /// Packets that each processor has received so far, by its number; 0 for those that are offline.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read.
+    pub fn received(&mut self) -> Result<Vec<u64>> {
+        Ok(parse_received(&self.text()?))
+    }
+
+    fn text(&self) -> Result<String> {
         let mut text = Vec::new();
         let mut piece = [0; 4096];
         loop {
@@ -52,7 +68,7 @@ impl HostReader {
             }
             text.extend_from_slice(&piece[..got]);
         }
-        Ok(parse(&String::from_utf8_lossy(&text)))
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
 
@@ -77,6 +93,23 @@ fn parse(text: &str) -> HostCounters {
         sum.time_squeezes += squeezes.unwrap_or_default();
     }
     sum
+}
+
+/// The first column of each line, at the place that its 13th tells, the processor's number. Before Linux 5.10
+/// there was none, and lines were as many as processors.
+fn parse_received(text: &str) -> Vec<u64> {
+    const PROCESSOR: usize = 12;
+    let mut received = Vec::new();
+    for (line, at) in text.lines().zip(0..) {
+        let mut columns = line.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16));
+        let Some(Ok(packets)) = columns.next() else { continue };
+        let number = columns.nth(PROCESSOR - 1).and_then(std::result::Result::ok);
+        let number = number.map_or(Some(at), |number| usize::try_from(number).ok());
+        let Some(number) = number.filter(|number| *number < MOST_PROCESSORS) else { continue };
+        received.resize(received.len().max(number + 1), 0);
+        received[number] = packets;
+    }
+    received
 }
 
 /// Bytes of memory that can be had without pressing others (`MemAvailable`); `None` where the kernel does not
@@ -109,6 +142,16 @@ mod tests {
         let sum = parse(text);
         assert_eq!((sum.backlog_dropped, sum.time_squeezes), (18, 17));
         assert_eq!(parse(""), HostCounters::default());
+    }
+
+    #[test]
+    fn each_processor_has_its_packets() {
+        let rest = "0 0 0 0 0 0 0 0 0 0 0";
+        let text = format!("10 {rest} 0 0 0\n2b {rest} 3 0 0\nxyz {rest} 1\n5 {rest} ffffffff\n");
+        assert_eq!(parse_received(&text), [16, 0, 0, 43]);
+        assert_eq!(parse_received("a 0 0\nb 0 0\n"), [10, 11]);
+        let mut reader = HostReader::open().unwrap();
+        assert!(!reader.received().unwrap().is_empty());
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         options: capture.options(capture.interfaces.len() * args.workers)?,
         wanted: &wanted,
         rings: args.workers,
+        cpus: capture.cpus(),
         group: capture.fanout_group(),
     };
     let rings = opening.open(&capture.interfaces)?;
@@ -157,6 +158,7 @@ impl Session<'_> {
             signals,
             duration: capture.duration(),
             interval: capture.stats_interval(),
+            contention: rings.contention,
         };
         let mut clerk = Clerk {
             recorder,

@@ -48,6 +48,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         options: capture.options(capture.interfaces.len() * args.rings())?,
         wanted: &wanted,
         rings: args.rings(),
+        cpus: capture.cpus(),
         group: capture.fanout_group(),
     };
     let rings = opening.open(&capture.interfaces)?;
@@ -216,6 +217,7 @@ impl Session<'_> {
             signals: self.signals,
             duration: capture.duration(),
             interval: capture.stats_interval(),
+            contention: rings.contention,
         };
         let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self);
         let aside = Aside::new(unparsed);

@@ -2,6 +2,7 @@
 
 mod args;
 mod confine;
+mod contention;
 mod metrics;
 mod open;
 mod rule;

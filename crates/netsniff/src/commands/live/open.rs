@@ -11,6 +11,7 @@ use netsniff_capture::{Interface, host};
 use netsniff_packet::filter::Filter;
 use netsniff_packet::filter::classic::steering;
 
+use super::contention::Contention;
 use super::wanted::Wanted;
 use crate::books::RingPlace;
 use crate::commands::{UsageError, say};
@@ -27,6 +28,8 @@ pub struct Rings {
     /// What all interfaces share, opened before the right to do so is given up; `None` where the system does
     /// not tell.
     pub host: Option<HostReader>,
+    /// Watches over rings that wait busily, if any do and the system tells.
+    pub contention: Option<Contention>,
 }
 
 /// A ring and what belongs to it.
@@ -51,6 +54,8 @@ pub struct Opening<'a> {
     pub wanted: &'a Wanted,
     /// Rings for each interface.
     pub rings: usize,
+    /// Processors for them in turn; empty where they may run on any.
+    pub cpus: &'a [usize],
     /// The fan-out group to join; `None` for one of our own.
     pub group: Option<u16>,
 }
@@ -64,7 +69,11 @@ impl Opening<'_> {
     pub fn open(&self, names: &[String]) -> anyhow::Result<Rings> {
         let host = HostReader::open().ok();
         let backend = self.backend;
-        let mut rings = Rings { backend, interfaces: Vec::new(), rings: Vec::new(), host };
+        let is_busy = self.options.wait == Wait::Busy;
+        let contention =
+            if is_busy { Contention::begin(self.cpus, names.len() * self.rings) } else { None };
+        let mut rings =
+            Rings { backend, interfaces: Vec::new(), rings: Vec::new(), host, contention };
         for (number, name) in names.iter().enumerate() {
             let interface = Interface::find(name)?;
             let split = self.wanted.split(&interface, self.options.snaplen)?;

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use netsniff_packet::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::contention::Contention;
 use crate::books::{Entry, Keeper, Place};
 use crate::clock;
 use crate::commands::say;
@@ -94,12 +95,14 @@ pub struct Rule<'a> {
     pub duration: Option<Duration>,
     /// How often the books are made.
     pub interval: Duration,
+    /// Looks for rings that take a processor from the kernel, until there is one.
+    pub contention: Option<Contention>,
 }
 
 impl Rule<'_> {
     /// Rules until the rings have ended and returns what came of them; `None` where a thread panicked.
     pub fn run<'scope, C>(
-        &self,
+        mut self,
         rings: Vec<ScopedJoinHandle<'scope, RingOutcome<C>>>,
         keeper: &mut Keeper,
         attendant: &mut dyn Attendant,
@@ -129,6 +132,10 @@ impl Rule<'_> {
                 let time = clock::now();
                 let since = keeper.turn(time);
                 attendant.books(&mut entries, time, since, false);
+                if let Some(warning) = self.contention.as_mut().and_then(Contention::look) {
+                    say(&warning);
+                    self.contention = None;
+                }
             }
             if self.signals.wants_end() && now >= *ended.get_or_insert(now) + IMPATIENT {
                 self.signals.arm();
