@@ -28,8 +28,8 @@ ip netns exec $name-tx "$build/examples/sender" -i tx0 --cpu 0 --seconds $((minu
     >"$scratch/sent" &
 sender=$!
 
-# A number from the metrics, summed over the rings.
-metric() { awk -v name="$1" 'index($1, name "{scope=\"ring\"") == 1 { sum += $2; found = 1 } END { print found ? sum : "-" }' "$scratch/metrics"; }
+# A number from the metrics, of the interface.
+metric() { awk -v name="$1" 'index($1, name "{scope=\"interface\"") == 1 { sum += $2; found = 1 } END { print found ? sum : "-" }' "$scratch/metrics"; }
 
 {
     describe
@@ -40,8 +40,8 @@ for ((second = 10; second <= minutes * 60; second += 10)); do
     sleep 10
     ip netns exec $name-rx curl -s http://127.0.0.1:9400/metrics >"$scratch/metrics"
     printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$second" "$(awk '/VmRSS/ { print $2 }' /proc/$pid/status)" \
-        "$(ls /proc/$pid/fd | wc -l)" $(($(arrived) - before)) "$(metric netsniff_delivered_packets_total)" \
-        "$(metric netsniff_ring_dropped_packets_total)" "$(metric netsniff_flows)" | tee -a "$out"
+        "$(ls /proc/$pid/fd | wc -l)" $(($(arrived) - before)) "$(metric netsniff_capture_delivered_packets_total)" \
+        "$(metric netsniff_capture_ring_dropped_packets_total)" "$(metric netsniff_capture_flows)" | tee -a "$out"
     # Rolled logs have the time in their names.
     rm -f "$scratch"/logs/*.20??-*.log
 done
