@@ -19,6 +19,8 @@ take_options "--directory --rates --seconds --rounds --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-disk.tsv}
 build=$PWD/target/release name=nsdisk
 scratch=$(mktemp -d -p "$directory" netsniff-disk.XXXX)
+# Recorders give up root.
+chmod 777 "$scratch"
 trap 'benches/live/testbed.sh down $name; rm -r "$scratch"' EXIT
 benches/live/testbed.sh up $name
 

@@ -34,14 +34,15 @@ metric() { awk -v name="$1" 'index($1, name "{scope=\"interface\"") == 1 { sum +
 {
     describe
     echo "# packets of $(basename "$file") at $rate a second for $minutes minutes, placement rps1"
-    printf 'seconds\trss_kb\topen_files\tarrived\tdelivered\tdropped\topen_flows\n'
+    printf 'seconds\trss_kb\topen_files\tarrived\tdelivered\tdropped\topen_flows\trefused_rows\n'
 } >"$out"
 for ((second = 10; second <= minutes * 60; second += 10)); do
     sleep 10
     ip netns exec $name-rx curl -s http://127.0.0.1:9400/metrics >"$scratch/metrics"
-    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$second" "$(awk '/VmRSS/ { print $2 }' /proc/$pid/status)" \
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$second" "$(awk '/VmRSS/ { print $2 }' /proc/$pid/status)" \
         "$(ls /proc/$pid/fd | wc -l)" $(($(arrived) - before)) "$(metric netsniff_capture_delivered_packets_total)" \
-        "$(metric netsniff_capture_ring_dropped_packets_total)" "$(metric netsniff_capture_flows)" | tee -a "$out"
+        "$(metric netsniff_capture_ring_dropped_packets_total)" "$(metric netsniff_capture_flows)" \
+        "$(metric netsniff_capture_refused_rows_total)" | tee -a "$out"
     # Rolled logs have the time in their names.
     rm -f "$scratch"/logs/*.20??-*.log
 done
