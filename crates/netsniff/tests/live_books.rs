@@ -59,15 +59,19 @@ fn packets_of_an_interface_that_was_down_never_arrived() {
     assert_eq!((last.number("arrived"), last.number("downs")), (2000, 1));
 }
 
+/// 28,000 packets, 40 MB, where 32 MiB and what a pipe takes may wait for a recorder.
+fn send_more_than_waits(bed: &Bed) {
+    for _ in 0..4 {
+        bed.send(&Sent { count: 7000, size: 1500, rate: 100_000 });
+    }
+}
+
 /// Nobody reads the recording: what its queue does not hold is refused, and the capture goes on.
 #[test]
 fn packets_that_the_recorder_refuses_are_counted() {
     let Some(bed) = Bed::up("b-slow") else { return };
     let run = Run::start_with_fifo(&bed, "b-slow", &["--record", "RECORDING"]);
-    for _ in 0..4 {
-        // 40 MB, while 32 MiB and what the pipe takes may wait.
-        bed.send(&Sent { count: 7000, size: 1500, rate: 100_000 });
-    }
+    send_more_than_waits(&bed);
     let done = run.end();
     let last = Last::read(&done.logs, "interface");
     last.closes();
@@ -82,10 +86,7 @@ fn packets_that_the_recorder_refuses_are_counted() {
 fn packets_wait_in_the_ring_for_the_recorder() {
     let Some(bed) = Bed::up("b-late") else { return };
     let run = Run::start_with_fifo(&bed, "b-late", &["--record", "RECORDING"]);
-    for _ in 0..4 {
-        // 40 MB, as above.
-        bed.send(&Sent { count: 7000, size: 1500, rate: 100_000 });
-    }
+    send_more_than_waits(&bed);
     let mut pipe = std::fs::File::open(run.logs().with_file_name("RECORDING")).unwrap();
     let reader = std::thread::spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
     let done = run.end();
