@@ -33,6 +33,6 @@ pub use error::{Error, Result};
 pub use interface::Interface;
 pub use options::Options;
 pub use sys::clock::{monotonic, realtime};
-pub use sys::namespace::enter_namespace;
+pub use sys::namespace::in_namespace;
 pub use sys::prefetch::prefetch;
 pub use sys::scheduling::{pin, set_nice};

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netsniff_capture::transmit::WAYS;
-use netsniff_capture::{Interface, enter_namespace};
+use netsniff_capture::{Interface, in_namespace};
 use netsniff_traffic::probe;
 use netsniff_traffic::stamp::Stamp;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -44,22 +44,12 @@ impl Bed {
 
     /// Runs something in a thread of the receiving namespace.
     pub(crate) fn receiving<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        Self::within(&format!("{}-rx", self.name), work)
+        in_namespace(&format!("{}-rx", self.name), work).unwrap()
     }
 
     /// Runs something in a thread of the sending namespace.
     pub(crate) fn sending<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        Self::within(&format!("{}-tx", self.name), work)
-    }
-
-    fn within<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> T {
-        thread::scope(|scope| {
-            let worker = scope.spawn(|| {
-                enter_namespace(namespace).unwrap();
-                work()
-            });
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        in_namespace(&format!("{}-tx", self.name), work).unwrap()
     }
 
     /// Calls ip(8) in the receiving namespace.

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) use logs::{Last, Log};
-use netsniff_capture::enter_namespace;
+use netsniff_capture::in_namespace;
 pub(crate) use run::{Done, Run};
 pub(crate) use sending::Sent;
 
@@ -80,12 +80,12 @@ impl Bed {
 
     /// Runs something in a thread of the sending namespace.
     pub(crate) fn in_sender<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        within(&format!("{}-tx", self.name), work)
+        in_namespace(&format!("{}-tx", self.name), work).unwrap()
     }
 
     /// Runs something in a thread of the receiving namespace.
     pub(crate) fn in_receiver<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        within(&self.receiver(), work)
+        in_namespace(&self.receiver(), work).unwrap()
     }
 
     /// Asks a server in the receiving namespace for a page.
@@ -98,16 +98,6 @@ impl Bed {
             page
         })
     }
-}
-
-fn within<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) -> T {
-    thread::scope(|scope| {
-        let worker = scope.spawn(|| {
-            enter_namespace(namespace).unwrap();
-            work()
-        });
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 impl Drop for Bed {

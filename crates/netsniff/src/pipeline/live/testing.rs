@@ -10,7 +10,7 @@ use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
 use super::books::RingReport;
 use super::order::Group;
-use super::ring::Consumer;
+use super::ring::{Consumer, Patience};
 
 /// A buffer of packets with these stamps in microseconds; each one's only byte is its stamp.
 pub(super) fn packets(micros: &[i64]) -> (Vec<u8>, Vec<PacketRecord>) {
@@ -108,5 +108,41 @@ impl Consumer for Notes {
         report.refused_rows = 14;
         report.flows = Some(15);
         report.now = Some(at(16));
+    }
+}
+
+/// Notes what it is told, as far as it is let.
+pub(super) struct Hindered {
+    pub(super) notes: Notes,
+    /// Called before each group, and may wait.
+    pub(super) before_group: Box<dyn FnMut() + Send>,
+    /// What it says of its room.
+    pub(super) room: Box<dyn FnMut() -> Option<Patience> + Send>,
+}
+
+impl Consumer for Hindered {
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        (self.room)()
+    }
+
+    fn group(&mut self, group: Group<'_>) {
+        (self.before_group)();
+        self.notes.group(group);
+    }
+
+    fn occupied(&mut self, occupancy: Occupancy, now: Timestamp) {
+        self.notes.occupied(occupancy, now);
+    }
+
+    fn idle(&mut self, settled: Timestamp) {
+        self.notes.idle(settled);
+    }
+
+    fn finish(&mut self) {
+        self.notes.finish();
+    }
+
+    fn fill(&self, report: &mut RingReport) {
+        self.notes.fill(report);
     }
 }

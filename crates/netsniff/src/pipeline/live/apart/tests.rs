@@ -1,45 +1,21 @@
 //! Tests of the hand-off to another thread.
 
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 
 use netsniff_analysis::Depth;
 
-use super::super::testing::{Notes, Told, at, packets};
+use super::super::testing::{Hindered, Notes, Told, at, packets};
 use super::*;
 
-/// Notes what it is told, each group once it may.
-struct Slow {
-    notes: Notes,
-    may: Receiver<()>,
-}
-
-impl Consumer for Slow {
-    fn group(&mut self, group: Group<'_>) {
-        let _ = self.may.recv();
-        self.notes.group(group);
-    }
-
-    fn occupied(&mut self, occupancy: Occupancy, now: Timestamp) {
-        self.notes.occupied(occupancy, now);
-    }
-
-    fn idle(&mut self, settled: Timestamp) {
-        self.notes.idle(settled);
-    }
-
-    fn finish(&mut self) {
-        self.notes.finish();
-    }
-
-    fn fill(&self, report: &mut RingReport) {
-        self.notes.fill(report);
-    }
-}
-
-fn start() -> (Apart<Slow>, Notes, Sender<()>) {
+/// Each group is noted once it may.
+fn start() -> (Apart<Hindered>, Notes, Sender<()>) {
     let (go, may) = channel();
     let notes = Notes::default();
-    (Apart::start(Slow { notes: notes.clone(), may }, None).unwrap(), notes, go)
+    let before_group = Box::new(move || {
+        let _ = may.recv();
+    });
+    let slow = Hindered { notes: notes.clone(), before_group, room: Box::new(|| None) };
+    (Apart::start(slow, None).unwrap(), notes, go)
 }
 
 fn give<C: Consumer + 'static>(apart: &mut Apart<C>, micros: &[i64], loss: Option<Loss>) {
