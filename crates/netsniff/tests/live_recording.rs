@@ -5,8 +5,11 @@ mod live_bed;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 use live_bed::{Bed, Log, Run, Sent};
@@ -14,6 +17,37 @@ use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
 use netsniff_traffic::ledger::{Arrivals, Ledger};
 use netsniff_traffic::probe;
 use netsniff_traffic::stamp::Stamp;
+
+/// Someone who reads a pipe must not wait for the end.
+#[test]
+fn a_pipe_gets_what_was_recorded_within_a_second() {
+    let Some(bed) = Bed::up("pipe") else { return };
+    let mut recorder = Command::new("ip")
+        .args(["netns", "exec", &bed.receiver(), env!("CARGO_BIN_EXE_netsniff")])
+        .args(["record", "-i", "rx0", "-w", "-", "--duration", "20s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(recorder.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("capturing;")), "it does not capture");
+    bed.send(&Sent { count: 5, size: 300, rate: 1000 });
+    let (all, is_there) = channel();
+    let pipe = recorder.stdout.take().unwrap();
+    thread::spawn(move || {
+        let mut reader = netsniff_pcapfile::Reader::new(pipe).unwrap();
+        let (mut batch, mut seen) = (Batch::default(), 0);
+        while seen < 5 && reader.read_batch(&mut batch).unwrap() != Progress::End {
+            seen += batch.iter().count();
+        }
+        let _ = all.send(seen);
+    });
+    // A second, and as much again for a machine that is busy.
+    let seen = is_there.recv_timeout(Duration::from_secs(2));
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    assert_eq!(seen, Ok(5), "packets wait in a buffer");
+}
 
 /// What a capture file holds of the frames that were sent, and the drops that it tells of.
 fn arrivals(path: &Path, sent: u64) -> (Arrivals, u64) {
@@ -64,7 +98,7 @@ fn drops_are_told_in_the_file() {
     run.pause();
     bed.send(&Sent { count: 4000, size: 200, rate: 100_000 });
     run.resume();
-    std::thread::sleep(Duration::from_millis(300));
+    thread::sleep(Duration::from_millis(300));
     bed.send(&Sent { count: 100, size: 200, rate: 10_000 });
     let done = run.end();
     assert_eq!(done.code, 0, "{}", done.errors);
@@ -133,7 +167,7 @@ fn several_rings_are_recorded_in_the_order_of_time() {
                 Run::start(&bed, "recmerge", &arguments)
             }
         };
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for interface in ["tx0", "tx1"] {
                 let sent = Sent { count: SENT, size: 200, rate: 20_000 };
                 let bed = &bed;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Stdout, Write, stdout};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,7 +58,6 @@ struct Target {
 enum Output {
     File(File),
     Direct(DirectFile),
-    Stdout(Stdout),
 }
 
 impl Files {
@@ -102,7 +101,10 @@ impl Files {
         }
         self.number += 1;
         let (path, output, file) = match &self.name {
-            None => (PathBuf::from("standard output"), Output::Stdout(stdout()), None),
+            None => {
+                let file = standard_output().context("cannot write to standard output")?;
+                (PathBuf::from("standard output"), Output::File(file), None)
+            }
             Some(name) => {
                 let path = name.of(self.number, time);
                 let file =
@@ -240,6 +242,19 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Standard output without the buffer of [`io::Stdout`], in which bytes would wait that count as written.
+#[cfg(unix)]
+fn standard_output() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+#[cfg(windows)]
+fn standard_output() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+}
+
 /// Cuts a file to its whole blocks; where even that fails, readers find them nevertheless.
 fn cut(file: Option<&File>, whole: u64) {
     if let Some(file) = file {
@@ -252,7 +267,7 @@ impl Target {
     const fn settled(&self) -> u64 {
         match &self.output {
             Output::Direct(file) => file.settled(),
-            Output::File(_) | Output::Stdout(_) => self.written,
+            Output::File(_) => self.written,
         }
     }
 }
@@ -266,7 +281,6 @@ impl Write for Target {
         let result = match &mut self.output {
             Output::File(file) => file.write(bytes),
             Output::Direct(file) => file.write(bytes),
-            Output::Stdout(stdout) => stdout.write(bytes),
         };
         match &result {
             Ok(written) => {
@@ -286,7 +300,6 @@ impl Write for Target {
         let result = match &mut self.output {
             Output::File(_) => return Ok(()),
             Output::Direct(file) => file.flush(),
-            Output::Stdout(stdout) => stdout.flush(),
         };
         self.failed = result.is_err();
         self.books.wrote(0, start.elapsed());
