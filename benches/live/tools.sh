@@ -68,8 +68,14 @@ tool_captured() {
 
 arrived() { ip -n "$name-rx" -s -j link show rx0 | sed 's/.*"rx":{"bytes":[0-9]*,"packets":\([0-9]*\).*/\1/'; }
 
-# Nanoseconds of all threads of a process, by the scheduler.
-spent() { cat /proc/"$1"/task/*/schedstat 2>/dev/null | awk '{ sum += $1 } END { printf "%d", sum }'; }
+# Nanoseconds of all threads of a process, by the scheduler. Not by awk: mawk's %d ends at 2^31, which is two seconds.
+spent() {
+    local sum=0 nanos
+    while read -r nanos _; do
+        sum=$((sum + nanos))
+    done < <(cat /proc/"$1"/task/*/schedstat 2>/dev/null)
+    echo "$sum"
+}
 
 # One run: trial TOOL SIZE SECONDS RATE [FILE]. Rate 0 is the sender's full speed; with a file its packets are sent
 # instead of frames of the size. The tool is ended 1.3 s after the last packet, or as `pause` says: the blocks of

@@ -64,7 +64,7 @@ pair() { ip link add "$2" netns "$prefix$1" type veth peer name "$4" netns "$pre
 # dice PERCENT: a filter that takes so many of the TCP frames over IPv4 and IPv6, by chance.
 dice() {
     local threshold
-    threshold=$(awk "BEGIN { printf \"%d\", $1 / 100 * 4294967296 }")
+    threshold=$(awk "BEGIN { printf \"%.0f\", $1 / 100 * 4294967296 }")
     echo "11,40 0 0 12,21 0 2 2048,48 0 0 23,5 0 0 2,21 0 5 34525,48 0 0 20,21 0 3 6,32 0 0 4294963256,53 1 0 $threshold,6 0 0 4294967295,6 0 0 0"
 }
 everything='1,6 0 0 4294967295'

@@ -179,6 +179,13 @@ fn a_busy_ring_where_the_kernel_receives_is_warned_about() {
         let done = run.wait();
         assert_eq!(done.errors.contains("(rps_cpus)"), is_warned, "{}", done.errors);
     }
+    // What is set tells that it may be so, and traffic that it is.
+    let run =
+        Run::start(&bed, "busy", &["--wait", "busy", "--cpus", "1", "--stats-interval", "500ms"]);
+    bed.send(&Sent { count: 20_000, size: 64, rate: 20_000 });
+    let done = run.end();
+    let said = "a ring waits busily on processor 1, where the kernel receives";
+    assert_eq!(done.errors.matches(said).count(), 1, "once: {}", done.errors);
 }
 
 /// All packets belong to one pair of hosts.

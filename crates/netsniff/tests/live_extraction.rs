@@ -107,6 +107,22 @@ fn a_bound_of_all_files_is_said_while_the_run_goes_on() {
     assert_eq!(Log::read(&done.logs.join("files.log")).len(), 3);
 }
 
+/// Nobody reads the rows, which are given up at the end. No file is kept then that no row tells of.
+#[test]
+fn no_file_stays_without_a_row() {
+    let Some(bed) = Bed::up("x-untold") else { return };
+    bed.address();
+    let often = ["--workers", "24", "--ring", "1M", "--block", "256K", "--stats-interval", "20ms"];
+    let arguments = [&often[..], &["--no-shed", "--extract", "EXTRACTED"]].concat();
+    let run = Run::start_without_reader(&bed, "x-untold", &arguments);
+    // Rows of the books are more than a pipe takes.
+    std::thread::sleep(Duration::from_secs(2));
+    bed.download(&[Answer::whole(b"first"), Answer::whole(b"second")]);
+    let done = run.end();
+    assert!(done.errors.contains("2 files not kept, since no row"), "{}", done.errors);
+    assert_eq!(files(&done.file("EXTRACTED")).len(), 0);
+}
+
 /// The disk of the files is full: files are lost, and neither packets nor rows.
 #[test]
 fn a_full_disk_loses_files_and_nothing_else() {

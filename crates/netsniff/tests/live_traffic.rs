@@ -95,7 +95,7 @@ fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome 
     };
     let (writer, producers) = LogWriter::start(sink, merger, settings).unwrap();
     // As many rows as a busy link has in minutes come in a moment, and are to be waited for.
-    writer.begin_end();
+    producers.iter().for_each(RowProducer::begin_end);
     let mut rings = Rings::new(producers);
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     loop {

@@ -1,7 +1,7 @@
 //! The bounded hand-off between those who make rows of live traffic and the thread that writes them.
 //!
 //! A full queue refuses, and counts by log what it refused: whoever captures must never wait. Only at
-//! the end does it wait, up to a bound.
+//! the end does it wait, as long as something is written.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,28 +16,30 @@ use super::{RowBuffer, RowTally, SinkBooks};
 /// Bytes that rows may take which wait to be written: what a busy link tells in some seconds, in
 /// which a disk gets over most stalls.
 pub const QUEUE_BYTES: usize = 64 << 20;
-/// Buffers that may wait, each of which costs some bytes however few rows it has.
-pub const QUEUE_BUFFERS: usize = 4096;
 /// Bytes of rows from the side that may wait beside these, so that the books can still be told when
 /// everything else is refused.
 pub const SIDE_BYTES: usize = 1 << 20;
+/// What a buffer costs however few rows it has: itself, and what the allocator needs for each of its parts.
+const BUFFER_BYTES: usize = size_of::<RowBuffer>() + 3 * 32;
+/// What part of the queue is full, in eighths, where producers had better hand over nothing more.
+const NEARLY_FULL: usize = 6;
+/// How many times as long as the end may take while nothing is written it may take where something is.
+const END_WAITS: u32 = 12;
 /// Empty buffers that are kept for each producer.
 const SPARE_BUFFERS: usize = 4;
 
 /// What may wait to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes of the rows of all producers.
+    /// Bytes of the rows of all producers, with their buffers.
     pub bytes: usize,
-    /// Buffers of all producers.
-    pub buffers: usize,
     /// Bytes of rows from the side.
     pub side_bytes: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { bytes: QUEUE_BYTES, buffers: QUEUE_BUFFERS, side_bytes: SIDE_BYTES }
+        Self { bytes: QUEUE_BYTES, side_bytes: SIDE_BYTES }
     }
 }
 
@@ -60,6 +62,8 @@ pub(super) struct HandOff {
     pub(super) room: Condvar,
     pub(super) watch: Arc<Watch>,
     bounds: Bounds,
+    /// How long the end may take while nothing is written.
+    end_wait: Duration,
 }
 
 #[derive(Debug)]
@@ -74,6 +78,8 @@ pub(super) struct State {
     pub(super) is_merging: bool,
     /// From when on nobody waits any longer, once the end has begun.
     pub(super) deadline: Option<Instant>,
+    /// The deadline of all, which what is written cannot put off.
+    latest: Option<Instant>,
     /// Everything is to be written once the producers have ended.
     pub(super) wants_end: bool,
     pub(super) is_done: bool,
@@ -90,10 +96,8 @@ pub(super) struct State {
     pub(super) late_rows: u64,
     pub(super) failure: Option<String>,
     held_bytes: usize,
-    held_buffers: usize,
     held_side: usize,
     pub(super) most_bytes: usize,
-    pub(super) most_buffers: usize,
     spare: Vec<RowBuffer>,
 }
 
@@ -108,7 +112,12 @@ pub(super) struct Origin {
 }
 
 impl HandOff {
-    pub(super) fn new(producers: usize, bounds: Bounds, watch: Arc<Watch>) -> Self {
+    pub(super) fn new(
+        producers: usize,
+        bounds: Bounds,
+        end_wait: Duration,
+        watch: Arc<Watch>,
+    ) -> Self {
         let origin = Origin { watermark: Timestamp::MIN, is_open: true, end: None };
         let state = State {
             queue: VecDeque::new(),
@@ -118,6 +127,7 @@ impl HandOff {
             wants_flush: false,
             is_merging: false,
             deadline: None,
+            latest: None,
             wants_end: false,
             is_done: false,
             joins: None,
@@ -129,14 +139,12 @@ impl HandOff {
             late_rows: 0,
             failure: None,
             held_bytes: 0,
-            held_buffers: 0,
             held_side: 0,
             most_bytes: 0,
-            most_buffers: 0,
             spare: Vec::new(),
         };
         let (work, room) = (Condvar::new(), Condvar::new());
-        Self { state: Mutex::new(state), work, room, watch, bounds }
+        Self { state: Mutex::new(state), work, room, watch, bounds, end_wait }
     }
 
     /// The state, whoever has panicked before.
@@ -144,13 +152,23 @@ impl HandOff {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets nobody wait for longer than `wait` from now on.
-    pub(super) fn begin_end(&self, wait: Duration) -> Instant {
-        let deadline = Instant::now() + wait;
-        let deadline = *self.lock().deadline.get_or_insert(deadline);
+    /// Lets whoever waits for room, or for the last rows, do so from now on until nothing was written for as long as
+    /// the end may take.
+    pub(super) fn begin_end(&self) {
+        let (mut state, now) = (self.lock(), Instant::now());
+        state.deadline = Some(now + self.end_wait);
+        state.latest = Some(now + self.end_wait * END_WAITS);
+        drop(state);
         self.room.notify_all();
         self.work.notify_all();
-        deadline
+    }
+
+    /// Lets nobody wait any longer, but for the thread itself, which has so much time to count what is left.
+    pub(super) fn expire(&self, grace: Duration) {
+        self.watch.expire();
+        self.lock().deadline = Some(Instant::now() + grace);
+        self.room.notify_all();
+        self.work.notify_all();
     }
 
     /// Hands over rows from the side, which wait for nobody's watermark. Afterwards `rows` is empty.
@@ -173,14 +191,16 @@ impl HandOff {
         HandedOver::Taken
     }
 
-    /// Gives back what rows took that were written, in so many buffers, and buffers to be used again.
-    pub(super) fn release(&self, bytes: usize, buffers: usize, spare: Vec<RowBuffer>) {
+    /// Gives back what rows took that were written, and their buffer to be used again.
+    pub(super) fn release(&self, bytes: usize, spare: RowBuffer) {
         let mut state = self.lock();
         state.held_bytes = state.held_bytes.saturating_sub(bytes);
-        state.held_buffers = state.held_buffers.saturating_sub(buffers);
-        let most = SPARE_BUFFERS * state.producers.len();
-        let room = most.saturating_sub(state.spare.len());
-        state.spare.extend(spare.into_iter().take(room));
+        if let (Some(latest), false) = (state.latest, self.watch.is_over()) {
+            state.deadline = Some(latest.min(Instant::now() + self.end_wait));
+        }
+        if state.spare.len() < SPARE_BUFFERS * state.producers.len() {
+            state.spare.push(spare);
+        }
         self.room.notify_all();
     }
 
@@ -225,9 +245,13 @@ impl State {
     }
 
     fn has_room(&self, bytes: usize, bounds: &Bounds) -> bool {
-        let is_within = self.held_bytes.saturating_add(bytes) <= bounds.bytes;
-        is_within && self.held_buffers < bounds.buffers && !self.is_done
+        self.held_bytes.saturating_add(bytes) <= bounds.bytes && !self.is_done
     }
+}
+
+/// Bytes that rows take while they wait.
+pub(super) fn held_bytes(rows: &RowBuffer) -> usize {
+    BUFFER_BYTES + rows.heap_bytes()
 }
 
 /// Whoever hands over the rows of one ring.
@@ -246,7 +270,7 @@ impl RowProducer {
     /// Afterwards `rows` is empty, with the memory of some buffer that was written.
     ///
     /// An idle producer must go on saying so, without rows: those of others wait for it, if only for a
-    /// short time. Live this never waits; once the end has begun it does, until the deadline of that.
+    /// short time. Live this never waits; once the end has begun it does, as long as something is written.
     pub fn hand_over(&mut self, watermark: Timestamp, rows: &mut RowBuffer) -> HandedOver {
         if rows.is_empty() {
             let mut state = self.hand_off.lock();
@@ -258,7 +282,7 @@ impl RowProducer {
         }
         rows.sort();
         rows.trim();
-        let (bytes, tally) = (rows.heap_bytes(), rows.tally());
+        let (bytes, tally) = (held_bytes(rows), rows.tally());
         let mut state = self.with_room(bytes);
         self.raise(&mut state, watermark);
         if !state.has_room(bytes, &self.hand_off.bounds) {
@@ -271,11 +295,25 @@ impl RowProducer {
         state.queue.push_back((self.at, taken));
         state.taken.add(&tally);
         state.held_bytes += bytes;
-        state.held_buffers += 1;
         state.most_bytes = state.most_bytes.max(state.held_bytes);
-        state.most_buffers = state.most_buffers.max(state.held_buffers);
         self.hand_off.work.notify_one();
         HandedOver::Taken
+    }
+
+    /// Whether so much waits to be written that rows might soon be refused: who can wait had better do so.
+    #[must_use]
+    pub fn is_nearly_full(&self) -> bool {
+        let state = self.hand_off.lock();
+        let can_wait = state.deadline.is_some() || state.is_done;
+        !can_wait && state.held_bytes >= self.hand_off.bounds.bytes / 8 * NEARLY_FULL
+    }
+
+    /// Says that the end has begun, for all producers: hand-overs wait for room from now on.
+    pub fn begin_end(&self) {
+        let has_begun = self.hand_off.lock().deadline.is_some();
+        if !has_begun {
+            self.hand_off.begin_end();
+        }
     }
 
     /// Ends its rows, at engine time `now`. Dropping it instead ends them as well, but what waits for

@@ -13,7 +13,7 @@ use super::watch::{Stalls, Watch};
 use super::writing::Writing;
 use super::{LiveSink, Merger, RowBuffer, RowTally};
 
-/// How long the end may take until the last rows are written.
+/// How long the end may take while nothing is written; where something is, a minute in all.
 pub const END_WAIT: Duration = Duration::from_secs(5);
 /// How long the thread may then take to count what is left, before it is given up: it hangs in a call of
 /// the system.
@@ -37,7 +37,7 @@ pub struct WriterSettings {
     pub bounds: Bounds,
     /// What becomes of the run when its logs cannot be written.
     pub on_failure: OnFailure,
-    /// How long the end may take; [`END_WAIT`] unless there is a reason.
+    /// How long the end may take while nothing is written; [`END_WAIT`] unless there is a reason.
     pub end_wait: Duration,
     /// Gets the first error of each kind, in a sentence.
     pub tell: Box<dyn FnMut(&str) + Send>,
@@ -64,8 +64,6 @@ pub struct WriterStatistics {
     pub stalls: Stalls,
     /// The most bytes that waited.
     pub most_bytes: usize,
-    /// The most buffers that waited.
-    pub most_buffers: usize,
 }
 
 /// What a run's logs came to.
@@ -85,7 +83,6 @@ pub struct WriterOutcome {
 #[derive(Debug)]
 pub struct LogWriter {
     hand_off: Arc<HandOff>,
-    end_wait: Duration,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -107,7 +104,7 @@ impl LogWriter {
         let WriterSettings { producers, bounds, on_failure, end_wait, tell } = settings;
         let watch = Arc::new(Watch::new());
         sink.attend(Arc::clone(&watch));
-        let hand_off = Arc::new(HandOff::new(producers, bounds, watch));
+        let hand_off = Arc::new(HandOff::new(producers, bounds, end_wait, watch));
         let writing = Writing::new(Arc::clone(&hand_off), sink, merger, on_failure, tell);
         let thread = std::thread::Builder::new()
             .name("logs".to_owned())
@@ -115,7 +112,7 @@ impl LogWriter {
             .context("cannot start the thread that writes the logs")?;
         let producer = |at| RowProducer::new(Arc::clone(&hand_off), at);
         let producers = (0..producers).map(producer).collect();
-        Ok((Self { hand_off, end_wait, thread: Some(thread) }, producers))
+        Ok((Self { hand_off, thread: Some(thread) }, producers))
     }
 
     /// What may be asked of it, also by other threads.
@@ -150,21 +147,15 @@ impl LogWriter {
         statistics(&self.hand_off)
     }
 
-    /// Begins the end: from now on hand-overs wait for room, until as long after as the settings say.
-    pub fn begin_end(&self) {
-        self.hand_off.begin_end(self.end_wait);
-    }
-
-    /// Waits until everything is written that the producers handed over, which all must have ended, and
-    /// no longer than the settings say. What is then left is refused.
+    /// Waits until everything is written that the producers handed over, which all must have ended, as long as
+    /// something is written in the time that the settings say. What is then left is refused.
     #[must_use]
     pub fn finish(mut self) -> WriterOutcome {
         self.hand_off.lock().wants_end = true;
-        let deadline = self.hand_off.begin_end(self.end_wait);
-        self.wait_until(deadline);
-        self.hand_off.watch.expire();
-        self.hand_off.begin_end(Duration::ZERO);
-        self.wait_until(Instant::now() + GRACE);
+        self.hand_off.begin_end();
+        self.wait_until_deadline();
+        self.hand_off.expire(GRACE);
+        self.wait_until_deadline();
         let mut state = self.hand_off.lock();
         let has_ended = state.is_done;
         if !has_ended {
@@ -182,9 +173,9 @@ impl LogWriter {
         WriterOutcome { joins, statistics, failure }
     }
 
-    fn wait_until(&self, deadline: Instant) {
+    fn wait_until_deadline(&self) {
         let mut state = self.hand_off.lock();
-        while !state.is_done {
+        while let (false, Some(deadline)) = (state.is_done, state.deadline) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -197,8 +188,7 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.hand_off.watch.expire();
-        self.hand_off.begin_end(Duration::ZERO);
+        self.hand_off.expire(Duration::ZERO);
     }
 }
 
@@ -236,7 +226,6 @@ fn statistics(hand_off: &HandOff) -> WriterStatistics {
         late_rows: state.late_rows,
         stalls: hand_off.watch.stalls(),
         most_bytes: state.most_bytes,
-        most_buffers: state.most_buffers,
     }
 }
 

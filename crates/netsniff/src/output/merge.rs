@@ -42,10 +42,23 @@ impl Merger {
         buffers: &mut [RowBuffer],
         sink: &mut impl RowSink,
     ) -> anyhow::Result<()> {
+        self.merge_with(buffers, sink, |_, _| {})
+    }
+
+    /// The same, and gives back each buffer with its number as soon as its last row is written.
+    pub(super) fn merge_with(
+        &mut self,
+        buffers: &mut [RowBuffer],
+        sink: &mut impl RowSink,
+        mut done: impl FnMut(usize, &mut RowBuffer),
+    ) -> anyhow::Result<()> {
         // The next row of each buffer that has one left, the lowest key last.
         let mut heads: Vec<Head> =
             (0..buffers.len()).filter_map(|buffer| head(buffers, buffer, 0)).collect();
         heads.sort_unstable_by_key(|head| Reverse(head.key));
+        for (at, empty) in buffers.iter_mut().enumerate().filter(|(_, it)| it.is_empty()) {
+            done(at, empty);
+        }
         while let Some(lead) = heads.pop() {
             // The leading buffer goes on until another one is lower, so that buffers whose times
             // hardly overlap cost one comparison a row.
@@ -58,9 +71,12 @@ impl Merger {
                 self.row(buffer, &row, sink)?;
                 position += 1;
             }
-            if let Some(next) = head(buffers, lead.buffer, position) {
-                let at = heads.partition_point(|head| head.key > next.key);
-                heads.insert(at, next);
+            match head(buffers, lead.buffer, position) {
+                Some(next) => {
+                    let at = heads.partition_point(|head| head.key > next.key);
+                    heads.insert(at, next);
+                }
+                None => done(lead.buffer, &mut buffers[lead.buffer]),
             }
         }
         Ok(())

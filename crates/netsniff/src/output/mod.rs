@@ -28,7 +28,7 @@ mod writing;
 pub use extracted::ExtractedFiles;
 pub use extracting::{ContentBounds, ExtractionOutcome, ExtractionWriter};
 pub use files::LogFiles;
-pub use hand_off::{Bounds, HandedOver, QUEUE_BUFFERS, QUEUE_BYTES, RowProducer, SIDE_BYTES};
+pub use hand_off::{Bounds, HandedOver, QUEUE_BYTES, RowProducer, SIDE_BYTES};
 #[cfg(unix)]
 pub use live_stream::LiveStream;
 pub use log_writer::{

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use netsniff_packet::Timestamp;
 
-use super::hand_off::{HandOff, State};
+use super::hand_off::{HandOff, State, held_bytes};
 use super::log_writer::{OnFailure, advice};
 use super::{LiveSink, Merger, RowBuffer, RowSink, RowTally};
 use crate::clock;
@@ -81,7 +81,7 @@ impl<S: LiveSink> Writing<S> {
             let since = Instant::now();
             for (at, rows) in work.queue {
                 if let Some(lane) = self.lanes.get_mut(at) {
-                    let bytes = rows.heap_bytes();
+                    let bytes = held_bytes(&rows);
                     lane.push_back(Waiting { rows, bytes, since });
                 }
             }
@@ -136,19 +136,19 @@ impl<S: LiveSink> Writing<S> {
         let mut oldest = self.lanes.iter().filter_map(VecDeque::front).map(|it| it.since);
         let is_overdue = oldest.any(|since| now.saturating_duration_since(since) >= MERGE_WAIT);
         let limit = watermark.filter(|_| !is_overdue);
-        let (mut round, mut bytes, mut buffers) = (Vec::new(), 0, 0);
+        let (mut round, mut bytes) = (Vec::new(), Vec::new());
         for lane in &mut self.lanes {
             while let Some(whole) =
                 lane.pop_front_if(|it| limit.is_none_or(|at| it.rows.end() <= at))
             {
-                bytes += whole.bytes;
-                buffers += 1;
+                bytes.push(whole.bytes);
                 round.push(whole.rows);
             }
             if let (Some(part), Some(limit)) = (lane.front_mut(), limit) {
                 let mut before = RowBuffer::new(None);
                 // The whole of it stays counted until the rest is taken.
                 part.rows.take_before(limit, &mut before);
+                bytes.push(0);
                 round.push(before);
             }
         }
@@ -158,10 +158,18 @@ impl<S: LiveSink> Writing<S> {
             last = last.max(rows.end());
         }
         self.merged = limit.map_or(last, |limit| last.max(limit));
+        if self.hand_off.watch.is_over() {
+            // Nobody asks what became of files any more, so that those are not kept of which no row will tell.
+            round.iter().for_each(|rows| self.sink.left.add(&rows.tally()));
+            return;
+        }
+        let hand_off = &self.hand_off;
         // `Attended` sees to errors.
-        let _ = self.merger.merge(&mut round, &mut self.sink);
-        round.iter_mut().for_each(RowBuffer::clear);
-        self.hand_off.release(bytes, buffers, round);
+        let _ = self.merger.merge_with(&mut round, &mut self.sink, |at, rows| {
+            let mut rows = core::mem::replace(rows, RowBuffer::new(None));
+            rows.clear();
+            hand_off.release(bytes[at], rows);
+        });
     }
 
     /// Tells what became of the rows so far.

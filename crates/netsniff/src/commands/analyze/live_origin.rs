@@ -61,6 +61,27 @@ impl Live {
         })
     }
 
+    /// Rows that nobody will read, by why.
+    fn missing_rows(&self) -> Option<String> {
+        let WriterStatistics { refused, refused_full, refused_failed, refused_end, .. } =
+            &self.written;
+        let why = [
+            (refused_full, "came faster than they were written"),
+            (refused_failed, "could not be written"),
+            (refused_end, "were left when the end had taken too long"),
+        ];
+        let why = why.iter().map(|(rows, why)| (rows.total(), why)).filter(|(rows, _)| *rows > 0);
+        let why: Vec<_> = why.map(|(rows, why)| format!("{} {why}", count(rows))).collect();
+        let stalls = self.written.stalls;
+        let longest = match stalls.count {
+            0 => String::new(),
+            _ => format!("; the slowest write took {}", duration(stalls.longest_nanos)),
+        };
+        let all = count(refused.total());
+        (refused.total() > 0)
+            .then(|| format!("{all} rows of logs are missing: {}{longest}", why.join(", ")))
+    }
+
     fn total(&self, of: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
         self.of_interfaces().map(|(_, entry)| of(entry)).sum()
     }
@@ -179,13 +200,7 @@ impl Origin for Live {
             }
         }
         notes.extend(self.uneven());
-        let refused = self.written.refused.total();
-        if refused > 0 {
-            notes.push(format!(
-                "{} rows of logs could not be written in time, or at all, and are missing",
-                count(refused)
-            ));
-        }
+        notes.extend(self.missing_rows());
         if self.unparsed_refused > 0 {
             notes.push(format!(
                 "{} packets are missing in unparsed.pcapng: they came faster than it could be written",
@@ -265,7 +280,13 @@ mod tests {
             report.flow_split = Some(24);
             report.downs = 25;
         }
-        live.written.refused.add_row(0);
+        let WriterStatistics { refused, refused_full, refused_failed, refused_end, stalls, .. } =
+            &mut live.written;
+        (0..6).for_each(|_| refused.add_row(0));
+        refused_full.add_row(0);
+        (0..2).for_each(|_| refused_failed.add_row(0));
+        (0..3).for_each(|_| refused_end.add_row(0));
+        (stalls.count, stalls.longest_nanos) = (1, 2_500_000_000);
         live.unparsed_refused = 26;
         live.recorded_late = 28;
         live.untold_files = 27;
@@ -276,7 +297,8 @@ mod tests {
             "23 packets had a stamp more than a second off",
             "24 flows came to two rings",
             "eth0 went down 25 times",
-            "1 rows of logs could not be written",
+            "6 rows of logs are missing: 1 came faster than they were written, 2 could not be written, 3 were \
+             left when the end had taken too long; the slowest write took 2.50 s",
             "26 packets are missing in unparsed.pcapng",
             "28 packets of the recording are out of order",
             "27 files not kept, since no row of the log files tells of them: rows were refused",

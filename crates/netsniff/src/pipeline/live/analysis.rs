@@ -23,6 +23,10 @@ use crate::pipeline::shedding::Shedding;
 /// How far the analysis waits where what gets the packets, too, stands still: less than what makes it shed.
 const STALL: Patience = Patience { time: Duration::from_secs(1), percent: 40 };
 
+/// How far it waits for the thread that writes the logs, whose queue holds the rows of seconds and is nearly full.
+/// Nothing else is left to be done then, and a ring so full is emptied before anything is shed.
+const NO_ROOM_FOR_ROWS: Patience = Patience { time: Duration::from_secs(10), percent: 40 };
+
 /// Gets a packet that was not understood, with the reason.
 pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
 
@@ -122,6 +126,9 @@ impl Analyser {
 
 impl Consumer for Analyser {
     fn wait_for_room(&mut self) -> Option<Patience> {
+        if self.rows.as_ref().is_some_and(RowProducer::is_nearly_full) {
+            return Some(NO_ROOM_FOR_ROWS);
+        }
         self.also.as_mut()?.wait_for_room().and(Some(STALL))
     }
 
@@ -171,7 +178,17 @@ impl Consumer for Analyser {
         }
     }
 
+    fn stopping(&mut self) {
+        if let Some(also) = &mut self.also {
+            also.stopping();
+        }
+        if let Some(rows) = &self.rows {
+            rows.begin_end();
+        }
+    }
+
     fn finish(&mut self) {
+        self.stopping();
         if let Some(also) = &mut self.also {
             also.finish();
         }
@@ -211,98 +228,5 @@ impl Consumer for Analyser {
 }
 
 #[cfg(test)]
-mod tests {
-    use netsniff_analysis::{Depth, Limits, Options};
-    use netsniff_packet::{LinkType, PacketRecord};
-    use netsniff_traffic::probe;
-
-    use super::*;
-    use crate::output::{
-        Bounds, Format, LogWriter, Merger, Nowhere, OnFailure, WriterOutcome, WriterSettings,
-    };
-
-    /// An analyser whose rows have so much room on their way to a writer.
-    fn start(bytes: usize) -> (Analyser, LogWriter) {
-        let (limits, format) = (Limits::default(), Some(Format::Tsv));
-        let settings = WriterSettings {
-            producers: 1,
-            bounds: Bounds { bytes, ..Bounds::default() },
-            on_failure: OnFailure::End,
-            end_wait: Duration::from_secs(10),
-            tell: Box::new(|said| panic!("{said}")),
-        };
-        let merger = Merger::new(&limits, format, None);
-        let (writer, rows) = LogWriter::start(Nowhere::default(), merger, settings).unwrap();
-        let settings =
-            Settings { limits, options: Options::default(), workers: 1, format, seed: 1 };
-        let rows = rows.into_iter().next().unwrap();
-        (Analyser::new(&settings, Box::new(|_, _| {}), None, rows, true), writer)
-    }
-
-    /// Gives it one packet of each of some flows.
-    fn give(analyser: &mut Analyser, flows: std::ops::Range<u32>) {
-        let (mut data, mut packets) = (Vec::new(), Vec::new());
-        for flow in flows {
-            let frame = probe::frame(64, flow).unwrap();
-            packets.push(PacketRecord {
-                timestamp: crate::clock::now(),
-                offset: data.len() as u32,
-                captured_len: frame.len() as u32,
-                wire_len: frame.len() as u32,
-                interface: 0,
-                link_type: LinkType::ETHERNET,
-            });
-            data.extend_from_slice(&frame);
-        }
-        analyser.group(Group { data: &data, packets: &packets, loss: None });
-    }
-
-    fn end(mut analyser: Analyser, writer: LogWriter) -> (RingReport, WriterOutcome) {
-        analyser.finish();
-        let mut report = RingReport::default();
-        analyser.fill(&mut report);
-        drop(analyser);
-        (report, writer.finish())
-    }
-
-    #[test]
-    fn rows_that_find_no_room_are_in_the_books() {
-        let (mut analyser, writer) = start(0);
-        give(&mut analyser, 0..20);
-        let (report, outcome) = end(analyser, writer);
-        assert_eq!((report.analysed, report.refused_rows), (Some(20), 20));
-        assert_eq!(outcome.statistics.refused_full.total(), 20);
-
-        let (mut analyser, writer) = start(1 << 20);
-        give(&mut analyser, 0..20);
-        let (report, outcome) = end(analyser, writer);
-        assert_eq!((report.refused_rows, outcome.statistics.written.total()), (0, 20));
-        assert_eq!((report.shed, report.shed_nanos), (0, 0), "nothing was shed");
-    }
-
-    /// The ring fills up, and gets empty again: what comes in between is analysed less deep.
-    #[test]
-    fn depth_follows_the_ring() {
-        let (mut analyser, writer) = start(1 << 20);
-        let ring = |used| Occupancy { used, high_water: used, capacity: 100 };
-        let now = crate::clock::now();
-        give(&mut analyser, 0..10);
-        analyser.occupied(ring(60), now);
-        give(&mut analyser, 10..30);
-        analyser.occupied(ring(75), now.offset(1_000_000));
-        give(&mut analyser, 30..60);
-        analyser.occupied(ring(90), now.offset(2_000_000));
-        give(&mut analyser, 60..100);
-        for seconds in 1..20 {
-            analyser.occupied(ring(0), now.offset(seconds * 1_000_000_000));
-        }
-        give(&mut analyser, 100..150);
-        let (report, _) = end(analyser, writer);
-        let by_depth = report.by_depth.unwrap();
-        let depths = [Depth::Protocols, Depth::Tcp, Depth::Flows, Depth::Packets];
-        assert_eq!(depths.map(|depth| by_depth.of(depth)), [60, 20, 30, 40]);
-        // Each depth on the way down and, but for the deepest, on the way up.
-        assert_eq!(report.shed, 5);
-        assert_eq!(report.shed_nanos / 1_000_000_000, 7, "one second to get calm, and three waits");
-    }
-}
+#[path = "analysis/tests.rs"]
+mod tests;

@@ -1,12 +1,15 @@
 //! Analysis apart from capture: packets are copied out of the ring and handed to a thread of their own.
 //!
 //! The ring itself is the better queue, so that this is not the default; it shows what a hand-off costs, and
-//! helps where one thread keeps a ring empty that another one analyses in bursts. A full queue refuses, and
-//! what was refused is a loss to the analysis, at its place.
+//! helps where one thread keeps a ring empty that another one analyses in bursts. While the queue is nearly full
+//! packets stay in the ring, as far as that has room. Then it refuses, and what was refused is a loss to the
+//! analysis, at its place.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use netsniff_capture::counters::Occupancy;
 use netsniff_packet::{Batch, Loss, Stage, Timestamp};
@@ -14,10 +17,16 @@ use netsniff_packet::{Batch, Loss, Stage, Timestamp};
 use super::analysis::Analyser;
 use super::books::RingReport;
 use super::order::Group;
-use super::ring::{Consumer, Patience};
+use super::ring::{Consumer, NO_ROOM_PAUSE, Patience};
 
 /// Groups that may wait. A group is a block of the ring at most, so that these are 64 MiB with the usual blocks.
 const QUEUE: usize = 64;
+
+/// Groups from which on packets had better wait in the ring, so that there is room for what is told beside them.
+const NEARLY_FULL: usize = QUEUE * 3 / 4;
+
+/// How far they wait there. From half a ring on less is analysed of new flows, so that the queue gets shorter.
+const NO_ROOM: Patience = Patience { time: Duration::from_secs(10), percent: 80 };
 
 enum Task {
     Group(Batch),
@@ -25,13 +34,37 @@ enum Task {
     Idle(Timestamp),
 }
 
+/// What both threads see.
+#[derive(Default)]
+struct Shared {
+    /// Tasks in the queue.
+    queued: AtomicUsize,
+    /// Nothing is captured any more.
+    is_stopping: AtomicBool,
+    /// What the consumer told last.
+    told: Mutex<RingReport>,
+}
+
+impl Shared {
+    fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    fn told(&self) -> MutexGuard<'_, RingReport> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Hands the packets of one ring to a consumer in another thread.
 pub struct Apart<C> {
     queue: Option<SyncSender<Task>>,
+    shared: Arc<Shared>,
     free: Receiver<Batch>,
     thread: Option<JoinHandle<C>>,
-    /// What the consumer told last.
-    told: Arc<Mutex<RingReport>>,
     handed: u64,
     refused: u64,
     /// What was refused since the last group that found room.
@@ -45,37 +78,30 @@ impl<C: Consumer + 'static> Apart<C> {
     /// # Errors
     ///
     /// Where there can be no thread.
-    pub fn start(mut consumer: C, cpu: Option<usize>) -> std::io::Result<Self> {
+    pub fn start(consumer: C, cpu: Option<usize>) -> std::io::Result<Self> {
         let (queue, tasks) = sync_channel::<Task>(QUEUE);
         let (give_back, free) = channel();
-        let told = Arc::new(Mutex::new(RingReport::default()));
-        let tells = Arc::clone(&told);
+        let shared = Arc::new(Shared::default());
+        let mut worker = Worker {
+            consumer,
+            shared: Arc::clone(&shared),
+            full_since: None,
+            has_told_stop: false,
+        };
         let thread = std::thread::Builder::new().name("analysis".to_owned()).spawn(move || {
             // Checked with the arguments; where it fails all the same the thread runs anywhere.
             let _ = cpu.map(netsniff_capture::pin);
             for task in tasks {
-                match task {
-                    Task::Group(batch) => {
-                        let loss = batch.losses.first().map(|(_, loss)| loss);
-                        let (data, packets) = (&batch.data, &batch.packets);
-                        consumer.group(Group { data, packets, loss });
-                        // The capturing thread may have ended already.
-                        let _ = give_back.send(batch);
-                    }
-                    Task::Occupied(occupancy, now) => consumer.occupied(occupancy, now),
-                    Task::Idle(settled) => consumer.idle(settled),
-                }
-                consumer.fill(&mut tells.lock().unwrap_or_else(PoisonError::into_inner));
+                // The capturing thread may have ended already.
+                worker.work(task).map(|batch| give_back.send(batch));
             }
-            consumer.finish();
-            consumer.fill(&mut tells.lock().unwrap_or_else(PoisonError::into_inner));
-            consumer
+            worker.finish()
         })?;
         Ok(Self {
             queue: Some(queue),
+            shared,
             free,
             thread: Some(thread),
-            told,
             handed: 0,
             refused: 0,
             hole: None,
@@ -90,11 +116,20 @@ impl<C: Consumer + 'static> Apart<C> {
         self.thread.take()?.join().ok()
     }
 
+    /// Sends it if there is room, or once there is, where nothing is captured any more.
     fn send(&self, task: Task) -> Result<(), TrySendError<Task>> {
-        match &self.queue {
-            Some(queue) => queue.try_send(task),
-            None => Err(TrySendError::Disconnected(task)),
+        let Some(queue) = &self.queue else { return Err(TrySendError::Disconnected(task)) };
+        // Counted before, so that the thread never takes off what was not counted.
+        self.shared.queued.fetch_add(1, Ordering::Relaxed);
+        let sent = if self.shared.is_stopping() {
+            queue.send(task).map_err(|error| TrySendError::Disconnected(error.0))
+        } else {
+            queue.try_send(task)
+        };
+        if sent.is_err() {
+            self.shared.queued.fetch_sub(1, Ordering::Relaxed);
         }
+        sent
     }
 
     fn refuse(&mut self, packets: u64, loss: Option<&Loss>, first: Timestamp) {
@@ -110,7 +145,69 @@ impl<C: Consumer + 'static> Apart<C> {
     }
 }
 
+/// What the other thread works with.
+struct Worker<C> {
+    consumer: C,
+    shared: Arc<Shared>,
+    /// Since when the consumer has no room.
+    full_since: Option<Instant>,
+    has_told_stop: bool,
+}
+
+impl<C: Consumer> Worker<C> {
+    /// Does a task, and gives back what it came in.
+    fn work(&mut self, task: Task) -> Option<Batch> {
+        self.shared.queued.fetch_sub(1, Ordering::Relaxed);
+        let mut done = None;
+        match task {
+            Task::Group(batch) => {
+                self.wait_for_room();
+                let loss = batch.losses.first().map(|(_, loss)| loss);
+                let (data, packets) = (&batch.data, &batch.packets);
+                self.consumer.group(Group { data, packets, loss });
+                done = Some(batch);
+            }
+            Task::Occupied(occupancy, now) => self.consumer.occupied(occupancy, now),
+            Task::Idle(settled) => self.consumer.idle(settled),
+        }
+        self.consumer.fill(&mut self.shared.told());
+        done
+    }
+
+    /// Makes the queue wait for a consumer without room, as the ring waits for the queue.
+    fn wait_for_room(&mut self) {
+        loop {
+            let is_stopping = self.shared.is_stopping();
+            if is_stopping && !self.has_told_stop {
+                self.has_told_stop = true;
+                self.consumer.stopping();
+            }
+            let Some(patience) = self.consumer.wait_for_room() else {
+                self.full_since = None;
+                return;
+            };
+            let is_full = self.shared.queued() * 100 >= QUEUE * patience.percent as usize;
+            let waited = self.full_since.get_or_insert_with(Instant::now).elapsed();
+            if is_full && !is_stopping || waited >= patience.until_stop(is_stopping) {
+                return;
+            }
+            std::thread::sleep(NO_ROOM_PAUSE);
+        }
+    }
+
+    fn finish(mut self) -> C {
+        self.consumer.finish();
+        self.consumer.fill(&mut self.shared.told());
+        self.consumer
+    }
+}
+
 impl<C: Consumer + 'static> Consumer for Apart<C> {
+    fn wait_for_room(&mut self) -> Option<Patience> {
+        let has_room = self.shared.queued() < NEARLY_FULL || self.shared.is_stopping();
+        (!has_room).then_some(NO_ROOM)
+    }
+
     fn group(&mut self, group: Group<'_>) {
         let mut batch = self.free.try_recv().unwrap_or_default();
         batch.clear();
@@ -146,23 +243,27 @@ impl<C: Consumer + 'static> Consumer for Apart<C> {
         let _ = self.send(Task::Idle(settled));
     }
 
+    fn stopping(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
+    }
+
     fn finish(&mut self) {
-        if let (Some(hole), Some(queue)) = (self.hole.take(), &self.queue) {
+        self.stopping();
+        if let Some(hole) = self.hole.take() {
             let mut batch = Batch::default();
             batch.push_loss(hole);
-            // Nothing is captured any more, so that waiting loses nothing.
-            let _ = queue.send(Task::Group(batch));
+            let _ = self.send(Task::Group(batch));
         }
         drop(self.queue.take());
         if let Some(thread) = &self.thread {
             while !thread.is_finished() {
-                std::thread::sleep(std::time::Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(1));
             }
         }
     }
 
     fn fill(&self, report: &mut RingReport) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let told = self.shared.told().clone();
         let analysed = told.analysed.unwrap_or(0);
         report.analysed = Some(analysed);
         report.waiting += self.handed.saturating_sub(analysed);
@@ -219,6 +320,10 @@ impl Consumer for Work {
 
     fn idle(&mut self, settled: Timestamp) {
         self.consumer().idle(settled);
+    }
+
+    fn stopping(&mut self) {
+        self.consumer().stopping();
     }
 
     fn finish(&mut self) {

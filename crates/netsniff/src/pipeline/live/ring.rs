@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const LINK_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long packets stay in the ring until the consumer is asked again whether it has room.
-const NO_ROOM_PAUSE: Duration = Duration::from_millis(1);
+pub(super) const NO_ROOM_PAUSE: Duration = Duration::from_millis(1);
 
 /// How long they may stay there once the run is to end.
 const NO_ROOM_AT_STOP: Duration = Duration::from_millis(300);
@@ -41,6 +41,13 @@ pub struct Patience {
     pub percent: u32,
 }
 
+impl Patience {
+    /// Its time, or what is left of that where the run is to end.
+    pub(super) fn until_stop(&self, is_stopping: bool) -> Duration {
+        if is_stopping { self.time.min(NO_ROOM_AT_STOP) } else { self.time }
+    }
+}
+
 /// Gets the packets of a ring in order, and what was lost between them.
 pub trait Consumer: Send {
     /// What to leave in the ring since there is no room here; `None` where there is.
@@ -56,6 +63,9 @@ pub trait Consumer: Send {
 
     /// Nothing came for a while; everything up to `settled` has been handed over.
     fn idle(&mut self, settled: Timestamp);
+
+    /// Only what is in the ring still comes: nothing is captured any more, so that waiting loses nothing.
+    fn stopping(&mut self) {}
 
     /// Nothing more will come.
     fn finish(&mut self);
@@ -196,6 +206,7 @@ impl<C: Consumer> Loop<'_, C> {
         if self.control.stops() && !self.is_stopping {
             self.is_stopping = true;
             receiver.stop()?;
+            self.consumer.stopping();
         }
         if leaves_waiting(
             &mut **receiver,
@@ -312,7 +323,7 @@ fn leaves_waiting(
         *full_since = None;
         return Ok(false);
     };
-    let time = if is_stopping { patience.time.min(NO_ROOM_AT_STOP) } else { patience.time };
+    let time = patience.until_stop(is_stopping);
     if full_since.get_or_insert_with(Instant::now).elapsed() >= time {
         return Ok(false);
     }

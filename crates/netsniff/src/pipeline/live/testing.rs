@@ -59,6 +59,7 @@ pub(super) enum Told {
     /// So many units are used.
     Occupied(u32),
     Idle(Timestamp),
+    Stopping,
     Finish,
 }
 
@@ -92,6 +93,10 @@ impl Consumer for Notes {
 
     fn idle(&mut self, settled: Timestamp) {
         self.note(Told::Idle(settled));
+    }
+
+    fn stopping(&mut self) {
+        self.note(Told::Stopping);
     }
 
     fn finish(&mut self) {
@@ -136,6 +141,10 @@ impl Consumer for Hindered {
 
     fn idle(&mut self, settled: Timestamp) {
         self.notes.idle(settled);
+    }
+
+    fn stopping(&mut self) {
+        self.notes.stopping();
     }
 
     fn finish(&mut self) {

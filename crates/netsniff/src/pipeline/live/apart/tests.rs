@@ -1,6 +1,6 @@
 //! Tests of the hand-off to another thread.
 
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, TryRecvError};
 
 use netsniff_analysis::Depth;
 
@@ -25,6 +25,11 @@ fn give<C: Consumer + 'static>(apart: &mut Apart<C>, micros: &[i64], loss: Optio
 
 const fn loss(before: Option<Timestamp>, after: i64, packets: u64) -> Loss {
     Loss { before, after: at(after), packets, stage: Stage::System }
+}
+
+/// What was told but for the stop, which may come between any two packets.
+fn of_traffic(notes: &Notes) -> Vec<Told> {
+    notes.told().into_iter().filter(|told| *told != Told::Stopping).collect()
 }
 
 fn report<C: Consumer + 'static>(apart: &Apart<C>) -> RingReport {
@@ -52,7 +57,7 @@ fn everything_comes_in_order_with_what_was_told() {
         Told::Idle(at(30)),
         Told::Finish,
     ];
-    assert_eq!(notes.told(), expected);
+    assert_eq!(of_traffic(&notes), expected);
     let RingReport { waiting, analysed, refused, shed, shed_nanos, late, .. } = report(&apart);
     assert_eq!((waiting, analysed, refused), (100, Some(3), 0));
     assert_eq!((shed, shed_nanos, late), (11, 12, 13));
@@ -74,7 +79,7 @@ fn what_finds_no_room_is_a_loss_at_its_place() {
         given += 1;
         give(&mut apart, &[given], None);
         assert!(given < 2 * QUEUE as i64);
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
     let held = given - 1;
     assert!((QUEUE as i64..=QUEUE as i64 + 1).contains(&held), "{held}");
@@ -85,18 +90,80 @@ fn what_finds_no_room_is_a_loss_at_its_place() {
         go.send(()).unwrap();
     }
     while notes.told().len() < held as usize {
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
     give(&mut apart, &[230, 231], Some(loss(None, 220, 6)));
     give(&mut apart, &[240], None);
     (0..2).for_each(|_| go.send(()).unwrap());
     apart.finish();
-    let told = notes.told();
+    let told = of_traffic(&notes);
     let hole = loss(Some(at(held)), 220, 4 + 50 + 6);
     let expected =
         [Told::Loss(hole), Told::Packet(230), Told::Packet(231), Told::Packet(240), Told::Finish];
     assert_eq!(told[held as usize..], expected, "one loss, and told once");
     assert_eq!((report(&apart).refused, report(&apart).analysed), (4, Some(held as u64 + 3)));
+}
+
+/// Packets stay in the ring before the queue is full, and once the ring is at its end the queue itself waits.
+#[test]
+fn who_hands_over_waits_for_the_queue() {
+    let (mut apart, notes, go) = start();
+    let mut given = 0;
+    while apart.wait_for_room().is_none() {
+        given += 1;
+        give(&mut apart, &[given], None);
+        assert!(given < QUEUE as i64, "it is full");
+    }
+    assert!(given >= NEARLY_FULL as i64, "{given}");
+    assert_eq!(apart.wait_for_room(), Some(NO_ROOM));
+    for _ in given..2 * QUEUE as i64 {
+        go.send(()).unwrap();
+    }
+    while apart.wait_for_room().is_some() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let let_go = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        drop(go);
+    });
+    apart.stopping();
+    let last = given + 3 * QUEUE as i64;
+    (given + 1..=last).for_each(|micros| give(&mut apart, &[micros % 256], None));
+    apart.finish();
+    let_go.join().unwrap();
+    let told = notes.told();
+    assert_eq!((report(&apart).refused, report(&apart).analysed), (0, Some(last as u64)));
+    assert_eq!(told.iter().filter(|told| **told == Told::Stopping).count(), 1);
+}
+
+/// A consumer that waits for a disk makes the queue wait, which makes the ring wait.
+#[test]
+fn the_queue_waits_for_a_consumer_without_room() {
+    let (go, may) = channel();
+    let notes = Notes::default();
+    let patience = Patience { time: Duration::from_secs(60), percent: 40 };
+    let room = Box::new(move || may.try_recv().err().map(|_: TryRecvError| patience));
+    let full = Hindered { notes: notes.clone(), before_group: Box::new(|| {}), room };
+    let mut apart = Apart::start(full, None).unwrap();
+    (1..=3).for_each(|micros| give(&mut apart, &[micros], None));
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(notes.told(), []);
+    // More than the consumer wants to make wait.
+    (4..=40).for_each(|micros| give(&mut apart, &[micros], None));
+    let wait = |count: usize| {
+        while notes.told().len() < count {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        notes.told().len()
+    };
+    assert_eq!(wait(14), 14, "40 % of the queue wait, and the next with the thread");
+    (0..4).for_each(|_| go.send(()).unwrap());
+    assert_eq!(wait(18), 18);
+    apart.stopping();
+    apart.finish();
+    assert_eq!(notes.told().len(), 40 + 2, "with the stop and the end");
+    assert_eq!(report(&apart).refused, 0);
 }
 
 /// What is refused last is told, too, though no packet follows.
@@ -107,7 +174,7 @@ fn a_hole_at_the_end_is_told() {
     while report(&apart).refused < 2 {
         given += 1;
         give(&mut apart, &[given], None);
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
     drop(go);
     apart.finish();

@@ -345,6 +345,8 @@ fn run_full(times: u32, patience: Patience, fills: &[u32], stops: bool) -> (u32,
     assert_eq!(work.run().failure, None);
     let mut told = notes.told();
     told.retain(|told| !matches!(told, Told::Occupied(_)));
+    assert_eq!(told.first() == Some(&Told::Stopping), stops);
+    told.retain(|told| *told != Told::Stopping);
     assert_eq!(told, [Told::Packet(1), Told::Packet(2), Told::Finish]);
     (seen.asked.load(Ordering::Relaxed), begin.elapsed())
 }
