@@ -36,6 +36,12 @@ pub fn exact(value: i128) -> String {
     text
 }
 
+/// A number of things, as `1 file` or `59.5 k files`.
+#[must_use]
+pub fn things(number: u64, one: &str) -> String {
+    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A number of files, as `1 file` or `12 files`.
 #[must_use]
 pub fn files(number: u64) -> String {

@@ -6,7 +6,7 @@ use super::origin::Origin;
 use super::report::Analysis;
 use crate::books::{Entry, Place, RingPlace};
 use crate::output::WriterStatistics;
-use crate::summary::number::{count, duration, files};
+use crate::summary::number::{count, duration, files, things};
 use crate::summary::{CaptureBooks, CaptureInterface, Input, InputSource, Part};
 
 /// A run that has ended.
@@ -77,9 +77,10 @@ impl Live {
             0 => String::new(),
             _ => format!("; the slowest write took {}", duration(stalls.longest_nanos)),
         };
-        let all = count(refused.total());
+        let all = things(refused.total(), "row");
+        let are = if refused.total() == 1 { "is" } else { "are" };
         (refused.total() > 0)
-            .then(|| format!("{all} rows of logs are missing: {}{longest}", why.join(", ")))
+            .then(|| format!("{all} of logs {are} missing: {}{longest}", why.join(", ")))
     }
 
     fn total(&self, of: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
@@ -196,7 +197,7 @@ impl Origin for Live {
             self.of_interfaces().filter_map(|(n, e)| Some((n, e.report.as_ref()?)))
         {
             if report.downs > 0 {
-                notes.push(format!("{name} went down {} times", count(report.downs)));
+                notes.push(format!("{name} went down {}", things(report.downs, "time")));
             }
         }
         notes.extend(self.uneven());

@@ -15,7 +15,7 @@ use netsniff_packet::decode::Layer as PacketLayer;
 
 use super::origin::Origin;
 use crate::pipeline::{Outcome, Settings};
-use crate::summary::number::{count, duration, exact};
+use crate::summary::number::{count, duration, exact, things};
 use crate::summary::{
     Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary,
     TcpHealth,
@@ -204,9 +204,9 @@ impl Analysis<'_> {
         let LossStatistics { places, packets: lost } = packets.losses;
         if places > 0 {
             notes.push(format!(
-                "the capture tells of packets lost at {} places, {} in all: connections that were \
+                "the capture tells of packets lost at {}, {} in all: connections that were \
                  alive there are touched",
-                count(places),
+                things(places, "place"),
                 count(lost)
             ));
         }
