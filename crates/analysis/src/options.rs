@@ -21,6 +21,8 @@ pub struct Options {
     pub gateway: bool,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
+    /// One in so many pairs of addresses is captured; `None` where all are, or nobody knows.
+    pub sampling: Option<u64>,
     /// Which bytes of a TCP stream count where segments contradict each other.
     pub overlap: Overlap,
     /// Which hashes of files are computed.

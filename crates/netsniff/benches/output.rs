@@ -51,6 +51,7 @@ fn conn(number: u64) -> Conn<'static> {
         network_missed_bytes: Some(0),
         depth: Depth::Protocols,
         depth_begin: Depth::Protocols,
+        sampling: None,
         bad_checksums: Some(0),
     }
 }

@@ -99,6 +99,7 @@ fn a_filter_and_the_snapshot_length_work_live() {
     for row in 0..conn.len() {
         assert_eq!(conn.value(row, "id.orig_h"), "10.0.0.3");
         assert_eq!(conn.value(row, "orig_pkts"), "10");
+        assert_eq!(conn.value(row, "sampling"), "-");
     }
     let rows = books(&done.logs);
     let last = rows.of(&[("final", "T"), ("scope", "interface")])[0];
@@ -219,14 +220,21 @@ fn processes_may_share_an_interface() {
 #[test]
 fn a_sample_is_whole_pairs_of_addresses() {
     let Some(bed) = Bed::up("sample") else { return };
-    let run = Run::start(&bed, "sample", &["--sample", "1/4"]);
+    let run = Run::start(&bed, "sample", &["--sample", "1/4", "--record", "RECORDING"]);
     bed.send(&Sent { count: 2560, size: 64, rate: 50_000 });
     let done = run.end();
     let conn = Log::read(&done.logs.join("conn.log"));
     assert!((24..=128).contains(&conn.len()) && conn.len().is_multiple_of(4), "{}", conn.len());
     for row in 0..conn.len() {
         assert_eq!(conn.value(row, "orig_pkts"), "10");
+        assert_eq!(conn.value(row, "sampling"), "4");
     }
+    let info = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .arg("info")
+        .arg(done.file("RECORDING"))
+        .output();
+    let info = String::from_utf8(info.unwrap().stdout).unwrap();
+    assert!(info.contains("--sample 1/4"), "{info}");
     let rows = books(&done.logs);
     assert_eq!(rows.value(0, "sampling"), "4");
 }

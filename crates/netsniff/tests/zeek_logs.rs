@@ -173,6 +173,7 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
         depth: Depth::Protocols,
         bad_checksums: None,
         depth_begin: Depth::Protocols,
+        sampling: None,
     };
     let expected: Vec<String> = Conn::LOG
         .fields
@@ -184,7 +185,7 @@ fn check_conn_row(cells: &BTreeMap<&str, &str>, path: &str) {
                 None => "-".to_owned(),
             },
             "quality" => "unknown".to_owned(),
-            "capture_missed_bytes" | "bad_checksums" => "-".to_owned(),
+            "capture_missed_bytes" | "bad_checksums" | "sampling" => "-".to_owned(),
             "network_missed_bytes" => "0".to_owned(),
             "depth" | "depth_begin" => "protocols".to_owned(),
             name => cell(name).to_owned(),
@@ -354,6 +355,7 @@ fn json_is_as_the_documentation_of_zeek_shows_it() {
         depth: Depth::Tcp,
         bad_checksums: None,
         depth_begin: Depth::Protocols,
+        sampling: None,
     };
     let expected = concat!(
         r#"{"ts":1547188415.857497,"uid":"C00000000000000000","id.orig_h":"192.168.86.167","#,

@@ -27,6 +27,8 @@ pub struct Knowledge {
     pub losses: u32,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
+    /// One in so many pairs of addresses was captured.
+    pub sampling: Option<u64>,
 }
 
 impl Flow {
@@ -78,6 +80,7 @@ impl Flow {
             bad_checksums: self.bad_checksums(knowledge.checksums),
             depth: self.depth.now(),
             depth_begin: self.depth.begun(),
+            sampling: knowledge.sampling,
         })
     }
 

@@ -50,6 +50,7 @@ pub struct FlowTracker {
     deepest: Depth,
     gateway: bool,
     checksums: ChecksumMode,
+    sampling: Option<u64>,
     /// What the transport checksum of the datagram at hand says; unknown where nobody looks.
     verdict: Verdict,
     talking: Talking,
@@ -98,6 +99,7 @@ impl FlowTracker {
             deepest: options.deepest(),
             gateway: options.gateway,
             checksums: options.checksums,
+            sampling: options.sampling,
             verdict: Verdict::Unknown,
             talking: Talking::new(&options),
             rtt_interval: options.rtt_interval_nanos(),

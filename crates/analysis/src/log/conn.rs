@@ -82,6 +82,9 @@ crate::record! {
         /// How deep this connection was to be analysed when it began. A connection that was cut short has
         /// a lesser `depth`.
         depth_begin: Depth => "depth_begin", enum, None, Plain, Netsniff;
+        /// Connections of one in so many pairs of addresses were captured (`--sample`), so that this one stands for
+        /// as many. Unset where all were, and where the capture was taken by somebody else.
+        sampling: Option<u64> => "sampling", count, None, Plain, Netsniff;
     }
 }
 

@@ -118,7 +118,12 @@ pub fn options(
         filter: wanted.text().map(str::to_owned),
         ..Interface::new(interface.link_type, rings.rings.first().map_or(0, |r| r.options.snaplen))
     });
-    output.options(described.collect())
+    let mut options = output.options(described.collect())?;
+    let sampled = wanted
+        .sampled()
+        .map(|one_in| format!("--sample 1/{one_in}: one in so many pairs of addresses"));
+    options.section.comments.extend(sampled);
+    Ok(options)
 }
 
 /// Starts a recorder for some rings.

@@ -186,7 +186,12 @@ impl FlowTracker {
             );
         }
         let verdict = flow.verdict(begun, self.limits.pick_up);
-        let knowledge = Knowledge { verdict, losses: self.losses, checksums: self.checksums };
+        let knowledge = Knowledge {
+            verdict,
+            losses: self.losses,
+            checksums: self.checksums,
+            sampling: self.sampling,
+        };
         self.statistics.ended(flow, ending, flow.quality(&knowledge));
         self.statistics.saved(knowledge.verdict.saved);
         let community_id = self.naming.community_id(&flow.key);

@@ -70,7 +70,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let count = rings.rings.len();
     let settings = Settings {
         limits: share_of(limits, count),
-        options: Options { anonymizer, extract, ..options },
+        options: Options { anonymizer, extract, sampling: wanted.sampled(), ..options },
         workers: count,
         format: target.format(),
         seed: seed(),

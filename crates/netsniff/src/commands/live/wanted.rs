@@ -55,6 +55,12 @@ impl Wanted {
         self.sample.map_or(1, |sample| sample.get().into())
     }
 
+    /// The same where not all are.
+    #[must_use]
+    pub fn sampled(&self) -> Option<u64> {
+        Some(self.sampling()).filter(|one_in| *one_in > 1)
+    }
+
     /// Shares the work out for one interface.
     ///
     /// # Errors
