@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use live::{Directory, add, at, log};
 use netsniff::output::{
     Bounds, Format, HandedOver, LiveSink, LiveStream, LogFiles, LogWriter, Merger, OnFailure, Roll,
-    RowBuffer, RowProducer, RowSink, SinkBooks, Watch, WriterSettings, WriterStatistics,
+    RowBuffer, RowProducer, RowSink, SinkBooks, WriterSettings, WriterStatistics,
 };
 use netsniff_analysis::Limits;
 use netsniff_packet::Timestamp;
@@ -374,20 +374,6 @@ impl RowSink for Odd {
 }
 
 impl LiveSink for Odd {
-    fn attend(&mut self, _: Arc<Watch>) {}
-
-    fn flush(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn roll(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
     fn books(&self) -> &SinkBooks {
         &self.books
     }

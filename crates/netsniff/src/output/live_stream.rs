@@ -81,11 +81,6 @@ impl LiveSink for LiveStream {
         self.write_out()
     }
 
-    /// What was written to a pipe is gone.
-    fn roll(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
     fn end(&mut self, _: Timestamp) -> anyhow::Result<()> {
         self.write_out()
     }

@@ -74,31 +74,37 @@ pub trait RowSink {
 /// ([`LogWriter`]).
 ///
 /// It keeps books: each row that it got is written, refused, or waits for [`Self::flush`]. Behind an
-/// error it goes on.
+/// error it goes on. One that neither holds rows back nor writes files has nothing else to do.
 pub trait LiveSink: RowSink + Send + 'static {
     /// Takes note of who measures its writes, and tells it when to wait no longer.
-    fn attend(&mut self, watch: Arc<Watch>);
+    fn attend(&mut self, _watch: Arc<Watch>) {}
 
     /// Writes what waits, as whole rows, and tries again what failed; `now` is the time of day.
     ///
     /// # Errors
     ///
     /// The first one; all else is written all the same.
-    fn flush(&mut self, now: Timestamp) -> anyhow::Result<()>;
+    fn flush(&mut self, _now: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// Ends all files and begins new ones, which a sink without files does not.
     ///
     /// # Errors
     ///
     /// The first one; all else is done all the same.
-    fn roll(&mut self, now: Timestamp) -> anyhow::Result<()>;
+    fn roll(&mut self, _now: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// Writes what waits, and ends everything; `closed` is the time at which the input ended.
     ///
     /// # Errors
     ///
     /// The first one; all else is ended all the same.
-    fn end(&mut self, closed: Timestamp) -> anyhow::Result<()>;
+    fn end(&mut self, _closed: Timestamp) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// What became of the rows that it got.
     fn books(&self) -> &SinkBooks;

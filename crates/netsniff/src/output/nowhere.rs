@@ -1,10 +1,8 @@
 //! Where rows go that nobody wants.
 
-use std::sync::Arc;
-
 use netsniff_packet::Timestamp;
 
-use super::{LiveSink, RowSink, SinkBooks, Watch};
+use super::{LiveSink, RowSink, SinkBooks};
 
 /// Takes rows and forgets them. Records are not even rendered where there is no format.
 #[derive(Debug, Default)]
@@ -18,20 +16,6 @@ impl RowSink for Nowhere {
 }
 
 impl LiveSink for Nowhere {
-    fn attend(&mut self, _: Arc<Watch>) {}
-
-    fn flush(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn roll(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
     fn books(&self) -> &SinkBooks {
         &self.0
     }

@@ -8,7 +8,7 @@ use netsniff_traffic::probe;
 
 use super::*;
 use crate::output::{
-    Bounds, Format, LiveSink, LogWriter, Merger, Nowhere, OnFailure, RowSink, SinkBooks, Watch,
+    Bounds, Format, LiveSink, LogWriter, Merger, Nowhere, OnFailure, RowSink, SinkBooks,
     WriterOutcome, WriterSettings,
 };
 
@@ -92,20 +92,6 @@ impl RowSink for Gated {
 }
 
 impl LiveSink for Gated {
-    fn attend(&mut self, _: Arc<Watch>) {}
-
-    fn flush(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn roll(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self, _: Timestamp) -> anyhow::Result<()> {
-        Ok(())
-    }
-
     fn books(&self) -> &SinkBooks {
         &self.1
     }
