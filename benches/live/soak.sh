@@ -29,7 +29,7 @@ ip netns exec $name-tx "$build/examples/sender" -i tx0 --cpu 0 --seconds $((minu
 sender=$!
 
 # A number from the metrics, of the interface.
-metric() { awk -v name="$1" 'index($1, name "{scope=\"interface\"") == 1 { sum += $2; found = 1 } END { print found ? sum : "-" }' "$scratch/metrics"; }
+metric() { awk -v name="$1" 'index($1, name "{scope=\"interface\"") == 1 { sum += $2; found = 1 } END { printf found ? "%.0f" : "-", sum }' "$scratch/metrics"; }
 
 {
     describe

@@ -39,13 +39,17 @@ pub fn exact(value: i128) -> String {
 /// A number of things, as `1 file` or `59.5 k files`.
 #[must_use]
 pub fn things(number: u64, one: &str) -> String {
-    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
+    format!("{} {}", count(number), plural(number, one))
 }
 
 /// A number of files, as `1 file` or `12 files`.
 #[must_use]
 pub fn files(number: u64) -> String {
-    format!("{} file{}", exact(number.into()), if number == 1 { "" } else { "s" })
+    format!("{} {}", exact(number.into()), plural(number, "file"))
+}
+
+fn plural(number: u64, one: &str) -> String {
+    format!("{one}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The share of `part` in `whole`: `12.3 %`; empty where `whole` is 0.

@@ -247,8 +247,8 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
         }
         (None, None) => active.push("no filter".to_owned()),
     }
-    if wanted.sampling() > 1 {
-        active.push(format!("one in {} pairs of addresses", wanted.sampling()));
+    if let Some(one_in) = wanted.sampled() {
+        active.push(format!("one in {one_in} pairs of addresses"));
     }
     active.push(if options.promiscuous { "promiscuous" } else { "not promiscuous" }.to_owned());
     active.extend(facts.xdp.map(about_xdp));
