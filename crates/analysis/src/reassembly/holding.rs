@@ -31,7 +31,8 @@ impl Segment {
 pub(super) struct Holding {
     segments: VecDeque<Segment>,
     bytes: usize,
-    /// When the first hole was noticed.
+    /// From when on the first hole is waited for: since it was noticed, or since the one before it
+    /// was filled, which others may follow.
     pub(super) since: Timestamp,
     /// Until when the bytes of the first hole are waited for, after they were acknowledged.
     pub(super) due: Option<Timestamp>,
@@ -55,6 +56,11 @@ impl Holding {
     /// The position at which the first segment begins.
     pub(super) fn first(&self) -> Option<u64> {
         self.segments.front().map(|segment| segment.position)
+    }
+
+    /// When the first segment came.
+    pub(super) fn first_time(&self) -> Option<Timestamp> {
+        self.segments.front().map(|segment| segment.time)
     }
 
     /// Takes the first segment, if it begins at or before `next`.

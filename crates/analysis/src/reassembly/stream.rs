@@ -331,6 +331,11 @@ impl StreamReassembler {
             holding.due = None;
         }
         self.release(time, around, to);
+        // The next hole is as old as what lies behind it: if each were given the whole time anew, a
+        // stream that gets them faster would hold ever more.
+        if let Some(holding) = &mut self.holding {
+            holding.since = holding.first_time().unwrap_or(holding.since);
+        }
         // A part of the hole may be left that was not acknowledged yet.
         self.judge_acknowledgement(time, around.limits);
         if first.is_none() {

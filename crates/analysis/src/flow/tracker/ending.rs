@@ -61,7 +61,7 @@ impl FlowTracker {
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         let until = wheel::tick_of(now);
         while let Some((tick, entries)) = self.wheel.pass(until) {
-            for &entry in &entries {
+            for entry in entries {
                 if !self.table.is_current(entry) {
                     continue;
                 }
@@ -73,7 +73,6 @@ impl FlowTracker {
                 }
                 self.expire(entry.place, deadline, observer);
             }
-            self.wheel.recycle(tick, entries);
         }
     }
 

@@ -204,12 +204,25 @@ fn holes_that_nobody_acknowledges_end_by_time() {
     assert_eq!(test.out.text, "");
     test.segment(1_000, 8, "h");
     assert_eq!(test.out.text, "[3 time]defgh");
-    // The next hole has its own time, from when it became the first.
+    // Where one was filled, others may follow: the next has the whole time from then on.
     let mut test = Test::new();
     test.segment(0, 2, "b").segment(0, 4, "d").segment(900, 1, "a").segment(1_899, 5, "e");
     assert_eq!(test.out.text, "ab");
     test.segment(1_900, 6, "f");
     assert_eq!(test.out.text, "ab[1 time]def");
+}
+
+/// A hole each 400 ms, of which none is ever filled: nothing is held for longer than the time-out.
+#[test]
+fn holes_that_come_faster_than_they_end_do_not_add_up() {
+    let mut test = Test::new();
+    let mut most = 0;
+    for at in 0..100 {
+        test.segment(400 * at, 2 + 2 * at as u64, "x");
+        most = most.max(test.stream.holding.as_ref().map_or(0, |holding| holding.len()));
+    }
+    assert_eq!(most, 3);
+    assert!(test.out.text.starts_with("[1 time]x[1 time]x"), "{}", test.out.text);
 }
 
 #[test]
