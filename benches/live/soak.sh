@@ -4,8 +4,9 @@
 #   benches/live/soak.sh --file MIX.pcap --rate PACKETS_A_SECOND [--minutes 20] [--out FILE.tsv]
 #
 # Needs root, two processors, and a release build of netsniff with its example `sender`. The packets of the file are
-# sent again and again on processor 0, and analysed with all protocols and logs on processor 1, which also pays for
-# the softirq (placement `rps1`). Logs roll each minute, and the rolled ones are removed, as a shipper of logs would.
+# sent again and again on processor 0, each round with other addresses, so that flows are new ones, and analysed with
+# all protocols and logs on processor 1, which also pays for the softirq (placement `rps1`). Logs roll each minute, and
+# the rolled ones are removed, as a shipper of logs would.
 # The table has a line each ten seconds: the memory of the process (VmRSS), its open files, and what it counted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -24,8 +25,8 @@ ip netns exec $name-rx taskset -c 1 "$build/netsniff" analyze -i rx0 -o "$scratc
 pid=$!
 sleep 1.5
 before=$(arrived)
-ip netns exec $name-tx "$build/examples/sender" -i tx0 --cpu 0 --seconds $((minutes * 60)) --rate "$rate" --file "$file" \
-    >"$scratch/sent" &
+ip netns exec $name-tx "$build/examples/sender" -i tx0 --cpu 0 --seconds $((minutes * 60)) --rate "$rate" \
+    --file "$file" --unique-ip >"$scratch/sent" &
 sender=$!
 
 # A number from the metrics, of the interface.
@@ -33,7 +34,7 @@ metric() { awk -v name="$1" 'index($1, name "{scope=\"interface\"") == 1 { sum +
 
 {
     describe
-    echo "# packets of $(basename "$file") at $rate a second for $minutes minutes, placement rps1"
+    echo "# packets of $(basename "$file") at $rate a second for $minutes minutes, placement rps1, other addresses in each round"
     printf 'seconds\trss_kb\topen_files\tarrived\tdelivered\tdropped\topen_flows\trefused_rows\n'
 } >"$out"
 for ((second = 10; second <= minutes * 60; second += 10)); do

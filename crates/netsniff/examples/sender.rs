@@ -15,6 +15,8 @@ use netsniff_capture::{monotonic, pin, set_nice};
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_traffic::pace::{Late, Pacer};
 use netsniff_traffic::probe;
+use netsniff_traffic::rewrite::rewrite_addresses;
+use netsniff_traffic::rounds::Round;
 use netsniff_traffic::stamp::Stamp;
 
 /// The time that a frame may wait for room before the sender gives up, in nanoseconds.
@@ -55,15 +57,18 @@ struct Args {
     /// The number of the run, which all stamps carry
     #[arg(long, default_value_t = 1)]
     run: u32,
-    /// Send the packets of this capture file, again and again, as they are, instead of stamped frames
+    /// Send the packets of this capture file, again and again, instead of stamped frames
     #[arg(long)]
     file: Option<PathBuf>,
+    /// Give each round over the file other IP addresses, so that its flows are new ones
+    #[arg(long, requires = "file")]
+    unique_ip: bool,
 }
 
 /// What is sent: frames that are made, or read.
 enum Frames {
     Stamped { size: usize, flows: u32, made: Vec<bool> },
-    Read { batch: Vec<Batch>, at: (usize, usize) },
+    Read { batch: Vec<Batch>, at: (usize, usize), round: Option<Round> },
 }
 
 impl Frames {
@@ -80,14 +85,20 @@ impl Frames {
                 ensure!(stamp.emit(&mut room[probe::STAMP_AT..len]), "no room for a stamp");
                 Ok(len)
             }
-            Self::Read { batch, at } => {
+            Self::Read { batch, at, round } => {
                 let record = &batch[at.0].packets[at.1];
                 let data = batch[at.0].packet(record).data;
                 room[..data.len()].copy_from_slice(data);
                 let len = data.len();
+                if let Some(round) = round.as_mut().filter(|round| round.0 > 0) {
+                    rewrite_addresses(&mut room[..len], round);
+                }
                 at.1 += 1;
                 if at.1 == batch[at.0].packets.len() {
                     *at = ((at.0 + 1) % batch.len(), 0);
+                    if at.0 == 0 {
+                        *round = round.map(Round::following);
+                    }
                 }
                 Ok(len)
             }
@@ -95,7 +106,7 @@ impl Frames {
     }
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<Frames> {
+fn read(path: &PathBuf, unique_ip: bool) -> anyhow::Result<Frames> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut reader = netsniff_pcapfile::Reader::new(file)?;
     let mut batches = Vec::new();
@@ -112,7 +123,8 @@ fn read(path: &PathBuf) -> anyhow::Result<Frames> {
         }
     }
     ensure!(!batches.is_empty(), "{} has no packets that could be sent", path.display());
-    Ok(Frames::Read { batch: batches, at: (0, 0) })
+    let round = unique_ip.then_some(Round(0));
+    Ok(Frames::Read { batch: batches, at: (0, 0), round })
 }
 
 struct Sent {
@@ -190,7 +202,7 @@ fn main() -> anyhow::Result<()> {
     };
     let mut transmitter = way.open(&interface, args.queue)?;
     let mut frames = match &args.file {
-        Some(path) => read(path)?,
+        Some(path) => read(path, args.unique_ip)?,
         None => {
             let made = vec![false; transmitter.buffers()];
             Frames::Stamped { size: args.size, flows: args.flows.max(1), made }

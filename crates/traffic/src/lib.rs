@@ -12,6 +12,7 @@
 //! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
+//! | [`rounds`] | other addresses for each round over the same packets |
 //! | [`stamp`] | what proves that a frame arrived |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
@@ -23,6 +24,7 @@ pub mod pace;
 pub mod probe;
 pub mod random;
 pub mod rewrite;
+pub mod rounds;
 pub mod stamp;
 pub mod workload;
 
