@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail, ensure};
 use clap::Parser;
 use netsniff_capture::interface::{Interface, LinkCounters, LinkReader};
-use netsniff_capture::transmit::{LARGEST_FRAME, Transmitter, WAYS};
+use netsniff_capture::transmit::{Transmitter, WAYS};
 use netsniff_capture::{monotonic, pin, set_nice};
-use netsniff_packet::{Batch, Progress, Source as _};
+use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
 use netsniff_traffic::pace::{Late, Pacer};
+use netsniff_traffic::plan::{Even, Mean, Outgoing, Rate};
 use netsniff_traffic::probe;
 use netsniff_traffic::rewrite::rewrite_addresses;
 use netsniff_traffic::rounds::Round;
@@ -106,7 +107,7 @@ impl Frames {
     }
 }
 
-fn read(path: &PathBuf, unique_ip: bool) -> anyhow::Result<Frames> {
+fn read(path: &PathBuf, unique_ip: bool, longest: usize) -> anyhow::Result<Frames> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut reader = netsniff_pcapfile::Reader::new(file)?;
     let mut batches = Vec::new();
@@ -114,7 +115,7 @@ fn read(path: &PathBuf, unique_ip: bool) -> anyhow::Result<Frames> {
         let mut batch = Batch::default();
         let state = reader.read_batch(&mut batch)?;
         // A frame without bytes cannot be sent, one that is too large fits no buffer.
-        batch.packets.retain(|packet| (14..=LARGEST_FRAME as u32).contains(&packet.captured_len));
+        batch.packets.retain(|packet| (14..=longest as u32).contains(&packet.captured_len));
         if !batch.packets.is_empty() {
             batches.push(batch);
         }
@@ -142,23 +143,28 @@ fn send(
 ) -> anyhow::Result<Sent> {
     let start = monotonic() + 1_000_000;
     let end = start + (args.seconds * 1e9) as u64;
-    let mut pacer = Pacer::new(start, args.rate, Late::Slip);
+    let rate = Rate::per_second(args.rate);
+    let mut plan = rate.map(|rate| Even::new(Mean::Frames(rate), args.batch));
+    let mut pacer = Pacer::new(start, Late::Slip);
+    let any = Outgoing { recorded: Timestamp::EPOCH, len: 0 };
     while monotonic() < start {}
     let (mut number, mut bytes) = (0, 0);
     while number < args.count {
         let mut now = monotonic();
-        if let Some(pacer) = &mut pacer {
-            let due = pacer.due(number);
-            while now < due {
+        let batch = args.batch.min(args.count - number);
+        if let Some(plan) = &mut plan {
+            // They are due together.
+            let planned = (0..batch).map(|_| plan.due(&any)).min().unwrap_or_default();
+            while now < pacer.due(planned) {
                 now = monotonic();
             }
-            pacer.leaves(number, now);
+            pacer.leaves(planned, now);
         }
         if now >= end {
             break;
         }
         let stamp = Stamp { run: args.run, stream: 0, sequence: 0, sent: now - start };
-        for _ in 0..args.batch.min(args.count - number) {
+        for _ in 0..batch {
             wait_until(transmitter, |transmitter| transmitter.room().is_some())?;
             let Some((buffer, room)) = transmitter.room() else { continue };
             let len = frames.next(buffer, room, &Stamp { sequence: number, ..stamp })?;
@@ -170,7 +176,7 @@ fn send(
     }
     wait_until(transmitter, |transmitter| transmitter.pending() == 0)?;
     let nanos = monotonic() - start;
-    let (slips, slipped) = pacer.map_or((0, 0), |pacer| (pacer.slips(), pacer.slipped()));
+    let (slips, slipped) = (pacer.stalls(), pacer.slipped());
     Ok(Sent { frames: number, bytes, nanos, slips, slipped })
 }
 
@@ -202,7 +208,7 @@ fn main() -> anyhow::Result<()> {
     };
     let mut transmitter = way.open(&interface, args.queue)?;
     let mut frames = match &args.file {
-        Some(path) => read(path, args.unique_ip)?,
+        Some(path) => read(path, args.unique_ip, transmitter.longest())?,
         None => {
             let made = vec![false; transmitter.buffers()];
             Frames::Stamped { size: args.size, flows: args.flows.max(1), made }

@@ -7,7 +7,9 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{DONE, FAILED, USAGE, UsageError};
-use crate::commands::{analyze, anonymize, completions, info, protocols, record, schema, sort};
+use crate::commands::{
+    analyze, anonymize, completions, info, protocols, record, replay, schema, sort,
+};
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -27,6 +29,7 @@ enum Command {
     Anonymize(anonymize::AnonymizeArgs),
     Info(info::InfoArgs),
     Record(Box<record::RecordArgs>),
+    Replay(Box<replay::ReplayArgs>),
     Sort(sort::SortArgs),
     Protocols(protocols::ProtocolsArgs),
     Schema(schema::SchemaArgs),
@@ -41,6 +44,7 @@ pub fn main() -> ExitCode {
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Record(args) => record::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Sort(args) => sort::run(&args),
         Command::Protocols(args) => written(protocols::run(&args, &mut stdout().lock())),
         Command::Schema(args) => written(schema::run(&args, &mut stdout().lock())),

@@ -11,6 +11,7 @@
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`sandbox`] | what a process that captures gives up |
+//! | [`sending`] | frames on their way to a wire, and how well they kept their time |
 //! | [`books`] | where every packet of a live capture went |
 //! | [`calendar`] | dates in UTC |
 //! | [`clock`] | the time of day |
@@ -26,4 +27,5 @@ pub mod pipeline;
 pub mod progress;
 pub mod recording;
 pub mod sandbox;
+pub mod sending;
 pub mod summary;

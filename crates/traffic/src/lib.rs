@@ -8,7 +8,8 @@
 //! | [`frame`] | whole frames of TCP and UDP |
 //! | [`impair`] | what a capture suffers: lost, late and doubled packets |
 //! | [`ledger`] | which stamped frames arrived |
-//! | [`pace`] | when each frame of a stream is due |
+//! | [`pace`] | what happens to a plan where frames are late |
+//! | [`plan`] | when each frame is to leave |
 //! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
@@ -21,6 +22,7 @@ pub mod frame;
 pub mod impair;
 pub mod ledger;
 pub mod pace;
+pub mod plan;
 pub mod probe;
 pub mod random;
 pub mod rewrite;

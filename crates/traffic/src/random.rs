@@ -1,5 +1,8 @@
 //! Seeded chance: SplitMix64, which is the same on every machine and in every version.
 
+/// Steps from 0 to 1 that a float tells apart.
+const STEPS: u64 = 1 << 53;
+
 /// A generator of pseudo-random numbers for traffic; never for secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random {
@@ -28,8 +31,12 @@ impl Random {
 
     /// True in one of `1 / probability` calls; never for 0 and below, always for 1 and above.
     pub fn chance(&mut self, probability: f64) -> bool {
-        const STEPS: u64 = 1 << 53;
         (self.below(STEPS) as f64) < probability * STEPS as f64
+    }
+
+    /// A positive number or 0, exponentially distributed with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -((STEPS - self.below(STEPS)) as f64 / STEPS as f64).ln()
     }
 }
 

@@ -271,11 +271,6 @@ pub(super) fn stamp(socket: &Socket, interface: &Interface, stamps: Stamps) -> R
         .trying("ask for hardware stamps")
 }
 
-/// The longest frame that one packet on the wire can be. A tag and the Ethernet header come on top of the MTU.
-pub(super) const fn largest_frame(interface: &Interface) -> u32 {
-    interface.mtu.saturating_add(14 + 4)
-}
-
 /// The longest packet of an interface that is worth having room for: where segments are merged, or not cut
 /// yet, they come in packets of up to 64 KiB.
 pub(super) fn longest_packet(interface: &Interface) -> u32 {

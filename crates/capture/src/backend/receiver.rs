@@ -7,7 +7,7 @@ use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
 use super::link::{LinkState, LinkWatch};
 use super::listing::{Listing, STAMP_MARGIN, Shape};
-use super::{Arrival, Lent, Receiver, RingFacts, packet_socket};
+use super::{Arrival, Lent, Receiver, RingFacts};
 use crate::counters::{Occupancy, RingCounters};
 use crate::error::{Context as _, Result};
 use crate::interface::Interface;
@@ -93,7 +93,7 @@ impl Base {
             packets: Vec::new(),
             shape: Shape {
                 link_type: interface.link_type,
-                largest_frame: packet_socket::largest_frame(interface),
+                largest_frame: interface.longest_frame(),
             },
             latest: Timestamp::MIN,
             emptied: monotonic(),

@@ -3,8 +3,8 @@
 use std::io;
 use std::ptr;
 
-use super::check;
 use super::socket::Socket;
+use super::{check, check_size};
 
 /// Sends whole frames through a bound packet socket with one call (sendmmsg(2)) and returns how many of
 /// them the kernel took.
@@ -31,6 +31,21 @@ pub(crate) fn send_frames(
     // SAFETY: `count` headers, each with one vector over a frame; all of them live during the call.
     let sent = check(unsafe { libc::sendmmsg(socket.raw(), headers, count, 0) })?;
     Ok(sent as usize)
+}
+
+/// Makes the kernel look at the ring of frames that are to be sent. `Ok(false)` where it had no room and should be
+/// asked again.
+pub(crate) fn kick(socket: &Socket) -> io::Result<bool> {
+    // SAFETY: no buffer and no address are passed.
+    let sent =
+        unsafe { libc::sendto(socket.raw(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
+    match check_size(sent) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => Ok(false),
+            _ => Err(error),
+        },
+    }
 }
 
 /// Room that [`send_frames`] uses again and again.

@@ -14,6 +14,7 @@ pub(crate) mod netlink;
 pub(crate) mod prefetch;
 pub(crate) mod record_ring;
 pub(crate) mod scheduling;
+pub(crate) mod send_ring;
 pub(crate) mod slot_ring;
 pub(crate) mod socket;
 pub(crate) mod xdp;

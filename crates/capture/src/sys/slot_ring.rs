@@ -36,7 +36,7 @@ impl Layout {
     }
 
     /// Bytes in all; `None` where the numbers do not fit together.
-    fn memory(&self) -> Option<usize> {
+    pub(super) fn memory(&self) -> Option<usize> {
         let fits = self.slot_len.checked_mul(self.per_piece)? <= self.piece_len
             && self.status_at.checked_add(4)? <= self.slot_len
             && self.slot_len.is_multiple_of(16)

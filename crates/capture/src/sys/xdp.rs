@@ -294,22 +294,6 @@ impl ReceiveRings {
     }
 }
 
-/// Makes the kernel look at the ring of frames to be sent. `Ok(false)` where it had no room and should be
-/// asked again.
-pub(crate) fn kick(socket: &Socket) -> io::Result<bool> {
-    // SAFETY: no buffer and no address are passed.
-    let sent = unsafe {
-        libc::sendto(socket.raw(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
-    };
-    match super::check_size(sent) {
-        Ok(_) => Ok(true),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS) => Ok(false),
-            _ => Err(error),
-        },
-    }
-}
-
 /// Lets the driver look for packets, where it sleeps until it is called or the socket may poll it. That the
 /// interface is down or gone, or the driver busy, is told elsewhere.
 pub(crate) fn wake_receiver(socket: &Socket) {

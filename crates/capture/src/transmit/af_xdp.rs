@@ -3,11 +3,12 @@
 //! The kernel makes one linear buffer for each descriptor and is called once for many of them, which makes
 //! it the fastest way on interfaces without zero-copy.
 
-use super::{LARGEST_FRAME, Transmitter, Way};
+use super::{Transmitter, Way};
 use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
+use crate::sys::message::kick;
 use crate::sys::socket::Socket;
-use crate::sys::xdp::{Chunk, SendRings, Umem, kick};
+use crate::sys::xdp::{Chunk, SendRings, Umem};
 use crate::xdp_socket;
 
 pub(super) const WAY: Way = Way {
@@ -15,6 +16,9 @@ pub(super) const WAY: Way = Way {
     summary: "an XDP socket in copy mode",
     open: |interface, queue| Ok(Box::new(AfXdp::open(interface, queue)?)),
 };
+
+/// Bytes of a chunk, which a frame must fit in: as many as a page has, and no kernel takes larger ones.
+const CHUNK: usize = 4096;
 
 /// Frames in flight at most, a power of two.
 const CHUNKS: u32 = 4096;
@@ -25,6 +29,7 @@ const AHEAD: u32 = 1024;
 #[derive(Debug)]
 struct AfXdp {
     socket: Socket,
+    longest: usize,
     umem: Umem,
     rings: SendRings,
     /// Chunks that are ours, as a queue, so that buffers come round in a fixed cycle.
@@ -38,10 +43,10 @@ struct AfXdp {
 impl AfXdp {
     fn open(interface: &Interface, queue: u32) -> Result<Self> {
         let socket = xdp_socket::open()?;
-        let registered = Umem::register(&socket, CHUNKS, LARGEST_FRAME as u32);
+        let registered = Umem::register(&socket, CHUNKS, CHUNK as u32);
         let (umem, mut chunks) = registered.map_err(|source| match source.raw_os_error() {
             Some(libc::ENOBUFS) => {
-                Error::Invalid(xdp_socket::lock_refused(CHUNKS as usize * LARGEST_FRAME))
+                Error::Invalid(xdp_socket::lock_refused(CHUNKS as usize * CHUNK))
             }
             _ => Error::Call { what: "register memory for an XDP socket".to_owned(), source },
         })?;
@@ -49,7 +54,16 @@ impl AfXdp {
         let rings = SendRings::make(&socket, CHUNKS).trying("make the rings of an XDP socket")?;
         let flags = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP;
         xdp_socket::bind(&socket, interface, queue, flags)?;
-        Ok(Self { socket, umem, rings, free: chunks.into(), handed: 0, taken: 0, refusals: 0 })
+        Ok(Self {
+            socket,
+            longest: (interface.longest_frame() as usize).min(CHUNK),
+            umem,
+            rings,
+            free: chunks.into(),
+            handed: 0,
+            taken: 0,
+            refusals: 0,
+        })
     }
 
     fn collect(&mut self) {
@@ -65,6 +79,10 @@ impl Transmitter for AfXdp {
         WAY.name
     }
 
+    fn longest(&self) -> usize {
+        self.longest
+    }
+
     fn room(&mut self) -> Option<(usize, &mut [u8])> {
         if self.free.is_empty() {
             self.collect();
@@ -76,7 +94,7 @@ impl Transmitter for AfXdp {
     fn fill(&mut self, len: usize) {
         let Some(chunk) = self.free.pop_front() else { return };
         // There are as many entries as chunks, so that none is refused.
-        match self.rings.transmit.push(&self.umem, chunk, len.min(LARGEST_FRAME) as u32) {
+        match self.rings.transmit.push(&self.umem, chunk, len.min(self.longest) as u32) {
             Ok(()) => self.handed += 1,
             Err(chunk) => self.free.push_front(chunk),
         }
@@ -87,16 +105,18 @@ impl Transmitter for AfXdp {
 
     fn flush(&mut self) -> Result<usize> {
         self.rings.transmit.publish();
+        let mut had_room = true;
         if self.rings.transmit.waiting() > 0
             && (self.rings.transmit.needs_wakeup() || self.free.is_empty())
-            && !kick(&self.socket).trying("send through the XDP socket")?
         {
-            self.refusals += 1;
+            had_room = kick(&self.socket).trying("send through the XDP socket")?;
         }
         self.collect();
         let taken = self.handed - u64::from(self.rings.transmit.waiting());
         let new = taken - self.taken;
         self.taken = taken;
+        // The kernel also asks to be called again after each 32 frames.
+        self.refusals += u64::from(!had_room && new == 0);
         Ok(new as usize)
     }
 

@@ -1,7 +1,8 @@
 //! Sending through a packet socket, many frames with one sendmmsg(2), past the queueing discipline.
 
-use super::{LARGEST_FRAME, Transmitter, Way};
-use crate::error::{Context as _, Result, Right, permitted};
+use super::packet_socket::{bind, open};
+use super::{Transmitter, Way};
+use crate::error::{Context as _, Result};
 use crate::interface::Interface;
 use crate::sys::message::{MessageRoom, send_frames};
 use crate::sys::socket::Socket;
@@ -18,6 +19,7 @@ const FRAMES: usize = 64;
 #[derive(Debug)]
 struct SendMessages {
     socket: Socket,
+    longest: usize,
     buffers: Vec<Box<[u8]>>,
     /// Lengths of the frames that are filled and not sent: those of the buffers from `first` on.
     lens: std::collections::VecDeque<usize>,
@@ -28,20 +30,13 @@ struct SendMessages {
 
 impl SendMessages {
     fn open(interface: &Interface) -> Result<Self> {
-        let socket = permitted(
-            Socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0),
-            "open a packet socket",
-            Right::RAW,
-        )?;
-        socket
-            .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
-            .trying("go past the queueing discipline")?;
-        // Protocol 0 receives nothing.
-        let bound = socket.bind_packet(interface.index, 0);
-        bound.trying(format!("bind a packet socket to {}", interface.name))?;
+        let socket = open()?;
+        bind(&socket, interface)?;
+        let longest = interface.longest_frame() as usize;
         Ok(Self {
             socket,
-            buffers: vec![vec![0; LARGEST_FRAME].into_boxed_slice(); FRAMES],
+            longest,
+            buffers: vec![vec![0; longest].into_boxed_slice(); FRAMES],
             lens: std::collections::VecDeque::with_capacity(FRAMES),
             first: 0,
             messages: MessageRoom::default(),
@@ -55,6 +50,10 @@ impl Transmitter for SendMessages {
         WAY.name
     }
 
+    fn longest(&self) -> usize {
+        self.longest
+    }
+
     fn room(&mut self) -> Option<(usize, &mut [u8])> {
         if self.lens.len() == FRAMES {
             return None;
@@ -65,7 +64,7 @@ impl Transmitter for SendMessages {
 
     fn fill(&mut self, len: usize) {
         if self.lens.len() < FRAMES {
-            self.lens.push_back(len.min(LARGEST_FRAME));
+            self.lens.push_back(len.min(self.longest));
         }
     }
 

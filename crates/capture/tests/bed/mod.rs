@@ -54,7 +54,17 @@ impl Bed {
 
     /// Calls ip(8) in the receiving namespace.
     pub(crate) fn ip(&self, arguments: &[&str]) -> String {
-        let namespace = format!("{}-rx", self.name);
+        self.ip_of("rx", arguments)
+    }
+
+    /// The same in the sending one.
+    #[allow(dead_code, reason = "few tests change the sender's end")]
+    pub(crate) fn ip_of_sender(&self, arguments: &[&str]) -> String {
+        self.ip_of("tx", arguments)
+    }
+
+    fn ip_of(&self, end: &str, arguments: &[&str]) -> String {
+        let namespace = format!("{}-{end}", self.name);
         let out = Command::new("ip").args(["-n", &namespace]).args(arguments).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).into_owned()

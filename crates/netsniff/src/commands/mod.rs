@@ -12,6 +12,7 @@ pub mod protocols;
 pub mod pseudonyms;
 pub(crate) mod quantity;
 pub mod record;
+pub mod replay;
 pub mod rolling;
 pub mod schema;
 pub mod sort;

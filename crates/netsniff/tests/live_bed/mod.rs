@@ -47,6 +47,11 @@ impl Bed {
         format!("{}-rx", self.name)
     }
 
+    /// The sending namespace.
+    pub(crate) fn sender(&self) -> String {
+        format!("{}-tx", self.name)
+    }
+
     /// Calls ip(8) in the receiving namespace.
     pub(crate) fn ip(&self, arguments: &[&str]) {
         let out =
@@ -80,7 +85,7 @@ impl Bed {
 
     /// Runs something in a thread of the sending namespace.
     pub(crate) fn in_sender<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        in_namespace(&format!("{}-tx", self.name), work).unwrap()
+        in_namespace(&self.sender(), work).unwrap()
     }
 
     /// Runs something in a thread of the receiving namespace.

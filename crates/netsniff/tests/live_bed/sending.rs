@@ -5,7 +5,9 @@ use std::thread;
 use netsniff_capture::interface::LinkReader;
 use netsniff_capture::transmit::{Transmitter, WAYS};
 use netsniff_capture::{Interface, monotonic};
+use netsniff_packet::Timestamp;
 use netsniff_traffic::pace::{Late, Pacer};
+use netsniff_traffic::plan::{Even, Mean, Outgoing, Rate};
 use netsniff_traffic::probe;
 use netsniff_traffic::stamp::Stamp;
 
@@ -30,12 +32,15 @@ impl Bed {
     pub(crate) fn send_on(&self, interface: &str, what: &Sent) {
         self.in_sender(|| {
             let mut transmitter = transmitter(interface);
-            let mut pacer = Pacer::new(monotonic(), f64::from(what.rate), Late::Slip).unwrap();
+            let rate = Rate::per_second(f64::from(what.rate)).unwrap();
+            let mut plan = Even::new(Mean::Frames(rate), 1);
+            let mut pacer = Pacer::new(monotonic(), Late::Slip);
             for sequence in 0..what.count {
-                while monotonic() < pacer.due(sequence) {
+                let planned = plan.due(&Outgoing { recorded: Timestamp::EPOCH, len: what.size });
+                while monotonic() < pacer.due(planned) {
                     thread::yield_now();
                 }
-                pacer.leaves(sequence, monotonic());
+                pacer.leaves(planned, monotonic());
                 let mut frame = probe::frame(what.size, sequence as u32 % 256).unwrap();
                 let stamp = Stamp { run: 1, stream: 0, sequence, sent: 0 };
                 assert!(stamp.emit(&mut frame[probe::STAMP_AT..]));

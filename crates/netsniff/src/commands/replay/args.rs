@@ -1,0 +1,263 @@
+//! The arguments of `replay`, and the plan that they ask for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use netsniff_traffic::pace::Late;
+use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate, Recorded};
+
+use super::judge::{Cut, Judge};
+use super::store::{Facts, Store};
+use crate::commands::{UsageError, quantity};
+use crate::sending::wire::WireArgs;
+use crate::summary::number::exact;
+
+/// Send the packets of captures on an interface, at a pace, and tell how well it was kept
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff replay capture.pcap -i eth1                     as it was recorded\n  \
+    netsniff replay capture.pcap -i eth1 --pps 50000 --loop 0 --duration 1m\n  \
+    netsniff replay capture.pcap -i eth1 --mbps 200 --keep-gaps\n  \
+    netsniff replay capture.pcap -i eth1 --topspeed --json\n\n\
+    Sends real traffic: use an interface that leads to a testbed.\n\n\
+    Exit code: 0 fine; 1 failed; 2 wrong usage; 3 a capture was damaged, or packets of it could not be\n\
+    sent, and all others were; 4 the rate was off by more than --tolerance")]
+pub struct ReplayArgs {
+    /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input; several are
+    /// sent as one, by time
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) wire: WireArgs,
+    #[command(flatten)]
+    rate: RateArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
+    /// How often to send everything; 0 for again and again
+    #[arg(long = "loop", value_name = "N", default_value_t = 1)]
+    rounds: u64,
+    /// Frames to send at most
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<u64>,
+    /// Time to send at most, as 90s or 5m
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
+    pub(super) duration: Option<Duration>,
+    /// What to do about frames that are late
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    late: LateArg,
+    /// By how much the rate may be off
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
+    pub(super) tolerance: Option<f64>,
+    /// What to do about packets that were not captured whole
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub(super) cut: Cut,
+    /// Captures that need no more memory than this are read before the first frame is sent, others meanwhile
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, default_value = "1G")]
+    pub(super) memory: usize,
+    /// Print the report as one line of JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print no report
+    #[arg(short, long, conflicts_with = "json")]
+    pub(super) quiet: bool,
+}
+
+/// The mean rate; as it was recorded where none is given.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct RateArgs {
+    /// Frames a second
+    #[arg(long, value_name = "RATE", value_parser = positive)]
+    pps: Option<f64>,
+    /// Million bits a second, of the packets as they are in the capture
+    #[arg(long, value_name = "RATE", value_parser = positive)]
+    mbps: Option<f64>,
+    /// So many times as fast as it was recorded
+    #[arg(long, value_name = "FACTOR", value_parser = positive)]
+    multiplier: Option<f64>,
+    /// As fast as possible
+    #[arg(long)]
+    topspeed: bool,
+}
+
+/// The gaps between frames.
+#[derive(Debug, clap::Args)]
+struct GapArgs {
+    /// Keep the recorded gaps, scaled to the mean rate; so it is without --pps and --mbps
+    #[arg(long, conflicts_with_all = ["ignore_gaps", "poisson", "topspeed"])]
+    keep_gaps: bool,
+    /// Even gaps, whatever was recorded; so it is with --pps and --mbps
+    #[arg(long, conflicts_with_all = ["poisson", "topspeed"])]
+    ignore_gaps: bool,
+    /// Random gaps, as of many senders that know nothing of each other
+    #[arg(long, conflicts_with = "topspeed")]
+    poisson: bool,
+    /// What the random gaps depend on: the same number gives the same gaps
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "poisson")]
+    seed: u64,
+    /// Send so many frames together, at the same mean rate
+    #[arg(long, value_name = "N", conflicts_with_all = ["keep_gaps", "topspeed"],
+        value_parser = clap::value_parser!(u64).range(1..))]
+    burst: Option<u64>,
+    /// Cut recorded gaps that are longer
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval,
+        conflicts_with_all = ["ignore_gaps", "poisson", "topspeed", "burst"])]
+    max_gap: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum LateArg {
+    /// Send them as fast as possible: the mean rate stays, bursts follow stalls
+    #[default]
+    CatchUp,
+    /// Move all later ones as well: no bursts, but it takes longer
+    Slip,
+}
+
+/// The gaps that are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gaps {
+    Recorded,
+    Even,
+    Poisson,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.001 => Ok(value),
+        _ => Err("expected a number from 0.001".to_owned()),
+    }
+}
+
+/// Nanoseconds of scaled gaps are counted in millionths of the factor.
+const MILLION: u64 = 1_000_000;
+
+impl ReplayArgs {
+    /// What to do about late frames.
+    pub(super) const fn late(&self) -> Late {
+        match self.late {
+            LateArg::CatchUp => Late::CatchUp,
+            LateArg::Slip => Late::Slip,
+        }
+    }
+
+    /// Rounds; `None` for no end.
+    pub(super) fn rounds(&self) -> Option<u64> {
+        (self.rounds > 0).then_some(self.rounds)
+    }
+
+    /// The plan, `None` for as fast as possible, and what it is in words.
+    ///
+    /// # Errors
+    ///
+    /// Captures whose packets have all the same time, where the rate depends on times.
+    pub(super) fn plan(
+        &self,
+        store: &Store,
+        judge: &Judge,
+    ) -> anyhow::Result<(Option<Plan>, String)> {
+        if self.rate.topspeed {
+            return Ok((None, "as fast as possible, recorded gaps not kept".to_owned()));
+        }
+        let gaps = self.gaps.kind(self.rate.is_given());
+        let burst = self.gaps.burst.unwrap_or(1);
+        let plan = match gaps {
+            Gaps::Recorded => self.recorded(store, judge)?,
+            Gaps::Even => Plan::Even(Even::new(self.mean(store, judge)?, burst)),
+            Gaps::Poisson => {
+                Plan::Poisson(Poisson::new(self.mean(store, judge)?, burst, self.gaps.seed))
+            }
+        };
+        Ok((Some(plan), self.in_words(gaps, burst)))
+    }
+
+    /// Recorded gaps, so scaled that the mean is the asked one.
+    fn recorded(&self, store: &Store, judge: &Judge) -> anyhow::Result<Plan> {
+        let longest = self.gaps.max_gap;
+        let (wanted, recorded) = if self.rate.is_given() {
+            let (facts, span) = facts(store, judge, longest)?;
+            // The last frame is due when the others have taken their time.
+            let wanted = match self.mean(store, judge)? {
+                Mean::Frames(rate) => (facts.packets - 1) as f64 / rate.units(),
+                Mean::Bits(rate) => {
+                    let others = facts.bytes as f64 * (facts.packets - 1) as f64;
+                    others / facts.packets as f64 * 8.0 / rate.units()
+                }
+            };
+            ((wanted * 1e9).round() as u64, span.as_nanos() as u64)
+        } else {
+            let factor = self.rate.multiplier.unwrap_or(1.0);
+            (MILLION, (factor * MILLION as f64).round() as u64)
+        };
+        Ok(Plan::Recorded(Recorded::new(wanted, recorded, longest)))
+    }
+
+    /// The mean rate that is asked for.
+    fn mean(&self, store: &Store, judge: &Judge) -> anyhow::Result<Mean> {
+        let rate = |units: f64| Rate::per_second(units).context("this rate is too low");
+        if let Some(pps) = self.rate.pps {
+            return Ok(Mean::Frames(rate(pps)?));
+        }
+        if let Some(mbps) = self.rate.mbps {
+            return Ok(Mean::Bits(rate(mbps * 1e6)?));
+        }
+        let (facts, span) = facts(store, judge, None)?;
+        let recorded = (facts.packets - 1) as f64 / span.as_secs_f64();
+        Ok(Mean::Frames(rate(recorded * self.rate.multiplier.unwrap_or(1.0))?))
+    }
+
+    fn in_words(&self, gaps: Gaps, burst: u64) -> String {
+        let rate = match (&self.rate.pps, &self.rate.mbps, &self.rate.multiplier) {
+            (Some(pps), ..) => format!("{pps} frames/s"),
+            (_, Some(mbps), _) => format!("{mbps} Mbit/s"),
+            (.., Some(factor)) => format!("{factor} times as fast as recorded"),
+            _ => "as recorded".to_owned(),
+        };
+        let gaps = match gaps {
+            Gaps::Recorded => "recorded gaps kept",
+            Gaps::Even => "even gaps, recorded ones not kept",
+            Gaps::Poisson => "random gaps (Poisson), recorded ones not kept",
+        };
+        let bursts =
+            if burst > 1 { format!(", bursts of {}", exact(burst.into())) } else { String::new() };
+        format!("{rate}, {gaps}{bursts}")
+    }
+}
+
+impl RateArgs {
+    /// Whether a rate is given that does not depend on what was recorded.
+    const fn is_given(&self) -> bool {
+        self.pps.is_some() || self.mbps.is_some()
+    }
+}
+
+impl GapArgs {
+    const fn kind(&self, rate_is_given: bool) -> Gaps {
+        if self.poisson {
+            Gaps::Poisson
+        } else if self.ignore_gaps
+            || self.burst.is_some()
+            || rate_is_given && !self.keep_gaps && self.max_gap.is_none()
+        {
+            Gaps::Even
+        } else {
+            Gaps::Recorded
+        }
+    }
+}
+
+/// What can be sent, and the time that it took to record.
+fn facts(
+    store: &Store,
+    judge: &Judge,
+    longest: Option<Duration>,
+) -> anyhow::Result<(Facts, Duration)> {
+    let facts = store.facts(judge, longest)?;
+    if facts.packets < 2 || facts.span.is_zero() {
+        let said = "the packets have all the same time, so that there is no recorded rate: give --pps or --mbps \
+                    without --keep-gaps";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    Ok((facts, facts.span))
+}

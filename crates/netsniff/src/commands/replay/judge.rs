@@ -1,0 +1,120 @@
+//! Which packets of a capture can be sent, and as what.
+
+use netsniff_capture::Interface;
+use netsniff_packet::{LinkType, Packet};
+
+use crate::sending::report::Left;
+
+/// The shortest frame: an Ethernet header.
+const SHORTEST: usize = 14;
+
+/// What to do about packets that were not captured whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Cut {
+    /// Send them in full length, with zeroes for what is missing
+    #[default]
+    Pad,
+    /// Leave them out
+    Skip,
+    /// Send nothing of a capture that has any
+    Refuse,
+}
+
+/// Decides about packets.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    /// Where they are to be sent.
+    pub(super) interface: Interface,
+    /// Bytes of the longest frame that the way to send takes.
+    pub(super) longest: usize,
+    /// What to do about cut ones.
+    pub(super) cut: Cut,
+}
+
+/// Why a packet is not sent, or not as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// It has no Ethernet header.
+    LinkType,
+    /// It is shorter than an Ethernet header.
+    Short,
+    /// It is longer than the interface takes.
+    Long,
+    /// It was not captured whole.
+    Cut,
+}
+
+/// A verdict on a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is sent with so many bytes.
+    Send(usize),
+    /// It is not sent.
+    LeaveOut(Reason),
+}
+
+impl Judge {
+    /// What is done with a packet.
+    #[must_use]
+    pub(super) fn judge(&self, packet: &Packet<'_>) -> Verdict {
+        let is_cut = packet.wire_len as usize > packet.data.len();
+        let len = if is_cut { packet.wire_len as usize } else { packet.data.len() };
+        if packet.link_type != LinkType::ETHERNET {
+            Verdict::LeaveOut(Reason::LinkType)
+        } else if packet.data.len() < SHORTEST {
+            Verdict::LeaveOut(Reason::Short)
+        } else if is_cut && self.cut != Cut::Pad {
+            Verdict::LeaveOut(Reason::Cut)
+        } else if len > self.longest || !self.interface.takes(packet.data, len) {
+            Verdict::LeaveOut(Reason::Long)
+        } else {
+            Verdict::Send(len)
+        }
+    }
+}
+
+/// How many packets were not sent, or not as they are, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Exceptions {
+    left_out: [u64; 4],
+    padded: u64,
+}
+
+impl Exceptions {
+    /// Counts a packet that is left out.
+    pub(super) const fn leave_out(&mut self, reason: Reason) {
+        self.left_out[reason as usize] += 1;
+    }
+
+    /// Counts a packet that is sent with zeroes in place of what was not captured.
+    pub(super) const fn pad(&mut self) {
+        self.padded += 1;
+    }
+
+    /// Packets that were left out.
+    #[must_use]
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out.iter().sum()
+    }
+
+    /// Packets that were left out for a reason.
+    #[must_use]
+    pub(super) const fn of(&self, reason: Reason) -> u64 {
+        self.left_out[reason as usize]
+    }
+
+    /// The same for a report.
+    #[must_use]
+    pub(super) fn told(&self, interface: &Interface) -> Vec<Left> {
+        let (name, mtu) = (&interface.name, interface.mtu);
+        let what = [
+            (Reason::LinkType, "left out, without an Ethernet header".to_owned()),
+            (Reason::Short, "left out, shorter than an Ethernet header".to_owned()),
+            (Reason::Long, format!("left out, longer than the MTU of {name} allows ({mtu})")),
+            (Reason::Cut, "left out, not captured whole".to_owned()),
+        ];
+        let left = what.map(|(reason, what)| Left { frames: self.of(reason), what });
+        let padded = "not captured whole, sent with zeroes for what is missing".to_owned();
+        left.into_iter().chain([Left { frames: self.padded, what: padded }]).collect()
+    }
+}

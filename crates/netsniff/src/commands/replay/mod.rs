@@ -1,0 +1,119 @@
+//! `netsniff replay`: captures onto a wire, at a pace, with a report of how well it was kept.
+
+mod args;
+mod frames;
+mod judge;
+mod store;
+
+use std::io::stdout;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, bail};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+pub use self::args::ReplayArgs;
+use self::frames::Replay;
+use self::judge::{Cut, Judge, Reason};
+use self::store::Store;
+use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
+use crate::sending::drive::{Orders, Sent, drive};
+use crate::sending::report::{Left, Report};
+use crate::sending::wire::Wire;
+use crate::summary::number::exact;
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`](super::UsageError), a capture that cannot be read, and an interface that cannot be sent on.
+pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
+    }
+    // The interface first: reading a large capture for nothing is annoying.
+    let mut wire = Wire::open(&args.wire)?;
+    let store = Store::open(&args.files, args.memory)?;
+    let longest = wire.transmitter.longest();
+    let judge = Judge { interface: wire.interface.clone(), longest, cut: args.cut };
+    refuse_cut(args, &store)?;
+    let (plan, timing) = args.plan(&store, &judge)?;
+    let orders = Orders {
+        plan,
+        late: args.late(),
+        most: args.limit.unwrap_or(u64::MAX),
+        duration: args.duration,
+    };
+    let mut frames = Replay::new(&store, judge, args.rounds())?;
+    let sent = drive(&mut frames, orders, &mut wire, &stop)?;
+    if sent.frames == 0 && sent.failure.is_none() && !sent.is_interrupted {
+        bail!("{}", nothing(&frames, &wire));
+    }
+    let left = left(&frames, &wire, &sent);
+    let report = Report::new(&sent, &mut wire, timing, args.late(), left);
+    let text = if args.json { report.json()? } else { report.text() };
+    if !args.quiet {
+        print(stdout(), &text).context("cannot print the report")?;
+    }
+    Ok(code(
+        args,
+        &report,
+        &sent,
+        store.is_damaged || frames.is_damaged(),
+        frames.exceptions().left_out(),
+    ))
+}
+
+fn code(args: &ReplayArgs, report: &Report, sent: &Sent, is_damaged: bool, left_out: u64) -> u8 {
+    if let Some(failure) = &sent.failure {
+        say(&format!("{failure:#}"));
+        return FAILED;
+    }
+    if let Some(tolerance) = args.tolerance
+        && report.is_off(tolerance)
+    {
+        let off = report.off_percent().unwrap_or_default();
+        say(&format!("the rate was off by {off:+.3} %, and {tolerance} % are tolerated"));
+        return BELOW_QUALITY;
+    }
+    if is_damaged || left_out > 0 { DAMAGED } else { DONE }
+}
+
+/// Refuses captures with packets that were not captured whole, where that was asked for.
+fn refuse_cut(args: &ReplayArgs, store: &Store) -> anyhow::Result<()> {
+    if args.cut == Cut::Refuse
+        && let Some(number) = store.find(|packet| packet.wire_len as usize > packet.data.len())?
+    {
+        let number = exact(number.into());
+        bail!(
+            "packet {number} was not captured whole, and nothing was sent: --cut pad sends it with zeroes"
+        );
+    }
+    Ok(())
+}
+
+/// Why nothing was sent.
+fn nothing(frames: &Replay<'_>, wire: &Wire) -> String {
+    let told = frames.exceptions().told(&wire.interface);
+    let mut reasons = told.iter().filter(|left| left.frames > 0);
+    match reasons.next() {
+        None => "there is no packet to be sent".to_owned(),
+        Some(_) if frames.exceptions().of(Reason::LinkType) > 0 => {
+            "no packet could be sent: they have no Ethernet header".to_owned()
+        }
+        Some(left) => format!("no packet could be sent: {}", left.what),
+    }
+}
+
+/// Everything that was not sent as it is.
+fn left(frames: &Replay<'_>, wire: &Wire, sent: &Sent) -> Vec<Left> {
+    let mut left = frames.exceptions().told(&wire.interface);
+    if let Some(plan) = sent.plan.as_ref().and_then(|plan| plan.as_recorded()) {
+        let what = "with a time before that of an earlier one, sent behind it at once";
+        left.push(Left { frames: plan.backwards(), what: what.to_owned() });
+        let what = "with a shorter gap before them than recorded (--max-gap)";
+        left.push(Left { frames: plan.shortened(), what: what.to_owned() });
+    }
+    left
+}

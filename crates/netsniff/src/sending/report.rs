@@ -1,0 +1,209 @@
+//! What was sent, and how well: as text and as JSON.
+
+use std::fmt::Write as _;
+
+use netsniff_traffic::pace::Late;
+use serde::Serialize;
+
+use super::drive::Sent;
+use super::gaps::Quantiles;
+use super::wire::{Counted, Wire};
+use crate::summary::number::{bytes, duration, exact, things};
+
+/// Everything that is told of one sending. Rates are of the time from the first frame to the last.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    interface: String,
+    way: &'static str,
+    why: String,
+    frames: u64,
+    bytes: u64,
+    seconds: f64,
+    frames_per_second: Option<f64>,
+    bits_per_second: Option<f64>,
+    /// What the plan comes to, and by how much the achieved rate differs from that, in percent; after taking
+    /// out what a plan was moved by.
+    asked_frames_per_second: Option<f64>,
+    off_percent: Option<f64>,
+    /// How frames were timed, in a sentence.
+    timing: String,
+    late: &'static str,
+    stalls: u64,
+    frames_behind: u64,
+    slipped_ns: u64,
+    latest_ns: u64,
+    /// At the hand-over to the kernel.
+    gap_errors: Option<Quantiles>,
+    refusals: u64,
+    interface_counted: Option<Counted>,
+    interrupted: bool,
+    error: Option<String>,
+    /// What was not sent as it is, and why.
+    left_out: Vec<Left>,
+}
+
+/// Frames that were not sent, or not as they are.
+#[derive(Clone, Debug, Serialize)]
+pub struct Left {
+    /// How many.
+    pub frames: u64,
+    /// What became of them, and why.
+    pub what: String,
+}
+
+impl Report {
+    /// Of what was sent on a wire, timed so.
+    pub fn new(sent: &Sent, wire: &mut Wire, timing: String, late: Late, left: Vec<Left>) -> Self {
+        let seconds = sent.span as f64 / 1e9;
+        let gaps = sent.frames.saturating_sub(1) as f64;
+        let rate = |nanos: u64| (nanos > 0 && gaps > 0.0).then(|| gaps / (nanos as f64 / 1e9));
+        let (asked, achieved) =
+            (sent.planned.and_then(rate), rate(sent.span.saturating_sub(sent.slipped)));
+        let off = asked.zip(achieved).map(|(asked, achieved)| (achieved / asked - 1.0) * 100.0);
+        let per_frame = sent.bytes as f64 / sent.frames.max(1) as f64;
+        Self {
+            interface: wire.interface.name.clone(),
+            way: wire.transmitter.way(),
+            why: wire.choice.clone(),
+            frames: sent.frames,
+            bytes: sent.bytes,
+            seconds,
+            frames_per_second: rate(sent.span),
+            bits_per_second: rate(sent.span).map(|rate| rate * per_frame * 8.0),
+            asked_frames_per_second: asked,
+            off_percent: off,
+            timing,
+            late: match late {
+                Late::CatchUp => "catch-up",
+                Late::Slip => "slip",
+            },
+            stalls: sent.stalls,
+            frames_behind: sent.frames_behind,
+            slipped_ns: sent.slipped,
+            latest_ns: sent.latest,
+            gap_errors: sent.gaps,
+            refusals: sent.refusals,
+            interface_counted: wire.counted(),
+            interrupted: sent.is_interrupted,
+            error: sent.failure.as_ref().map(|error| format!("{error:#}")),
+            left_out: left.into_iter().filter(|left| left.frames > 0).collect(),
+        }
+    }
+
+    /// Whether the achieved rate differs by more than so many percent from the asked one.
+    #[must_use]
+    pub fn is_off(&self, tolerance: f64) -> bool {
+        self.off_percent.is_some_and(|off| off.abs() > tolerance)
+    }
+
+    /// By how many percent it differs.
+    #[must_use]
+    pub const fn off_percent(&self) -> Option<f64> {
+        self.off_percent
+    }
+
+    /// One line of JSON.
+    ///
+    /// # Errors
+    ///
+    /// None that a report can cause.
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self).map(|line| line + "\n")
+    }
+
+    /// Lines for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Sent {} ({}) on {} in {}\n",
+            things(self.frames, "frame"),
+            bytes(self.bytes),
+            self.interface,
+            duration((self.seconds * 1e9) as u64),
+        );
+        let mut line = |name: &str, what: String| {
+            // A String takes everything.
+            let _ = writeln!(text, "  {name:<10} {what}");
+        };
+        line("way", format!("{}, {}", self.way, self.why));
+        line("timing", self.timing.clone());
+        if let Some(rate) = self.rates() {
+            line("rate", rate);
+        }
+        if let Some(gaps) = &self.gap_errors {
+            line("gaps", gap_line(gaps));
+            line("late", self.lateness());
+        }
+        line("interface", self.counted());
+        for left in &self.left_out {
+            line("not as is", format!("{}: {}", things(left.frames, "frame"), left.what));
+        }
+        if self.interrupted {
+            line("ended", "by a signal".to_owned());
+        }
+        text
+    }
+
+    fn rates(&self) -> Option<String> {
+        let (frames, bits) = self.frames_per_second.zip(self.bits_per_second)?;
+        let mut text = format!("{} frames/s, {} Mbit/s", fixed(frames), fixed(bits / 1e6));
+        if let Some((asked, off)) = self.asked_frames_per_second.zip(self.off_percent) {
+            let moved = if self.slipped_ns > 0 { ", slips taken out" } else { "" };
+            // A String takes everything.
+            let _ = write!(text, "; asked for {} frames/s: {off:+.3} %{moved}", fixed(asked));
+        }
+        Some(text)
+    }
+
+    fn lateness(&self) -> String {
+        if self.stalls == 0 {
+            return format!("never by more than {}", duration(self.latest_ns));
+        }
+        let what = if self.late == "slip" {
+            format!("the plan was moved by {} in all", duration(self.slipped_ns))
+        } else {
+            format!("{} followed in bursts", things(self.frames_behind, "frame"))
+        };
+        let (stalls, latest) = (things(self.stalls, "stall"), duration(self.latest_ns));
+        format!("{stalls} of more than 500 µs, up to {latest}; {what}")
+    }
+
+    fn counted(&self) -> String {
+        let refusals = match self.refusals {
+            0 => String::new(),
+            refusals => {
+                format!("; the kernel had no room {}, and was asked again", times(refusals))
+            }
+        };
+        let Some(counted) = &self.interface_counted else {
+            return format!("gone: what it counted is not known{refusals}");
+        };
+        let sent = i128::from(self.frames);
+        let others = i128::from(counted.tx_packets) - sent;
+        let what = match others {
+            0 => "counted every frame".to_owned(),
+            1.. => format!("counted {} more, of other senders", exact(others)),
+            _ => format!("counted {} fewer", exact(-others)),
+        };
+        format!("{what}, dropped {}{refusals}", exact(counted.tx_dropped.into()))
+    }
+}
+
+fn gap_line(gaps: &Quantiles) -> String {
+    let Quantiles { median_ns, p99_ns, max_ns } = *gaps;
+    format!(
+        "off by {} (median), {} (99 of 100), {} (most), as handed to the kernel",
+        duration(median_ns),
+        duration(p99_ns),
+        duration(max_ns)
+    )
+}
+
+fn times(number: u64) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{} times", exact(number.into())) }
+}
+
+/// A number of frames or bits with as many decimals as tell something.
+fn fixed(value: f64) -> String {
+    if value < 1000.0 { format!("{value:.3}") } else { exact(value.round() as i128) }
+}

@@ -1,0 +1,134 @@
+//! The interface that is sent on, the way to send, and what the interface counts meanwhile.
+
+use anyhow::{Context as _, bail, ensure};
+use netsniff_capture::interface::{LinkCounters, LinkReader};
+use netsniff_capture::transmit::{Transmitter, WAYS, Way};
+use netsniff_capture::{Interface, pin, set_nice};
+use netsniff_packet::LinkType;
+
+use crate::commands::UsageError;
+
+/// Where and how to send.
+#[derive(Debug, clap::Args)]
+pub struct WireArgs {
+    /// The interface to send on
+    #[arg(short, long, value_name = "IFACE")]
+    pub interface: String,
+    /// How frames get to the kernel: af-xdp, tx-ring or sendmmsg; the first of them that works, which is the
+    /// order of their speed
+    #[arg(long, value_name = "WAY")]
+    way: Option<String>,
+    /// The queue of the interface that af-xdp sends on
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    queue: u32,
+    /// The processor to send on
+    #[arg(long, value_name = "N")]
+    cpu: Option<usize>,
+}
+
+/// An interface that is sent on.
+pub struct Wire {
+    /// What it is.
+    pub interface: Interface,
+    /// Takes the frames.
+    pub transmitter: Box<dyn Transmitter>,
+    /// Why it is this way.
+    pub choice: String,
+    reader: LinkReader,
+    before: LinkCounters,
+}
+
+impl core::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Wire").field("interface", &self.interface).finish_non_exhaustive()
+    }
+}
+
+/// What the interface has counted since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Counted {
+    /// Frames that it sent.
+    pub tx_packets: u64,
+    /// Frames that it dropped instead.
+    pub tx_dropped: u64,
+}
+
+impl Wire {
+    /// Opens the interface of the arguments, on the processor of them.
+    ///
+    /// # Errors
+    ///
+    /// An interface that is not there, is down or has no Ethernet header, missing rights, and an unknown way.
+    pub fn open(args: &WireArgs) -> anyhow::Result<Self> {
+        let interface = Interface::find(&args.interface)?;
+        let name = &interface.name;
+        ensure!(interface.is_up, "{name} is down; `ip link set {name} up` brings it up");
+        ensure!(
+            interface.link_type == LinkType::ETHERNET,
+            "{name} has packets of type {}; frames can be sent on Ethernet alone",
+            interface.link_type
+        );
+        if let Some(cpu) = args.cpu {
+            pin(cpu).with_context(|| format!("cannot run on processor {cpu}"))?;
+        }
+        // Best effort: without the right it is merely less even.
+        let _ = set_nice(-20);
+        let (transmitter, choice) = open_way(args, &interface)?;
+        let mut reader = LinkReader::new(interface.index)?;
+        let before = reader.counters()?.with_context(|| format!("{name} is gone"))?;
+        Ok(Self { transmitter, choice, reader, before, interface })
+    }
+
+    /// What the interface has counted since it was opened; `None` where it is gone.
+    pub fn counted(&mut self) -> Option<Counted> {
+        let after = self.reader.counters().ok().flatten()?;
+        Some(Counted {
+            tx_packets: after.tx_packets.wrapping_sub(self.before.tx_packets),
+            tx_dropped: after.tx_dropped.wrapping_sub(self.before.tx_dropped),
+        })
+    }
+}
+
+/// Opens the way that was asked for, or else the first of the list that works and takes all frames.
+fn open_way(
+    args: &WireArgs,
+    interface: &Interface,
+) -> anyhow::Result<(Box<dyn Transmitter>, String)> {
+    if let Some(name) = &args.way {
+        let Some(way) = WAYS.iter().find(|way| way.name == name) else {
+            let names: Vec<_> = WAYS.iter().map(|way| way.name).collect();
+            return Err(UsageError(format!("there is no way {name}; there are {names:?}")).into());
+        };
+        return Ok((way.open(interface, args.queue)?, "as told".to_owned()));
+    }
+    let mut refused = Vec::new();
+    for way in WAYS {
+        match attempt(way, interface, args.queue) {
+            Ok(transmitter) if refused.is_empty() => {
+                return Ok((transmitter, "the fastest way that was measured".to_owned()));
+            }
+            Ok(transmitter) => {
+                let why: Vec<_> =
+                    refused.iter().map(|(way, why)| format!("{way}: {why:#}")).collect();
+                return Ok((transmitter, format!("since {}", why.join("; "))));
+            }
+            Err(error) => refused.push((way.name, error)),
+        }
+    }
+    // The last one needs the least.
+    match refused.pop() {
+        Some((_, error)) => Err(error),
+        None => bail!("there is no way to send"),
+    }
+}
+
+fn attempt(way: &Way, interface: &Interface, queue: u32) -> anyhow::Result<Box<dyn Transmitter>> {
+    let transmitter = way.open(interface, queue)?;
+    let (longest, needed) = (transmitter.longest(), interface.longest_frame());
+    ensure!(
+        longest >= needed as usize,
+        "it takes {longest} bytes, and frames of {} may have {needed}",
+        interface.name
+    );
+    Ok(transmitter)
+}
