@@ -1,3 +1,5 @@
+//! Plans by arithmetic on paper, and for any frames.
+
 use super::*;
 
 fn frame(recorded: i64, len: usize) -> Outgoing {
