@@ -13,11 +13,11 @@ use netsniff_capture::interface::{Interface, LinkCounters, LinkReader};
 use netsniff_capture::transmit::{Transmitter, WAYS};
 use netsniff_capture::{monotonic, pin, set_nice};
 use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
+use netsniff_traffic::addresses::{Clones, Numbered};
 use netsniff_traffic::pace::{Late, Pacer};
 use netsniff_traffic::plan::{Even, Mean, Outgoing, Rate};
 use netsniff_traffic::probe;
 use netsniff_traffic::rewrite::rewrite_addresses;
-use netsniff_traffic::rounds::Round;
 use netsniff_traffic::stamp::Stamp;
 
 /// The time that a frame may wait for room before the sender gives up, in nanoseconds.
@@ -69,7 +69,7 @@ struct Args {
 /// What is sent: frames that are made, or read.
 enum Frames {
     Stamped { size: usize, flows: u32, made: Vec<bool> },
-    Read { batch: Vec<Batch>, at: (usize, usize), round: Option<Round> },
+    Read { batch: Vec<Batch>, at: (usize, usize), round: u64, clones: Option<Clones> },
 }
 
 impl Frames {
@@ -86,20 +86,18 @@ impl Frames {
                 ensure!(stamp.emit(&mut room[probe::STAMP_AT..len]), "no room for a stamp");
                 Ok(len)
             }
-            Self::Read { batch, at, round } => {
+            Self::Read { batch, at, round, clones } => {
                 let record = &batch[at.0].packets[at.1];
                 let data = batch[at.0].packet(record).data;
                 room[..data.len()].copy_from_slice(data);
                 let len = data.len();
-                if let Some(round) = round.as_mut().filter(|round| round.0 > 0) {
-                    rewrite_addresses(&mut room[..len], round);
+                if let Some(clones) = clones.as_ref().filter(|_| *round > 0) {
+                    rewrite_addresses(&mut room[..len], &mut clones.of(*round));
                 }
                 at.1 += 1;
                 if at.1 == batch[at.0].packets.len() {
                     *at = ((at.0 + 1) % batch.len(), 0);
-                    if at.0 == 0 {
-                        *round = round.map(Round::following);
-                    }
+                    *round += u64::from(at.0 == 0);
                 }
                 Ok(len)
             }
@@ -124,8 +122,12 @@ fn read(path: &PathBuf, unique_ip: bool, longest: usize) -> anyhow::Result<Frame
         }
     }
     ensure!(!batches.is_empty(), "{} has no packets that could be sent", path.display());
-    let round = unique_ip.then_some(Round(0));
-    Ok(Frames::Read { batch: batches, at: (0, 0), round })
+    let mut numbered = Numbered::default();
+    for packet in batches.iter().flat_map(Batch::iter).filter(|_| unique_ip) {
+        rewrite_addresses(&mut packet.data.to_vec(), &mut numbered);
+    }
+    let clones = if unique_ip { Clones::new(numbered) } else { None };
+    Ok(Frames::Read { batch: batches, at: (0, 0), round: 0, clones })
 }
 
 struct Sent {

@@ -2,6 +2,7 @@
 
 mod live_bed;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -278,4 +279,57 @@ fn without_the_right_to_it_the_way_to_get_it_is_told() {
     assert!(said.contains("CAP_NET_RAW") && said.contains("setcap cap_net_raw+ep"), "{said}");
     let (code, said) = run("-all,+net_raw");
     assert_eq!(code, Some(0), "one right is enough: {said}");
+}
+
+/// How often each kind of connection of TCP and UDP stands in `conn`: all that does not depend on addresses and times.
+/// Silence divides pings into several, and who asks DHCP for an address has none.
+fn connections(capture: &Path) -> BTreeMap<String, usize> {
+    let out = Command::new(env!("CARGO_BIN_EXE_netsniff"))
+        .args(["analyze", "-q", "--format", "json", "-o", "-"])
+        .arg(capture)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let mut kinds = BTreeMap::new();
+    for line in String::from_utf8(out.stdout).unwrap().lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        if row["_path"] == "conn" && row["proto"] != "icmp" && row["id.orig_h"] != "0.0.0.0" {
+            let kind =
+                ["proto", "conn_state", "history", "orig_ip_bytes", "resp_ip_bytes", "id.orig_p"];
+            *kinds.entry(kind.map(|name| row[name].to_string()).join(" ")).or_default() += 1;
+        }
+    }
+    kinds
+}
+
+/// Every host has all connections of the capture, with right checksums, and none is mixed with another's.
+#[test]
+fn hosts_and_rounds_have_connections_of_their_own() {
+    const COPIES: usize = 12;
+    let Some(bed) = Bed::up("hosts") else { return };
+    let capture =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recorded/protocols.pcapng"));
+    let once = connections(capture);
+    assert!(once.len() > 50, "{once:?}");
+    let expected: BTreeMap<_, _> =
+        once.iter().map(|(kind, count)| (kind.clone(), count * COPIES)).collect();
+    for (name, copies) in [
+        ("hosts", &["--hosts", "12", "--stagger", "20ms"][..]),
+        ("rounds", &["--loop", "12", "--unique-ip"]),
+        ("both", &["--hosts", "4", "--loop", "3", "--unique-ip", "--memory", "64K"]),
+    ] {
+        let run = Run::record(&bed, name, "out.pcapng", &["--ring", "64M"]);
+        let replayed = replay(&bed, &[capture], &[copies, &["--pps", "12000", "--json"]].concat());
+        let done = run.end();
+        let recorded = done.file("out.pcapng");
+        assert_eq!(replayed.code, Some(0), "{}", replayed.errors);
+        let sent = replayed.json()["frames"].as_u64().unwrap() as usize;
+        let all = packets(&recorded);
+        assert_eq!((all.len(), sent), (packets(capture).len() * COPIES, all.len()), "{name}");
+        let came = connections(&recorded);
+        for (kind, count) in &expected {
+            assert_eq!(came.get(kind), Some(count), "{name}: {kind}");
+        }
+        assert_eq!(came.len(), expected.len(), "{name}");
+    }
 }

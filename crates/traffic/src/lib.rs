@@ -4,6 +4,7 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`addresses`] | the addresses of a capture, and others for clones of its hosts |
 //! | [`dialogue`] | scripted conversations of two TCP ends, losses and their truth included |
 //! | [`frame`] | whole frames of TCP and UDP |
 //! | [`impair`] | what a capture suffers: lost, late and doubled packets |
@@ -13,10 +14,10 @@
 //! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
-//! | [`rounds`] | other addresses for each round over the same packets |
 //! | [`stamp`] | what proves that a frame arrived |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
+pub mod addresses;
 pub mod dialogue;
 pub mod frame;
 pub mod impair;
@@ -26,7 +27,6 @@ pub mod plan;
 pub mod probe;
 pub mod random;
 pub mod rewrite;
-pub mod rounds;
 pub mod stamp;
 pub mod workload;
 

@@ -1,12 +1,12 @@
 //! One source capture of a mix: its packets with idle gaps clipped, its addresses numbered, its traits counted.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::HashSet;
 
 use netsniff_packet::{LinkType, Packet, Timestamp};
 
 use super::category::{self, Category};
-use crate::rewrite::{AddressMap, Outer, rewrite_addresses};
+use crate::addresses::Numbered;
+use crate::rewrite::{Outer, rewrite_addresses};
 
 /// Longest pause between two packets of a capture, in nanoseconds; longer ones are cut to it.
 pub const MAX_GAP: i64 = 400_000_000;
@@ -204,7 +204,7 @@ impl Capture {
     /// How many IPv4 and IPv6 addresses of its own it has.
     #[must_use]
     pub fn address_counts(&self) -> (u32, u32) {
-        (self.addresses.v4.len() as u32, self.addresses.v6.len() as u32)
+        self.addresses.counts()
     }
 
     /// Frame `index` and its time since the first.
@@ -216,49 +216,6 @@ impl Capture {
 
     pub(super) const fn addresses(&self) -> &Numbered {
         &self.addresses
-    }
-}
-
-/// The addresses of a capture, numbered as they first appear. Multicast, broadcast and unspecified addresses have no
-/// number: they mean the same for everyone.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Numbered {
-    v4: HashMap<[u8; 4], u32, Fixed>,
-    v6: HashMap<[u8; 16], u32, Fixed>,
-}
-
-/// The standard hasher; the numbers do not depend on its keys.
-type Fixed = RandomState;
-
-impl Numbered {
-    pub(super) fn number_v4(&self, address: [u8; 4]) -> Option<u32> {
-        self.v4.get(&address).copied()
-    }
-
-    pub(super) fn number_v6(&self, address: [u8; 16]) -> Option<u32> {
-        self.v6.get(&address).copied()
-    }
-}
-
-fn number<K: Eq + std::hash::Hash, S: BuildHasher>(numbers: &mut HashMap<K, u32, S>, address: K) {
-    let next = numbers.len() as u32;
-    numbers.entry(address).or_insert(next);
-}
-
-/// Keeps each address and numbers it.
-impl AddressMap for Numbered {
-    fn map_v4(&mut self, address: [u8; 4]) -> [u8; 4] {
-        if !(matches!(address[0], 224..=239) || address == [255; 4] || address == [0; 4]) {
-            number(&mut self.v4, address);
-        }
-        address
-    }
-
-    fn map_v6(&mut self, address: [u8; 16]) -> [u8; 16] {
-        if address[0] != 0xff && address != [0; 16] {
-            number(&mut self.v6, address);
-        }
-        address
     }
 }
 

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate, Recorded};
 
+use super::frames::Copies;
 use super::judge::{Cut, Judge};
 use super::store::{Facts, Store};
 use crate::commands::{UsageError, quantity};
@@ -19,6 +21,7 @@ use crate::summary::number::exact;
     netsniff replay capture.pcap -i eth1                     as it was recorded\n  \
     netsniff replay capture.pcap -i eth1 --pps 50000 --loop 0 --duration 1m\n  \
     netsniff replay capture.pcap -i eth1 --mbps 200 --keep-gaps\n  \
+    netsniff replay capture.pcap -i eth1 --hosts 30          as if 30 hosts had it at once\n  \
     netsniff replay capture.pcap -i eth1 --topspeed --json\n\n\
     Sends real traffic: use an interface that leads to a testbed.\n\n\
     Exit code: 0 fine; 1 failed; 2 wrong usage; 3 a capture was damaged, or packets of it could not be\n\
@@ -37,6 +40,17 @@ pub struct ReplayArgs {
     /// How often to send everything; 0 for again and again
     #[arg(long = "loop", value_name = "N", default_value_t = 1)]
     rounds: u64,
+    /// Send the capture as so many hosts at once: each copy has addresses of its own, in every place of a packet where
+    /// they stand, and begins a little after the one before
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    hosts: u64,
+    /// By how much later each of --hosts begins; as much as spreads them evenly over the time of the capture where it
+    /// is not given
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval, requires = "hosts")]
+    stagger: Option<Duration>,
+    /// Give each round of --loop addresses of its own, so that its flows are new ones
+    #[arg(long)]
+    unique_ip: bool,
     /// Frames to send at most
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<u64>,
@@ -102,7 +116,7 @@ struct GapArgs {
     burst: Option<u64>,
     /// Cut recorded gaps that are longer
     #[arg(long, value_name = "TIME", value_parser = quantity::interval,
-        conflicts_with_all = ["ignore_gaps", "poisson", "topspeed", "burst"])]
+        conflicts_with_all = ["ignore_gaps", "poisson", "topspeed", "burst", "hosts"])]
     max_gap: Option<Duration>,
 }
 
@@ -142,9 +156,36 @@ impl ReplayArgs {
         }
     }
 
-    /// Rounds; `None` for no end.
-    pub(super) fn rounds(&self) -> Option<u64> {
-        (self.rounds > 0).then_some(self.rounds)
+    /// How often everything is sent, and as whose.
+    ///
+    /// # Errors
+    ///
+    /// Captures that cannot be read again, and more hosts than there are addresses for.
+    pub(super) fn copies(&self, store: &Store, judge: &Judge) -> anyhow::Result<Copies> {
+        let mut copies = Copies {
+            hosts: self.hosts,
+            stagger: 0,
+            rounds: (self.rounds > 0).then_some(self.rounds),
+            clones: None,
+            is_unique: self.unique_ip,
+        };
+        if self.hosts > 1 || self.unique_ip {
+            let clones = Clones::new(store.addresses()?);
+            let clones = clones.context("the capture has an address of every network of IPv4")?;
+            if clones.most() < self.hosts {
+                let most = exact(clones.most().into());
+                let said = format!("there are addresses for {most} copies of this capture at most");
+                return Err(UsageError(said).into());
+            }
+            copies.clones = Some(clones);
+        }
+        if self.hosts > 1 {
+            let spread =
+                || Ok::<_, anyhow::Error>(store.facts(judge, None)?.span / self.hosts as u32);
+            let stagger = self.stagger.map_or_else(spread, Ok)?;
+            copies.stagger = i64::try_from(stagger.as_nanos()).unwrap_or(i64::MAX);
+        }
+        Ok(copies)
     }
 
     /// The plan, `None` for as fast as possible, and what it is in words.
@@ -156,6 +197,7 @@ impl ReplayArgs {
         &self,
         store: &Store,
         judge: &Judge,
+        copies: &Copies,
     ) -> anyhow::Result<(Option<Plan>, String)> {
         if self.rate.topspeed {
             return Ok((None, "as fast as possible, recorded gaps not kept".to_owned()));
@@ -163,22 +205,22 @@ impl ReplayArgs {
         let gaps = self.gaps.kind(self.rate.is_given());
         let burst = self.gaps.burst.unwrap_or(1);
         let plan = match gaps {
-            Gaps::Recorded => self.recorded(store, judge)?,
-            Gaps::Even => Plan::Even(Even::new(self.mean(store, judge)?, burst)),
+            Gaps::Recorded => self.recorded(store, judge, copies)?,
+            Gaps::Even => Plan::Even(Even::new(self.mean(store, judge, copies)?, burst)),
             Gaps::Poisson => {
-                Plan::Poisson(Poisson::new(self.mean(store, judge)?, burst, self.gaps.seed))
+                Plan::Poisson(Poisson::new(self.mean(store, judge, copies)?, burst, self.gaps.seed))
             }
         };
         Ok((Some(plan), self.in_words(gaps, burst)))
     }
 
     /// Recorded gaps, so scaled that the mean is the asked one.
-    fn recorded(&self, store: &Store, judge: &Judge) -> anyhow::Result<Plan> {
+    fn recorded(&self, store: &Store, judge: &Judge, copies: &Copies) -> anyhow::Result<Plan> {
         let longest = self.gaps.max_gap;
         let (wanted, recorded) = if self.rate.is_given() {
-            let (facts, span) = facts(store, judge, longest)?;
+            let (facts, span) = facts(store, judge, copies, longest)?;
             // The last frame is due when the others have taken their time.
-            let wanted = match self.mean(store, judge)? {
+            let wanted = match self.mean(store, judge, copies)? {
                 Mean::Frames(rate) => (facts.packets - 1) as f64 / rate.units(),
                 Mean::Bits(rate) => {
                     let others = facts.bytes as f64 * (facts.packets - 1) as f64;
@@ -194,7 +236,7 @@ impl ReplayArgs {
     }
 
     /// The mean rate that is asked for.
-    fn mean(&self, store: &Store, judge: &Judge) -> anyhow::Result<Mean> {
+    fn mean(&self, store: &Store, judge: &Judge, copies: &Copies) -> anyhow::Result<Mean> {
         let rate = |units: f64| Rate::per_second(units).context("this rate is too low");
         if let Some(pps) = self.rate.pps {
             return Ok(Mean::Frames(rate(pps)?));
@@ -202,7 +244,7 @@ impl ReplayArgs {
         if let Some(mbps) = self.rate.mbps {
             return Ok(Mean::Bits(rate(mbps * 1e6)?));
         }
-        let (facts, span) = facts(store, judge, None)?;
+        let (facts, span) = facts(store, judge, copies, None)?;
         let recorded = (facts.packets - 1) as f64 / span.as_secs_f64();
         Ok(Mean::Frames(rate(recorded * self.rate.multiplier.unwrap_or(1.0))?))
     }
@@ -247,13 +289,18 @@ impl GapArgs {
     }
 }
 
-/// What can be sent, and the time that it took to record.
+/// What can be sent by all hosts, and the time that it would take as recorded.
 fn facts(
     store: &Store,
     judge: &Judge,
+    copies: &Copies,
     longest: Option<Duration>,
 ) -> anyhow::Result<(Facts, Duration)> {
-    let facts = store.facts(judge, longest)?;
+    let mut facts = store.facts(judge, longest)?;
+    facts.packets *= copies.hosts;
+    facts.bytes *= copies.hosts;
+    let later = copies.stagger.unsigned_abs().saturating_mul(copies.hosts - 1);
+    facts.span = facts.span.saturating_add(Duration::from_nanos(later));
     if facts.packets < 2 || facts.span.is_zero() {
         let said = "the packets have all the same time, so that there is no recorded rate: give --pps or --mbps \
                     without --keep-gaps";

@@ -1,52 +1,113 @@
-//! The packets of captures as frames, round after round.
+//! The packets of captures as frames: of several hosts at once, and round after round.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use netsniff_packet::{Batch, Packet};
+use netsniff_packet::{Batch, Packet, Timestamp};
+use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::plan::Outgoing;
+use netsniff_traffic::rewrite::rewrite_addresses;
 
 use super::judge::{Exceptions, Judge, Verdict};
 use super::store::{Batches, Next, Store};
 use crate::sending::drive::{Frames, Step};
+
+/// How often everything is sent, and as whose.
+#[derive(Clone, Debug)]
+pub(super) struct Copies {
+    /// Copies at once.
+    pub(super) hosts: u64,
+    /// By how many nanoseconds each begins after the one before.
+    pub(super) stagger: i64,
+    /// Rounds; `None` for no end.
+    pub(super) rounds: Option<u64>,
+    /// Addresses of copies; `None` where all have those of the capture.
+    pub(super) clones: Option<Clones>,
+    /// Whether each round has other addresses.
+    pub(super) is_unique: bool,
+}
 
 /// Frames of captures.
 #[derive(Debug)]
 pub(super) struct Replay<'s> {
     store: &'s Store,
     judge: Judge,
-    batches: Batches<'s>,
-    batch: Cow<'s, Batch>,
-    /// The packet of the batch that comes next.
-    at: usize,
-    /// Bytes of the frame that was advanced to.
+    copies: Copies,
+    /// One for each host.
+    cursors: Vec<Cursor<'s>>,
+    /// When the next packet of a host was recorded, moved by its start, and the host.
+    turns: BinaryHeap<Reverse<(Timestamp, usize)>>,
+    /// The host whose packet was advanced to.
+    host: Option<usize>,
+    /// Bytes of that frame.
     len: usize,
-    /// Rounds that are still to begin; `None` for no end.
-    rounds: Option<u64>,
+    round: u64,
     /// Frames of this round that were sent.
     sent: u64,
     exceptions: Exceptions,
     is_damaged: bool,
 }
 
+/// Where a host is in the captures.
+#[derive(Debug)]
+struct Cursor<'s> {
+    batches: Batches<'s>,
+    batch: Cow<'s, Batch>,
+    /// The packet of the batch that is its next one.
+    at: usize,
+    /// The time of its last packet: none comes before that.
+    last: Timestamp,
+}
+
+impl<'s> Cursor<'s> {
+    fn new(store: &'s Store) -> anyhow::Result<Self> {
+        let batch = Cow::Owned(Batch::default());
+        Ok(Self { batches: store.begin()?, batch, at: 0, last: Timestamp::MIN })
+    }
+
+    /// The time of the packet at hand, at least that of the one before; `None` at the end, and whether something was
+    /// wrong.
+    fn look(&mut self) -> Result<Timestamp, bool> {
+        loop {
+            if let Some(record) = self.batch.packets.get(self.at) {
+                self.last = self.last.max(record.timestamp);
+                return Ok(self.last);
+            }
+            match self.batches.next() {
+                Next::Batch(batch) => (self.batch, self.at) = (batch, 0),
+                Next::End(is_damaged) => return Err(is_damaged),
+            }
+        }
+    }
+
+    fn packet(&self) -> Option<Packet<'_>> {
+        self.batch.packets.get(self.at).map(|record| self.batch.packet(record))
+    }
+}
+
 impl<'s> Replay<'s> {
-    /// All packets, so many times; `None` for no end.
+    /// All packets of captures.
     ///
     /// # Errors
     ///
     /// Where they cannot be read again.
-    pub(super) fn new(store: &'s Store, judge: Judge, rounds: Option<u64>) -> anyhow::Result<Self> {
-        Ok(Self {
+    pub(super) fn new(store: &'s Store, judge: Judge, copies: Copies) -> anyhow::Result<Self> {
+        let mut replay = Self {
             store,
             judge,
-            batches: store.begin()?,
-            batch: Cow::Owned(Batch::default()),
-            at: 0,
+            copies,
+            cursors: Vec::new(),
+            turns: BinaryHeap::new(),
+            host: None,
             len: 0,
-            rounds: rounds.map(|rounds| rounds.saturating_sub(1)),
+            round: 0,
             sent: 0,
             exceptions: Exceptions::default(),
             is_damaged: false,
-        })
+        };
+        replay.begin()?;
+        Ok(replay)
     }
 
     /// What was not sent, or not as it is.
@@ -61,38 +122,59 @@ impl<'s> Replay<'s> {
         self.is_damaged
     }
 
+    /// Begins a round.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        let hosts = 0..self.copies.hosts.max(1);
+        self.cursors = hosts.map(|_| Cursor::new(self.store)).collect::<Result<_, _>>()?;
+        (self.sent, self.host) = (0, None);
+        (0..self.cursors.len()).for_each(|host| self.line_up(host));
+        Ok(())
+    }
+
+    /// Puts a host among those that have a packet, if it has one.
+    fn line_up(&mut self, host: usize) {
+        let start = self.copies.stagger.saturating_mul(host as i64);
+        match self.cursors[host].look() {
+            Ok(time) => self.turns.push(Reverse((time.offset(start), host))),
+            Err(is_damaged) => self.is_damaged |= is_damaged,
+        }
+    }
+
     fn next_round(&mut self) -> anyhow::Result<Step> {
+        self.round += 1;
         // A round without frames would be followed by others for ever.
-        if self.sent == 0 || self.rounds == Some(0) {
+        if self.sent == 0 || self.copies.rounds.is_some_and(|rounds| self.round >= rounds) {
             return Ok(Step::End);
         }
-        self.rounds = self.rounds.map(|rounds| rounds - 1);
-        self.batches = self.store.begin()?;
-        self.sent = 0;
+        self.begin()?;
         Ok(Step::Again)
+    }
+
+    /// The number of the copy that a host is.
+    fn clone_number(&self, host: usize) -> u64 {
+        let before = if self.copies.is_unique { self.round } else { 0 };
+        before.wrapping_mul(self.copies.hosts.max(1)).wrapping_add(host as u64)
     }
 }
 
 impl Frames for Replay<'_> {
     fn advance(&mut self) -> anyhow::Result<Step> {
         loop {
-            let Some(record) = self.batch.packets.get(self.at) else {
-                match self.batches.next() {
-                    Next::Batch(batch) => (self.batch, self.at) = (batch, 0),
-                    Next::End(is_damaged) => {
-                        self.is_damaged |= is_damaged;
-                        return self.next_round();
-                    }
-                }
-                continue;
-            };
-            self.at += 1;
-            let packet = self.batch.packet(record);
+            // Until now its packet was needed.
+            if let Some(host) = self.host.take() {
+                self.cursors[host].at += 1;
+                self.line_up(host);
+            }
+            let Some(Reverse((_, host))) = self.turns.pop() else { return self.next_round() };
+            self.host = Some(host);
+            let Some(packet) = self.cursors[host].packet() else { continue };
             match self.judge.judge(&packet) {
                 Verdict::Send(len) => {
+                    let start = self.copies.stagger.saturating_mul(host as i64);
+                    let recorded = packet.timestamp.offset(start);
                     self.len = len;
                     self.sent += 1;
-                    return Ok(Step::Frame(Outgoing { recorded: packet.timestamp, len }));
+                    return Ok(Step::Frame(Outgoing { recorded, len }));
                 }
                 Verdict::LeaveOut(reason) => self.exceptions.leave_out(reason),
             }
@@ -100,22 +182,19 @@ impl Frames for Replay<'_> {
     }
 
     fn write(&mut self, _buffer: usize, room: &mut [u8], _sent: u64) -> usize {
-        let Some(packet) = self.current() else { return 0 };
-        let data = packet.data;
-        let (captured, missing) = room[..self.len].split_at_mut(data.len().min(self.len));
-        captured.copy_from_slice(&data[..captured.len()]);
+        let Some(host) = self.host else { return 0 };
+        let Some(packet) = self.cursors[host].packet() else { return 0 };
+        let frame = &mut room[..self.len];
+        let (captured, missing) = frame.split_at_mut(packet.data.len().min(self.len));
+        captured.copy_from_slice(&packet.data[..captured.len()]);
         if !missing.is_empty() {
             missing.fill(0);
             self.exceptions.pad();
         }
+        let clone = self.clone_number(host);
+        if let Some(clones) = self.copies.clones.as_ref().filter(|_| clone > 0) {
+            rewrite_addresses(frame, &mut clones.of(clone));
+        }
         self.len
-    }
-}
-
-impl Replay<'_> {
-    /// The packet that was advanced to.
-    fn current(&self) -> Option<Packet<'_>> {
-        let record = self.batch.packets.get(self.at.checked_sub(1)?)?;
-        Some(self.batch.packet(record))
     }
 }

@@ -38,14 +38,15 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let longest = wire.transmitter.longest();
     let judge = Judge { interface: wire.interface.clone(), longest, cut: args.cut };
     refuse_cut(args, &store)?;
-    let (plan, timing) = args.plan(&store, &judge)?;
+    let copies = args.copies(&store, &judge)?;
+    let (plan, timing) = args.plan(&store, &judge, &copies)?;
     let orders = Orders {
         plan,
         late: args.late(),
         most: args.limit.unwrap_or(u64::MAX),
         duration: args.duration,
     };
-    let mut frames = Replay::new(&store, judge, args.rounds())?;
+    let mut frames = Replay::new(&store, judge, copies)?;
     let sent = drive(&mut frames, orders, &mut wire, &stop)?;
     if sent.frames == 0 && sent.failure.is_none() && !sent.is_interrupted {
         bail!("{}", nothing(&frames, &wire));

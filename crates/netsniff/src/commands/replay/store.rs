@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_packet::{Batch, Packet, Progress, Source as _};
+use netsniff_traffic::addresses::Numbered;
 use netsniff_traffic::plan::{Outgoing, Recorded};
+use netsniff_traffic::rewrite::rewrite_addresses;
 
 use super::judge::{Judge, Verdict};
 use crate::commands::inputs::{Inputs, is_stdin};
@@ -17,7 +19,7 @@ use crate::commands::inputs::{Inputs, is_stdin};
 const READ_SIZE: usize = 256 << 10;
 
 /// Batches that are read ahead.
-const AHEAD: usize = 64;
+const AHEAD: usize = 16;
 
 /// Captures to be sent.
 #[derive(Debug)]
@@ -137,8 +139,7 @@ impl Store {
         let (mut facts, mut batches) = (Facts::default(), self.begin()?);
         let mut recorded = Recorded::new(1, 1, longest_gap);
         while let Next::Batch(batch) = batches.next() {
-            for record in &batch.packets {
-                let packet = batch.packet(record);
+            for packet in batch.iter() {
                 let Verdict::Send(len) = judge.judge(&packet) else { continue };
                 let due = recorded.due(&Outgoing { recorded: packet.timestamp, len });
                 facts.packets += 1;
@@ -149,6 +150,24 @@ impl Store {
         Ok(facts)
     }
 
+    /// The addresses of all packets.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::begin`].
+    pub(super) fn addresses(&self) -> anyhow::Result<Numbered> {
+        let (mut numbered, mut batches) = (Numbered::default(), self.begin()?);
+        let mut frame = Vec::new();
+        while let Next::Batch(batch) = batches.next() {
+            for packet in batch.iter() {
+                frame.clear();
+                frame.extend_from_slice(packet.data);
+                rewrite_addresses(&mut frame, &mut numbered);
+            }
+        }
+        Ok(numbered)
+    }
+
     /// The first packet for which something holds, with its number, from 1.
     ///
     /// # Errors
@@ -157,9 +176,9 @@ impl Store {
     pub(super) fn find(&self, holds: impl Fn(&Packet<'_>) -> bool) -> anyhow::Result<Option<u64>> {
         let (mut number, mut batches) = (0, self.begin()?);
         while let Next::Batch(batch) = batches.next() {
-            for record in &batch.packets {
+            for packet in batch.iter() {
                 number += 1;
-                if holds(&batch.packet(record)) {
+                if holds(&packet) {
                     return Ok(Some(number));
                 }
             }
