@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "other tests receive in other ways")]
 mod bed;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bed::{Bed, numbered};
@@ -99,6 +100,29 @@ fn every_frame_leaves_once_in_order_and_whole() {
         for (number, (came, sent)) in came.iter().zip(&frames).enumerate() {
             assert!(came == sent, "frame {number} came as another one: {came:x?}");
         }
+    });
+}
+
+/// Until the kernel is called, there is room for as many frames as there are buffers, each for one of its own.
+#[test]
+fn what_is_full_has_no_room_until_it_is_flushed() {
+    each("full", |bed, way| {
+        let mut filled = 0;
+        let came = received(bed, || {
+            let mut transmitter = open(way);
+            let (buffers, mut used) = (transmitter.buffers(), BTreeSet::new());
+            while let Some((buffer, room)) = transmitter.room() {
+                assert!(used.insert(buffer) && filled < buffers as u64, "{buffer} is used twice");
+                room[..60].copy_from_slice(&numbered(64, filled));
+                transmitter.fill(60);
+                filled += 1;
+            }
+            assert_eq!((used.len(), transmitter.pending()), (buffers, buffers));
+            finish(transmitter.as_mut());
+            assert!(transmitter.room().is_some());
+        });
+        let sent: Vec<_> = (0..filled).map(|number| numbered(64, number)).collect();
+        assert!(came == sent, "{} of {filled}", came.len());
     });
 }
 
