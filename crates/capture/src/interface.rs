@@ -62,13 +62,10 @@ impl Interface {
         self.mtu.saturating_add(14 + 4)
     }
 
-    /// Whether a frame of `len` bytes that begins so may be sent on it: one without a VLAN tag has to be that much
-    /// shorter.
+    /// Whether a frame of `len` bytes may be sent on it: one without a VLAN tag has to be that much shorter.
     #[must_use]
-    pub fn takes(&self, frame: &[u8], len: usize) -> bool {
-        let is_tagged = matches!(frame.get(12..14), Some([0x81, 0] | [0x88, 0xa8]));
-        let longest = self.longest_frame() as usize - if is_tagged { 0 } else { 4 };
-        len <= longest
+    pub const fn takes(&self, is_tagged: bool, len: usize) -> bool {
+        len <= self.longest_frame() as usize - if is_tagged { 0 } else { 4 }
     }
 
     /// What it does with packets before they reach a capture, or after they left it.

@@ -137,8 +137,8 @@ fn the_longest_frames_pass_where_a_way_has_room() {
         let interface = bed.sending(|| Interface::find("tx0").unwrap());
         plain.resize(9_014, 7);
         tagged.resize(9_018, 8);
-        assert!(interface.takes(&plain, 9_014) && !interface.takes(&plain, 9_015));
-        assert!(interface.takes(&tagged, 9_018) && !interface.takes(&tagged, 9_019));
+        assert!(interface.takes(false, 9_014) && !interface.takes(false, 9_015));
+        assert!(interface.takes(true, 9_018) && !interface.takes(true, 9_019));
         let longest = bed.sending(|| open(way).longest());
         if longest < tagged.len() {
             assert_eq!((way.name, longest), ("af-xdp", 4096), "a way that could take them");

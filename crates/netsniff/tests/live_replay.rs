@@ -333,3 +333,58 @@ fn hosts_and_rounds_have_connections_of_their_own() {
         assert_eq!(came.len(), expected.len(), "{name}");
     }
 }
+
+/// How many packets of a capture TShark finds by a filter.
+fn found(capture: &Path, filter: &str) -> usize {
+    let checks = ["ip", "tcp", "udp"].map(|protocol| format!("{protocol}.check_checksum:TRUE"));
+    let out = Command::new("tshark")
+        .args(checks.iter().flat_map(|check| ["-o", check.as_str()]))
+        .args(["-Y", filter, "-T", "fields", "-e", "frame.number", "-r"])
+        .arg(capture)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).lines().count()
+}
+
+#[test]
+fn what_is_changed_is_right_in_the_eyes_of_tshark() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: tshark is not installed, so changed packets were not shown to it");
+        return;
+    }
+    let Some(bed) = Bed::up("edit") else { return };
+    let capture =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recorded/protocols.pcapng"));
+    let run = Run::record(&bed, "edit", "out.pcapng", &[]);
+    let edits = [
+        "--map-ip=192.0.2.0/24=172.16.5.0",
+        "--map-port=80=8080",
+        "--map-port=53=5353",
+        "--vlan=77",
+        "--src-mac=02:00:00:00:00:77",
+        "--hosts=2",
+        "--pps=10000",
+    ];
+    let replayed = replay(&bed, &[capture], &edits);
+    let done = run.end();
+    assert_eq!(replayed.code, Some(0), "{}", replayed.errors);
+    let out = done.file("out.pcapng");
+    let twice = 2 * found(capture, "frame");
+    assert_eq!(found(&out, "vlan.id == 77 && eth.src == 02:00:00:00:00:77"), twice);
+    let wrong = "ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0 || \
+                 icmp.checksum.status == 0 || icmpv6.checksum.status == 0";
+    assert_eq!(found(&out, wrong), 0);
+    // TShark has seen checksums, and there were packets of each kind that changes.
+    assert!(found(&out, "tcp.checksum.status == 1") > 1000);
+    for (before, after) in
+        [("tcp.port == 80", "tcp.port == 8080"), ("udp.port == 53", "udp.port == 5353")]
+    {
+        let count = 2 * found(capture, before);
+        assert!(count > 0 && found(&out, before) == 0, "{before}");
+        assert_eq!(found(&out, after), count + 2 * found(capture, after), "{after}");
+    }
+    let inside = found(capture, "ip.src == 192.0.2.0/24");
+    assert!(inside > 0);
+    assert_eq!(found(&out, "ip.src == 172.16.5.0/24"), inside, "of the first copy");
+}

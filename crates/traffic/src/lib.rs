@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`addresses`] | the addresses of a capture, and others for clones of its hosts |
 //! | [`dialogue`] | scripted conversations of two TCP ends, losses and their truth included |
+//! | [`edit`] | other Ethernet addresses, VLAN tags, networks and ports for every frame |
 //! | [`frame`] | whole frames of TCP and UDP |
 //! | [`impair`] | what a capture suffers: lost, late and doubled packets |
 //! | [`ledger`] | which stamped frames arrived |
@@ -19,6 +20,7 @@
 
 pub mod addresses;
 pub mod dialogue;
+pub mod edit;
 pub mod frame;
 pub mod impair;
 pub mod ledger;

@@ -1,4 +1,5 @@
-//! Gives a frame other IP addresses: in its headers, in ARP, in what ICMP quotes and in tunnels, with right checksums.
+//! Gives a frame other IP addresses and ports: in its headers, in ARP, in what ICMP quotes and in tunnels, with right
+//! checksums.
 //!
 //! Bytes of applications are not touched: an address written in an FTP `PORT` command stays what it was.
 
@@ -12,6 +13,10 @@ pub trait AddressMap {
     fn map_v4(&mut self, address: [u8; 4]) -> [u8; 4];
     /// The address to write in place of an IPv6 address.
     fn map_v6(&mut self, address: [u8; 16]) -> [u8; 16];
+    /// The port to write in place of a port of TCP or UDP.
+    fn map_port(&mut self, port: u16) -> u16 {
+        port
+    }
 }
 
 /// What the outermost IP packet of a frame is, after rewriting.
@@ -32,7 +37,7 @@ pub struct Outer {
 /// How deep tunnels are followed.
 const MAX_DEPTH: u8 = 4;
 
-/// Rewrites every IP address of an Ethernet frame and sets the checksums right that cover them.
+/// Rewrites every IP address and port of an Ethernet frame and sets the checksums right that cover them.
 ///
 /// Returns what the outermost IP packet is, or `None` where the frame carries none. Malformed headers end the walk;
 /// what stands before them has been rewritten.
@@ -51,11 +56,17 @@ struct Pseudo {
     old: [u8; 32],
     new: [u8; 32],
     len: usize,
+    /// Both ports of the payload, before and after.
+    ports: [[u8; 4]; 2],
     /// Whether the payload is whole: no fragment, nothing cut, no quotation.
     whole: bool,
 }
 
 impl Pseudo {
+    const fn new(len: usize, whole: bool) -> Self {
+        Self { old: [0; 32], new: [0; 32], len, ports: [[0; 4]; 2], whole }
+    }
+
     fn address(&self, half: usize) -> Address {
         match self.new[..self.len].as_chunks::<16>().0.get(half) {
             Some(bytes) => Address::from_v6(*bytes),
@@ -72,7 +83,8 @@ impl Pseudo {
             checksum::compute_with_pseudo_header(source, destination, protocol, payload)
         } else {
             let old = u16::from_be_bytes([field[0], field[1]]);
-            updated(old, &self.old[..self.len], &self.new[..self.len], protocol)
+            let addressed = updated(old, &self.old[..self.len], &self.new[..self.len], protocol);
+            updated(addressed, &self.ports[0], &self.ports[1], protocol)
         };
         payload[at..at + 2].copy_from_slice(&value.to_be_bytes());
     }
@@ -170,8 +182,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
             total => total,
         };
         let (fragment, protocol) = (be16(bytes, 6)? & 0x3fff, bytes[9]);
-        let mut pseudo =
-            Pseudo { old: [0; 32], new: [0; 32], len: 8, whole: !quoted && fragment == 0 };
+        let mut pseudo = Pseudo::new(8, !quoted && fragment == 0);
         pseudo.old[..8].copy_from_slice(&bytes[12..20]);
         self.replace_v4(bytes, 12)?;
         self.replace_v4(bytes, 16)?;
@@ -185,7 +196,8 @@ impl<M: AddressMap> Rewrite<'_, M> {
         pseudo.whole &= total <= bytes.len();
         let end = total.clamp(header_len, bytes.len());
         let payload = bytes.get_mut(header_len..end)?;
-        let (ports, payload_len) = self.payload(payload, protocol, &pseudo, fragment & 0x1fff == 0);
+        let (ports, payload_len) =
+            self.payload(payload, protocol, &mut pseudo, fragment & 0x1fff == 0);
         Some(Outer {
             source: source.into(),
             destination: destination.into(),
@@ -201,8 +213,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
             return None;
         }
         let total = 40 + usize::from(be16(bytes, 4)?);
-        let mut pseudo =
-            Pseudo { old: [0; 32], new: [0; 32], len: 32, whole: !quoted && total <= bytes.len() };
+        let mut pseudo = Pseudo::new(32, !quoted && total <= bytes.len());
         pseudo.old.copy_from_slice(&bytes[8..40]);
         self.replace_v6(bytes, 8)?;
         self.replace_v6(bytes, 24)?;
@@ -238,7 +249,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
             protocol = next;
         }
         let at = at.min(bytes.len());
-        let (ports, payload_len) = self.payload(bytes.get_mut(at..)?, protocol, &pseudo, first);
+        let (ports, payload_len) = self.payload(bytes.get_mut(at..)?, protocol, &mut pseudo, first);
         Some(Outer {
             source: source.into(),
             destination: destination.into(),
@@ -253,7 +264,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
         &mut self,
         payload: &mut [u8],
         protocol: u8,
-        pseudo: &Pseudo,
+        pseudo: &mut Pseudo,
         first: bool,
     ) -> ((u16, u16), usize) {
         if !first {
@@ -264,6 +275,9 @@ impl<M: AddressMap> Rewrite<'_, M> {
             // An inner packet that cannot be read stays as it is.
             let _: Option<()> = self.inside(payload, protocol);
             self.depth -= 1;
+        }
+        if matches!(protocol, 6 | 17) {
+            self.replace_ports(payload, pseudo);
         }
         let ports = (be16(payload, 0).unwrap_or(0), be16(payload, 2).unwrap_or(0));
         match protocol {
@@ -286,6 +300,16 @@ impl<M: AddressMap> Rewrite<'_, M> {
             132 => (ports, payload.len().saturating_sub(12)),
             _ => ((0, 0), payload.len()),
         }
+    }
+
+    fn replace_ports(&mut self, payload: &mut [u8], pseudo: &mut Pseudo) {
+        let Some(place) = payload.first_chunk_mut::<4>() else { return };
+        let [a, b, c, d] = *place;
+        let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
+        let [source, destination] = ports.map(|port| self.map.map_port(port).to_be_bytes());
+        pseudo.ports[0] = *place;
+        *place = [source[0], source[1], destination[0], destination[1]];
+        pseudo.ports[1] = *place;
     }
 
     fn inside(&mut self, payload: &mut [u8], protocol: u8) -> Option<()> {
@@ -379,7 +403,7 @@ mod tests {
     use super::*;
     use crate::Random;
 
-    /// Adds 1 to the second byte of each address.
+    /// Adds 1 to the second byte of each address, and 7000 to the port of discard.
     struct Shift;
 
     impl AddressMap for Shift {
@@ -391,6 +415,10 @@ mod tests {
         fn map_v6(&mut self, mut address: [u8; 16]) -> [u8; 16] {
             address[1] = address[1].wrapping_add(1);
             address
+        }
+
+        fn map_port(&mut self, port: u16) -> u16 {
+            if port == 9 { 7009 } else { port }
         }
     }
 
@@ -539,6 +567,7 @@ mod tests {
         assert_eq!(second[34..], whole[44..]);
         let mut joined = ipv4(17, 0, &[&first[34..], &second[34..]].concat());
         joined[12..20].copy_from_slice(&first[26..34]);
+        assert_eq!(be16(&joined, 22), Some(7009));
         assert!(fits(&joined));
     }
 

@@ -8,6 +8,7 @@ use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate, Recorded};
 
+use super::edit::EditArgs;
 use super::frames::Copies;
 use super::judge::{Cut, Judge};
 use super::store::{Facts, Store};
@@ -37,6 +38,8 @@ pub struct ReplayArgs {
     rate: RateArgs,
     #[command(flatten)]
     gaps: GapArgs,
+    #[command(flatten)]
+    pub(super) edit: EditArgs,
     /// How often to send everything; 0 for again and again
     #[arg(long = "loop", value_name = "N", default_value_t = 1)]
     rounds: u64,
@@ -170,7 +173,7 @@ impl ReplayArgs {
             is_unique: self.unique_ip,
         };
         if self.hosts > 1 || self.unique_ip {
-            let clones = Clones::new(store.addresses()?);
+            let clones = Clones::new(store.addresses(&judge.edit)?);
             let clones = clones.context("the capture has an address of every network of IPv4")?;
             if clones.most() < self.hosts {
                 let most = exact(clones.most().into());

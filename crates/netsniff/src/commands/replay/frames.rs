@@ -40,8 +40,6 @@ pub(super) struct Replay<'s> {
     turns: BinaryHeap<Reverse<(Timestamp, usize)>>,
     /// The host whose packet was advanced to.
     host: Option<usize>,
-    /// Bytes of that frame.
-    len: usize,
     round: u64,
     /// Frames of this round that were sent.
     sent: u64,
@@ -100,7 +98,6 @@ impl<'s> Replay<'s> {
             cursors: Vec::new(),
             turns: BinaryHeap::new(),
             host: None,
-            len: 0,
             round: 0,
             sent: 0,
             exceptions: Exceptions::default(),
@@ -172,7 +169,6 @@ impl Frames for Replay<'_> {
                 Verdict::Send(len) => {
                     let start = self.copies.stagger.saturating_mul(host as i64);
                     let recorded = packet.timestamp.offset(start);
-                    self.len = len;
                     self.sent += 1;
                     return Ok(Step::Frame(Outgoing { recorded, len }));
                 }
@@ -184,17 +180,24 @@ impl Frames for Replay<'_> {
     fn write(&mut self, _buffer: usize, room: &mut [u8], _sent: u64) -> usize {
         let Some(host) = self.host else { return 0 };
         let Some(packet) = self.cursors[host].packet() else { return 0 };
-        let frame = &mut room[..self.len];
-        let (captured, missing) = frame.split_at_mut(packet.data.len().min(self.len));
-        captured.copy_from_slice(&packet.data[..captured.len()]);
+        let len = packet.data.len().max(packet.wire_len as usize);
+        let Some((captured, missing)) =
+            room.get_mut(..len).map(|it| it.split_at_mut(packet.data.len()))
+        else {
+            return 0;
+        };
+        captured.copy_from_slice(packet.data);
         if !missing.is_empty() {
             missing.fill(0);
             self.exceptions.pad();
         }
         let clone = self.clone_number(host);
-        if let Some(clones) = self.copies.clones.as_ref().filter(|_| clone > 0) {
+        let len = self.judge.edit.apply(room, len);
+        if let Some(clones) = self.copies.clones.as_ref().filter(|_| clone > 0)
+            && let Some(frame) = room.get_mut(..len)
+        {
             rewrite_addresses(frame, &mut clones.of(clone));
         }
-        self.len
+        len
     }
 }

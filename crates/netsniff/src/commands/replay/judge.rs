@@ -2,6 +2,7 @@
 
 use netsniff_capture::Interface;
 use netsniff_packet::{LinkType, Packet};
+use netsniff_traffic::edit::Edit;
 
 use crate::sending::report::Left;
 
@@ -29,6 +30,8 @@ pub(super) struct Judge {
     pub(super) longest: usize,
     /// What to do about cut ones.
     pub(super) cut: Cut,
+    /// What changes in each frame.
+    pub(super) edit: Edit,
 }
 
 /// Why a packet is not sent, or not as it is.
@@ -47,7 +50,7 @@ pub(super) enum Reason {
 /// A verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is sent with so many bytes.
+    /// It is sent, and has so many bytes on the wire.
     Send(usize),
     /// It is not sent.
     LeaveOut(Reason),
@@ -59,16 +62,17 @@ impl Judge {
     pub(super) fn judge(&self, packet: &Packet<'_>) -> Verdict {
         let is_cut = packet.wire_len as usize > packet.data.len();
         let len = if is_cut { packet.wire_len as usize } else { packet.data.len() };
+        let (is_tagged, sent) = self.edit.shape(packet.data, len);
         if packet.link_type != LinkType::ETHERNET {
             Verdict::LeaveOut(Reason::LinkType)
         } else if packet.data.len() < SHORTEST {
             Verdict::LeaveOut(Reason::Short)
         } else if is_cut && self.cut != Cut::Pad {
             Verdict::LeaveOut(Reason::Cut)
-        } else if len > self.longest || !self.interface.takes(packet.data, len) {
+        } else if len.max(sent) > self.longest || !self.interface.takes(is_tagged, sent) {
             Verdict::LeaveOut(Reason::Long)
         } else {
-            Verdict::Send(len)
+            Verdict::Send(sent)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `netsniff replay`: captures onto a wire, at a pace, with a report of how well it was kept.
 
 mod args;
+mod edit;
 mod frames;
 mod judge;
 mod store;
@@ -36,7 +37,8 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     let mut wire = Wire::open(&args.wire)?;
     let store = Store::open(&args.files, args.memory)?;
     let longest = wire.transmitter.longest();
-    let judge = Judge { interface: wire.interface.clone(), longest, cut: args.cut };
+    let (interface, edit) = (wire.interface.clone(), args.edit.edit());
+    let judge = Judge { interface, longest, cut: args.cut, edit };
     refuse_cut(args, &store)?;
     let copies = args.copies(&store, &judge)?;
     let (plan, timing) = args.plan(&store, &judge, &copies)?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use netsniff_packet::{Batch, Packet, Progress, Source as _};
 use netsniff_traffic::addresses::Numbered;
+use netsniff_traffic::edit::Edit;
 use netsniff_traffic::plan::{Outgoing, Recorded};
 use netsniff_traffic::rewrite::rewrite_addresses;
 
@@ -150,18 +151,20 @@ impl Store {
         Ok(facts)
     }
 
-    /// The addresses of all packets.
+    /// The addresses of all packets as they are sent.
     ///
     /// # Errors
     ///
     /// As [`Self::begin`].
-    pub(super) fn addresses(&self) -> anyhow::Result<Numbered> {
+    pub(super) fn addresses(&self, edit: &Edit) -> anyhow::Result<Numbered> {
+        let mut edit = edit.clone();
         let (mut numbered, mut batches) = (Numbered::default(), self.begin()?);
         let mut frame = Vec::new();
         while let Next::Batch(batch) = batches.next() {
             for packet in batch.iter() {
                 frame.clear();
                 frame.extend_from_slice(packet.data);
+                let _ = edit.apply(&mut frame, packet.data.len());
                 rewrite_addresses(&mut frame, &mut numbered);
             }
         }
