@@ -26,6 +26,8 @@ pub struct Interface {
     pub driver: Option<String>,
     /// Whether it is up.
     pub is_up: bool,
+    /// Whether there is somebody at the other end, as far as its driver can tell.
+    pub has_carrier: bool,
 }
 
 impl Interface {
@@ -52,6 +54,7 @@ impl Interface {
             speed_mbps: call::speed(&socket, name).ok().flatten(),
             driver: call::driver(&socket, name).ok(),
             is_up: i32::from(flags) & libc::IFF_UP != 0,
+            has_carrier: i32::from(flags) & libc::IFF_RUNNING != 0,
         })
     }
 

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use live_bed::{Bed, Run};
+use netsniff_capture::Interface;
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::{PcapWriter, Reader};
 use netsniff_traffic::probe;
@@ -213,6 +216,15 @@ fn what_is_wrong_is_said_with_what_to_do() {
         4,
         "the rate was off by",
     );
+    bed.ip(&["link", "set", "rx0", "down"]);
+    // The kernel tells the other end some time later.
+    let begin = Instant::now();
+    while bed.in_sender(|| Interface::find("tx0").unwrap().has_carrier) {
+        assert!(begin.elapsed() < Duration::from_secs(5), "there is a carrier");
+        thread::sleep(Duration::from_millis(20));
+    }
+    said(&[&capture], &[], 1, "tx0 has no carrier: its cable is unplugged");
+    bed.ip(&["link", "set", "rx0", "up"]);
     bed.in_sender(|| {
         let down = Command::new("ip").args(["link", "set", "tx0", "down"]).status().unwrap();
         assert!(down.success());
@@ -227,16 +239,40 @@ fn what_is_wrong_is_said_with_what_to_do() {
     assert!(errors.contains("there is no interface none0; `ip link` lists them"), "{errors}");
 }
 
+/// The other end of the pair takes no long frames. An XDP socket loses them, and only the interface counts that; by
+/// other ways the kernel says so, and they are offered again.
+#[test]
+fn frames_that_the_interface_loses_are_told() {
+    let Some(bed) = Bed::up("lossy") else { return };
+    let captures = Captures::new("lossy");
+    let capture = captures.frames("in.pcap", 40, 1_000);
+    bed.ip(&["link", "set", "rx0", "mtu", "1000"]);
+    let run = |way: &str| {
+        let replayed = replay(&bed, &[&capture], &["--way", way]);
+        (replayed.code, format!("{}{}", replayed.output, replayed.errors))
+    };
+    let (code, said) = run("af-xdp");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("counted 10 fewer, dropped 10"), "{said}");
+    assert!(said.contains("10 frames did not get onto the wire: tx0 has not counted"), "{said}");
+    for way in ["tx-ring", "sendmmsg"] {
+        let (code, said) = run(way);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("Sent 2 frames") && said.contains("counted every frame"), "{said}");
+        assert!(said.contains("the kernel takes no more frames for 2 s"), "{said}");
+    }
+}
+
 /// Whose interface goes away gets a report of what was sent until then.
 #[test]
 fn an_interface_that_goes_away_ends_the_run_with_its_report() {
     let Some(bed) = Bed::up("away") else { return };
     let captures = Captures::new("away");
     let capture = captures.frames("in.pcap", 100, 1_000_000);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let replayed =
             scope.spawn(|| replay(&bed, &[&capture], &["--loop", "0", "--duration", "20s"]));
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        thread::sleep(Duration::from_secs(1));
         bed.ip(&["link", "del", "rx0"]);
         let replayed = replayed.join().unwrap();
         assert_eq!(replayed.code, Some(1), "{}", replayed.errors);

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser as _;
 use live_bed::{Bed, Log, Run, Sent};
@@ -302,6 +302,14 @@ fn no_thread_has_rights_but_the_one_that_opens_again() {
         all("Seccomp", "2");
         all("CapInh", "0000000000000000");
         all("CapAmb", "0000000000000000");
+        if if_gone == "wait" {
+            // A thread gives itself its name, some time after it began.
+            let begin = Instant::now();
+            while !threads(pid, "CapEff").iter().any(|(name, _)| name == "reopen") {
+                assert!(begin.elapsed() < Duration::from_secs(5), "no thread opens again");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
         for line in ["CapEff", "CapPrm"] {
             let with_rights: Vec<_> = threads(pid, line)
                 .into_iter()

@@ -83,7 +83,7 @@ impl Report {
             latest_ns: sent.latest,
             gap_errors: sent.gaps,
             refusals: sent.refusals,
-            interface_counted: wire.counted(),
+            interface_counted: wire.counted(sent.frames),
             interrupted: sent.is_interrupted,
             error: sent.failure.as_ref().map(|error| format!("{error:#}")),
             left_out: left.into_iter().filter(|left| left.frames > 0).collect(),
@@ -100,6 +100,12 @@ impl Report {
     #[must_use]
     pub const fn off_percent(&self) -> Option<f64> {
         self.off_percent
+    }
+
+    /// Frames that the kernel took and the interface did not count as sent; `None` where it is gone.
+    #[must_use]
+    pub fn uncounted(&self) -> Option<u64> {
+        self.interface_counted.map(|counted| self.frames.saturating_sub(counted.tx_packets))
     }
 
     /// One line of JSON.

@@ -1,5 +1,8 @@
 //! The interface that is sent on, the way to send, and what the interface counts meanwhile.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, bail, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::transmit::{Transmitter, WAYS, Way};
@@ -58,11 +61,15 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// An interface that is not there, is down or has no Ethernet header, missing rights, and an unknown way.
+    /// An interface that is not there, is down, has no carrier or no Ethernet header, missing rights, and an unknown way.
     pub fn open(args: &WireArgs) -> anyhow::Result<Self> {
         let interface = Interface::find(&args.interface)?;
         let name = &interface.name;
         ensure!(interface.is_up, "{name} is down; `ip link set {name} up` brings it up");
+        ensure!(
+            interface.has_carrier,
+            "{name} has no carrier: its cable is unplugged, or what is at the other end is down"
+        );
         ensure!(
             interface.link_type == LinkType::ETHERNET,
             "{name} has packets of type {}; frames can be sent on Ethernet alone",
@@ -79,13 +86,21 @@ impl Wire {
         Ok(Self { transmitter, choice, reader, before, interface })
     }
 
-    /// What the interface has counted since it was opened; `None` where it is gone.
-    pub fn counted(&mut self) -> Option<Counted> {
-        let after = self.reader.counters().ok().flatten()?;
-        Some(Counted {
-            tx_packets: after.tx_packets.wrapping_sub(self.before.tx_packets),
-            tx_dropped: after.tx_dropped.wrapping_sub(self.before.tx_dropped),
-        })
+    /// What the interface has counted since it was opened, once it has counted as many frames as were sent or a
+    /// second has passed, since some count late; `None` where it is gone.
+    pub fn counted(&mut self, sent: u64) -> Option<Counted> {
+        let end = Instant::now() + Duration::from_secs(1);
+        loop {
+            let after = self.reader.counters().ok().flatten()?;
+            let counted = Counted {
+                tx_packets: after.tx_packets.wrapping_sub(self.before.tx_packets),
+                tx_dropped: after.tx_dropped.wrapping_sub(self.before.tx_dropped),
+            };
+            if counted.tx_packets + counted.tx_dropped >= sent || Instant::now() >= end {
+                return Some(counted);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

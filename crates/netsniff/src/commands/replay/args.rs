@@ -26,7 +26,7 @@ use crate::summary::number::exact;
     netsniff replay capture.pcap -i eth1 --topspeed --json\n\n\
     Sends real traffic: use an interface that leads to a testbed.\n\n\
     Exit code: 0 fine; 1 failed; 2 wrong usage; 3 a capture was damaged, or packets of it could not be\n\
-    sent, and all others were; 4 the rate was off by more than --tolerance")]
+    sent, and all others were; 4 the rate was off by more than --tolerance, or the interface lost frames")]
 pub struct ReplayArgs {
     /// Capture files, pcap or pcapng, also packed with gzip, zstd or lz4; `-` for standard input; several are
     /// sent as one, by time
@@ -38,8 +38,6 @@ pub struct ReplayArgs {
     rate: RateArgs,
     #[command(flatten)]
     gaps: GapArgs,
-    #[command(flatten)]
-    pub(super) edit: EditArgs,
     /// How often to send everything; 0 for again and again
     #[arg(long = "loop", value_name = "N", default_value_t = 1)]
     rounds: u64,
@@ -78,6 +76,8 @@ pub struct ReplayArgs {
     /// Print no report
     #[arg(short, long, conflicts_with = "json")]
     pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) edit: EditArgs,
 }
 
 /// The mean rate; as it was recorded where none is given.
@@ -147,6 +147,9 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Hosts for each of which a thread may read.
+const MOST_READERS: u64 = 64;
+
 /// Nanoseconds of scaled gaps are counted in millionths of the factor.
 const MILLION: u64 = 1_000_000;
 
@@ -172,6 +175,12 @@ impl ReplayArgs {
             clones: None,
             is_unique: self.unique_ip,
         };
+        if self.hosts > MOST_READERS && !store.is_held() {
+            let said = format!(
+                "more than {MOST_READERS} hosts need the capture in memory, and it exceeds --memory"
+            );
+            return Err(UsageError(said).into());
+        }
         if self.hosts > 1 || self.unique_ip {
             let clones = Clones::new(store.addresses(&judge.edit)?);
             let clones = clones.context("the capture has an address of every network of IPv4")?;

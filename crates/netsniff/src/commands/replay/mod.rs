@@ -21,7 +21,7 @@ use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
 use crate::sending::drive::{Orders, Sent, drive};
 use crate::sending::report::{Left, Report};
 use crate::sending::wire::Wire;
-use crate::summary::number::exact;
+use crate::summary::number::{exact, things};
 
 /// Runs the command and returns its exit code.
 ///
@@ -72,6 +72,11 @@ fn code(args: &ReplayArgs, report: &Report, sent: &Sent, is_damaged: bool, left_
     if let Some(failure) = &sent.failure {
         say(&format!("{failure:#}"));
         return FAILED;
+    }
+    if let Some(uncounted) = report.uncounted().filter(|uncounted| *uncounted > 0) {
+        let (frames, name) = (things(uncounted, "frame"), &args.wire.interface);
+        say(&format!("{frames} did not get onto the wire: {name} has not counted them as sent"));
+        return BELOW_QUALITY;
     }
     if let Some(tolerance) = args.tolerance
         && report.is_off(tolerance)

@@ -109,6 +109,11 @@ impl Store {
         Ok(true)
     }
 
+    /// Whether all packets are in memory.
+    pub(super) const fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Begins with the first packet.
     ///
     /// # Errors
