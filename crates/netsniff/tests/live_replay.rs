@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use live_bed::{Bed, Run};
 use netsniff_capture::Interface;
+use netsniff_packet::decode::{self, Transport};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::{PcapWriter, Reader};
 use netsniff_traffic::probe;
@@ -121,10 +122,10 @@ fn what_is_replayed_is_recorded_as_it_was() {
         let done = run.end();
         let said = replayed.json();
         assert_eq!((replayed.code, &said["frames"]), (Some(0), &4_000.into()), "{said}");
-        assert_eq!(said["way"], way);
+        assert_eq!(said["interfaces"][0]["way"], way);
         let bytes: usize = sent.iter().map(Vec::len).sum();
         assert_eq!(said["bytes"], bytes);
-        assert_eq!(said["interface_counted"]["tx_packets"], 4_000, "{said}");
+        assert_eq!(said["interfaces"][0]["counted"]["tx_packets"], 4_000, "{said}");
         let came = packets(&done.file("out.pcapng"));
         assert!(came == sent, "{} of {} came, or others: {timing:?}", came.len(), sent.len());
     }
@@ -237,6 +238,114 @@ fn what_is_wrong_is_said_with_what_to_do() {
         .unwrap();
     let errors = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(errors.contains("there is no interface none0; `ip link` lists them"), "{errors}");
+}
+
+#[test]
+fn an_interface_without_ethernet_is_refused() {
+    let Some(bed) = Bed::up("tun") else { return };
+    let captures = Captures::new("tun");
+    let capture = captures.frames("in.pcap", 10, 0);
+    let made = bed.in_sender(|| {
+        Command::new("ip").args(["tuntap", "add", "dev", "tun0", "mode", "tun"]).output().unwrap()
+    });
+    if !made.status.success() {
+        let why = String::from_utf8_lossy(&made.stderr).into_owned();
+        eprintln!("SKIPPED: an_interface_without_ethernet_is_refused needs a tun device: {why}");
+        return;
+    }
+    let out = Command::new("ip")
+        .args(["netns", "exec", &bed.sender(), env!("CARGO_BIN_EXE_netsniff")])
+        .args(["replay", "-i", "tun0"])
+        .arg(&capture)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("frames can be sent on Ethernet alone"), "{errors}");
+}
+
+/// What is wrong with a capture is told once, however often it is read.
+#[test]
+fn damage_is_told_once() {
+    let Some(bed) = Bed::up("damage") else { return };
+    let captures = Captures::new("damage");
+    let capture = captures.frames("in.pcap", 20, 1_000);
+    let bytes = fs::read(&capture).unwrap();
+    fs::write(&capture, &bytes[..bytes.len() - 7]).unwrap();
+    for arguments in [&["--memory", "100", "--loop", "3", "--hosts", "2"][..], &["--loop", "3"]] {
+        let replayed = replay(&bed, &[&capture], arguments);
+        assert_eq!(replayed.code, Some(3), "{}", replayed.errors);
+        assert_eq!(replayed.errors.matches("in.pcap").count(), 1, "{}", replayed.errors);
+    }
+}
+
+/// What comes through a pipe comes but once, and so must fit.
+#[test]
+fn a_pipe_is_replayed_where_it_fits() {
+    let Some(bed) = Bed::up("pipe") else { return };
+    let captures = Captures::new("pipe");
+    let capture = captures.frames("in.pcap", 20, 1_000);
+    let fifo = captures.0.join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let run = |arguments: &[&str]| {
+        thread::scope(|scope| {
+            let (from, to) = (&capture, &fifo);
+            // Whoever reads may have enough before the end.
+            scope.spawn(move || fs::write(to, fs::read(from).unwrap()));
+            replay(&bed, &[&fifo], arguments)
+        })
+    };
+    let whole = run(&["--json", "--loop", "2"]);
+    assert_eq!((whole.code, &whole.json()["frames"]), (Some(0), &40.into()), "{}", whole.errors);
+    let refused = run(&["--memory", "100"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.errors.contains("comes through a pipe exceeds --memory"), "{}", refused.errors);
+}
+
+/// Clients send on one interface, servers on the other, in one order.
+#[test]
+fn both_sides_have_an_interface_of_their_own() {
+    let Some(bed) = Bed::up("sides") else { return };
+    bed.add_pair(1);
+    let capture =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recorded/protocols.pcapng"));
+    let run = Run::record(&bed, "sides", "out.pcapng", &["-i", "rx1"]);
+    let arguments = ["--server-interface", "tx1", "--pps", "5000", "--json"];
+    let replayed = replay(&bed, &[capture], &arguments);
+    let done = run.end();
+    assert_eq!(replayed.code, Some(0), "{}", replayed.errors);
+    let said = replayed.json();
+    let sent = packets(capture);
+    let frames: Vec<u64> =
+        (0..2).map(|side| said["interfaces"][side]["frames"].as_u64().unwrap()).collect();
+    assert_eq!(frames.iter().sum::<u64>(), sent.len() as u64, "{said}");
+    let mut by_interface = [Vec::new(), Vec::new()];
+    let mut reader = Reader::new(fs::File::open(done.file("out.pcapng")).unwrap()).unwrap();
+    let mut batch = Batch::default();
+    loop {
+        let progress = reader.read_batch(&mut batch).unwrap();
+        for packet in batch.iter() {
+            by_interface[packet.interface as usize].push(packet.data.to_vec());
+        }
+        if progress == Progress::End {
+            break;
+        }
+    }
+    assert_eq!(by_interface.each_ref().map(|side| side.len() as u64)[..], frames[..], "{said}");
+    let syn = |frame: &&Vec<u8>| {
+        let decoded = decode::packet(LinkType::ETHERNET, frame, frame.len() as u32);
+        // Servers of FTP in active mode connect to their clients.
+        matches!(decoded.transport, Transport::Tcp(tcp) if tcp.flags.0 & 0x12 == 0x02 && tcp.source_port != 20)
+    };
+    let opened = by_interface.each_ref().map(|side| side.iter().filter(syn).count());
+    assert!(opened[0] > 20 && opened[1] == 0, "{opened:?}");
+    // Each side has its packets in their order.
+    for side in by_interface {
+        let mut rest = sent.iter();
+        assert!(side.iter().all(|frame| rest.any(|other| other == frame)));
+    }
+    let twice = replay(&bed, &[capture], &["--server-interface", "tx0"]);
+    assert_eq!(twice.code, Some(2), "{}", twice.errors);
 }
 
 /// The other end of the pair takes no long frames. An XDP socket loses them, and only the interface counts that; by

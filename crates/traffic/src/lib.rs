@@ -15,6 +15,7 @@
 //! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
+//! | [`sides`] | which hosts of a capture are clients, and which are servers |
 //! | [`stamp`] | what proves that a frame arrived |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
@@ -29,6 +30,7 @@ pub mod plan;
 pub mod probe;
 pub mod random;
 pub mod rewrite;
+pub mod sides;
 pub mod stamp;
 pub mod workload;
 

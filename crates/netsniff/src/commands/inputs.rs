@@ -74,16 +74,22 @@ impl Inputs {
 
     /// Says what is wrong with the files that were read, and returns whether anything is.
     pub(crate) fn tell_damage(&self) -> bool {
-        let mut damaged = false;
-        for (file, reader) in self.iter() {
+        self.damage().for_each(|line| say(&line));
+        self.is_damaged()
+    }
+
+    /// Whether anything is wrong with the files that were read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damage().next().is_some()
+    }
+
+    /// What is wrong with them, in sentences.
+    fn damage(&self) -> impl Iterator<Item = String> {
+        self.iter().flat_map(|(file, reader)| {
             let failure = file.failure.iter().map(|failure| format!("{}: {failure}", file.name));
             let places = reader.damage().iter().map(|damage| format!("{}: {damage}", file.name));
-            for line in failure.chain(places) {
-                damaged = true;
-                say(&line);
-            }
-        }
-        damaged
+            failure.chain(places)
+        })
     }
 
     /// Each file with its reader.

@@ -35,6 +35,14 @@ pub trait Frames {
     /// Puts the frame into the room of a buffer, and returns its length. It leaves so many nanoseconds after the
     /// start.
     fn write(&mut self, buffer: usize, room: &mut [u8], sent: u64) -> usize;
+
+    /// Tells when the start is, in nanoseconds of the monotonic clock.
+    fn begin(&mut self, _start: u64) {}
+
+    /// The wire that the frame leaves on: 0, or 1 where there are two.
+    fn wire(&self) -> usize {
+        0
+    }
 }
 
 /// What comes next.
@@ -66,6 +74,8 @@ pub struct Orders {
 pub struct Sent {
     /// Frames that the kernel took.
     pub frames: u64,
+    /// The same for each wire.
+    pub by_wire: Vec<u64>,
     /// Their bytes, without frame check sequences.
     pub bytes: u64,
     /// Nanoseconds from when the first frame left to when the last one did.
@@ -92,15 +102,16 @@ pub struct Sent {
     pub failure: Option<anyhow::Error>,
 }
 
-/// Sends frames until there are no more, the orders end it, or `stop` is set.
+/// Sends frames on one wire or two until there are no more, the orders end it, or `stop` is set. What goes wrong
+/// meanwhile is in [`Sent`], with what was sent before.
 ///
 /// # Errors
 ///
-/// None that leave no [`Sent`] but for lack of memory.
+/// None but for lack of memory.
 pub fn drive(
     frames: &mut impl Frames,
     orders: Orders,
-    wire: &mut Wire,
+    wires: &mut [Wire],
     stop: &AtomicBool,
 ) -> anyhow::Result<Sent> {
     // Sleeping and waking is done once for practice, and tells how late this machine wakes up.
@@ -109,8 +120,14 @@ pub fn drive(
     let end = orders.duration.map_or(u64::MAX, |duration| {
         start.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     });
-    let mut driver = Driver {
+    frames.begin(start);
+    let sides = wires.iter_mut().map(|wire| Side {
         transmitter: wire.transmitter.as_mut(),
+        frames: 0,
+        unflushed: 0,
+    });
+    let mut driver = Driver {
+        sides: sides.collect(),
         stop,
         start,
         end,
@@ -119,18 +136,19 @@ pub fn drive(
         plan: orders.plan,
         pacer: Pacer::new(start, orders.late),
         gaps: GapErrors::new()?,
+        now: 0,
         left: None,
         planned: None,
         frames: 0,
         bytes: 0,
-        unflushed: 0,
     };
     let failure = driver.run(frames).and_then(|()| driver.finish()).err();
-    let lost = driver.transmitter.pending() as u64;
     let span = |times: Option<(u64, u64)>| times.map(|(first, last)| last - first);
-    let refusals = driver.transmitter.refusals();
+    let taken = |side: &mut Side<'_>| side.frames - side.transmitter.pending() as u64;
+    let by_wire: Vec<u64> = driver.sides.iter_mut().map(taken).collect();
     Ok(Sent {
-        frames: driver.frames - lost,
+        frames: by_wire.iter().sum(),
+        by_wire,
         bytes: driver.bytes,
         span: span(driver.left).unwrap_or(0),
         planned: span(driver.planned),
@@ -139,15 +157,48 @@ pub fn drive(
         slipped: driver.pacer.slipped(),
         latest: driver.pacer.latest(),
         gaps: driver.gaps.quantiles().filter(|_| driver.plan.is_some()),
-        refusals,
+        refusals: driver.sides.iter().map(|side| side.transmitter.refusals()).sum(),
         plan: driver.plan,
         is_interrupted: stop.load(Ordering::Relaxed),
         failure,
     })
 }
 
-struct Driver<'a> {
+/// One wire.
+struct Side<'a> {
     transmitter: &'a mut dyn Transmitter,
+    /// Frames that were filled, and those of them since the kernel was last called.
+    frames: u64,
+    unflushed: u64,
+}
+
+impl Side<'_> {
+    fn flush(&mut self) -> anyhow::Result<()> {
+        if self.unflushed > 0 {
+            self.transmitter.flush()?;
+            self.unflushed = 0;
+        }
+        Ok(())
+    }
+
+    /// Hands frames to the kernel until something holds.
+    fn until(&mut self, holds: impl Fn(&mut dyn Transmitter) -> bool) -> anyhow::Result<()> {
+        let mut since = None;
+        while !holds(self.transmitter) {
+            self.transmitter.flush()?;
+            let now = monotonic();
+            ensure!(
+                now < *since.get_or_insert(now) + PATIENCE,
+                "the kernel takes no more frames for {} s",
+                PATIENCE / 1_000_000_000
+            );
+        }
+        Ok(())
+    }
+}
+
+struct Driver<'a> {
+    sides: Vec<Side<'a>>,
     stop: &'a AtomicBool,
     start: u64,
     end: u64,
@@ -156,14 +207,14 @@ struct Driver<'a> {
     plan: Option<Plan>,
     pacer: Pacer,
     gaps: GapErrors,
+    /// The clock as it was read last.
+    now: u64,
     /// When the first frame left, and the last one.
     left: Option<(u64, u64)>,
     /// The same as planned.
     planned: Option<(u64, u64)>,
     frames: u64,
     bytes: u64,
-    /// Frames that were filled since the kernel was last called.
-    unflushed: u64,
 }
 
 impl Driver<'_> {
@@ -178,46 +229,59 @@ impl Driver<'_> {
                 Step::End => break,
             };
             let planned = self.plan.as_mut().map(|plan| plan.due(&frame));
-            let Some(now) = self.wait(planned)? else { break };
-            self.send(frames, planned, now)?;
+            if !self.wait(planned)? {
+                break;
+            }
+            self.send(frames, planned)?;
         }
         Ok(())
     }
 
-    /// Waits until a frame is due, and returns the time; `None` where it is over before that.
-    fn wait(&mut self, planned: Option<u64>) -> anyhow::Result<Option<u64>> {
-        let mut now = monotonic();
-        let due = self.pacer.due(planned.unwrap_or(0));
-        if now < due {
+    /// Waits until a frame is due; `false` where it is over before that.
+    fn wait(&mut self, planned: Option<u64>) -> anyhow::Result<bool> {
+        let Some(planned) = planned else { return Ok(self.is_on()) };
+        self.now = monotonic();
+        let due = self.pacer.due(planned);
+        if self.now < due {
             self.flush()?;
-            now = monotonic();
+            self.now = monotonic();
         }
-        while now < due && now < self.end && !self.stop.load(Ordering::Relaxed) {
-            let left = due.min(self.end) - now;
+        while self.now < due && self.now < self.end && !self.stop.load(Ordering::Relaxed) {
+            let left = due.min(self.end) - self.now;
             if left > self.margin {
                 thread::sleep(Duration::from_nanos((left - self.margin).min(NAP)));
             } else {
                 core::hint::spin_loop();
             }
-            now = monotonic();
+            self.now = monotonic();
         }
-        let is_over = now >= self.end || self.stop.load(Ordering::Relaxed);
-        Ok((!is_over).then_some(now))
+        Ok(!self.is_over())
     }
 
-    fn send(
-        &mut self,
-        frames: &mut impl Frames,
-        planned: Option<u64>,
-        now: u64,
-    ) -> anyhow::Result<()> {
-        if self.transmitter.room().is_none() {
-            self.flush()?;
-            self.until(|transmitter| transmitter.room().is_some())?;
+    /// Where nothing is due at any time, whether it goes on: the clock is read once for each batch.
+    fn is_on(&mut self) -> bool {
+        if self.frames.is_multiple_of(BATCH) {
+            self.now = monotonic();
         }
-        let Some((buffer, room)) = self.transmitter.room() else { return Ok(()) };
-        let len = frames.write(buffer, room, now.saturating_sub(self.start));
-        self.transmitter.fill(len);
+        !self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.now >= self.end || self.stop.load(Ordering::Relaxed)
+    }
+
+    fn send(&mut self, frames: &mut impl Frames, planned: Option<u64>) -> anyhow::Result<()> {
+        let (now, sent) = (self.now, self.now.saturating_sub(self.start));
+        let side = &mut self.sides[frames.wire()];
+        if side.transmitter.room().is_none() {
+            side.flush()?;
+            side.until(|transmitter| transmitter.room().is_some())?;
+        }
+        let Some((buffer, room)) = side.transmitter.room() else { return Ok(()) };
+        let len = frames.write(buffer, room, sent);
+        side.transmitter.fill(len);
+        side.frames += 1;
+        side.unflushed += 1;
         if let Some(planned) = planned {
             self.gaps.note(planned, now);
             self.pacer.leaves(planned, now);
@@ -226,35 +290,22 @@ impl Driver<'_> {
         }
         self.left.get_or_insert((now, now)).1 = now;
         (self.frames, self.bytes) = (self.frames + 1, self.bytes + len as u64);
-        self.unflushed += 1;
-        if self.unflushed >= BATCH { self.flush() } else { Ok(()) }
+        if side.unflushed >= BATCH { side.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {
-        if self.unflushed > 0 {
-            self.transmitter.flush()?;
-            self.unflushed = 0;
-        }
-        Ok(())
+        self.sides.iter_mut().try_for_each(Side::flush)
     }
 
     /// Hands over what is left.
     fn finish(&mut self) -> anyhow::Result<()> {
         self.flush()?;
-        self.until(|transmitter| transmitter.pending() == 0)
-    }
-
-    /// Hands frames to the kernel until something holds.
-    fn until(&mut self, holds: impl Fn(&mut dyn Transmitter) -> bool) -> anyhow::Result<()> {
-        let mut since = None;
-        while !holds(self.transmitter) {
-            self.transmitter.flush()?;
-            let now = monotonic();
-            ensure!(
-                now < *since.get_or_insert(now) + PATIENCE,
-                "the kernel takes no more frames for {} s",
-                PATIENCE / 1_000_000_000
-            );
+        let empty = |side: &mut Side<'_>| side.until(|transmitter| transmitter.pending() == 0);
+        self.sides.iter_mut().try_for_each(empty)?;
+        if self.plan.is_none()
+            && let Some((_, last)) = &mut self.left
+        {
+            *last = monotonic();
         }
         Ok(())
     }

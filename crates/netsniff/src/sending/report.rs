@@ -13,9 +13,9 @@ use crate::summary::number::{bytes, duration, exact, things};
 /// Everything that is told of one sending. Rates are of the time from the first frame to the last.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    interface: String,
-    way: &'static str,
-    why: String,
+    interfaces: Vec<OneWire>,
+    /// What all stamps carry, where frames have stamps: see `docs/generate.md`.
+    run: Option<u32>,
     frames: u64,
     bytes: u64,
     seconds: f64,
@@ -35,11 +35,34 @@ pub struct Report {
     /// At the hand-over to the kernel.
     gap_errors: Option<Quantiles>,
     refusals: u64,
-    interface_counted: Option<Counted>,
     interrupted: bool,
     error: Option<String>,
     /// What was not sent as it is, and why.
     left_out: Vec<Left>,
+}
+
+/// One interface that was sent on.
+#[derive(Clone, Debug, Serialize)]
+struct OneWire {
+    name: String,
+    way: &'static str,
+    why: String,
+    /// Frames that the kernel took for it.
+    frames: u64,
+    /// `None` where it is gone.
+    counted: Option<Counted>,
+}
+
+impl OneWire {
+    fn new(wire: &mut Wire, frames: u64) -> Self {
+        Self {
+            name: wire.interface.name.clone(),
+            way: wire.transmitter.way(),
+            why: wire.choice.clone(),
+            frames,
+            counted: wire.counted(frames),
+        }
+    }
 }
 
 /// Frames that were not sent, or not as they are.
@@ -52,8 +75,14 @@ pub struct Left {
 }
 
 impl Report {
-    /// Of what was sent on a wire, timed so.
-    pub fn new(sent: &Sent, wire: &mut Wire, timing: String, late: Late, left: Vec<Left>) -> Self {
+    /// Of what was sent on one wire or two, timed so.
+    pub fn new(
+        sent: &Sent,
+        wires: &mut [Wire],
+        timing: String,
+        late: Late,
+        left: Vec<Left>,
+    ) -> Self {
         let seconds = sent.span as f64 / 1e9;
         let gaps = sent.frames.saturating_sub(1) as f64;
         let rate = |nanos: u64| (nanos > 0 && gaps > 0.0).then(|| gaps / (nanos as f64 / 1e9));
@@ -62,9 +91,12 @@ impl Report {
         let off = asked.zip(achieved).map(|(asked, achieved)| (achieved / asked - 1.0) * 100.0);
         let per_frame = sent.bytes as f64 / sent.frames.max(1) as f64;
         Self {
-            interface: wire.interface.name.clone(),
-            way: wire.transmitter.way(),
-            why: wire.choice.clone(),
+            interfaces: wires
+                .iter_mut()
+                .zip(&sent.by_wire)
+                .map(|(wire, frames)| OneWire::new(wire, *frames))
+                .collect(),
+            run: None,
             frames: sent.frames,
             bytes: sent.bytes,
             seconds,
@@ -83,29 +115,34 @@ impl Report {
             latest_ns: sent.latest,
             gap_errors: sent.gaps,
             refusals: sent.refusals,
-            interface_counted: wire.counted(sent.frames),
             interrupted: sent.is_interrupted,
             error: sent.failure.as_ref().map(|error| format!("{error:#}")),
             left_out: left.into_iter().filter(|left| left.frames > 0).collect(),
         }
     }
 
-    /// Whether the achieved rate differs by more than so many percent from the asked one.
+    /// The same, of frames with stamps of a run.
     #[must_use]
-    pub fn is_off(&self, tolerance: f64) -> bool {
-        self.off_percent.is_some_and(|off| off.abs() > tolerance)
+    pub fn with_run(self, run: u32) -> Self {
+        Self { run: Some(run), ..self }
     }
 
-    /// By how many percent it differs.
+    /// What fell short of what was asked, in a sentence: frames that an interface has not counted as sent, or a rate
+    /// that is off by more than so many percent.
     #[must_use]
-    pub const fn off_percent(&self) -> Option<f64> {
-        self.off_percent
-    }
-
-    /// Frames that the kernel took and the interface did not count as sent; `None` where it is gone.
-    #[must_use]
-    pub fn uncounted(&self) -> Option<u64> {
-        self.interface_counted.map(|counted| self.frames.saturating_sub(counted.tx_packets))
+    pub fn shortfall(&self, tolerance: Option<f64>) -> Option<String> {
+        for OneWire { name, frames, counted, .. } in &self.interfaces {
+            let uncounted = counted.map_or(0, |counted| frames.saturating_sub(counted.tx_packets));
+            if uncounted > 0 {
+                let lost = things(uncounted, "frame");
+                return Some(format!(
+                    "{lost} did not get onto the wire: {name} has not counted them as sent"
+                ));
+            }
+        }
+        let (off, tolerance) = self.off_percent.zip(tolerance)?;
+        (off.abs() > tolerance)
+            .then(|| format!("the rate was off by {off:+.3} %, and {tolerance} % are tolerated"))
     }
 
     /// One line of JSON.
@@ -124,14 +161,16 @@ impl Report {
             "Sent {} ({}) on {} in {}\n",
             things(self.frames, "frame"),
             bytes(self.bytes),
-            self.interface,
+            self.names(),
             duration((self.seconds * 1e9) as u64),
         );
         let mut line = |name: &str, what: String| {
             // A String takes everything.
             let _ = writeln!(text, "  {name:<10} {what}");
         };
-        line("way", format!("{}, {}", self.way, self.why));
+        for wire in &self.interfaces {
+            line("way", self.of_wire(wire, format!("{}, {}", wire.way, wire.why)));
+        }
         line("timing", self.timing.clone());
         if let Some(rate) = self.rates() {
             line("rate", rate);
@@ -140,7 +179,17 @@ impl Report {
             line("gaps", gap_line(gaps));
             line("late", self.lateness());
         }
-        line("interface", self.counted());
+        for wire in &self.interfaces {
+            line("interface", self.of_wire(wire, counted(wire)));
+        }
+        if self.refusals > 0 {
+            let refusals = times(self.refusals);
+            line("kernel", format!("had no room {refusals}, and was asked again"));
+        }
+        if let Some(run) = self.run {
+            let last = exact(i128::from(self.frames) - 1);
+            line("stamps", format!("run {run}, numbers 0 to {last}"));
+        }
         for left in &self.left_out {
             line("not as is", format!("{}: {}", things(left.frames, "frame"), left.what));
         }
@@ -174,25 +223,29 @@ impl Report {
         format!("{stalls} of more than 500 µs, up to {latest}; {what}")
     }
 
-    fn counted(&self) -> String {
-        let refusals = match self.refusals {
-            0 => String::new(),
-            refusals => {
-                format!("; the kernel had no room {}, and was asked again", times(refusals))
-            }
-        };
-        let Some(counted) = &self.interface_counted else {
-            return format!("gone: what it counted is not known{refusals}");
-        };
-        let sent = i128::from(self.frames);
-        let others = i128::from(counted.tx_packets) - sent;
-        let what = match others {
-            0 => "counted every frame".to_owned(),
-            1.. => format!("counted {} more, of other senders", exact(others)),
-            _ => format!("counted {} fewer", exact(-others)),
-        };
-        format!("{what}, dropped {}{refusals}", exact(counted.tx_dropped.into()))
+    fn names(&self) -> String {
+        let names: Vec<_> = self.interfaces.iter().map(|wire| wire.name.as_str()).collect();
+        names.join(" and ")
     }
+
+    /// What is said of one wire, with its name where there are several.
+    fn of_wire(&self, wire: &OneWire, said: String) -> String {
+        if self.interfaces.len() > 1 { format!("{}: {said}", wire.name) } else { said }
+    }
+}
+
+/// What the interface counted, held against what was sent.
+fn counted(wire: &OneWire) -> String {
+    let Some(counted) = &wire.counted else {
+        return "gone: what it counted is not known".to_owned();
+    };
+    let others = i128::from(counted.tx_packets) - i128::from(wire.frames);
+    let what = match others {
+        0 => "counted every frame".to_owned(),
+        1.. => format!("counted {} more, of other senders", exact(others)),
+        _ => format!("counted {} fewer", exact(-others)),
+    };
+    format!("{what}, dropped {}", exact(counted.tx_dropped.into()))
 }
 
 fn gap_line(gaps: &Quantiles) -> String {

@@ -56,30 +56,46 @@ pub struct Counted {
     pub tx_dropped: u64,
 }
 
+impl WireArgs {
+    /// Opens the interface, and another one beside it if there is one, and goes to the processor of the arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`Wire::open`]; the same interface twice; and a processor that is not there.
+    pub fn open(&self, other: Option<&str>) -> anyhow::Result<Vec<Wire>> {
+        if other == Some(&self.interface) {
+            let said = format!("{} cannot be both sides", self.interface);
+            return Err(UsageError(said).into());
+        }
+        if let Some(cpu) = self.cpu {
+            pin(cpu).with_context(|| format!("cannot run on processor {cpu}"))?;
+        }
+        // Best effort: without the right it is merely less even.
+        let _ = set_nice(-20);
+        let names = [Some(self.interface.as_str()), other].into_iter().flatten();
+        names.map(|name| Wire::open(self, name)).collect()
+    }
+}
+
 impl Wire {
-    /// Opens the interface of the arguments, on the processor of them.
+    /// Opens an interface in the way of the arguments.
     ///
     /// # Errors
     ///
     /// An interface that is not there, is down, has no carrier or no Ethernet header, missing rights, and an unknown way.
-    pub fn open(args: &WireArgs) -> anyhow::Result<Self> {
-        let interface = Interface::find(&args.interface)?;
+    pub fn open(args: &WireArgs, name: &str) -> anyhow::Result<Self> {
+        let interface = Interface::find(name)?;
         let name = &interface.name;
-        ensure!(interface.is_up, "{name} is down; `ip link set {name} up` brings it up");
-        ensure!(
-            interface.has_carrier,
-            "{name} has no carrier: its cable is unplugged, or what is at the other end is down"
-        );
         ensure!(
             interface.link_type == LinkType::ETHERNET,
             "{name} has packets of type {}; frames can be sent on Ethernet alone",
             interface.link_type
         );
-        if let Some(cpu) = args.cpu {
-            pin(cpu).with_context(|| format!("cannot run on processor {cpu}"))?;
-        }
-        // Best effort: without the right it is merely less even.
-        let _ = set_nice(-20);
+        ensure!(interface.is_up, "{name} is down; `ip link set {name} up` brings it up");
+        ensure!(
+            interface.has_carrier,
+            "{name} has no carrier: its cable is unplugged, or what is at the other end is down"
+        );
         let (transmitter, choice) = open_way(args, &interface)?;
         let mut reader = LinkReader::new(interface.index)?;
         let before = reader.counters()?.with_context(|| format!("{name} is gone"))?;

@@ -104,10 +104,9 @@ impl Settings {
                 IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)),
                 IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 0)),
             ),
-            _ => (
-                IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)),
-                IpAddr::V4(Ipv4Addr::new(198, 19, 0, 0)),
-            ),
+            _ => {
+                (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), IpAddr::V4(Ipv4Addr::new(198, 19, 0, 0)))
+            }
         };
         Self {
             shape,

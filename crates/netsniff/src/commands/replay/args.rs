@@ -23,6 +23,7 @@ use crate::summary::number::exact;
     netsniff replay capture.pcap -i eth1 --pps 50000 --loop 0 --duration 1m\n  \
     netsniff replay capture.pcap -i eth1 --mbps 200 --keep-gaps\n  \
     netsniff replay capture.pcap -i eth1 --hosts 30          as if 30 hosts had it at once\n  \
+    netsniff replay capture.pcap -i eth1 --server-interface eth2   through a device between them\n  \
     netsniff replay capture.pcap -i eth1 --topspeed --json\n\n\
     Sends real traffic: use an interface that leads to a testbed.\n\n\
     Exit code: 0 fine; 1 failed; 2 wrong usage; 3 a capture was damaged, or packets of it could not be\n\
@@ -34,6 +35,10 @@ pub struct ReplayArgs {
     pub(super) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) wire: WireArgs,
+    /// The interface on which servers send, while clients send on the other: who opens connections is a client, or,
+    /// where nobody does, who has the higher port
+    #[arg(long, value_name = "IFACE")]
+    pub(super) server_interface: Option<String>,
     #[command(flatten)]
     rate: RateArgs,
     #[command(flatten)]
@@ -53,7 +58,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     unique_ip: bool,
     /// Frames to send at most
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
     /// Time to send at most, as 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
@@ -230,7 +235,7 @@ impl ReplayArgs {
     fn recorded(&self, store: &Store, judge: &Judge, copies: &Copies) -> anyhow::Result<Plan> {
         let longest = self.gaps.max_gap;
         let (wanted, recorded) = if self.rate.is_given() {
-            let (facts, span) = facts(store, judge, copies, longest)?;
+            let facts = facts(store, judge, copies, longest)?;
             // The last frame is due when the others have taken their time.
             let wanted = match self.mean(store, judge, copies)? {
                 Mean::Frames(rate) => (facts.packets - 1) as f64 / rate.units(),
@@ -239,7 +244,7 @@ impl ReplayArgs {
                     others / facts.packets as f64 * 8.0 / rate.units()
                 }
             };
-            ((wanted * 1e9).round() as u64, span.as_nanos() as u64)
+            ((wanted * 1e9).round() as u64, facts.span.as_nanos() as u64)
         } else {
             let factor = self.rate.multiplier.unwrap_or(1.0);
             (MILLION, (factor * MILLION as f64).round() as u64)
@@ -256,8 +261,8 @@ impl ReplayArgs {
         if let Some(mbps) = self.rate.mbps {
             return Ok(Mean::Bits(rate(mbps * 1e6)?));
         }
-        let (facts, span) = facts(store, judge, copies, None)?;
-        let recorded = (facts.packets - 1) as f64 / span.as_secs_f64();
+        let facts = facts(store, judge, copies, None)?;
+        let recorded = (facts.packets - 1) as f64 / facts.span.as_secs_f64();
         Ok(Mean::Frames(rate(recorded * self.rate.multiplier.unwrap_or(1.0))?))
     }
 
@@ -301,13 +306,13 @@ impl GapArgs {
     }
 }
 
-/// What can be sent by all hosts, and the time that it would take as recorded.
+/// What can be sent by all hosts.
 fn facts(
     store: &Store,
     judge: &Judge,
     copies: &Copies,
     longest: Option<Duration>,
-) -> anyhow::Result<(Facts, Duration)> {
+) -> anyhow::Result<Facts> {
     let mut facts = store.facts(judge, longest)?;
     facts.packets *= copies.hosts;
     facts.bytes *= copies.hosts;
@@ -318,5 +323,5 @@ fn facts(
                     without --keep-gaps";
         return Err(UsageError(said.to_owned()).into());
     }
-    Ok((facts, facts.span))
+    Ok(facts)
 }

@@ -38,8 +38,9 @@ pub(super) struct Replay<'s> {
     cursors: Vec<Cursor<'s>>,
     /// When the next packet of a host was recorded, moved by its start, and the host.
     turns: BinaryHeap<Reverse<(Timestamp, usize)>>,
-    /// The host whose packet was advanced to.
+    /// The host whose packet was advanced to, and the wire that this leaves on.
     host: Option<usize>,
+    wire: usize,
     round: u64,
     /// Frames of this round that were sent.
     sent: u64,
@@ -98,6 +99,7 @@ impl<'s> Replay<'s> {
             cursors: Vec::new(),
             turns: BinaryHeap::new(),
             host: None,
+            wire: 0,
             round: 0,
             sent: 0,
             exceptions: Exceptions::default(),
@@ -105,6 +107,12 @@ impl<'s> Replay<'s> {
         };
         replay.begin()?;
         Ok(replay)
+    }
+
+    /// What decides about packets.
+    #[must_use]
+    pub(super) const fn judge(&self) -> &Judge {
+        &self.judge
     }
 
     /// What was not sent, or not as it is.
@@ -170,6 +178,7 @@ impl Frames for Replay<'_> {
                     let start = self.copies.stagger.saturating_mul(host as i64);
                     let recorded = packet.timestamp.offset(start);
                     self.sent += 1;
+                    self.wire = self.judge.wire(&packet);
                     return Ok(Step::Frame(Outgoing { recorded, len }));
                 }
                 Verdict::LeaveOut(reason) => self.exceptions.leave_out(reason),
@@ -199,5 +208,9 @@ impl Frames for Replay<'_> {
             rewrite_addresses(frame, &mut clones.of(clone));
         }
         len
+    }
+
+    fn wire(&self) -> usize {
+        self.wire
     }
 }

@@ -2,7 +2,9 @@
 
 use netsniff_capture::Interface;
 use netsniff_packet::{LinkType, Packet};
+use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::edit::Edit;
+use netsniff_traffic::sides::Sides;
 
 use crate::sending::report::Left;
 
@@ -21,13 +23,22 @@ pub(super) enum Cut {
     Refuse,
 }
 
-/// Decides about packets.
+/// Where packets are to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Judge {
-    /// Where they are to be sent.
+pub(super) struct Lane {
+    /// The interface.
     pub(super) interface: Interface,
     /// Bytes of the longest frame that the way to send takes.
     pub(super) longest: usize,
+}
+
+/// Decides about packets.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    /// One wire for all, or one for clients and one for servers.
+    pub(super) lanes: Vec<Lane>,
+    /// Who is which, where there are two wires.
+    pub(super) sides: Option<Sides>,
     /// What to do about cut ones.
     pub(super) cut: Cut,
     /// What changes in each frame.
@@ -57,19 +68,28 @@ pub(super) enum Verdict {
 }
 
 impl Judge {
+    /// The wire that a packet leaves on.
+    #[must_use]
+    pub(super) fn wire(&self, packet: &Packet<'_>) -> usize {
+        let side = self.sides.as_ref().map(|sides| sides.of(packet.data, packet.wire_len));
+        usize::from(side == Some(Side::Server))
+    }
+
     /// What is done with a packet.
     #[must_use]
     pub(super) fn judge(&self, packet: &Packet<'_>) -> Verdict {
         let is_cut = packet.wire_len as usize > packet.data.len();
         let len = if is_cut { packet.wire_len as usize } else { packet.data.len() };
         let (is_tagged, sent) = self.edit.shape(packet.data, len);
+        let takes =
+            |lane: &Lane| len.max(sent) <= lane.longest && lane.interface.takes(is_tagged, sent);
         if packet.link_type != LinkType::ETHERNET {
             Verdict::LeaveOut(Reason::LinkType)
         } else if packet.data.len() < SHORTEST {
             Verdict::LeaveOut(Reason::Short)
         } else if is_cut && self.cut != Cut::Pad {
             Verdict::LeaveOut(Reason::Cut)
-        } else if len.max(sent) > self.longest || !self.interface.takes(is_tagged, sent) {
+        } else if !self.lanes.iter().all(takes) {
             Verdict::LeaveOut(Reason::Long)
         } else {
             Verdict::Send(sent)
@@ -109,8 +129,9 @@ impl Exceptions {
 
     /// The same for a report.
     #[must_use]
-    pub(super) fn told(&self, interface: &Interface) -> Vec<Left> {
-        let (name, mtu) = (&interface.name, interface.mtu);
+    pub(super) fn told(&self, lanes: &[Lane]) -> Vec<Left> {
+        let mtu = |lane: &Lane| (lane.interface.mtu, lane.interface.name.clone());
+        let (mtu, name) = lanes.iter().map(mtu).min().unwrap_or_default();
         let what = [
             (Reason::LinkType, "left out, without an Ethernet header".to_owned()),
             (Reason::Short, "left out, shorter than an Ethernet header".to_owned()),

@@ -15,13 +15,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use self::args::ReplayArgs;
 use self::frames::Replay;
-use self::judge::{Cut, Judge, Reason};
+use self::judge::{Cut, Judge, Lane, Reason};
 use self::store::Store;
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
 use crate::sending::drive::{Orders, Sent, drive};
 use crate::sending::report::{Left, Report};
 use crate::sending::wire::Wire;
-use crate::summary::number::{exact, things};
+use crate::summary::number::exact;
 
 /// Runs the command and returns its exit code.
 ///
@@ -33,12 +33,16 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
     }
-    // The interface first: reading a large capture for nothing is annoying.
-    let mut wire = Wire::open(&args.wire)?;
+    // The interfaces first: reading a large capture for nothing is annoying.
+    let mut wires = args.wire.open(args.server_interface.as_deref())?;
     let store = Store::open(&args.files, args.memory)?;
-    let longest = wire.transmitter.longest();
-    let (interface, edit) = (wire.interface.clone(), args.edit.edit());
-    let judge = Judge { interface, longest, cut: args.cut, edit };
+    let lane = |wire: &Wire| Lane {
+        interface: wire.interface.clone(),
+        longest: wire.transmitter.longest(),
+    };
+    let lanes: Vec<_> = wires.iter().map(lane).collect();
+    let sides = if wires.len() > 1 { Some(store.sides()?) } else { None };
+    let judge = Judge { lanes, sides, cut: args.cut, edit: args.edit.edit() };
     refuse_cut(args, &store)?;
     let copies = args.copies(&store, &judge)?;
     let (plan, timing) = args.plan(&store, &judge, &copies)?;
@@ -49,12 +53,12 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         duration: args.duration,
     };
     let mut frames = Replay::new(&store, judge, copies)?;
-    let sent = drive(&mut frames, orders, &mut wire, &stop)?;
+    let sent = drive(&mut frames, orders, &mut wires, &stop)?;
     if sent.frames == 0 && sent.failure.is_none() && !sent.is_interrupted {
-        bail!("{}", nothing(&frames, &wire));
+        bail!("{}", nothing(&frames));
     }
-    let left = left(&frames, &wire, &sent);
-    let report = Report::new(&sent, &mut wire, timing, args.late(), left);
+    let left = left(&frames, &sent);
+    let report = Report::new(&sent, &mut wires, timing, args.late(), left);
     let text = if args.json { report.json()? } else { report.text() };
     if !args.quiet {
         print(stdout(), &text).context("cannot print the report")?;
@@ -73,16 +77,8 @@ fn code(args: &ReplayArgs, report: &Report, sent: &Sent, is_damaged: bool, left_
         say(&format!("{failure:#}"));
         return FAILED;
     }
-    if let Some(uncounted) = report.uncounted().filter(|uncounted| *uncounted > 0) {
-        let (frames, name) = (things(uncounted, "frame"), &args.wire.interface);
-        say(&format!("{frames} did not get onto the wire: {name} has not counted them as sent"));
-        return BELOW_QUALITY;
-    }
-    if let Some(tolerance) = args.tolerance
-        && report.is_off(tolerance)
-    {
-        let off = report.off_percent().unwrap_or_default();
-        say(&format!("the rate was off by {off:+.3} %, and {tolerance} % are tolerated"));
+    if let Some(shortfall) = report.shortfall(args.tolerance) {
+        say(&shortfall);
         return BELOW_QUALITY;
     }
     if is_damaged || left_out > 0 { DAMAGED } else { DONE }
@@ -102,8 +98,8 @@ fn refuse_cut(args: &ReplayArgs, store: &Store) -> anyhow::Result<()> {
 }
 
 /// Why nothing was sent.
-fn nothing(frames: &Replay<'_>, wire: &Wire) -> String {
-    let told = frames.exceptions().told(&wire.interface);
+fn nothing(frames: &Replay<'_>) -> String {
+    let told = frames.exceptions().told(&frames.judge().lanes);
     let mut reasons = told.iter().filter(|left| left.frames > 0);
     match reasons.next() {
         None => "there is no packet to be sent".to_owned(),
@@ -115,8 +111,8 @@ fn nothing(frames: &Replay<'_>, wire: &Wire) -> String {
 }
 
 /// Everything that was not sent as it is.
-fn left(frames: &Replay<'_>, wire: &Wire, sent: &Sent) -> Vec<Left> {
-    let mut left = frames.exceptions().told(&wire.interface);
+fn left(frames: &Replay<'_>, sent: &Sent) -> Vec<Left> {
+    let mut left = frames.exceptions().told(&frames.judge().lanes);
     if let Some(plan) = sent.plan.as_ref().and_then(|plan| plan.as_recorded()) {
         let what = "with a time before that of an earlier one, sent behind it at once";
         left.push(Left { frames: plan.backwards(), what: what.to_owned() });

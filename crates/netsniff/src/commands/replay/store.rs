@@ -2,19 +2,22 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_packet::{Batch, Packet, Progress, Source as _};
+use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _};
 use netsniff_traffic::addresses::Numbered;
 use netsniff_traffic::edit::Edit;
 use netsniff_traffic::plan::{Outgoing, Recorded};
 use netsniff_traffic::rewrite::rewrite_addresses;
+use netsniff_traffic::sides::Sides;
 
 use super::judge::{Judge, Verdict};
-use crate::commands::inputs::{Inputs, is_stdin};
+use crate::commands::inputs::Inputs;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
@@ -28,8 +31,10 @@ pub(super) struct Store {
     paths: Vec<PathBuf>,
     /// All packets, where they fit.
     held: Option<Vec<Batch>>,
-    /// Something was wrong with a capture.
+    /// Something was wrong with a capture that is held.
     pub(super) is_damaged: bool,
+    /// Whether it was told what is wrong with captures that are read anew for each host and each round.
+    has_told: Arc<AtomicBool>,
 }
 
 /// What is known of all packets that can be sent.
@@ -69,33 +74,29 @@ impl Store {
     /// A file that is no capture or cannot be read at all.
     pub(super) fn open(paths: &[PathBuf], memory: usize) -> anyhow::Result<Self> {
         let mut inputs = open(paths)?;
-        let mut store = Self { paths: paths.to_vec(), held: None, is_damaged: false };
-        if inputs.size().is_some_and(|size| size > memory as u64) {
-            return Ok(store);
+        let (held, has_told) = (None, Arc::default());
+        let mut store = Self { paths: paths.to_vec(), held, is_damaged: false, has_told };
+        let fits = |size| size <= memory as u64;
+        if inputs.size().is_none_or(fits) {
+            let is_whole = store.load(&mut inputs, memory);
+            // A pipe comes but once: what was read of it would be missing the next time.
+            anyhow::ensure!(
+                is_whole || inputs.size().is_some(),
+                "what comes through a pipe exceeds --memory; write it to a file, or give more memory"
+            );
         }
-        // Standard input comes but once: what is held of it must not be lost where it is too much.
-        if paths.iter().any(|path| is_stdin(path)) && inputs.size().is_none() {
-            return store.load(&mut inputs, memory).and_then(|is_whole| {
-                anyhow::ensure!(
-                    is_whole,
-                    "what standard input holds exceeds --memory; write it to a file, or give more memory"
-                );
-                Ok(store)
-            });
-        }
-        store.load(&mut inputs, memory)?;
         Ok(store)
     }
 
     /// Reads all into memory; `false` where it is too much.
-    fn load(&mut self, inputs: &mut Inputs, memory: usize) -> anyhow::Result<bool> {
+    fn load(&mut self, inputs: &mut Inputs, memory: usize) -> bool {
         let (mut held, mut bytes) = (Vec::new(), 0);
         loop {
             let mut batch = Batch::default();
             let Ok(state) = inputs.read_batch(&mut batch);
             bytes += batch.data.capacity() + size_of_val(batch.packets.as_slice());
             if bytes > memory {
-                return Ok(false);
+                return false;
             }
             if !batch.packets.is_empty() {
                 held.push(batch);
@@ -104,9 +105,9 @@ impl Store {
                 break;
             }
         }
-        self.is_damaged |= inputs.tell_damage();
+        self.is_damaged = inputs.tell_damage();
         self.held = Some(held);
-        Ok(true)
+        true
     }
 
     /// Whether all packets are in memory.
@@ -125,9 +126,10 @@ impl Store {
         }
         let inputs = open(&self.paths)?;
         let (to, from) = sync_channel(AHEAD);
+        let has_told = Arc::clone(&self.has_told);
         thread::Builder::new()
             .name("read".to_owned())
-            .spawn(move || read(inputs, &to))
+            .spawn(move || read(inputs, &to, &has_told))
             .context("cannot start a thread")?;
         Ok(Batches::Read(from))
     }
@@ -176,6 +178,21 @@ impl Store {
         Ok(numbered)
     }
 
+    /// Which hosts of all packets are clients, and which are servers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::begin`].
+    pub(super) fn sides(&self) -> anyhow::Result<Sides> {
+        let (mut sides, mut batches) = (Sides::default(), self.begin()?);
+        while let Next::Batch(batch) = batches.next() {
+            let ethernet = |packet: &Packet<'_>| packet.link_type == LinkType::ETHERNET;
+            let packets = batch.iter().filter(ethernet);
+            packets.for_each(|packet| sides.learn(packet.data, packet.wire_len));
+        }
+        Ok(sides)
+    }
+
     /// The first packet for which something holds, with its number, from 1.
     ///
     /// # Errors
@@ -221,7 +238,7 @@ impl<'s> Batches<'s> {
     }
 }
 
-fn read(mut inputs: Inputs, to: &SyncSender<Message>) {
+fn read(mut inputs: Inputs, to: &SyncSender<Message>, has_told: &AtomicBool) {
     loop {
         let mut batch = Batch::default();
         let Ok(state) = inputs.read_batch(&mut batch);
@@ -229,8 +246,12 @@ fn read(mut inputs: Inputs, to: &SyncSender<Message>) {
             return;
         }
         if state == Progress::End {
+            let is_damaged = inputs.is_damaged();
+            if is_damaged && !has_told.swap(true, Ordering::Relaxed) {
+                inputs.tell_damage();
+            }
             // Nobody to tell is no failure.
-            let _ = to.send(Message::End(inputs.tell_damage()));
+            let _ = to.send(Message::End(is_damaged));
             return;
         }
     }
