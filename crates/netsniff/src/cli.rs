@@ -8,7 +8,7 @@ use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{DONE, FAILED, USAGE, UsageError};
 use crate::commands::{
-    analyze, anonymize, completions, info, protocols, record, replay, schema, sort,
+    analyze, anonymize, completions, generate, info, protocols, record, replay, schema, sort,
 };
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
@@ -27,6 +27,7 @@ struct Cli {
 enum Command {
     Analyze(Box<analyze::AnalyzeArgs>),
     Anonymize(anonymize::AnonymizeArgs),
+    Generate(Box<generate::GenerateArgs>),
     Info(info::InfoArgs),
     Record(Box<record::RecordArgs>),
     Replay(Box<replay::ReplayArgs>),
@@ -42,6 +43,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),

@@ -47,8 +47,14 @@ impl Rate {
 pub enum Mean {
     /// So many frames a second.
     Frames(Rate),
-    /// So many bits a second, of frames as they are in a capture: from the Ethernet header to the end of the payload.
-    Bits(Rate),
+    /// So many bits a second, of frames as they are in a capture (from the Ethernet header to the end of the payload)
+    /// with so many bytes more for each.
+    Bits {
+        /// Bits.
+        rate: Rate,
+        /// Bytes that each frame takes beside its own, such as preamble and gap.
+        overhead: u64,
+    },
 }
 
 impl Mean {
@@ -56,14 +62,20 @@ impl Mean {
     const fn units(self, len: usize) -> u64 {
         match self {
             Self::Frames(_) => 1,
-            Self::Bits(_) => 8 * len as u64,
+            Self::Bits { overhead, .. } => 8 * (len as u64 + overhead),
         }
     }
 
     const fn rate(self) -> Rate {
         match self {
-            Self::Frames(rate) | Self::Bits(rate) => rate,
+            Self::Frames(rate) | Self::Bits { rate, .. } => rate,
         }
+    }
+
+    /// So many bits a second, of frames as they are in a capture.
+    #[must_use]
+    pub const fn bits(rate: Rate) -> Self {
+        Self::Bits { rate, overhead: 0 }
     }
 }
 

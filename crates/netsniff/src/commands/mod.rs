@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write, stderr};
 pub mod analyze;
 pub mod anonymize;
 pub mod completions;
+pub mod generate;
 pub mod info;
 pub(crate) mod inputs;
 pub mod live;

@@ -1,4 +1,4 @@
-//! Quantities with units, as they are given in arguments. The errors are sentences.
+//! Quantities with units and addresses, as they are given in arguments. The errors are sentences.
 
 use std::time::Duration;
 
@@ -59,6 +59,55 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A whole number from 1, or with k, M or G for thousands, millions and thousands of them.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let value: u64 = digits.parse().map_err(|_| "expected a whole number".to_owned())?;
+    let factor = match unit {
+        "" => 1,
+        "k" => 1000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => return Err(format!("unknown unit {unit:?}; there are k, M and G")),
+    };
+    let count = value.checked_mul(factor).ok_or("too many")?;
+    if count > 0 { Ok(count) } else { Err("1 is the least".to_owned()) }
+}
+
+/// A rate: a number, or with k or M for thousands and millions.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let (value, unit) = number(text)?;
+    let factor = match unit {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        _ => return Err(format!("unknown unit {unit:?}; there are k and M")),
+    };
+    let rate = value * factor;
+    if rate.is_finite() && rate >= 0.001 { Ok(rate) } else { Err("0.001 is the least".to_owned()) }
+}
+
+/// Bits a second of a link, as 100m, 1g or 2.5g.
+pub(crate) fn link(text: &str) -> Result<f64, String> {
+    let (value, unit) = number(text)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "m" | "mbit" => 1e6,
+        "g" | "gbit" => 1e9,
+        _ => return Err("expected the speed of a link, as 100m, 1g or 2.5g".to_owned()),
+    };
+    let bits = value * factor;
+    if bits > 0.0 && bits <= 1e13 { Ok(bits) } else { Err("no link is so fast".to_owned()) }
+}
+
+/// An Ethernet address.
+pub(crate) fn mac(text: &str) -> Result<[u8; 6], String> {
+    let parts = text.split([':', '-']).map(|part| u8::from_str_radix(part, 16).ok());
+    let bytes: Option<Vec<u8>> = parts.collect();
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| "expected an Ethernet address, as 02:00:00:00:00:01".to_owned())
+}
+
 /// A number and what follows it.
 fn number(text: &str) -> Result<(f64, &str), String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -88,6 +137,30 @@ mod tests {
         assert_eq!(interval("1d"), Ok(Duration::from_secs(86_400)));
         assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
         assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
+    }
+
+    #[test]
+    fn counts_are_whole_numbers() {
+        assert_eq!((count("7"), count("10M"), count("2k")), (Ok(7), Ok(10_000_000), Ok(2000)));
+        for wrong in ["0", "1.5k", "-1", "", "5x", "99999999999999999999", "99999999999G"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_and_links_have_decimal_units() {
+        assert_eq!((rate("0.5"), rate("300k"), rate("1.5M")), (Ok(0.5), Ok(3e5), Ok(1.5e6)));
+        assert!(rate("0").is_err() && rate("1 apple").is_err() && rate(&"9".repeat(400)).is_err());
+        assert_eq!((link("1g"), link("100M"), link("2.5G")), (Ok(1e9), Ok(1e8), Ok(2.5e9)));
+        assert!(link("0g").is_err() && link("10").is_err() && link("99999g").is_err());
+    }
+
+    #[test]
+    fn ethernet_addresses_have_six_bytes() {
+        assert_eq!(mac("02:00:00:00:0a:FF"), Ok([2, 0, 0, 0, 10, 255]));
+        for wrong in ["", "02:00:00:00:00", "02:00:00:00:00:00:00", "02:00:00:00:00:0g"] {
+            assert!(mac(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

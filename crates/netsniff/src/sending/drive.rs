@@ -7,11 +7,13 @@ use std::time::Duration;
 use anyhow::ensure;
 use netsniff_capture::monotonic;
 use netsniff_capture::transmit::Transmitter;
+use netsniff_packet::Timestamp;
 use netsniff_traffic::pace::{Late, Pacer};
 use netsniff_traffic::plan::{Outgoing, Plan};
 
 use super::gaps::{GapErrors, Quantiles};
 use super::wire::Wire;
+use crate::clock;
 
 /// The time that a frame may wait for room before the sender gives up.
 const PATIENCE: u64 = 2_000_000_000;
@@ -36,8 +38,8 @@ pub trait Frames {
     /// start.
     fn write(&mut self, buffer: usize, room: &mut [u8], sent: u64) -> usize;
 
-    /// Tells when the start is, in nanoseconds of the monotonic clock.
-    fn begin(&mut self, _start: u64) {}
+    /// Tells when the start is, by the time of day.
+    fn begin(&mut self, _start: Timestamp) {}
 
     /// The wire that the frame leaves on: 0, or 1 where there are two.
     fn wire(&self) -> usize {
@@ -120,7 +122,7 @@ pub fn drive(
     let end = orders.duration.map_or(u64::MAX, |duration| {
         start.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     });
-    frames.begin(start);
+    frames.begin(clock::now().offset((start - monotonic()).cast_signed()));
     let sides = wires.iter_mut().map(|wire| Side {
         transmitter: wire.transmitter.as_mut(),
         frames: 0,

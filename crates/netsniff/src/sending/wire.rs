@@ -11,12 +11,9 @@ use netsniff_packet::LinkType;
 
 use crate::commands::UsageError;
 
-/// Where and how to send.
+/// How to send.
 #[derive(Debug, clap::Args)]
 pub struct WireArgs {
-    /// The interface to send on
-    #[arg(short, long, value_name = "IFACE")]
-    pub interface: String,
     /// How frames get to the kernel: af-xdp, tx-ring or sendmmsg; the first of them that works, which is the
     /// order of their speed
     #[arg(long, value_name = "WAY")]
@@ -57,14 +54,14 @@ pub struct Counted {
 }
 
 impl WireArgs {
-    /// Opens the interface, and another one beside it if there is one, and goes to the processor of the arguments.
+    /// Opens an interface, and another one beside it if there is one, and goes to the processor of the arguments.
     ///
     /// # Errors
     ///
     /// As [`Wire::open`]; the same interface twice; and a processor that is not there.
-    pub fn open(&self, other: Option<&str>) -> anyhow::Result<Vec<Wire>> {
-        if other == Some(&self.interface) {
-            let said = format!("{} cannot be both sides", self.interface);
+    pub fn open(&self, one: &str, other: Option<&str>) -> anyhow::Result<Vec<Wire>> {
+        if other == Some(one) {
+            let said = format!("{one} cannot be both sides");
             return Err(UsageError(said).into());
         }
         if let Some(cpu) = self.cpu {
@@ -72,7 +69,7 @@ impl WireArgs {
         }
         // Best effort: without the right it is merely less even.
         let _ = set_nice(-20);
-        let names = [Some(self.interface.as_str()), other].into_iter().flatten();
+        let names = [Some(one), other].into_iter().flatten();
         names.map(|name| Wire::open(self, name)).collect()
     }
 }

@@ -32,10 +32,19 @@ fn even_gaps_never_drift() {
 
 #[test]
 fn bits_count_the_frames_before() {
-    let mut plan = Plan::Even(Even::new(Mean::Bits(Rate::per_second(8e6).unwrap()), 1));
+    let mut plan = Plan::Even(Even::new(Mean::bits(Rate::per_second(8e6).unwrap()), 1));
     // A byte a microsecond.
     let at = [100, 50, 1000, 1].map(|len| plan.due(&frame(0, len)));
     assert_eq!(at, [0, 100_000, 150_000, 1_150_000]);
+}
+
+#[test]
+fn gaps_of_a_link_are_those_of_ieee_802_3() {
+    // 64 bytes with frame check sequence, 8 of preamble and 12 of gap, at 1 Gbit/s: 1,488,095 frames a second.
+    let rate = Rate::per_second(1e9).unwrap();
+    let mut plan = Plan::Even(Even::new(Mean::Bits { rate, overhead: 4 + 8 + 12 }, 1));
+    let at = [60, 60, 1514, 60].map(|len| plan.due(&frame(0, len)));
+    assert_eq!(at, [0, 672, 1344, 1344 + 12_304]);
 }
 
 #[test]
@@ -43,7 +52,7 @@ fn bursts_are_exact_and_keep_the_mean() {
     let mut plan = Plan::Even(Even::new(frames_a_second(1000.0), 4));
     let at = dues(&mut plan, &[0; 10]);
     assert_eq!(at, [0, 0, 0, 0, 4_000_000, 4_000_000, 4_000_000, 4_000_000, 8_000_000, 8_000_000]);
-    let mut bits = Plan::Even(Even::new(Mean::Bits(Rate::per_second(8e6).unwrap()), 2));
+    let mut bits = Plan::Even(Even::new(Mean::bits(Rate::per_second(8e6).unwrap()), 2));
     assert_eq!([10, 20, 30, 40].map(|len| bits.due(&frame(0, len))), [0, 0, 30_000, 30_000]);
 }
 
@@ -103,7 +112,7 @@ fn plans_are_monotonous_and_exact_for_any_frames() {
     let mut random = Random::new(11);
     for _ in 0..300 {
         let rate = Rate::per_second(1.0 + random.below(2_000_000) as f64 / 7.0).unwrap();
-        let mean = if random.chance(0.5) { Mean::Frames(rate) } else { Mean::Bits(rate) };
+        let mean = if random.chance(0.5) { Mean::Frames(rate) } else { Mean::bits(rate) };
         let burst = 1 + random.below(9);
         let mut plan = match random.below(3) {
             0 => Plan::Even(Even::new(mean, burst)),

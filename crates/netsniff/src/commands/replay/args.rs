@@ -33,6 +33,9 @@ pub struct ReplayArgs {
     /// sent as one, by time
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// The interface to send on
+    #[arg(short, long, value_name = "IFACE")]
+    pub(super) interface: String,
     #[command(flatten)]
     pub(super) wire: WireArgs,
     /// The interface on which servers send, while clients send on the other: who opens connections is a client, or,
@@ -239,7 +242,7 @@ impl ReplayArgs {
             // The last frame is due when the others have taken their time.
             let wanted = match self.mean(store, judge, copies)? {
                 Mean::Frames(rate) => (facts.packets - 1) as f64 / rate.units(),
-                Mean::Bits(rate) => {
+                Mean::Bits { rate, .. } => {
                     let others = facts.bytes as f64 * (facts.packets - 1) as f64;
                     others / facts.packets as f64 * 8.0 / rate.units()
                 }
@@ -259,7 +262,7 @@ impl ReplayArgs {
             return Ok(Mean::Frames(rate(pps)?));
         }
         if let Some(mbps) = self.rate.mbps {
-            return Ok(Mean::Bits(rate(mbps * 1e6)?));
+            return Ok(Mean::bits(rate(mbps * 1e6)?));
         }
         let facts = facts(store, judge, copies, None)?;
         let recorded = (facts.packets - 1) as f64 / facts.span.as_secs_f64();

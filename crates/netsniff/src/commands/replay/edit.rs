@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use netsniff_traffic::edit::{Edit, NetworkMap, Vlan};
 
+use crate::commands::quantity::mac;
+
 /// What changes in every frame; checksums are made right.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Changes in every frame, with right checksums")]
@@ -43,13 +45,6 @@ impl EditArgs {
     }
 }
 
-fn mac(text: &str) -> Result<[u8; 6], String> {
-    let parts = text.split([':', '-']).map(|part| u8::from_str_radix(part, 16).ok());
-    let bytes: Option<Vec<u8>> = parts.collect();
-    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-    bytes.ok_or_else(|| "expected an Ethernet address, as 02:00:00:00:00:01".to_owned())
-}
-
 fn network(text: &str) -> Result<NetworkMap, String> {
     let parsed = || {
         let (from, to) = text.split_once('=')?;
@@ -77,12 +72,8 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_told() {
-        assert_eq!(mac("02:00:00:00:0a:FF"), Ok([2, 0, 0, 0, 10, 255]));
         assert_eq!(ports("80=8080"), Ok((80, 8080)));
         assert!(network("10.0.0.0/8=172.0.0.0").is_ok() && network("::1=2001:db8::1").is_ok());
-        for wrong in ["", "02:00:00:00:00", "02:00:00:00:00:00:00", "02:00:00:00:00:0g"] {
-            assert!(mac(wrong).is_err(), "{wrong}");
-        }
         for wrong in ["10.0.0.0/8", "10.0.0.0/33=1.1.1.1", "10.0.0.0/8=::", "=", "a=b"] {
             assert!(network(wrong).is_err(), "{wrong}");
         }

@@ -34,7 +34,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
     }
     // The interfaces first: reading a large capture for nothing is annoying.
-    let mut wires = args.wire.open(args.server_interface.as_deref())?;
+    let mut wires = args.wire.open(&args.interface, args.server_interface.as_deref())?;
     let store = Store::open(&args.files, args.memory)?;
     let lane = |wire: &Wire| Lane {
         interface: wire.interface.clone(),

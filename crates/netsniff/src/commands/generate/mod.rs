@@ -1,0 +1,118 @@
+//! `netsniff generate`: stamped frames of any size at any rate, and sessions of hosts.
+
+mod args;
+mod frames;
+mod size;
+
+use std::io::{stderr, stdout};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, ensure};
+use netsniff_traffic::probe::FCS_LEN;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use self::args::{FrameArgs, OutputArgs};
+use self::frames::Stamped;
+use super::inputs::is_stdin;
+use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
+use crate::clock;
+use crate::sending::drive::{Orders, Sent, drive};
+use crate::sending::file;
+use crate::sending::report::Report;
+use crate::sending::wire::Wire;
+
+/// Send frames that are made: of any size, at any rate, numbered so that `netsniff receive` proves what arrived
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff generate -i eth1 --size 64 --rate 100k --count 10M\n  \
+    netsniff generate -i eth1 --size 76:1204:8 --ifg 12 --link 1g    the full speed of a link, sizes in turn\n  \
+    netsniff generate -i eth1 --topspeed --flows 1000 --duration 10s\n  \
+    netsniff generate -w probes.pcap --rate 10k --count 50000        a capture file instead\n\n\
+    Sends real traffic: use an interface that leads to a testbed.\n\n\
+    Exit code: 0 fine; 1 failed; 2 wrong usage; 4 the rate was off by more than --tolerance, or the interface\n\
+    lost frames")]
+pub struct GenerateArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    frames: FrameArgs,
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], an interface that cannot be sent on, and a file that cannot be written.
+pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
+    let stop = stop()?;
+    let probes = args.frames.probes()?;
+    let (plan, timing) = args.frames.plan()?;
+    let most = args.frames.count.unwrap_or(u64::MAX);
+    let orders = Orders { plan, late: args.frames.late(), most, duration: args.frames.duration };
+    let mut frames = Stamped::new(probes, args.frames.stream, most);
+    let output = &args.output;
+    if let Some(path) = &output.to.write {
+        if orders.plan.is_none() || orders.most == u64::MAX && orders.duration.is_none() {
+            let said = "a file needs a rate, and --count or --duration";
+            return Err(UsageError(said.to_owned()).into());
+        }
+        let written = file::write(&mut frames, orders, path, clock::now(), &stop)?;
+        let written = written.with_run(frames.run());
+        tell(output, path, &if output.json { written.json()? } else { written.text() })?;
+        return Ok(DONE);
+    }
+    let interface = output.to.interface.as_deref().unwrap_or_default();
+    let mut wires = output.wire.open(interface, None)?;
+    wires.iter().try_for_each(|wire| takes(wire, args.frames.size.largest()))?;
+    let sent = drive(&mut frames, orders, &mut wires, &stop)?;
+    let report = Report::new(&sent, &mut wires, timing, args.frames.late(), Vec::new());
+    finish(output, &sent, &report.with_run(frames.run()))
+}
+
+/// Set by a signal.
+fn stop() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
+    }
+    Ok(stop)
+}
+
+/// Fails where an interface or the way to send does not take frames of a size.
+fn takes(wire: &Wire, size: usize) -> anyhow::Result<()> {
+    let (name, mtu) = (&wire.interface.name, wire.interface.mtu);
+    let (len, longest) = (size - FCS_LEN, wire.transmitter.longest());
+    ensure!(
+        wire.interface.takes(false, len),
+        "frames of {size} bytes are longer than the MTU of {name} allows ({mtu})"
+    );
+    let way = wire.transmitter.way();
+    ensure!(len <= longest, "{way} takes {longest} bytes of a frame, and {len} are wanted");
+    Ok(())
+}
+
+/// Prints a report where it is no part of a capture.
+fn tell(output: &OutputArgs, path: &Path, report: &str) -> anyhow::Result<()> {
+    if output.quiet {
+        return Ok(());
+    }
+    let printed = if is_stdin(path) { print(stderr(), report) } else { print(stdout(), report) };
+    printed.context("cannot print the report")
+}
+
+/// Prints the report of what was sent, and returns the exit code.
+fn finish(output: &OutputArgs, sent: &Sent, report: &Report) -> anyhow::Result<u8> {
+    let text = if output.json { report.json()? } else { report.text() };
+    tell(output, Path::new(""), &text)?;
+    if let Some(failure) = &sent.failure {
+        say(&format!("{failure:#}"));
+        return Ok(FAILED);
+    }
+    if let Some(shortfall) = report.shortfall(output.tolerance) {
+        say(&shortfall);
+        return Ok(BELOW_QUALITY);
+    }
+    Ok(DONE)
+}
