@@ -57,6 +57,12 @@ impl Ledger {
         self.elsewhere(sequence);
     }
 
+    /// Frames that arrived, doubles included.
+    #[must_use]
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
     /// One more than the highest number that arrived.
     #[must_use]
     pub fn next(&self) -> u64 {

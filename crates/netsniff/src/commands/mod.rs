@@ -12,6 +12,7 @@ pub mod live;
 pub mod protocols;
 pub mod pseudonyms;
 pub(crate) mod quantity;
+pub mod receive;
 pub mod record;
 pub mod replay;
 pub mod rolling;

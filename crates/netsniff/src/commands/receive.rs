@@ -1,0 +1,261 @@
+//! `netsniff receive`: which stamped frames arrived, when, and which did not.
+
+use std::io::stdout;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
+use netsniff_traffic::probe::PORT;
+
+use super::inputs::Inputs;
+use super::live::{
+    self, Attendant, CaptureArgs, Metrics, Opening, Rings, Rule, Signals, Told, Wanted,
+};
+use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
+use crate::books::{Entry, Keeper, Place};
+use crate::clock;
+use crate::pidfile::PidFile;
+use crate::pipeline::live::{Consumer, Control, Group, RingOutcome, RingReport};
+use crate::receiving::Reception;
+use crate::receiving::report::Report;
+use crate::sandbox::Outputs;
+
+/// Bytes read at once.
+const READ_SIZE: usize = 256 << 10;
+
+/// Count stamped frames as they arrive: which are missing, doubled, out of order, how late they come
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff receive -i eth2 --idle 2s                  until two seconds after the last frame\n  \
+    netsniff receive -i eth2 --expect 1000000 --json    ends once all have come\n  \
+    netsniff receive recorded.pcapng                    what a capture holds\n\n\
+    Frames are stamped by `netsniff generate`.\n\n\
+    Exit code: 0 all arrived; 1 failed; 2 wrong usage; 3 a capture was damaged; 4 frames are missing")]
+pub struct ReceiveArgs {
+    /// Capture files, or with -i none
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "interfaces",
+        conflicts_with = "interfaces"
+    )]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    capture: CaptureArgs,
+    /// The port that frames are sent to
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    port: u16,
+    /// Frames that each stream has; without it the highest number that arrives counts, and frames that are missing
+    /// behind it are not seen
+    #[arg(long, value_name = "N", value_parser = quantity::count)]
+    expect: Option<u64>,
+    /// End once no stamped frame has come for so long, after the first one
+    #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = quantity::interval)]
+    idle: Option<Duration>,
+    /// Judge gaps by this rate, in frames a second; without it by the stamps, which tell when each frame was sent
+    #[arg(long, value_name = "RATE", value_parser = quantity::rate)]
+    rate: Option<f64>,
+    /// Print the report as one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but the report
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], a capture that cannot be read, and an interface that cannot be captured on.
+pub fn run(args: &ReceiveArgs) -> anyhow::Result<u8> {
+    let reception = Reception::new(args.port, args.rate);
+    let (report, code) = if args.capture.is_live() {
+        let (reception, lost, failures) = listen(args, reception)?;
+        failures.iter().for_each(|why| say(why));
+        let code = if failures.is_empty() { DONE } else { FAILED };
+        (Report::new(reception, args.expect, lost), code)
+    } else {
+        let (reception, is_damaged) = read(args, reception)?;
+        let code = if is_damaged { DAMAGED } else { DONE };
+        (Report::new(reception, args.expect, None), code)
+    };
+    let text = if args.json { report.json()? } else { report.text() };
+    print(stdout(), &text).context("cannot print the report")?;
+    if let Some(shortfall) = report.shortfall() {
+        say(&shortfall);
+        return Ok(if code == DONE { BELOW_QUALITY } else { code });
+    }
+    Ok(code)
+}
+
+/// Reads captures; also whether one was damaged.
+fn read(args: &ReceiveArgs, mut reception: Reception) -> anyhow::Result<(Reception, bool)> {
+    let (mut inputs, refused) = Inputs::open(&args.files, READ_SIZE);
+    if let Some(input) = refused.first() {
+        anyhow::bail!("{}: {}", input.path.display(), input.said);
+    }
+    let mut batch = Batch::default();
+    loop {
+        let Ok(state) = inputs.read_batch(&mut batch);
+        batch.iter().try_for_each(|packet| reception.packet(&packet))?;
+        if state == Progress::End {
+            return Ok((reception, inputs.tell_damage()));
+        }
+    }
+}
+
+/// What the thread of the ring and the ruling one share.
+#[derive(Debug)]
+struct Shared {
+    reception: Reception,
+    failure: Option<anyhow::Error>,
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands the packets of a ring to the reception.
+struct Counting(Arc<Mutex<Shared>>);
+
+impl Consumer for Counting {
+    fn group(&mut self, group: Group<'_>) {
+        let mut shared = lock(&self.0);
+        for (_, packet) in group.iter() {
+            if let Err(error) = shared.reception.packet(&packet) {
+                shared.failure = Some(error);
+            }
+        }
+    }
+
+    fn idle(&mut self, _: Timestamp) {}
+
+    fn finish(&mut self) {}
+
+    fn fill(&self, _: &mut RingReport) {}
+}
+
+/// Ends the run once nothing more is to come.
+struct Watch<'a> {
+    args: &'a ReceiveArgs,
+    shared: Arc<Mutex<Shared>>,
+    /// Stamped frames as they were counted last, and when that changed.
+    seen: (u64, Instant),
+    told: Vec<Told>,
+    metrics: Option<&'a Metrics>,
+}
+
+impl Attendant for Watch<'_> {
+    fn books(&mut self, entries: &mut [Entry], _: Timestamp, _: Timestamp, _: bool) {
+        live::warn(entries, &mut self.told);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
+    }
+
+    fn roll(&mut self) {}
+
+    fn failure(&mut self) -> Option<String> {
+        let shared = lock(&self.shared);
+        if let Some(failure) = &shared.failure {
+            return Some(format!("{failure:#}"));
+        }
+        let stamped = shared.reception.stamped();
+        if stamped != self.seen.0 {
+            self.seen = (stamped, Instant::now());
+        }
+        if self.args.expect.is_some_and(|expected| stamped >= expected) && self.args.idle.is_none()
+        {
+            return Some("as many frames have come as were expected".to_owned());
+        }
+        let idle = self.args.idle.filter(|idle| stamped > 0 && self.seen.1.elapsed() >= *idle)?;
+        Some(format!("no stamped frame has come for {} s", idle.as_secs_f64()))
+    }
+}
+
+/// Captures until the run ends; also what the capture itself lost, and failures.
+fn listen(
+    args: &ReceiveArgs,
+    reception: Reception,
+) -> anyhow::Result<(Reception, Option<u64>, Vec<String>)> {
+    let capture = &args.capture;
+    if capture.interfaces.len() > 1 {
+        return Err(UsageError("frames are received on one interface".to_owned()).into());
+    }
+    let wanted = Wanted::new(&[], capture.sample())?;
+    let signals = Signals::listen()?;
+    let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
+    let opening = Opening {
+        backend: capture.backend()?,
+        options: capture.options(1)?,
+        wanted: &wanted,
+        rings: 1,
+        cpus: capture.cpus(),
+        group: capture.fanout_group(),
+    };
+    let rings = opening.open(&capture.interfaces)?;
+    if !args.quiet {
+        live::tell(&rings, &wanted, capture.cpus());
+    }
+    let listener = capture.listen()?;
+    let reopener = live::confine(capture, Outputs::default(), args.quiet)?;
+    let metrics = listener.map(Metrics::serve).transpose()?;
+    let shared = Arc::new(Mutex::new(Shared { reception, failure: None }));
+    let watch = Watch {
+        args,
+        shared: Arc::clone(&shared),
+        seen: (0, Instant::now()),
+        told: Vec::new(),
+        metrics: metrics.as_ref(),
+    };
+    let (entries, failures) = rule(watch, rings, &wanted, &signals, reopener.as_ref())?;
+    let total = entries.iter().find(|entry| matches!(entry.place, Place::Interface(_)));
+    let lost =
+        total.and_then(|entry| Some(entry.ring_dropped()? + entry.lost_interface.unwrap_or(0)));
+    let shared = Arc::into_inner(shared).context("a ring still counts")?;
+    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((shared.reception, lost, failures))
+}
+
+/// Lets the rings run to their end.
+fn rule(
+    mut watch: Watch<'_>,
+    rings: Rings,
+    wanted: &Wanted,
+    signals: &Signals,
+    reopener: Option<&live::Reopener>,
+) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
+    let (args, capture) = (watch.args, &watch.args.capture);
+    let control = Control::new(rings.rings.len());
+    let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+    let mut keeper =
+        Keeper::begin(&rings.interfaces, places, wanted.sampling(), rings.host, clock::now())?;
+    let rule = Rule {
+        control: &control,
+        signals,
+        duration: capture.duration(),
+        interval: capture.stats_interval(),
+        contention: rings.contention,
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for (number, ring) in rings.rings.into_iter().enumerate() {
+            let consumer = Counting(Arc::clone(&watch.shared));
+            let work = live::work(capture, number, ring, &control, consumer, reopener)?;
+            let thread = std::thread::Builder::new().name(format!("ring {number}"));
+            let handle = thread.spawn_scoped(scope, move || work.run());
+            handles.push(handle.context("cannot start a thread for a ring")?);
+        }
+        if !args.quiet {
+            say("receiving; SIGINT ends the run");
+        }
+        Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut watch))
+    })?;
+    let outcomes: Option<Vec<RingOutcome<Counting>>> = outcomes.into_iter().collect();
+    let outcomes = outcomes.context("the thread of a ring panicked")?;
+    let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
+    let entries = keeper.close(&reports);
+    Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
+}
