@@ -249,7 +249,7 @@ fn rule(
             handles.push(handle.context("cannot start a thread for a ring")?);
         }
         if !args.quiet {
-            say("receiving; SIGINT ends the run");
+            say("capturing; SIGINT ends the run");
         }
         Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut watch))
     })?;

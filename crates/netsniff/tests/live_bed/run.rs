@@ -93,13 +93,12 @@ impl Run {
         Self::launch_with(bed, name, "analyze", &["-o", "logs"], arguments, Ends::SmallDisk)
     }
 
-    fn launch(
-        bed: &Bed,
-        name: &str,
-        command: &str,
-        output: &[&str; 2],
-        arguments: &[&str],
-    ) -> Self {
+    /// Starts `netsniff receive -i rx0`.
+    pub(crate) fn receive(bed: &Bed, name: &str, arguments: &[&str]) -> Self {
+        Self::launch(bed, name, "receive", &[], arguments)
+    }
+
+    fn launch(bed: &Bed, name: &str, command: &str, output: &[&str], arguments: &[&str]) -> Self {
         Self::launch_with(bed, name, command, output, arguments, Ends::Read)
     }
 
@@ -107,7 +106,7 @@ impl Run {
         bed: &Bed,
         name: &str,
         command: &str,
-        output: &[&str; 2],
+        output: &[&str],
         arguments: &[&str],
         ends: Ends,
     ) -> Self {
@@ -140,8 +139,11 @@ impl Run {
         }
         let mut child = ip
             .arg(env!("CARGO_BIN_EXE_netsniff"))
-            .args([command, "-i", "rx0", output[0]])
-            .arg(if output[1] == "-" { "-".into() } else { directory.join(output[1]) })
+            .args([command, "-i", "rx0"])
+            .args(output.iter().map(|word| match *word {
+                option if option.starts_with('-') => option.into(),
+                file => directory.join(file),
+            }))
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
