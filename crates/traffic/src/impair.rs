@@ -2,6 +2,7 @@
 //!
 //! Losses of the network, which the hosts answer with retransmissions, are the business of [`crate::dialogue`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use netsniff_packet::Timestamp;
@@ -45,38 +46,147 @@ pub struct Outcome {
     pub late: Vec<usize>,
 }
 
+/// What happens to one packet.
+#[derive(Clone, Copy, Debug)]
+struct Fate {
+    is_lost: bool,
+    is_late: bool,
+    is_doubled: bool,
+    /// By how much it is late, if it is, and its copy behind it, if there is one.
+    delay: Duration,
+    copy_delay: Duration,
+}
+
+impl Fate {
+    fn decide(impairment: &Impairment, random: &mut Random) -> Self {
+        let most = u64::try_from(impairment.max_delay.as_nanos()).unwrap_or(u64::MAX);
+        // All dice are thrown for each packet, so that one probability does not move what the others do.
+        Self {
+            is_lost: random.chance(impairment.loss),
+            is_late: random.chance(impairment.reordering),
+            is_doubled: random.chance(impairment.duplication),
+            delay: Duration::from_nanos(random.below(most) + 1),
+            copy_delay: Duration::from_nanos(random.below(most) + 1),
+        }
+    }
+
+    /// When a packet that came at `time` is captured, and its copy.
+    fn times(&self, time: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+        if self.is_lost {
+            return (None, None);
+        }
+        let time = if self.is_late { time + self.delay } else { time };
+        (Some(time), self.is_doubled.then(|| time + self.copy_delay))
+    }
+}
+
 /// Impairs packets that came at `times`.
 #[must_use]
 pub fn impair(times: &[Timestamp], impairment: &Impairment, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
-    let most = u64::try_from(impairment.max_delay.as_nanos()).unwrap_or(u64::MAX);
     let mut outcome = Outcome::default();
     for (index, &time) in times.iter().enumerate() {
-        // All dice are thrown for each packet, so that one probability does not move what the others do.
-        let (loss, late) = (random.chance(impairment.loss), random.chance(impairment.reordering));
-        let (doubled, delay) = (random.chance(impairment.duplication), random.below(most) + 1);
-        let (copy_delay, delayed) =
-            (Duration::from_nanos(random.below(most) + 1), time + Duration::from_nanos(delay));
-        if loss {
+        let fate = Fate::decide(impairment, &mut random);
+        let (first, copy) = fate.times(time);
+        let Some(timestamp) = first else {
             outcome.lost.push(index);
             continue;
-        }
-        let timestamp = if late { delayed } else { time };
-        if late {
+        };
+        if fate.is_late {
             outcome.late.push(index);
         }
         outcome.captured.push(Captured { timestamp, index, copy: false });
-        if doubled {
+        if let Some(timestamp) = copy {
             outcome.doubled.push(index);
-            outcome.captured.push(Captured {
-                timestamp: timestamp + copy_delay,
-                index,
-                copy: true,
-            });
+            outcome.captured.push(Captured { timestamp, index, copy: true });
         }
     }
     outcome.captured.sort_unstable();
     outcome
+}
+
+/// A packet that knows when it came.
+pub trait Timed: Clone {
+    /// When it came.
+    fn timestamp(&self) -> Timestamp;
+
+    /// The same packet, captured at another time.
+    #[must_use]
+    fn at(self, timestamp: Timestamp) -> Self;
+}
+
+/// Counts of what happened to packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Impaired {
+    /// Packets that were not captured.
+    pub lost: u64,
+    /// Packets that were captured twice.
+    pub doubled: u64,
+    /// Packets that were captured late.
+    pub late: u64,
+}
+
+/// Impairs packets as they come, in order of time; those that are late are held until then.
+#[derive(Clone, Debug)]
+pub struct Impairing<I: Iterator> {
+    packets: core::iter::Peekable<I>,
+    impairment: Impairment,
+    random: Random,
+    /// What is captured next: when, and its number to break ties.
+    held: BTreeMap<(Timestamp, u64), I::Item>,
+    number: u64,
+    counts: Impaired,
+}
+
+impl<I: Iterator<Item: Timed>> Impairing<I> {
+    /// Impairs packets.
+    #[must_use]
+    pub fn new(packets: I, impairment: Impairment, seed: u64) -> Self {
+        Self {
+            packets: packets.peekable(),
+            impairment,
+            random: Random::new(seed),
+            held: BTreeMap::new(),
+            number: 0,
+            counts: Impaired::default(),
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counts(&self) -> Impaired {
+        self.counts
+    }
+
+    fn take_in(&mut self, packet: I::Item) {
+        let fate = Fate::decide(&self.impairment, &mut self.random);
+        let (first, copy) = fate.times(packet.timestamp());
+        self.counts.lost += u64::from(fate.is_lost);
+        self.counts.doubled += u64::from(copy.is_some());
+        self.counts.late += u64::from(fate.is_late && first.is_some());
+        for time in copy.into_iter().chain(first) {
+            self.held.insert((time, self.number), packet.clone().at(time));
+            self.number += 1;
+        }
+    }
+}
+
+impl<I: Iterator<Item: Timed>> Iterator for Impairing<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        loop {
+            let next = self.packets.peek().map(Timed::timestamp);
+            // Nothing that comes later can be captured before it comes.
+            if let Some((time, _)) = self.held.first_key_value().map(|(key, _)| *key)
+                && next.is_none_or(|next| time <= next)
+            {
+                return self.held.pop_first().map(|(_, packet)| packet);
+            }
+            let packet = self.packets.next()?;
+            self.take_in(packet);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -126,5 +236,42 @@ mod tests {
         let untouched = impair(&times(), &Impairment::default(), 1);
         assert!(untouched.captured.iter().enumerate().all(|(at, captured)| captured.index == at));
         assert_eq!(untouched.captured.len(), 10_000);
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Numbered(Timestamp, usize);
+
+    impl Timed for Numbered {
+        fn timestamp(&self) -> Timestamp {
+            self.0
+        }
+
+        fn at(self, timestamp: Timestamp) -> Self {
+            Self(timestamp, self.1)
+        }
+    }
+
+    #[test]
+    fn packets_that_come_one_by_one_suffer_the_same() {
+        let times = times();
+        let whole = impair(&times, &SOME, 4);
+        let packets = times.iter().enumerate().map(|(at, time)| Numbered(*time, at));
+        let mut impairing = Impairing::new(packets, SOME, 4);
+        let mut captured: Vec<Numbered> = Vec::new();
+        while let Some(packet) = impairing.next() {
+            assert!(captured.last().is_none_or(|last| last.0 <= packet.0), "in order of time");
+            assert!(impairing.held.len() < 50, "only late ones are held");
+            captured.push(packet);
+        }
+        let key = |packet: &Numbered| (packet.0, packet.1);
+        captured.sort_by_key(key);
+        let expected = whole.captured.iter().map(|of| (of.timestamp, of.index));
+        assert!(captured.iter().map(key).eq(expected));
+        let counts = impairing.counts();
+        assert_eq!(counts.lost, whole.lost.len() as u64);
+        assert_eq!(
+            (counts.doubled, counts.late),
+            (whole.doubled.len() as u64, whole.late.len() as u64)
+        );
     }
 }

@@ -15,6 +15,7 @@
 //! | [`probe`] | stamped frames of many flows |
 //! | [`random`] | [`Random`]: the one source of chance, seeded |
 //! | [`rewrite`] | new IP addresses for a frame, everywhere in it, with right checksums |
+//! | [`sessions`] | hosts that hold sessions of well-known protocols |
 //! | [`sides`] | which hosts of a capture are clients, and which are servers |
 //! | [`stamp`] | what proves that a frame arrived |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
@@ -30,6 +31,7 @@ pub mod plan;
 pub mod probe;
 pub mod random;
 pub mod rewrite;
+pub mod sessions;
 pub mod sides;
 pub mod stamp;
 pub mod workload;

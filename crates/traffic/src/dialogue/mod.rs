@@ -40,7 +40,9 @@ use crate::frame::{Host, udp_frame};
 pub struct Dialogue {
     setup: Setup,
     now: Timestamp,
+    /// Decides about losses; the other one about delays and doubles, so that either leaves the other's choices alone.
     random: Random,
+    troubles: Random,
     events: BinaryHeap<Reverse<(Timestamp, u64, Event)>>,
     serial: u64,
     segments: Vec<Segment>,
@@ -80,6 +82,7 @@ impl Dialogue {
         Self {
             now: setup.start,
             random: Random::new(setup.seed),
+            troubles: Random::new(crate::random::mix(setup.seed)),
             events: BinaryHeap::new(),
             serial: 0,
             segments: Vec::new(),
@@ -164,7 +167,7 @@ impl Dialogue {
             flags: TcpFlags::default(),
             len: payload.len() as u32,
         };
-        if let Some(arrival) = self.carry(carried, Cause::Said, frame) {
+        if let Some(arrival) = self.carry(carried, Cause::Said, frame).into_iter().flatten().min() {
             self.now = arrival;
         }
         self
@@ -174,6 +177,12 @@ impl Dialogue {
     pub fn lose(&mut self, side: Side, leg: Leg, passing: u32, count: u32) -> &mut Self {
         self.scripted.push((side, leg, passing, count));
         self
+    }
+
+    /// Silence until some time, if that is not over.
+    pub fn pause_until(&mut self, time: Timestamp) -> &mut Self {
+        let left = u64::try_from(time.nanos_since(self.now)).unwrap_or(0);
+        self.pause(Duration::from_nanos(left))
     }
 
     /// The time of the script.
@@ -286,9 +295,9 @@ impl Dialogue {
             flags: segment.flags,
             len: segment.payload.len() as u32,
         };
-        let arrival = self.carry(carried, segment.cause, frame);
-        if let Some(at) = arrival {
-            self.segments.push(segment);
+        let arrivals = self.carry(carried, segment.cause, frame);
+        self.segments.push(segment);
+        for at in arrivals.into_iter().flatten() {
             self.schedule(at, Event::Arrives(self.segments.len() - 1));
         }
     }
@@ -306,26 +315,40 @@ impl Dialogue {
         }
     }
 
-    /// Takes a frame over both legs and past the tap; returns when it arrives, if it does.
-    fn carry(&mut self, carried: Carried, cause: Cause, frame: Vec<u8>) -> Option<Timestamp> {
+    /// Takes a frame over both legs and past the tap; returns when it arrives, and its double, if they do.
+    fn carry(&mut self, carried: Carried, cause: Cause, frame: Vec<u8>) -> [Option<Timestamp>; 2] {
         let Carried { sent, from, sequence, flags, len } = carried;
         self.identification = self.identification.wrapping_add(1);
         let Setup { delay, loss, loss_around_tap: (before, behind), .. } = self.setup;
         let near = (Leg::Near, delay.0, loss.0);
         let far = (Leg::Far, delay.1, loss.1);
         let [first, second] = if from == Side::Client { [near, far] } else { [far, near] };
-        let timestamp = sent + first.1;
+        let timestamp = sent + first.1 + self.lateness(self.setup.reordering);
         let lost = |leg| Lost { sent, at_tap: timestamp, from, leg, sequence, flags, len };
         if self.is_lost(from, first.0, either(first.2, before)) {
             self.story.lost.push(lost(first.0));
-            return None;
+            return [None; 2];
+        }
+        let double = self.lateness(self.setup.duplication);
+        let double = (!double.is_zero()).then(|| timestamp + double);
+        if let Some(timestamp) = double {
+            self.story.seen.push(Seen { timestamp, from, cause, frame: frame.clone() });
         }
         self.story.seen.push(Seen { timestamp, from, cause, frame });
         if self.is_lost(from, second.0, either(second.2, behind)) {
             self.story.lost.push(lost(second.0));
-            return None;
+            return [None, double.map(|at| at + second.1)];
         }
-        Some(timestamp + second.1)
+        [Some(timestamp + second.1), double.map(|at| at + second.1)]
+    }
+
+    /// With a probability some time, else none.
+    fn lateness(&mut self, probability: f64) -> Duration {
+        if probability <= 0.0 || !self.troubles.chance(probability) {
+            return Duration::ZERO;
+        }
+        let most = u64::try_from(self.setup.jitter.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(1 + self.troubles.below(most))
     }
 
     fn is_lost(&mut self, side: Side, leg: Leg, probability: f64) -> bool {

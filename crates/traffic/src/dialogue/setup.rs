@@ -55,7 +55,13 @@ pub struct Setup {
     /// Probability that a TCP segment or datagram is lost before the tap and behind it, whoever sends it, beside the
     /// losses of the legs.
     pub loss_around_tap: (f64, f64),
-    /// The seed of losses.
+    /// Probability that a TCP segment or datagram takes longer to the tap than others, so that it comes behind them.
+    pub reordering: f64,
+    /// Probability that the network doubles it before the tap.
+    pub duplication: f64,
+    /// By how much late ones and doubles are later, at most.
+    pub jitter: Duration,
+    /// The seed of losses, delays and doubles.
     pub seed: u64,
     /// Maximum segment size that both announce; segments with time stamps carry 12 bytes less.
     pub mss: u16,
@@ -85,6 +91,9 @@ impl Default for Setup {
             gap: Duration::from_micros(12),
             loss: (0.0, 0.0),
             loss_around_tap: (0.0, 0.0),
+            reordering: 0.0,
+            duplication: 0.0,
+            jitter: Duration::from_millis(1),
             seed: 1,
             mss: 1460,
             window_scale: Some(7),

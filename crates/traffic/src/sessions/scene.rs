@@ -1,0 +1,185 @@
+//! What a session is played on: two hosts, a path between them, and chance.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::time::Duration;
+
+use netsniff_packet::Timestamp;
+
+use super::Kind;
+use super::hosts::Settings;
+use crate::Random;
+use crate::dialogue::{Dialogue, Seen, Setup, Side};
+use crate::frame::Host;
+
+/// Servers of each kind.
+const SERVERS: u64 = 16;
+
+/// A host's ports, as Linux gives them out.
+const FIRST_PORT: u16 = 32_768;
+const LAST_PORT: u16 = 60_999;
+
+/// A session under way.
+pub(super) struct Scene<'a> {
+    pub(super) random: &'a mut Random,
+    settings: &'a Settings,
+    kind: Kind,
+    /// The client's number, and its next port.
+    client: u32,
+    port: &'a mut u16,
+    /// The number of the server of its kind.
+    server: u64,
+    delay: (Duration, Duration),
+    now: Timestamp,
+    frames: Vec<Seen>,
+}
+
+impl<'a> Scene<'a> {
+    /// A session of a kind that a client begins.
+    pub(super) fn new(
+        settings: &'a Settings,
+        kind: Kind,
+        client: u32,
+        port: &'a mut u16,
+        start: Timestamp,
+        random: &'a mut Random,
+    ) -> Self {
+        let server = random.below(SERVERS);
+        let near = Duration::from_nanos(100_000 + random.below(900_000));
+        // Servers are 2 to 150 ms away, most of them near.
+        let far = (2e6 + random.exponential() * 15e6).min(150e6) as u64;
+        let delay = (near, Duration::from_nanos(far));
+        let frames = Vec::new();
+        Self { random, settings, kind, client, port, server, delay, now: start, frames }
+    }
+
+    /// The name of the server.
+    pub(super) fn name(&self) -> String {
+        format!("{}{}.example.com", self.kind.name(), self.server)
+    }
+
+    /// The address of the server.
+    pub(super) fn server(&self) -> IpAddr {
+        self.address_of(self.kind)
+    }
+
+    fn address_of(&self, kind: Kind) -> IpAddr {
+        let number = (kind as u64 * SERVERS + self.server + 1) as u16;
+        if self.settings.is_ipv6 {
+            return IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0x5e, 0, 0, 0, number));
+        }
+        IpAddr::V4(Ipv4Addr::new(198, 51, 100, number as u8))
+    }
+
+    fn client_address(&self) -> IpAddr {
+        let number = self.client + 1;
+        if self.settings.is_ipv6 {
+            let [high, low] = [(number >> 16) as u16, number as u16];
+            return IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0xc1, 0, 0, high, low));
+        }
+        IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + number))
+    }
+
+    /// Begins a connection to the server, to its usual port or another one.
+    pub(super) fn connection(&mut self, port: Option<u16>) -> Dialogue {
+        let server = Host::new(self.server(), port.unwrap_or(self.kind.port()));
+        self.dialogue(server)
+    }
+
+    fn dialogue(&mut self, server: Host) -> Dialogue {
+        let client = Host::new(self.client_address(), *self.port);
+        *self.port = if *self.port >= LAST_PORT { FIRST_PORT } else { *self.port + 1 };
+        let initial_sequence = (self.random.next_u64() as u32, self.random.next_u64() as u32);
+        let network = self.settings.network;
+        Dialogue::new(Setup {
+            client,
+            server: Host { ttl: 55, ..server },
+            start: self.now,
+            delay: self.delay,
+            // Each leg has its share, so that one in so many is lost in all.
+            loss: (network.loss / 2.0, network.loss / 2.0),
+            reordering: network.reordering,
+            duplication: network.duplication,
+            jitter: network.max_delay,
+            seed: self.random.next_u64(),
+            mss: if self.settings.is_ipv6 { 1440 } else { 1460 },
+            initial_sequence,
+            ..Setup::default()
+        })
+    }
+
+    /// Ends a connection: the frames of it are the session's.
+    pub(super) fn end(&mut self, dialogue: Dialogue) {
+        self.now = self.now.max(dialogue.now());
+        self.frames.extend(dialogue.finish().seen);
+    }
+
+    /// Looks the name of the server up, as half of the sessions do: for the others it is known.
+    pub(super) fn look_up(&mut self) {
+        if self.random.chance(0.5) {
+            super::dns::ask(self, self.name(), Some(self.server()));
+        }
+    }
+
+    /// Begins a conversation with a server of names.
+    pub(super) fn resolver(&mut self) -> Dialogue {
+        let server = Host::new(self.address_of(Kind::Dns), Kind::Dns.port());
+        self.dialogue(server)
+    }
+
+    /// The frames so far, in order of time.
+    pub(super) fn take_frames(&mut self) -> Vec<Seen> {
+        let mut frames = core::mem::take(&mut self.frames);
+        frames.sort_by_key(|seen| seen.timestamp);
+        frames
+    }
+
+    /// Time that a person or a program takes, exponentially distributed.
+    pub(super) fn moment(&mut self, mean: Duration) -> Duration {
+        mean.mul_f64(self.random.exponential().min(10.0))
+    }
+
+    /// A size with a heavy tail, as of files (Pareto, shape 1.2).
+    pub(super) fn size(&mut self, least: usize, most: usize) -> usize {
+        let uniform = (self.random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64;
+        ((least as f64 * uniform.powf(-1.0 / 1.2)) as usize).clamp(least, most)
+    }
+
+    /// Bytes that mean nothing.
+    pub(super) fn noise(&mut self, len: usize) -> Vec<u8> {
+        let mut noise = Vec::with_capacity(len + 8);
+        while noise.len() < len {
+            noise.extend(self.random.next_u64().to_be_bytes());
+        }
+        noise.truncate(len);
+        noise
+    }
+
+    /// Words, in lines.
+    pub(super) fn text(&mut self, len: usize) -> Vec<u8> {
+        const WORDS: [&str; 8] =
+            ["packet", "loss", "is", "never", "silent", "where", "counters", "agree"];
+        let mut text = Vec::with_capacity(len + 16);
+        let mut line = 0;
+        while text.len() < len {
+            let word = WORDS[self.random.below(WORDS.len() as u64) as usize];
+            text.extend_from_slice(word.as_bytes());
+            line += word.len() + 1;
+            if line > 64 {
+                text.extend_from_slice(b"\r\n");
+                line = 0;
+            } else {
+                text.push(b' ');
+            }
+        }
+        text.truncate(len);
+        text
+    }
+}
+
+/// Lets the two sides say lines in turn, with the time between that programs take.
+pub(super) fn exchange(scene: &mut Scene<'_>, dialogue: &mut Dialogue, lines: &[(Side, String)]) {
+    for (side, line) in lines {
+        let pause = scene.moment(Duration::from_millis(2));
+        dialogue.pause(pause).say(*side, line.as_bytes());
+    }
+}
