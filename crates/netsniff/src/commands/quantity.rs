@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use netsniff_packet::Timestamp;
+
 /// Bytes: `500M` and `500MiB` are binary, `500MB` is decimal.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let (value, unit) = number(text)?;
@@ -88,6 +90,19 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     if rate.is_finite() && rate >= 0.001 { Ok(rate) } else { Err("0.001 is the least".to_owned()) }
 }
 
+/// A time in seconds since 1970, to the nanosecond.
+pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
+    let parsed = || {
+        let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let is_fraction =
+            fraction.len() <= 9 && fraction.bytes().all(|digit| digit.is_ascii_digit());
+        let nanos: u32 = format!("{fraction:0<9}").parse().ok().filter(|_| is_fraction)?;
+        let seconds = seconds.parse::<u32>().ok()?;
+        Some(Timestamp::from_secs_nanos(seconds.into(), nanos.into()))
+    };
+    parsed().ok_or_else(|| "expected seconds since 1970, as 1767225600.5".to_owned())
+}
+
 /// Bits a second of a link, as 100m, 1g or 2.5g.
 pub(crate) fn link(text: &str) -> Result<f64, String> {
     let (value, unit) = number(text)?;
@@ -137,6 +152,17 @@ mod tests {
         assert_eq!(interval("1d"), Ok(Duration::from_secs(86_400)));
         assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
         assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
+    }
+
+    #[test]
+    fn times_are_exact() {
+        let nanos = |text| time(text).map(Timestamp::nanos);
+        assert_eq!(nanos("1767225600"), Ok(1_767_225_600_000_000_000));
+        assert_eq!(nanos("1.000000007"), Ok(1_000_000_007));
+        assert_eq!(nanos("1.5"), Ok(1_500_000_000));
+        for wrong in ["", "-1", "1.0000000001", "1.x", "5000000000", "now"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

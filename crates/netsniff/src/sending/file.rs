@@ -12,6 +12,7 @@ use netsniff_traffic::plan::Plan;
 use serde::Serialize;
 
 use super::drive::{Frames, Orders, Step};
+use super::report::Left;
 use crate::commands::inputs::is_stdin;
 use crate::recording::naming::{CaptureFormat, packing_of_name};
 use crate::summary::number::{bytes, duration, things};
@@ -76,6 +77,8 @@ pub struct Written {
     /// What all stamps carry, where frames have stamps.
     run: Option<u32>,
     interrupted: bool,
+    /// What was not written as it is, and why.
+    left_out: Vec<Left>,
 }
 
 /// Writes frames to a capture file until there are no more, the orders end it, or `stop` is set. The first is due at
@@ -132,6 +135,7 @@ pub fn write(
         seconds: times.map_or(0, |(first, last): (u64, u64)| last - first) as f64 / 1e9,
         run: None,
         interrupted: stop.load(Ordering::Relaxed),
+        left_out: Vec::new(),
     })
 }
 
@@ -140,6 +144,12 @@ impl Written {
     #[must_use]
     pub fn with_run(self, run: u32) -> Self {
         Self { run: Some(run), ..self }
+    }
+
+    /// The same, with what was not written as it is.
+    #[must_use]
+    pub fn with_left_out(self, left_out: Vec<Left>) -> Self {
+        Self { left_out: left_out.into_iter().filter(|left| left.frames > 0).collect(), ..self }
     }
 
     /// One line of JSON.
@@ -151,16 +161,20 @@ impl Written {
         serde_json::to_string(self).map(|line| line + "\n")
     }
 
-    /// A line for people.
+    /// Lines for people.
     #[must_use]
     pub fn text(&self) -> String {
         let run = self.run.map(|run| format!(", stamps of run {run}")).unwrap_or_default();
-        format!(
+        let mut text = format!(
             "Wrote {} ({}, over {}) to {}{run}\n",
             things(self.frames, "frame"),
             bytes(self.bytes),
             duration((self.seconds * 1e9) as u64),
             self.file.display()
-        )
+        );
+        for left in &self.left_out {
+            text += &format!("  {}: {}\n", things(left.frames, "frame"), left.what);
+        }
+        text
     }
 }

@@ -5,9 +5,6 @@ use core::time::Duration;
 use super::scene::Scene;
 use crate::dialogue::Side;
 
-/// What begins a picture, so that it is known as one.
-const PNG: [u8; 16] = *b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
-
 pub(super) fn play(scene: &mut Scene<'_>) {
     scene.look_up();
     let mut dialogue = scene.connection(None);
@@ -16,15 +13,15 @@ pub(super) fn play(scene: &mut Scene<'_>) {
     let requests = 1 + scene.random.below(4);
     for number in 0..requests {
         let page = scene.random.below(100_000);
-        let is_picture = number > 0;
-        let path = if is_picture { format!("/{page}.png") } else { format!("/{page}.html") };
+        let is_file = number > 0;
+        let path = if is_file { format!("/{page}.bin") } else { format!("/{page}.html") };
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n\
              Accept: */*\r\nConnection: keep-alive\r\n\r\n"
         );
         dialogue.say(Side::Client, request.as_bytes());
         let thought = scene.moment(Duration::from_millis(10));
-        dialogue.pause(thought).say(Side::Server, &response(scene, is_picture));
+        dialogue.pause(thought).say(Side::Server, &response(scene, is_file));
         let looked = scene.moment(Duration::from_millis(100));
         dialogue.pause(looked);
     }
@@ -32,15 +29,15 @@ pub(super) fn play(scene: &mut Scene<'_>) {
     scene.end(dialogue);
 }
 
-fn response(scene: &mut Scene<'_>, is_picture: bool) -> Vec<u8> {
+fn response(scene: &mut Scene<'_>, is_file: bool) -> Vec<u8> {
     if scene.random.chance(0.05) {
         return b"HTTP/1.1 404 Not Found\r\nServer: nginx\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n\
             not found here"
             .to_vec();
     }
     let len = scene.size(2_000, 400_000);
-    let (kind, body) = if is_picture {
-        ("image/png", [&PNG[..], &scene.noise(len)].concat())
+    let (kind, body) = if is_file {
+        ("application/octet-stream", scene.noise(len))
     } else {
         let text = scene.text(len);
         let page = [b"<!DOCTYPE html>\r\n<html><body><p>", &text[..], b"</p></body></html>\r\n"];

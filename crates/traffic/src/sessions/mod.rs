@@ -19,7 +19,7 @@ use crate::dialogue::Seen;
 /// What sessions there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Pages and pictures over HTTP/1.1, on one connection.
+    /// Pages and files over HTTP/1.1, on one connection.
     Http,
     /// A mail over SMTP.
     Smtp,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_packet::Timestamp;
 use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate};
 use netsniff_traffic::probe::{FCS_LEN, PORT, Probes, Settings, Shape, Unfit};
@@ -24,6 +25,9 @@ pub(super) struct OutputArgs {
     pub(super) to: ToArgs,
     #[command(flatten)]
     pub(super) wire: WireArgs,
+    /// When the file of -w begins, in seconds since 1970, as 1767225600.5; now where it is not given
+    #[arg(long, value_name = "TIME", value_parser = quantity::time)]
+    pub(super) start: Option<Timestamp>,
     /// By how much the rate may be off
     #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
     pub(super) tolerance: Option<f64>,

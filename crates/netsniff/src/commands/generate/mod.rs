@@ -2,6 +2,7 @@
 
 mod args;
 mod frames;
+mod hosts;
 mod size;
 
 use std::io::{stderr, stdout};
@@ -10,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, ensure};
+use netsniff_packet::Timestamp;
 use netsniff_traffic::probe::FCS_LEN;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::args::{FrameArgs, OutputArgs};
 use self::frames::Stamped;
+use self::hosts::HostsArgs;
 use super::inputs::is_stdin;
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use crate::clock;
@@ -29,15 +32,25 @@ use crate::sending::wire::Wire;
     netsniff generate -i eth1 --size 64 --rate 100k --count 10M\n  \
     netsniff generate -i eth1 --size 76:1204:8 --ifg 12 --link 1g    the full speed of a link, sizes in turn\n  \
     netsniff generate -i eth1 --topspeed --flows 1000 --duration 10s\n  \
-    netsniff generate -w probes.pcap --rate 10k --count 50000        a capture file instead\n\n\
+    netsniff generate -w probes.pcap --rate 10k --count 50000        a capture file instead\n  \
+    netsniff generate hosts --n 30 -i eth1 --duration 1m             sessions of hosts\n\n\
     Sends real traffic: use an interface that leads to a testbed.\n\n\
     Exit code: 0 fine; 1 failed; 2 wrong usage; 4 the rate was off by more than --tolerance, or the interface\n\
     lost frames")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GenerateArgs {
+    #[command(subcommand)]
+    what: Option<What>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     frames: FrameArgs,
+}
+
+/// What else can be made.
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Hosts(Box<HostsArgs>),
 }
 
 /// Runs the command and returns its exit code.
@@ -46,6 +59,14 @@ pub struct GenerateArgs {
 ///
 /// [`UsageError`], an interface that cannot be sent on, and a file that cannot be written.
 pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
+    match &args.what {
+        Some(What::Hosts(args)) => hosts::run(args),
+        None => stamped(args),
+    }
+}
+
+/// Sends or writes stamped frames.
+fn stamped(args: &GenerateArgs) -> anyhow::Result<u8> {
     let stop = stop()?;
     let probes = args.frames.probes()?;
     let (plan, timing) = args.frames.plan()?;
@@ -58,7 +79,8 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
             let said = "a file needs a rate, and --count or --duration";
             return Err(UsageError(said.to_owned()).into());
         }
-        let written = file::write(&mut frames, orders, path, clock::now(), &stop)?;
+        let start = start_of(output)?;
+        let written = file::write(&mut frames, orders, path, start, &stop)?;
         let written = written.with_run(frames.run());
         tell(output, path, &if output.json { written.json()? } else { written.text() })?;
         return Ok(DONE);
@@ -69,6 +91,17 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
     let sent = drive(&mut frames, orders, &mut wires, &stop)?;
     let report = Report::new(&sent, &mut wires, timing, args.frames.late(), Vec::new());
     finish(output, &sent, &report.with_run(frames.run()))
+}
+
+/// When a file begins.
+fn start_of(output: &OutputArgs) -> anyhow::Result<Timestamp> {
+    match &output.start {
+        None => Ok(clock::now()),
+        Some(_) if output.to.write.is_none() => {
+            Err(UsageError("--start is for a file (-w)".to_owned()).into())
+        }
+        Some(start) => Ok(*start),
+    }
 }
 
 /// Set by a signal.
