@@ -8,6 +8,7 @@ pub mod completions;
 pub mod generate;
 pub mod info;
 pub(crate) mod inputs;
+pub(crate) mod keyfile;
 pub mod live;
 pub mod protocols;
 pub mod pseudonyms;

@@ -1,14 +1,13 @@
 //! The arguments that say how pseudonyms are made, for all commands that make some.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use netsniff_packet::Anonymizer;
 use netsniff_packet::anonymize::{Keep, Key, Method};
 
-use super::{UsageError, say};
+use super::UsageError;
+use super::keyfile::{self, MAKE_ONE};
 
 /// How pseudonyms are made.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -92,37 +91,11 @@ impl PseudonymArgs {
     }
 }
 
-/// How to make a key.
-const MAKE_ONE: &str = "To make one: (umask 077; head -c 32 /dev/urandom > KEYFILE)";
-
-/// More than any key has.
-const MOST_READ: u64 = 4096;
-
 fn read_key(path: &Path) -> anyhow::Result<Key> {
+    let content = keyfile::read(path)?;
     let name = path.display();
-    let file =
-        File::open(path).with_context(|| format!("cannot open the key file {name}. {MAKE_ONE}"))?;
-    warn_of_readers(path, &file);
-    let mut content = Vec::new();
-    file.take(MOST_READ)
-        .read_to_end(&mut content)
-        .with_context(|| format!("cannot read the key file {name}"))?;
     Key::parse(&content).map_err(|error| anyhow!("the key file {name}: {error}. {MAKE_ONE}"))
 }
-
-/// A key that others can read protects nothing from them.
-#[cfg(unix)]
-fn warn_of_readers(path: &Path, file: &File) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = file.metadata().map_or(0, |metadata| metadata.permissions().mode());
-    if mode & 0o077 != 0 {
-        let name = path.display();
-        say(&format!("others can read the key file {name}; to change that: chmod 600 {name}"));
-    }
-}
-
-#[cfg(not(unix))]
-fn warn_of_readers(_: &Path, _: &File) {}
 
 fn draw_key() -> anyhow::Result<Key> {
     let mut bytes = [0; Key::LEN];

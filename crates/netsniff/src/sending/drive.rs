@@ -128,8 +128,12 @@ pub fn drive(
         frames: 0,
         unflushed: 0,
     });
+    let sides: Vec<_> = sides.collect();
+    let refusals =
+        |sides: &[Side<'_>]| -> u64 { sides.iter().map(|side| side.transmitter.refusals()).sum() };
+    let before = refusals(&sides);
     let mut driver = Driver {
-        sides: sides.collect(),
+        sides,
         stop,
         start,
         end,
@@ -159,7 +163,7 @@ pub fn drive(
         slipped: driver.pacer.slipped(),
         latest: driver.pacer.latest(),
         gaps: driver.gaps.quantiles().filter(|_| driver.plan.is_some()),
-        refusals: driver.sides.iter().map(|side| side.transmitter.refusals()).sum(),
+        refusals: refusals(&driver.sides) - before,
         plan: driver.plan,
         is_interrupted: stop.load(Ordering::Relaxed),
         failure,

@@ -99,7 +99,18 @@ impl Wire {
         Ok(Self { transmitter, choice, reader, before, interface })
     }
 
-    /// What the interface has counted since it was opened, once it has counted as many frames as were sent or a
+    /// Counts from now on.
+    ///
+    /// # Errors
+    ///
+    /// An interface that is gone.
+    pub fn begin(&mut self) -> anyhow::Result<()> {
+        let gone = || format!("{} is gone", self.interface.name);
+        self.before = self.reader.counters()?.with_context(gone)?;
+        Ok(())
+    }
+
+    /// What the interface has counted since then, once it has counted as many frames as were sent or a
     /// second has passed, since some count late; `None` where it is gone.
     pub fn counted(&mut self, sent: u64) -> Option<Counted> {
         let end = Instant::now() + Duration::from_secs(1);

@@ -111,9 +111,9 @@ pub(super) struct FrameArgs {
     seed: u64,
 }
 
-/// The mean rate.
+/// The mean rate, one of them.
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct RateArgs {
     /// Frames a second, as 0.5, 1000, 300k or 1.5M
     #[arg(long, visible_alias = "pps", value_name = "RATE", value_parser = quantity::rate)]
@@ -228,7 +228,13 @@ impl FrameArgs {
                 let gap = format!("{ifg} bytes between frames at {} Mbit/s", link / 1e6);
                 (Mean::Bits { rate: per_second(link)?, overhead }, gap)
             }
-            _ => return Ok((None, "as fast as possible".to_owned())),
+            (RateArgs { topspeed: true, .. }, _) => {
+                return Ok((None, "as fast as possible".to_owned()));
+            }
+            _ => {
+                let said = "a rate is needed: --rate, --mbps, --ifg with --link, or --topspeed";
+                return Err(UsageError(said.to_owned()).into());
+            }
         };
         let bursts = match self.burst {
             1 => String::new(),

@@ -3,6 +3,8 @@
 mod args;
 mod frames;
 mod hosts;
+mod listen;
+mod order;
 mod size;
 
 use std::io::{stderr, stdout};
@@ -18,6 +20,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use self::args::{FrameArgs, OutputArgs};
 use self::frames::Stamped;
 use self::hosts::HostsArgs;
+use self::listen::{AskArgs, ListenArgs};
 use super::inputs::is_stdin;
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use crate::clock;
@@ -33,7 +36,8 @@ use crate::sending::wire::Wire;
     netsniff generate -i eth1 --size 76:1204:8 --ifg 12 --link 1g    the full speed of a link, sizes in turn\n  \
     netsniff generate -i eth1 --topspeed --flows 1000 --duration 10s\n  \
     netsniff generate -w probes.pcap --rate 10k --count 50000        a capture file instead\n  \
-    netsniff generate hosts --n 30 -i eth1 --duration 1m             sessions of hosts\n\n\
+    netsniff generate hosts --n 30 -i eth1 --duration 1m             sessions of hosts\n  \
+    netsniff generate -i eth1 --listen 127.0.0.1:7000                to the order of others\n\n\
     Sends real traffic: use an interface that leads to a testbed.\n\n\
     Exit code: 0 fine; 1 failed; 2 wrong usage; 4 the rate was off by more than --tolerance, or the interface\n\
     lost frames")]
@@ -45,12 +49,15 @@ pub struct GenerateArgs {
     output: OutputArgs,
     #[command(flatten)]
     frames: FrameArgs,
+    #[command(flatten)]
+    listen: ListenArgs,
 }
 
 /// What else can be made.
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Hosts(Box<HostsArgs>),
+    Ask(AskArgs),
 }
 
 /// Runs the command and returns its exit code.
@@ -61,36 +68,60 @@ enum What {
 pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
     match &args.what {
         Some(What::Hosts(args)) => hosts::run(args),
-        None => stamped(args),
+        Some(What::Ask(args)) => listen::ask(args),
+        None => match args.listen.listen {
+            Some(address) => listen::listen(args, address),
+            None => stamped(args),
+        },
     }
 }
 
 /// Sends or writes stamped frames.
 fn stamped(args: &GenerateArgs) -> anyhow::Result<u8> {
     let stop = stop()?;
-    let probes = args.frames.probes()?;
-    let (plan, timing) = args.frames.plan()?;
-    let most = args.frames.count.unwrap_or(u64::MAX);
-    let orders = Orders { plan, late: args.frames.late(), most, duration: args.frames.duration };
-    let mut frames = Stamped::new(probes, args.frames.stream, most);
     let output = &args.output;
     if let Some(path) = &output.to.write {
-        if orders.plan.is_none() || orders.most == u64::MAX && orders.duration.is_none() {
-            let said = "a file needs a rate, and --count or --duration";
-            return Err(UsageError(said.to_owned()).into());
-        }
-        let start = start_of(output)?;
-        let written = file::write(&mut frames, orders, path, start, &stop)?;
-        let written = written.with_run(frames.run());
-        tell(output, path, &if output.json { written.json()? } else { written.text() })?;
-        return Ok(DONE);
+        return write(args, path, &stop);
     }
+    // What is wrong with the frames is told before an interface is touched.
+    args.frames.probes().and_then(|_| args.frames.plan())?;
     let interface = output.to.interface.as_deref().unwrap_or_default();
     let mut wires = output.wire.open(interface, None)?;
-    wires.iter().try_for_each(|wire| takes(wire, args.frames.size.largest()))?;
-    let sent = drive(&mut frames, orders, &mut wires, &stop)?;
-    let report = Report::new(&sent, &mut wires, timing, args.frames.late(), Vec::new());
-    finish(output, &sent, &report.with_run(frames.run()))
+    let (sent, report) = send(&args.frames, &mut wires, &stop)?;
+    finish(output, &sent, &report)
+}
+
+/// Sends stamped frames.
+fn send(args: &FrameArgs, wires: &mut [Wire], stop: &AtomicBool) -> anyhow::Result<(Sent, Report)> {
+    let (mut frames, orders, timing) = prepare(args)?;
+    wires.iter().try_for_each(|wire| takes(wire, args.size.largest()))?;
+    wires.iter_mut().try_for_each(Wire::begin)?;
+    let sent = drive(&mut frames, orders, wires, stop)?;
+    let report = Report::new(&sent, wires, timing, args.late(), Vec::new());
+    Ok((sent, report.with_run(frames.run())))
+}
+
+/// Writes stamped frames to a file.
+fn write(args: &GenerateArgs, path: &Path, stop: &AtomicBool) -> anyhow::Result<u8> {
+    let (mut frames, orders, _) = prepare(&args.frames)?;
+    if orders.plan.is_none() || orders.most == u64::MAX && orders.duration.is_none() {
+        let said = "a file needs a rate, and --count or --duration";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    let output = &args.output;
+    let written = file::write(&mut frames, orders, path, start_of(output)?, stop)?;
+    let written = written.with_run(frames.run());
+    tell(output, path, &if output.json { written.json()? } else { written.text() })?;
+    Ok(DONE)
+}
+
+/// The frames, when they are due, and that in words.
+fn prepare(args: &FrameArgs) -> anyhow::Result<(Stamped, Orders, String)> {
+    let probes = args.probes()?;
+    let (plan, timing) = args.plan()?;
+    let most = args.count.unwrap_or(u64::MAX);
+    let orders = Orders { plan, late: args.late(), most, duration: args.duration };
+    Ok((Stamped::new(probes, args.stream, most), orders, timing))
 }
 
 /// When a file begins.
