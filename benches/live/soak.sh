@@ -3,7 +3,7 @@
 #
 #   benches/live/soak.sh --file MIX.pcap --rate PACKETS_A_SECOND [--minutes 20] [--out FILE.tsv]
 #
-# Needs root, two processors, and a release build of netsniff with its example `sender`. The packets of the file are
+# Needs root, two processors, and a release build of netsniff. The packets of the file are
 # sent again and again on processor 0, each round with other addresses, so that flows are new ones, and analysed with
 # all protocols and logs on processor 1, which also pays for the softirq (placement `rps1`). Logs roll each minute, and
 # the rolled ones are removed, as a shipper of logs would.
@@ -25,8 +25,8 @@ ip netns exec $name-rx taskset -c 1 "$build/netsniff" analyze -i rx0 -o "$scratc
 pid=$!
 sleep 1.5
 before=$(arrived)
-ip netns exec $name-tx "$build/examples/sender" -i tx0 --cpu 0 --seconds $((minutes * 60)) --rate "$rate" \
-    --file "$file" --unique-ip >"$scratch/sent" &
+ip netns exec $name-tx "$build/netsniff" replay "$file" -i tx0 --cpu 0 --loop 0 --unique-ip --pps "$rate" --burst 32 \
+    --late slip --duration "${minutes}min" --json >"$scratch/sent" &
 sender=$!
 
 # A number from the metrics, of the interface.

@@ -90,8 +90,11 @@ trial() {
     pid=$!
     sleep 1.5
     ns0=$(spent "$pid") before=$(arrived)
-    ip netns exec "$name-tx" "$build/examples/sender" -i tx0 --cpu 0 --seconds "$seconds" --size "$size" \
-        --rate "$rate" ${file:+--file "$file"} >"$scratch/sent"
+    local what=(generate --size "$size" --flows 256) pace=(--topspeed)
+    [ -z "$file" ] || what=(replay "$file" --loop 0 --late slip)
+    [ "$rate" -eq 0 ] || pace=(--pps "$rate" --burst 32)
+    ip netns exec "$name-tx" "$build/netsniff" "${what[@]}" "${pace[@]}" -i tx0 --cpu 0 --duration "${seconds}s" \
+        --json >"$scratch/sent"
     came=$(($(arrived) - before))
     sleep "${pause:-1.3}"
     ns1=$(spent "$pid")
@@ -99,8 +102,8 @@ trial() {
     wait "$pid" || true
     got=$(tool_captured "$tool" "$size")
     got=${got:-0} ns=$((ns1 - ns0))
-    pps=$(sed 's/.*"pps":\([0-9]*\).*/\1/' "$scratch/sent")
-    slips=$(sed 's/.*"slips":\([0-9]*\).*/\1/' "$scratch/sent")
+    pps=$(sed 's/.*"frames_per_second":\([0-9]*\).*/\1/' "$scratch/sent")
+    slips=$(sed 's/.*"stalls":\([0-9]*\).*/\1/' "$scratch/sent")
 }
 
 # Makes the namespaces and the tmpfs, and removes them in the end.
