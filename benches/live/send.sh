@@ -45,16 +45,16 @@ full_speed() {
             [ "${tool%:*}" = generate ] || what=(replay "$scratch/$size.pcap" --loop 0)
             # An XDP socket of the run before may still be bound.
             sleep 0.5
-            on_tx "$netsniff" "${what[@]}" -i tx0 --way "${tool#*:}" --cpu 0 --topspeed --duration "${seconds}s" --json >"$said"
+            on_tx "$netsniff" "${what[@]}" -i tx0 --way "${tool#*:}" --cpu 0 --topspeed --duration "${seconds}s" --json >"$said" || exit 1
             pps=$(jq '.frames_per_second | floor' "$said") sent=$(jq .frames "$said")
             ;;
         minimal)
             sleep 0.5
-            on_tx "$minimal" -i tx0 -m xsk -s $((size - 4)) -T "$seconds" -c 0 >"$said"
+            on_tx "$minimal" -i tx0 -m xsk -s $((size - 4)) -T "$seconds" -c 0 >"$said" || exit 1
             pps=$(jq .pps "$said") sent=$(jq .sent "$said")
             ;;
         tcpreplay)
-            on_tx taskset -c 0 tcpreplay -q -K --topspeed --loop 1000000 --duration "$seconds" -i tx0 "$scratch/$size.pcap" >"$said" 2>&1
+            on_tx taskset -c 0 tcpreplay -q -K --topspeed --loop 1000000 --duration "$seconds" -i tx0 "$scratch/$size.pcap" >"$said" 2>&1 || exit 1
             pps=$(sed -n 's/^Rated:.* \([0-9]*\)\.[0-9]* pps$/\1/p' "$said")
             sent=$(sed -n 's/^Actual: \([0-9]*\) packets .*/\1/p' "$said")
             ;;
@@ -63,7 +63,7 @@ full_speed() {
             local count=$((seconds * 500000)) before
             printf '{ 0x02,0,0,0,0,0x99, 0x02,0,0,0,0,0x0a, 0x88,0xb5, fill(0x55, %s) }\n' $((size - 18)) >"$scratch/trafgen.cfg"
             before=$(counted)
-            on_tx taskset -c 0 trafgen -Q -o tx0 -i "$scratch/trafgen.cfg" -P 1 -n "$count" >"$said" 2>&1
+            on_tx taskset -c 0 trafgen -Q -o tx0 -i "$scratch/trafgen.cfg" -P 1 -n "$count" >"$said" 2>&1 || return 1
             pps=$(tr -d '\r' <"$said" | awk -v n="$count" '/ sec, .* usec on CPU/ { printf "%d", n / ($1 + $3 / 1e6) }')
             # It says what it was told to send.
             sent=$(($(counted) - before))
@@ -74,8 +74,12 @@ full_speed() {
 speed() {
     local place=$1 size=$2 tool=$3 before
     before=$(counted)
-    full_speed "$tool" "$size"
-    printf 'speed\t%s\t%s\t%s\t%s\t%s\n' "$place" "$size" "$tool" "$pps" $((sent - ($(counted) - before))) | tee -a "$out"
+    if full_speed "$tool" "$size"; then
+        printf 'speed\t%s\t%s\t%s\t%s\t%s\n' "$place" "$size" "$tool" "$pps" $((sent - ($(counted) - before))) | tee -a "$out"
+    else
+        # trafgen ends where the kernel has no room for a frame.
+        printf 'speed\t%s\t%s\t%s\tended early\t-\n' "$place" "$size" "$tool" | tee -a "$out"
+    fi
 }
 
 # Runs a tool at a rate with the receiver at the other end.
