@@ -16,7 +16,8 @@ pub trait Transmitter: Send {
     /// The entry of [`WAYS`] that made it.
     fn way(&self) -> &'static str;
 
-    /// Bytes of the longest frame that it can send: no longer than the interface takes.
+    /// Bytes of the longest frame that it has room for. Whether the interface takes it is another matter:
+    /// [`Interface::takes`].
     fn longest(&self) -> usize;
 
     /// Room for the next frame, with the number of the buffer that it is in; `None` while there is none,
@@ -65,5 +66,5 @@ impl Way {
     }
 }
 
-/// THE list, the fastest first, as `docs/measurements` has it for a veth pair.
+/// THE list, the fastest first, as `docs/measurements/2026-11-23-live-send.md` has it for a veth pair.
 pub const WAYS: &[Way] = &[af_xdp::WAY, tx_ring::WAY, send_messages::WAY];
