@@ -225,6 +225,10 @@ struct Driver<'a> {
 
 impl Driver<'_> {
     fn run(&mut self, frames: &mut impl Frames) -> anyhow::Result<()> {
+        // What nothing else delays is not to leave before the start, which its stamps count from.
+        while monotonic() < self.start {
+            core::hint::spin_loop();
+        }
         while self.frames < self.most {
             let frame = match frames.advance()? {
                 Step::Frame(frame) => frame,

@@ -1,7 +1,7 @@
 //! Frames into a capture file instead of onto a wire, with the times that a plan gives them.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{self, BufWriter, ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -123,11 +123,18 @@ pub fn write(
             link_type: LinkType::ETHERNET,
             interface: 0,
         };
-        writer.write(&packet).with_context(failed)?;
+        match writer.write(&packet) {
+            // Whoever reads has enough.
+            Err(error) if is_stdin(path) && error.kind() == ErrorKind::BrokenPipe => break,
+            done => done.with_context(failed)?,
+        }
         times.get_or_insert((due, due)).1 = due;
         (count, bytes) = (count + 1, bytes + len as u64);
     }
-    writer.finish().with_context(failed)?;
+    match writer.finish() {
+        Err(error) if is_stdin(path) && error.kind() == ErrorKind::BrokenPipe => {}
+        done => done.with_context(failed)?,
+    }
     Ok(Written {
         file: path.to_owned(),
         frames: count,
