@@ -369,6 +369,7 @@ fn frames_that_the_interface_loses_are_told() {
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("counted 10 fewer, dropped 10"), "{said}");
     assert!(said.contains("10 frames did not get onto the wire: tx0 has not counted"), "{said}");
+    assert!(said.contains("lost       10 frames, refused by the interface"), "{said}");
     for way in ["tx-ring", "sendmmsg"] {
         let (code, said) = run(way);
         assert_eq!(code, Some(1), "{said}");

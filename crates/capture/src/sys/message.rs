@@ -33,16 +33,28 @@ pub(crate) fn send_frames(
     Ok(sent as usize)
 }
 
-/// Makes the kernel look at the ring of frames that are to be sent. `Ok(false)` where it had no room and should be
-/// asked again.
-pub(crate) fn kick(socket: &Socket) -> io::Result<bool> {
+/// What the kernel says where it is made to look at a ring of frames that are to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kicked {
+    /// It took frames.
+    Took,
+    /// It has no room, and should be asked again.
+    Full,
+    /// The interface refused a frame. A packet ring still has it; an XDP socket has lost it, and the kernel stops behind
+    /// each of these (`__xsk_generic_xmit` in `net/xdp/xsk.c`).
+    Refused,
+}
+
+/// Makes the kernel look at the ring of frames that are to be sent.
+pub(crate) fn kick(socket: &Socket) -> io::Result<Kicked> {
     // SAFETY: no buffer and no address are passed.
     let sent =
         unsafe { libc::sendto(socket.raw(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
     match check_size(sent) {
-        Ok(_) => Ok(true),
+        Ok(_) => Ok(Kicked::Took),
         Err(error) => match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => Ok(false),
+            Some(libc::EBUSY) => Ok(Kicked::Refused),
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(Kicked::Full),
             _ => Err(error),
         },
     }

@@ -6,7 +6,7 @@
 use super::{Transmitter, Way};
 use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
-use crate::sys::message::kick;
+use crate::sys::message::{Kicked, kick};
 use crate::sys::socket::Socket;
 use crate::sys::xdp::{Chunk, SendRings, Umem};
 use crate::xdp_socket;
@@ -38,6 +38,7 @@ struct AfXdp {
     handed: u64,
     taken: u64,
     refusals: u64,
+    lost: u64,
 }
 
 impl AfXdp {
@@ -63,6 +64,7 @@ impl AfXdp {
             handed: 0,
             taken: 0,
             refusals: 0,
+            lost: 0,
         })
     }
 
@@ -105,18 +107,19 @@ impl Transmitter for AfXdp {
 
     fn flush(&mut self) -> Result<usize> {
         self.rings.transmit.publish();
-        let mut had_room = true;
+        let mut kicked = Kicked::Took;
         if self.rings.transmit.waiting() > 0
             && (self.rings.transmit.needs_wakeup() || self.free.is_empty())
         {
-            had_room = kick(&self.socket).trying("send through the XDP socket")?;
+            kicked = kick(&self.socket).trying("send through the XDP socket")?;
         }
         self.collect();
         let taken = self.handed - u64::from(self.rings.transmit.waiting());
         let new = taken - self.taken;
         self.taken = taken;
         // The kernel also asks to be called again after each 32 frames.
-        self.refusals += u64::from(!had_room && new == 0);
+        self.refusals += u64::from(kicked == Kicked::Full && new == 0);
+        self.lost += u64::from(kicked == Kicked::Refused);
         Ok(new as usize)
     }
 
@@ -126,6 +129,10 @@ impl Transmitter for AfXdp {
 
     fn refusals(&self) -> u64 {
         self.refusals
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost
     }
 
     fn buffers(&self) -> usize {

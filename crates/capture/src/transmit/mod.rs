@@ -40,6 +40,11 @@ pub trait Transmitter: Send {
     /// How often the kernel had no room.
     fn refusals(&self) -> u64;
 
+    /// Frames that were taken and lost, since the interface refused them. Ways that offer such frames again lose none.
+    fn lost(&self) -> u64 {
+        0
+    }
+
     /// Numbers of buffers, which [`Self::room`] returns in a fixed cycle: a frame that repeats needs to be
     /// made once for each.
     fn buffers(&self) -> usize;

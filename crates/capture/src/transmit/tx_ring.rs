@@ -4,7 +4,7 @@ use super::packet_socket::{bind, open};
 use super::{Transmitter, Way};
 use crate::error::{Context as _, Result};
 use crate::interface::Interface;
-use crate::sys::message::kick;
+use crate::sys::message::{Kicked, kick};
 use crate::sys::send_ring::{FRAME_AT, SendRing};
 use crate::sys::slot_ring::Layout;
 use crate::sys::socket::Socket;
@@ -87,7 +87,9 @@ impl Transmitter for TxRing {
     }
 
     fn flush(&mut self) -> Result<usize> {
-        if self.ring.untaken() > 0 && !kick(&self.socket).trying("send through the ring")? {
+        if self.ring.untaken() > 0
+            && kick(&self.socket).trying("send through the ring")? != Kicked::Took
+        {
             self.refusals += 1;
         }
         self.ring.look().trying("send a frame through the ring")?;

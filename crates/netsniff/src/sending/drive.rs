@@ -96,6 +96,8 @@ pub struct Sent {
     pub gaps: Option<Quantiles>,
     /// How often the kernel had no room.
     pub refusals: u64,
+    /// Frames that the kernel took, and lost since an interface refused them.
+    pub lost: u64,
     /// The plan, with what it counted.
     pub plan: Option<Plan>,
     /// Whether a signal ended it.
@@ -123,17 +125,8 @@ pub fn drive(
         start.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     });
     frames.begin(clock::now().offset((start - monotonic()).cast_signed()));
-    let sides = wires.iter_mut().map(|wire| Side {
-        transmitter: wire.transmitter.as_mut(),
-        frames: 0,
-        unflushed: 0,
-    });
-    let sides: Vec<_> = sides.collect();
-    let refusals =
-        |sides: &[Side<'_>]| -> u64 { sides.iter().map(|side| side.transmitter.refusals()).sum() };
-    let before = refusals(&sides);
     let mut driver = Driver {
-        sides,
+        sides: wires.iter_mut().map(Side::new).collect(),
         stop,
         start,
         end,
@@ -149,25 +142,7 @@ pub fn drive(
         bytes: 0,
     };
     let failure = driver.run(frames).and_then(|()| driver.finish()).err();
-    let span = |times: Option<(u64, u64)>| times.map(|(first, last)| last - first);
-    let taken = |side: &mut Side<'_>| side.frames - side.transmitter.pending() as u64;
-    let by_wire: Vec<u64> = driver.sides.iter_mut().map(taken).collect();
-    Ok(Sent {
-        frames: by_wire.iter().sum(),
-        by_wire,
-        bytes: driver.bytes,
-        span: span(driver.left).unwrap_or(0),
-        planned: span(driver.planned),
-        stalls: driver.pacer.stalls(),
-        frames_behind: driver.pacer.frames_behind(),
-        slipped: driver.pacer.slipped(),
-        latest: driver.pacer.latest(),
-        gaps: driver.gaps.quantiles().filter(|_| driver.plan.is_some()),
-        refusals: refusals(&driver.sides) - before,
-        plan: driver.plan,
-        is_interrupted: stop.load(Ordering::Relaxed),
-        failure,
-    })
+    Ok(driver.sent(failure))
 }
 
 /// One wire.
@@ -176,9 +151,23 @@ struct Side<'a> {
     /// Frames that were filled, and those of them since the kernel was last called.
     frames: u64,
     unflushed: u64,
+    /// What the transmitter had counted before.
+    refusals: u64,
+    lost: u64,
 }
 
-impl Side<'_> {
+impl<'a> Side<'a> {
+    fn new(wire: &'a mut Wire) -> Self {
+        let transmitter = wire.transmitter.as_mut();
+        let (refusals, lost) = (transmitter.refusals(), transmitter.lost());
+        Self { transmitter, frames: 0, unflushed: 0, refusals, lost }
+    }
+
+    /// Frames that the kernel took.
+    fn taken(&mut self) -> u64 {
+        self.frames.saturating_sub(self.transmitter.pending() as u64)
+    }
+
     fn flush(&mut self) -> anyhow::Result<()> {
         if self.unflushed > 0 {
             self.transmitter.flush()?;
@@ -301,6 +290,31 @@ impl Driver<'_> {
         self.left.get_or_insert((now, now)).1 = now;
         (self.frames, self.bytes) = (self.frames + 1, self.bytes + len as u64);
         if side.unflushed >= BATCH { side.flush() } else { Ok(()) }
+    }
+
+    /// What was done.
+    fn sent(mut self, failure: Option<anyhow::Error>) -> Sent {
+        let span = |times: Option<(u64, u64)>| times.map(|(first, last)| last - first);
+        let by_wire: Vec<u64> = self.sides.iter_mut().map(Side::taken).collect();
+        let sides = self.sides.iter();
+        let refusals = sides.clone().map(|side| side.transmitter.refusals() - side.refusals).sum();
+        Sent {
+            frames: by_wire.iter().sum(),
+            by_wire,
+            bytes: self.bytes,
+            span: span(self.left).unwrap_or(0),
+            planned: span(self.planned),
+            stalls: self.pacer.stalls(),
+            frames_behind: self.pacer.frames_behind(),
+            slipped: self.pacer.slipped(),
+            latest: self.pacer.latest(),
+            gaps: self.gaps.quantiles().filter(|_| self.plan.is_some()),
+            refusals,
+            lost: sides.map(|side| side.transmitter.lost() - side.lost).sum(),
+            plan: self.plan,
+            is_interrupted: self.stop.load(Ordering::Relaxed),
+            failure,
+        }
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {

@@ -35,6 +35,8 @@ pub struct Report {
     /// At the hand-over to the kernel.
     gap_errors: Option<Quantiles>,
     refusals: u64,
+    /// Frames that an interface refused when they could not be offered again.
+    lost: u64,
     interrupted: bool,
     error: Option<String>,
     /// What was not sent as it is, and why.
@@ -115,6 +117,7 @@ impl Report {
             latest_ns: sent.latest,
             gap_errors: sent.gaps,
             refusals: sent.refusals,
+            lost: sent.lost,
             interrupted: sent.is_interrupted,
             error: sent.failure.as_ref().map(|error| format!("{error:#}")),
             left_out: left.into_iter().filter(|left| left.frames > 0).collect(),
@@ -139,6 +142,10 @@ impl Report {
                     "{lost} did not get onto the wire: {name} has not counted them as sent"
                 ));
             }
+        }
+        if self.lost > 0 {
+            let lost = things(self.lost, "frame");
+            return Some(format!("{lost} did not get onto the wire: the interface refused them"));
         }
         let (off, tolerance) = self.off_percent.zip(tolerance)?;
         (off.abs() > tolerance)
@@ -185,6 +192,13 @@ impl Report {
         if self.refusals > 0 {
             let refusals = times(self.refusals);
             line("kernel", format!("had no room {refusals}, and was asked again"));
+        }
+        if self.lost > 0 {
+            let frames = things(self.lost, "frame");
+            line(
+                "lost",
+                format!("{frames}, refused by the interface; other ways offer them again"),
+            );
         }
         if let Some(run) = self.run {
             let last = exact(i128::from(self.frames) - 1);
