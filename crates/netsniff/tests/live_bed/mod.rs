@@ -1,6 +1,7 @@
 //! Namespaces for tests of live commands: a veth pair, a sender at one end, netsniff at the other.
 #![allow(dead_code, unused_imports, reason = "each test uses a part of it")]
 
+pub(crate) mod commands;
 pub(crate) mod hosts;
 mod logs;
 mod run;
