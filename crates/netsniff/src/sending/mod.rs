@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`wire`] | the interface, the way to send on it, and what it counts |
 //! | [`drive`] | frames to the wire, each when it is due |
-//! | [`file`] | frames into a capture file instead |
+//! | [`mod@file`] | frames into a capture file instead |
 //! | `gaps` | by how much gaps between frames differ from the planned ones |
 //! | [`report`] | what was sent, and how well |
 

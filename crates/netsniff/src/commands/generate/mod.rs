@@ -93,8 +93,9 @@ fn stamped(args: &GenerateArgs) -> anyhow::Result<u8> {
 
 /// Sends stamped frames.
 fn send(args: &FrameArgs, wires: &mut [Wire], stop: &AtomicBool) -> anyhow::Result<(Sent, Report)> {
-    let (mut frames, orders, timing) = prepare(args)?;
+    // Before frames of any size are made.
     wires.iter().try_for_each(|wire| takes(wire, args.size.largest()))?;
+    let (mut frames, orders, timing) = prepare(args)?;
     wires.iter_mut().try_for_each(Wire::begin)?;
     let sent = drive(&mut frames, orders, wires, stop)?;
     let report = Report::new(&sent, wires, timing, args.late(), Vec::new());
@@ -147,7 +148,7 @@ fn stop() -> anyhow::Result<Arc<AtomicBool>> {
 /// Fails where an interface or the way to send does not take frames of a size.
 fn takes(wire: &Wire, size: usize) -> anyhow::Result<()> {
     let (name, mtu) = (&wire.interface.name, wire.interface.mtu);
-    let (len, longest) = (size - FCS_LEN, wire.transmitter.longest());
+    let (len, longest) = (size.saturating_sub(FCS_LEN), wire.transmitter.longest());
     ensure!(
         wire.interface.takes(false, len),
         "frames of {size} bytes are longer than the MTU of {name} allows ({mtu})"
