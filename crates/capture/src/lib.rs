@@ -35,4 +35,4 @@ pub use options::Options;
 pub use sys::clock::{monotonic, realtime};
 pub use sys::namespace::in_namespace;
 pub use sys::prefetch::prefetch;
-pub use sys::scheduling::{pin, set_nice};
+pub use sys::scheduling::{pin, set_nice, unpin};

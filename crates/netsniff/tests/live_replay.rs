@@ -116,6 +116,12 @@ fn both_sides_have_an_interface_of_their_own() {
         let mut rest = sent.iter();
         assert!(side.iter().all(|frame| rest.any(|other| other == frame)));
     }
+    // Where all are due at once, no answer overtakes its question: recorded by time, the order is that of the capture.
+    let run = Run::record(&bed, "order", "out.pcapng", &["-i", "rx1"]);
+    let fast = replay(&bed, &[capture], &["--server-interface", "tx1", "--topspeed"]);
+    let done = run.end();
+    assert_eq!(fast.code, Some(0), "{}", fast.errors);
+    assert!(packets(&done.file("out.pcapng")) == sent, "the order of both sides");
     let twice = replay(&bed, &[capture], &["--server-interface", "tx0"]);
     assert_eq!(twice.code, Some(2), "{}", twice.errors);
 }

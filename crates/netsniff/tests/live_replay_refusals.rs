@@ -125,6 +125,33 @@ fn an_interface_without_ethernet_is_refused() {
     assert!(errors.contains("frames can be sent on Ethernet alone"), "{errors}");
 }
 
+/// Only one tag of 802.1Q has four bytes more than the MTU; without its tag a frame may be too short for one.
+#[test]
+fn frames_that_the_kernel_would_refuse_are_left_out() {
+    let Some(bed) = Bed::up("tags") else { return };
+    let captures = Captures::new("tags");
+    let tagged = |ethertype: [u8; 2], len: usize| {
+        let mut frame = vec![2; 12];
+        frame.extend([ethertype[0], ethertype[1], 0, 5, 0x88, 0xb5]);
+        frame.resize(len, 7);
+        (0, frame, len)
+    };
+    let frames = [tagged([0x81, 0], 1518), tagged([0x88, 0xa8], 1518), tagged([0x88, 0xa8], 1514)];
+    let capture = captures.write("tags.pcap", LinkType::ETHERNET, &frames);
+    for way in ["af-xdp", "tx-ring", "sendmmsg"] {
+        let replayed = replay(&bed, &[&capture], &["--way", way, "--json"]);
+        assert_eq!((replayed.code, &replayed.json()["frames"]), (Some(3), &2.into()), "{way}");
+    }
+    let short = captures.write("short.pcap", LinkType::ETHERNET, &[tagged([0x81, 0], 16)]);
+    for way in ["tx-ring", "sendmmsg"] {
+        let replayed = replay(&bed, &[&short, &capture], &["--way", way, "--strip-vlan", "--json"]);
+        assert_eq!((replayed.code, &replayed.json()["frames"]), (Some(3), &3.into()), "{way}");
+    }
+    // What is padded is sent as it was asked for.
+    let padded = captures.write("cut.pcap", LinkType::ETHERNET, &[(0, vec![2; 60], 200)]);
+    assert_eq!(replay(&bed, &[&padded], &[]).code, Some(0));
+}
+
 /// What is wrong with a capture is told once, however often it is read.
 #[test]
 fn damage_is_told_once() {
@@ -177,7 +204,7 @@ fn frames_that_the_interface_loses_are_told() {
     };
     let (code, said) = run("af-xdp");
     assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("counted 10 fewer, dropped 10"), "{said}");
+    assert!(said.contains("counted 10 fewer, refused or dropped 10"), "{said}");
     assert!(said.contains("10 frames did not get onto the wire: tx0 has not counted"), "{said}");
     assert!(said.contains("lost       10 frames, refused by the interface"), "{said}");
     for way in ["tx-ring", "sendmmsg"] {

@@ -78,13 +78,16 @@ impl Edit {
         tags.take_while(|tag| matches!(tag[..2], [0x81, 0] | [0x88, 0xa8] | [0x91, 0])).count()
     }
 
-    /// Whether a frame that begins so has a tag afterwards, and how long it is then, if it had `len` bytes.
+    /// Whether a frame that begins so has a tag of 802.1Q afterwards, for which interfaces take four bytes more, and how
+    /// long it is then, if it had `len` bytes.
     #[must_use]
     pub fn shape(&self, frame: &[u8], len: usize) -> (bool, usize) {
         let tags = Self::tags(frame);
+        let is_tagged = frame.get(TYPE_AT..TYPE_AT + 2) == Some(&[0x81, 0]);
         match self.vlan {
-            None => (tags > 0, len),
-            Some(Vlan::Set(_)) => (true, if tags == 0 { len + TAG } else { len }),
+            None => (is_tagged, len),
+            Some(Vlan::Set(_)) if tags == 0 => (true, len + TAG),
+            Some(Vlan::Set(_)) => (is_tagged, len),
             Some(Vlan::Strip) => (false, len.saturating_sub(tags * TAG)),
         }
     }

@@ -32,6 +32,12 @@ impl Pacer {
         Self { late, start, is_behind: false, stalls: 0, frames_behind: 0, slipped: 0, latest: 0 }
     }
 
+    /// The same plan, of which nothing was kept yet, begun at another time.
+    #[must_use]
+    pub const fn begun_at(&self, start: u64) -> Self {
+        Self::new(start, self.late)
+    }
+
     /// When a frame is due that is due so many nanoseconds after the start of its plan.
     #[must_use]
     pub const fn due(&self, planned: u64) -> u64 {

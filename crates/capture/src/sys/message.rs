@@ -29,7 +29,7 @@ pub(crate) fn send_frames(
     }
     let (headers, count) = (messages.headers.as_mut_ptr(), messages.headers.len() as u32);
     // SAFETY: `count` headers, each with one vector over a frame; all of them live during the call.
-    let sent = check(unsafe { libc::sendmmsg(socket.raw(), headers, count, 0) })?;
+    let sent = check(unsafe { libc::sendmmsg(socket.raw(), headers, count, libc::MSG_DONTWAIT) })?;
     Ok(sent as usize)
 }
 

@@ -18,6 +18,19 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the calling thread run on every processor that its process may use.
+pub fn unpin() -> io::Result<()> {
+    // SAFETY: the struct is an array of integers, for which any bits are values.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for cpu in 0..libc::CPU_SETSIZE as usize {
+        // SAFETY: `cpu` is within the set.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: the set lives during the call; 0 is the calling thread. The kernel leaves out what is not allowed.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })?;
+    Ok(())
+}
+
 /// Sets the nice value of the calling thread, -20 for the most urgent.
 pub fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: only numbers are passed; 0 is the calling thread.

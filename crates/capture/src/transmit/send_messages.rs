@@ -82,7 +82,12 @@ impl Transmitter for SendMessages {
                 self.first = (self.first + sent) % FRAMES;
                 Ok(sent)
             }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => {
+            Err(error)
+                if matches!(
+                    error.raw_os_error(),
+                    Some(libc::ENOBUFS | libc::EAGAIN | libc::EINTR)
+                ) =>
+            {
                 self.refusals += 1;
                 Ok(0)
             }

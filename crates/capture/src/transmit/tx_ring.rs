@@ -2,7 +2,7 @@
 
 use super::packet_socket::{bind, open};
 use super::{Transmitter, Way};
-use crate::error::{Context as _, Result};
+use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
 use crate::sys::message::{Kicked, kick};
 use crate::sys::send_ring::{FRAME_AT, SendRing};
@@ -19,6 +19,9 @@ pub(super) const WAY: Way = Way {
 /// back while the frame still waits at the receiver: a slot must not be filled again before that is over. The
 /// receiver's backlog is `net.core.netdev_max_backlog`, 1000 frames unless somebody changed it.
 const SLOTS: usize = 4096;
+
+/// The fewest: the receiver's backlog, as it is by default.
+const FEWEST: usize = 1024;
 
 /// Bytes of a piece of the ring: slots do not cross its end.
 const PIECE: usize = 1 << 17;
@@ -42,6 +45,13 @@ impl TxRing {
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version).trying("choose TPACKET_V2")?;
         let layout = layout(interface.longest_frame() as usize);
+        if layout.slots() < FEWEST {
+            return Err(Error::Invalid(format!(
+                "a ring for frames of {} bytes has {} slots, too few to be safe",
+                interface.longest_frame(),
+                layout.slots()
+            )));
+        }
         let request = libc::tpacket_req {
             tp_block_size: layout.piece_len as u32,
             tp_block_nr: layout.pieces as u32,
@@ -87,12 +97,10 @@ impl Transmitter for TxRing {
     }
 
     fn flush(&mut self) -> Result<usize> {
-        if self.ring.untaken() > 0
-            && kick(&self.socket).trying("send through the ring")? != Kicked::Took
-        {
-            self.refusals += 1;
-        }
+        let kicked = if self.ring.untaken() > 0 { kick(&self.socket) } else { Ok(Kicked::Took) };
+        // Also where the call failed, it may have taken some.
         self.ring.look().trying("send a frame through the ring")?;
+        self.refusals += u64::from(kicked.trying("send through the ring")? != Kicked::Took);
         let taken = self.handed - self.ring.untaken() as u64;
         let new = taken - self.taken;
         self.taken = taken;

@@ -25,6 +25,9 @@ const BATCH: u64 = 32;
 /// The longest sleep at once: so soon a signal is noticed.
 const NAP: u64 = 50_000_000;
 
+/// How long the kernel is left alone with frames that it had no room for, until it is asked again.
+const AGAIN: u64 = 20_000;
+
 /// From where frames come.
 pub trait Frames {
     /// Moves on to the next frame.
@@ -37,6 +40,11 @@ pub trait Frames {
     /// Puts the frame into the room of a buffer, and returns its length. It leaves so many nanoseconds after the
     /// start.
     fn write(&mut self, buffer: usize, room: &mut [u8], sent: u64) -> usize;
+
+    /// Whether the next frame is at hand, so that [`Self::advance`] waits for nothing.
+    fn is_ready(&self) -> bool {
+        true
+    }
 
     /// Tells when the start is, by the time of day.
     fn begin(&mut self, _start: Timestamp) {}
@@ -111,7 +119,7 @@ pub struct Sent {
 ///
 /// # Errors
 ///
-/// None but for lack of memory.
+/// An interface that is gone before anything is sent.
 pub fn drive(
     frames: &mut impl Frames,
     orders: Orders,
@@ -124,7 +132,9 @@ pub fn drive(
     let end = orders.duration.map_or(u64::MAX, |duration| {
         start.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     });
-    frames.begin(clock::now().offset((start - monotonic()).cast_signed()));
+    // What was sent and counted before is another's business.
+    wires.iter_mut().try_for_each(Wire::begin)?;
+    frames.begin(clock::now().offset(start.wrapping_sub(monotonic()).cast_signed()));
     let mut driver = Driver {
         sides: wires.iter_mut().map(Side::new).collect(),
         stop,
@@ -135,6 +145,7 @@ pub fn drive(
         plan: orders.plan,
         pacer: Pacer::new(start, orders.late),
         gaps: GapErrors::new()?,
+        wire: 0,
         now: 0,
         left: None,
         planned: None,
@@ -151,6 +162,8 @@ struct Side<'a> {
     /// Frames that were filled, and those of them since the kernel was last called.
     frames: u64,
     unflushed: u64,
+    /// Since when the kernel has taken none of those that it was offered.
+    stuck: Option<u64>,
     /// What the transmitter had counted before.
     refusals: u64,
     lost: u64,
@@ -160,7 +173,7 @@ impl<'a> Side<'a> {
     fn new(wire: &'a mut Wire) -> Self {
         let transmitter = wire.transmitter.as_mut();
         let (refusals, lost) = (transmitter.refusals(), transmitter.lost());
-        Self { transmitter, frames: 0, unflushed: 0, refusals, lost }
+        Self { transmitter, frames: 0, unflushed: 0, stuck: None, refusals, lost }
     }
 
     /// Frames that the kernel took.
@@ -168,25 +181,42 @@ impl<'a> Side<'a> {
         self.frames.saturating_sub(self.transmitter.pending() as u64)
     }
 
+    /// Hands frames to the kernel that it was not offered yet.
     fn flush(&mut self) -> anyhow::Result<()> {
-        if self.unflushed > 0 {
-            self.transmitter.flush()?;
-            self.unflushed = 0;
+        if self.unflushed > 0 { self.offer() } else { Ok(()) }
+    }
+
+    /// Whether the kernel has not taken all that it was offered.
+    fn is_behind(&mut self) -> bool {
+        self.transmitter.pending() > 0
+    }
+
+    /// Itself, if so.
+    fn behind(&mut self) -> Option<&mut Self> {
+        if self.is_behind() { Some(self) } else { None }
+    }
+
+    /// Hands frames to the kernel, once more if need be.
+    fn offer(&mut self) -> anyhow::Result<()> {
+        let taken = self.transmitter.flush()?;
+        self.unflushed = 0;
+        if taken > 0 || !self.is_behind() {
+            self.stuck = None;
+            return Ok(());
         }
+        let now = monotonic();
+        ensure!(
+            now < *self.stuck.get_or_insert(now) + PATIENCE,
+            "the kernel takes no more frames for {} s",
+            PATIENCE / 1_000_000_000
+        );
         Ok(())
     }
 
     /// Hands frames to the kernel until something holds.
     fn until(&mut self, holds: impl Fn(&mut dyn Transmitter) -> bool) -> anyhow::Result<()> {
-        let mut since = None;
         while !holds(self.transmitter) {
-            self.transmitter.flush()?;
-            let now = monotonic();
-            ensure!(
-                now < *since.get_or_insert(now) + PATIENCE,
-                "the kernel takes no more frames for {} s",
-                PATIENCE / 1_000_000_000
-            );
+            self.offer()?;
         }
         Ok(())
     }
@@ -202,6 +232,8 @@ struct Driver<'a> {
     plan: Option<Plan>,
     pacer: Pacer,
     gaps: GapErrors,
+    /// The wire that the last frame left on.
+    wire: usize,
     /// The clock as it was read last.
     now: u64,
     /// When the first frame left, and the last one.
@@ -219,6 +251,9 @@ impl Driver<'_> {
             core::hint::spin_loop();
         }
         while self.frames < self.most {
+            if !frames.is_ready() {
+                self.flush()?;
+            }
             let frame = match frames.advance()? {
                 Step::Frame(frame) => frame,
                 Step::Again => {
@@ -245,9 +280,15 @@ impl Driver<'_> {
             self.flush()?;
             self.now = monotonic();
         }
-        while self.now < due && self.now < self.end && !self.stop.load(Ordering::Relaxed) {
+        let mut again = self.now;
+        while self.now < due && !self.is_over() {
             let left = due.min(self.end) - self.now;
-            if left > self.margin {
+            let is_behind = self.sides.iter_mut().any(Side::is_behind);
+            if is_behind && self.now >= again {
+                // What it had no room for is not to wait for the next frame.
+                self.sides.iter_mut().filter_map(Side::behind).try_for_each(Side::offer)?;
+                again = monotonic() + AGAIN;
+            } else if left > self.margin && !is_behind {
                 thread::sleep(Duration::from_nanos((left - self.margin).min(NAP)));
             } else {
                 core::hint::spin_loop();
@@ -270,12 +311,25 @@ impl Driver<'_> {
     }
 
     fn send(&mut self, frames: &mut impl Frames, planned: Option<u64>) -> anyhow::Result<()> {
-        let (now, sent) = (self.now, self.now.saturating_sub(self.start));
-        let side = &mut self.sides[frames.wire()];
+        let wire = frames.wire();
+        if wire != self.wire {
+            // What the other side answers is not to overtake the question.
+            self.sides[self.wire].flush()?;
+            self.wire = wire;
+        }
+        let side = &mut self.sides[wire];
         if side.transmitter.room().is_none() {
             side.flush()?;
             side.until(|transmitter| transmitter.room().is_some())?;
+            self.now = monotonic();
         }
+        if self.left.is_none()
+            && let Some(planned) = planned
+        {
+            // The plan begins with the first frame.
+            self.pacer = self.pacer.begun_at(self.now.saturating_sub(planned));
+        }
+        let (now, sent) = (self.now, self.now.saturating_sub(self.start));
         let Some((buffer, room)) = side.transmitter.room() else { return Ok(()) };
         let len = frames.write(buffer, room, sent);
         side.transmitter.fill(len);
@@ -324,9 +378,10 @@ impl Driver<'_> {
     /// Hands over what is left.
     fn finish(&mut self) -> anyhow::Result<()> {
         self.flush()?;
+        let is_behind = self.sides.iter_mut().any(Side::is_behind);
         let empty = |side: &mut Side<'_>| side.until(|transmitter| transmitter.pending() == 0);
         self.sides.iter_mut().try_for_each(empty)?;
-        if self.plan.is_none()
+        if (is_behind || self.plan.is_none())
             && let Some((_, last)) = &mut self.left
         {
             *last = monotonic();

@@ -229,7 +229,10 @@ impl Report {
             return format!("never by more than {}", duration(self.latest_ns));
         }
         let what = if self.late == "slip" {
-            format!("the plan was moved by {} in all", duration(self.slipped_ns))
+            let moved = format!("the plan was moved by {} in all", duration(self.slipped_ns));
+            // More than one in a thousand.
+            let is_much = self.stalls.saturating_mul(1000) > self.frames;
+            if is_much { moved + ", too often for a run that measures" } else { moved }
         } else {
             format!("{} followed in bursts", things(self.frames_behind, "frame"))
         };
@@ -259,7 +262,7 @@ fn counted(wire: &OneWire) -> String {
         1.. => format!("counted {} more, of other senders", exact(others)),
         _ => format!("counted {} fewer", exact(-others)),
     };
-    format!("{what}, dropped {}", exact(counted.tx_dropped.into()))
+    format!("{what}, refused or dropped {}", exact(counted.tx_dropped.into()))
 }
 
 fn gap_line(gaps: &Quantiles) -> String {

@@ -29,7 +29,7 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "TIME", value_parser = quantity::time)]
     pub(super) start: Option<Timestamp>,
     /// By how much the rate may be off
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage, conflicts_with = "topspeed")]
     pub(super) tolerance: Option<f64>,
     /// Print the report as one line of JSON
     #[arg(long)]

@@ -96,7 +96,6 @@ fn send(args: &FrameArgs, wires: &mut [Wire], stop: &AtomicBool) -> anyhow::Resu
     // Before frames of any size are made.
     wires.iter().try_for_each(|wire| takes(wire, args.size.largest()))?;
     let (mut frames, orders, timing) = prepare(args)?;
-    wires.iter_mut().try_for_each(Wire::begin)?;
     let sent = drive(&mut frames, orders, wires, stop)?;
     let report = Report::new(&sent, wires, timing, args.late(), Vec::new());
     Ok((sent, report.with_run(frames.run())))

@@ -70,7 +70,7 @@ pub struct ReplayArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     late: LateArg,
     /// By how much the rate may be off
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage, conflicts_with = "topspeed")]
     pub(super) tolerance: Option<f64>,
     /// What to do about packets that were not captured whole
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]

@@ -80,6 +80,11 @@ impl<'s> Cursor<'s> {
         }
     }
 
+    /// Whether the next packet is in memory.
+    fn is_ready(&self) -> bool {
+        self.at + 1 < self.batch.packets.len() || matches!(self.batches, Batches::Held(_))
+    }
+
     fn packet(&self) -> Option<Packet<'_>> {
         self.batch.packets.get(self.at).map(|record| self.batch.packet(record))
     }
@@ -208,6 +213,10 @@ impl Frames for Replay<'_> {
             rewrite_addresses(frame, &mut clones.of(clone));
         }
         len
+    }
+
+    fn is_ready(&self) -> bool {
+        self.host.is_none_or(|host| self.cursors[host].is_ready())
     }
 
     fn wire(&self) -> usize {

@@ -85,7 +85,7 @@ impl Judge {
             |lane: &Lane| len.max(sent) <= lane.longest && lane.interface.takes(is_tagged, sent);
         if packet.link_type != LinkType::ETHERNET {
             Verdict::LeaveOut(Reason::LinkType)
-        } else if packet.data.len() < SHORTEST {
+        } else if packet.data.len() < SHORTEST || sent < SHORTEST {
             Verdict::LeaveOut(Reason::Short)
         } else if is_cut && self.cut != Cut::Pad {
             Verdict::LeaveOut(Reason::Cut)

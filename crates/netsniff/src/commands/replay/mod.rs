@@ -29,10 +29,6 @@ use crate::summary::number::exact;
 ///
 /// [`UsageError`](super::UsageError), a capture that cannot be read, and an interface that cannot be sent on.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
-    }
     // The interfaces first: reading a large capture for nothing is annoying.
     let mut wires = args.wire.open(&args.interface, args.server_interface.as_deref())?;
     let store = Store::open(&args.files, args.memory)?;
@@ -53,6 +49,11 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
         duration: args.duration,
     };
     let mut frames = Replay::new(&store, judge, copies)?;
+    // Until now they end it at once.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
+    }
     let sent = drive(&mut frames, orders, &mut wires, &stop)?;
     if sent.frames == 0 && sent.failure.is_none() && !sent.is_interrupted {
         bail!("{}", nothing(&frames));

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_capture::{set_nice, unpin};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _};
 use netsniff_traffic::addresses::Numbered;
 use netsniff_traffic::edit::Edit;
@@ -21,6 +22,12 @@ use crate::commands::inputs::Inputs;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
+
+/// The longest frame that any interface takes.
+const LONGEST: usize = 65_536 + 18;
+
+/// Bytes of a VLAN tag.
+const TAG: usize = 4;
 
 /// Batches that are read ahead.
 const AHEAD: usize = 16;
@@ -171,8 +178,11 @@ impl Store {
             for packet in batch.iter() {
                 frame.clear();
                 frame.extend_from_slice(packet.data);
-                let _ = edit.apply(&mut frame, packet.data.len());
-                rewrite_addresses(&mut frame, &mut numbered);
+                // As it is sent: with zeroes for what was not captured, and room for a tag.
+                let len = packet.data.len().max((packet.wire_len as usize).min(LONGEST));
+                frame.resize(len + TAG, 0);
+                let len = edit.apply(&mut frame, len);
+                rewrite_addresses(&mut frame[..len], &mut numbered);
             }
         }
         Ok(numbered)
@@ -239,6 +249,8 @@ impl<'s> Batches<'s> {
 }
 
 fn read(mut inputs: Inputs, to: &SyncSender<Message>, has_told: &AtomicBool) {
+    // Who sends has a processor for itself and is urgent; who reads is not. It works as well if that fails.
+    let _ = unpin().and_then(|()| set_nice(0));
     loop {
         let mut batch = Batch::default();
         let Ok(state) = inputs.read_batch(&mut batch);
