@@ -215,6 +215,25 @@ fn frames_that_the_interface_loses_are_told() {
     }
 }
 
+/// A frame that the kernel has no room for is offered again while the next one is not due, and given up in time.
+#[test]
+fn a_refused_frame_does_not_wait_for_the_next_one() {
+    let Some(bed) = Bed::up("refused") else { return };
+    let captures = Captures::new("refused");
+    let frame = |len: usize| probe::frame(len + 4, 3).unwrap();
+    let minute = 60_000_000_000;
+    let frames = [(0, frame(1_400), 1_400), (minute, frame(100), 100)];
+    let capture = captures.write("in.pcap", LinkType::ETHERNET, &frames);
+    bed.ip(&["link", "set", "rx0", "mtu", "1000"]);
+    for way in ["tx-ring", "sendmmsg"] {
+        let begin = Instant::now();
+        let replayed = replay(&bed, &[&capture], &["--way", way]);
+        assert_eq!(replayed.code, Some(1), "{}", replayed.errors);
+        assert!(replayed.errors.contains("takes no more frames for 2 s"), "{}", replayed.errors);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{way}: {:?}", begin.elapsed());
+    }
+}
+
 /// Whose interface goes away gets a report of what was sent until then.
 #[test]
 fn an_interface_that_goes_away_ends_the_run_with_its_report() {
