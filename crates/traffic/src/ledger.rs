@@ -16,6 +16,8 @@ pub struct Ledger {
     ranges: BTreeMap<u64, u64>,
     /// The range that grew last.
     last: (u64, u64),
+    /// The highest number that arrived.
+    highest: u64,
     received: u64,
     duplicates: u64,
     out_of_order: u64,
@@ -52,6 +54,8 @@ impl Ledger {
         self.received += 1;
         if sequence == self.last.1 && self.last.1 > self.last.0 {
             self.last.1 += 1;
+            self.out_of_order += u64::from(sequence < self.highest);
+            self.highest = self.highest.max(sequence);
             return;
         }
         self.elsewhere(sequence);
@@ -77,7 +81,6 @@ impl Ledger {
             self.too_late += 1;
             return;
         }
-        let highest = self.ranges.last_key_value().map(|(_, end)| *end);
         let before = self.ranges.range(..=sequence).next_back().map(|(begin, end)| (*begin, *end));
         if before.is_some_and(|(_, end)| sequence < end) {
             self.duplicates += 1;
@@ -85,9 +88,8 @@ impl Ledger {
             self.ranges.remove(&self.last.0);
             return;
         }
-        if highest.is_some_and(|highest| sequence < highest) {
-            self.out_of_order += 1;
-        }
+        self.out_of_order += u64::from(sequence < self.highest);
+        self.highest = self.highest.max(sequence);
         let mut range = (sequence, sequence + 1);
         if let Some((begin, end)) = before
             && end == sequence
@@ -109,7 +111,12 @@ impl Ledger {
         }
         // It may have grown up to the next one, or into it by frames that came twice.
         while let Some((&next, &next_end)) = self.ranges.range(begin..=end).next() {
-            self.duplicates += end.min(next_end) - next;
+            let doubled = end.min(next_end) - next;
+            self.duplicates += doubled;
+            // They were taken for late frames, but for the highest of all.
+            let is_highest = self.ranges.last_key_value() == Some((&next, &next_end));
+            let told_late = doubled - u64::from(is_highest && end >= next_end);
+            self.out_of_order -= told_late.min(self.out_of_order);
             self.ranges.remove(&next);
             end = end.max(next_end);
         }
@@ -210,6 +217,7 @@ mod tests {
 
     #[test]
     fn any_order_gives_the_same_holes() {
+        assert_eq!(close(&[0, 10, 1, 2, 3], 11).out_of_order, 3);
         let mut random = Random::new(7);
         for _ in 0..200 {
             let sent = 1 + random.below(60);
@@ -221,6 +229,12 @@ mod tests {
             assert_eq!(told, missing, "{sequences:?}");
             assert_eq!(arrivals.duplicates, (sequences.len() - seen.len()) as u64, "{sequences:?}");
             assert_eq!(arrivals.unexpected, 0);
+            let mut came = BTreeSet::new();
+            let late = |sequence: &&u64| {
+                let is_late = came.last().is_some_and(|highest| *sequence < highest);
+                came.insert(**sequence) && is_late
+            };
+            assert_eq!(arrivals.out_of_order, sequences.iter().filter(late).count() as u64);
         }
     }
 

@@ -11,9 +11,6 @@ use crate::Random;
 
 const NANOS_PER_SEC: u128 = 1_000_000_000;
 
-/// A packet that is so much earlier than one before, in nanoseconds, is not late: a clock was set back.
-const CLOCK_STEP: i64 = 1_000_000_000;
-
 /// A rate in thousandths of its unit a second: whole numbers, so that no plan depends on how floats are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
@@ -180,15 +177,8 @@ impl Recorded {
     pub fn due(&mut self, frame: &Outgoing) -> u64 {
         let time = frame.recorded;
         let mut origin = *self.origin.get_or_insert(time);
-        let back = if self.frames > 0 { self.latest.nanos_since(time) } else { 0 };
-        if back > 0 {
+        if self.frames > 0 && time < self.latest {
             self.backwards += 1;
-            if back > CLOCK_STEP {
-                // A clock was set: time goes on from there.
-                origin = origin.offset(-back);
-                self.origin = Some(origin);
-                self.latest = time;
-            }
         } else {
             if self.frames > 0
                 && let Some(longest) = self.longest_gap

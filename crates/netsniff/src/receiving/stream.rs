@@ -12,6 +12,9 @@ const NANOS_PER_MILLI: i128 = 1_000_000;
 /// sender and receiver have nothing to do with each other.
 const LONGEST_DELAY: i128 = 3_600_000_000_000;
 
+/// The largest value that quantiles tell apart, in nanoseconds.
+const LARGEST: u64 = LONGEST_DELAY as u64;
+
 /// What arrived of one stream.
 #[derive(Debug)]
 pub struct Stream {
@@ -119,9 +122,9 @@ impl Stream {
             last: Timestamp::MIN,
             before: None,
             usual_gap: rate.map(|rate| 1e9 / rate),
-            gaps: Histogram::new(3)?,
+            gaps: Histogram::new_with_bounds(1, LARGEST, 3)?,
             largest_gap_error: 0,
-            delays: Histogram::new(3)?,
+            delays: Histogram::new_with_bounds(1, LARGEST, 3)?,
             delay: Delays { least: u64::MAX, ..Delays::default() },
         })
     }
@@ -146,7 +149,6 @@ impl Stream {
         match delay {
             0..=LONGEST_DELAY => {
                 let delay = delay as u64;
-                // It resizes itself, up to any number.
                 self.delays.saturating_record(delay);
                 self.delay.least = self.delay.least.min(delay);
                 self.delay.most = self.delay.most.max(delay);
@@ -168,6 +170,7 @@ impl Stream {
             None => stamp.sent.wrapping_sub(before.sent).cast_signed(),
         };
         let error = gap.abs_diff(wanted);
+        // Larger ones count as the largest.
         self.gaps.saturating_record(error);
         self.largest_gap_error = self.largest_gap_error.max(error);
     }
@@ -255,6 +258,23 @@ mod tests {
         assert_eq!((outcome.negative_delays, outcome.unknown_delays), (0, 0));
         let rate = outcome.frames_per_second.unwrap();
         assert!((rate / (99.0 / 99.1e-6) - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn quantiles_are_right_whatever_the_size() {
+        let mut stream = Stream::new(Some(1e6)).unwrap();
+        let mut now = 0;
+        for sequence in 0..1001 {
+            // Gaps that are 0 to 10 ms too long, delays of 1 ms for each frame before.
+            now += 1000 + sequence * 10_000;
+            stream.frame(&stamp(sequence, now - sequence * 1000), at(now), 60);
+        }
+        let outcome = stream.close((7, 1), None);
+        let is_near = |value: u64, wanted: u64| value.abs_diff(wanted) * 500 < wanted;
+        let (gaps, delay) = (outcome.gap_errors.unwrap(), outcome.one_way_delay.unwrap());
+        assert!(is_near(gaps.median_ns, 5_000_000) && is_near(gaps.p99_ns, 9_900_000), "{gaps:?}");
+        assert!(is_near(delay.median_ns, 500_000) && is_near(delay.p99_ns, 990_000), "{delay:?}");
+        assert_eq!((gaps.min_ns / 10, gaps.max_ns, delay.max_ns), (1000, 10_000_000, 1_000_000));
     }
 
     #[test]

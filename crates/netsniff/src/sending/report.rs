@@ -200,7 +200,7 @@ impl Report {
                 format!("{frames}, refused by the interface; other ways offer them again"),
             );
         }
-        if let Some(run) = self.run {
+        if let Some(run) = self.run.filter(|_| self.frames > 0) {
             let last = exact(i128::from(self.frames) - 1);
             line("stamps", format!("run {run}, numbers 0 to {last}"));
         }
@@ -230,9 +230,10 @@ impl Report {
         }
         let what = if self.late == "slip" {
             let moved = format!("the plan was moved by {} in all", duration(self.slipped_ns));
-            // More than one in a thousand.
-            let is_much = self.stalls.saturating_mul(1000) > self.frames;
-            if is_much { moved + ", too often for a run that measures" } else { moved }
+            // More than a thousandth, of the frames or of the time: then the machine is too slow, too.
+            let is_much = self.stalls.saturating_mul(1000) > self.frames
+                || self.slipped_ns as f64 > self.seconds * 1e6;
+            if is_much { moved + ", too much for a run that measures" } else { moved }
         } else {
             format!("{} followed in bursts", things(self.frames_behind, "frame"))
         };

@@ -39,15 +39,6 @@ fn bits_count_the_frames_before() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_leaves_the_gaps() {
-    const HOUR: i64 = 3_600_000_000_000;
-    let mut plan = Plan::Recorded(Recorded::new(1, 1, None));
-    let times = [HOUR, HOUR + 1000, 5, 1005, 3005];
-    assert_eq!(dues(&mut plan, &times), [0, 1000, 1000, 2000, 4000]);
-    assert_eq!(plan.as_recorded().unwrap().backwards(), 1);
-}
-
-#[test]
 fn gaps_of_a_link_are_those_of_ieee_802_3() {
     // 64 bytes with frame check sequence, 8 of preamble and 12 of gap, at 1 Gbit/s: 1,488,095 frames a second.
     let rate = Rate::per_second(1e9).unwrap();

@@ -90,13 +90,14 @@ impl<'a> Scene<'a> {
         *self.port = if *self.port >= LAST_PORT { FIRST_PORT } else { *self.port + 1 };
         let initial_sequence = (self.random.next_u64() as u32, self.random.next_u64() as u32);
         let network = self.settings.network;
+        let by_leg = 1.0 - (1.0 - network.loss).max(0.0).sqrt();
         Dialogue::new(Setup {
             client,
             server: Host { ttl: 55, ..server },
             start: self.now,
             delay: self.delay,
-            // Each leg has its share, so that one in so many is lost in all.
-            loss: (network.loss / 2.0, network.loss / 2.0),
+            // What is lost on one leg or on the other is as much as was asked for.
+            loss: (by_leg, by_leg),
             reordering: network.reordering,
             duplication: network.duplication,
             jitter: network.max_delay,
