@@ -166,8 +166,8 @@ impl Attendant for Watch<'_> {
         if stamped != self.seen.0 {
             self.seen = (stamped, Instant::now());
         }
-        if self.args.expect.is_some_and(|expected| stamped >= expected) && self.args.idle.is_none()
-        {
+        let have_all = |expected| shared.reception.all_have(expected);
+        if self.args.expect.is_some_and(have_all) && self.args.idle.is_none() {
             return Some("as many frames have come as were expected".to_owned());
         }
         let idle = self.args.idle.filter(|idle| stamped > 0 && self.seen.1.elapsed() >= *idle)?;

@@ -68,6 +68,12 @@ impl Reception {
         Ok(())
     }
 
+    /// Whether every stream that began has had so many frames, the last one among them.
+    #[must_use]
+    pub fn all_have(&self, expected: u64) -> bool {
+        !self.streams.is_empty() && self.streams.values().all(|stream| stream.has(expected))
+    }
+
     /// Stamped frames so far.
     #[must_use]
     pub const fn stamped(&self) -> u64 {

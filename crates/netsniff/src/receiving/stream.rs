@@ -129,6 +129,12 @@ impl Stream {
         })
     }
 
+    /// Whether so many frames arrived, the last of them among these.
+    #[must_use]
+    pub fn has(&self, expected: u64) -> bool {
+        self.ledger.received() >= expected && self.ledger.next() >= expected
+    }
+
     /// Notes a frame that arrived.
     pub fn frame(&mut self, stamp: &Stamp, arrived: Timestamp, wire_len: u32) {
         self.ledger.note(stamp.sequence);

@@ -17,6 +17,9 @@ use crate::commands::{DONE, FAILED, USAGE, UsageError, keyfile, print, quantity,
 use crate::sending::wire::Wire;
 use crate::summary::number::exact;
 
+/// Datagrams that are refused together, so that a flood of them does not keep everything else from being done.
+const TURNED_AWAY: usize = 1000;
+
 /// How often to look whether the run is to end.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -257,8 +260,10 @@ impl Desk<'_> {
     /// Refuses what came meanwhile: nobody waits for frames so long.
     fn turn_away(&mut self, socket: &UdpSocket, datagram: &mut [u8]) -> anyhow::Result<()> {
         socket.set_nonblocking(true).context("cannot look for orders")?;
-        while let Ok((len, from)) = socket.recv_from(datagram) {
+        for _ in 0..TURNED_AWAY {
+            let Ok((len, from)) = socket.recv_from(datagram) else { break };
             let Some((counter, _)) = self.seal.take(Word::Order, &datagram[..len]) else {
+                self.refused += 1;
                 continue;
             };
             let busy = || refusal("another order was being sent: ask again".to_owned());
