@@ -90,14 +90,14 @@ fn drops_at_the_ring_are_in_the_books_and_in_the_gaps() {
 #[test]
 fn a_filter_and_the_snapshot_length_work_live() {
     let Some(bed) = Bed::up("filter") else { return };
-    let run = Run::start(&bed, "filter", &["--snaplen", "60", "host", "10.0.0.3"]);
+    let run = Run::start(&bed, "filter", &["--snaplen", "60", "host", "198.18.0.3"]);
     bed.send(&Sent { count: 2560, size: 512, rate: 50_000 });
     let done = run.end();
     assert_eq!(done.code, 0, "{}", done.errors);
     let conn = Log::read(&done.logs.join("conn.log"));
     assert_eq!(conn.len(), 4, "four flows have this address");
     for row in 0..conn.len() {
-        assert_eq!(conn.value(row, "id.orig_h"), "10.0.0.3");
+        assert_eq!(conn.value(row, "id.orig_h"), "198.18.0.3");
         assert_eq!(conn.value(row, "orig_pkts"), "10");
         assert_eq!(conn.value(row, "sampling"), "-");
     }
@@ -110,7 +110,7 @@ fn a_filter_and_the_snapshot_length_work_live() {
 #[test]
 fn what_a_filter_of_the_kernel_refuses_is_counted() {
     let Some(bed) = Bed::up("counting") else { return };
-    let run = Run::start(&bed, "counting", &["-f", "host 10.0.0.3"]);
+    let run = Run::start(&bed, "counting", &["-f", "host 198.18.0.3"]);
     bed.send(&Sent { count: 2560, size: 64, rate: 20_000 });
     let done = run.end();
     let rows = books(&done.logs);

@@ -29,7 +29,7 @@ fn packets_that_the_snaplen_cuts_are_counted() {
 fn packets_that_a_filter_in_user_space_refuses_are_counted() {
     let Some(bed) = Bed::up("b-user") else { return };
     let hosts: Vec<_> = (0..2500).map(|n| format!("192.0.{}.{}", n / 250, n % 250)).collect();
-    let filter = format!("host 10.0.0.3 or host {}", hosts.join(" or host "));
+    let filter = format!("host 198.18.0.3 or host {}", hosts.join(" or host "));
     let run = Run::start(&bed, "b-user", &["-f", &filter]);
     bed.send(&Sent { count: 2560, size: 64, rate: 50_000 });
     let done = run.end();

@@ -161,7 +161,7 @@ fn the_books_of_xdp_programs_close() {
         assert!(done.errors.contains(place), "{}", done.errors);
 
         // One of 256 flows, and a snapshot length.
-        let run = start("flow", &["-f", "host 10.0.0.3", "--snaplen", "100"]);
+        let run = start("flow", &["-f", "host 198.18.0.3", "--snaplen", "100"]);
         bed.send(&Sent { count: 2560, size: 200, rate: 50_000 });
         let done = run.end();
         let [arrived, filtered, dropped, analysed] = books(&done);
@@ -317,7 +317,7 @@ fn what_a_path_cannot_do_is_said() {
 fn a_filter_in_user_space_is_refused_with_a_bypass() {
     let Some(bed) = Bed::up("p-user") else { return };
     let hosts: Vec<_> = (0..2500).map(|n| format!("192.0.{}.{}", n / 250, n % 250)).collect();
-    let filter = format!("host 10.0.0.3 or host {}", hosts.join(" or host "));
+    let filter = format!("host 198.18.0.3 or host {}", hosts.join(" or host "));
     let arguments = ["--path", "bypass", "--duration", "1s", "-f", &filter];
     let (code, said) = analyze(&bed, &[], &arguments);
     assert_eq!((code, said.contains("choose --path tap")), (Some(2), true), "{said}");

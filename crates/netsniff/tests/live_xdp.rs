@@ -10,7 +10,7 @@ const COPY: [&str; 2] = ["--backend", "xdp-copy"];
 #[test]
 fn what_the_filter_refuses_is_counted_and_the_books_close() {
     let Some(bed) = Bed::up("xdpbooks") else { return };
-    let run = Run::start(&bed, "xdpbooks", &[&COPY[..], &["-f", "host 10.0.0.3"]].concat());
+    let run = Run::start(&bed, "xdpbooks", &[&COPY[..], &["-f", "host 198.18.0.3"]].concat());
     bed.send(&Sent { count: 2560, size: 512, rate: 50_000 });
     let done = run.end();
     assert_eq!(done.code, 0, "{}", done.errors);
