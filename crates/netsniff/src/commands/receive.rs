@@ -10,14 +10,11 @@ use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
 use netsniff_traffic::probe::PORT;
 
 use super::inputs::Inputs;
-use super::live::{
-    self, Attendant, CaptureArgs, Metrics, Opening, Rings, Rule, Signals, Told, Wanted,
-};
+use super::live::{self, Attendant, CaptureArgs, Metrics, Opening, Session, Signals, Told, Wanted};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
-use crate::books::{Entry, Keeper, Place};
-use crate::clock;
+use crate::books::{Entry, Place};
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Consumer, Control, Group, RingOutcome, RingReport};
+use crate::pipeline::live::{Consumer, Group, RingReport};
 use crate::receiving::Reception;
 use crate::receiving::report::Report;
 use crate::sandbox::Outputs;
@@ -203,59 +200,27 @@ fn listen(
     let reopener = live::confine(capture, Outputs::default(), args.quiet)?;
     let metrics = listener.map(Metrics::serve).transpose()?;
     let shared = Arc::new(Mutex::new(Shared { reception, failure: None }));
-    let watch = Watch {
+    let mut watch = Watch {
         args,
         shared: Arc::clone(&shared),
         seen: (0, Instant::now()),
         told: Vec::new(),
         metrics: metrics.as_ref(),
     };
-    let (entries, failures) = rule(watch, rings, &wanted, &signals, reopener.as_ref())?;
+    let session = Session {
+        capture,
+        wanted: &wanted,
+        signals: &signals,
+        reopener: reopener.as_ref(),
+        is_quiet: args.quiet,
+    };
+    let consumer = |_| Counting(Arc::clone(&shared));
+    let (entries, failures) = session.run(rings, consumer, &mut watch)?;
+    drop(watch);
     let total = entries.iter().find(|entry| matches!(entry.place, Place::Interface(_)));
     let lost =
         total.and_then(|entry| Some(entry.ring_dropped()? + entry.lost_interface.unwrap_or(0)));
     let shared = Arc::into_inner(shared).context("a ring still counts")?;
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((shared.reception, lost, failures))
-}
-
-/// Lets the rings run to their end.
-fn rule(
-    mut watch: Watch<'_>,
-    rings: Rings,
-    wanted: &Wanted,
-    signals: &Signals,
-    reopener: Option<&live::Reopener>,
-) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
-    let (args, capture) = (watch.args, &watch.args.capture);
-    let control = Control::new(rings.rings.len());
-    let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
-    let mut keeper =
-        Keeper::begin(&rings.interfaces, places, wanted.sampling(), rings.host, clock::now())?;
-    let rule = Rule {
-        control: &control,
-        signals,
-        duration: capture.duration(),
-        interval: capture.stats_interval(),
-        contention: rings.contention,
-    };
-    let outcomes = std::thread::scope(|scope| {
-        let mut handles = Vec::new();
-        for (number, ring) in rings.rings.into_iter().enumerate() {
-            let consumer = Counting(Arc::clone(&watch.shared));
-            let work = live::work(capture, number, ring, &control, consumer, reopener)?;
-            let thread = std::thread::Builder::new().name(format!("ring {number}"));
-            let handle = thread.spawn_scoped(scope, move || work.run());
-            handles.push(handle.context("cannot start a thread for a ring")?);
-        }
-        if !args.quiet {
-            say("capturing; SIGINT ends the run");
-        }
-        Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut watch))
-    })?;
-    let outcomes: Option<Vec<RingOutcome<Counting>>> = outcomes.into_iter().collect();
-    let outcomes = outcomes.context("the thread of a ring panicked")?;
-    let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
-    let entries = keeper.close(&reports);
-    Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
 }

@@ -8,14 +8,14 @@ use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
 use super::live::{
-    self, Attendant, CaptureArgs, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
+    self, Attendant, CaptureArgs, Metrics, Opening, Rings, Session, Signals, Told, Wanted,
 };
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
-use crate::books::{Entry, Keeper, Place};
+use crate::books::{Entry, Place};
 use crate::clock;
 use crate::commands::analyze::filters;
 use crate::pidfile::PidFile;
-use crate::pipeline::live::{Control, Recording, RingOutcome, SharedRecorder};
+use crate::pipeline::live::{Recording, SharedRecorder};
 use crate::recording::books::{State, Statistics};
 use crate::recording::options::Options;
 use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
@@ -91,13 +91,21 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     let recorder = start(&options, &rings)?;
     let metrics = listener.map(Metrics::serve).transpose()?;
     let session = Session {
-        args,
+        capture,
         wanted: &wanted,
         signals: &signals,
         reopener: reopener.as_ref(),
+        is_quiet: args.quiet,
+    };
+    let mut clerk = Clerk {
+        recorder: &recorder,
+        told: Vec::new(),
+        is_quiet: args.quiet,
+        begin: Instant::now(),
         metrics: metrics.as_ref(),
     };
-    let (entries, failures) = session.record(rings, &recorder)?;
+    let consumer = |ring| Recording::new(Arc::clone(&recorder), ring);
+    let (entries, failures) = session.run(rings, consumer, &mut clerk)?;
     finish(args, recorder, entries, &failures)
 }
 
@@ -135,65 +143,6 @@ pub fn start(options: &Options, rings: &Rings) -> anyhow::Result<Arc<Mutex<Share
     let recorder = Recorder::start(options, clock::now())?;
     let interfaces = rings.rings.iter().map(|ring| ring.place.interface as u32);
     Ok(Arc::new(Mutex::new(SharedRecorder::new(recorder, interfaces))))
-}
-
-/// What a run has to do with.
-struct Session<'a> {
-    args: &'a RecordArgs,
-    wanted: &'a Wanted,
-    signals: &'a Signals,
-    reopener: Option<&'a Reopener>,
-    metrics: Option<&'a Metrics>,
-}
-
-impl Session<'_> {
-    fn record(
-        &self,
-        rings: Rings,
-        recorder: &Arc<Mutex<SharedRecorder>>,
-    ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
-        let Self { args, wanted, signals, reopener, metrics } = *self;
-        let capture = &args.capture;
-        let control = Control::new(rings.rings.len());
-        let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
-        let mut keeper =
-            Keeper::begin(&rings.interfaces, places, wanted.sampling(), rings.host, clock::now())?;
-        let rule = Rule {
-            control: &control,
-            signals,
-            duration: capture.duration(),
-            interval: capture.stats_interval(),
-            contention: rings.contention,
-        };
-        let mut clerk = Clerk {
-            recorder,
-            told: Vec::new(),
-            is_quiet: args.quiet,
-            begin: Instant::now(),
-            metrics,
-        };
-        let outcomes = std::thread::scope(|scope| {
-            let mut handles = Vec::new();
-            for (number, ring) in rings.rings.into_iter().enumerate() {
-                let consumer = Recording::new(Arc::clone(recorder), number);
-                let work = live::work(capture, number, ring, &control, consumer, reopener)?;
-                let handle = std::thread::Builder::new().name(format!("ring {number}"));
-                let handle = handle.spawn_scoped(scope, move || work.run());
-                handles.push(handle.context("cannot start a thread for a ring")?);
-            }
-            if !args.quiet {
-                say("capturing; SIGINT ends the run");
-            }
-            Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut clerk))
-        })?;
-        let outcomes: Option<Vec<RingOutcome<Recording>>> = outcomes.into_iter().collect();
-        let outcomes = outcomes.context("the thread of a ring panicked")?;
-        let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
-        let mut entries = keeper.close(&reports);
-        let since = keeper.turn(clock::now());
-        clerk.books(&mut entries, clock::now(), since, true);
-        Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
-    }
 }
 
 /// Tells the recorder what the kernel has counted, and people what was lost.

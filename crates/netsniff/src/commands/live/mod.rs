@@ -6,6 +6,7 @@ mod contention;
 mod metrics;
 mod open;
 mod rule;
+mod session;
 mod wanted;
 mod work;
 
@@ -14,5 +15,6 @@ pub use confine::{Reopener, confine};
 pub use metrics::Metrics;
 pub use open::{Opening, Ring, Rings, tell};
 pub use rule::{Attendant, Rule, Signals, Told, warn};
+pub use session::Session;
 pub use wanted::{Split, Wanted};
 pub use work::work;

@@ -1,0 +1,72 @@
+//! A run from its opened rings to its closed books, for commands with one consumer for each ring.
+
+use anyhow::Context as _;
+
+use super::{Attendant, CaptureArgs, Reopener, Rings, Rule, Signals, Wanted, work};
+use crate::books::{Entry, Keeper};
+use crate::clock;
+use crate::commands::say;
+use crate::pipeline::live::{Consumer, Control, RingOutcome};
+
+/// What a run has to do with.
+#[derive(Debug)]
+pub struct Session<'a> {
+    /// How to capture.
+    pub capture: &'a CaptureArgs,
+    /// What of it.
+    pub wanted: &'a Wanted,
+    /// What ends it.
+    pub signals: &'a Signals,
+    /// How to go on where an interface is gone.
+    pub reopener: Option<&'a Reopener>,
+    /// Whether it is not said that it captures.
+    pub is_quiet: bool,
+}
+
+impl Session<'_> {
+    /// Lets the rings run to their end, each with the consumer of its number; returns the books, and failures.
+    ///
+    /// # Errors
+    ///
+    /// Where a ring cannot be started, and where its thread panicked.
+    pub fn run<C: Consumer>(
+        &self,
+        rings: Rings,
+        consumer: impl Fn(usize) -> C,
+        attendant: &mut dyn Attendant,
+    ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
+        let Self { capture, wanted, signals, reopener, is_quiet } = *self;
+        let control = Control::new(rings.rings.len());
+        let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+        let mut keeper =
+            Keeper::begin(&rings.interfaces, places, wanted.sampling(), rings.host, clock::now())?;
+        let rule = Rule {
+            control: &control,
+            signals,
+            duration: capture.duration(),
+            interval: capture.stats_interval(),
+            contention: rings.contention,
+        };
+        let outcomes = std::thread::scope(|scope| {
+            let mut handles = Vec::new();
+            for (number, ring) in rings.rings.into_iter().enumerate() {
+                let work = work(capture, number, ring, &control, consumer(number), reopener)?;
+                let thread = std::thread::Builder::new().name(format!("ring {number}"));
+                let handle = thread.spawn_scoped(scope, move || work.run());
+                handles.push(handle.context("cannot start a thread for a ring")?);
+            }
+            if !is_quiet {
+                say("capturing; SIGINT ends the run");
+            }
+            Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, attendant))
+        })?;
+        let outcomes: Option<Vec<RingOutcome<C>>> = outcomes.into_iter().collect();
+        let outcomes = outcomes.context("the thread of a ring panicked")?;
+        let reports: Vec<_> = outcomes.iter().map(|outcome| outcome.report.clone()).collect();
+        let mut entries = keeper.close(&reports);
+        let now = clock::now();
+        let since = keeper.turn(now);
+        attendant.books(&mut entries, now, since, true);
+        Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
+    }
+}
