@@ -178,6 +178,19 @@ fn what_is_wrong_is_said_with_what_to_do() {
     said(&["-i", "tx0", "--ifg", "12"], 2, "--link");
     said(&["-w", "/tmp/x.pcap", "--topspeed", "--count", "1"], 2, "a file needs a rate");
     said(&["-w", "/none/x.pcap", "--rate", "1", "--count", "1"], 1, "cannot write /none/x.pcap");
+    // Options without effect are refused.
+    let file = ["-w", "/none/x.pcap", "--rate", "1", "--count", "1"];
+    for pointless in [["--way", "tx-ring"], ["--queue", "0"], ["--cpu", "0"], ["--tolerance", "1"]]
+    {
+        said(&[&file[..], &pointless].concat(), 2, "--interface <IFACE>");
+    }
+    said(&[&file[..], &["-i", "tx0"]].concat(), 2, "to an interface (-i) or to a file (-w)");
+    said(&with(&["--start", "5"]), 2, "--write <FILE>");
+    for idle in [["--key", "/none"], ["--most-frames", "5"], ["--most-time", "5s"]] {
+        said(&with(&idle), 2, "are for --listen");
+    }
+    let received = netsniff(&bed, &["receive", "/none/x.pcap", "--ring", "4M"]);
+    assert_eq!(received.code, Some(2), "{}", received.errors);
     said(&["-i", "none0", "--rate", "1", "--count", "1"], 1, "there is no interface none0");
 }
 

@@ -17,9 +17,13 @@ struct Listener(Child);
 
 impl Listener {
     fn start(bed: &Bed, arguments: &[&str]) -> Self {
+        Self::start_at(bed, PLACE, arguments)
+    }
+
+    fn start_at(bed: &Bed, place: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new("ip")
             .args(["netns", "exec", &bed.sender(), env!("CARGO_BIN_EXE_netsniff")])
-            .args(["generate", "-i", "tx0", "--listen", "127.0.0.1:7000"])
+            .args(["generate", "-i", "tx0", "--listen", place])
             .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
@@ -27,7 +31,7 @@ impl Listener {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let listener = Self(child);
         let first = lines.next().unwrap().unwrap();
-        assert!(first.contains("listening at 127.0.0.1:7000"), "{first}");
+        assert!(first.contains(&format!("listening at {place}")), "{first}");
         std::thread::spawn(move || lines.for_each(drop));
         listener
     }
@@ -46,8 +50,11 @@ impl Drop for Listener {
     }
 }
 
+/// Where a listener is in its namespace.
+const PLACE: &str = "127.0.0.1:7000";
+
 fn ask(bed: &Bed, arguments: &[&str]) -> Ended {
-    netsniff(bed, &[&["generate", "ask", "127.0.0.1:7000"], arguments].concat())
+    netsniff(bed, &[&["generate", "ask", PLACE], arguments].concat())
 }
 
 #[test]
@@ -90,34 +97,107 @@ fn frames_are_sent_to_the_order_of_who_has_the_key() {
     assert!(nobody.errors.contains("nobody listens at 127.0.0.1:7000"), "{}", nobody.errors);
 }
 
-/// An order that was recorded and sent again is refused, and so are addresses that others reach where there is no key.
+/// Says something to a listener, and returns its answer in lines of parts, if it has one.
+fn say(place: &str, datagram: &str) -> Option<String> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let wait = if datagram.contains("-order/1 ") { 20_000 } else { 1_000 };
+    socket.set_read_timeout(Some(Duration::from_millis(wait))).unwrap();
+    socket.send_to(datagram.as_bytes(), place).unwrap();
+    let mut room = [0; 8192];
+    let len = socket.recv(&mut room).ok()?;
+    Some(String::from_utf8_lossy(&room[..len]).into_owned())
+}
+
+/// An order that a listener takes next.
+fn order(place: &str) -> String {
+    let ticket = say(place, r#"netsniff-hello/1 0 - {"asker":"me"}"#).unwrap();
+    let parts: Vec<_> = ticket.splitn(4, ' ').collect();
+    assert_eq!(parts[0], "netsniff-ticket/1");
+    let json: serde_json::Value = serde_json::from_str(parts[3]).unwrap();
+    assert_eq!(json["asker"], "me");
+    let (number, listener) = (parts[1], &json["listener"]);
+    format!(
+        r#"netsniff-order/1 {number} - {{"listener":{listener},"options":["--rate","1k","--count","3"]}}"#
+    )
+}
+
+/// An order that was recorded and is sent again is refused: there, by another listener, and by the same one after it
+/// was started again.
 #[test]
 fn orders_count_once() {
     let Some(bed) = Bed::up("once") else { return };
+    let (here, there) = (PLACE, "127.0.0.1:7001");
     let listener = Listener::start(&bed, &[]);
-    let counter = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() + 1;
-    let options = r#"{"options":["--rate","1k","--count","3"]}"#;
-    let order = format!("netsniff-order/1 {counter} - {options}");
-    let answers = bed.in_sender(|| {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut room = [0; 8192];
-        [order.as_str(), order.as_str(), "", "netsniff-order/1 x - {}", &order].map(|datagram| {
-            socket.send_to(datagram.as_bytes(), "127.0.0.1:7000").unwrap();
-            if !datagram.starts_with("netsniff-order/1 1") {
-                return String::new();
-            }
-            let len = socket.recv(&mut room).unwrap();
-            String::from_utf8_lossy(&room[..len]).into_owned()
-        })
+    let other = Listener::start_at(&bed, there, &["--way", "sendmmsg"]);
+    let recorded = bed.in_sender(|| {
+        let order = order(here);
+        let elsewhere = say(there, &order).unwrap();
+        assert!(elsewhere.contains("the order is for another listener"), "{elsewhere}");
+        let sent = say(here, &order).unwrap();
+        assert!(
+            sent.starts_with("netsniff-answer/1 1 - {") && sent.contains("\"frames\":3"),
+            "{sent}"
+        );
+        for none in ["", "netsniff-order/2 1 - {}", "netsniff-order/1 x - {}"] {
+            assert_eq!(say(here, none), None, "{none}");
+        }
+        let ahead = order.replace("/1 1 -", "/1 3 -");
+        for stale in [&order, &ahead] {
+            let refused = say(here, stale).unwrap();
+            assert!(refused.contains("another order came first"), "{refused}");
+        }
+        order
     });
-    let head = format!("netsniff-answer/1 {counter} - {{");
-    assert!(answers[0].starts_with(&head) && answers[0].contains("\"frames\":3"), "{answers:?}");
-    for again in [&answers[1], &answers[4]] {
-        assert!(again.contains("an order with this counter or a later one came before"), "{again}");
-    }
+    other.end();
     listener.end();
-    let open = netsniff(&bed, &["generate", "-i", "tx0", "--listen", "0.0.0.0:7000"]);
-    assert_eq!(open.code, Some(2));
-    assert!(open.errors.contains("give a --key"), "{}", open.errors);
+    let listener = Listener::start(&bed, &[]);
+    let answer = bed.in_sender(|| say(here, &recorded).unwrap());
+    assert!(answer.contains("the order is for another listener, or for one before"), "{answer}");
+    listener.end();
+    for (arguments, words) in [
+        (&["--listen", "0.0.0.0:7000"][..], "give a --key"),
+        (&["--key", "/dev/null", "--rate", "1", "--count", "1"], "are for --listen"),
+    ] {
+        let refused = netsniff(&bed, &[&["generate", "-i", "tx0"], arguments].concat());
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.errors.contains(words), "{}", refused.errors);
+    }
+}
+
+fn pause(millis: u64) -> bool {
+    std::thread::sleep(Duration::from_millis(millis));
+    false
+}
+
+/// A listener outlives what happens to its interface, and frames that were not taken are not part of another order.
+#[test]
+fn an_order_after_a_failure_is_sent_whole() {
+    let Some(bed) = Bed::up("outlive") else { return };
+    let listener = Listener::start(&bed, &["--way", "tx-ring"]);
+    let link = |state| {
+        let set = ["-n", &bed.sender(), "link", "set", "tx0", state];
+        assert!(Command::new("ip").args(set).status().unwrap().success());
+    };
+    let failed = std::thread::scope(|scope| {
+        let failed = scope.spawn(|| ask(&bed, &["--rate", "10k", "--duration", "10s"]));
+        pause(1000);
+        link("down");
+        failed.join().unwrap()
+    });
+    assert_eq!(failed.code, Some(1), "{}", failed.errors);
+    let down = ask(&bed, &["--rate", "10k", "--count", "10"]);
+    assert_eq!(down.code, Some(1), "{}", down.errors);
+    assert!(down.errors.contains("tx0 is down"), "{}", down.errors);
+    link("up");
+    // The carrier needs a moment.
+    let one = || ask(&bed, &["--rate", "10k", "--count", "1"]);
+    let is_up = || (0..50).any(|_| one().code == Some(0) || pause(100));
+    assert!(is_up(), "{}", one().errors);
+    let run = Run::receive(&bed, "outlive", &["--json", "--expect", "100"]);
+    let sent = ask(&bed, &["--rate", "10k", "--count", "100"]);
+    let done = run.wait();
+    assert_eq!((sent.code, done.code), (Some(0), 0), "{}{}", sent.errors, done.errors);
+    let streams = &json_of(&done)["streams"];
+    assert_eq!((streams.as_array().unwrap().len(), &streams[0]["run"]), (1, &sent.json()["run"]));
+    listener.end();
 }

@@ -32,11 +32,8 @@ const READ_SIZE: usize = 256 << 10;
     Exit code: 0 all arrived; 1 failed; 2 wrong usage; 3 a capture was damaged; 4 frames are missing")]
 pub struct ReceiveArgs {
     /// Capture files, or with -i none
-    #[arg(
-        value_name = "FILE",
-        required_unless_present = "interfaces",
-        conflicts_with = "interfaces"
-    )]
+    // No `conflicts_with`: clap takes what is in conflict with an argument for that argument where it is required.
+    #[arg(value_name = "FILE", required_unless_present = "interfaces")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     capture: CaptureArgs,
@@ -67,6 +64,10 @@ pub struct ReceiveArgs {
 ///
 /// [`UsageError`], a capture that cannot be read, and an interface that cannot be captured on.
 pub fn run(args: &ReceiveArgs) -> anyhow::Result<u8> {
+    if args.capture.is_live() && !args.files.is_empty() {
+        let said = "capture files and an interface cannot be counted together";
+        return Err(UsageError(said.to_owned()).into());
+    }
     let reception = Reception::new(args.port, args.rate);
     let (report, code) = if args.capture.is_live() {
         let (reception, lost, failures) = listen(args, reception)?;

@@ -16,13 +16,13 @@ use crate::commands::UsageError;
 pub struct WireArgs {
     /// How frames get to the kernel: af-xdp, tx-ring or sendmmsg; the first of them that works, which is the
     /// order of their speed
-    #[arg(long, value_name = "WAY")]
+    #[arg(long, value_name = "WAY", requires = "interface")]
     way: Option<String>,
     /// The queue of the interface that af-xdp sends on
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "interface")]
     queue: u32,
     /// The processor to send on
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "interface")]
     cpu: Option<usize>,
 }
 

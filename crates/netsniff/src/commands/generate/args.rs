@@ -26,10 +26,11 @@ pub(super) struct OutputArgs {
     #[command(flatten)]
     pub(super) wire: WireArgs,
     /// When the file of -w begins, in seconds since 1970, as 1767225600.5; now where it is not given
-    #[arg(long, value_name = "TIME", value_parser = quantity::time)]
+    #[arg(long, value_name = "TIME", value_parser = quantity::time, requires = "write")]
     pub(super) start: Option<Timestamp>,
     /// By how much the rate may be off
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage, conflicts_with = "topspeed")]
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage, requires = "interface",
+        conflicts_with = "topspeed")]
     pub(super) tolerance: Option<f64>,
     /// Print the report as one line of JSON
     #[arg(long)]
@@ -39,8 +40,9 @@ pub(super) struct OutputArgs {
     pub(super) quiet: bool,
 }
 
+// Not `multiple = false`: clap takes what is in conflict with an argument for that argument where it is required.
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(required = true)]
 pub(super) struct ToArgs {
     /// The interface to send on
     #[arg(short, long, value_name = "IFACE")]
@@ -147,6 +149,20 @@ enum ProtoArg {
     Tcp,
     /// Ethernet alone, of type 0x88b5
     Raw,
+}
+
+impl OutputArgs {
+    /// Refuses to do two things at once.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`].
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        if self.to.interface.is_none() || self.to.write.is_none() {
+            return Ok(());
+        }
+        Err(UsageError("frames go to an interface (-i) or to a file (-w)".to_owned()).into())
+    }
 }
 
 impl FrameArgs {

@@ -198,9 +198,10 @@ impl HostsArgs {
 ///
 /// As [`super::run`].
 pub(super) fn run(args: &HostsArgs) -> anyhow::Result<u8> {
+    args.output.check()?;
     let stop = stop()?;
     let output = &args.output;
-    let start = start_of(output)?;
+    let start = start_of(output);
     let has_sides = args.server_interface.is_some();
     let mut frames = Sessions { source: args.source(start), frame: None, has_sides };
     let factor = (args.multiplier * MILLION).round() as u64;

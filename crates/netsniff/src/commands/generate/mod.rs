@@ -1,6 +1,7 @@
 //! `netsniff generate`: stamped frames of any size at any rate, and sessions of hosts.
 
 mod args;
+mod ask;
 mod frames;
 mod hosts;
 mod listen;
@@ -18,9 +19,10 @@ use netsniff_traffic::probe::FCS_LEN;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::args::{FrameArgs, OutputArgs};
+use self::ask::AskArgs;
 use self::frames::Stamped;
 use self::hosts::HostsArgs;
-use self::listen::{AskArgs, ListenArgs};
+use self::listen::ListenArgs;
 use super::inputs::is_stdin;
 use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use crate::clock;
@@ -68,11 +70,15 @@ enum What {
 pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
     match &args.what {
         Some(What::Hosts(args)) => hosts::run(args),
-        Some(What::Ask(args)) => listen::ask(args),
-        None => match args.listen.listen {
-            Some(address) => listen::listen(args, address),
-            None => stamped(args),
-        },
+        Some(What::Ask(args)) => ask::ask(args),
+        None => {
+            args.output.check()?;
+            args.listen.check()?;
+            match args.listen.listen {
+                Some(address) => listen::listen(args, address),
+                None => stamped(args),
+            }
+        }
     }
 }
 
@@ -109,7 +115,7 @@ fn write(args: &GenerateArgs, path: &Path, stop: &AtomicBool) -> anyhow::Result<
         return Err(UsageError(said.to_owned()).into());
     }
     let output = &args.output;
-    let written = file::write(&mut frames, orders, path, start_of(output)?, stop)?;
+    let written = file::write(&mut frames, orders, path, start_of(output), stop)?;
     let written = written.with_run(frames.run());
     tell(output, path, &if output.json { written.json()? } else { written.text() })?;
     Ok(DONE)
@@ -125,14 +131,8 @@ fn prepare(args: &FrameArgs) -> anyhow::Result<(Stamped, Orders, String)> {
 }
 
 /// When a file begins.
-fn start_of(output: &OutputArgs) -> anyhow::Result<Timestamp> {
-    match &output.start {
-        None => Ok(clock::now()),
-        Some(_) if output.to.write.is_none() => {
-            Err(UsageError("--start is for a file (-w)".to_owned()).into())
-        }
-        Some(start) => Ok(*start),
-    }
+fn start_of(output: &OutputArgs) -> Timestamp {
+    output.start.unwrap_or_else(clock::now)
 }
 
 /// Set by a signal.

@@ -1,15 +1,23 @@
 //! Orders for frames over UDP, and the answers to them.
 //!
-//! A datagram is a line: `netsniff-order/1` or `netsniff-answer/1`, a counter, the code of the two and of what follows
-//! (HMAC-SHA256 in hexadecimal, or `-` where there is no key), and what follows: JSON. The counter of an order must be
-//! higher than that of every one before; an answer has that of its order.
+//! Four datagrams: who asks says hello, and gets a ticket with the name of the listener, which is random and new each time
+//! that it starts, and the number that the next order must have. The order carries both, and so does the answer. So an
+//! order that somebody recorded is of no use: not again, not at another listener, and not after a restart.
+//!
+//! A datagram is a line: a word such as `netsniff-order/1`, a number, the code of the two and of what follows
+//! (HMAC-SHA256 in hexadecimal, or `-` where there is no key), and what follows: JSON.
 
+use std::path::Path;
+
+use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::commands::keyfile;
+
 /// Bytes of a key at least.
-pub(super) const LEAST_KEY: usize = 16;
+const LEAST_KEY: usize = 16;
 
 /// Bytes of a datagram at most.
 pub(super) const MOST: usize = 8192;
@@ -17,22 +25,47 @@ pub(super) const MOST: usize = 8192;
 /// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
+    /// Somebody wants to ask.
+    Hello,
+    /// What an order needs.
+    Ticket,
     /// Frames are wanted.
     Order,
     /// What came of it.
     Answer,
 }
 
-/// What frames are wanted: the options of `netsniff generate` that describe frames.
+/// Somebody wants to ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// Random, to tell the ticket from earlier ones.
+    pub(super) asker: String,
+}
+
+/// What an order needs; the number of its datagram is the one that the order must have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ticket {
+    /// Of the hello.
+    pub(super) asker: String,
+    /// The listener's name.
+    pub(super) listener: String,
+}
+
+/// What frames are wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Order {
+    /// Of the ticket.
+    pub(super) listener: String,
+    /// The options of `netsniff generate` that describe frames.
     pub(super) options: Vec<String>,
 }
 
 /// What came of an order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
+    /// The listener's name.
+    pub(super) listener: String,
     /// As an exit code.
     pub(super) code: u8,
     /// Why nothing or less was sent.
@@ -48,8 +81,20 @@ pub(super) struct Answer {
 pub(super) struct Seal(Option<Hmac<Sha256>>);
 
 impl Seal {
+    /// With the key of a file, or without.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or has less than [`LEAST_KEY`] bytes.
+    pub(super) fn open(key: Option<&Path>) -> anyhow::Result<Self> {
+        let key = key.map(keyfile::read).transpose()?;
+        Self::new(key.as_deref()).with_context(|| {
+            format!("the key has less than {LEAST_KEY} bytes. {}", keyfile::MAKE_ONE)
+        })
+    }
+
     /// With a key, or none; `None` where the key is too short.
-    pub(super) fn new(key: Option<&[u8]>) -> Option<Self> {
+    fn new(key: Option<&[u8]>) -> Option<Self> {
         let Some(key) = key else { return Some(Self(None)) };
         if key.len() < LEAST_KEY {
             return None;
@@ -63,45 +108,59 @@ impl Seal {
     }
 
     /// A datagram.
-    pub(super) fn put(&self, word: Word, counter: u64, json: &str) -> String {
+    pub(super) fn put(&self, word: Word, number: u64, json: &str) -> String {
         let code = match &self.0 {
             None => "-".to_owned(),
-            Some(mac) => {
-                let code = covered(mac, word, counter, json).finalize().into_bytes();
-                code.iter().map(|byte| format!("{byte:02x}")).collect()
-            }
+            Some(mac) => hexadecimal(&covered(mac, word, number, json).finalize().into_bytes()),
         };
-        format!("{} {counter} {code} {json}", word.name())
+        format!("{} {number} {code} {json}", word.name())
     }
 
-    /// The counter and the JSON of a datagram; `None` where it is none, or its code is wrong.
+    /// The number and the JSON of a datagram; `None` where it is none, or its code is wrong.
     pub(super) fn take<'d>(&self, word: Word, datagram: &'d [u8]) -> Option<(u64, &'d str)> {
         let mut parts = str::from_utf8(datagram).ok()?.trim_end().splitn(4, ' ');
-        let (name, counter) = (parts.next()?, parts.next()?.parse().ok()?);
+        let (name, number) = (parts.next()?, parts.next()?.parse().ok()?);
         let (code, json) = (parts.next()?, parts.next()?);
         if name != word.name() {
             return None;
         }
         if let Some(mac) = &self.0 {
             // In a time that does not depend on where they differ.
-            covered(mac, word, counter, json).verify_slice(&bytes(code)?).ok()?;
+            covered(mac, word, number, json).verify_slice(&bytes(code)?).ok()?;
         }
-        Some((counter, json))
+        Some((number, json))
     }
 }
 
 impl Word {
     const fn name(self) -> &'static str {
         match self {
+            Self::Hello => "netsniff-hello/1",
+            Self::Ticket => "netsniff-ticket/1",
             Self::Order => "netsniff-order/1",
             Self::Answer => "netsniff-answer/1",
         }
     }
 }
 
-fn covered(mac: &Hmac<Sha256>, word: Word, counter: u64, json: &str) -> Hmac<Sha256> {
-    let head = format!("{} {counter} ", word.name());
+/// A name that nobody has had before: 128 random bits in hexadecimal.
+///
+/// # Errors
+///
+/// A system without random bytes.
+pub(super) fn name() -> anyhow::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).context("the system gives no random bytes for a name")?;
+    Ok(hexadecimal(&bytes))
+}
+
+fn covered(mac: &Hmac<Sha256>, word: Word, number: u64, json: &str) -> Hmac<Sha256> {
+    let head = format!("{} {number} ", word.name());
     mac.clone().chain_update(head.as_bytes()).chain_update(json.as_bytes())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes(hexadecimal: &str) -> Option<Vec<u8>> {
