@@ -69,6 +69,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     said(&[&raw], &[], 1, "no packet could be sent: they have no Ethernet header");
     said(&[&captures.0.join("none")], &[], 1, "none: cannot open");
     said(&[&capture], &["--ignore-gaps"], 2, "the packets have all the same time");
+    said(&[&capture], &["--loop", "0"], 2, "the packets have all the same time");
     said(&[&capture], &["--pps", "10", "--mbps", "10"], 2, "cannot be used with");
     said(&[&capture], &["--way", "pigeon"], 2, "there is no way pigeon; there are [\"af-xdp\"");
     // No machine sends so many.
@@ -146,6 +147,14 @@ fn frames_that_the_kernel_would_refuse_are_left_out() {
     for way in ["tx-ring", "sendmmsg"] {
         let replayed = replay(&bed, &[&short, &capture], &["--way", way, "--strip-vlan", "--json"]);
         assert_eq!((replayed.code, &replayed.json()["frames"]), (Some(3), &3.into()), "{way}");
+    }
+    // Two tags more than any interface takes: without them it is a frame of the longest kind.
+    let mut double = [&[2; 12][..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 0x88, 0xb5]].concat();
+    double.resize(1522, 7);
+    let double = captures.write("double.pcap", LinkType::ETHERNET, &[(0, double, 1522)]);
+    for way in ["af-xdp", "tx-ring", "sendmmsg"] {
+        let replayed = replay(&bed, &[&double], &["--way", way, "--strip-vlan", "--json"]);
+        assert_eq!((replayed.code, &replayed.json()["bytes"]), (Some(0), &1514.into()), "{way}");
     }
     // What is padded is sent as it was asked for.
     let padded = captures.write("cut.pcap", LinkType::ETHERNET, &[(0, vec![2; 60], 200)]);

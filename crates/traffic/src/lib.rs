@@ -18,6 +18,7 @@
 //! | [`sessions`] | hosts that hold sessions of well-known protocols |
 //! | [`sides`] | which hosts of a capture are clients, and which are servers |
 //! | [`stamp`] | what proves that a frame arrived |
+//! | [`steady`] | times of a capture whose clock went back |
 //! | [`workload`] | `small64` and `mix`, the files that benchmarks read |
 
 pub mod addresses;
@@ -34,6 +35,7 @@ pub mod rewrite;
 pub mod sessions;
 pub mod sides;
 pub mod stamp;
+pub mod steady;
 pub mod workload;
 
 pub use random::Random;

@@ -123,7 +123,8 @@ impl Plan {
     }
 }
 
-/// The gaps of a capture, all of them scaled alike.
+/// The gaps of a capture, all of them scaled alike. A frame with a time before that of an earlier one is due with that
+/// ([`Steady`](crate::steady::Steady) tells where the clock of a capture was set back).
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// Wanted span of time over recorded span.
@@ -139,7 +140,6 @@ pub struct Recorded {
     last: u64,
     frames: u64,
     shortened: u64,
-    backwards: u64,
 }
 
 impl Recorded {
@@ -157,7 +157,6 @@ impl Recorded {
             last: 0,
             frames: 0,
             shortened: 0,
-            backwards: 0,
         }
     }
 
@@ -167,19 +166,11 @@ impl Recorded {
         self.shortened
     }
 
-    /// Frames with a time before that of an earlier one, which follow it at once.
-    #[must_use]
-    pub const fn backwards(&self) -> u64 {
-        self.backwards
-    }
-
     /// When the next frame is due, in nanoseconds since the start.
     pub fn due(&mut self, frame: &Outgoing) -> u64 {
         let time = frame.recorded;
         let mut origin = *self.origin.get_or_insert(time);
-        if self.frames > 0 && time < self.latest {
-            self.backwards += 1;
-        } else {
+        if self.frames == 0 || time >= self.latest {
             if self.frames > 0
                 && let Some(longest) = self.longest_gap
                 && let gap = time.nanos_since(self.latest)

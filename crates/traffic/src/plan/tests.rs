@@ -77,7 +77,7 @@ fn times_that_go_back_or_leap_do_not_break_a_plan() {
     let mut due = |time| plan.due(&frame(time, 60));
     assert_eq!([0, 500, 300, 600].map(&mut due), [0, 500, 500, 600]);
     assert_eq!([i64::MAX - 50, i64::MAX].map(&mut due), [1600, 1650]);
-    assert_eq!((plan.backwards(), plan.shortened()), (1, 1));
+    assert_eq!(plan.shortened(), 1);
     let mut whole = Plan::Recorded(Recorded::new(u64::MAX, 1, None));
     assert_eq!(dues(&mut whole, &[i64::MIN, i64::MAX]), [0, u64::MAX]);
 }

@@ -249,6 +249,10 @@ impl ReplayArgs {
             };
             ((wanted * 1e9).round() as u64, facts.span.as_nanos() as u64)
         } else {
+            if self.rounds != 1 {
+                // Rounds without a span would follow each other at once.
+                facts(store, judge, copies, longest)?;
+            }
             let factor = self.rate.multiplier.unwrap_or(1.0);
             (MILLION, (factor * MILLION as f64).round() as u64)
         };

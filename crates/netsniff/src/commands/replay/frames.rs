@@ -8,6 +8,7 @@ use netsniff_packet::{Batch, Packet, Timestamp};
 use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::plan::Outgoing;
 use netsniff_traffic::rewrite::rewrite_addresses;
+use netsniff_traffic::steady::Steady;
 
 use super::judge::{Exceptions, Judge, Verdict};
 use super::store::{Batches, Next, Store};
@@ -45,7 +46,20 @@ pub(super) struct Replay<'s> {
     /// Frames of this round that were sent.
     sent: u64,
     exceptions: Exceptions,
+    /// Those of rounds before.
+    clocks: Clocks,
+    /// For frames that fit into the room of a buffer only once they are changed.
+    scratch: Vec<u8>,
     is_damaged: bool,
+}
+
+/// What was odd about the times of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Clocks {
+    /// Packets with a time before that of an earlier one.
+    pub(super) backwards: u64,
+    /// Whether the clock of the capture was set back.
+    pub(super) is_set_back: bool,
 }
 
 /// Where a host is in the captures.
@@ -55,23 +69,22 @@ struct Cursor<'s> {
     batch: Cow<'s, Batch>,
     /// The packet of the batch that is its next one.
     at: usize,
-    /// The time of its last packet: none comes before that.
-    last: Timestamp,
+    /// Its clock.
+    steady: Steady,
 }
 
 impl<'s> Cursor<'s> {
     fn new(store: &'s Store) -> anyhow::Result<Self> {
         let batch = Cow::Owned(Batch::default());
-        Ok(Self { batches: store.begin()?, batch, at: 0, last: Timestamp::MIN })
+        Ok(Self { batches: store.begin()?, batch, at: 0, steady: Steady::default() })
     }
 
-    /// The time of the packet at hand, at least that of the one before; `None` at the end, and whether something was
+    /// The time of the next packet, by a clock that never goes back; an error at the end, with whether something was
     /// wrong.
     fn look(&mut self) -> Result<Timestamp, bool> {
         loop {
             if let Some(record) = self.batch.packets.get(self.at) {
-                self.last = self.last.max(record.timestamp);
-                return Ok(self.last);
+                return Ok(self.steady.at(record.timestamp));
             }
             match self.batches.next() {
                 Next::Batch(batch) => (self.batch, self.at) = (batch, 0),
@@ -108,6 +121,8 @@ impl<'s> Replay<'s> {
             round: 0,
             sent: 0,
             exceptions: Exceptions::default(),
+            clocks: Clocks::default(),
+            scratch: Vec::new(),
             is_damaged: false,
         };
         replay.begin()?;
@@ -132,8 +147,18 @@ impl<'s> Replay<'s> {
         self.is_damaged
     }
 
+    /// What was odd about the times of packets.
+    #[must_use]
+    pub(super) fn clocks(&self) -> Clocks {
+        self.cursors.iter().fold(self.clocks, |sum, Cursor { steady, .. }| Clocks {
+            backwards: sum.backwards + steady.backwards(),
+            is_set_back: sum.is_set_back || steady.set_back() > 0,
+        })
+    }
+
     /// Begins a round.
     fn begin(&mut self) -> anyhow::Result<()> {
+        self.clocks = self.clocks();
         let hosts = 0..self.copies.hosts.max(1);
         self.cursors = hosts.map(|_| Cursor::new(self.store)).collect::<Result<_, _>>()?;
         (self.sent, self.host) = (0, None);
@@ -160,41 +185,10 @@ impl<'s> Replay<'s> {
         Ok(Step::Again)
     }
 
-    /// The number of the copy that a host is.
-    fn clone_number(&self, host: usize) -> u64 {
-        let before = if self.copies.is_unique { self.round } else { 0 };
-        before.wrapping_mul(self.copies.hosts.max(1)).wrapping_add(host as u64)
-    }
-}
-
-impl Frames for Replay<'_> {
-    fn advance(&mut self) -> anyhow::Result<Step> {
-        loop {
-            // Until now its packet was needed.
-            if let Some(host) = self.host.take() {
-                self.cursors[host].at += 1;
-                self.line_up(host);
-            }
-            let Some(Reverse((_, host))) = self.turns.pop() else { return self.next_round() };
-            self.host = Some(host);
-            let Some(packet) = self.cursors[host].packet() else { continue };
-            match self.judge.judge(&packet) {
-                Verdict::Send(len) => {
-                    let start = self.copies.stagger.saturating_mul(host as i64);
-                    let recorded = packet.timestamp.offset(start);
-                    self.sent += 1;
-                    self.wire = self.judge.wire(&packet);
-                    return Ok(Step::Frame(Outgoing { recorded, len }));
-                }
-                Verdict::LeaveOut(reason) => self.exceptions.leave_out(reason),
-            }
-        }
-    }
-
-    fn write(&mut self, _buffer: usize, room: &mut [u8], _sent: u64) -> usize {
+    /// Makes the frame of the packet at hand, which has `len` bytes, and returns its length as it is sent.
+    fn fill(&mut self, room: &mut [u8], len: usize) -> usize {
         let Some(host) = self.host else { return 0 };
         let Some(packet) = self.cursors[host].packet() else { return 0 };
-        let len = packet.data.len().max(packet.wire_len as usize);
         let Some((captured, missing)) =
             room.get_mut(..len).map(|it| it.split_at_mut(packet.data.len()))
         else {
@@ -213,6 +207,55 @@ impl Frames for Replay<'_> {
             rewrite_addresses(frame, &mut clones.of(clone));
         }
         len
+    }
+
+    /// The number of the copy that a host is.
+    fn clone_number(&self, host: usize) -> u64 {
+        let before = if self.copies.is_unique { self.round } else { 0 };
+        before.wrapping_mul(self.copies.hosts.max(1)).wrapping_add(host as u64)
+    }
+}
+
+impl Frames for Replay<'_> {
+    fn advance(&mut self) -> anyhow::Result<Step> {
+        loop {
+            // Until now its packet was needed.
+            if let Some(host) = self.host.take() {
+                self.cursors[host].at += 1;
+                self.line_up(host);
+            }
+            let Some(Reverse((recorded, host))) = self.turns.pop() else {
+                return self.next_round();
+            };
+            self.host = Some(host);
+            let Some(packet) = self.cursors[host].packet() else { continue };
+            match self.judge.judge(&packet) {
+                Verdict::Send(len) => {
+                    self.sent += 1;
+                    self.wire = self.judge.wire(&packet);
+                    return Ok(Step::Frame(Outgoing { recorded, len }));
+                }
+                Verdict::LeaveOut(reason) => self.exceptions.leave_out(reason),
+            }
+        }
+    }
+
+    fn write(&mut self, _buffer: usize, room: &mut [u8], _sent: u64) -> usize {
+        let Some(packet) = self.host.and_then(|host| self.cursors[host].packet()) else { return 0 };
+        let len = packet.data.len().max(packet.wire_len as usize);
+        if len <= room.len() {
+            return self.fill(room, len);
+        }
+        let mut scratch = core::mem::take(&mut self.scratch);
+        scratch.resize(len, 0);
+        let len = self.fill(&mut scratch, len);
+        let fits = room.get_mut(..len).zip(scratch.get(..len));
+        let written = fits.map_or(0, |(room, frame)| {
+            room.copy_from_slice(frame);
+            len
+        });
+        self.scratch = scratch;
+        written
     }
 
     fn is_ready(&self) -> bool {

@@ -54,6 +54,8 @@ pub(super) enum Reason {
     Short,
     /// It is longer than the interface takes.
     Long,
+    /// It is longer than the way to send takes, which the interface would take.
+    Way,
     /// It was not captured whole.
     Cut,
 }
@@ -81,16 +83,17 @@ impl Judge {
         let is_cut = packet.wire_len as usize > packet.data.len();
         let len = if is_cut { packet.wire_len as usize } else { packet.data.len() };
         let (is_tagged, sent) = self.edit.shape(packet.data, len);
-        let takes =
-            |lane: &Lane| len.max(sent) <= lane.longest && lane.interface.takes(is_tagged, sent);
+        let fits = |lane: &Lane| lane.interface.takes(is_tagged, sent);
         if packet.link_type != LinkType::ETHERNET {
             Verdict::LeaveOut(Reason::LinkType)
         } else if packet.data.len() < SHORTEST || sent < SHORTEST {
             Verdict::LeaveOut(Reason::Short)
         } else if is_cut && self.cut != Cut::Pad {
             Verdict::LeaveOut(Reason::Cut)
-        } else if !self.lanes.iter().all(takes) {
+        } else if !self.lanes.iter().all(fits) {
             Verdict::LeaveOut(Reason::Long)
+        } else if self.lanes.iter().any(|lane| sent > lane.longest) {
+            Verdict::LeaveOut(Reason::Way)
         } else {
             Verdict::Send(sent)
         }
@@ -100,7 +103,7 @@ impl Judge {
 /// How many packets were not sent, or not as they are, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exceptions {
-    left_out: [u64; 4],
+    left_out: [u64; 5],
     padded: u64,
 }
 
@@ -132,10 +135,13 @@ impl Exceptions {
     pub(super) fn told(&self, lanes: &[Lane]) -> Vec<Left> {
         let mtu = |lane: &Lane| (lane.interface.mtu, lane.interface.name.clone());
         let (mtu, name) = lanes.iter().map(mtu).min().unwrap_or_default();
+        let longest = lanes.iter().map(|lane| lane.longest).min().unwrap_or_default();
+        let way = format!("left out, longer than {longest} bytes, which this way takes: see --way");
         let what = [
             (Reason::LinkType, "left out, without an Ethernet header".to_owned()),
             (Reason::Short, "left out, shorter than an Ethernet header".to_owned()),
             (Reason::Long, format!("left out, longer than the MTU of {name} allows ({mtu})")),
+            (Reason::Way, way),
             (Reason::Cut, "left out, not captured whole".to_owned()),
         ];
         let left = what.map(|(reason, what)| Left { frames: self.of(reason), what });

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use self::args::ReplayArgs;
-use self::frames::Replay;
+use self::frames::{Clocks, Replay};
 use self::judge::{Cut, Judge, Lane, Reason};
 use self::store::Store;
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
@@ -115,8 +115,11 @@ fn nothing(frames: &Replay<'_>) -> String {
 fn left(frames: &Replay<'_>, sent: &Sent) -> Vec<Left> {
     let mut left = frames.exceptions().told(&frames.judge().lanes);
     if let Some(plan) = sent.plan.as_ref().and_then(|plan| plan.as_recorded()) {
-        let what = "with a time before that of an earlier one, sent behind it at once";
-        left.push(Left { frames: plan.backwards(), what: what.to_owned() });
+        let Clocks { backwards, is_set_back } = frames.clocks();
+        let why = if is_set_back { "; the clock of the capture was set back" } else { "" };
+        let what =
+            format!("with a time before that of an earlier one, sent behind it at once{why}");
+        left.push(Left { frames: backwards, what });
         let what = "with a shorter gap before them than recorded (--max-gap)";
         left.push(Left { frames: plan.shortened(), what: what.to_owned() });
     }

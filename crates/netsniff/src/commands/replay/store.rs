@@ -16,6 +16,7 @@ use netsniff_traffic::edit::Edit;
 use netsniff_traffic::plan::{Outgoing, Recorded};
 use netsniff_traffic::rewrite::rewrite_addresses;
 use netsniff_traffic::sides::Sides;
+use netsniff_traffic::steady::Steady;
 
 use super::judge::{Judge, Verdict};
 use crate::commands::inputs::Inputs;
@@ -152,11 +153,12 @@ impl Store {
         longest_gap: Option<Duration>,
     ) -> anyhow::Result<Facts> {
         let (mut facts, mut batches) = (Facts::default(), self.begin()?);
-        let mut recorded = Recorded::new(1, 1, longest_gap);
+        let (mut recorded, mut steady) = (Recorded::new(1, 1, longest_gap), Steady::default());
         while let Next::Batch(batch) = batches.next() {
             for packet in batch.iter() {
+                let time = steady.at(packet.timestamp);
                 let Verdict::Send(len) = judge.judge(&packet) else { continue };
-                let due = recorded.due(&Outgoing { recorded: packet.timestamp, len });
+                let due = recorded.due(&Outgoing { recorded: time, len });
                 facts.packets += 1;
                 facts.bytes += len as u64;
                 facts.span = Duration::from_nanos(due);
