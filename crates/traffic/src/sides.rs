@@ -1,6 +1,7 @@
 //! Which hosts of a capture are clients, and which are servers, so that each side can be sent on a wire of its own.
 
-use std::collections::HashMap;
+use core::hash::Hash;
+use std::collections::{HashMap, HashSet};
 
 use netsniff_packet::decode::{self, TcpFlags, Transport};
 use netsniff_packet::{Address, LinkType};
@@ -10,8 +11,11 @@ use crate::dialogue::Side;
 /// Where the sender's address of an ARP message lies, behind its hardware address.
 const ARP_SENDER_AT: usize = 14 + 14;
 
-/// What speaks for a host being a client (positive) or a server (negative): who opens a connection, and, where nobody
-/// was seen to do so, who has the higher port.
+/// Connections that are remembered at least, so that each has one vote.
+const REMEMBERED: usize = 1 << 19;
+
+/// What speaks for a host being a client (positive) or a server (negative): who opens connections, and, where nobody
+/// was seen to do so, who has the higher port in conversations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Votes {
     opened: i64,
@@ -35,6 +39,34 @@ pub struct Sides {
     addresses: HashMap<Address, Votes>,
     /// Senders of frames, which tell of those without IP.
     macs: HashMap<[u8; 6], Votes>,
+    voted: Remembered<Conversation>,
+}
+
+/// Who speaks with whom: source and destination of the frame at hand, and the number that a TCP connection was opened
+/// with, where it is about that.
+type Conversation = ([(Address, u16); 2], Option<u32>);
+
+/// The latest of many things, a bounded number of them.
+#[derive(Clone, Debug)]
+struct Remembered<T> {
+    latest: HashSet<T>,
+    before: HashSet<T>,
+}
+
+impl<T> Default for Remembered<T> {
+    fn default() -> Self {
+        Self { latest: HashSet::new(), before: HashSet::new() }
+    }
+}
+
+impl<T: Eq + Hash> Remembered<T> {
+    /// Whether it was not remembered before.
+    fn is_new(&mut self, thing: T) -> bool {
+        if self.latest.len() >= REMEMBERED {
+            self.before = core::mem::take(&mut self.latest);
+        }
+        !self.before.contains(&thing) && self.latest.insert(thing)
+    }
 }
 
 impl Sides {
@@ -42,27 +74,37 @@ impl Sides {
     pub fn learn(&mut self, frame: &[u8], wire_len: u32) {
         let decoded = decode::packet(LinkType::ETHERNET, frame, wire_len);
         let Some(ip) = decoded.ip else { return };
-        let (opened, ports) = match decoded.transport {
-            Transport::Tcp(tcp) => (
-                match (tcp.flags.any(TcpFlags::SYN), tcp.flags.any(TcpFlags::ACK)) {
-                    (true, false) => 1,
-                    (true, true) => -1,
-                    (false, _) => 0,
-                },
-                higher(tcp.source_port, tcp.destination_port),
-            ),
-            Transport::Udp(udp) => (0, higher(udp.source_port, udp.destination_port)),
+        let (ports, opening) = match decoded.transport {
+            Transport::Tcp(tcp) => {
+                let number = match (tcp.flags.any(TcpFlags::SYN), tcp.flags.any(TcpFlags::ACK)) {
+                    (true, false) => Some((1, tcp.sequence)),
+                    // The other side's, plus 1.
+                    (true, true) => Some((-1, tcp.acknowledgement.wrapping_sub(1))),
+                    (false, _) => None,
+                };
+                ((tcp.source_port, tcp.destination_port), number)
+            }
+            Transport::Udp(udp) => ((udp.source_port, udp.destination_port), None),
             _ => return,
         };
+        let between = [(ip.source, ports.0), (ip.destination, ports.1)];
+        // Each direction of a connection and of a conversation has one vote, however often it is opened and however
+        // much is said.
+        let opened = match opening {
+            Some((sign, number)) if self.voted.is_new((between, Some(number))) => sign,
+            _ => 0,
+        };
+        let is_first = self.voted.is_new((between, None));
+        let higher = if is_first { higher(ports.0, ports.1) } else { 0 };
         for (address, sign) in [(ip.source, 1), (ip.destination, -1)] {
             let votes = self.addresses.entry(address).or_default();
             votes.opened += sign * opened;
-            votes.ports += sign * ports;
+            votes.ports += sign * higher;
         }
         if let Some(mac) = sender(frame) {
             let votes = self.macs.entry(mac).or_default();
             votes.opened += opened;
-            votes.ports += ports;
+            votes.ports += higher;
         }
     }
 
@@ -119,6 +161,41 @@ mod tests {
         for seen in &seen {
             assert_eq!(sides.of(&seen.frame, seen.frame.len() as u32), seen.from);
         }
+    }
+
+    /// A host with one server that does not answer, and one that it serves.
+    #[test]
+    fn a_connection_has_one_vote_however_often_it_is_asked_for() {
+        let setup = |client: &str, server: &str| Setup {
+            client: Host::new(client.parse().unwrap(), 40_000),
+            server: Host::new(server.parse().unwrap(), 80),
+            ..Setup::default()
+        };
+        let mut sides = Sides::default();
+        let mut seen = Vec::new();
+        let nobody = setup("192.0.2.5", "198.51.100.9");
+        let mut dialogue = Dialogue::new(Setup { loss: (0.0, 1.0), ..nobody });
+        dialogue.connect();
+        seen.extend(dialogue.finish().seen);
+        assert_eq!(seen.len(), 7);
+        for client in ["192.0.2.1", "192.0.2.2"] {
+            let mut dialogue = Dialogue::new(setup(client, "192.0.2.5"));
+            dialogue.connect().say(Side::Server, &[0; 20_000]);
+            seen.extend(dialogue.finish().seen);
+        }
+        seen.iter().for_each(|seen| sides.learn(&seen.frame, seen.frame.len() as u32));
+        let answer = &seen.last().unwrap().frame;
+        let from_server = seen.iter().rfind(|seen| seen.from == Side::Server).unwrap();
+        let of = |frame: &[u8]| sides.of(frame, frame.len() as u32);
+        assert_eq!((of(&from_server.frame), of(answer)), (Side::Server, Side::Client));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut remembered = Remembered::default();
+        assert!((0..3 * REMEMBERED).all(|number| remembered.is_new(number)));
+        assert!(remembered.latest.len() + remembered.before.len() <= 2 * REMEMBERED);
+        assert!((2 * REMEMBERED..3 * REMEMBERED).all(|number| !remembered.is_new(number)));
     }
 
     #[test]

@@ -86,7 +86,9 @@ pub struct Sent {
     pub frames: u64,
     /// The same for each wire.
     pub by_wire: Vec<u64>,
-    /// Their bytes, without frame check sequences.
+    /// Frames that were offered and not taken before it ended; bytes and times below are with them.
+    pub untaken: u64,
+    /// Bytes of frames, without frame check sequences.
     pub bytes: u64,
     /// Nanoseconds from when the first frame left to when the last one did.
     pub span: u64,
@@ -350,11 +352,13 @@ impl Driver<'_> {
     fn sent(mut self, failure: Option<anyhow::Error>) -> Sent {
         let span = |times: Option<(u64, u64)>| times.map(|(first, last)| last - first);
         let by_wire: Vec<u64> = self.sides.iter_mut().map(Side::taken).collect();
+        let frames = by_wire.iter().sum();
         let sides = self.sides.iter();
         let refusals = sides.clone().map(|side| side.transmitter.refusals() - side.refusals).sum();
         Sent {
-            frames: by_wire.iter().sum(),
+            frames,
             by_wire,
+            untaken: self.frames - frames,
             bytes: self.bytes,
             span: span(self.left).unwrap_or(0),
             planned: span(self.planned),

@@ -17,8 +17,11 @@ pub struct Report {
     /// What all stamps carry, where frames have stamps: see `docs/generate.md`.
     run: Option<u32>,
     frames: u64,
-    bytes: u64,
-    seconds: f64,
+    /// Frames that the kernel did not take before it ended. Where there are some, bytes and rates are `None`: they
+    /// would be with them.
+    untaken: u64,
+    bytes: Option<u64>,
+    seconds: Option<f64>,
     frames_per_second: Option<f64>,
     bits_per_second: Option<f64>,
     /// What the plan comes to, and by how much the achieved rate differs from that, in percent; after taking
@@ -85,9 +88,10 @@ impl Report {
         late: Late,
         left: Vec<Left>,
     ) -> Self {
-        let seconds = sent.span as f64 / 1e9;
+        let is_whole = sent.untaken == 0;
         let gaps = sent.frames.saturating_sub(1) as f64;
-        let rate = |nanos: u64| (nanos > 0 && gaps > 0.0).then(|| gaps / (nanos as f64 / 1e9));
+        let rate =
+            |nanos: u64| (is_whole && nanos > 0 && gaps > 0.0).then(|| gaps / (nanos as f64 / 1e9));
         let (asked, achieved) =
             (sent.planned.and_then(rate), rate(sent.span.saturating_sub(sent.slipped)));
         let off = asked.zip(achieved).map(|(asked, achieved)| (achieved / asked - 1.0) * 100.0);
@@ -100,8 +104,9 @@ impl Report {
                 .collect(),
             run: None,
             frames: sent.frames,
-            bytes: sent.bytes,
-            seconds,
+            untaken: sent.untaken,
+            bytes: is_whole.then_some(sent.bytes),
+            seconds: is_whole.then_some(sent.span as f64 / 1e9),
             frames_per_second: rate(sent.span),
             bits_per_second: rate(sent.span).map(|rate| rate * per_frame * 8.0),
             asked_frames_per_second: asked,
@@ -164,13 +169,16 @@ impl Report {
     /// Lines for people.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = format!(
-            "Sent {} ({}) on {} in {}\n",
-            things(self.frames, "frame"),
-            bytes(self.bytes),
-            self.names(),
-            duration((self.seconds * 1e9) as u64),
-        );
+        let (frames, names) = (things(self.frames, "frame"), self.names());
+        let mut text = match self.bytes.zip(self.seconds) {
+            Some((sum, seconds)) => {
+                let (sum, time) = (bytes(sum), duration((seconds * 1e9) as u64));
+                format!("Sent {frames} ({sum}) on {names} in {time}\n")
+            }
+            None => {
+                format!("Sent {frames} on {names}, and {} not taken\n", exact(self.untaken.into()))
+            }
+        };
         let mut line = |name: &str, what: String| {
             // A String takes everything.
             let _ = writeln!(text, "  {name:<10} {what}");
@@ -232,7 +240,7 @@ impl Report {
             let moved = format!("the plan was moved by {} in all", duration(self.slipped_ns));
             // More than a thousandth, of the frames or of the time: then the machine is too slow, too.
             let is_much = self.stalls.saturating_mul(1000) > self.frames
-                || self.slipped_ns as f64 > self.seconds * 1e6;
+                || self.seconds.is_some_and(|seconds| self.slipped_ns as f64 > seconds * 1e6);
             if is_much { moved + ", too much for a run that measures" } else { moved }
         } else {
             format!("{} followed in bursts", things(self.frames_behind, "frame"))

@@ -53,6 +53,8 @@ pub struct Dialogue {
     scripted: Vec<(Side, Leg, u32, u32)>,
     story: Story,
     identification: u16,
+    /// Whether the last datagram did.
+    has_arrived: bool,
 }
 
 /// What is on the way, as far as its loss would tell.
@@ -91,6 +93,7 @@ impl Dialogue {
             scripted: Vec::new(),
             story: Story::default(),
             identification: 1,
+            has_arrived: false,
             setup,
         }
     }
@@ -155,8 +158,10 @@ impl Dialogue {
     }
 
     /// A UDP datagram between the same hosts and ports. Nothing answers it, and one too large for IP is not sent.
+    /// [`Self::has_arrived`] tells whether it got there.
     pub fn datagram(&mut self, from: Side, payload: &[u8]) -> &mut Self {
         let [source, destination] = self.hosts(from);
+        self.has_arrived = false;
         let Some(frame) = udp_frame(&source, &destination, self.identification, payload) else {
             return self;
         };
@@ -168,9 +173,15 @@ impl Dialogue {
             len: payload.len() as u32,
         };
         if let Some(arrival) = self.carry(carried, Cause::Said, frame).into_iter().flatten().min() {
-            self.now = arrival;
+            (self.now, self.has_arrived) = (arrival, true);
         }
         self
+    }
+
+    /// Whether the last datagram arrived, or a double of it.
+    #[must_use]
+    pub const fn has_arrived(&self) -> bool {
+        self.has_arrived
     }
 
     /// Lets `leg` lose `count` segments of `side`, after `passing` more have passed it.
@@ -615,6 +626,10 @@ mod tests {
     fn datagrams_and_scripted_segments() {
         let mut dialogue = Dialogue::new(Setup::default());
         dialogue.datagram(Side::Client, b"question").datagram(Side::Server, b"answer");
+        assert!(dialogue.has_arrived());
+        assert!(!dialogue.clone().datagram(Side::Client, &[0; 70_000]).has_arrived(), "too large");
+        dialogue.lose(Side::Client, Leg::Far, 0, 1);
+        assert!(!dialogue.clone().datagram(Side::Client, b"question").has_arrived());
         let story = dialogue.finish();
         assert_eq!(story.seen.len(), 2);
         assert_eq!(story.seen[1].timestamp.nanos_since(story.seen[0].timestamp), 20_000_000);

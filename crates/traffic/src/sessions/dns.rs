@@ -18,6 +18,10 @@ const QUERY: u16 = 0x0100;
 const ANSWER: u16 = 0x8180;
 const NO_SUCH_NAME: u16 = 0x8183;
 
+/// How often resolvers ask, and how long they wait for the answer: as resolv.conf(5) has it where nothing else is set.
+const ATTEMPTS: u32 = 2;
+const PATIENCE: Duration = Duration::from_secs(5);
+
 pub(super) fn play(scene: &mut Scene<'_>) {
     let number = scene.random.below(10_000);
     // One in thirty names is mistyped.
@@ -26,8 +30,8 @@ pub(super) fn play(scene: &mut Scene<'_>) {
     ask(scene, format!("host{number}.example.com"), address);
 }
 
-/// Asks for the address of a name, and gets an answer.
-pub(super) fn ask(scene: &mut Scene<'_>, name: String, address: Option<IpAddr>) {
+/// Asks for the address of a name until there is an answer; `false` where none came.
+pub(super) fn ask(scene: &mut Scene<'_>, name: String, address: Option<IpAddr>) -> bool {
     let id = scene.random.next_u64() as u16;
     let kind = if address.unwrap_or_else(|| scene.server()).is_ipv4() { A } else { AAAA };
     let question = question(&name, kind);
@@ -52,9 +56,19 @@ pub(super) fn ask(scene: &mut Scene<'_>, name: String, address: Option<IpAddr>) 
         answer.extend(bytes);
     }
     let mut dialogue = scene.resolver();
-    let thought = scene.moment(Duration::from_millis(3));
-    dialogue.datagram(Side::Client, &query).pause(thought).datagram(Side::Server, &answer);
+    let is_answered = (0..ATTEMPTS).any(|_| {
+        let asked = dialogue.now();
+        if dialogue.datagram(Side::Client, &query).has_arrived() {
+            let thought = scene.moment(Duration::from_millis(3));
+            if dialogue.pause(thought).datagram(Side::Server, &answer).has_arrived() {
+                return true;
+            }
+        }
+        dialogue.pause_until(asked + PATIENCE);
+        false
+    });
     scene.end(dialogue);
+    is_answered
 }
 
 /// One question and so many answers.

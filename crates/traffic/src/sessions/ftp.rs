@@ -6,7 +6,9 @@ use super::scene::{Scene, exchange};
 use crate::dialogue::Side::{Client, Server};
 
 pub(super) fn play(scene: &mut Scene<'_>) {
-    scene.look_up();
+    if !scene.look_up() {
+        return;
+    }
     let mut control = scene.connection(None);
     control.connect();
     let number = scene.random.below(100_000);

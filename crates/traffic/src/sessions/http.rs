@@ -6,7 +6,9 @@ use super::scene::Scene;
 use crate::dialogue::Side;
 
 pub(super) fn play(scene: &mut Scene<'_>) {
-    scene.look_up();
+    if !scene.look_up() {
+        return;
+    }
     let mut dialogue = scene.connection(None);
     dialogue.connect();
     let host = scene.name();

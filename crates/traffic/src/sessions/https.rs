@@ -26,7 +26,9 @@ const CHACHA20: u16 = 0x1303;
 const X25519: u16 = 29;
 
 pub(super) fn play(scene: &mut Scene<'_>) {
-    scene.look_up();
+    if !scene.look_up() {
+        return;
+    }
     let mut dialogue = scene.connection(None);
     dialogue.connect();
     let session = scene.noise(32);

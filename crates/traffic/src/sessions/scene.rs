@@ -114,11 +114,11 @@ impl<'a> Scene<'a> {
         self.frames.extend(dialogue.finish().seen);
     }
 
-    /// Looks the name of the server up, as half of the sessions do: for the others it is known.
-    pub(super) fn look_up(&mut self) {
-        if self.random.chance(0.5) {
-            super::dns::ask(self, self.name(), Some(self.server()));
-        }
+    /// Looks the name of the server up, as half of the sessions do: for the others it is known. `false` where the
+    /// network lost each question or answer, so that nobody knows where to connect to.
+    pub(super) fn look_up(&mut self) -> bool {
+        let is_known = !self.random.chance(0.5);
+        is_known || super::dns::ask(self, self.name(), Some(self.server()))
     }
 
     /// Begins a conversation with a server of names.

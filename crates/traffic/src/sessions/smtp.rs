@@ -6,7 +6,9 @@ use super::scene::{Scene, exchange};
 use crate::dialogue::Side::{Client, Server};
 
 pub(super) fn play(scene: &mut Scene<'_>) {
-    scene.look_up();
+    if !scene.look_up() {
+        return;
+    }
     let mut dialogue = scene.connection(None);
     dialogue.connect();
     let (host, number) = (scene.name(), scene.random.below(1_000_000));

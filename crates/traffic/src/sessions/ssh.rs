@@ -15,7 +15,9 @@ const ECDH_REPLY: u8 = 31;
 const TAG: usize = 16;
 
 pub(super) fn play(scene: &mut Scene<'_>) {
-    scene.look_up();
+    if !scene.look_up() {
+        return;
+    }
     let mut dialogue = scene.connection(None);
     dialogue.connect();
     dialogue

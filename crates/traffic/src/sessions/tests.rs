@@ -145,6 +145,26 @@ fn what_the_network_loses_is_sent_again() {
     assert!(whole.count() * 100 >= all.len() * 97, "nearly all end all the same");
 }
 
+/// Nobody answers what never came, and who gets no answer asks again.
+#[test]
+fn names_are_asked_for_again() {
+    let network = Impairment { loss: 0.3, ..Impairment::default() };
+    let hosts = Hosts::new(Settings { network, ..settings(&[Kind::Dns], 2000) });
+    let all = connections(hosts);
+    let count = |seen: &Seen, side| seen.flags.get(&(side, 0)).copied().unwrap_or(0);
+    let asked = |times| {
+        let of = all.values().filter(|seen| count(seen, Side::Client) == times);
+        of.map(|seen| count(seen, Side::Server)).collect::<Vec<_>>()
+    };
+    assert!(all.values().all(|seen| count(seen, Side::Client) <= 2));
+    // Half of what is lost is lost behind the tap, so that some questions are seen and have no answer.
+    let (once, twice) = (asked(1), asked(2));
+    assert!(twice.len() > 300, "{}", twice.len());
+    let answers = [0, 1, 2].map(|answers| twice.iter().filter(|seen| **seen == answers).count());
+    assert!(answers[1] > answers[0] && answers[1] > answers[2] && answers[2] > 20, "{answers:?}");
+    assert!(once.iter().filter(|answers| **answers == 1).count() > 700, "{}", once.len());
+}
+
 #[test]
 fn names_lead_back() {
     for kind in Kind::ALL {
