@@ -22,11 +22,12 @@ grep -v '^#' "${1:?a table of send.sh}" | awk -F '\t' '
         if ($5 ~ /^[0-9]+$/) speed[row, $3] = speed[row, $3] " " $5
         if ($6 > 0) uncounted[row] += $6
     }
-    $1 == "pace" && $3 ~ /^[0-9]+$/ {
-        row = $3 " | " $4
+    $1 == "pace" && $3 ~ /^[0-9]+%?$/ {
+        row = $2 " | " $3 " | " $4
         if (!(row in paced)) { line[++lines] = row; paced[row] }
-        off[row] = off[row] " " $6; mid[row] = mid[row] " " $7; high[row] = high[row] " " $8; most[row] = most[row] " " $9
-        missing[row] += $11
+        asked[row] = asked[row] " " $5
+        off[row] = off[row] " " $7; mid[row] = mid[row] " " $8; high[row] = high[row] " " $9; most[row] = most[row] " " $10
+        missing[row] += $12
     }
     END {
         printf "| placement | tool |"
@@ -40,10 +41,10 @@ grep -v '^#' "${1:?a table of send.sh}" | awk -F '\t' '
             for (k = 1; k <= kinds; k++) { m = median(speed[order[i], by_size[k]]); printf m == "-" ? " ended early |" : " %.0f |", m / 1000 }
             printf " %d |\n", uncounted[order[i]]
         }
-        print "\n| rate | tool | rate off, %: median, largest | gaps off, µs: median | 99th percentile | largest | missing |"
-        print "|---|---|---|---|---|---|---|"
+        print "\n| placement | rate | tool | frames a second | rate off, %: median, largest | gaps off, µs: median | 99th percentile | largest | missing |"
+        print "|---|---|---|---|---|---|---|---|---|"
         for (i = 1; i <= lines; i++) {
             r = line[i]
-            printf "| %s | %.4f, %.4f | %.2f | %.1f | %.0f | %d |\n", r, median(off[r]), largest(off[r]), median(mid[r]) / 1000, median(high[r]) / 1000, median(most[r]) / 1000, missing[r]
+            printf "| %s | %.0f | %.4f, %.4f | %.2f | %.1f | %.0f | %d |\n", r, median(asked[r]), median(off[r]), largest(off[r]), median(mid[r]) / 1000, median(high[r]) / 1000, median(most[r]) / 1000, missing[r]
         }
     }'

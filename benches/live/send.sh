@@ -3,7 +3,7 @@
 # can do.
 #
 #   benches/live/send.sh [--sizes "64 256 1518"] [--places "rps1 none"] [--rounds 5] [--seconds 3]
-#                        [--rates "1 10000 100000 300000"] [--minimal PROGRAM] [--out FILE.tsv]
+#                        [--rates "1 10000 100000 300000 80%"] [--pacing none] [--minimal PROGRAM] [--out FILE.tsv]
 #
 # Needs root, two processors, jq and a release build of netsniff. Senders run on processor 0. Placement `none`: that
 # processor also pays for the softirq; `rps1`: processor 1 does. PROGRAM is called as `PROGRAM -i tx0 -m xsk -s LENGTH -T
@@ -13,13 +13,14 @@
 # says the interface has counted. Replays send 1,000 frames of the size again and again, tcpreplay with -K.
 # Lines "pace" are runs at a rate, with frames of 256 bytes and `netsniff receive` at the other end, whose stamps are the
 # kernel's: the rate by them, by how many percent it is off (for `generate`, slips taken out, by its own account), and the
-# errors of the gaps between frames, in nanoseconds. tcpreplay replays the same stamped frames.
+# errors of the gaps between frames, in nanoseconds. tcpreplay replays the same stamped frames. A rate of 80% is that
+# part of what the tool reaches at full speed with the same receiver, in a run before.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-sizes="64 256 1518" places="rps1 none" rounds=5 seconds=3 rates="1 10000 100000 300000" minimal= out=
+sizes="64 256 1518" places="rps1 none" rounds=5 seconds=3 rates="1 10000 100000 300000 80%" pacing=none minimal= out=
 . benches/live/tools.sh
-take_options "--sizes --places --rounds --seconds --rates --minimal --out" "$@"
+take_options "--sizes --places --rounds --seconds --rates --pacing --minimal --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-send.tsv}
 build=$PWD/target/release name=nssend netsniff=$PWD/target/release/netsniff
 begin_bed
@@ -82,27 +83,45 @@ speed() {
     fi
 }
 
-# Runs a tool at a rate with the receiver at the other end.
-pace() {
-    local place=$1 rate=$2 tool=$3 count off
-    count=$((rate * seconds))
-    [ "$rate" -gt 100 ] || count=$((rate * 5 + 1))
-    "$netsniff" generate -q -w "$scratch/paced.pcap" --size 256 --rate "$rate" --count "$count"
-    ip netns exec $name-rx taskset -c 1 "$netsniff" receive -q -i rx0 --rate "$rate" --idle 3s --json >"$scratch/came" 2>"$scratch/errors" &
+# Runs a tool at a rate, or at full speed (top), with the receiver at the other end; sets off.
+send_paced() {
+    local rate=$1 tool=$2 count=$3 paced=(--pps "$1")
+    [ "$rate" != top ] || paced=(--topspeed)
+    ip netns exec $name-rx taskset -c 1 "$netsniff" receive -q -i rx0 --idle 3s --json "${@:4}" >"$scratch/came" 2>"$scratch/errors" &
     local receiver=$!
     sleep 1
     case $tool in
         generate:*)
-            on_tx "$netsniff" generate -i tx0 --way "${tool#*:}" --cpu 0 --size 256 --rate "$rate" --count "$count" --json >"$scratch/said" ;;
+            on_tx "$netsniff" generate -i tx0 --way "${tool#*:}" --cpu 0 --size 256 "${paced[@]}" --count "$count" --json >"$scratch/said" ;;
         replay:*)
-            on_tx "$netsniff" replay "$scratch/paced.pcap" -i tx0 --way "${tool#*:}" --cpu 0 --pps "$rate" --json >"$scratch/said" ;;
+            on_tx "$netsniff" replay "$scratch/paced.pcap" -i tx0 --way "${tool#*:}" --cpu 0 "${paced[@]}" --json >"$scratch/said" ;;
         tcpreplay)
-            on_tx taskset -c 0 tcpreplay -q -K --pps "$rate" -i tx0 "$scratch/paced.pcap" >"$scratch/said" 2>&1 ;;
+            [ "$rate" = top ] || paced=("--pps=$rate")
+            on_tx taskset -c 0 tcpreplay -q -K "${paced[@]}" -i tx0 "$scratch/paced.pcap" >"$scratch/said" 2>&1 ;;
     esac
+    # Its code tells of missing frames, which are in the table.
     wait "$receiver" || true
+}
+
+make_paced() {
+    "$netsniff" generate -q -w "$scratch/paced.pcap" --size 256 --rate "$1" --count "$2"
+}
+
+pace() {
+    local place=$1 rate=$2 tool=$3 count off
+    if [ "$rate" = 80% ]; then
+        count=$((500000 * seconds))
+        make_paced 500000 $count
+        send_paced top "$tool" $count
+        rate=$(jq '.streams[0].frames_per_second * 0.8 | floor' "$scratch/came")
+    fi
+    count=$((rate * seconds))
+    [ "$rate" -gt 100 ] || count=$((rate * 5 + 1))
+    make_paced "$rate" $count
+    send_paced "$rate" "$tool" $count --rate "$rate"
     off=$(jq --argjson rate "$rate" '(.streams[0].frames_per_second / $rate - 1) * 100' "$scratch/came")
     case $tool in generate:*) off=$(jq .off_percent "$scratch/said") ;; esac
-    jq -r --arg head "$(printf 'pace\t%s\t%s\t%s' "$place" "$rate" "$tool")" --argjson off "$off" \
+    jq -r --arg head "$(printf 'pace\t%s\t%s\t%s\t%s' "$place" "$2" "$tool" "$rate")" --argjson off "$off" \
         '.streams[0] | [$head, .frames_per_second, ($off * 10000 | round / 10000), .gap_errors.median_ns, .gap_errors.p99_ns, .gap_errors.max_ns, .received, .missing] | join("\t")' \
         "$scratch/came" | tee -a "$out"
 }
@@ -131,12 +150,12 @@ for ((round = 1; round <= rounds; round++)); do
         done
     done
 done
-printf 'pace\tplacement\trate\ttool\treached\toff_percent\tgap_error_median\tgap_error_p99\tgap_error_max\treceived\tmissing\n' >>"$out"
-benches/live/testbed.sh place $name none
+printf 'pace\tplacement\trate\ttool\tasked\treached\toff_percent\tgap_error_median\tgap_error_p99\tgap_error_max\treceived\tmissing\n' >>"$out"
+benches/live/testbed.sh place $name "$pacing"
 for ((round = 1; round <= rounds; round++)); do
     for rate in $rates; do
         for tool in generate:af-xdp generate:sendmmsg replay:af-xdp replay:sendmmsg tcpreplay; do
-            if is_here "${tool%%:*}" || [ "$tool" != "${tool#*:}" ]; then pace none "$rate" "$tool"; fi
+            if is_here "${tool%%:*}" || [ "$tool" != "${tool#*:}" ]; then pace "$pacing" "$rate" "$tool"; fi
         done
     done
 done

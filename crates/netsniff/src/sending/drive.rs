@@ -25,6 +25,11 @@ const BATCH: u64 = 32;
 /// The longest sleep at once: so soon a signal is noticed.
 const NAP: u64 = 50_000_000;
 
+/// Before frames that are far apart the processor is kept awake for a fiftieth of the time between them, and for so long
+/// at most: after a long sleep it is slow at first, by more than it wakes up late.
+const AWAKE: u64 = 50;
+const LONGEST_AWAKE: u64 = 20_000_000;
+
 /// How long the kernel is left alone with frames that it had no room for, until it is asked again.
 const AGAIN: u64 = 20_000;
 
@@ -283,6 +288,7 @@ impl Driver<'_> {
             self.now = monotonic();
         }
         let mut again = self.now;
+        let margin = self.margin.max((due.saturating_sub(self.now) / AWAKE).min(LONGEST_AWAKE));
         while self.now < due && !self.is_over() {
             let left = due.min(self.end) - self.now;
             let is_behind = self.sides.iter_mut().any(Side::is_behind);
@@ -290,8 +296,8 @@ impl Driver<'_> {
                 // What it had no room for is not to wait for the next frame.
                 self.sides.iter_mut().filter_map(Side::behind).try_for_each(Side::offer)?;
                 again = monotonic() + AGAIN;
-            } else if left > self.margin && !is_behind {
-                thread::sleep(Duration::from_nanos((left - self.margin).min(NAP)));
+            } else if left > margin && !is_behind {
+                thread::sleep(Duration::from_nanos((left - margin).min(NAP)));
             } else {
                 core::hint::spin_loop();
             }
