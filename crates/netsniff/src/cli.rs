@@ -8,8 +8,8 @@ use clap::{CommandFactory as _, Parser};
 
 use crate::commands::{DONE, FAILED, USAGE, UsageError};
 use crate::commands::{
-    analyze, anonymize, completions, generate, info, protocols, receive, record, replay, schema,
-    sort,
+    analyze, anonymize, completions, generate, info, lab, protocols, receive, record, replay,
+    schema, sort,
 };
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
@@ -30,6 +30,7 @@ enum Command {
     Anonymize(anonymize::AnonymizeArgs),
     Generate(Box<generate::GenerateArgs>),
     Info(info::InfoArgs),
+    Lab(Box<lab::LabArgs>),
     Receive(Box<receive::ReceiveArgs>),
     Record(Box<record::RecordArgs>),
     Replay(Box<replay::ReplayArgs>),
@@ -47,6 +48,7 @@ pub fn main() -> ExitCode {
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Receive(args) => receive::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),

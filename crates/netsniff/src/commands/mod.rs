@@ -9,6 +9,7 @@ pub mod generate;
 pub mod info;
 pub(crate) mod inputs;
 pub(crate) mod keyfile;
+pub mod lab;
 pub mod live;
 pub mod protocols;
 pub mod pseudonyms;

@@ -1,5 +1,6 @@
 //! `netsniff record`: live packets to files.
 
+use std::io::{stderr, stdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -7,10 +8,11 @@ use anyhow::Context as _;
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
 
+use super::inputs::is_stdin;
 use super::live::{
     self, Attendant, CaptureArgs, Metrics, Opening, Rings, Session, Signals, Told, Wanted,
 };
-use super::{BELOW_QUALITY, DONE, FAILED, UsageError, say};
+use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use crate::books::{Entry, Place};
 use crate::clock;
 use crate::commands::analyze::filters;
@@ -48,6 +50,9 @@ pub struct RecordArgs {
     /// The same as words
     #[arg(value_name = "FILTER")]
     words: Vec<String>,
+    /// Print the report as one line of JSON: to standard output, or to standard error where that is the recording
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
     /// Print nothing but errors and losses
     #[arg(short, long)]
     quiet: bool,
@@ -237,6 +242,19 @@ pub fn add(entry: &mut Entry, statistics: &Statistics) {
 }
 
 /// Ends the recording and says what came of it.
+fn tell(args: &RecordArgs, report: &CaptureReport<'_>) -> anyhow::Result<()> {
+    if args.json {
+        let line = serde_json::to_string(report)? + "\n";
+        let is_recording = is_stdin(&args.output.write);
+        let printed = if is_recording { print(stderr(), &line) } else { print(stdout(), &line) };
+        printed.context("cannot print the report")?;
+    } else if !args.quiet {
+        // Standard output may be the recording.
+        eprint!("{}", report.text(Style::of(&stderr())));
+    }
+    Ok(())
+}
+
 fn finish(
     args: &RecordArgs,
     recorder: Arc<Mutex<SharedRecorder>>,
@@ -249,11 +267,7 @@ fn finish(
         add(entry, &done.statistics);
     }
     let capture: Vec<_> = entries.iter().map(|entry| CaptureBooks::of(entry, false)).collect();
-    if !args.quiet {
-        // Standard output may be the recording.
-        let report = CaptureReport { capture: &capture, recording: Some(&done.statistics) };
-        eprint!("{}", report.text(Style::of(&std::io::stderr())));
-    }
+    tell(args, &CaptureReport { capture: &capture, recording: Some(&done.statistics) })?;
     if let Some(why) = &done.failure {
         say(why);
     }

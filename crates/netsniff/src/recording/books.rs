@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(super) const STALL: Duration = Duration::from_millis(10);
 
 /// Packets, and the bytes that were captured of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
     /// Packets.
     pub packets: u64,
@@ -27,7 +27,7 @@ impl Tally {
 ///
 /// At any time `delivered` is the sum of `recorded`, `refused` and `in_flight` in packets, and at
 /// the end, where all was recorded, that of `recorded`, `snapped` and `cut` in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Statistics {
     /// What was given to the recorder.
     pub delivered: Tally,

@@ -88,8 +88,8 @@ impl CaptureBooks {
     }
 }
 
-/// What a recording came to, for people.
-#[derive(Clone, Copy, Debug)]
+/// What a recording came to.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct CaptureReport<'a> {
     /// The books.
     pub capture: &'a [CaptureBooks],

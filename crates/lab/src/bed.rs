@@ -1,0 +1,262 @@
+//! Two network namespaces joined by a veth pair: `tx0` sends, `rx0` receives.
+//!
+//! Who makes a bed starts a warden: a process of its own that waits until its standard input is closed, which happens
+//! however its maker ends, and then kills what still runs in the namespaces and removes them. So nothing is left behind
+//! after a signal, not even SIGKILL. Where the warden is killed, too, the next bed removes what it finds without a maker.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process;
+
+/// What all names of beds begin with.
+const PREFIX: &str = "nslab-";
+
+/// Where ip-netns(8) keeps names.
+const NAMES: &str = "/run/netns";
+
+/// Where scratch files are: in memory, so that no disk is measured.
+const MEMORY: &str = "/dev/shm";
+
+/// How long a killed process may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Who pays for receiving.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The sender's processor also runs the receiver's softirq; the capture has its own processor for itself.
+    None,
+    /// The softirq runs on the processor of the capture, as where a card interrupts that: the usual case.
+    #[default]
+    Rps,
+    /// As [`Self::Rps`], by a NAPI thread on the processor of the capture.
+    Thread,
+}
+
+impl Placement {
+    /// THE list.
+    pub const ALL: [Self; 3] = [Self::None, Self::Rps, Self::Thread];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Rps => "rps",
+            Self::Thread => "thread",
+        }
+    }
+}
+
+/// A bed, which goes with this value.
+#[derive(Debug)]
+pub struct Bed {
+    name: String,
+    /// Who removes it, once this is closed.
+    warden: Option<(Child, ChildStdin)>,
+}
+
+impl Bed {
+    /// Makes a bed, and removes those that were left behind. `warden` is a program that calls [`watch`] with its last
+    /// argument, which the name of the bed is appended to.
+    ///
+    /// # Errors
+    ///
+    /// Without the right, ip(8), or two processors.
+    pub fn make(warden: &[String], placement: Placement) -> anyhow::Result<Self> {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        ensure!(processors >= 2, "a sender and a receiver need a processor each, and there is one");
+        remove_orphans();
+        let name = format!("{PREFIX}{}", process::Identity::of_self()?);
+        let bed = Self { warden: Some(start_warden(warden, &name)?), name };
+        bed.build()?;
+        bed.place(placement)?;
+        fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
+        Ok(bed)
+    }
+
+    /// The namespace that sends.
+    #[must_use]
+    pub fn sender(&self) -> String {
+        format!("{}-tx", self.name)
+    }
+
+    /// The namespace that receives.
+    #[must_use]
+    pub fn receiver(&self) -> String {
+        format!("{}-rx", self.name)
+    }
+
+    /// A directory in memory for scratch files.
+    #[must_use]
+    pub fn scratch(&self) -> PathBuf {
+        scratch(&self.name)
+    }
+
+    /// A command in a namespace, on a processor.
+    #[must_use]
+    pub fn command(namespace: &str, processor: usize, words: &[String]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, "taskset", "-c", &processor.to_string()]);
+        command.args(words);
+        command
+    }
+
+    fn build(&self) -> anyhow::Result<()> {
+        let (tx, rx) = (&self.sender(), &self.receiver());
+        for namespace in [tx, rx] {
+            ip(&["netns", "add", namespace])?;
+            let off = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
+            inside(namespace, &format!("sysctl -qw {off} || true"))?;
+        }
+        let pair = ["type", "veth", "peer", "name", "rx0", "netns", rx];
+        ip(&[&["link", "add", "name", "tx0", "netns", tx], &pair[..]].concat())?;
+        for (namespace, name, address) in
+            [(tx, "tx0", "02:00:00:00:00:0a"), (rx, "rx0", "02:00:00:00:00:0b")]
+        {
+            ip(&[
+                "-n", namespace, "link", "set", "dev", name, "address", address, "arp", "off", "up",
+            ])?;
+            // Frames are to cross as they are made. Not every kernel has each of these.
+            let off = "for what in tso gso gro sg tx rx txvlan rxvlan; do ethtool -K";
+            inside(namespace, &format!("{off} {name} $what off >/dev/null 2>&1 || true; done"))?;
+        }
+        Ok(())
+    }
+
+    fn place(&self, placement: Placement) -> anyhow::Result<()> {
+        let rx = &self.receiver();
+        match placement {
+            Placement::None => Ok(()),
+            Placement::Rps => {
+                let mask = format!("{:x}", 1 << CAPTURE_CPU);
+                inside(rx, &format!("echo {mask} >/sys/class/net/rx0/queues/rx-0/rps_cpus"))
+            }
+            Placement::Thread => {
+                // A veth has a NAPI only where it merges packets; ours are of different flows.
+                let on = "ethtool -K rx0 gro on && echo 1 >/sys/class/net/rx0/threaded";
+                let pin =
+                    format!("taskset -pc {CAPTURE_CPU} $(pgrep -f '^\\[?napi/rx0' | head -1)");
+                inside(rx, &format!("{on} && sleep 0.1 && {pin} >/dev/null"))
+            }
+        }
+    }
+}
+
+/// The processor that sends, and the one that captures.
+pub const SENDER_CPU: usize = 0;
+/// See [`SENDER_CPU`].
+pub const CAPTURE_CPU: usize = 1;
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        if let Some((mut child, input)) = self.warden.take() {
+            drop(input);
+            let _ = child.wait();
+        }
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(MEMORY).join(name)
+}
+
+fn start_warden(words: &[String], name: &str) -> anyhow::Result<(Child, ChildStdin)> {
+    use std::os::unix::process::CommandExt as _;
+    let (program, arguments) = words.split_first().context("there is no warden")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .arg(name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        // Signals of the terminal are not for it.
+        .process_group(0)
+        .spawn()
+        .context("cannot start the process that removes the testbed")?;
+    let input = child.stdin.take().context("a pipe was asked for")?;
+    Ok((child, input))
+}
+
+/// Waits until standard input is closed, and then removes the bed of this name.
+///
+/// # Errors
+///
+/// Where something of it stays.
+pub fn watch(name: &str) -> anyhow::Result<()> {
+    ensure!(name.starts_with(PREFIX), "{name} is no testbed");
+    // Nothing is ever written to it.
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    remove(name)
+}
+
+/// Removes beds whose makers are gone.
+fn remove_orphans() {
+    let entries = [NAMES, MEMORY].into_iter().filter_map(|at| fs::read_dir(at).ok()).flatten();
+    for entry in entries.flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let name = file.trim_end_matches("-tx").trim_end_matches("-rx");
+        let maker = name.strip_prefix(PREFIX).and_then(process::Identity::parse);
+        if maker.is_some_and(|maker| !maker.is_alive()) {
+            // What cannot be removed is no reason not to measure.
+            let _ = remove(name);
+        }
+    }
+}
+
+/// Kills what runs in the namespaces of a bed, and removes them and its files.
+fn remove(name: &str) -> anyhow::Result<()> {
+    let mut result = Ok(());
+    for namespace in [format!("{name}-tx"), format!("{name}-rx")] {
+        if Path::new(NAMES).join(&namespace).exists() {
+            let removed = empty(&namespace).and_then(|()| ip(&["netns", "del", &namespace]));
+            result = result.and(removed);
+        }
+    }
+    match fs::remove_dir_all(scratch(name)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            result.and(Err(error).context("cannot remove scratch files"))
+        }
+        _ => result,
+    }
+}
+
+/// Kills what runs in a namespace.
+fn empty(namespace: &str) -> anyhow::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let out = Command::new("ip").args(["netns", "pids", namespace]).output()?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let pids: Vec<_> = text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        if pids.is_empty() {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "processes in {namespace} do not end: {text}");
+        for pid in pids.into_iter().filter_map(Pid::from_raw) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn ip(arguments: &[&str]) -> anyhow::Result<()> {
+    let out = Command::new("ip").args(arguments).output();
+    let out = out.context("cannot run ip(8), of iproute2, which makes the testbed")?;
+    if !out.status.success() {
+        let why = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+        bail!("the testbed cannot be made: ip {}: {why}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+/// Runs a line of shell in a namespace.
+fn inside(namespace: &str, line: &str) -> anyhow::Result<()> {
+    ip(&["netns", "exec", namespace, "sh", "-c", line])
+}

@@ -1,0 +1,25 @@
+//! The lab: what this machine captures without loss, measured.
+//!
+//! Frames are made by `netsniff generate` in one network namespace and captured by any tool in another, both as processes
+//! of their own, so that the lab measures what a user would run.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
+//! | [`tools`] | what captures: THE list |
+//! | [`load`] | what is sent |
+//! | [`trial`] | one run: a load, a tool, and everything that was counted |
+//! | [`mod@search`] | the highest rate without loss, found with as few runs as possible |
+//! | [`lossless`] | that search for tools and sizes of frames |
+//! | [`machine`] | what is measured on |
+//! | [`stop`] | how a run ends before its time |
+
+pub mod bed;
+pub mod load;
+pub mod lossless;
+pub mod machine;
+mod process;
+pub mod search;
+pub mod stop;
+pub mod tools;
+pub mod trial;

@@ -1,0 +1,173 @@
+//! The highest rate without loss, for tools and sizes of frames.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::bed::Bed;
+use crate::load::Load;
+use crate::search::{Bench, Found, Goal, Outcome, Purpose, search};
+use crate::stop::{Stop, Why};
+use crate::tools::Tool;
+use crate::trial::{self, Trial};
+
+/// Rings hold so much of a short run that its rate is hardly more than what is held; so short ones take longer for
+/// small frames.
+const SHORT: Duration = Duration::from_secs(2);
+const SHORT_OF_SMALL: Duration = Duration::from_secs(5);
+const SMALL: u32 = 512;
+
+/// A run that proves a rate takes at least this long, and until a ring holds at most this part of what was sent.
+const LONG: Duration = Duration::from_secs(10);
+const MOST_HELD: f64 = 0.1;
+
+/// What a run takes beside the time that frames are sent: start, settling, tail, end.
+const AROUND: Duration = Duration::from_secs(3);
+
+/// A run that proves nothing is repeated so often.
+const REPEATED: u32 = 3;
+
+/// One trial of a search.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Step {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// What was counted.
+    #[serde(flatten)]
+    pub trial: Trial,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Cell {
+    /// The tool.
+    pub tool: String,
+    /// Bytes of a frame.
+    pub size: u32,
+    /// The highest rate.
+    pub found: Found,
+    /// Frames of the runs that confirm it.
+    pub confirmed: u64,
+    /// With 95 % confidence a smaller share than this is lost at that rate: 3 in so many frames (rule of three); for
+    /// frames that are lost independently of each other.
+    pub loss_below: Option<f64>,
+    /// Why it ended before.
+    pub ended: Option<String>,
+    /// All runs.
+    pub steps: Vec<Step>,
+}
+
+/// How long a search takes about, at most.
+#[must_use]
+pub fn planned(tool: &Tool, size: u32, goal: &Goal) -> Duration {
+    // At a rate that is usual; slower ones take longer where a ring is large.
+    let confirm = long(tool, size, 250_000.0) + AROUND;
+    (short(size) + AROUND) * 7 + confirm * (goal.confirmations + 1)
+}
+
+fn short(size: u32) -> Duration {
+    if size < SMALL { SHORT_OF_SMALL } else { SHORT }
+}
+
+fn long(tool: &Tool, size: u32, rate: f64) -> Duration {
+    let needed = tool.ring.map(|ring| Load::long_enough(size, ring, rate, MOST_HELD));
+    // A tool that captures next to nothing is not measured for an hour.
+    needed.unwrap_or_default().clamp(LONG, LONG * 6)
+}
+
+/// Searches the highest rate of a tool; `tell` hears of each run.
+///
+/// # Errors
+///
+/// Where the tool or the generator cannot be run.
+pub fn measure(
+    bed: &Bed,
+    netsniff: &Path,
+    (tool, size): (&Tool, u32),
+    goal: &Goal,
+    stop: &Stop<'_>,
+    tell: &mut dyn FnMut(&Step),
+) -> anyhow::Result<Cell> {
+    let mut series =
+        Series { bed, netsniff, tool, size, stop, tell, top: None, why: None, steps: Vec::new() };
+    let found = search(&mut series, goal)?;
+    let (why, steps) = (series.why, series.steps);
+    let rate = match found {
+        Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
+        Found::Below(_) | Found::Ended => None,
+    };
+    let proof = steps.iter().rev().take_while(|step| step.purpose == Purpose::Confirm);
+    let proof = proof.take(goal.confirmations as usize).filter(|step| step.trial.is_lossless());
+    let confirmed = if rate.is_some() { proof.map(|step| step.trial.sent).sum() } else { 0 };
+    let loss_below = (confirmed > 0).then(|| 3.0 / confirmed as f64);
+    let ended = why.map(|why| {
+        match why {
+            Ended::Stopped(Why::Signal) => "a signal",
+            Ended::Stopped(Why::Budget) => "the budget is used up",
+            Ended::Faulty => "runs proved nothing, again and again",
+        }
+        .to_owned()
+    });
+    Ok(Cell { tool: tool.name.clone(), size, found, confirmed, loss_below, ended, steps })
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ended {
+    Stopped(Why),
+    Faulty,
+}
+
+/// The runs of a search.
+struct Series<'a> {
+    bed: &'a Bed,
+    netsniff: &'a Path,
+    tool: &'a Tool,
+    size: u32,
+    stop: &'a Stop<'a>,
+    tell: &'a mut dyn FnMut(&Step),
+    /// What the sender reaches.
+    top: Option<f64>,
+    why: Option<Ended>,
+    steps: Vec<Step>,
+}
+
+impl Bench for Series<'_> {
+    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+        let time = match purpose {
+            Purpose::Top | Purpose::Steer => short(self.size),
+            Purpose::Confirm => long(self.tool, self.size, rate.or(self.top).unwrap_or(1.0)),
+        };
+        let load = Load { size: self.size, rate, time };
+        for _ in 0..REPEATED {
+            if let Some(why) = self.stop.before(time + AROUND) {
+                self.why = Some(Ended::Stopped(why));
+                return Ok(None);
+            }
+            let trial = match trial::run(self.bed, self.netsniff, self.tool, &load) {
+                Ok(trial) => trial,
+                // The signal of a terminal reaches tools and generator, too.
+                Err(_) if self.stop.is_set() => {
+                    self.why = Some(Ended::Stopped(Why::Signal));
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            };
+            let step = Step { purpose, trial };
+            (self.tell)(&step);
+            let trial = &step.trial;
+            let outcome = trial
+                .reached
+                .filter(|_| match purpose {
+                    Purpose::Top | Purpose::Steer => trial.is_true_at_reached(),
+                    Purpose::Confirm => trial.is_valid(),
+                })
+                .map(|reached| Outcome { reached, is_lossless: trial.is_lossless() });
+            self.steps.push(step);
+            if let Some(outcome) = outcome {
+                self.top = self.top.or(Some(outcome.reached));
+                return Ok(Some(outcome));
+            }
+        }
+        self.why = Some(Ended::Faulty);
+        Ok(None)
+    }
+}

@@ -1,0 +1,94 @@
+//! What is measured on: facts that decide what figures mean.
+
+use std::fs;
+use std::process::Command;
+
+/// Sysctls that receiving depends on.
+const SYSCTLS: [&str; 8] = [
+    "net/core/netdev_max_backlog",
+    "net/core/netdev_budget",
+    "net/core/netdev_budget_usecs",
+    "net/core/rmem_max",
+    "net/core/rmem_default",
+    "net/core/optmem_max",
+    "net/core/busy_poll",
+    "net/core/dev_weight",
+];
+
+/// Facts about this machine. `None` is what it does not tell.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Machine {
+    /// Name and release of the kernel.
+    pub kernel: Option<String>,
+    /// The processor's name.
+    pub processor: Option<String>,
+    /// Processors that are on line.
+    pub processors: usize,
+    /// Memory in bytes.
+    pub memory: Option<u64>,
+    /// What runs it, where it is virtual.
+    pub hypervisor: Option<String>,
+    /// What the kernel reads the time from.
+    pub clocksource: Option<String>,
+    /// Settings of the kernel.
+    pub sysctls: Vec<(String, String)>,
+    /// First lines that tools say of their version.
+    pub versions: Vec<(String, String)>,
+}
+
+impl Machine {
+    /// This machine, with the versions of these programs.
+    #[must_use]
+    pub fn here(programs: &[String]) -> Self {
+        let read = |path: &str| Some(fs::read_to_string(path).ok()?.trim().to_owned());
+        let sysctl =
+            |name: &&str| Some(((*name).replace('/', "."), read(&format!("/proc/sys/{name}"))?));
+        let version = |program: &String| Some((program.clone(), version(program)?));
+        Self {
+            kernel: read("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}")),
+            processor: field("/proc/cpuinfo", "model name"),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: field("/proc/meminfo", "MemTotal")
+                .and_then(|kib| kib.split_whitespace().next()?.parse::<u64>().ok())
+                .map(|kib| kib << 10),
+            hypervisor: read("/sys/hypervisor/type").or_else(hypervisor),
+            clocksource: netsniff_capture::host::clocksource(),
+            sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
+            versions: programs.iter().filter_map(version).collect(),
+        }
+    }
+}
+
+/// The value of the first line of `name: value`.
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Processors of virtual machines say so.
+fn hypervisor() -> Option<String> {
+    let flags = field("/proc/cpuinfo", "flags")?;
+    flags.split(' ').any(|flag| flag == "hypervisor").then(|| "virtual machine".to_owned())
+}
+
+/// The first line that a program says of its version.
+fn version(program: &str) -> Option<String> {
+    let out = Command::new(program).arg("--version").output().ok()?;
+    let text = if out.stdout.is_empty() { out.stderr } else { out.stdout };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_kernel() {
+        let machine = Machine::here(&["sh".to_owned(), "no such program".to_owned()]);
+        assert!(machine.kernel.unwrap().starts_with("Linux "));
+        assert!(machine.memory.unwrap() > 1 << 20 && machine.processors > 0);
+        assert!(machine.versions.iter().all(|(program, _)| program == "sh"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Processes: who they are, what they use, and how they end.
+
+use std::fs;
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often to look whether one has ended.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A process for all time: numbers are given out again, but not with the same start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pid: u32,
+    /// When it began, in ticks since the machine was started.
+    start: u64,
+}
+
+impl Identity {
+    /// This process.
+    pub(crate) fn of_self() -> anyhow::Result<Self> {
+        let pid = std::process::id();
+        let start = start_of(pid).context("/proc does not tell when this process began")?;
+        Ok(Self { pid, start })
+    }
+
+    /// What [`core::fmt::Display`] gives.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (pid, start) = text.split_once('-')?;
+        Some(Self { pid: pid.parse().ok()?, start: start.parse().ok()? })
+    }
+
+    pub(crate) fn is_alive(self) -> bool {
+        start_of(self.pid) == Some(self.start)
+    }
+}
+
+impl core::fmt::Display for Identity {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}-{}", self.pid, self.start)
+    }
+}
+
+/// Field 22 of /proc/PID/stat (proc(5)); the name before it may have blanks and brackets.
+fn start_of(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// What a process has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Nanoseconds on a processor, of all threads.
+    pub(crate) cpu_ns: u64,
+    /// Resident memory, in bytes.
+    pub(crate) resident: u64,
+}
+
+/// What a process has used; `None` where it is gone.
+pub(crate) fn usage(pid: u32) -> Option<Usage> {
+    let mut cpu_ns = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let Ok(stat) = fs::read_to_string(task.ok()?.path().join("schedstat")) else { continue };
+        cpu_ns += stat.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(Usage { cpu_ns, resident: kib << 10 })
+}
+
+/// Waits so long until a process ends; `None` where it does not.
+pub(crate) fn wait(child: &mut Child, time: Duration) -> anyhow::Result<Option<ExitStatus>> {
+    let end = Instant::now() + time;
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for a process")? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= end {
+            return Ok(None);
+        }
+        thread::sleep(TICK);
+    }
+}
+
+/// Asks a process to end, as Ctrl-C does, and kills it where it has not ended after so long; whether it ended itself.
+pub(crate) fn interrupt(child: &mut Child, patience: Duration) -> anyhow::Result<bool> {
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        // It may have ended already.
+        let _ = kill_process(pid, Signal::INT);
+    }
+    if wait(child, patience)?.is_some() {
+        return Ok(true);
+    }
+    child.kill().context("cannot kill a process")?;
+    child.wait().context("cannot wait for a process")?;
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_number_and_its_start() {
+        let this = Identity::of_self().unwrap();
+        assert!(this.is_alive());
+        assert_eq!(Identity::parse(&this.to_string()), Some(this));
+        assert!(
+            !Identity { start: this.start + 1, ..this }.is_alive(),
+            "another one of its number"
+        );
+        assert_eq!(Identity::parse("12"), None);
+        let used = usage(this.pid).unwrap();
+        assert!(used.cpu_ns > 0 && used.resident > 100_000);
+    }
+}

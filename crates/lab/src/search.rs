@@ -1,0 +1,189 @@
+//! The highest rate without loss (PAPERS F9: all that was sent was captured, and nothing was dropped), found with as few
+//! runs as possible.
+//!
+//! Short runs halve the interval in which the rate must lie. The lower end then stands if long runs lose nothing, else it
+//! is lowered. Where the sender's full speed loses nothing, the sender is the limit.
+
+/// How exact, and how sure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// The interval is small enough once it is this part of its upper end.
+    pub width: f64,
+    /// Short runs at most.
+    pub steps: u32,
+    /// Long runs without loss that confirm a rate.
+    pub confirmations: u32,
+    /// By what part a rate is lowered that was not confirmed.
+    pub lowered: f64,
+    /// How often, at most.
+    pub attempts: u32,
+}
+
+impl Default for Goal {
+    fn default() -> Self {
+        Self { width: 0.04, steps: 12, confirmations: 3, lowered: 0.05, attempts: 8 }
+    }
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// To see what the sender reaches.
+    Top,
+    /// To see on which side of a rate the highest one is.
+    Steer,
+    /// To prove a rate.
+    Confirm,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// The rate that was reached.
+    pub reached: f64,
+    /// Whether nothing was lost.
+    pub is_lossless: bool,
+}
+
+/// Something that can be tried at a rate.
+pub trait Bench {
+    /// Runs it at a rate, or as fast as possible; `None` where it has to end.
+    ///
+    /// # Errors
+    ///
+    /// What prevents all runs.
+    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>>;
+}
+
+/// The highest rate without loss.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "is", content = "rate", rename_all = "kebab-case")]
+pub enum Found {
+    /// This, the lowest of the runs that confirm it.
+    Rate(f64),
+    /// At least this: the sender cannot do more.
+    AtLeast(f64),
+    /// Less than this: at the lowest rate that was tried something was lost.
+    Below(f64),
+    /// Not known, since it ended before.
+    Ended,
+}
+
+/// Searches.
+///
+/// # Errors
+///
+/// As [`Bench::run`].
+pub fn search(bench: &mut impl Bench, goal: &Goal) -> anyhow::Result<Found> {
+    let Some(top) = bench.run(None, Purpose::Top)? else { return Ok(Found::Ended) };
+    let (mut low, mut high) = (0.0, top.reached);
+    if top.is_lossless {
+        match confirm(bench, None, goal)? {
+            Confirmed::Lowest(rate) => return Ok(Found::AtLeast(rate)),
+            Confirmed::Ended => return Ok(Found::Ended),
+            Confirmed::Not => {}
+        }
+    }
+    for _ in 0..goal.steps {
+        if high - low <= goal.width * high {
+            break;
+        }
+        let rate = f64::midpoint(low, high);
+        let Some(outcome) = bench.run(Some(rate), Purpose::Steer)? else {
+            return Ok(Found::Ended);
+        };
+        if outcome.is_lossless {
+            // A sender that was kept from its rate proves the one that it reached.
+            low = low.max(outcome.reached.min(rate));
+        } else {
+            high = rate;
+        }
+    }
+    let mut rate = if low > 0.0 { low } else { high };
+    for _ in 0..goal.attempts {
+        match confirm(bench, Some(rate), goal)? {
+            Confirmed::Lowest(rate) => return Ok(Found::Rate(rate)),
+            Confirmed::Ended => return Ok(Found::Ended),
+            Confirmed::Not => rate *= 1.0 - goal.lowered,
+        }
+    }
+    Ok(Found::Below(rate / (1.0 - goal.lowered)))
+}
+
+enum Confirmed {
+    /// Nothing was lost; the lowest rate that was reached.
+    Lowest(f64),
+    Not,
+    Ended,
+}
+
+fn confirm(bench: &mut impl Bench, rate: Option<f64>, goal: &Goal) -> anyhow::Result<Confirmed> {
+    let mut lowest = f64::INFINITY;
+    for _ in 0..goal.confirmations {
+        match bench.run(rate, Purpose::Confirm)? {
+            None => return Ok(Confirmed::Ended),
+            Some(Outcome { is_lossless: false, .. }) => return Ok(Confirmed::Not),
+            Some(Outcome { reached, .. }) => lowest = lowest.min(reached),
+        }
+    }
+    Ok(Confirmed::Lowest(lowest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capture that loses above its capacity, fed by a sender that has a limit, too. Short runs hide a tenth more.
+    struct Planted {
+        capacity: f64,
+        sender: f64,
+        runs: u32,
+        most: u32,
+    }
+
+    impl Bench for Planted {
+        fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+            self.runs += 1;
+            if self.runs > self.most {
+                return Ok(None);
+            }
+            let reached = rate.unwrap_or(self.sender).min(self.sender);
+            let hidden = if purpose == Purpose::Confirm { 1.0 } else { 1.1 };
+            Ok(Some(Outcome { reached, is_lossless: reached <= self.capacity * hidden }))
+        }
+    }
+
+    fn planted(capacity: f64, sender: f64) -> Planted {
+        Planted { capacity, sender, runs: 0, most: u32::MAX }
+    }
+
+    #[test]
+    fn the_planted_capacity_is_found_from_below() {
+        for capacity in [900.0, 12_345.0, 312_000.0, 799_000.0] {
+            let mut bench = planted(capacity, 800_000.0);
+            let found = search(&mut bench, &Goal::default()).unwrap();
+            let Found::Rate(rate) = found else { panic!("{found:?} of {capacity}") };
+            assert!(rate <= capacity && rate > capacity * 0.9, "{rate} of {capacity}");
+            assert!(bench.runs < 30, "{} runs", bench.runs);
+        }
+    }
+
+    #[test]
+    fn a_sender_that_is_too_slow_is_the_limit() {
+        let mut bench = planted(2e6, 800_000.0);
+        assert_eq!(search(&mut bench, &Goal::default()).unwrap(), Found::AtLeast(800_000.0));
+        assert_eq!(bench.runs, 4);
+    }
+
+    #[test]
+    fn what_loses_always_and_what_ends_has_no_rate() {
+        let found = search(&mut planted(-1.0, 800_000.0), &Goal::default()).unwrap();
+        let Found::Below(rate) = found else { panic!("{found:?}") };
+        assert!(rate < 800_000.0 / 1024.0, "{rate}");
+        for most in 0..10 {
+            let mut bench = Planted { most, ..planted(312_000.0, 800_000.0) };
+            assert_eq!(search(&mut bench, &Goal::default()).unwrap(), Found::Ended, "{most}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How a run ends before its time: by a signal, or when the time that it may take is over.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Whether to go on.
+#[derive(Debug)]
+pub struct Stop<'a> {
+    signal: &'a AtomicBool,
+    end: Option<Instant>,
+}
+
+/// Why it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// By a signal.
+    Signal,
+    /// Since what is next would take longer than there is time.
+    Budget,
+}
+
+impl<'a> Stop<'a> {
+    /// Ends once the signal is set, and, with a budget, before what would exceed it.
+    #[must_use]
+    pub fn new(signal: &'a AtomicBool, budget: Option<Duration>) -> Self {
+        Self { signal, end: budget.and_then(|budget| Instant::now().checked_add(budget)) }
+    }
+
+    /// Whether a signal came.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.signal.load(Ordering::Relaxed)
+    }
+
+    /// Why something that takes so long is not to be begun any more.
+    #[must_use]
+    pub fn before(&self, time: Duration) -> Option<Why> {
+        if self.is_set() {
+            return Some(Why::Signal);
+        }
+        let end = Instant::now().checked_add(time)?;
+        self.end.is_some_and(|last| end > last).then_some(Why::Budget)
+    }
+}

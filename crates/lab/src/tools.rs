@@ -1,0 +1,254 @@
+//! What captures: THE list of tools that are measured, with how each is started and how its packets are counted.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use netsniff_packet::{Batch, Progress, Source as _};
+
+/// A tool with its settings.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// Its name in reports.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// The program that must be installed; `None` for netsniff.
+    pub program: Option<String>,
+    /// How it is started; see [`Tool::words`].
+    arguments: Vec<String>,
+    /// What it says once it captures; without that it gets a moment.
+    pub ready: Option<&'static str>,
+    /// The memory of its ring, where that is known.
+    pub ring: Option<u64>,
+    /// How long packets may lie in its ring.
+    pub tail: Duration,
+    counts: Counts,
+}
+
+/// How packets are counted.
+#[derive(Clone, Copy, Debug)]
+enum Counts {
+    /// By the JSON that netsniff prints: what was delivered, or what was recorded.
+    Delivered,
+    Recorded,
+    /// By the packets of the file it writes, and what it says of the kernel's drops.
+    File(fn(&str) -> Option<u64>),
+}
+
+/// What a tool captured.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Counted {
+    /// Packets that it has; `None` where that cannot be told.
+    pub captured: Option<u64>,
+    /// Packets that the kernel dropped for it, as it says.
+    pub dropped: Option<u64>,
+    /// Packets that arrived and stand nowhere in its books.
+    pub unexplained: Option<i64>,
+    /// What else netsniff says of the capture.
+    pub books: Option<serde_json::Value>,
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Blocks of libpcap 1.10 stay open for as long as this, and none of them is read after the signal that ends it.
+const LIBPCAP_TAIL: Duration = Duration::from_millis(1300);
+
+const NETSNIFF_TAIL: Duration = Duration::from_millis(300);
+
+impl Tool {
+    /// THE list.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let ours = |name: &str, summary: &str, words: &str, counts| Self {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            program: None,
+            arguments: split(words),
+            ready: Some("capturing;"),
+            ring: Some(64 * MIB),
+            tail: NETSNIFF_TAIL,
+            counts,
+        };
+        let other = |name: &str, summary: &str, words: &str, ready, ring, said| Self {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            program: words.split(' ').next().map(str::to_owned),
+            arguments: split(words),
+            ready,
+            ring: Some(ring),
+            tail: LIBPCAP_TAIL,
+            counts: Counts::File(said),
+        };
+        let (listening, file) = (Some("listening on"), Some("File: "));
+        vec![
+            ours("record", "netsniff record, to a pcap file", RECORD, Counts::Recorded),
+            ours("analyze", "netsniff analyze, all protocols, to logs", ANALYZE, Counts::Delivered),
+            ours("count", "netsniff analyze, packets counted alone", COUNT, Counts::Delivered),
+            other(
+                "tcpdump",
+                "tcpdump with a ring of 64 MiB",
+                TCPDUMP,
+                listening,
+                64 * MIB,
+                tcpdump,
+            ),
+            other("tcpdump-default", "tcpdump", TCPDUMP_DEFAULT, listening, 2 * MIB, tcpdump),
+            other("dumpcap", "dumpcap with a ring of 64 MiB", DUMPCAP, file, 64 * MIB, dumpcap),
+            other("dumpcap-default", "dumpcap", DUMPCAP_DEFAULT, file, 2 * MIB, dumpcap),
+            other("netsniff-ng", "netsniff-ng with a ring of 64 MiB", NG, None, 64 * MIB, ng),
+        ]
+    }
+
+    /// A tool of the user's: a command with IFACE and FILE in it, where FILE is a capture that it writes.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where it has no such words.
+    pub fn of_command(text: &str) -> Result<Self, String> {
+        let (name, command) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
+        let words = split(command);
+        for needed in ["IFACE", "FILE"] {
+            if !words.iter().any(|word| word.contains(needed)) {
+                return Err(format!("the command has no {needed} in it"));
+            }
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            summary: command.to_owned(),
+            program: words.first().cloned(),
+            arguments: words,
+            ready: None,
+            ring: None,
+            tail: LIBPCAP_TAIL,
+            counts: Counts::File(|_| None),
+        })
+    }
+
+    /// The command, for an interface and a directory of scratch files; `netsniff` is our own program.
+    #[must_use]
+    pub fn words(&self, netsniff: &Path, interface: &str, scratch: &Path) -> Vec<String> {
+        let file = self.file(scratch).display().to_string();
+        let directory = scratch.join("logs").display().to_string();
+        let word = |word: &String| {
+            word.replace("IFACE", interface).replace("FILE", &file).replace("LOGS", &directory)
+        };
+        let program = self.program.is_none().then(|| netsniff.display().to_string());
+        program.into_iter().chain(self.arguments.iter().map(word)).collect()
+    }
+
+    /// Whether it is installed.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        let Some(program) = &self.program else { return true };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        program.contains('/') || std::env::split_paths(&path).any(|at| at.join(program).is_file())
+    }
+
+    fn file(&self, scratch: &Path) -> PathBuf {
+        scratch.join("out.pcap")
+    }
+
+    /// What it captured, by what it said on standard output and standard error, and by its file.
+    ///
+    /// # Errors
+    ///
+    /// Where netsniff said nothing that can be read.
+    pub fn counted(&self, output: &str, errors: &str, scratch: &Path) -> anyhow::Result<Counted> {
+        let Counts::File(said) = self.counts else { return self.of_json(output) };
+        let captured = packets_of(&self.file(scratch));
+        Ok(Counted { captured, dropped: said(errors), ..Counted::default() })
+    }
+
+    fn of_json(&self, output: &str) -> anyhow::Result<Counted> {
+        let report: serde_json::Value = serde_json::from_str(output.trim())
+            .with_context(|| format!("{} printed no report", self.name))?;
+        let books = &report["capture"][0];
+        let captured = match self.counts {
+            Counts::Recorded => &report["recording"]["recorded"]["packets"],
+            _ => &books["delivered"],
+        };
+        Ok(Counted {
+            captured: captured.as_u64(),
+            dropped: books["ring_dropped"].as_u64(),
+            unexplained: books["unexplained"].as_i64(),
+            books: Some(books.clone()),
+        })
+    }
+}
+
+const RECORD: &str = "record -i IFACE --ring 64M --format pcap -w FILE --json";
+const ANALYZE: &str = "analyze -i IFACE --ring 64M --no-shed -o LOGS --json";
+const COUNT: &str = "analyze -i IFACE --ring 64M --depth packets --json";
+const TCPDUMP: &str = "tcpdump -Z root -i IFACE -B 65536 -w FILE";
+const TCPDUMP_DEFAULT: &str = "tcpdump -Z root -i IFACE -w FILE";
+const DUMPCAP: &str = "dumpcap -P -i IFACE -B 64 -w FILE";
+const DUMPCAP_DEFAULT: &str = "dumpcap -P -i IFACE -w FILE";
+const NG: &str = "netsniff-ng --silent -i IFACE -S 64MiB --out FILE";
+
+fn split(words: &str) -> Vec<String> {
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Packets of a capture file, which may have been cut when its writer was killed; `None` where there is none.
+fn packets_of(path: &Path) -> Option<u64> {
+    let file = std::fs::File::open(path).ok()?;
+    let mut reader = netsniff_pcapfile::Reader::new(file).ok()?;
+    let (mut batch, mut packets) = (Batch::default(), 0);
+    loop {
+        let state = reader.read_batch(&mut batch).ok()?;
+        packets += batch.packets.len() as u64;
+        if state == Progress::End {
+            return Some(packets);
+        }
+    }
+}
+
+/// `5 packets dropped by kernel`.
+fn tcpdump(errors: &str) -> Option<u64> {
+    let line = errors.lines().find(|line| line.ends_with("dropped by kernel"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// `Packets received/dropped on interface 'rx0': 995/5 (pcap:5/dumpcap:0/flushed:0/ps_ifdrop:0) (99.5%)`.
+fn dumpcap(errors: &str) -> Option<u64> {
+    let line = errors.lines().find(|line| line.starts_with("Packets received/dropped"))?;
+    let counts = line.split_once("': ")?.1;
+    counts.split_once('/')?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// `           5  packets failed filter (out of space)`.
+fn ng(errors: &str) -> Option<u64> {
+    let line = errors.lines().find(|line| line.contains("out of space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_say_is_understood() {
+        let said =
+            "10 packets captured\n15 packets received by filter\n5 packets dropped by kernel\n";
+        assert_eq!(tcpdump(said), Some(5));
+        let said = "Packets captured: 995\nPackets received/dropped on interface 'rx0': 995/5 \
+                    (pcap:5/dumpcap:0/flushed:0/ps_ifdrop:0) (99.5%)\n";
+        assert_eq!(dumpcap(said), Some(5));
+        let said = "\r          995  packets incoming (0 unread on exit)\n\
+                    \r          990  packets passed filter\n\r            5  packets failed filter (out of space)\n";
+        assert_eq!(ng(said), Some(5));
+        assert_eq!((tcpdump(""), dumpcap("x"), ng("")), (None, None, None));
+    }
+
+    #[test]
+    fn commands_have_their_places() {
+        let tool = Tool::of_command("mine=/usr/bin/cat IFACE -w FILE").unwrap();
+        let words = tool.words(Path::new("/ns"), "rx0", Path::new("/s"));
+        assert_eq!(words, ["/usr/bin/cat", "rx0", "-w", "/s/out.pcap"]);
+        assert!(Tool::of_command("x").is_err() && Tool::of_command("x=y FILE").is_err());
+        let record = &Tool::all()[0];
+        let words = record.words(Path::new("/ns"), "rx0", Path::new("/s"));
+        assert_eq!(words[..4], ["/ns", "record", "-i", "rx0"]);
+    }
+}

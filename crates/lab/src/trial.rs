@@ -1,0 +1,418 @@
+//! One run: a load, a tool, and everything that was counted meanwhile. A run checks itself: what the generator says it
+//! sent must be what both ends of the wire have counted.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use netsniff_capture::host::HostReader;
+use netsniff_capture::interface::{LinkCounters, LinkReader};
+use netsniff_capture::{Interface, in_namespace};
+use serde::Deserialize;
+
+use crate::bed::{Bed, CAPTURE_CPU, SENDER_CPU};
+use crate::load::Load;
+use crate::process;
+use crate::tools::{Counted, Tool};
+
+/// How long a tool may take to begin, and to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a tool gets that does not say when it captures, and every other one in addition.
+const MOMENT: Duration = Duration::from_millis(1500);
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// How often a tool's memory is looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The share of frames that a sender which was held up may have moved its plan for.
+const MOST_SLIPS: f64 = 0.001;
+
+/// By what part the reached rate may be off, since the plan was moved.
+const MOST_OFF: f64 = 0.01;
+
+/// Runs that are shorter, or of which a ring holds more, tell of bursts (PAPERS D4).
+const LONG: Duration = Duration::from_secs(10);
+const MOST_HELD: f64 = 0.1;
+
+/// Why a run proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The interface has not counted what the generator says it sent.
+    Generator,
+    /// Frames were lost on the way, or others came.
+    Wire,
+    /// The sender was held up too often.
+    Slips,
+    /// The sender was too slow.
+    Rate,
+    /// Packets arrived that stand nowhere in the books.
+    Books,
+    /// It cannot be told how many packets were captured, or it is more than were sent.
+    Count,
+}
+
+impl Fault {
+    /// It in words.
+    #[must_use]
+    pub const fn words(&self) -> &'static str {
+        match self {
+            Self::Generator => "the interface has not counted what was sent",
+            Self::Wire => "frames were lost on the way, or others came",
+            Self::Slips => "the sender was held up too often",
+            Self::Rate => "the sender was too slow",
+            Self::Books => "the books do not close",
+            Self::Count => "what was captured cannot be told",
+        }
+    }
+}
+
+/// What was counted in one run.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Trial {
+    /// The tool.
+    pub tool: String,
+    /// What was to be sent.
+    pub load: Load,
+    /// Frames that were sent.
+    pub sent: u64,
+    /// Frames a second, from the first to the last.
+    pub reached: Option<f64>,
+    /// How often the sender was held up, and nanoseconds that it moved its plan by.
+    pub stalls: u64,
+    /// See `stalls`.
+    pub slipped_ns: u64,
+    /// Frames that came to the receiving interface.
+    pub arrived: u64,
+    /// Packets that the kernel dropped before any socket.
+    pub backlog_dropped: u64,
+    /// What the tool has.
+    pub counted: Counted,
+    /// Nanoseconds of the tool's threads on processors.
+    pub cpu_ns: u64,
+    /// The most resident memory of the tool, and its mean, in bytes.
+    pub memory_peak: u64,
+    /// See `memory_peak`.
+    pub memory_mean: u64,
+    /// The share of the frames that the tool's ring holds.
+    pub ring_share: Option<f64>,
+    /// Whether it tells of a burst: it was short, or the ring holds much of it.
+    pub is_burst: bool,
+    /// Whether the tool ended by itself when it was asked to.
+    pub ended: bool,
+    /// Why it proves nothing.
+    pub faults: Vec<Fault>,
+}
+
+impl Trial {
+    /// Whether all that was sent was captured, and nothing was dropped.
+    #[must_use]
+    pub fn is_lossless(&self) -> bool {
+        self.counted.captured == Some(self.sent)
+            && self.counted.dropped.is_none_or(|dropped| dropped == 0)
+            && self.backlog_dropped == 0
+    }
+
+    /// The share of what was sent that was not captured.
+    #[must_use]
+    pub fn loss(&self) -> Option<f64> {
+        let lost = self.sent.checked_sub(self.counted.captured?)?;
+        Some(lost as f64 / self.sent.max(1) as f64)
+    }
+
+    /// Whether it proves anything.
+    #[must_use]
+    pub const fn is_valid(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Whether it proves something for the rate that was reached, if not for the one that was asked for.
+    #[must_use]
+    pub fn is_true_at_reached(&self) -> bool {
+        self.faults.iter().all(|fault| matches!(fault, Fault::Slips | Fault::Rate))
+    }
+}
+
+/// What the generator says.
+#[derive(Debug, Deserialize)]
+struct Sent {
+    frames: u64,
+    frames_per_second: Option<f64>,
+    stalls: u64,
+    slipped_ns: u64,
+    error: Option<String>,
+}
+
+/// Counters around a run.
+struct Counters {
+    tx: LinkReader,
+    rx: LinkReader,
+    host: HostReader,
+}
+
+impl Counters {
+    fn open(bed: &Bed) -> anyhow::Result<Self> {
+        let reader = |namespace: &str, name: &str| {
+            let open = || LinkReader::new(Interface::find(name)?.index);
+            in_namespace(namespace, open)
+                .context("cannot enter a namespace")?
+                .context("cannot read counters")
+        };
+        let (tx, rx) = (reader(&bed.sender(), "tx0")?, reader(&bed.receiver(), "rx0")?);
+        Ok(Self { tx, rx, host: HostReader::open()? })
+    }
+
+    fn read(&mut self) -> anyhow::Result<(LinkCounters, LinkCounters, u64)> {
+        let tx = self.tx.counters()?.context("tx0 is gone")?;
+        let rx = self.rx.counters()?.context("rx0 is gone")?;
+        Ok((tx, rx, self.host.counters()?.backlog_dropped))
+    }
+}
+
+/// Runs a tool under a load.
+///
+/// # Errors
+///
+/// Where the tool or the generator cannot be run.
+pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
+    let scratch = Scratch::make(bed)?;
+    let words = tool.words(netsniff, "rx0", &scratch.0);
+    let mut running = Running::start(bed, tool, &words, &scratch)?;
+    let mut counters = Counters::open(bed)?;
+    let (tx, rx, dropped) = counters.read()?;
+    let before = process::usage(running.0.id()).unwrap_or_default();
+    let (sent, memory) = send(bed, netsniff, load, running.0.id())?;
+    thread::sleep(tool.tail);
+    let after = process::usage(running.0.id()).context("the tool ended before the load did")?;
+    let (tx_after, rx_after, dropped_after) = counters.read()?;
+    let ended = process::interrupt(&mut running.0, PATIENCE)?;
+    let (output, errors) = scratch.said();
+    let counted = tool.counted(&output, &errors, &scratch.0)?;
+    let mut trial = Trial {
+        tool: tool.name.clone(),
+        load: *load,
+        sent: sent.frames,
+        reached: sent.frames_per_second,
+        stalls: sent.stalls,
+        slipped_ns: sent.slipped_ns,
+        arrived: rx_after.rx_packets.wrapping_sub(rx.rx_packets),
+        backlog_dropped: dropped_after.wrapping_sub(dropped),
+        counted,
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        memory_peak: memory.peak.max(after.resident),
+        memory_mean: memory.sum.checked_div(memory.samples).unwrap_or(after.resident),
+        ring_share: tool.ring.map(|ring| load.share_of_ring(ring, sent.frames)),
+        is_burst: false,
+        ended,
+        faults: Vec::new(),
+    };
+    let is_held = trial.ring_share.is_some_and(|share| share > MOST_HELD);
+    trial.is_burst = load.time < LONG || is_held;
+    trial.faults = faults(&trial, &sent, tx_after.tx_packets.wrapping_sub(tx.tx_packets));
+    Ok(trial)
+}
+
+fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut check = |is_wrong: bool, fault| {
+        if is_wrong {
+            faults.push(fault);
+        }
+    };
+    check(counted != trial.sent, Fault::Generator);
+    // Where the processor's backlog was full, what is missing is known.
+    check(
+        trial.arrived + trial.backlog_dropped < trial.sent || trial.arrived > trial.sent,
+        Fault::Wire,
+    );
+    let is_held_up = trial.stalls as f64 > MOST_SLIPS * trial.sent as f64;
+    check(trial.load.rate.is_some() && is_held_up, Fault::Slips);
+    let is_off =
+        |asked: f64| sent.frames_per_second.is_none_or(|rate| rate < asked * (1.0 - MOST_OFF));
+    check(trial.load.rate.is_some_and(is_off), Fault::Rate);
+    check(trial.counted.unexplained.is_some_and(|packets| packets != 0), Fault::Books);
+    check(trial.counted.captured.is_none_or(|captured| captured > trial.sent), Fault::Count);
+    faults
+}
+
+/// A directory that goes with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(bed: &Bed) -> anyhow::Result<Self> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = bed.scratch().join("run");
+        fs::create_dir(&path).context("cannot make a directory for scratch files")?;
+        // Tools give their rights up.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777))
+            .context("cannot open a directory to tools")?;
+        Ok(Self(path))
+    }
+
+    fn file(&self, name: &str) -> anyhow::Result<File> {
+        File::create(self.0.join(name)).with_context(|| format!("cannot write {name}"))
+    }
+
+    fn said(&self) -> (String, String) {
+        let said = |name| fs::read(self.0.join(name)).unwrap_or_default();
+        ["output", "errors"].map(|name| String::from_utf8_lossy(&said(name)).into_owned()).into()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A tool that captures, which is killed with this value.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Starts a tool and waits until it captures.
+    fn start(bed: &Bed, tool: &Tool, words: &[String], scratch: &Scratch) -> anyhow::Result<Self> {
+        let mut command = Bed::command(&bed.receiver(), CAPTURE_CPU, words);
+        command
+            .stdin(Stdio::null())
+            .stdout(scratch.file("output")?)
+            .stderr(scratch.file("errors")?);
+        let child = command.spawn().with_context(|| format!("cannot start {}", tool.name))?;
+        let mut running = Self(child);
+        let end = Instant::now() + PATIENCE;
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = running.0.try_wait().context("cannot wait for a tool")? {
+                let (_, errors) = scratch.said();
+                bail!("{} ended at once ({status}): {}", tool.name, errors.trim());
+            }
+            let is_ready = match tool.ready {
+                Some(words) => scratch.said().1.contains(words),
+                None => begin.elapsed() >= MOMENT,
+            };
+            if is_ready {
+                thread::sleep(SETTLE);
+                return Ok(running);
+            }
+            ensure!(Instant::now() < end, "{} does not say that it captures", tool.name);
+            thread::sleep(SETTLE / 10);
+        }
+    }
+}
+
+/// A tool's memory, looked at again and again.
+#[derive(Default)]
+struct Memory {
+    peak: u64,
+    sum: u64,
+    samples: u64,
+}
+
+/// Sends a load, with an eye on the memory of a process.
+fn send(bed: &Bed, netsniff: &Path, load: &Load, pid: u32) -> anyhow::Result<(Sent, Memory)> {
+    let program = vec![netsniff.display().to_string()];
+    let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
+    let mut command = Bed::command(&bed.sender(), SENDER_CPU, &words);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start the generator")?;
+    let mut memory = Memory::default();
+    let end = Instant::now() + load.time + PATIENCE;
+    while process::wait(&mut child, TICK)?.is_none() {
+        if let Some(usage) = process::usage(pid) {
+            memory.peak = memory.peak.max(usage.resident);
+            memory.sum += usage.resident;
+            memory.samples += 1;
+        }
+        if Instant::now() >= end {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("the generator does not end");
+        }
+    }
+    // Its report is one line, which a pipe has room for.
+    let out = child.wait_with_output().context("cannot read the generator's report")?;
+    let errors = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+    let sent: Sent = serde_json::from_slice(&out.stdout)
+        .with_context(|| format!("the generator failed: {errors}"))?;
+    if let Some(error) = &sent.error {
+        bail!("the generator failed: {error}");
+    }
+    Ok((sent, memory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial() -> (Trial, Sent) {
+        let sent = Sent {
+            frames: 1_000_000,
+            frames_per_second: Some(100_000.0),
+            stalls: 0,
+            slipped_ns: 0,
+            error: None,
+        };
+        let trial = Trial {
+            tool: "record".to_owned(),
+            load: Load { size: 64, rate: Some(100_000.0), time: LONG },
+            sent: sent.frames,
+            reached: sent.frames_per_second,
+            stalls: 0,
+            slipped_ns: 0,
+            arrived: sent.frames,
+            backlog_dropped: 0,
+            counted: Counted {
+                captured: Some(sent.frames),
+                dropped: Some(0),
+                unexplained: Some(0),
+                books: None,
+            },
+            cpu_ns: 0,
+            memory_peak: 0,
+            memory_mean: 0,
+            ring_share: Some(0.05),
+            is_burst: false,
+            ended: true,
+            faults: Vec::new(),
+        };
+        (trial, sent)
+    }
+
+    #[test]
+    fn every_condition_is_needed() {
+        let (trial, sent) = trial();
+        assert!(trial.is_lossless() && faults(&trial, &sent, sent.frames).is_empty());
+        let with = |change: fn(&mut Trial)| {
+            let mut trial = trial.clone();
+            change(&mut trial);
+            (trial.is_lossless(), faults(&trial, &sent, sent.frames), trial.loss())
+        };
+        let fine = Vec::new;
+        assert_eq!(with(|it| it.counted.captured = Some(999_990)), (false, fine(), Some(1e-5)));
+        assert!(!with(|it| it.counted.dropped = Some(1)).0);
+        assert_eq!(with(|it| it.counted.captured = None), (false, vec![Fault::Count], None));
+        assert_eq!(with(|it| it.counted.unexplained = Some(-1)).1, [Fault::Books]);
+        assert_eq!(with(|it| it.arrived -= 1).1, [Fault::Wire]);
+        assert_eq!(with(|it| it.arrived += 1).1, [Fault::Wire]);
+        let backlog = with(|it| (it.arrived, it.backlog_dropped) = (it.arrived - 3, 3));
+        assert_eq!((backlog.0, backlog.1), (false, fine()));
+        assert_eq!(with(|it| it.stalls = 1001).1, [Fault::Slips]);
+        assert_eq!(with(|it| it.load.rate = Some(102_000.0)).1, [Fault::Rate]);
+        assert_eq!(faults(&trial, &sent, sent.frames - 1), [Fault::Generator]);
+    }
+}

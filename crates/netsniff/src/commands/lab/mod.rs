@@ -1,0 +1,51 @@
+//! `netsniff lab`: what this machine captures without loss, measured.
+
+mod lossless;
+mod table;
+
+use anyhow::Context as _;
+use netsniff_lab::bed;
+
+use self::lossless::LosslessArgs;
+use super::DONE;
+
+/// Measure what this machine captures without loss, in network namespaces of its own
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    netsniff lab lossless --sizes 64,512,1518 -o report      netsniff beside tcpdump and dumpcap\n\n\
+    Needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
+    and they are removed however it ends.")]
+pub struct LabArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Lossless(LosslessArgs),
+    /// Waits until standard input is closed, and removes a testbed
+    #[command(hide = true)]
+    Warden {
+        /// Its name
+        name: String,
+    },
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`](super::UsageError), and whatever prevents a testbed or a run.
+pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
+    match &args.what {
+        What::Lossless(args) => lossless::run(args),
+        What::Warden { name } => bed::watch(name).map(|()| DONE),
+    }
+}
+
+/// This program, and how it removes testbeds.
+fn programs() -> anyhow::Result<(std::path::PathBuf, Vec<String>)> {
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let words = [&program.display().to_string(), "lab", "warden"].map(str::to_owned);
+    Ok((program, words.to_vec()))
+}

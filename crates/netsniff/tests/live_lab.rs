@@ -1,0 +1,192 @@
+//! `netsniff lab`, and its testbed. Needs root; says so where it is missing.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netsniff_lab::bed::{Bed, Placement};
+use netsniff_lab::load::Load;
+use netsniff_lab::tools::Tool;
+use netsniff_lab::trial::{self, Fault};
+
+const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
+
+/// A bed is named after its process, so that there is one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A bed; `None`, said loudly, where this machine cannot.
+fn bed(test: &str, placement: Placement) -> Option<Bed> {
+    let warden = [NETSNIFF, "lab", "warden"].map(str::to_owned);
+    match Bed::make(&warden, placement) {
+        Ok(bed) => Some(bed),
+        Err(why) => {
+            eprintln!("SKIPPED: {test} needs a testbed, which cannot be made here: {why:#}");
+            None
+        }
+    }
+}
+
+fn load(size: u32) -> Load {
+    Load { size, rate: Some(5000.0), time: Duration::from_secs(1) }
+}
+
+/// Every tool that is here counts what was sent, and one that misses a known part is seen to.
+#[test]
+fn trials_count_to_the_packet() {
+    let _alone = alone();
+    let Some(bed) = bed("trials_count_to_the_packet", Placement::Rps) else { return };
+    let run = |tool: &Tool| trial::run(&bed, Path::new(NETSNIFF), tool, &load(128)).unwrap();
+    for tool in Tool::all() {
+        if !tool.is_here() {
+            eprintln!("SKIPPED: {} is not installed, so that it was not run", tool.name);
+            continue;
+        }
+        let trial = run(&tool);
+        let allowed = |fault: &Fault| matches!(fault, Fault::Slips | Fault::Rate);
+        assert!(trial.faults.iter().all(allowed), "{trial:?}");
+        assert!(trial.sent > 1000 && trial.arrived == trial.sent, "{trial:?}");
+        assert!(trial.is_lossless() && trial.loss() == Some(0.0), "{trial:?}");
+        assert!(trial.is_burst && trial.ended, "{trial:?}");
+        assert!(trial.cpu_ns > 0 && trial.memory_peak > 100_000, "{trial:?}");
+    }
+    // One in 64 flows has these addresses: four of 256.
+    let partly =
+        format!("partly={NETSNIFF} record -i IFACE --format pcap -w FILE not src 198.18.0.3");
+    let trial = run(&Tool::of_command(&partly).unwrap());
+    let missed = (0..trial.sent).filter(|number| number / 4 % 64 == 1).count() as u64;
+    assert_eq!(trial.counted.captured, Some(trial.sent - missed), "{trial:?}");
+    assert!(!trial.is_lossless());
+}
+
+#[test]
+fn a_bed_has_its_placement() {
+    let _alone = alone();
+    for placement in Placement::ALL {
+        let Some(bed) = bed("a_bed_has_its_placement", placement) else { return };
+        let read = |path: &str| {
+            let words = ["netns", "exec", &bed.receiver(), "cat", path];
+            let out = Command::new("ip").args(words).output().unwrap();
+            String::from_utf8(out.stdout).unwrap().trim().to_owned()
+        };
+        let mask = read("/sys/class/net/rx0/queues/rx-0/rps_cpus");
+        assert_eq!(mask.ends_with('2'), placement == Placement::Rps, "{mask}");
+        let is_threaded = read("/sys/class/net/rx0/threaded") == "1";
+        assert_eq!(is_threaded, placement == Placement::Thread);
+    }
+}
+
+fn start(arguments: &[&str]) -> Child {
+    Command::new(NETSNIFF)
+        .args(["lab", "lossless", "--sizes", "512", "--tools", "record"])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What is there of a lab with this number: namespaces, processes, files.
+fn left(pid: u32) -> Vec<String> {
+    let name = format!("nslab-{pid}-");
+    let mut left = Vec::new();
+    for directory in ["/run/netns", "/dev/shm"] {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        left.extend(names.filter(|file| file.starts_with(&name)));
+    }
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        left.extend(line.contains(&name).then_some(line));
+    }
+    left
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end, "it does not come to that: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// However it ends, nothing is left behind.
+#[test]
+fn nothing_stays_of_a_lab_that_is_ended() {
+    let _alone = alone();
+    if bed("nothing_stays_of_a_lab_that_is_ended", Placement::None).is_none() {
+        return;
+    }
+    for name in ["-INT", "-TERM", "-KILL"] {
+        let mut lab = start(&[]);
+        let pid = lab.id();
+        until("it captures", || left(pid).iter().any(|line| line.contains(" record ")));
+        signal(name, pid);
+        let status = lab.wait().unwrap();
+        until(&format!("nothing stays after {name}"), || left(pid).is_empty());
+        let expected = if name == "-KILL" { None } else { Some(1) };
+        assert_eq!(status.code(), expected, "{name}");
+    }
+    // Where the one who removes it is killed first, the next bed does.
+    let mut lab = start(&[]);
+    let pid = lab.id();
+    until("it captures", || left(pid).iter().any(|line| line.contains(" record ")));
+    let warden = format!("lab warden nslab-{pid}-");
+    assert!(Command::new("pkill").args(["-KILL", "-f", &warden]).status().unwrap().success());
+    signal("-KILL", pid);
+    lab.wait().unwrap();
+    assert!(!left(pid).is_empty(), "nobody was there to remove it");
+    drop(bed("nothing_stays", Placement::None));
+    assert_eq!(left(pid), [""; 0]);
+}
+
+#[test]
+fn what_is_not_measured_is_unavailable() {
+    let _alone = alone();
+    if bed("what_is_not_measured_is_unavailable", Placement::None).is_none() {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("netsniff-lab-{}", std::process::id()));
+    let ended = start(&["--budget", "1s", "-o", directory.to_str().unwrap()]).wait_with_output();
+    let ended = ended.unwrap();
+    let (output, errors) =
+        [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap()).into();
+    let (output, errors): (String, String) = (output, errors);
+    assert_eq!(ended.status.code(), Some(1), "{errors}");
+    assert!(output.contains("unavailable"), "{output}");
+    assert!(output.contains("the budget is used up"), "{output}");
+    assert!(errors.contains("1 search, about "), "{errors}");
+    let json = fs::read(directory.join("lossless.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["cells"][0]["found"]["is"], "ended");
+    assert!(json["machine"]["kernel"].as_str().unwrap().starts_with("Linux"));
+    assert_eq!(fs::read_to_string(directory.join("lossless.csv")).unwrap().lines().count(), 1);
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (arguments, words) in [
+        (&["--tools", "pigeon"][..], "there is no tool pigeon; there are record, analyze"),
+        (&["--sizes", "63"], "63 is not in 64..=1518"),
+        (&["--command", "x=cat IFACE"], "the command has no FILE in it"),
+        (&["--placement", "moon"], "there are none, rps, thread"),
+    ] {
+        let out =
+            Command::new(NETSNIFF).args(["lab", "lossless"]).args(arguments).output().unwrap();
+        let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(words), "{errors}");
+    }
+}
