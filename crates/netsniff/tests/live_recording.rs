@@ -88,6 +88,16 @@ fn every_packet_is_in_the_file_with_what_the_kernel_counted() {
         assert!(info.contains(word), "{word} in {info}");
     }
     assert!(done.errors.contains("recorded") && done.errors.contains("good"), "{}", done.errors);
+
+    let run = Run::record(&bed, "json", "out.pcap", &["--json"]);
+    bed.send(&Sent { count: 300, size: 300, rate: 30_000 });
+    let done = run.end();
+    let json: serde_json::Value = serde_json::from_str(&done.output).unwrap();
+    assert_eq!(json["recording"]["recorded"]["packets"], 300, "{json}");
+    assert_eq!(
+        (&json["capture"][0]["name"], &json["capture"][0]["arrived"]),
+        (&"rx0".into(), &300.into())
+    );
 }
 
 #[test]
