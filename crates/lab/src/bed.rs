@@ -150,9 +150,10 @@ impl Bed {
     }
 }
 
-/// The processor that sends, and the one that captures.
+/// The processor that sends.
 pub const SENDER_CPU: usize = 0;
-/// See [`SENDER_CPU`].
+
+/// The processor that captures.
 pub const CAPTURE_CPU: usize = 1;
 
 impl Drop for Bed {

@@ -11,6 +11,7 @@
 //! | [`trial`] | one run: a load, a tool, and everything that was counted |
 //! | [`mod@search`] | the highest rate without loss, found with as few runs as possible |
 //! | [`lossless`] | that search for tools and sizes of frames |
+//! | [`sweep`] | runs over all combinations of values |
 //! | [`machine`] | what is measured on |
 //! | [`stop`] | how a run ends before its time |
 
@@ -21,5 +22,6 @@ pub mod machine;
 mod process;
 pub mod search;
 pub mod stop;
+pub mod sweep;
 pub mod tools;
 pub mod trial;

@@ -15,19 +15,31 @@ const BURST: &str = "32";
 const FLOWS: &str = "256";
 
 /// Stamped frames of one size at a rate.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Load {
     /// Bytes of a frame, frame check sequence included.
     pub size: u32,
     /// Frames a second; `None` for as fast as possible.
     pub rate: Option<f64>,
     /// For how long.
-    #[serde(serialize_with = "seconds")]
+    #[serde(rename = "seconds", with = "seconds")]
     pub time: Duration,
 }
 
-fn seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_f64(time.as_secs_f64())
+/// Times as seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(time.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 impl Load {

@@ -59,6 +59,67 @@ impl Machine {
     }
 }
 
+/// What a processor did in some time, as shares of that: what mpstat(1) tells (PAPERS E-13).
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Busy {
+    /// Programs, also those with a low priority.
+    pub user: f64,
+    /// The kernel for programs.
+    pub system: f64,
+    /// Receiving and the like.
+    pub softirq: f64,
+    /// Interrupts.
+    pub irq: f64,
+    /// Other virtual machines.
+    pub steal: f64,
+    /// Nothing, or waiting for a disk.
+    pub idle: f64,
+}
+
+/// The times of all processors, as /proc/stat has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times(Vec<[u64; 8]>);
+
+impl Times {
+    /// As of now; empty where the kernel does not tell.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn of(stat: &str) -> Self {
+        let lines = stat.lines().filter_map(|line| line.strip_prefix("cpu"));
+        // The first of them is the sum of all.
+        let each = lines.filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+        let times = |line: &str| {
+            let mut times = [0; 8];
+            let numbers = line.split_whitespace().skip(1).map_while(|word| word.parse().ok());
+            times.iter_mut().zip(numbers).for_each(|(time, number)| *time = number);
+            times
+        };
+        Self(each.map(times).collect())
+    }
+
+    /// What each processor did since then.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Vec<Busy> {
+        let pairs = self.0.iter().zip(&before.0);
+        pairs
+            .map(|(after, before)| {
+                let mut spent = [0; 8];
+                for (at, spent) in spent.iter_mut().enumerate() {
+                    *spent = after[at].saturating_sub(before[at]);
+                }
+                let all = spent.iter().sum::<u64>().max(1) as f64;
+                // user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
+                let [user, nice, system, idle, iowait, irq, softirq, steal] =
+                    spent.map(|time| time as f64 / all);
+                Busy { user: user + nice, system, softirq, irq, steal, idle: idle + iowait }
+            })
+            .collect()
+    }
+}
+
 /// The value of the first line of `name: value`.
 fn field(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
@@ -83,6 +144,18 @@ fn version(program: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_are_as_busy_as_proc_stat_says() {
+        let before =
+            Times::of("cpu  9 9 9 9\ncpu0 10 0 20 30 0 0 5 0 0 0\ncpu1 1 1 1 1 1 1 1 1\nintr 5\n");
+        let after =
+            Times::of("cpu  9 9 9 9\ncpu0 20 10 60 60 10 0 5 0 0 0\ncpu1 1 1 1 1 1 1 11 1\n");
+        let busy = after.since(&before);
+        let first = Busy { user: 0.2, system: 0.4, idle: 0.4, ..Busy::default() };
+        assert_eq!(busy, [first, Busy { softirq: 1.0, ..Busy::default() }]);
+        assert!(!Times::now().0.is_empty());
+    }
 
     #[test]
     fn this_machine_has_a_kernel() {

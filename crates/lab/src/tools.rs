@@ -37,7 +37,7 @@ enum Counts {
 }
 
 /// What a tool captured.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Counted {
     /// Packets that it has; `None` where that cannot be told.
     pub captured: Option<u64>,
@@ -47,6 +47,15 @@ pub struct Counted {
     pub unexplained: Option<i64>,
     /// What else netsniff says of the capture.
     pub books: Option<serde_json::Value>,
+}
+
+/// An option of a tool and its value.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Setting {
+    /// Its long name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 const MIB: u64 = 1 << 20;
@@ -137,6 +146,40 @@ impl Tool {
         program.into_iter().chain(self.arguments.iter().map(word)).collect()
     }
 
+    /// The same tool with other values of its options, by their long names: netsniff's `ring`, say. Other tools have
+    /// theirs where `{name}` stands in their command.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where it has no such option.
+    pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
+        let mut tool = self.clone();
+        for Setting { name, value } in settings {
+            let place = format!("{{{name}}}");
+            let is_placed = tool.arguments.iter().any(|word| word.contains(&place));
+            if !is_placed && tool.program.is_some() {
+                return Err(format!("the command of {} has no {place} in it", self.name));
+            }
+            if is_placed {
+                tool.arguments.iter_mut().for_each(|word| *word = word.replace(&place, value));
+                continue;
+            }
+            let option = format!("--{name}");
+            match tool.arguments.iter().position(|word| *word == option) {
+                Some(at) => tool
+                    .arguments
+                    .get_mut(at + 1)
+                    .into_iter()
+                    .for_each(|word| value.clone_into(word)),
+                None => tool.arguments.extend([option, value.clone()]),
+            }
+            if name == "ring" {
+                tool.ring = bytes(value);
+            }
+        }
+        Ok(tool)
+    }
+
     /// Whether it is installed.
     #[must_use]
     pub fn is_here(&self) -> bool {
@@ -188,6 +231,19 @@ const NG: &str = "netsniff-ng --silent -i IFACE -S 64MiB --out FILE";
 
 fn split(words: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
+}
+
+/// `64M` as netsniff's sizes are.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_shl(shift)
 }
 
 /// Packets of a capture file, which may have been cut when its writer was killed; `None` where there is none.
@@ -250,5 +306,14 @@ mod tests {
         let record = &Tool::all()[0];
         let words = record.words(Path::new("/ns"), "rx0", Path::new("/s"));
         assert_eq!(words[..4], ["/ns", "record", "-i", "rx0"]);
+        let setting = |name: &str, value: &str| Setting { name: name.into(), value: value.into() };
+        let small = record.with(&[setting("ring", "2M"), setting("snaplen", "96")]).unwrap();
+        let words = small.words(Path::new("/ns"), "rx0", Path::new("/s")).join(" ");
+        assert!(words.contains(" --ring 2M ") && words.ends_with(" --snaplen 96"), "{words}");
+        assert_eq!(small.ring, Some(2 << 20));
+        let dial = Tool::of_command("mine=x -s {snaplen} IFACE FILE").unwrap();
+        let words = dial.with(&[setting("snaplen", "96")]).unwrap();
+        assert_eq!(words.words(Path::new("/ns"), "rx0", Path::new("/s"))[..3], ["x", "-s", "96"]);
+        assert!(dial.with(&[setting("ring", "2M")]).is_err());
     }
 }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::bed::{Bed, CAPTURE_CPU, SENDER_CPU};
 use crate::load::Load;
+use crate::machine::{Busy, Times};
 use crate::process;
 use crate::tools::{Counted, Tool};
 
@@ -39,7 +40,7 @@ const LONG: Duration = Duration::from_secs(10);
 const MOST_HELD: f64 = 0.1;
 
 /// Why a run proves nothing.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// The interface has not counted what the generator says it sent.
@@ -59,7 +60,7 @@ pub enum Fault {
 impl Fault {
     /// It in words.
     #[must_use]
-    pub const fn words(&self) -> &'static str {
+    pub const fn words(self) -> &'static str {
         match self {
             Self::Generator => "the interface has not counted what was sent",
             Self::Wire => "frames were lost on the way, or others came",
@@ -72,7 +73,7 @@ impl Fault {
 }
 
 /// What was counted in one run.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Trial {
     /// The tool.
     pub tool: String,
@@ -92,6 +93,8 @@ pub struct Trial {
     pub backlog_dropped: u64,
     /// What the tool has.
     pub counted: Counted,
+    /// What each processor did while frames were sent.
+    pub processors: Vec<Busy>,
     /// Nanoseconds of the tool's threads on processors.
     pub cpu_ns: u64,
     /// The most resident memory of the tool, and its mean, in bytes.
@@ -122,6 +125,20 @@ impl Trial {
     pub fn loss(&self) -> Option<f64> {
         let lost = self.sent.checked_sub(self.counted.captured?)?;
         Some(lost as f64 / self.sent.max(1) as f64)
+    }
+
+    /// The share of what was sent that the kernel lost before the tool's socket (PAPERS E-12).
+    #[must_use]
+    pub fn kernel_loss(&self) -> Option<f64> {
+        let came = self.counted.captured? + self.counted.dropped?;
+        Some(self.sent.checked_sub(came)? as f64 / self.sent.max(1) as f64)
+    }
+
+    /// The share of what came to the tool's socket that was dropped there, since the tool was too slow (PAPERS E-12).
+    #[must_use]
+    pub fn application_loss(&self) -> Option<f64> {
+        let (captured, dropped) = (self.counted.captured?, self.counted.dropped?);
+        Some(dropped as f64 / (captured + dropped).max(1) as f64)
     }
 
     /// Whether it proves anything.
@@ -185,7 +202,9 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
     let mut counters = Counters::open(bed)?;
     let (tx, rx, dropped) = counters.read()?;
     let before = process::usage(running.0.id()).unwrap_or_default();
+    let times = Times::now();
     let (sent, memory) = send(bed, netsniff, load, running.0.id())?;
+    let processors = Times::now().since(&times);
     thread::sleep(tool.tail);
     let after = process::usage(running.0.id()).context("the tool ended before the load did")?;
     let (tx_after, rx_after, dropped_after) = counters.read()?;
@@ -202,6 +221,7 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
         arrived: rx_after.rx_packets.wrapping_sub(rx.rx_packets),
         backlog_dropped: dropped_after.wrapping_sub(dropped),
         counted,
+        processors,
         cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
         memory_peak: memory.peak.max(after.resident),
         memory_mean: memory.sum.checked_div(memory.samples).unwrap_or(after.resident),
@@ -382,6 +402,7 @@ mod tests {
                 unexplained: Some(0),
                 books: None,
             },
+            processors: Vec::new(),
             cpu_ns: 0,
             memory_peak: 0,
             memory_mean: 0,
@@ -391,6 +412,16 @@ mod tests {
             faults: Vec::new(),
         };
         (trial, sent)
+    }
+
+    #[test]
+    fn the_two_ratios_have_denominators_of_their_own() {
+        let (mut trial, _) = trial();
+        (trial.sent, trial.counted.captured, trial.counted.dropped) = (1000, Some(600), Some(200));
+        assert_eq!((trial.kernel_loss(), trial.application_loss()), (Some(0.2), Some(0.25)));
+        assert_eq!(trial.loss(), Some(0.4));
+        trial.counted.dropped = None;
+        assert_eq!((trial.kernel_loss(), trial.application_loss()), (None, None));
     }
 
     #[test]

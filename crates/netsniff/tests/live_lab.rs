@@ -175,11 +175,69 @@ fn what_is_not_measured_is_unavailable() {
     fs::remove_dir_all(directory).unwrap();
 }
 
+/// Every combination is run; what is there already is not run again, nor is half a line a run.
+#[test]
+fn a_sweep_goes_on_where_it_ended() {
+    let _alone = alone();
+    if bed("a_sweep_goes_on_where_it_ended", Placement::None).is_none() {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("netsniff-sweep-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&directory);
+    let sweep = |more: &[&str]| {
+        let out = Command::new(NETSNIFF)
+            .args(["lab", "sweep", "--tools", "count,record", "--sizes", "128", "--rates", "2k,4k"])
+            .args(["--vary", "ring=8M,16M", "--time", "200ms", "--repeat", "1"])
+            .args(["--placement", "none", "-o"])
+            .arg(&directory)
+            .args(more)
+            .output()
+            .unwrap();
+        let [output, errors] =
+            [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap());
+        (out.status.code(), output, errors)
+    };
+    let runs = || fs::read_to_string(directory.join("runs.jsonl")).unwrap();
+    let (code, output, errors) = sweep(&[]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("8 runs, about"), "{errors}");
+    for line in ["count, 128, ring 8M", "record, 128, ring 16M"] {
+        assert_eq!(output.matches(line).count(), 2, "{output}");
+    }
+    let made = runs();
+    // Runs that prove nothing, since this machine is busy, are repeated.
+    assert!(made.lines().count() >= 8, "{made}");
+    assert_eq!(sweep(&[]).0, Some(1), "the directory is there");
+    let (code, again, errors) = sweep(&["--resume"]);
+    assert_eq!((code, &again, runs()), (Some(0), &output, made.clone()), "{errors}");
+    assert!(errors.contains("0 runs, about"), "{errors}");
+
+    let last = made.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(directory.join("runs.jsonl"), &made[..last + 20]).unwrap();
+    let (code, _, errors) = sweep(&["--resume"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("1 run, about"), "{errors}");
+    assert!(runs().starts_with(&made[..last]) && runs().lines().count() >= 8);
+    let csv = fs::read_to_string(directory.join("sweep.csv")).unwrap();
+    assert_eq!(csv.lines().count(), runs().lines().count() + 1);
+    assert!(
+        csv.starts_with("settings,repetition,tool,bytes,asked") && csv.contains("ring=8M,0,count")
+    );
+    fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn what_is_wrong_is_said() {
+    let sweep =
+        ["lab", "sweep", "--rates", "1k", "--vary", "ring=2M", "--tools", "tcpdump-default"];
+    let out = Command::new(NETSNIFF).args(sweep).output().unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+    let is_told =
+        errors.contains("has no {ring} in it") || errors.contains("none of the tools is installed");
+    assert!(!out.status.success() && is_told, "{errors}");
     for (arguments, words) in [
         (&["--tools", "pigeon"][..], "there is no tool pigeon; there are record, analyze"),
-        (&["--sizes", "63"], "63 is not in 64..=1518"),
+        (&["--sizes", "63"], "frames have 64 to 1518 bytes here, not 63"),
         (&["--command", "x=cat IFACE"], "the command has no FILE in it"),
         (&["--placement", "moon"], "there are none, rps, thread"),
     ] {

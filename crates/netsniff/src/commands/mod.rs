@@ -19,6 +19,7 @@ pub mod record;
 pub mod replay;
 pub mod rolling;
 pub mod schema;
+pub(crate) mod sizes;
 pub mod sort;
 
 /// Everything was done.

@@ -10,7 +10,7 @@ use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate};
 use netsniff_traffic::probe::{FCS_LEN, PORT, Probes, Settings, Shape, Unfit};
 
-use super::size::Sizes;
+use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity};
 use crate::sending::wire::WireArgs;
 use crate::summary::number::exact;

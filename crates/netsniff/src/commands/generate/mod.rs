@@ -6,7 +6,6 @@ mod frames;
 mod hosts;
 mod listen;
 mod order;
-mod size;
 
 use std::io::{stderr, stdout};
 use std::path::Path;

@@ -1,18 +1,22 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
+mod common;
 mod lossless;
+mod sweep;
 mod table;
 
 use anyhow::Context as _;
 use netsniff_lab::bed;
 
 use self::lossless::LosslessArgs;
+use self::sweep::SweepArgs;
 use super::DONE;
 
 /// Measure what this machine captures without loss, in network namespaces of its own
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    netsniff lab lossless --sizes 64,512,1518 -o report      netsniff beside tcpdump and dumpcap\n\n\
+    netsniff lab lossless --sizes 64,512,1518 -o r           netsniff beside others\n  \
+    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n\n\
     Needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
     and they are removed however it ends.")]
 pub struct LabArgs {
@@ -23,6 +27,7 @@ pub struct LabArgs {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Lossless(LosslessArgs),
+    Sweep(SweepArgs),
     /// Waits until standard input is closed, and removes a testbed
     #[command(hide = true)]
     Warden {
@@ -39,6 +44,7 @@ enum What {
 pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
         What::Lossless(args) => lossless::run(args),
+        What::Sweep(args) => sweep::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),
     }
 }

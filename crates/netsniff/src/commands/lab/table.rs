@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use netsniff_lab::bed::CAPTURE_CPU;
 use netsniff_lab::lossless::{Cell, Step};
 use netsniff_lab::search::{Found, Purpose};
-use netsniff_lab::tools::Tool;
+use netsniff_lab::sweep::{Point, Run};
+use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::Trial;
 
 use crate::summary::number::exact;
@@ -90,40 +92,124 @@ fn whole(value: f64) -> String {
     exact(value.round() as i128)
 }
 
-/// Every run, a line for each; what is not known is empty.
-pub(super) fn csv(cells: &[Cell]) -> String {
-    let mut text = "tool,bytes,purpose,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,loss,stalls,\
-                    slipped_ns,cpu_ns,memory_peak,memory_mean,ring_share,is_burst,faults\n"
-        .to_owned();
+/// A run of a sweep in a line.
+pub(super) fn run(run: &Run) -> String {
+    let Run { point, trial } = run;
+    let rate = trial.reached.map_or("no rate".to_owned(), |rate| whole(rate) + " frames/s");
+    format!("{}, {} bytes{}: {rate}, {}", point.tool, point.load.size, settings(point), came(trial))
+}
+
+fn settings(point: &Point) -> String {
+    point.settings.iter().map(|Setting { name, value }| format!(", {name} {value}")).collect()
+}
+
+/// Every combination in a line: medians of its repetitions that prove something.
+pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
+    let mut text = format!(
+        "{:<40} {:>10} {:>9} {:>9} {:>9} {:>6} {:>9}  {}\n",
+        "tool, bytes, options", "frames/s", "loss %", "kernel %", "appl. %", "CPU %", "MB", "runs"
+    );
+    for point in points.iter().filter(|point| point.repetition == 0) {
+        let of = |run: &&Run| Point { repetition: 0, ..run.point.clone() } == *point;
+        let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
+        let valid: Vec<&Trial> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
+        let middle = |value: fn(&Trial) -> Option<f64>| {
+            let mut values: Vec<_> = valid.iter().filter_map(|trial| value(trial)).collect();
+            values.sort_by(f64::total_cmp);
+            (!values.is_empty())
+                .then(|| f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]))
+        };
+        let percent = |value: Option<f64>| {
+            value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
+        };
+        let what = format!("{}, {}{}", point.tool, point.load.size, settings(point));
+        let rate = middle(|trial| trial.reached).map_or("-".to_owned(), whole);
+        let cpu = middle(cpu).map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0));
+        let memory = middle(|trial| Some(trial.memory_peak as f64 / 1e6));
+        let memory = memory.map_or("-".to_owned(), |mb| format!("{mb:.1}"));
+        let [loss, kernel, application] =
+            [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
+                .map(percent);
+        // A String takes everything.
+        let _ = writeln!(
+            text,
+            "{what:<40} {rate:>10} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {} of {}",
+            valid.len(),
+            all.len()
+        );
+    }
+    text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the socket, of what\n\
+             was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory.\n";
+    text
+}
+
+/// The share of a processor that the tool's threads took while frames were sent.
+fn cpu(trial: &Trial) -> Option<f64> {
+    let seconds = trial.sent as f64 / trial.reached?;
+    Some(trial.cpu_ns as f64 / 1e9 / seconds)
+}
+
+/// Every run of searches, a line for each; what is not known is empty.
+pub(super) fn steps_csv(cells: &[Cell]) -> String {
+    let mut text = format!("purpose,{COLUMNS}");
     for Step { purpose, trial } in cells.iter().flat_map(|cell| &cell.steps) {
-        let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
         let purpose = format!("{purpose:?}").to_lowercase();
-        let columns = [
-            trial.tool.clone(),
-            trial.load.size.to_string(),
-            purpose,
-            known(trial.load.rate),
-            trial.load.time.as_secs_f64().to_string(),
-            known(trial.reached),
-            trial.sent.to_string(),
-            trial.arrived.to_string(),
-            known(trial.counted.captured),
-            known(trial.counted.dropped),
-            trial.backlog_dropped.to_string(),
-            known(trial.loss()),
-            trial.stalls.to_string(),
-            trial.slipped_ns.to_string(),
-            trial.cpu_ns.to_string(),
-            trial.memory_peak.to_string(),
-            trial.memory_mean.to_string(),
-            known(trial.ring_share),
-            trial.is_burst.to_string(),
-            faults.join(" "),
-        ];
-        text += &columns.join(",");
-        text.push('\n');
+        text += &format!("{purpose},{}\n", columns(trial));
     }
     text
+}
+
+/// Every run of a sweep, a line for each; what is not known is empty.
+pub(super) fn runs_csv(runs: &[Run]) -> String {
+    let mut text = format!("settings,repetition,{COLUMNS}");
+    for Run { point, trial } in runs {
+        let settings: Vec<_> = point
+            .settings
+            .iter()
+            .map(|Setting { name, value }| format!("{name}={value}"))
+            .collect();
+        text += &format!("{},{},{}\n", settings.join(" "), point.repetition, columns(trial));
+    }
+    text
+}
+
+const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,loss,kernel_loss,\
+                       application_loss,stalls,slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,\
+                       capture_cpu_softirq,memory_peak,memory_mean,polls,groups,ring_share,is_burst,faults\n";
+
+fn columns(trial: &Trial) -> String {
+    let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
+    let processor = trial.processors.get(CAPTURE_CPU);
+    let books = trial.counted.books.as_ref();
+    [
+        trial.tool.clone(),
+        trial.load.size.to_string(),
+        known(trial.load.rate),
+        trial.load.time.as_secs_f64().to_string(),
+        known(trial.reached),
+        trial.sent.to_string(),
+        trial.arrived.to_string(),
+        known(trial.counted.captured),
+        known(trial.counted.dropped),
+        trial.backlog_dropped.to_string(),
+        known(trial.loss()),
+        known(trial.kernel_loss()),
+        known(trial.application_loss()),
+        trial.stalls.to_string(),
+        trial.slipped_ns.to_string(),
+        trial.cpu_ns.to_string(),
+        known(processor.map(|busy| busy.user)),
+        known(processor.map(|busy| busy.system)),
+        known(processor.map(|busy| busy.softirq)),
+        trial.memory_peak.to_string(),
+        trial.memory_mean.to_string(),
+        known(books.and_then(|books| books["polls"].as_u64())),
+        known(books.and_then(|books| books["groups"].as_u64())),
+        known(trial.ring_share),
+        trial.is_burst.to_string(),
+        faults.join(" "),
+    ]
+    .join(",")
 }
 
 fn known(value: Option<impl ToString>) -> String {

@@ -7,16 +7,16 @@ const MOST: usize = 4096;
 
 /// Sizes that frames have in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sizes(Vec<usize>);
+pub(crate) struct Sizes(Vec<usize>);
 
 impl Sizes {
-    pub(super) fn as_slice(&self) -> &[usize] {
+    pub(crate) fn as_slice(&self) -> &[usize] {
         &self.0
     }
 
     /// The largest one.
     #[must_use]
-    pub(super) fn largest(&self) -> usize {
+    pub(crate) fn largest(&self) -> usize {
         self.0.iter().copied().max().unwrap_or(0)
     }
 }
