@@ -56,12 +56,20 @@ pub struct Cell {
     pub steps: Vec<Step>,
 }
 
-/// How long a search takes about, at most.
+/// How long a search takes where the first rate that is to be confirmed is, and how long at most where no run is
+/// repeated.
 #[must_use]
-pub fn planned(tool: &Tool, size: u32, goal: &Goal) -> Duration {
+pub fn planned(tool: &Tool, size: u32, goal: &Goal) -> [Duration; 2] {
     // At a rate that is usual; slower ones take longer where a ring is large.
     let confirm = long(tool, size, 250_000.0) + AROUND;
-    (short(size) + AROUND) * 7 + confirm * (goal.confirmations + 1)
+    let steer = short(size) + AROUND;
+    // Each step halves the interval.
+    let needed = (1.0 / goal.width).log2().ceil() as u32 + 2;
+    let (steps, attempts) = (goal.steps + 1, goal.attempts + 1);
+    [
+        steer * needed + confirm * goal.confirmations,
+        steer * steps + confirm * goal.confirmations * attempts,
+    ]
 }
 
 fn short(size: u32) -> Duration {

@@ -125,7 +125,7 @@ impl CommonArgs {
     }
 
     /// Tells how long so many things will take.
-    pub(super) fn tell_plan(&self, number: usize, what: &str, time: Duration) {
+    pub(super) fn tell_plan(&self, number: usize, what: &str, time: Duration, more: &str) {
         if self.quiet {
             return;
         }
@@ -142,7 +142,7 @@ impl CommonArgs {
         };
         let time = in_words(time);
         say(&format!(
-            "{number} {what}{plural}, about {time} in all where nothing is repeated{budget}"
+            "{number} {what}{plural}, about {time} in all where nothing is repeated{more}{budget}"
         ));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::stdout;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_lab::bed::Bed;
@@ -60,8 +61,12 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let goal = Goal::default();
     let pairs = sizes.iter().flat_map(|size| tools.iter().map(move |tool| (tool, *size)));
     let pairs: Vec<_> = pairs.collect();
-    let time = pairs.iter().map(|(tool, size)| planned(tool, *size, &goal)).sum();
-    args.tell_plan(pairs.len(), "search", time);
+    let times = pairs.iter().map(|(tool, size)| planned(tool, *size, &goal));
+    let [time, most] =
+        times.fold([Duration::ZERO; 2], |[least, most], [one, other]| [least + one, most + other]);
+    let most = common::in_words(most);
+    let more = format!(", {most} at most where rates that short runs find are not confirmed");
+    args.tell_plan(pairs.len(), "search", time, &more);
     let stop = Stop::new(&signal, args.budget);
     let bed = Bed::make(&warden, args.placement)?;
     let mut cells = Vec::new();

@@ -111,7 +111,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         }
     };
     let left = sweep::left(points.clone(), &runs);
-    common.tell_plan(left.len(), "run", plan.duration(left.len()));
+    common.tell_plan(left.len(), "run", plan.duration(left.len()), "");
     let (program, warden) = super::programs()?;
     let stop = Stop::new(&signal, common.budget);
     let bed = Bed::make(&warden, common.placement)?;
