@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,10 +23,15 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// A bed; `None`, said loudly, where this machine cannot.
 fn bed(test: &str, placement: Placement) -> Option<Bed> {
+    static CAN: AtomicBool = AtomicBool::new(false);
     let warden = [NETSNIFF, "lab", "warden"].map(str::to_owned);
     match Bed::make(&warden, placement) {
-        Ok(bed) => Some(bed),
+        Ok(bed) => {
+            CAN.store(true, Ordering::Relaxed);
+            Some(bed)
+        }
         Err(why) => {
+            assert!(!CAN.load(Ordering::Relaxed), "the one before could be made: {why:#}");
             eprintln!("SKIPPED: {test} needs a testbed, which cannot be made here: {why:#}");
             None
         }
