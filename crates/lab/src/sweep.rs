@@ -64,6 +64,15 @@ pub struct Plan<'a> {
 }
 
 impl Plan<'_> {
+    /// How many points there are; `None` for more than any computer counts.
+    #[must_use]
+    pub fn number(&self) -> Option<usize> {
+        let values = self.axes.iter().map(|axis| axis.values.len());
+        let lists =
+            [self.tools.len(), self.sizes.len(), self.rates.len(), self.repetitions as usize];
+        lists.into_iter().chain(values).try_fold(1, usize::checked_mul)
+    }
+
     /// All points. Repetitions are rounds over all others, so that a disturbance does not meet all runs of a point.
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
@@ -170,6 +179,7 @@ mod tests {
         };
         let points = plan.points();
         assert_eq!(points.len(), 2 * 3 * 2 * 4 * 2);
+        assert_eq!(plan.number(), Some(points.len()));
         for (number, point) in points.iter().enumerate() {
             assert_eq!(points.iter().position(|other| other == point), Some(number), "{point:?}");
             assert_eq!(point.repetition as usize, number / 48);

@@ -241,6 +241,11 @@ fn what_is_wrong_is_said() {
     let is_told =
         errors.contains("has no {ring} in it") || errors.contains("none of the tools is installed");
     assert!(!out.status.success() && is_told, "{errors}");
+    let many = ["lab", "sweep", "--rates", "1k:9k:1k", "--sizes", "64:1518:1", "--repeat", "1000"];
+    let out = Command::new(NETSNIFF).args(many).output().unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("more than 100,000 combinations"), "{errors}");
     for (arguments, words) in [
         (&["--tools", "pigeon"][..], "there is no tool pigeon; there are record, analyze"),
         (&["--sizes", "63"], "frames have 64 to 1518 bytes here, not 63"),

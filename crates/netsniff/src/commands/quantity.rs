@@ -25,6 +25,9 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     Ok((value * factor) as usize)
 }
 
+/// The longest span of time: a hundred years.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
 /// A span of time that is not 0: seconds, or with a unit.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     let (value, unit) = number(text)?;
@@ -40,6 +43,10 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     let interval = Duration::try_from_secs_f64(value * seconds).map_err(|e| e.to_string())?;
     if interval.is_zero() {
         return Err("0 is no span of time".to_owned());
+    }
+    // Clocks end somewhere.
+    if interval > LONGEST {
+        return Err("a hundred years are the most".to_owned());
     }
     Ok(interval)
 }
@@ -151,6 +158,7 @@ mod tests {
         assert_eq!(interval("2 min"), Ok(Duration::from_secs(120)));
         assert_eq!(interval("1d"), Ok(Duration::from_secs(86_400)));
         assert!(interval("0").is_err() && interval("-1").is_err() && interval("1 year").is_err());
+        assert!(interval("36500d").is_ok() && interval("36700d").is_err());
         assert!(interval("1e400").is_err() && interval(&"9".repeat(400)).is_err());
     }
 

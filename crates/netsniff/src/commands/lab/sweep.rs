@@ -14,6 +14,7 @@ use netsniff_lab::tools::Tool;
 use super::common::{self, CommonArgs};
 use super::table;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
+use crate::summary::number::exact;
 
 /// Runs, one to a line, as they are made.
 const RUNS: &str = "runs.jsonl";
@@ -51,8 +52,8 @@ pub(super) struct SweepArgs {
 #[derive(Clone, Debug)]
 struct Rates(Vec<Option<f64>>);
 
-/// Rates at most.
-const MOST: usize = 10_000;
+/// Rates at most, and combinations: more would take weeks.
+const MOST: usize = 100_000;
 
 fn rates(text: &str) -> Result<Rates, String> {
     let mut rates = Vec::new();
@@ -98,6 +99,10 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         time: args.time,
         repetitions: args.repeat,
     };
+    if plan.number().is_none_or(|number| number > MOST) {
+        let said = format!("these are more than {} combinations", exact(MOST as i128));
+        return Err(UsageError(said).into());
+    }
     let points = plan.points();
     check(&tools, &points)?;
     let signal = common::signal()?;
