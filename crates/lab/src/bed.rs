@@ -141,10 +141,13 @@ impl Bed {
             }
             Placement::Thread => {
                 // A veth has a NAPI only where it merges packets; ours are of different flows.
-                let on = "ethtool -K rx0 gro on && echo 1 >/sys/class/net/rx0/threaded";
-                let pin =
-                    format!("taskset -pc {CAPTURE_CPU} $(pgrep -f '^\\[?napi/rx0' | head -1)");
-                inside(rx, &format!("{on} && sleep 0.1 && {pin} >/dev/null"))
+                inside(rx, "ethtool -K rx0 gro on && echo 1 >/sys/class/net/rx0/threaded")?;
+                let end = Instant::now() + PATIENCE;
+                while !process::pin_newest("napi/rx0-", CAPTURE_CPU)? {
+                    ensure!(Instant::now() < end, "rx0 has no NAPI thread");
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Ok(())
             }
         }
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// How often to look whether one has ended.
 const TICK: Duration = Duration::from_millis(10);
@@ -70,6 +71,24 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(Usage { cpu_ns, resident: kib << 10 })
+}
+
+/// Lets the newest process whose name begins so run on one processor alone; `false` where there is none.
+pub(crate) fn pin_newest(name: &str, processor: usize) -> anyhow::Result<bool> {
+    let pids = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_named = |pid: &u32| {
+        let comm = fs::read_to_string(format!("/proc/{pid}/comm"));
+        comm.is_ok_and(|comm| comm.starts_with(name))
+    };
+    let newest = pids.filter(is_named).max_by_key(|pid| start_of(*pid));
+    let Some(pid) = newest.and_then(|pid| Pid::from_raw(pid.cast_signed())) else {
+        return Ok(false);
+    };
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(Some(pid), &set).with_context(|| format!("cannot pin {name}"))?;
+    Ok(true)
 }
 
 /// Waits so long until a process ends; `None` where it does not.

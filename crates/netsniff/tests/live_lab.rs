@@ -84,6 +84,16 @@ fn a_bed_has_its_placement() {
         assert_eq!(mask.ends_with('2'), placement == Placement::Rps, "{mask}");
         let is_threaded = read("/sys/class/net/rx0/threaded") == "1";
         assert_eq!(is_threaded, placement == Placement::Thread);
+        if is_threaded {
+            let threads = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+                let comm = fs::read_to_string(entry.path().join("comm")).ok()?;
+                let status = fs::read_to_string(entry.path().join("status")).ok()?;
+                comm.starts_with("napi/rx0-").then_some(status)
+            });
+            let pinned: Vec<_> =
+                threads.filter(|it| it.contains("Cpus_allowed_list:\t1\n")).collect();
+            assert!(!pinned.is_empty());
+        }
     }
 }
 
