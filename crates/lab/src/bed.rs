@@ -14,6 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process;
+use crate::quota::{self, Quota};
 
 /// What all names of beds begin with.
 const PREFIX: &str = "nslab-";
@@ -55,10 +56,20 @@ impl Placement {
     }
 }
 
+/// How a bed is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Layout {
+    /// Who pays for receiving.
+    pub placement: Placement,
+    /// The share of its processor that a capture gets; `None` for all of it.
+    pub quota: Option<f64>,
+}
+
 /// A bed, which goes with this value.
 #[derive(Debug)]
 pub struct Bed {
     name: String,
+    quota: Option<Quota>,
     /// Who removes it, once this is closed.
     warden: Option<(Child, ChildStdin)>,
 }
@@ -70,14 +81,15 @@ impl Bed {
     /// # Errors
     ///
     /// Without the right, ip(8), or two processors.
-    pub fn make(warden: &[String], placement: Placement) -> anyhow::Result<Self> {
+    pub fn make(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         ensure!(processors >= 2, "a sender and a receiver need a processor each, and there is one");
         remove_orphans();
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
-        let bed = Self { warden: Some(start_warden(warden, &name)?), name };
+        let mut bed = Self { warden: Some(start_warden(warden, &name)?), name, quota: None };
         bed.build()?;
-        bed.place(placement)?;
+        bed.place(layout.placement)?;
+        bed.quota = layout.quota.map(|share| Quota::make(&bed.name, share)).transpose()?;
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
         Ok(bed)
     }
@@ -98,6 +110,15 @@ impl Bed {
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         scratch(&self.name)
+    }
+
+    /// Takes a process that captures to its share of the processor.
+    ///
+    /// # Errors
+    ///
+    /// Where it is gone.
+    pub fn restrict(&self, pid: u32) -> anyhow::Result<()> {
+        self.quota.as_ref().map_or(Ok(()), |quota| quota.take(pid))
     }
 
     /// A command in a namespace, on a processor.
@@ -202,7 +223,8 @@ pub fn watch(name: &str) -> anyhow::Result<()> {
 
 /// Removes beds whose makers are gone.
 fn remove_orphans() {
-    let entries = [NAMES, MEMORY].into_iter().filter_map(|at| fs::read_dir(at).ok()).flatten();
+    let places = [NAMES, MEMORY].into_iter().chain(quota::places());
+    let entries = places.filter_map(|at| fs::read_dir(at).ok()).flatten();
     for entry in entries.flatten() {
         let file = entry.file_name().to_string_lossy().into_owned();
         let name = file.trim_end_matches("-tx").trim_end_matches("-rx");
@@ -223,6 +245,7 @@ fn remove(name: &str) -> anyhow::Result<()> {
             result = result.and(removed);
         }
     }
+    result = result.and(quota::remove(name));
     match fs::remove_dir_all(scratch(name)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             result.and(Err(error).context("cannot remove scratch files"))

@@ -6,6 +6,8 @@
 //! | module | concern |
 //! |---|---|
 //! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
+//! | `quota` | a share of a processor, as of a slower host |
+//! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
 //! | [`load`] | what is sent |
 //! | [`trial`] | one run: a load, a tool, and everything that was counted |
@@ -20,6 +22,7 @@ pub mod load;
 pub mod lossless;
 pub mod machine;
 mod process;
+mod quota;
 pub mod search;
 pub mod stop;
 pub mod sweep;

@@ -310,6 +310,7 @@ impl Running {
             .stderr(scratch.file("errors")?);
         let child = command.spawn().with_context(|| format!("cannot start {}", tool.name))?;
         let mut running = Self(child);
+        bed.restrict(running.0.id())?;
         let end = Instant::now() + PATIENCE;
         let begin = Instant::now();
         loop {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use netsniff_lab::bed::Placement;
+use netsniff_lab::bed::{Layout, Placement};
 use netsniff_lab::machine::Machine;
 use netsniff_lab::tools::Tool;
 use serde::Serialize;
@@ -37,7 +37,10 @@ pub(super) struct CommonArgs {
     sizes: Sizes,
     /// Who pays for receiving
     #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = placement)]
-    pub(super) placement: Placement,
+    placement: Placement,
+    /// The share of its processor that a capture gets, as a slower host has it
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
+    quota: Option<f64>,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     pub(super) budget: Option<Duration>,
@@ -61,7 +64,7 @@ pub(super) struct Head<'a> {
     netsniff: &'static str,
     command: Vec<String>,
     machine: Machine,
-    placement: Placement,
+    testbed: Layout,
     left_out: &'a [String],
 }
 
@@ -112,6 +115,11 @@ impl CommonArgs {
         }
     }
 
+    /// The testbed.
+    pub(super) fn layout(&self) -> Layout {
+        Layout { placement: self.placement, quota: self.quota.map(|percent| percent / 100.0) }
+    }
+
     /// How a report of these tools begins.
     pub(super) fn head<'a>(&self, tools: &[Tool], left_out: &'a [String]) -> Head<'a> {
         let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
@@ -119,7 +127,7 @@ impl CommonArgs {
             netsniff: env!("CARGO_PKG_VERSION"),
             command: std::env::args().collect(),
             machine: Machine::here(&programs),
-            placement: self.placement,
+            testbed: self.layout(),
             left_out,
         }
     }

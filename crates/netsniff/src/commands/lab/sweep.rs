@@ -119,7 +119,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     common.tell_plan(left.len(), "run", plan.duration(left.len()), "");
     let (program, warden) = super::programs()?;
     let stop = Stop::new(&signal, common.budget);
-    let bed = Bed::make(&warden, common.placement)?;
+    let bed = Bed::make(&warden, &common.layout())?;
     let begin = Instant::now();
     let mut ended = None;
     for (number, point) in left.iter().enumerate() {
