@@ -15,6 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process;
 use crate::quota::{self, Quota};
+use crate::sysctl;
+use crate::tools::Setting;
 
 /// What all names of beds begin with.
 const PREFIX: &str = "nslab-";
@@ -29,7 +31,7 @@ const MEMORY: &str = "/dev/shm";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who pays for receiving.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// The sender's processor also runs the receiver's softirq; the capture has its own processor for itself.
@@ -39,11 +41,13 @@ pub enum Placement {
     Rps,
     /// As [`Self::Rps`], by a NAPI thread on the processor of the capture.
     Thread,
+    /// As [`Self::None`], by the NAPI of the interface, which has a ring of its own (256 frames for a veth).
+    Napi,
 }
 
 impl Placement {
     /// THE list.
-    pub const ALL: [Self; 3] = [Self::None, Self::Rps, Self::Thread];
+    pub const ALL: [Self; 4] = [Self::None, Self::Rps, Self::Thread, Self::Napi];
 
     /// Its name.
     #[must_use]
@@ -52,17 +56,83 @@ impl Placement {
             Self::None => "none",
             Self::Rps => "rps",
             Self::Thread => "thread",
+            Self::Napi => "napi",
         }
+    }
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where there is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|placement| placement.name() == text);
+        found.ok_or_else(|| {
+            format!("no placement {text:?}: there are {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
 /// How a bed is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     /// Who pays for receiving.
     pub placement: Placement,
     /// The share of its processor that a capture gets; `None` for all of it.
     pub quota: Option<f64>,
+    /// Queues of each interface.
+    pub queues: u32,
+    /// Settings of the kernel (sysctl(8)) that are changed while it stands.
+    pub sysctls: Vec<Setting>,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { placement: Placement::default(), quota: None, queues: 1, sysctls: Vec::new() }
+    }
+}
+
+/// Queues that an interface may have.
+const MOST_QUEUES: u32 = 64;
+
+impl Layout {
+    /// The same with other values: `placement`, `quota` in percent, `queues`, and settings of the kernel by their
+    /// names, which have dots.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where there is no such name or value.
+    pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
+        let mut layout = self.clone();
+        for Setting { name, value } in settings {
+            match name.as_str() {
+                "placement" => layout.placement = Placement::parse(value)?,
+                "quota" => {
+                    let percent = value.trim_end_matches('%').parse::<f64>().ok();
+                    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+                    let percent = percent.ok_or_else(|| format!("{value:?} is no percentage"))?;
+                    layout.quota = (percent < 100.0).then_some(percent / 100.0);
+                }
+                "queues" => {
+                    let number =
+                        value.parse().ok().filter(|number| (1..=MOST_QUEUES).contains(number));
+                    let said = || format!("{value:?} is no number of queues up to {MOST_QUEUES}");
+                    layout.queues = number.ok_or_else(said)?;
+                }
+                name if sysctl::is_name(name) => {
+                    layout.sysctls.retain(|old| old.name != name);
+                    layout.sysctls.push(Setting { name: name.to_owned(), value: value.clone() });
+                }
+                name => {
+                    return Err(format!(
+                        "a testbed has no {name:?}: it has placement, quota, queues, and settings of the kernel with \
+                         dots in their names, as net.core.netdev_max_backlog"
+                    ));
+                }
+            }
+        }
+        Ok(layout)
+    }
 }
 
 /// A bed, which goes with this value.
@@ -87,10 +157,13 @@ impl Bed {
         remove_orphans();
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
         let mut bed = Self { warden: Some(start_warden(warden, &name)?), name, quota: None };
-        bed.build()?;
-        bed.place(layout.placement)?;
-        bed.quota = layout.quota.map(|share| Quota::make(&bed.name, share)).transpose()?;
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
+        bed.build(layout.queues)?;
+        for setting in &layout.sysctls {
+            sysctl::change(&bed.scratch(), &bed.receiver(), setting)?;
+        }
+        bed.place(layout)?;
+        bed.quota = layout.quota.map(|share| Quota::make(&bed.name, share)).transpose()?;
         Ok(bed)
     }
 
@@ -130,15 +203,18 @@ impl Bed {
         command
     }
 
-    fn build(&self) -> anyhow::Result<()> {
+    fn build(&self, queues: u32) -> anyhow::Result<()> {
         let (tx, rx) = (&self.sender(), &self.receiver());
         for namespace in [tx, rx] {
             ip(&["netns", "add", namespace])?;
             let off = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
             inside(namespace, &format!("sysctl -qw {off} || true"))?;
         }
-        let pair = ["type", "veth", "peer", "name", "rx0", "netns", rx];
-        ip(&[&["link", "add", "name", "tx0", "netns", tx], &pair[..]].concat())?;
+        let number = &queues.to_string();
+        let queues = ["numtxqueues", number, "numrxqueues", number];
+        let (one, other) = (["link", "add", "name", "tx0"], ["name", "rx0", "netns", rx]);
+        let pair = [&one[..], &["netns", tx], &queues, &["type", "veth", "peer"], &other, &queues];
+        ip(&pair.concat())?;
         for (namespace, name, address) in
             [(tx, "tx0", "02:00:00:00:00:0a"), (rx, "rx0", "02:00:00:00:00:0b")]
         {
@@ -152,20 +228,25 @@ impl Bed {
         Ok(())
     }
 
-    fn place(&self, placement: Placement) -> anyhow::Result<()> {
+    fn place(&self, layout: &Layout) -> anyhow::Result<()> {
         let rx = &self.receiver();
-        match placement {
+        // A veth has a NAPI only where it merges packets; ours are of different flows.
+        let napi = "ethtool -K rx0 gro on";
+        match layout.placement {
             Placement::None => Ok(()),
+            Placement::Napi => inside(rx, napi),
             Placement::Rps => {
                 let mask = format!("{:x}", 1 << CAPTURE_CPU);
-                inside(rx, &format!("echo {mask} >/sys/class/net/rx0/queues/rx-0/rps_cpus"))
+                let each = "for queue in /sys/class/net/rx0/queues/rx-*";
+                inside(rx, &format!("{each}; do echo {mask} >$queue/rps_cpus || exit 1; done"))
             }
             Placement::Thread => {
-                // A veth has a NAPI only where it merges packets; ours are of different flows.
-                inside(rx, "ethtool -K rx0 gro on && echo 1 >/sys/class/net/rx0/threaded")?;
+                inside(rx, &format!("{napi} && echo 1 >/sys/class/net/rx0/threaded"))?;
                 let end = Instant::now() + PATIENCE;
-                while !process::pin_newest("napi/rx0-", CAPTURE_CPU)? {
-                    ensure!(Instant::now() < end, "rx0 has no NAPI thread");
+                while process::pin_newest("napi/rx0-", layout.queues as usize, CAPTURE_CPU)?
+                    < layout.queues as usize
+                {
+                    ensure!(Instant::now() < end, "rx0 has no NAPI thread for each queue");
                     thread::sleep(Duration::from_millis(20));
                 }
                 Ok(())
@@ -238,7 +319,7 @@ fn remove_orphans() {
 
 /// Kills what runs in the namespaces of a bed, and removes them and its files.
 fn remove(name: &str) -> anyhow::Result<()> {
-    let mut result = Ok(());
+    let mut result = sysctl::restore(&scratch(name));
     for namespace in [format!("{name}-tx"), format!("{name}-rx")] {
         if Path::new(NAMES).join(&namespace).exists() {
             let removed = empty(&namespace).and_then(|()| ip(&["netns", "del", &namespace]));
@@ -273,7 +354,7 @@ fn empty(namespace: &str) -> anyhow::Result<()> {
     }
 }
 
-fn ip(arguments: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn ip(arguments: &[&str]) -> anyhow::Result<()> {
     let out = Command::new("ip").args(arguments).output();
     let out = out.context("cannot run ip(8), of iproute2, which makes the testbed")?;
     if !out.status.success() {
@@ -284,6 +365,6 @@ fn ip(arguments: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Runs a line of shell in a namespace.
-fn inside(namespace: &str, line: &str) -> anyhow::Result<()> {
+pub(crate) fn inside(namespace: &str, line: &str) -> anyhow::Result<()> {
     ip(&["netns", "exec", namespace, "sh", "-c", line])
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
 //! | `quota` | a share of a processor, as of a slower host |
+//! | `sysctl` | settings of the kernel that are changed for a while |
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
 //! | [`load`] | what is sent |
@@ -14,6 +15,7 @@
 //! | [`mod@search`] | the highest rate without loss, found with as few runs as possible |
 //! | [`lossless`] | that search for tools and sizes of frames |
 //! | [`sweep`] | runs over all combinations of values |
+//! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
 //! | [`stop`] | how a run ends before its time |
 
@@ -26,5 +28,7 @@ mod quota;
 pub mod search;
 pub mod stop;
 pub mod sweep;
+mod sysctl;
 pub mod tools;
 pub mod trial;
+pub mod work;

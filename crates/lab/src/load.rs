@@ -1,29 +1,36 @@
 //! What is sent.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::tools::{FLAG, Setting};
+
 /// Bytes of the frame check sequence, which sizes of frames include (RFC 2544) and captures do not have.
-const FCS_LEN: u64 = 4;
+pub const FCS_LEN: u32 = 4;
 
 /// Bytes that a ring of TPACKET_V3 needs for a packet beside its own: header, address, and on average what aligns it.
 const RING_OVERHEAD: u64 = 92;
 
-/// Frames that leave together: what a sender through an XDP socket hands to the kernel with one call.
-const BURST: &str = "32";
+/// Options of the generator that stand unless others are given: frames that leave together, which is what a sender
+/// through an XDP socket hands to the kernel with one call, and flows that frames belong to in turn.
+const DEFAULTS: [(&str, &str); 2] = [("burst", "32"), ("flows", "256")];
 
-/// Flows that frames belong to in turn.
-const FLOWS: &str = "256";
-
-/// Stamped frames of one size at a rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+/// What is sent: stamped frames of one size, or a capture again and again, at a rate.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Load {
-    /// Bytes of a frame, frame check sequence included.
+    /// Bytes of a frame, frame check sequence included; of a capture's frames on average.
     pub size: u32,
     /// Frames a second; `None` for as fast as possible.
     pub rate: Option<f64>,
     /// For how long.
     #[serde(rename = "seconds", with = "seconds")]
     pub time: Duration,
+    /// Other options of `netsniff generate`, or of `netsniff replay` where a capture is sent.
+    #[serde(default)]
+    pub options: Vec<Setting>,
+    /// The capture that is sent.
+    #[serde(default)]
+    pub capture: Option<PathBuf>,
 }
 
 /// Times as seconds.
@@ -43,21 +50,57 @@ mod seconds {
 }
 
 impl Load {
+    /// The same with more options.
+    #[must_use]
+    pub fn with(mut self, options: &[Setting]) -> Self {
+        self.options.extend_from_slice(options);
+        self
+    }
+
     /// The arguments of `netsniff` that send it on an interface.
     #[must_use]
     pub fn arguments(&self, interface: &str, processor: usize) -> Vec<String> {
-        let mut words: Vec<String> =
-            ["generate", "--json", "--flows", FLOWS].map(str::to_owned).to_vec();
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        option("-i", interface.to_owned());
-        option("--cpu", processor.to_string());
-        option("--size", self.size.to_string());
-        option("--duration", format!("{}ms", self.time.as_millis()));
-        match self.rate {
-            None => words.push("--topspeed".to_owned()),
-            Some(rate) => {
-                option("--rate", format!("{rate:.3}"));
-                option("--burst", BURST.to_owned());
+        let mut words = vec!["--json".to_owned()];
+        let mut option = |name: &str, value: &str| {
+            words.push(format!("--{name}"));
+            if value != FLAG {
+                words.push(value.to_owned());
+            }
+        };
+        option("interface", interface);
+        option("cpu", &processor.to_string());
+        option("duration", &format!("{}ms", self.time.as_millis()));
+        for Setting { name, value } in &self.options {
+            option(name, value);
+        }
+        let has = |name: &str| self.options.iter().any(|option| option.name == name);
+        let (rate, burst) = match (self.rate, &self.capture) {
+            (None, _) => (None, false),
+            (Some(rate), None) => (Some(("rate", rate)), true),
+            (Some(rate), Some(_)) => (Some(("pps", rate)), !has("keep-gaps")),
+        };
+        match rate {
+            None => option("topspeed", FLAG),
+            Some((name, rate)) => option(name, &format!("{rate:.3}")),
+        }
+        for (name, value) in DEFAULTS {
+            let is_taken = if name == "burst" { burst } else { self.capture.is_none() };
+            if is_taken && !has(name) {
+                option(name, value);
+            }
+        }
+        match &self.capture {
+            None => {
+                option("size", &self.size.to_string());
+                words.insert(0, "generate".to_owned());
+            }
+            Some(capture) => {
+                // Time ends it.
+                if !has("loop") {
+                    option("loop", "0");
+                }
+                words.insert(0, "replay".to_owned());
+                words.push(capture.display().to_string());
             }
         }
         words
@@ -66,14 +109,14 @@ impl Load {
     /// The share of the frames that a ring of so many bytes holds: where it is large, a run tells of the ring alone.
     #[must_use]
     pub fn share_of_ring(&self, ring: u64, frames: u64) -> f64 {
-        let held = ring / (u64::from(self.size).saturating_sub(FCS_LEN) + RING_OVERHEAD);
+        let held = ring / (u64::from(self.size.saturating_sub(FCS_LEN)) + RING_OVERHEAD);
         held as f64 / frames.max(1) as f64
     }
 
     /// How long it takes until a ring of so many bytes holds at most a part of what was sent at a rate.
     #[must_use]
     pub fn long_enough(size: u32, ring: u64, rate: f64, part: f64) -> Duration {
-        let load = Self { size, rate: None, time: Duration::ZERO };
+        let load = Self { size, ..Self::default() };
         let seconds = load.share_of_ring(ring, 1) / part / rate.max(1.0);
         Duration::from_secs_f64(seconds.clamp(0.0, 1e6))
     }
@@ -85,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_ring_of_64_mib_holds_441_thousand_small_packets() {
-        let load = Load { size: 64, rate: Some(1e5), time: Duration::from_secs(1) };
+        let time = Duration::from_secs(1);
+        let load = Load { size: 64, rate: Some(1e5), time, ..Load::default() };
         assert_eq!((load.share_of_ring(64 << 20, 1) / 1000.0).round(), 442.0);
         let long = Load::long_enough(64, 64 << 20, 441_505.0, 0.1);
         assert_eq!(long.as_secs_f64().round(), 10.0);
@@ -93,5 +137,26 @@ mod tests {
         assert!(
             words.contains("--rate 100000.000 --burst 32") && words.contains("--duration 1000ms")
         );
+    }
+
+    #[test]
+    fn options_stand_before_what_is_usual() {
+        let setting = |name: &str, value: &str| Setting { name: name.into(), value: value.into() };
+        let load = Load { size: 64, rate: Some(1e5), ..Load::default() };
+        let words = load.clone().with(&[setting("burst", "1000"), setting("poisson", FLAG)]);
+        let words = words.arguments("tx0", 0).join(" ");
+        assert!(
+            words.contains("--burst 1000 --poisson --rate") && !words.contains("--burst 32"),
+            "{words}"
+        );
+        let replayed = Load { capture: Some("c.pcap".into()), ..load };
+        let words = replayed.clone().with(&[setting("hosts", "30")]).arguments("tx0", 0).join(" ");
+        assert!(
+            words.starts_with("replay ")
+                && words.ends_with("--hosts 30 --pps 100000.000 --burst 32 --loop 0 c.pcap"),
+            "{words}"
+        );
+        let top = Load { rate: None, ..replayed }.arguments("tx0", 0).join(" ");
+        assert!(top.ends_with("--topspeed --loop 0 c.pcap"), "{top}");
     }
 }

@@ -7,7 +7,7 @@ use crate::bed::Bed;
 use crate::load::Load;
 use crate::search::{Bench, Found, Goal, Outcome, Purpose, search};
 use crate::stop::{Stop, Why};
-use crate::tools::Tool;
+use crate::tools::{Setting, Tool};
 use crate::trial::{self, Trial};
 
 /// Rings hold so much of a short run that its rate is hardly more than what is held; so short ones take longer for
@@ -25,6 +25,17 @@ const AROUND: Duration = Duration::from_secs(3);
 
 /// A run that proves nothing is repeated so often.
 const REPEATED: u32 = 3;
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// What captures.
+    pub tool: &'a Tool,
+    /// Bytes of a frame.
+    pub size: u32,
+    /// Other options of the generator.
+    pub options: &'a [Setting],
+}
 
 /// One trial of a search.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -90,13 +101,14 @@ fn long(tool: &Tool, size: u32, rate: f64) -> Duration {
 pub fn measure(
     bed: &Bed,
     netsniff: &Path,
-    (tool, size): (&Tool, u32),
+    subject: Subject<'_>,
     goal: &Goal,
     stop: &Stop<'_>,
     tell: &mut dyn FnMut(&Step),
 ) -> anyhow::Result<Cell> {
+    let Subject { tool, size, .. } = subject;
     let mut series =
-        Series { bed, netsniff, tool, size, stop, tell, top: None, why: None, steps: Vec::new() };
+        Series { bed, netsniff, subject, stop, tell, top: None, why: None, steps: Vec::new() };
     let found = search(&mut series, goal)?;
     let (why, steps) = (series.why, series.steps);
     let rate = match found {
@@ -128,8 +140,7 @@ enum Ended {
 struct Series<'a> {
     bed: &'a Bed,
     netsniff: &'a Path,
-    tool: &'a Tool,
-    size: u32,
+    subject: Subject<'a>,
     stop: &'a Stop<'a>,
     tell: &'a mut dyn FnMut(&Step),
     /// What the sender reaches.
@@ -140,17 +151,18 @@ struct Series<'a> {
 
 impl Bench for Series<'_> {
     fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+        let Subject { tool, size, options } = self.subject;
         let time = match purpose {
-            Purpose::Top | Purpose::Steer => short(self.size),
-            Purpose::Confirm => long(self.tool, self.size, rate.or(self.top).unwrap_or(1.0)),
+            Purpose::Top | Purpose::Steer => short(size),
+            Purpose::Confirm => long(tool, size, rate.or(self.top).unwrap_or(1.0)),
         };
-        let load = Load { size: self.size, rate, time };
+        let load = Load { size, rate, time, ..Load::default() }.with(options);
         for _ in 0..REPEATED {
             if let Some(why) = self.stop.before(time + AROUND) {
                 self.why = Some(Ended::Stopped(why));
                 return Ok(None);
             }
-            let trial = match trial::run(self.bed, self.netsniff, self.tool, &load) {
+            let trial = match trial::run(self.bed, self.netsniff, tool, &load) {
                 Ok(trial) => trial,
                 // The signal of a terminal reaches tools and generator, too.
                 Err(_) if self.stop.is_set() => {

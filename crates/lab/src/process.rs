@@ -73,22 +73,23 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     Some(Usage { cpu_ns, resident: kib << 10 })
 }
 
-/// Lets the newest process whose name begins so run on one processor alone; `false` where there is none.
-pub(crate) fn pin_newest(name: &str, processor: usize) -> anyhow::Result<bool> {
+/// Lets so many of the newest processes whose names begin so run on one processor alone; returns how many there are.
+pub(crate) fn pin_newest(name: &str, most: usize, processor: usize) -> anyhow::Result<usize> {
     let pids = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let is_named = |pid: &u32| {
         let comm = fs::read_to_string(format!("/proc/{pid}/comm"));
         comm.is_ok_and(|comm| comm.starts_with(name))
     };
-    let newest = pids.filter(is_named).max_by_key(|pid| start_of(*pid));
-    let Some(pid) = newest.and_then(|pid| Pid::from_raw(pid.cast_signed())) else {
-        return Ok(false);
-    };
+    let mut named: Vec<_> = pids.filter(is_named).collect();
+    named.sort_by_key(|pid| std::cmp::Reverse(start_of(*pid)));
+    named.truncate(most);
     let mut set = CpuSet::new();
     set.set(processor);
-    sched_setaffinity(Some(pid), &set).with_context(|| format!("cannot pin {name}"))?;
-    Ok(true)
+    for pid in named.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+        sched_setaffinity(Some(pid), &set).with_context(|| format!("cannot pin {name}"))?;
+    }
+    Ok(named.len())
 }
 
 /// Waits so long until a process ends; `None` where it does not.

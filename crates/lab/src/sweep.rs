@@ -1,4 +1,4 @@
-//! Runs over all combinations of values: tools, sizes, rates, and whatever options a tool has.
+//! Runs over all combinations of values: sizes, rates, and whatever options tools, generator and testbed have.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,9 +24,43 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
+/// How fast frames are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// So many a second.
+    Rate(f64),
+    /// As fast as possible.
+    Top,
+    /// With so many bytes between them, on a link of so many bits a second (PAPERS E-10).
+    Gap {
+        /// Bytes.
+        bytes: f64,
+        /// Bits a second.
+        link: f64,
+    },
+}
+
+/// Bytes of preamble and start delimiter before each frame (IEEE 802.3).
+const PREAMBLE: f64 = 8.0;
+
+impl Pace {
+    /// Frames of so many bytes a second; `None` for as fast as possible.
+    #[must_use]
+    pub fn rate(self, size: u32) -> Option<f64> {
+        match self {
+            Self::Top => None,
+            Self::Rate(rate) => Some(rate),
+            Self::Gap { bytes, link } => Some(link / 8.0 / (f64::from(size) + PREAMBLE + bytes)),
+        }
+    }
+}
+
 /// One combination.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Point {
+    /// Other values of the testbed.
+    #[serde(default)]
+    pub host: Vec<Setting>,
     /// The tool's name.
     pub tool: String,
     /// Other values of its options.
@@ -53,56 +87,86 @@ pub struct Plan<'a> {
     pub tools: &'a [Tool],
     /// Bytes of frames.
     pub sizes: &'a [u32],
-    /// Frames a second; `None` for as fast as possible.
-    pub rates: &'a [Option<f64>],
+    /// How fast they are sent.
+    pub paces: &'a [Pace],
+    /// The capture that is sent, where it is not stamped frames.
+    pub capture: Option<&'a Path>,
     /// Options of tools.
     pub axes: &'a [Axis],
+    /// Options of the generator.
+    pub send: &'a [Axis],
+    /// Values of the testbed.
+    pub host: &'a [Axis],
     /// How long each run sends.
     pub time: Duration,
     /// How often each combination is run.
     pub repetitions: u32,
 }
 
+/// All combinations of the values of some options.
+fn combinations(axes: &[Axis]) -> Vec<Vec<Setting>> {
+    let mut all = vec![Vec::new()];
+    for Axis { name, values } in axes {
+        let with = |before: &Vec<Setting>, value: &String| {
+            let setting = Setting { name: name.clone(), value: value.clone() };
+            before.iter().cloned().chain([setting]).collect()
+        };
+        all = all
+            .iter()
+            .flat_map(|before| values.iter().map(move |value| with(before, value)))
+            .collect();
+    }
+    all
+}
+
 impl Plan<'_> {
     /// How many points there are; `None` for more than any computer counts.
     #[must_use]
     pub fn number(&self) -> Option<usize> {
-        let values = self.axes.iter().map(|axis| axis.values.len());
+        let axes = [self.axes, self.send, self.host].into_iter().flatten();
+        let values = axes.map(|axis| axis.values.len());
         let lists =
-            [self.tools.len(), self.sizes.len(), self.rates.len(), self.repetitions as usize];
+            [self.tools.len(), self.sizes.len(), self.paces.len(), self.repetitions as usize];
         lists.into_iter().chain(values).try_fold(1, usize::checked_mul)
     }
 
-    /// All points. Repetitions are rounds over all others, so that a disturbance does not meet all runs of a point.
+    /// All points. Repetitions are rounds over all others, so that a disturbance does not meet all runs of a point;
+    /// the testbed changes least often.
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
-        let mut settings = vec![Vec::new()];
-        for Axis { name, values } in self.axes {
-            let with = |before: &Vec<Setting>, value: &String| {
-                let setting = Setting { name: name.clone(), value: value.clone() };
-                before.iter().cloned().chain([setting]).collect()
-            };
-            settings = settings
-                .iter()
-                .flat_map(|before| values.iter().map(move |value| with(before, value)))
-                .collect();
-        }
+        let [settings, sends, hosts] = [self.axes, self.send, self.host].map(combinations);
         let mut points = Vec::new();
         for repetition in 0..self.repetitions {
-            for tool in self.tools {
-                for settings in &settings {
-                    for &size in self.sizes {
-                        points.extend(self.rates.iter().map(|&rate| Point {
-                            tool: tool.name.clone(),
-                            settings: settings.clone(),
-                            load: Load { size, rate, time: self.time },
-                            repetition,
-                        }));
+            for host in &hosts {
+                for tool in self.tools {
+                    for settings in &settings {
+                        for send in &sends {
+                            let loads = self.loads(send);
+                            points.extend(loads.map(|load| Point {
+                                host: host.clone(),
+                                tool: tool.name.clone(),
+                                settings: settings.clone(),
+                                load,
+                                repetition,
+                            }));
+                        }
                     }
                 }
             }
         }
         points
+    }
+
+    fn loads(&self, send: &[Setting]) -> impl Iterator<Item = Load> {
+        let pairs =
+            self.sizes.iter().flat_map(|size| self.paces.iter().map(move |pace| (*size, pace)));
+        pairs.map(move |(size, pace)| Load {
+            size,
+            rate: pace.rate(size),
+            time: self.time,
+            options: send.to_vec(),
+            capture: self.capture.map(Path::to_path_buf),
+        })
     }
 
     /// How long so many points take, where nothing is repeated.
@@ -172,8 +236,11 @@ mod tests {
         let plan = Plan {
             tools: &Tool::all()[..2],
             sizes: &[64, 128, 512],
-            rates: &[Some(1e5), None],
-            axes: &[axis("ring", ["2M", "64M"]), axis("snaplen", ["96", "65535"])],
+            paces: &[Pace::Rate(1e5), Pace::Top],
+            capture: None,
+            axes: &[axis("ring", ["2M", "64M"])],
+            send: &[axis("burst", ["1", "32"])],
+            host: &[],
             time: Duration::from_secs(10),
             repetitions: 2,
         };
@@ -190,12 +257,40 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_on_a_link_is_a_rate() {
+        // RFC 2544 appendix B: 14,880 frames of 64 bytes a second on a link of 10 Mbit/s, and 812 of 1518.
+        let full = Pace::Gap { bytes: 12.0, link: 10e6 };
+        assert_eq!(full.rate(64).map(f64::floor), Some(14_880.0));
+        assert_eq!(full.rate(1518).map(f64::floor), Some(812.0));
+    }
+
+    #[test]
+    fn the_testbed_changes_least_often() {
+        let plan = Plan {
+            tools: &Tool::all()[..2],
+            sizes: &[64, 128],
+            paces: &[Pace::Top],
+            capture: None,
+            axes: &[],
+            send: &[],
+            host: &[axis("placement", ["rps", "none"])],
+            time: Duration::from_secs(1),
+            repetitions: 2,
+        };
+        let points = plan.points();
+        assert_eq!(points.chunk_by(|one, other| one.host == other.host).count(), 4);
+    }
+
+    #[test]
     fn what_was_proved_is_not_run_again() {
         let plan = Plan {
             tools: &Tool::all()[..1],
             sizes: &[64],
-            rates: &[Some(1e5), Some(2e5), Some(3e5)],
+            paces: &[Pace::Rate(1e5), Pace::Rate(2e5), Pace::Rate(3e5)],
+            capture: None,
             axes: &[],
+            send: &[],
+            host: &[],
             time: Duration::from_secs(1),
             repetitions: 1,
         };

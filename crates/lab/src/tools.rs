@@ -29,9 +29,10 @@ pub struct Tool {
 /// How packets are counted.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
-    /// By the JSON that netsniff prints: what was delivered, or what was recorded.
+    /// By the JSON that netsniff prints: what was delivered, recorded, or worked on.
     Delivered,
     Recorded,
+    Worked,
     /// By the packets of the file it writes, and what it says of the kernel's drops.
     File(fn(&str) -> Option<u64>),
 }
@@ -57,6 +58,9 @@ pub struct Setting {
     /// Its value.
     pub value: String,
 }
+
+/// The value of an option that has none.
+pub const FLAG: &str = "on";
 
 const MIB: u64 = 1 << 20;
 
@@ -94,6 +98,12 @@ impl Tool {
             ours("record", "netsniff record, to a pcap file", RECORD, Counts::Recorded),
             ours("analyze", "netsniff analyze, all protocols, to logs", ANALYZE, Counts::Delivered),
             ours("count", "netsniff analyze, packets counted alone", COUNT, Counts::Delivered),
+            ours(
+                "work",
+                "netsniff lab work, as heavy as --vary zip=6 makes it",
+                WORK,
+                Counts::Worked,
+            ),
             other(
                 "tcpdump",
                 "tcpdump with a ring of 64 MiB",
@@ -171,6 +181,7 @@ impl Tool {
                     .get_mut(at + 1)
                     .into_iter()
                     .for_each(|word| value.clone_into(word)),
+                None if value == FLAG => tool.arguments.push(option),
                 None => tool.arguments.extend([option, value.clone()]),
             }
             if name == "ring" {
@@ -209,6 +220,7 @@ impl Tool {
         let books = &report["capture"][0];
         let captured = match self.counts {
             Counts::Recorded => &report["recording"]["recorded"]["packets"],
+            Counts::Worked => &report["work"]["packets"],
             _ => &books["delivered"],
         };
         Ok(Counted {
@@ -223,6 +235,7 @@ impl Tool {
 const RECORD: &str = "record -i IFACE --ring 64M --format pcap -w FILE --json";
 const ANALYZE: &str = "analyze -i IFACE --ring 64M --no-shed -o LOGS --json";
 const COUNT: &str = "analyze -i IFACE --ring 64M --depth packets --json";
+const WORK: &str = "lab work -i IFACE --ring 64M --json";
 const TCPDUMP: &str = "tcpdump -Z root -i IFACE -B 65536 -w FILE";
 const TCPDUMP_DEFAULT: &str = "tcpdump -Z root -i IFACE -w FILE";
 const DUMPCAP: &str = "dumpcap -P -i IFACE -B 64 -w FILE";
@@ -248,14 +261,27 @@ fn bytes(text: &str) -> Option<u64> {
 
 /// Packets of a capture file, which may have been cut when its writer was killed; `None` where there is none.
 fn packets_of(path: &Path) -> Option<u64> {
-    let file = std::fs::File::open(path).ok()?;
-    let mut reader = netsniff_pcapfile::Reader::new(file).ok()?;
-    let (mut batch, mut packets) = (Batch::default(), 0);
+    frames_of(path).ok().map(|(packets, _)| packets)
+}
+
+/// Packets of a capture file, and their bytes on the wire.
+///
+/// # Errors
+///
+/// Where it cannot be read.
+pub fn frames_of(path: &Path) -> anyhow::Result<(u64, u64)> {
+    let file =
+        std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let reader = netsniff_pcapfile::Reader::new(file);
+    let mut reader = reader.with_context(|| format!("{} is no capture", path.display()))?;
+    let (mut batch, mut packets, mut bytes) = (Batch::default(), 0, 0);
     loop {
-        let state = reader.read_batch(&mut batch).ok()?;
+        let state = reader.read_batch(&mut batch);
+        let state = state.with_context(|| format!("{} cannot be read", path.display()))?;
         packets += batch.packets.len() as u64;
+        bytes += batch.packets.iter().map(|packet| u64::from(packet.wire_len)).sum::<u64>();
         if state == Progress::End {
-            return Some(packets);
+            return Ok((packets, bytes));
         }
     }
 }

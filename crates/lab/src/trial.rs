@@ -213,7 +213,7 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
     let counted = tool.counted(&output, &errors, &scratch.0)?;
     let mut trial = Trial {
         tool: tool.name.clone(),
-        load: *load,
+        load: load.clone(),
         sent: sent.frames,
         reached: sent.frames_per_second,
         stalls: sent.stalls,
@@ -390,7 +390,7 @@ mod tests {
         };
         let trial = Trial {
             tool: "record".to_owned(),
-            load: Load { size: 64, rate: Some(100_000.0), time: LONG },
+            load: Load { size: 64, rate: Some(100_000.0), time: LONG, ..Load::default() },
             sent: sent.frames,
             reached: sent.frames_per_second,
             stalls: 0,

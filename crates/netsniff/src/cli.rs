@@ -40,6 +40,14 @@ enum Command {
     Completions(completions::CompletionsArgs),
 }
 
+/// What is wrong with these arguments, of a command that is to be run later, in the first words of what it would say.
+pub(crate) fn refusal(arguments: &[String]) -> Option<String> {
+    let words = std::iter::once("netsniff").chain(arguments.iter().map(String::as_str));
+    let error = Cli::try_parse_from(words).err()?.to_string();
+    let said = error.lines().next().unwrap_or_default();
+    Some(said.trim_start_matches("error: ").to_owned())
+}
+
 /// Reads the arguments, runs the command, and reports its failure.
 #[must_use]
 pub fn main() -> ExitCode {

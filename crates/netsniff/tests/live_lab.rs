@@ -23,7 +23,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// A bed; `None`, said loudly, where this machine cannot.
 fn bed(test: &str, placement: Placement) -> Option<Bed> {
-    make(test, &Layout { placement, quota: None })
+    make(test, &Layout { placement, ..Layout::default() })
 }
 
 fn make(test: &str, layout: &Layout) -> Option<Bed> {
@@ -43,7 +43,7 @@ fn make(test: &str, layout: &Layout) -> Option<Bed> {
 }
 
 fn load(size: u32) -> Load {
-    Load { size, rate: Some(5000.0), time: Duration::from_secs(1) }
+    Load { size, rate: Some(5000.0), time: Duration::from_secs(1), ..Load::default() }
 }
 
 /// Every tool that is here counts what was sent, and one that misses a known part is seen to.
@@ -105,7 +105,7 @@ fn a_bed_has_its_placement() {
 #[test]
 fn a_quota_is_a_share_of_a_processor() {
     let _alone = alone();
-    let layout = Layout { placement: Placement::None, quota: Some(0.2) };
+    let layout = Layout { placement: Placement::None, quota: Some(0.2), ..Layout::default() };
     if !["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cgroup.controllers"]
         .iter()
         .any(|at| Path::new(at).exists())
@@ -173,18 +173,23 @@ fn nothing_stays_of_a_lab_that_is_ended() {
     if bed("nothing_stays_of_a_lab_that_is_ended", Placement::None).is_none() {
         return;
     }
+    let backlog = || fs::read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
+    let before = backlog();
+    let changed = ["--quota", "50", "--host", "net.core.netdev_max_backlog=777"];
     for name in ["-INT", "-TERM", "-KILL"] {
-        let mut lab = start(&["--quota", "50"]);
+        let mut lab = start(&changed);
         let pid = lab.id();
         until("it captures", || left(pid).iter().any(|line| line.contains(" record ")));
+        assert_eq!(backlog(), "777\n");
         signal(name, pid);
         let status = lab.wait().unwrap();
         until(&format!("nothing stays after {name}"), || left(pid).is_empty());
         let expected = if name == "-KILL" { None } else { Some(1) };
         assert_eq!(status.code(), expected, "{name}");
+        assert_eq!(backlog(), before, "{name}");
     }
     // Where the one who removes it is killed first, the next bed does.
-    let mut lab = start(&[]);
+    let mut lab = start(&changed);
     let pid = lab.id();
     until("it captures", || left(pid).iter().any(|line| line.contains(" record ")));
     let warden = format!("lab warden nslab-{pid}-");
@@ -192,8 +197,9 @@ fn nothing_stays_of_a_lab_that_is_ended() {
     signal("-KILL", pid);
     lab.wait().unwrap();
     assert!(!left(pid).is_empty(), "nobody was there to remove it");
+    assert_eq!(backlog(), "777\n");
     drop(bed("nothing_stays", Placement::None));
-    assert_eq!(left(pid), [""; 0]);
+    assert_eq!((left(pid), backlog()), (vec![], before));
 }
 
 #[test]
@@ -266,8 +272,57 @@ fn a_sweep_goes_on_where_it_ended() {
     let csv = fs::read_to_string(directory.join("sweep.csv")).unwrap();
     assert_eq!(csv.lines().count(), runs().lines().count() + 1);
     assert!(
-        csv.starts_with("settings,repetition,tool,bytes,asked") && csv.contains("ring=8M,0,count")
+        csv.starts_with("settings,send,host,repetition,tool,bytes")
+            && csv.contains("ring=8M,,,0,count")
     );
+    fs::remove_dir_all(directory).unwrap();
+}
+
+/// Options of generator and testbed are varied as those of tools are, and captures are sent, too.
+#[test]
+fn a_sweep_varies_everything() {
+    let _alone = alone();
+    if bed("a_sweep_varies_everything", Placement::None).is_none() {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("netsniff-vary-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&directory);
+    let sweep = |name: &str, arguments: &[&str]| -> Vec<serde_json::Value> {
+        let output = directory.join(name);
+        let common = ["--time", "300ms", "--repeat", "1", "--rates", "2k", "-o"];
+        let mut command = Command::new(NETSNIFF);
+        command.args(["lab", "sweep"]).args(arguments).args(common).arg(&output);
+        let out = command.output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let runs = fs::read_to_string(output.join("runs.jsonl")).unwrap();
+        runs.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    fs::create_dir(&directory).unwrap();
+    let host = ["--host", "placement=none,rps", "--host", "queues=1,3"];
+    let work = ["--tools", "work", "--vary", "zip=1", "--sizes", "128", "--send", "flows=1,9"];
+    let runs = sweep("work", &[&work[..], &host].concat());
+    assert!(runs.len() >= 8, "{runs:?}");
+    for run in &runs {
+        let trial = &run["trial"];
+        let faults = trial["faults"].as_array().unwrap();
+        // Other programs may hold the sender up.
+        assert!(faults.iter().all(|fault| fault == "slips" || fault == "rate"), "{run}");
+        assert_eq!(trial["counted"]["captured"], trial["sent"], "{run}");
+        assert_eq!(run["point"]["load"]["options"][0]["name"], "flows");
+    }
+    let capture = directory.join("c.pcap");
+    let file = capture.to_str().unwrap();
+    let words = ["generate", "-w", file, "--size", "200,300", "--count", "50", "--rate", "1k"];
+    assert!(Command::new(NETSNIFF).args(words).output().unwrap().status.success());
+    let replay = ["--tools", "count", "--replay", file, "--send", "hosts=1,3"];
+    let runs = sweep("replay", &replay);
+    assert!(!runs.is_empty());
+    for run in &runs {
+        assert_eq!(run["point"]["load"]["size"], 250);
+        let trial = &run["trial"];
+        assert!(trial["sent"].as_u64().unwrap() > 300, "{run}");
+        assert_eq!(trial["counted"]["captured"], trial["sent"], "{run}");
+    }
     fs::remove_dir_all(directory).unwrap();
 }
 
@@ -290,6 +345,11 @@ fn what_is_wrong_is_said() {
         (&["--sizes", "63"], "frames have 64 to 1518 bytes here, not 63"),
         (&["--command", "x=cat IFACE"], "the command has no FILE in it"),
         (&["--placement", "moon"], "there are none, rps, thread"),
+        (&["--send", "colour=red"], "unexpected argument '--colour'"),
+        (&["--send", "burst=1,2"], "burst has one value here"),
+        (&["--host", "moon=1"], "a testbed has no \"moon\""),
+        (&["--host", "kernel.panic=1"], "a testbed has no \"kernel.panic\""),
+        (&["--host", "quota=0"], "\"0\" is no percentage"),
     ] {
         let out =
             Command::new(NETSNIFF).args(["lab", "lossless"]).args(arguments).output().unwrap();

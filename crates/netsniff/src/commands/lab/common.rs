@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use netsniff_lab::bed::{Layout, Placement};
+use netsniff_lab::bed::{Layout, Placement, SENDER_CPU};
+use netsniff_lab::load::Load;
 use netsniff_lab::machine::Machine;
-use netsniff_lab::tools::Tool;
+use netsniff_lab::sweep::Axis;
+use netsniff_lab::tools::{FLAG, Setting, Tool};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -36,11 +38,18 @@ pub(super) struct CommonArgs {
     #[arg(long, value_name = "BYTES", default_value = "64,512,1518")]
     sizes: Sizes,
     /// Who pays for receiving
-    #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = placement)]
+    #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = Placement::parse)]
     placement: Placement,
     /// The share of its processor that a capture gets, as a slower host has it
     #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
     quota: Option<f64>,
+    /// Another option of `netsniff generate`, as burst=1000 or payload; may be repeated
+    #[arg(long, value_name = "OPTION=VALUES", value_parser = axis)]
+    pub(super) send: Vec<Axis>,
+    /// Another value of the testbed: placement, quota, queues, or a setting of the kernel, as
+    /// net.core.netdev_max_backlog=100; it is put back; may be repeated
+    #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
+    pub(super) host: Vec<Axis>,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     pub(super) budget: Option<Duration>,
@@ -52,10 +61,40 @@ pub(super) struct CommonArgs {
     pub(super) quiet: bool,
 }
 
-fn placement(text: &str) -> Result<Placement, String> {
-    let names = || Placement::ALL.map(Placement::name).join(", ");
-    let found = Placement::ALL.into_iter().find(|placement| placement.name() == text);
-    found.ok_or_else(|| format!("there are {}", names()))
+/// An option and its values.
+pub(super) fn axis(text: &str) -> Result<Axis, String> {
+    let (name, values) = text.split_once('=').unwrap_or((text, FLAG));
+    let values = values.split(',').map(str::to_owned).collect();
+    Ok(Axis { name: name.trim_start_matches('-').to_owned(), values })
+}
+
+/// Options of which each has one value.
+///
+/// # Errors
+///
+/// [`UsageError`] where one has several.
+pub(super) fn single(axes: &[Axis]) -> Result<Vec<Setting>, UsageError> {
+    let setting = |Axis { name, values }: &Axis| match &values[..] {
+        [value] => Ok(Setting { name: name.clone(), value: value.clone() }),
+        _ => Err(UsageError(format!("{name} has one value here; `lab sweep` takes several"))),
+    };
+    axes.iter().map(setting).collect()
+}
+
+/// Whether our own programs take their arguments: a generator's, and those of our tools.
+///
+/// # Errors
+///
+/// [`UsageError`] with what they say.
+pub(super) fn check(load: &Load, tool: Option<&Tool>) -> Result<(), UsageError> {
+    let refuse = |arguments: &[String]| {
+        crate::cli::refusal(arguments).map_or(Ok(()), |said| Err(UsageError(said)))
+    };
+    refuse(&load.arguments("tx0", SENDER_CPU))?;
+    match tool.filter(|tool| tool.program.is_none()) {
+        Some(tool) => refuse(&tool.words(Path::new("netsniff"), "rx0", Path::new("/"))[1..]),
+        None => Ok(()),
+    }
 }
 
 /// How a report begins.
@@ -117,17 +156,22 @@ impl CommonArgs {
 
     /// The testbed.
     pub(super) fn layout(&self) -> Layout {
-        Layout { placement: self.placement, quota: self.quota.map(|percent| percent / 100.0) }
+        let quota = self.quota.map(|percent| percent / 100.0);
+        Layout { placement: self.placement, quota, ..Layout::default() }
     }
 
     /// How a report of these tools begins.
-    pub(super) fn head<'a>(&self, tools: &[Tool], left_out: &'a [String]) -> Head<'a> {
+    pub(super) fn head<'a>(
+        &self,
+        (tools, left_out): (&[Tool], &'a [String]),
+        testbed: Layout,
+    ) -> Head<'a> {
         let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
         Head {
             netsniff: env!("CARGO_PKG_VERSION"),
             command: std::env::args().collect(),
             machine: Machine::here(&programs),
-            testbed: self.layout(),
+            testbed,
             left_out,
         }
     }

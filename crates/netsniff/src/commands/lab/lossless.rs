@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_lab::bed::Bed;
-use netsniff_lab::lossless::{Cell, Step, measure, planned};
+use netsniff_lab::load::Load;
+use netsniff_lab::lossless::{Cell, Step, Subject, measure, planned};
 use netsniff_lab::search::Goal;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::tools::Tool;
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use super::common::{self, CommonArgs, Head};
 use super::table;
-use crate::commands::{DONE, FAILED, print, say};
+use crate::commands::{DONE, FAILED, UsageError, print, say};
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames
 ///
@@ -43,7 +44,7 @@ struct Report<'a> {
 ///
 /// # Errors
 ///
-/// [`UsageError`](crate::commands::UsageError), and whatever prevents a testbed or a run.
+/// [`UsageError`], and whatever prevents a testbed or a run.
 pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let args = &args.common;
     if args.tools == ["list"] {
@@ -51,12 +52,18 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let (sizes, (tools, left_out)) = (args.sizes()?, args.chosen()?);
+    let layout = args.layout().with(&common::single(&args.host)?).map_err(UsageError)?;
+    let options = common::single(&args.send)?;
+    for tool in &tools {
+        let load = Load { size: sizes[0], time: Duration::from_secs(1), ..Load::default() };
+        common::check(&load.with(&options), Some(tool))?;
+    }
     let signal = common::signal()?;
     if let Some(directory) = &args.output {
         fs::create_dir(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let head = args.head(&tools, &left_out);
+    let head = args.head((&tools, &left_out), layout.clone());
     let (program, warden) = super::programs()?;
     let goal = Goal::default();
     let pairs = sizes.iter().flat_map(|size| tools.iter().map(move |tool| (tool, *size)));
@@ -68,7 +75,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let more = format!(", {most} at most where rates that short runs find are not confirmed");
     args.tell_plan(pairs.len(), "search", time, &more);
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(&warden, &args.layout())?;
+    let bed = Bed::make(&warden, &layout)?;
     let mut cells = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
         let mut tell = |step: &Step| {
@@ -76,7 +83,9 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
                 say(&format!("{} of {}: {}", number + 1, pairs.len(), table::step(step)));
             }
         };
-        cells.push(measure(&bed, &program, *pair, &goal, &stop, &mut tell)?);
+        let (tool, size) = *pair;
+        let subject = Subject { tool, size, options: &options };
+        cells.push(measure(&bed, &program, subject, &goal, &stop, &mut tell)?);
         if stop.is_set() {
             break;
         }

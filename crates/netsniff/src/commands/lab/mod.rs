@@ -4,12 +4,14 @@ mod common;
 mod lossless;
 mod sweep;
 mod table;
+mod work;
 
 use anyhow::Context as _;
 use netsniff_lab::bed;
 
 use self::lossless::LosslessArgs;
 use self::sweep::SweepArgs;
+use self::work::WorkArgs;
 use super::DONE;
 
 /// Measure what this machine captures without loss, in network namespaces of its own
@@ -28,6 +30,7 @@ pub struct LabArgs {
 enum What {
     Lossless(LosslessArgs),
     Sweep(SweepArgs),
+    Work(WorkArgs),
     /// Waits until standard input is closed, and removes a testbed
     #[command(hide = true)]
     Warden {
@@ -45,6 +48,7 @@ pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
         What::Lossless(args) => lossless::run(args),
         What::Sweep(args) => sweep::run(args),
+        What::Work(args) => work::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),
     }
 }

@@ -2,14 +2,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Write as _, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use netsniff_lab::bed::Bed;
+use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::load::FCS_LEN;
 use netsniff_lab::stop::Stop;
-use netsniff_lab::sweep::{self, Axis, Plan, Point, Run};
-use netsniff_lab::tools::Tool;
+use netsniff_lab::sweep::{self, Axis, Pace, Plan, Point, Run};
+use netsniff_lab::tools::{Setting, Tool, frames_of};
 
 use super::common::{self, CommonArgs};
 use super::table;
@@ -24,18 +25,37 @@ const RUNS: &str = "runs.jsonl";
 #[command(after_help = "Examples:\n  \
     netsniff lab sweep --tools record --sizes 64,512 --rates 100k:500k:50k -o report\n  \
     netsniff lab sweep --tools record --sizes 76:1204:8 --rates top --time 5s --repeat 1\n  \
-    netsniff lab sweep --tools count --rates 400k --vary ring=2M,16M,64M --vary wait=poll,adaptive\n\n\
+    netsniff lab sweep --tools count --rates 400k --vary ring=2M,16M,64M --vary wait=poll,adaptive\n  \
+    netsniff lab sweep --tools record --sizes 72:1200:8 --ifg 12 --link 1g --time 5s\n  \
+    netsniff lab sweep --rates 100k --send burst=1,1000 --host net.core.netdev_max_backlog=100,1000\n  \
+    netsniff lab sweep --replay browsing.pcapng --send hosts=1,30 --rates 1k:50k:5k\n\n\
     -o has runs.jsonl, which every run is added to when it is made, sweep.csv, and sweep.json, the machine.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was measured; 2 wrong usage")]
 pub(super) struct SweepArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// Frames a second: a rate, a range from:to:step, several with commas between them, or `top`
-    #[arg(long, value_name = "RATES", required = true, value_parser = rates)]
-    rates: Rates,
+    #[arg(long, value_name = "RATES", required_unless_present = "ifg", value_parser = rates)]
+    rates: Option<Rates>,
+    /// Instead of rates, bytes between two frames on a link of --link: 12 is its full speed
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        conflicts_with = "rates",
+        requires = "link"
+    )]
+    ifg: Vec<u32>,
+    /// The speed of the link that --ifg is a gap on, as 100m or 1g
+    #[arg(long, value_name = "SPEED", value_parser = quantity::link, requires = "ifg")]
+    link: Option<f64>,
+    /// Send this capture again and again instead of stamped frames; --send is then of options of `netsniff replay`, as
+    /// hosts=1,30
+    #[arg(long, value_name = "FILE", conflicts_with = "ifg")]
+    replay: Option<PathBuf>,
     /// Values of an option of the tools, by its long name, as ring=2M,64M; other tools than netsniff have them where
     /// {ring} stands in their --command; may be repeated
-    #[arg(long, value_name = "OPTION=VALUES", value_parser = axis)]
+    #[arg(long, value_name = "OPTION=VALUES", value_parser = common::axis)]
     vary: Vec<Axis>,
     /// How long each run sends
     #[arg(long, value_name = "TIME", value_parser = quantity::interval, default_value = "10s")]
@@ -48,9 +68,9 @@ pub(super) struct SweepArgs {
     resume: bool,
 }
 
-/// Rates; `None` for full speed.
+/// Rates that were given.
 #[derive(Clone, Debug)]
-struct Rates(Vec<Option<f64>>);
+struct Rates(Vec<Pace>);
 
 /// Rates at most, and combinations: more would take weeks.
 const MOST: usize = 100_000;
@@ -59,7 +79,7 @@ fn rates(text: &str) -> Result<Rates, String> {
     let mut rates = Vec::new();
     for part in text.split(',') {
         if part == "top" {
-            rates.push(None);
+            rates.push(Pace::Top);
             continue;
         }
         let bounds = part.split(':').map(quantity::rate).collect::<Result<Vec<_>, _>>()?;
@@ -72,15 +92,27 @@ fn rates(text: &str) -> Result<Rates, String> {
         if !(0.0..MOST as f64).contains(&steps) {
             return Err(format!("there is no rate in {part:?}, or too many"));
         }
-        rates.extend((0..=steps as u32).map(|number| Some(from + f64::from(number) * step)));
+        rates.extend((0..=steps as u32).map(|number| Pace::Rate(from + f64::from(number) * step)));
     }
     Ok(Rates(rates))
 }
 
-fn axis(text: &str) -> Result<Axis, String> {
-    let (name, values) = text.split_once('=').ok_or("expected as ring=2M,64M")?;
-    let values = values.split(',').map(str::to_owned).collect();
-    Ok(Axis { name: name.trim_start_matches('-').to_owned(), values })
+impl SweepArgs {
+    fn paces(&self) -> Vec<Pace> {
+        let link = self.link.unwrap_or_default();
+        match &self.rates {
+            Some(rates) => rates.0.clone(),
+            None => self.ifg.iter().map(|&bytes| Pace::Gap { bytes: bytes.into(), link }).collect(),
+        }
+    }
+
+    /// Bytes of frames: of a capture's on average.
+    fn sizes(&self) -> anyhow::Result<Vec<u32>> {
+        let Some(path) = &self.replay else { return self.common.sizes() };
+        let (frames, bytes) = frames_of(path).context("cannot replay it")?;
+        ensure!(frames > 0, "{} has no frames to replay", path.display());
+        Ok(vec![u32::try_from(bytes / frames)?.saturating_add(FCS_LEN)])
+    }
 }
 
 /// Runs the command and returns its exit code.
@@ -90,12 +122,16 @@ fn axis(text: &str) -> Result<Axis, String> {
 /// [`UsageError`], and whatever prevents a testbed or a run.
 pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let common = &args.common;
-    let (sizes, (tools, left_out)) = (common.sizes()?, common.chosen()?);
+    let (sizes, paces, (tools, left_out)) = (args.sizes()?, args.paces(), common.chosen()?);
+    let layout = common.layout();
     let plan = Plan {
         tools: &tools,
         sizes: &sizes,
-        rates: &args.rates.0,
+        paces: &paces,
+        capture: args.replay.as_deref(),
         axes: &args.vary,
+        send: &common.send,
+        host: &common.host,
         time: args.time,
         repetitions: args.repeat,
     };
@@ -104,13 +140,15 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         return Err(UsageError(said).into());
     }
     let points = plan.points();
-    check(&tools, &points)?;
+    check(&tools, &points, &layout)?;
     let signal = common::signal()?;
     let (mut runs, mut file) = match &common.output {
         None => (Vec::new(), None),
         Some(directory) => {
             let (runs, file) = open(directory, args.resume)?;
-            let head = serde_json::to_string_pretty(&common.head(&tools, &left_out))? + "\n";
+            let head =
+                serde_json::to_string_pretty(&common.head((&tools, &left_out), layout.clone()))?
+                    + "\n";
             common::write(directory, "sweep.json", &head)?;
             (runs, Some(file))
         }
@@ -119,7 +157,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     common.tell_plan(left.len(), "run", plan.duration(left.len()), "");
     let (program, warden) = super::programs()?;
     let stop = Stop::new(&signal, common.budget);
-    let bed = Bed::make(&warden, &common.layout())?;
+    let mut bed: Option<(&[Setting], Bed)> = None;
     let begin = Instant::now();
     let mut ended = None;
     for (number, point) in left.iter().enumerate() {
@@ -133,7 +171,14 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
             runs.push(run);
             Ok(())
         };
-        ended = sweep::run(&bed, &program, (&tools, point), &stop, &mut tell)?;
+        if bed.as_ref().is_none_or(|(host, _)| *host != point.host) {
+            // There is one at a time.
+            drop(bed.take());
+            let layout = layout.with(&point.host).map_err(UsageError)?;
+            bed = Some((&point.host, Bed::make(&warden, &layout)?));
+        }
+        let Some((_, made)) = &bed else { continue };
+        ended = sweep::run(made, &program, (&tools, point), &stop, &mut tell)?;
         if ended.is_some() {
             break;
         }
@@ -146,13 +191,26 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     Ok(if ended.is_none() { DONE } else { FAILED })
 }
 
-/// Whether all tools have all options.
-fn check(tools: &[Tool], points: &[Point]) -> anyhow::Result<()> {
-    for point in points {
+/// Whether tools, generator and testbed have all options.
+fn check(tools: &[Tool], points: &[Point], layout: &Layout) -> anyhow::Result<()> {
+    let is_alike = |one: &&Point, other: &&Point| {
+        (&one.host, &one.tool, &one.settings, &one.load.options, one.load.rate.is_some())
+            == (
+                &other.host,
+                &other.tool,
+                &other.settings,
+                &other.load.options,
+                other.load.rate.is_some(),
+            )
+    };
+    let first = points.first().map_or(0, |point| point.repetition);
+    let points: Vec<_> = points.iter().filter(|point| point.repetition == first).collect();
+    for alike in points.chunk_by(is_alike) {
+        let point = alike[0];
+        layout.with(&point.host).map_err(UsageError)?;
         let tool = tools.iter().find(|tool| tool.name == point.tool);
-        if let Some(Err(said)) = tool.map(|tool| tool.with(&point.settings)) {
-            return Err(UsageError(said).into());
-        }
+        let tool = tool.map(|tool| tool.with(&point.settings)).transpose().map_err(UsageError)?;
+        common::check(&point.load, tool.as_ref())?;
     }
     Ok(())
 }
@@ -211,11 +269,12 @@ mod tests {
     #[test]
     fn rates_are_lists_and_ranges() {
         let all = rates("100k:300k:100k,0.5M,top").unwrap().0;
-        assert_eq!(all, [Some(1e5), Some(2e5), Some(3e5), Some(5e5), None]);
+        let paces = [1e5, 2e5, 3e5, 5e5].map(Pace::Rate);
+        assert_eq!(all, [&paces[..], &[Pace::Top]].concat());
         for wrong in ["", "x", "1:2", "5:1:1", "1:1M:1", "1:2:0"] {
             assert!(rates(wrong).is_err(), "{wrong}");
         }
-        let axis = axis("--ring=2M,64M").unwrap();
+        let axis = common::axis("--ring=2M,64M").unwrap();
         assert_eq!(
             (axis.name.as_str(), &axis.values[..]),
             ("ring", &["2M".into(), "64M".into()][..])

@@ -100,7 +100,8 @@ pub(super) fn run(run: &Run) -> String {
 }
 
 fn settings(point: &Point) -> String {
-    point.settings.iter().map(|Setting { name, value }| format!(", {name} {value}")).collect()
+    let all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
+    all.map(|Setting { name, value }| format!(", {name} {value}")).collect()
 }
 
 /// Every combination in a line: medians of its repetitions that prove something.
@@ -161,14 +162,15 @@ pub(super) fn steps_csv(cells: &[Cell]) -> String {
 
 /// Every run of a sweep, a line for each; what is not known is empty.
 pub(super) fn runs_csv(runs: &[Run]) -> String {
-    let mut text = format!("settings,repetition,{COLUMNS}");
+    let mut text = format!("settings,send,host,repetition,{COLUMNS}");
+    let words = |settings: &[Setting]| {
+        let words = settings.iter().map(|Setting { name, value }| format!("{name}={value}"));
+        words.collect::<Vec<_>>().join(" ")
+    };
     for Run { point, trial } in runs {
-        let settings: Vec<_> = point
-            .settings
-            .iter()
-            .map(|Setting { name, value }| format!("{name}={value}"))
-            .collect();
-        text += &format!("{},{},{}\n", settings.join(" "), point.repetition, columns(trial));
+        let [settings, send, host] =
+            [&point.settings, &point.load.options, &point.host].map(|of| words(of));
+        text += &format!("{settings},{send},{host},{},{}\n", point.repetition, columns(trial));
     }
     text
 }

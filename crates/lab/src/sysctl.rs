@@ -1,0 +1,95 @@
+//! Settings of the kernel that are changed for a while.
+//!
+//! Those that a network namespace has for itself are changed in it, and go with it. Others are of the whole machine: what
+//! they were is written down before they are changed, so that whoever removes the testbed puts them back.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::bed::inside;
+use crate::tools::Setting;
+
+/// What was changed: in each line a name, a blank, and its value before.
+const JOURNAL: &str = "sysctls";
+
+/// Whether this may be the name of a setting of the network: nothing else is for a testbed to change.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        let is_fine = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        !word.is_empty() && word.chars().all(is_fine)
+    };
+    name.starts_with("net.") && name.split('.').all(is_word)
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new("/proc/sys").join(name.replace('.', "/"))
+}
+
+/// Changes a setting: in a namespace, or of the machine, where `scratch` then tells what it was.
+pub(crate) fn change(scratch: &Path, namespace: &str, setting: &Setting) -> anyhow::Result<()> {
+    let Setting { name, value } = setting;
+    let at = path(name);
+    if is_of_namespaces(namespace, &at) {
+        let value = value.replace('\'', "");
+        return inside(namespace, &format!("printf %s '{value}' >{}", at.display()));
+    }
+    let before =
+        fs::read_to_string(&at).with_context(|| format!("the kernel has no setting {name}"))?;
+    let journal = OpenOptions::new().create(true).append(true).open(scratch.join(JOURNAL));
+    let mut journal = journal.context("cannot write down what a setting was")?;
+    writeln!(journal, "{name} {}", before.trim())
+        .context("cannot write down what a setting was")?;
+    fs::write(&at, value).with_context(|| format!("the kernel does not take {name}={value}"))
+}
+
+/// Whether a namespace shows the setting and has it for itself: then another one may have another value, and those of
+/// the machine are not to be seen there.
+fn is_of_namespaces(namespace: &str, at: &Path) -> bool {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace, "test", "-w"]).arg(at);
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Puts back what was changed, the last change first.
+pub(crate) fn restore(scratch: &Path) -> anyhow::Result<()> {
+    let Ok(journal) = fs::read_to_string(scratch.join(JOURNAL)) else { return Ok(()) };
+    let mut failed = Vec::new();
+    for line in journal.lines().rev() {
+        let Some((name, value)) = line.split_once(' ').filter(|(name, _)| is_name(name)) else {
+            continue;
+        };
+        if let Err(why) = fs::write(path(name), value) {
+            failed.push(format!("{name}={value}: {why}"));
+        }
+    }
+    if !failed.is_empty() {
+        bail!("settings of the kernel cannot be put back: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_settings_of_the_network_are_changed() {
+        for name in ["net.core.netdev_max_backlog", "net.ipv4.tcp_rmem"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in
+            ["net", "kernel.panic", "net..x", "net.core.", "net.core/../../x", "net.a b", ""]
+        {
+            assert!(!is_name(name), "{name}");
+        }
+        assert_eq!(path("net.core.rmem_max"), Path::new("/proc/sys/net/core/rmem_max"));
+    }
+}

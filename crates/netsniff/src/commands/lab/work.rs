@@ -1,0 +1,164 @@
+//! `netsniff lab work`: captures, and spends a known cost on each packet.
+
+use std::io::stdout;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use netsniff_lab::work::{Cost, Done, MOST_LEVEL, Work};
+use netsniff_packet::Timestamp;
+
+use crate::books::Entry;
+use crate::clock;
+use crate::commands::live::{
+    self, Attendant, CaptureArgs, Metrics, Opening, Session, Signals, Told, Wanted,
+};
+use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
+use crate::pidfile::PidFile;
+use crate::pipeline::live::{Consumer, Group, RingReport};
+use crate::sandbox::Outputs;
+use crate::summary::number::{bytes, exact};
+use crate::summary::{CaptureBooks, CaptureReport, Style};
+
+/// Capture, and spend a known cost on each packet: an application as heavy as it is told to be
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff lab work -i eth0 --zip 6                compress each packet by itself\n  \
+    netsniff lab work -i eth0 --delay 10us --json    a server of 100,000 packets a second\n  \
+    netsniff lab sweep --tools work --vary zip=0,1,6,9 --sizes 64,512 --rates top\n\n\
+    Exit code: 0 fine; 1 failed; 2 wrong usage")]
+pub(super) struct WorkArgs {
+    #[command(flatten)]
+    capture: CaptureArgs,
+    /// Compress each packet with this level of zlib, 0 to 9
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_LEVEL)))]
+    zip: Option<u32>,
+    /// Take so long for each packet, whatever interrupts it; compression is part of it
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
+    delay: Option<Duration>,
+    /// Print the report as one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but the report
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What came of it.
+#[derive(serde::Serialize)]
+struct Report {
+    capture: Vec<CaptureBooks>,
+    work: Done,
+}
+
+/// What the thread of the ring and the ruling one share.
+struct Shared {
+    work: Work,
+    failure: Option<anyhow::Error>,
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Spends the cost on the packets of a ring.
+struct Working(Arc<Mutex<Shared>>);
+
+impl Consumer for Working {
+    fn group(&mut self, group: Group<'_>) {
+        let mut shared = lock(&self.0);
+        for (record, packet) in group.iter() {
+            if let Err(error) = shared.work.packet(packet.data, record.timestamp, clock::now) {
+                shared.failure = Some(error);
+            }
+        }
+    }
+
+    fn idle(&mut self, _: Timestamp) {}
+
+    fn finish(&mut self) {}
+
+    fn fill(&self, _: &mut RingReport) {}
+}
+
+/// Warns of losses.
+struct Watch<'a> {
+    shared: Arc<Mutex<Shared>>,
+    told: Vec<Told>,
+    metrics: Option<&'a Metrics>,
+}
+
+impl Attendant for Watch<'_> {
+    fn books(&mut self, entries: &mut [Entry], _: Timestamp, _: Timestamp, _: bool) {
+        live::warn(entries, &mut self.told);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
+    }
+
+    fn roll(&mut self) {}
+
+    fn failure(&mut self) -> Option<String> {
+        lock(&self.shared).failure.as_ref().map(|why| format!("{why:#}"))
+    }
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], and an interface that cannot be captured on.
+pub(super) fn run(args: &WorkArgs) -> anyhow::Result<u8> {
+    let capture = &args.capture;
+    if capture.interfaces.len() != 1 {
+        let said = "-i says on which interface, and there is one; for example: -i eth0";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    let wanted = Wanted::new(&[], capture.sample())?;
+    let signals = Signals::listen()?;
+    let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
+    let opening = Opening {
+        backend: capture.backend()?,
+        options: capture.options(1)?,
+        wanted: &wanted,
+        rings: 1,
+        cpus: capture.cpus(),
+        group: capture.fanout_group(),
+    };
+    let rings = opening.open(&capture.interfaces)?;
+    if !args.quiet {
+        live::tell(&rings, &wanted, capture.cpus());
+    }
+    let listener = capture.listen()?;
+    let reopener = live::confine(capture, Outputs::default(), args.quiet)?;
+    let metrics = listener.map(Metrics::serve).transpose()?;
+    let work = Work::new(Cost { zip: args.zip, delay: args.delay });
+    let shared = Arc::new(Mutex::new(Shared { work, failure: None }));
+    let mut watch =
+        Watch { shared: Arc::clone(&shared), told: Vec::new(), metrics: metrics.as_ref() };
+    let session = Session {
+        capture,
+        wanted: &wanted,
+        signals: &signals,
+        reopener: reopener.as_ref(),
+        is_quiet: args.quiet,
+    };
+    let (entries, failures) = session.run(rings, |_| Working(Arc::clone(&shared)), &mut watch)?;
+    failures.iter().for_each(|why| say(why));
+    let capture = entries.iter().map(|entry| CaptureBooks::of(entry, false)).collect();
+    let report = Report { capture, work: lock(&shared).work.done() };
+    print(stdout(), &told(args, &report)?).context("cannot print the report")?;
+    let is_whole = failures.is_empty() && lock(&shared).failure.is_none();
+    Ok(if is_whole { DONE } else { FAILED })
+}
+
+fn told(args: &WorkArgs, report: &Report) -> anyhow::Result<String> {
+    if args.json {
+        return Ok(serde_json::to_string(report)? + "\n");
+    }
+    let books = CaptureReport { capture: &report.capture, recording: None };
+    let Done { packets, bytes: sum, compressed } = report.work;
+    let work = format!("  worked on {} packets of {}", exact(packets.into()), bytes(sum));
+    let zip = args.zip.map_or(String::new(), |_| format!(", compressed to {}", bytes(compressed)));
+    Ok(books.text(Style::of(&stdout())) + &work + &zip + "\n")
+}
