@@ -23,6 +23,7 @@ pub mod bed;
 pub mod load;
 pub mod lossless;
 pub mod machine;
+pub mod model;
 mod process;
 mod quota;
 pub mod search;

@@ -9,7 +9,7 @@ use crate::tools::{FLAG, Setting};
 pub const FCS_LEN: u32 = 4;
 
 /// Bytes that a ring of TPACKET_V3 needs for a packet beside its own: header, address, and on average what aligns it.
-const RING_OVERHEAD: u64 = 92;
+pub const RING_OVERHEAD: u64 = 92;
 
 /// Options of the generator that stand unless others are given: frames that leave together, which is what a sender
 /// through an XDP socket hands to the kernel with one call, and flows that frames belong to in turn.

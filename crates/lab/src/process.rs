@@ -92,6 +92,22 @@ pub(crate) fn pin_newest(name: &str, most: usize, processor: usize) -> anyhow::R
     Ok(named.len())
 }
 
+/// Does something on one processor, in a thread of its own.
+pub(crate) fn on_processor<T: Send>(
+    processor: usize,
+    what: impl FnOnce() -> T + Send,
+) -> anyhow::Result<T> {
+    let pinned = || {
+        let mut set = CpuSet::new();
+        set.set(processor);
+        sched_setaffinity(None, &set)
+            .with_context(|| format!("cannot run on processor {processor}"))?;
+        Ok(what())
+    };
+    let done = thread::scope(|scope| scope.spawn(pinned).join());
+    done.map_err(|_| anyhow::anyhow!("a thread panicked"))?
+}
+
 /// Waits so long until a process ends; `None` where it does not.
 pub(crate) fn wait(child: &mut Child, time: Duration) -> anyhow::Result<Option<ExitStatus>> {
     let end = Instant::now() + time;

@@ -23,6 +23,21 @@ use crate::summary::number::duration;
 const SHORTEST: u32 = 64;
 const LONGEST: u32 = 1518;
 
+/// How the testbed is made.
+#[derive(Debug, clap::Args)]
+pub(super) struct BedArgs {
+    /// Who pays for receiving
+    #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = Placement::parse)]
+    placement: Placement,
+    /// The share of its processor that a capture gets, as a slower host has it
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
+    quota: Option<f64>,
+    /// Another value of the testbed: placement, quota, queues, or a setting of the kernel, as
+    /// net.core.netdev_max_backlog=100; it is put back; may be repeated
+    #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
+    pub(super) host: Vec<Axis>,
+}
+
 /// Options of all commands.
 #[derive(Debug, clap::Args)]
 pub(super) struct CommonArgs {
@@ -37,19 +52,11 @@ pub(super) struct CommonArgs {
     /// them
     #[arg(long, value_name = "BYTES", default_value = "64,512,1518")]
     sizes: Sizes,
-    /// Who pays for receiving
-    #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = Placement::parse)]
-    placement: Placement,
-    /// The share of its processor that a capture gets, as a slower host has it
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
-    quota: Option<f64>,
+    #[command(flatten)]
+    pub(super) bed: BedArgs,
     /// Another option of `netsniff generate`, as burst=1000 or payload; may be repeated
     #[arg(long, value_name = "OPTION=VALUES", value_parser = axis)]
     pub(super) send: Vec<Axis>,
-    /// Another value of the testbed: placement, quota, queues, or a setting of the kernel, as
-    /// net.core.netdev_max_backlog=100; it is put back; may be repeated
-    #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
-    pub(super) host: Vec<Axis>,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     pub(super) budget: Option<Duration>,
@@ -97,6 +104,23 @@ pub(super) fn check(load: &Load, tool: Option<&Tool>) -> Result<(), UsageError> 
     }
 }
 
+/// These sizes of frames.
+///
+/// # Errors
+///
+/// [`UsageError`] for one that the testbed does not take.
+pub(super) fn frames_fit(sizes: &[usize]) -> anyhow::Result<Vec<u32>> {
+    let sizes: Vec<u32> =
+        sizes.iter().map(|&size| u32::try_from(size).unwrap_or(u32::MAX)).collect();
+    match sizes.iter().find(|size| !(SHORTEST..=LONGEST).contains(*size)) {
+        None => Ok(sizes),
+        Some(size) => {
+            let said = format!("frames have {SHORTEST} to {LONGEST} bytes here, not {size}");
+            Err(UsageError(said).into())
+        }
+    }
+}
+
 /// How a report begins.
 #[derive(Debug, Serialize)]
 pub(super) struct Head<'a> {
@@ -105,6 +129,23 @@ pub(super) struct Head<'a> {
     machine: Machine,
     testbed: Layout,
     left_out: &'a [String],
+}
+
+impl BedArgs {
+    /// The testbed, but for what --host says.
+    pub(super) fn layout(&self) -> Layout {
+        let quota = self.quota.map(|percent| percent / 100.0);
+        Layout { placement: self.placement, quota, ..Layout::default() }
+    }
+
+    /// The testbed, where --host says one value of each.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`] for several values, and for what no testbed has.
+    pub(super) fn single(&self) -> Result<Layout, UsageError> {
+        self.layout().with(&single(&self.host)?).map_err(UsageError)
+    }
 }
 
 impl CommonArgs {
@@ -143,21 +184,12 @@ impl CommonArgs {
     ///
     /// [`UsageError`] for one that the testbed does not take.
     pub(super) fn sizes(&self) -> anyhow::Result<Vec<u32>> {
-        let sizes = self.sizes.as_slice().iter();
-        let sizes: Vec<u32> = sizes.map(|&size| u32::try_from(size).unwrap_or(u32::MAX)).collect();
-        match sizes.iter().find(|size| !(SHORTEST..=LONGEST).contains(*size)) {
-            None => Ok(sizes),
-            Some(size) => {
-                let said = format!("frames have {SHORTEST} to {LONGEST} bytes here, not {size}");
-                Err(UsageError(said).into())
-            }
-        }
+        frames_fit(self.sizes.as_slice())
     }
 
-    /// The testbed.
+    /// The testbed, but for what --host says.
     pub(super) fn layout(&self) -> Layout {
-        let quota = self.quota.map(|percent| percent / 100.0);
-        Layout { placement: self.placement, quota, ..Layout::default() }
+        self.bed.layout()
     }
 
     /// How a report of these tools begins.

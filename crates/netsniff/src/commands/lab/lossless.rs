@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::common::{self, CommonArgs, Head};
 use super::table;
-use crate::commands::{DONE, FAILED, UsageError, print, say};
+use crate::commands::{DONE, FAILED, print, say};
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames
 ///
@@ -44,7 +44,7 @@ struct Report<'a> {
 ///
 /// # Errors
 ///
-/// [`UsageError`], and whatever prevents a testbed or a run.
+/// [`UsageError`](crate::commands::UsageError), and whatever prevents a testbed or a run.
 pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let args = &args.common;
     if args.tools == ["list"] {
@@ -52,7 +52,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let (sizes, (tools, left_out)) = (args.sizes()?, args.chosen()?);
-    let layout = args.layout().with(&common::single(&args.host)?).map_err(UsageError)?;
+    let layout = args.bed.single()?;
     let options = common::single(&args.send)?;
     for tool in &tools {
         let load = Load { size: sizes[0], time: Duration::from_secs(1), ..Load::default() };

@@ -1,7 +1,10 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
 mod common;
+mod journal;
 mod lossless;
+mod predict;
+mod predicted;
 mod sweep;
 mod table;
 mod work;
@@ -10,6 +13,7 @@ use anyhow::Context as _;
 use netsniff_lab::bed;
 
 use self::lossless::LosslessArgs;
+use self::predict::PredictArgs;
 use self::sweep::SweepArgs;
 use self::work::WorkArgs;
 use super::DONE;
@@ -29,6 +33,7 @@ pub struct LabArgs {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Lossless(LosslessArgs),
+    Predict(Box<PredictArgs>),
     Sweep(SweepArgs),
     Work(WorkArgs),
     /// Waits until standard input is closed, and removes a testbed
@@ -47,6 +52,7 @@ enum What {
 pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
         What::Lossless(args) => lossless::run(args),
+        What::Predict(args) => predict::run(args),
         What::Sweep(args) => sweep::run(args),
         What::Work(args) => work::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),

@@ -1,7 +1,7 @@
 //! `netsniff lab sweep`: losses over all combinations of values.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Write as _, stdout};
+use std::fs;
+use std::io::stdout;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use netsniff_lab::sweep::{self, Axis, Pace, Plan, Point, Run};
 use netsniff_lab::tools::{Setting, Tool, frames_of};
 
 use super::common::{self, CommonArgs};
+use super::journal::Journal;
 use super::table;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 use crate::summary::number::exact;
@@ -131,7 +132,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         capture: args.replay.as_deref(),
         axes: &args.vary,
         send: &common.send,
-        host: &common.host,
+        host: &common.bed.host,
         time: args.time,
         repetitions: args.repeat,
     };
@@ -142,17 +143,17 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let points = plan.points();
     check(&tools, &points, &layout)?;
     let signal = common::signal()?;
-    let (mut runs, mut file) = match &common.output {
-        None => (Vec::new(), None),
+    let mut journal = match &common.output {
+        None => None,
         Some(directory) => {
-            let (runs, file) = open(directory, args.resume)?;
-            let head =
-                serde_json::to_string_pretty(&common.head((&tools, &left_out), layout.clone()))?
-                    + "\n";
+            let journal = open(directory, args.resume)?;
+            let head = common.head((&tools, &left_out), layout.clone());
+            let head = serde_json::to_string_pretty(&head)? + "\n";
             common::write(directory, "sweep.json", &head)?;
-            (runs, Some(file))
+            Some(journal)
         }
     };
+    let mut runs = journal.as_ref().map_or(Vec::new(), |journal| journal.entries().to_vec());
     let left = sweep::left(points.clone(), &runs);
     common.tell_plan(left.len(), "run", plan.duration(left.len()), "");
     let (program, warden) = super::programs()?;
@@ -167,7 +168,9 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
                 let run = table::run(&run);
                 say(&format!("{} of {}, {time}: {run}", number + 1, left.len()));
             }
-            keep(file.as_mut(), &run)?;
+            if let Some(journal) = &mut journal {
+                journal.add(run.clone())?;
+            }
             runs.push(run);
             Ok(())
         };
@@ -228,38 +231,13 @@ fn remaining(spent: Duration, done: usize, all: usize) -> String {
 }
 
 /// Opens a directory for runs; with those that are there, where it is gone on with.
-fn open(directory: &Path, resume: bool) -> anyhow::Result<(Vec<Run>, File)> {
-    let path = directory.join(RUNS);
+fn open(directory: &Path, resume: bool) -> anyhow::Result<Journal<Run>> {
     if !resume {
         fs::create_dir(directory).with_context(|| {
             format!("cannot make {}; --resume goes on with one", directory.display())
         })?;
     }
-    let text = if resume {
-        let text = fs::read_to_string(&path);
-        text.with_context(|| format!("cannot read {}, to go on with it", path.display()))?
-    } else {
-        String::new()
-    };
-    // A line that was cut when its writer was killed is not there.
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut runs = Vec::new();
-    for (number, line) in text[..whole].lines().enumerate() {
-        let run = serde_json::from_str(line);
-        runs.push(run.with_context(|| {
-            format!("line {} of {} is no run of this version", number + 1, path.display())
-        })?);
-    }
-    let file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-    ensure!(file.set_len(whole as u64).is_ok(), "cannot cut the last line of {}", path.display());
-    Ok((runs, file))
-}
-
-fn keep(file: Option<&mut File>, run: &Run) -> anyhow::Result<()> {
-    let Some(file) = file else { return Ok(()) };
-    let line = serde_json::to_string(run)? + "\n";
-    file.write_all(line.as_bytes()).context("cannot write the run down")
+    Journal::open(&directory.join(RUNS), !resume)
 }
 
 #[cfg(test)]

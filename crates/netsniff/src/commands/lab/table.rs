@@ -92,6 +92,12 @@ fn whole(value: f64) -> String {
     exact(value.round() as i128)
 }
 
+/// A run in a line.
+pub(super) fn trial(trial: &Trial) -> String {
+    let rate = trial.reached.map_or("no rate".to_owned(), |rate| whole(rate) + " frames/s");
+    format!("{} bytes: {rate}, {}", trial.load.size, came(trial))
+}
+
 /// A run of a sweep in a line.
 pub(super) fn run(run: &Run) -> String {
     let Run { point, trial } = run;

@@ -1,0 +1,181 @@
+//! Costs, from runs that lost something: their processor had no time left, so that what it did for frames is known.
+//!
+//! With λ frames a second that arrived and μ that were kept, λ frame + μ kept is all the time there was. Both costs grow
+//! with the size of frames; what is kept costs also what the application does, of which [`raw`](super::raw) tells how long
+//! it takes by itself, and the fit how much longer in a capture. Least squares, and no cost is below 0.
+
+use super::Costs;
+
+/// A run whose processor had no time left.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Observation {
+    /// Bytes of frames.
+    pub size: u32,
+    /// What the application costs by itself for each, in nanoseconds.
+    pub raw: f64,
+    /// Frames a second that arrived.
+    pub rate: f64,
+    /// And that were kept.
+    pub served: f64,
+    /// The share of the time that there was: the machine stood still for the rest.
+    pub time: f64,
+}
+
+/// Coefficients of costs, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Fit {
+    /// By how much the application takes longer in a capture than by itself.
+    pub slower: f64,
+    /// What is kept costs in addition, for each frame and for each byte of it.
+    pub kept: [f64; 2],
+    /// What arrives costs, for each frame and for each byte.
+    pub frame: [f64; 2],
+    /// How exact it is: the standard deviation of the time that is explained, as a share of it.
+    pub spread: f64,
+}
+
+/// How exact no fit is, whatever its runs say: two runs of one load differ by more.
+const LEAST_SPREAD: f64 = 0.01;
+
+/// Coefficients.
+const NUMBER: usize = 5;
+
+/// Rounds of descent, enough for any digits.
+const ROUNDS: u32 = 20_000;
+
+impl Fit {
+    /// The costs of frames of so many bytes, which the application takes so many nanoseconds for by itself.
+    #[must_use]
+    pub fn costs(&self, size: u32, raw: f64) -> Costs {
+        let of = |[each, byte]: [f64; 2]| each + byte * f64::from(size);
+        Costs { frame: of(self.frame), kept: self.slower * raw + of(self.kept) }
+    }
+
+    /// The fit that explains most; `None` where there are fewer observations than sizes need, or none.
+    #[must_use]
+    pub fn of(observations: &[Observation]) -> Option<Self> {
+        let mut sizes: Vec<_> = observations.iter().map(|one| one.size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let has_work = observations.iter().any(|one| one.raw > 0.0);
+        let by_size = sizes.len() > 1;
+        // What cannot be told apart is left out: work where there is none, and bytes where all sizes are one.
+        let wanted = [has_work, true, by_size, true, by_size];
+        let needed = wanted.iter().filter(|is| **is).count();
+        if observations.len() < needed.min(2 * sizes.len()) || observations.len() < 2 {
+            return None;
+        }
+        let rows: Vec<_> = observations.iter().map(|one| row(one, wanted)).collect();
+        let targets: Vec<_> = observations.iter().map(|one| one.time).collect();
+        let found = non_negative(&rows, &targets);
+        let [slower, kept, kept_byte, frame, frame_byte] = found.map(|value| value * UNIT);
+        let freedom = observations.len().saturating_sub(needed).max(1) as f64;
+        let left =
+            |(row, target): (&[f64; NUMBER], &f64)| (dot(row, &found) / target - 1.0).powi(2);
+        let spread = (rows.iter().zip(&targets).map(left).sum::<f64>() / freedom).sqrt();
+        Some(Self {
+            slower: slower / UNIT,
+            kept: [kept, kept_byte / BYTES],
+            frame: [frame, frame_byte / BYTES],
+            spread: spread.max(LEAST_SPREAD),
+        })
+    }
+}
+
+/// Coefficients are sought in microseconds, and bytes in thousands, so that all are near 1.
+const UNIT: f64 = 1000.0;
+const BYTES: f64 = 1000.0;
+
+fn row(one: &Observation, wanted: [bool; NUMBER]) -> [f64; NUMBER] {
+    let (arrive, keep) = (one.rate * 1e-6, one.served * 1e-6);
+    let size = f64::from(one.size) / BYTES;
+    let all = [keep * one.raw / UNIT, keep, keep * size, arrive, arrive * size];
+    let mut row = [0.0; NUMBER];
+    for (at, value) in row.iter_mut().enumerate() {
+        *value = if wanted[at] { all[at] } else { 0.0 };
+    }
+    row
+}
+
+fn dot(one: &[f64; NUMBER], other: &[f64; NUMBER]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| one * other).sum()
+}
+
+/// Least squares without negative coefficients, by coordinate descent, which finds them since the problem is convex.
+fn non_negative(rows: &[[f64; NUMBER]], targets: &[f64]) -> [f64; NUMBER] {
+    let mut found = [0.0; NUMBER];
+    for _ in 0..ROUNDS {
+        for at in 0..NUMBER {
+            let (mut above, mut below) = (0.0, 0.0);
+            for (row, target) in rows.iter().zip(targets) {
+                let rest = target - dot(row, &found) + row[at] * found[at];
+                above += row[at] * rest;
+                below += row[at] * row[at];
+            }
+            if below > 0.0 {
+                found[at] = f64::max(above / below, 0.0);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(fit: &Fit, runs: &[(u32, f64, f64)]) -> Vec<Observation> {
+        let run = |&(size, raw, over): &(u32, f64, f64)| {
+            let costs = fit.costs(size, raw);
+            let rate = costs.knee() * over;
+            Observation { size, raw, rate, served: costs.served(rate), time: 1.0 }
+        };
+        runs.iter().map(run).collect()
+    }
+
+    const PLANTED: Fit =
+        Fit { slower: 1.2, kept: [600.0, 0.9], frame: [1100.0, 0.3], spread: LEAST_SPREAD };
+
+    const RUNS: [(u32, f64, f64); 8] = [
+        (128, 2000.0, 1.3),
+        (128, 2000.0, 2.0),
+        (128, 4000.0, 1.3),
+        (128, 4000.0, 2.0),
+        (1024, 9000.0, 1.3),
+        (1024, 9000.0, 2.0),
+        (1024, 20_000.0, 1.3),
+        (1024, 20_000.0, 2.0),
+    ];
+
+    #[test]
+    fn planted_costs_are_found() {
+        let fit = Fit::of(&observed(&PLANTED, &RUNS)).unwrap();
+        for (size, raw) in [(64, 1000.0), (512, 5000.0), (1518, 30_000.0)] {
+            let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
+            assert!((found.knee() / planted.knee() - 1.0).abs() < 0.01, "{found:?} {planted:?}");
+            assert!((found.frame / planted.frame - 1.0).abs() < 0.03, "{found:?} {planted:?}");
+        }
+        assert_eq!(fit.spread, LEAST_SPREAD);
+    }
+
+    #[test]
+    fn noise_is_told() {
+        let mut runs = observed(&PLANTED, &RUNS);
+        for (number, run) in runs.iter_mut().enumerate() {
+            run.served *= if number % 3 == 0 { 1.08 } else { 0.96 };
+        }
+        let fit = Fit::of(&runs).unwrap();
+        assert!((0.02..0.2).contains(&fit.spread), "{fit:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_left_out() {
+        assert_eq!(Fit::of(&[]), None);
+        let one_size = Fit { slower: 0.0, kept: [5000.0, 0.0], frame: [900.0, 0.0], ..PLANTED };
+        let runs = observed(&one_size, &[(512, 0.0, 1.2), (512, 0.0, 1.9)]);
+        assert_eq!(Fit::of(&runs[..1]), None);
+        let fit = Fit::of(&runs).unwrap();
+        assert!((fit.costs(512, 0.0).knee() / one_size.costs(512, 0.0).knee() - 1.0).abs() < 1e-6);
+        assert_eq!((fit.slower, fit.kept[1], fit.frame[1]), (0.0, 0.0, 0.0));
+    }
+}

@@ -1,0 +1,114 @@
+//! What a capture will lose at a load that was never tried (PAPERS E-25).
+//!
+//! One processor captures. What the kernel does for each frame that arrives comes first, and the application gets what is
+//! left of the processor; so service slows as the rate rises, and beyond a rate there is none. A frame that finds no room
+//! in the ring costs the kernel less than one that does. Hence two numbers for each size of frames and each application:
+//! what the processor does for every frame ([`Costs::frame`]), and what it does in addition for each that is kept
+//! ([`Costs::kept`]). Without loss a processor manages 1 / (frame + kept) frames a second; above, of frames that come at a
+//! rate λ, (1 - λ frame) / kept are kept.
+//!
+//! The ring is one of blocks: one of them is read, and cannot be filled meanwhile, so that one less than all is room, and
+//! a ring of one block stands still while it is read. Before the ring is the processor's backlog. And machines stand still,
+//! now and then: how often and how long is measured, and happens in the model as it did.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`fit`] | costs, from runs that lost something |
+//! | [`raw`] | what an application costs without a capture |
+//! | [`stalls`] | when the machine stood still |
+//! | [`mod@simulate`] | backlog, ring and application, step by step |
+//! | [`predict`] | losses with an interval, the rate without loss, bursts that are survived |
+//! | [`calibrate`] | the runs that the costs come from |
+//! | [`plan`] | points that a model is tried on |
+//! | [`ledger`] | every prediction, and what came |
+
+pub mod calibrate;
+pub mod fit;
+pub mod ledger;
+pub mod plan;
+pub mod predict;
+pub mod raw;
+pub mod simulate;
+pub mod stalls;
+
+use self::fit::{Fit, Observation};
+use self::stalls::Stalls;
+use crate::bed::Layout;
+
+/// A host with an application that captures.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Model {
+    /// What captures.
+    pub tool: String,
+    /// The testbed.
+    pub layout: Layout,
+    /// What frames cost.
+    pub fit: Fit,
+    /// Sizes of frames, and how many nanoseconds they are apart at the sender's full speed.
+    pub gaps: Vec<(u32, f64)>,
+    /// When the machine stood still.
+    pub stalls: Stalls,
+    /// Frames that the processor's backlog holds.
+    pub backlog: u64,
+    /// What the fit comes from.
+    pub observations: Vec<Observation>,
+    /// How long it took to find all that.
+    pub seconds: f64,
+}
+
+impl Model {
+    /// Nanoseconds between two frames of so many bytes at the sender's full speed, on a line through what is known.
+    #[must_use]
+    pub fn gap(&self, size: u32) -> f64 {
+        match &self.gaps[..] {
+            [] => f64::INFINITY,
+            [(_, gap)] => *gap,
+            [(one, low), .., (other, high)] => {
+                let (one, other) = (f64::from(*one), f64::from(*other));
+                let share = (f64::from(size) - one) / (other - one);
+                // Short frames are not sent faster than the line through noise says.
+                (low + share * (high - low)).max(low.min(*high) * 0.8)
+            }
+        }
+    }
+}
+
+/// What a processor does for a frame, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Costs {
+    /// For each that arrives.
+    pub frame: f64,
+    /// In addition, for each that is kept.
+    pub kept: f64,
+}
+
+impl Costs {
+    /// Frames a second that a processor manages without loss.
+    #[must_use]
+    pub fn knee(self) -> f64 {
+        1e9 / (self.frame + self.kept)
+    }
+
+    /// Frames a second that are kept where so many arrive, in the long run.
+    #[must_use]
+    pub fn served(self, rate: f64) -> f64 {
+        let left = (1.0 - rate * self.frame / 1e9).max(0.0);
+        rate.min(left / self.kept * 1e9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_slows_as_the_rate_rises() {
+        let costs = Costs { frame: 2000.0, kept: 8000.0 };
+        assert_eq!(costs.knee().round(), 100_000.0);
+        for (rate, served) in
+            [(50e3, 50e3), (100e3, 100e3), (250e3, 62_500.0), (500e3, 0.0), (900e3, 0.0)]
+        {
+            assert!((costs.served(rate) - served).abs() < 1e-6, "{rate}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Losses with an interval, the rate without loss, bursts that are survived.
+
+use netsniff_traffic::Random;
+
+use super::simulate::{Arrival, Outcome, Queues, room, simulate};
+use super::stalls::Stalls;
+use super::{Costs, Model};
+use crate::work::Cost;
+
+/// Runs of the model for an interval.
+const DRAWS: usize = 40;
+
+/// Frames of a steady stream that are looked at together.
+const TOGETHER: u32 = 32;
+
+/// Halvings of an interval in which a rate or a burst is sought.
+const STEPS: u32 = 14;
+
+/// The longest burst that is looked for.
+const LONGEST: f64 = 1e9;
+
+/// A load and a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Question {
+    /// Bytes of frames, frame check sequence included.
+    pub size: u32,
+    /// Frames a second.
+    pub rate: f64,
+    /// Frames that leave together, as fast as the sender can.
+    pub burst: u32,
+    /// Bytes of the ring.
+    pub ring: u64,
+    /// What the application does for each packet.
+    pub cost: Cost,
+    /// Seconds that frames are sent for.
+    pub seconds: f64,
+}
+
+/// A value, and what 9 in 10 are between.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
+        let value = values.iter().sum::<f64>() / values.len() as f64;
+        Self { value, low: at(0.05), high: at(0.95) }
+    }
+}
+
+/// What is to come.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Prediction {
+    /// What the application costs by itself for each frame, in nanoseconds, as it was measured for this.
+    pub raw: f64,
+    /// What the processor does for a frame.
+    pub costs: Costs,
+    /// The share that is lost before the ring, of what is sent.
+    pub kernel: Estimate,
+    /// The share that is lost at the ring, of what comes to it.
+    pub application: Estimate,
+    /// The share that is lost, of what is sent.
+    pub total: Estimate,
+    /// When the first frame is lost, in seconds: the median where at least half of all runs of the model lose any.
+    pub first_loss: Option<f64>,
+    /// The highest rate without loss for frames, buffer and application of the question, in frames a second.
+    pub lossless: Estimate,
+    /// Frames of the longest burst at the sender's full speed that loses nothing; `None` where any burst does.
+    pub survived: Option<f64>,
+}
+
+impl Model {
+    /// What the processor does for a frame, where an application takes so long for it by itself.
+    #[must_use]
+    pub fn costs(&self, size: u32, raw: f64, cost: Cost) -> Costs {
+        let costs = self.fit.costs(size, raw);
+        match cost.delay {
+            None => costs,
+            // Who waits for the time to pass does not mind what the kernel does meanwhile.
+            Some(delay) => {
+                let kept = (delay.as_nanos() as f64).max(costs.frame + costs.kept);
+                Costs { frame: 0.0, kept }
+            }
+        }
+    }
+
+    /// Answers a question, where the application takes so long for a frame by itself.
+    #[must_use]
+    pub fn predict(&self, question: &Question, raw: f64) -> Prediction {
+        let costs = self.costs(question.size, raw, question.cost);
+        let outcomes: Vec<_> = self.draws(question, costs, &self.stalls).collect();
+        let share = |of: fn(&Outcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
+        let mut first: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.first_loss).collect();
+        first.sort_by(f64::total_cmp);
+        let is_usual = first.len() * 2 >= outcomes.len();
+        Prediction {
+            raw,
+            costs,
+            kernel: share(|outcome| outcome.lost_backlog / outcome.frames.max(1.0)),
+            application: share(|outcome| {
+                outcome.lost_ring / (outcome.frames - outcome.lost_backlog).max(1.0)
+            }),
+            total: share(Outcome::loss),
+            first_loss: first.get(first.len() / 2).filter(|_| is_usual).map(|at| at / 1e9),
+            lossless: self.lossless(question, costs),
+            survived: self.survived(question, costs),
+        }
+    }
+
+    /// The rate at which so much is lost, at most `most`.
+    #[must_use]
+    pub fn rate_of_loss(&self, question: &Question, raw: f64, loss: f64, most: f64) -> f64 {
+        let costs = self.costs(question.size, raw, question.cost);
+        let lost = |rate| {
+            let outcome = self.once(&Question { rate, ..*question }, costs, &NO_STALLS, 0);
+            outcome.loss() <= loss
+        };
+        highest(costs.knee() * 0.5, most, lost)
+    }
+
+    /// The model with everything as it is fitted, and then with costs that are off by as much as the fit may be.
+    fn draws<'a>(
+        &'a self,
+        question: &'a Question,
+        costs: Costs,
+        stalls: &'a Stalls,
+    ) -> impl Iterator<Item = Outcome> + 'a {
+        let mut random = Random::new(DRAWS as u64);
+        (0..DRAWS).map(move |draw| {
+            let factor = (self.fit.spread * normal(&mut random)).exp();
+            let costs = Costs { frame: costs.frame * factor, kept: costs.kept * factor };
+            self.once(question, costs, stalls, draw as u64)
+        })
+    }
+
+    fn once(&self, question: &Question, costs: Costs, stalls: &Stalls, seed: u64) -> Outcome {
+        let queues = Queues::new(question.ring, self.backlog);
+        simulate(self.arrivals(question, costs), &queues, stalls, &mut Random::new(seed))
+    }
+
+    fn arrivals(&self, question: &Question, costs: Costs) -> impl Iterator<Item = Arrival> {
+        let Question { size, rate, burst, seconds, .. } = *question;
+        let gap = self.gap(size);
+        let room = room(size);
+        let together = burst.clamp(1, TOGETHER);
+        let all = (rate * seconds) as u64;
+        // Where bursts are short, several of them are one group.
+        let group = u64::from(if burst < TOGETHER { TOGETHER } else { together });
+        (0..all.div_ceil(group)).map(move |number| {
+            let first = number * group;
+            let burst = u64::from(burst.max(1));
+            let (whole, within) = (first / burst * burst, first % burst);
+            let at = if burst < u64::from(TOGETHER) {
+                first as f64 / rate * 1e9
+            } else {
+                whole as f64 / rate * 1e9 + within as f64 * gap
+            };
+            Arrival { at, frames: group.min(all - first) as f64, room, costs }
+        })
+    }
+
+    /// The highest rate that loses nothing in ten seconds, by each draw of costs.
+    fn lossless(&self, question: &Question, costs: Costs) -> Estimate {
+        let mut random = Random::new(1);
+        let mut rates = Vec::new();
+        for draw in 0..9 {
+            let factor = (self.fit.spread * normal(&mut random)).exp();
+            let costs = Costs { frame: costs.frame * factor, kept: costs.kept * factor };
+            let is_lossless = |rate| {
+                let question = Question { rate, seconds: 10.0, ..*question };
+                self.once(&question, costs, &self.stalls, draw).loss() == 0.0
+            };
+            rates.push(highest(0.0, costs.knee() * 1.1, is_lossless));
+        }
+        rates.sort_by(f64::total_cmp);
+        let middle = rates[rates.len() / 2];
+        Estimate { value: middle, ..Estimate::of(rates) }
+    }
+
+    /// The longest burst at the sender's full speed that loses nothing.
+    fn survived(&self, question: &Question, costs: Costs) -> Option<f64> {
+        let rate = 1e9 / self.gap(question.size);
+        if costs.served(rate) >= rate {
+            return None;
+        }
+        // Twice what would fill the ring if nothing were read bounds the search.
+        let is_survived = |frames: f64| {
+            let burst = Question { rate, burst: 1, seconds: frames / rate, ..*question };
+            self.once(&burst, costs, &NO_STALLS, 0).loss() == 0.0
+        };
+        let mut most = 2.0 * question.ring as f64 / f64::from(question.size);
+        while most < LONGEST && is_survived(most) {
+            most *= 4.0;
+        }
+        Some(highest(0.0, most, is_survived))
+    }
+}
+
+/// No stalls at all.
+const NO_STALLS: Stalls = Stalls { watched: 1, lengths: Vec::new() };
+
+/// The highest value between two for which something holds, where it holds for all that are lower.
+fn highest(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(high) {
+        return high;
+    }
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// A number of the normal distribution (Box and Muller).
+fn normal(random: &mut Random) -> f64 {
+    let angle = random.below(1 << 53) as f64 / (1_u64 << 53) as f64 * std::f64::consts::TAU;
+    (2.0 * random.exponential()).sqrt() * angle.cos()
+}

@@ -1,0 +1,379 @@
+//! Backlog, ring and application of one processor, step by step.
+
+use std::collections::VecDeque;
+
+use netsniff_traffic::Random;
+
+use super::Costs;
+use super::stalls::Stalls;
+use crate::load::{FCS_LEN, RING_OVERHEAD};
+
+/// How often blocks are closed that are not full: what netsniff asks for unless told.
+pub const RETIRE: f64 = 50e6;
+
+/// Bytes of a block unless told.
+pub const BLOCK: u64 = 1 << 20;
+
+/// Bytes that a frame takes in a ring, of so many with its frame check sequence.
+#[must_use]
+pub fn room(size: u32) -> f64 {
+    f64::from(size.saturating_sub(FCS_LEN)) + RING_OVERHEAD as f64
+}
+
+/// Frames that come together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Arrival {
+    /// When, in nanoseconds from the begin, in order.
+    pub at: f64,
+    /// How many.
+    pub frames: f64,
+    /// Bytes that each takes in a ring.
+    pub room: f64,
+    /// What each costs.
+    pub costs: Costs,
+}
+
+/// What frames wait in.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Queues {
+    /// Frames that the processor's backlog holds.
+    pub backlog: f64,
+    /// Bytes of a block of the ring.
+    pub block: f64,
+    /// Its blocks.
+    pub blocks: u64,
+    /// Nanoseconds after which an open block is closed.
+    pub retire: f64,
+}
+
+impl Queues {
+    /// A ring of so many bytes behind a backlog of so many frames.
+    #[must_use]
+    pub fn new(ring: u64, backlog: u64) -> Self {
+        let block = BLOCK.min(ring);
+        let blocks = (ring / block.max(1)).max(1);
+        Self { backlog: backlog as f64, block: block as f64, blocks, retire: RETIRE }
+    }
+
+    /// Frames of so many bytes that wait while one block is read.
+    #[must_use]
+    pub fn frames(&self, size: u32) -> f64 {
+        (self.blocks - 1) as f64 * (self.block / room(size)).floor()
+    }
+}
+
+/// What came of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// That arrived.
+    pub frames: f64,
+    /// That found the backlog full.
+    pub lost_backlog: f64,
+    /// That found the ring full.
+    pub lost_ring: f64,
+    /// When the first one was lost, in nanoseconds from the begin.
+    pub first_loss: Option<f64>,
+    /// The most blocks that were in use.
+    pub most_blocks: u64,
+}
+
+impl Outcome {
+    /// The share that was lost.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        (self.lost_backlog + self.lost_ring) / self.frames.max(1.0)
+    }
+}
+
+/// A block that is closed, or being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    bytes: f64,
+    /// Nanoseconds of the application that its frames need.
+    work: f64,
+}
+
+/// The state of everything at a time.
+#[derive(Debug)]
+struct Processor {
+    queues: Queues,
+    /// Frames in the backlog, each group with what it is made of.
+    backlog: VecDeque<Arrival>,
+    waiting: f64,
+    /// The block that is filled; `None` where there is none.
+    open: Option<Block>,
+    closed: VecDeque<Block>,
+    read: Option<Block>,
+    next_retire: f64,
+    outcome: Outcome,
+}
+
+/// Lets frames come to a processor, which stands still as the machine did; `random` decides when.
+#[must_use]
+pub fn simulate(
+    arrivals: impl Iterator<Item = Arrival>,
+    queues: &Queues,
+    stalls: &Stalls,
+    random: &mut Random,
+) -> Outcome {
+    let mut stall = Pauses::new(stalls, random);
+    let mut processor = Processor::new(*queues);
+    let mut now = 0.0;
+    for arrival in arrivals {
+        while stall.begin <= arrival.at {
+            // What comes while nothing is done waits in the backlog.
+            processor.run(now, stall.begin);
+            now = stall.begin.max(now) + stall.length;
+            stall.next(random);
+        }
+        if arrival.at > now {
+            processor.run(now, arrival.at);
+            now = arrival.at;
+        }
+        processor.arrive(arrival);
+    }
+    processor.finish(now);
+    processor.outcome
+}
+
+/// When the processor stands still.
+struct Pauses<'a> {
+    stalls: &'a Stalls,
+    begin: f64,
+    length: f64,
+}
+
+impl<'a> Pauses<'a> {
+    fn new(stalls: &'a Stalls, random: &mut Random) -> Self {
+        let mut pauses = Self { stalls, begin: 0.0, length: 0.0 };
+        pauses.next(random);
+        pauses
+    }
+
+    fn next(&mut self, random: &mut Random) {
+        let lengths = &self.stalls.lengths;
+        if lengths.is_empty() {
+            self.begin = f64::INFINITY;
+            return;
+        }
+        self.begin += self.length + random.exponential() / self.stalls.rate();
+        self.length = lengths[random.below(lengths.len() as u64) as usize] as f64;
+    }
+}
+
+impl Processor {
+    fn new(queues: Queues) -> Self {
+        Self {
+            queues,
+            backlog: VecDeque::new(),
+            waiting: 0.0,
+            open: Some(Block::default()),
+            closed: VecDeque::new(),
+            read: None,
+            next_retire: queues.retire,
+            outcome: Outcome::default(),
+        }
+    }
+
+    fn arrive(&mut self, mut arrival: Arrival) {
+        self.outcome.frames += arrival.frames;
+        let room = (self.queues.backlog - self.waiting).max(0.0);
+        let lost = (arrival.frames - room).max(0.0);
+        if lost > 0.0 {
+            self.outcome.lost_backlog += lost;
+            self.outcome.first_loss.get_or_insert(arrival.at);
+            arrival.frames -= lost;
+        }
+        if arrival.frames > 0.0 {
+            self.waiting += arrival.frames;
+            self.backlog.push_back(arrival);
+        }
+    }
+
+    /// Uses the processor from one time to another: for the kernel first, then for the application.
+    fn run(&mut self, from: f64, to: f64) {
+        let mut now = from;
+        while now < to {
+            let end = to.min(self.next_retire);
+            let left = self.receive(now, end - now);
+            self.read(left);
+            now = end;
+            if now >= self.next_retire {
+                self.close(false);
+                self.next_retire += self.queues.retire;
+            }
+        }
+    }
+
+    /// Takes frames from the backlog to the ring; returns what is left of the time.
+    fn receive(&mut self, now: f64, mut time: f64) -> f64 {
+        while let Some(first) = self.backlog.front_mut() {
+            let most =
+                if first.costs.frame > 0.0 { time / first.costs.frame } else { f64::INFINITY };
+            let frames = first.frames.min(most);
+            let (room, costs, at) = (first.room, first.costs, first.at);
+            first.frames -= frames;
+            // What is left of a group after rounding is no frame.
+            if first.frames < 1e-6 {
+                self.backlog.pop_front();
+            }
+            time -= frames * costs.frame;
+            self.waiting = (self.waiting - frames).max(0.0);
+            self.keep(frames, room, costs.kept, at.max(now));
+            if time <= 0.0 {
+                return 0.0;
+            }
+        }
+        self.waiting = 0.0;
+        time
+    }
+
+    /// Puts frames into the ring.
+    fn keep(&mut self, mut frames: f64, room: f64, work: f64, now: f64) {
+        while frames > 0.0 {
+            self.reopen();
+            let Some(open) = &mut self.open else {
+                self.outcome.lost_ring += frames;
+                self.outcome.first_loss.get_or_insert(now);
+                return;
+            };
+            let fits = ((self.queues.block - open.bytes) / room).floor();
+            let put = frames.min(fits.max(0.0));
+            open.bytes += put * room;
+            open.work += put * work;
+            frames -= put;
+            if frames > 0.0 {
+                self.close(true);
+            }
+        }
+    }
+
+    fn in_use(&self) -> u64 {
+        self.closed.len() as u64 + u64::from(self.open.is_some()) + u64::from(self.read.is_some())
+    }
+
+    /// Opens a block, where one is free.
+    fn reopen(&mut self) {
+        if self.open.is_none() && self.in_use() < self.queues.blocks {
+            self.open = Some(Block::default());
+            self.outcome.most_blocks = self.outcome.most_blocks.max(self.in_use());
+        }
+    }
+
+    /// Closes the open block: where it is full, or after some time where there is anything in it.
+    fn close(&mut self, is_full: bool) {
+        if self.open.is_some_and(|open| is_full || open.bytes > 0.0) {
+            self.closed.extend(self.open.take());
+            self.reopen();
+        }
+    }
+
+    /// Lets the application read for some time; a block is free once all of it was read.
+    fn read(&mut self, mut time: f64) {
+        while time > 0.0 {
+            let Some(mut block) = self.read.take().or_else(|| self.closed.pop_front()) else {
+                return;
+            };
+            let spent = block.work.min(time);
+            time -= spent;
+            block.work -= spent;
+            if block.work > 0.0 {
+                self.read = Some(block);
+            }
+        }
+    }
+
+    /// What still lies in the backlog comes to the ring; what lies in the ring is read, which loses nothing.
+    fn finish(&mut self, now: f64) {
+        let needed: f64 = self.backlog.iter().map(|group| group.frames * group.costs.frame).sum();
+        // A little more, for what rounding left.
+        self.run(now, now + needed * 1.001 + 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: Stalls = Stalls { watched: 1, lengths: Vec::new() };
+
+    /// Frames of 1000 bytes at even gaps for some seconds, eight together.
+    fn even(rate: f64, seconds: f64, costs: Costs) -> impl Iterator<Item = Arrival> {
+        let groups = (rate * seconds / 8.0) as u32;
+        (0..groups).map(move |group| Arrival {
+            at: f64::from(group) * 8e9 / rate,
+            frames: 8.0,
+            room: 1000.0,
+            costs,
+        })
+    }
+
+    fn queues(blocks: u64) -> Queues {
+        Queues { backlog: 1000.0, block: 100_000.0, blocks, retire: 50e6 }
+    }
+
+    fn lost(rate: f64, seconds: f64, costs: Costs, blocks: u64) -> Outcome {
+        simulate(even(rate, seconds, costs), &queues(blocks), &NEVER, &mut Random::new(1))
+    }
+
+    #[track_caller]
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 0.01, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn overload_loses_what_is_not_served() {
+        let costs = Costs { frame: 0.0, kept: 10_000.0 };
+        for rate in [120e3, 200e3, 400e3] {
+            near(lost(rate, 5.0, costs, 8).loss(), 1.0 - 100e3 / rate - 700.0 / (rate * 5.0));
+        }
+        assert_eq!(lost(99e3, 5.0, costs, 8).loss(), 0.0);
+        // Each frame that comes slows the service of all.
+        let costs = Costs { frame: 2000.0, kept: 8000.0 };
+        for rate in [150e3, 250e3, 400e3, 490e3] {
+            near(lost(rate, 5.0, costs, 8).loss(), 1.0 - costs.served(rate) / rate);
+        }
+        assert_eq!(lost(99e3, 5.0, costs, 8).loss(), 0.0);
+        // Beyond what the kernel alone can do, the backlog loses the rest.
+        let outcome = lost(800e3, 5.0, costs, 8);
+        near(outcome.lost_backlog / outcome.frames, 1.0 - 500.0 / 800.0);
+        near(outcome.loss(), 1.0);
+    }
+
+    #[test]
+    fn a_ring_of_one_block_stands_still_while_it_is_read() {
+        let costs = Costs { frame: 0.0, kept: 1e9 / 320e3 };
+        for rate in [199e3, 250e3, 299e3] {
+            near(lost(rate, 5.0, costs, 1).loss(), rate / (rate + 320e3));
+        }
+        assert_eq!(lost(199e3, 5.0, costs, 3).loss(), 0.0);
+    }
+
+    #[test]
+    fn a_burst_that_the_ring_holds_is_survived() {
+        let costs = Costs { frame: 0.0, kept: 10_000.0 };
+        // Blocks of 100 frames are full every 0.25 ms. The first is read from 0.25 to 1.25 ms, the second until 2.25 ms: so
+        // there is room for 1000 frames until the third was read, and these have come after 2.5 ms.
+        let outcome = |frames: f64| lost(400e3, frames / 400e3, costs, 8);
+        assert_eq!(outcome(1000.0).loss(), 0.0);
+        let outcome = outcome(2000.0);
+        assert_eq!(outcome.first_loss, Some(2.5e6));
+        assert_eq!(outcome.most_blocks, 8);
+    }
+
+    #[test]
+    fn what_comes_while_the_machine_stands_still_waits_in_the_backlog() {
+        let costs = Costs { frame: 500.0, kept: 500.0 };
+        // A stall of 5 ms in about 50: 500 frames wait at 100,000 a second, and at 400,000 only 1000 of 2000.
+        let stalls = Stalls { watched: 500_000_000, lengths: vec![5_000_000; 10] };
+        let lost = |rate| {
+            let arrivals = even(rate, 20.0, costs);
+            simulate(arrivals, &queues(1000), &stalls, &mut Random::new(7))
+        };
+        assert_eq!(lost(100e3).loss(), 0.0);
+        let outcome = lost(400e3);
+        assert_eq!(outcome.lost_ring, 0.0);
+        // A stall begins as often as there is time beside them.
+        near(outcome.loss(), 1000.0 / 400e3 / 0.055);
+    }
+}

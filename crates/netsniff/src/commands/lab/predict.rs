@@ -1,0 +1,327 @@
+//! `netsniff lab predict`: what will be lost, said before it is tried.
+
+use std::fs;
+use std::io::stdout;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use netsniff_lab::bed::Bed;
+use netsniff_lab::load::Load;
+use netsniff_lab::model::Model;
+use netsniff_lab::model::calibrate::{PLANNED, calibrate, raw_of, settings};
+use netsniff_lab::model::ledger::{Entry, scored};
+use netsniff_lab::model::plan::{Held, Pace, held};
+use netsniff_lab::model::predict::Question;
+use netsniff_lab::stop::Stop;
+use netsniff_lab::tools::{Setting, Tool};
+use netsniff_lab::trial;
+use netsniff_lab::work::{Cost, MOST_LEVEL};
+
+use super::common::{self, BedArgs};
+use super::journal::Journal;
+use super::predicted;
+use crate::clock;
+use crate::commands::sizes::Sizes;
+use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
+
+/// Predictions, what they come from, and what came.
+const LEDGER: &str = "ledger.jsonl";
+
+/// How often a run that proves nothing is repeated, in all.
+const TRIED: u32 = 3;
+
+/// What a run takes beside the time that frames are sent.
+const AROUND: Duration = Duration::from_secs(2);
+
+/// Say what a capture will lose, before it is tried, and how good that was
+///
+/// A calibration of less than a minute finds what frames cost this machine. Every prediction is written down before it is
+/// run, and scored after.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    netsniff lab predict -o model --size 512 --rate 100k,200k --zip 6      what will be lost\n  \
+    netsniff lab predict -o model --score                                  and what is\n  \
+    netsniff lab predict -o held --plan 60 --seed 7 --score                points that nobody knows before\n\n\
+    -o has ledger.jsonl, which is only added to: plan, model, predictions, runs.\n\n\
+    Exit code: 0 fine; 1 failed, or ended before all was done; 2 wrong usage")]
+pub(super) struct PredictArgs {
+    /// The directory of the ledger; it is made where there is none
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// What captures: work, record, analyze or count
+    #[arg(long, value_name = "NAME", default_value = "work")]
+    tool: String,
+    #[command(flatten)]
+    bed: BedArgs,
+    /// Calibrate again, though the ledger has a model
+    #[arg(long)]
+    calibrate: bool,
+    #[command(flatten)]
+    asked: QuestionArgs,
+    /// Predict so many points of a plan, which is written down before the calibration
+    #[arg(long, value_name = "N", requires = "seed", conflicts_with = "rate",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    plan: Option<u32>,
+    /// What the points of the plan come from
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Run what was predicted, and tell how good it was
+    #[arg(long)]
+    score: bool,
+    /// How often each prediction is run
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Time that all of it may take; what would exceed it is not begun
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
+    budget: Option<Duration>,
+    /// Print nothing but the table
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What is asked: all combinations.
+#[derive(Debug, clap::Args)]
+struct QuestionArgs {
+    /// Frames a second; several with commas between them
+    #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = quantity::rate)]
+    rate: Vec<f64>,
+    /// Bytes of frames, frame check sequence included
+    #[arg(long, value_name = "BYTES", default_value = "512")]
+    size: Sizes,
+    /// Frames that leave together, as fast as the sender can
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "32",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    burst: Vec<u32>,
+    /// Bytes of the ring
+    #[arg(long = "ring", visible_alias = "buffer", value_name = "SIZES", value_delimiter = ',',
+          default_value = "64M", value_parser = quantity::size)]
+    rings: Vec<usize>,
+    /// What `lab work` does for each packet: compress it with this level of zlib
+    #[arg(long, visible_alias = "load", value_name = "LEVELS", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_LEVEL)))]
+    zip: Vec<u32>,
+    /// What `lab work` does for each packet: take so long
+    #[arg(long, value_name = "TIME", conflicts_with = "zip", value_parser = quantity::interval)]
+    delay: Option<Duration>,
+    /// How long frames are sent
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval, default_value = "3s")]
+    time: Duration,
+}
+
+impl QuestionArgs {
+    fn questions(&self) -> Vec<Question> {
+        let mut costs: Vec<_> =
+            self.zip.iter().map(|&zip| Cost { zip: Some(zip), delay: None }).collect();
+        if costs.is_empty() {
+            costs.push(Cost { zip: None, delay: self.delay });
+        }
+        let mut questions = Vec::new();
+        for cost in costs {
+            for &ring in &self.rings {
+                for &burst in &self.burst {
+                    for &size in self.size.as_slice() {
+                        questions.extend(self.rate.iter().map(|&rate| Question {
+                            size: u32::try_from(size).unwrap_or(u32::MAX),
+                            rate,
+                            burst,
+                            ring: ring as u64,
+                            cost,
+                            seconds: self.time.as_secs_f64(),
+                        }));
+                    }
+                }
+            }
+        }
+        questions
+    }
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// [`UsageError`], a ledger that cannot be read, and whatever prevents a testbed or a run.
+pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
+    let questions = args.asked.questions();
+    if questions.is_empty() && args.plan.is_none() && !args.score && !args.calibrate {
+        let said = "--rate asks, --plan makes points to ask, --score runs what was predicted, --calibrate finds a model";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    common::frames_fit(args.asked.size.as_slice())?;
+    let tool = tool(&args.tool)?;
+    let is_dialled = args.asked.delay.is_some() || !args.asked.zip.is_empty();
+    if tool.name != "work" && (is_dialled || args.plan.is_some()) {
+        let said = "--zip, --delay and --plan are of the tool work alone";
+        return Err(UsageError(said.to_owned()).into());
+    }
+    fs::create_dir_all(&args.output)
+        .with_context(|| format!("cannot make {}", args.output.display()))?;
+    let mut journal: Journal<Entry> = Journal::open(&args.output.join(LEDGER), true)?;
+    let signal = common::signal()?;
+    let stop = Stop::new(&signal, args.budget);
+    let mut lab = Lab { args, tool, journal: &mut journal, stop: &stop, bed: None };
+    let is_whole = lab.work(&questions)?;
+    drop(lab);
+    let all = scored(journal.entries());
+    print(stdout(), &predicted::text(&all)).context("cannot print the table")?;
+    Ok(if is_whole { DONE } else { FAILED })
+}
+
+fn tool(name: &str) -> Result<Tool, UsageError> {
+    let ours = || Tool::all().into_iter().filter(|tool| tool.program.is_none());
+    ours().find(|tool| tool.name == name).ok_or_else(|| {
+        let names: Vec<_> = ours().map(|tool| tool.name).collect();
+        UsageError(format!("losses of {name} cannot be predicted; there are {}", names.join(", ")))
+    })
+}
+
+/// A ledger, and what adds to it.
+struct Lab<'a> {
+    args: &'a PredictArgs,
+    tool: Tool,
+    journal: &'a mut Journal<Entry>,
+    stop: &'a Stop<'a>,
+    bed: Option<Bed>,
+}
+
+impl Lab<'_> {
+    /// Does what is asked for; whether all of it was done.
+    fn work(&mut self, questions: &[Question]) -> anyhow::Result<bool> {
+        let points = match (self.args.plan, self.args.seed) {
+            (Some(number), Some(seed)) => {
+                let points = held(seed, number, self.args.asked.time.as_secs_f64());
+                self.add(Entry::Plan { at: now(), seed, points: points.clone() })?;
+                points
+            }
+            _ => Vec::new(),
+        };
+        let model = self.model(!points.is_empty())?;
+        for point in &points {
+            let Held { question, pace } = point;
+            let raw = raw_of(question.cost, question.size)?;
+            self.predict(&model, &point.question(&model, raw), Some(*pace))?;
+        }
+        for question in questions {
+            self.predict(&model, question, None)?;
+        }
+        if self.args.score { self.score(&model) } else { Ok(true) }
+    }
+
+    fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
+        self.journal.add(entry)
+    }
+
+    fn say(&self, text: &str) {
+        if !self.args.quiet {
+            say(text);
+        }
+    }
+
+    /// The model of the ledger, or a new one.
+    fn model(&mut self, is_planned: bool) -> anyhow::Result<Model> {
+        let layout = self.args.bed.single()?;
+        let known = self.journal.entries().iter().rev().find_map(|entry| match entry {
+            Entry::Model { model, .. } => Some(Model::clone(model)),
+            _ => None,
+        });
+        if let Some(model) = known.filter(|_| !self.args.calibrate && !is_planned) {
+            ensure!(
+                model.tool == self.tool.name && model.layout == layout,
+                "the model of the ledger is of {} on another testbed, or of another tool; --calibrate makes a new one",
+                model.tool
+            );
+            return Ok(model);
+        }
+        self.say(&format!("calibrating, about {}", common::in_words(PLANNED)));
+        self.make_bed(&layout)?;
+        let Some(bed) = &self.bed else { bail!("there is no testbed") };
+        let (program, _) = super::programs()?;
+        let is_quiet = self.args.quiet;
+        let mut tell = |text: &str| {
+            if !is_quiet {
+                say(&format!("calibrating: {text}"));
+            }
+        };
+        let model = calibrate(bed, &program, (&self.tool, &layout), self.stop, &mut tell)?;
+        self.say(&format!("calibrated in {:.1} s", model.seconds));
+        self.add(Entry::Model { at: now(), model: Box::new(model.clone()) })?;
+        Ok(model)
+    }
+
+    fn make_bed(&mut self, layout: &netsniff_lab::bed::Layout) -> anyhow::Result<()> {
+        if self.bed.is_none() {
+            let (_, warden) = super::programs()?;
+            self.bed = Some(Bed::make(&warden, layout)?);
+        }
+        Ok(())
+    }
+
+    fn predict(
+        &mut self,
+        model: &Model,
+        question: &Question,
+        pace: Option<Pace>,
+    ) -> anyhow::Result<()> {
+        let raw = raw_of(question.cost, question.size)?;
+        let prediction = Box::new(model.predict(question, raw));
+        let number = scored(self.journal.entries()).len();
+        let number = u32::try_from(number).context("the ledger is full")?;
+        self.add(Entry::Prediction { at: now(), number, pace, question: *question, prediction })
+    }
+
+    /// Runs all predictions that were not run often enough; whether it could.
+    fn score(&mut self, model: &Model) -> anyhow::Result<bool> {
+        self.make_bed(&model.layout)?;
+        let repeat = self.args.repeat as usize;
+        let missing = |journal: &Journal<Entry>, round: usize| -> Vec<(u32, Question)> {
+            let all = scored(journal.entries());
+            let is_missing =
+                |losses: usize, faulty: usize| losses < round && faulty < repeat * TRIED as usize;
+            let missing = all.iter().filter(|one| is_missing(one.losses.len(), one.faulty));
+            missing.map(|one| (one.number, *one.question)).collect()
+        };
+        // Rounds over all predictions, so that a disturbance does not meet all runs of one.
+        for round in 1..=repeat {
+            for _ in 0..TRIED {
+                let left = missing(self.journal, round);
+                for (at, (number, question)) in left.iter().enumerate() {
+                    let time = Duration::from_secs_f64(question.seconds) + AROUND;
+                    if self.stop.before(time).is_some() {
+                        return Ok(false);
+                    }
+                    let Some(trial) = self.run(question)? else { return Ok(false) };
+                    let rest = time * u32::try_from(left.len() - at - 1).unwrap_or(u32::MAX);
+                    let rest = common::in_words(rest);
+                    let run = super::table::trial(&trial);
+                    self.say(&format!("round {round} of {repeat}, {rest} left of it: {run}"));
+                    self.add(Entry::Run { at: now(), number: *number, trial: Box::new(trial) })?;
+                }
+            }
+        }
+        Ok(missing(self.journal, repeat).is_empty())
+    }
+
+    /// Runs what was asked; `None` after a signal.
+    fn run(&self, question: &Question) -> anyhow::Result<Option<trial::Trial>> {
+        let (program, _) = super::programs()?;
+        let Some(bed) = &self.bed else { bail!("there is no testbed") };
+        let tool = self.tool.with(&settings(question.cost, question.ring));
+        let tool = tool.map_err(anyhow::Error::msg)?;
+        let burst = Setting { name: "burst".to_owned(), value: question.burst.to_string() };
+        let load = Load {
+            size: question.size,
+            rate: Some(question.rate),
+            time: Duration::from_secs_f64(question.seconds),
+            ..Load::default()
+        };
+        match trial::run(bed, Path::new(&program), &tool, &load.with(&[burst])) {
+            _ if self.stop.is_set() => Ok(None),
+            result => result.map(Some),
+        }
+    }
+}
+
+fn now() -> i64 {
+    clock::now().nanos()
+}
