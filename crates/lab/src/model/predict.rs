@@ -13,11 +13,15 @@ const DRAWS: usize = 40;
 /// Frames of a steady stream that are looked at together.
 const TOGETHER: u32 = 32;
 
-/// Halvings of an interval in which a rate or a burst is sought.
-const STEPS: u32 = 14;
+/// Halvings of an interval in which a rate or a burst is sought: to a thousandth of it.
+const STEPS: u32 = 10;
 
-/// The longest burst that is looked for.
-const LONGEST: f64 = 1e9;
+/// The longest burst that is looked for, in frames.
+const LONGEST: f64 = 4e6;
+
+/// Draws of costs for the rate without loss, each with other stalls, and how long frames are sent in each.
+const RATES: u64 = 9;
+const SECONDS: f64 = 5.0;
 
 /// A load and a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -71,9 +75,11 @@ pub struct Prediction {
     pub total: Estimate,
     /// When the first frame is lost, in seconds: the median where at least half of all runs of the model lose any.
     pub first_loss: Option<f64>,
-    /// The highest rate without loss for frames, buffer and application of the question, in frames a second.
+    /// The highest rate without loss for frames, buffer and application of the question, in frames a second; at most
+    /// what the sender sends at full speed.
     pub lossless: Estimate,
-    /// Frames of the longest burst at the sender's full speed that loses nothing; `None` where any burst does.
+    /// Frames of the longest burst at the sender's full speed that loses nothing; `None` where it is longer than anyone
+    /// looks.
     pub survived: Option<f64>,
 }
 
@@ -167,18 +173,20 @@ impl Model {
         })
     }
 
-    /// The highest rate that loses nothing in ten seconds, by each draw of costs.
+    /// The highest rate that loses nothing in some seconds, by each draw of costs.
     fn lossless(&self, question: &Question, costs: Costs) -> Estimate {
         let mut random = Random::new(1);
         let mut rates = Vec::new();
-        for draw in 0..9 {
+        for draw in 0..RATES {
             let factor = (self.fit.spread * normal(&mut random)).exp();
             let costs = Costs { frame: costs.frame * factor, kept: costs.kept * factor };
             let is_lossless = |rate| {
-                let question = Question { rate, seconds: 10.0, ..*question };
+                let question = Question { rate, seconds: SECONDS, ..*question };
                 self.once(&question, costs, &self.stalls, draw).loss() == 0.0
             };
-            rates.push(highest(0.0, costs.knee() * 1.1, is_lossless));
+            // The sender does not send more.
+            let most = (costs.knee() * 1.1).min(1e9 / self.gap(question.size));
+            rates.push(highest(0.0, most, is_lossless));
         }
         rates.sort_by(f64::total_cmp);
         let middle = rates[rates.len() / 2];
@@ -191,16 +199,19 @@ impl Model {
         if costs.served(rate) >= rate {
             return None;
         }
-        // Twice what would fill the ring if nothing were read bounds the search.
         let is_survived = |frames: f64| {
             let burst = Question { rate, burst: 1, seconds: frames / rate, ..*question };
             self.once(&burst, costs, &NO_STALLS, 0).loss() == 0.0
         };
-        let mut most = 2.0 * question.ring as f64 / f64::from(question.size);
-        while most < LONGEST && is_survived(most) {
+        // What would fill the ring if nothing were read is where the search begins.
+        let mut most = 2.0 * question.ring as f64 / room(question.size);
+        while is_survived(most) {
             most *= 4.0;
+            if most > LONGEST {
+                return None;
+            }
         }
-        Some(highest(0.0, most, is_survived))
+        Some(highest(0.0, most, is_survived).floor())
     }
 }
 
@@ -227,4 +238,72 @@ fn highest(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
 fn normal(random: &mut Random) -> f64 {
     let angle = random.below(1 << 53) as f64 / (1_u64 << 53) as f64 * std::f64::consts::TAU;
     (2.0 * random.exponential()).sqrt() * angle.cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bed::Layout;
+    use crate::model::fit::Fit;
+    use std::time::Duration;
+
+    fn model(frame: f64, kept: f64) -> Model {
+        Model {
+            tool: "work".to_owned(),
+            layout: Layout::default(),
+            fit: Fit { slower: 1.0, kept: [kept, 0.0], frame: [frame, 0.0], spread: 0.01 },
+            gaps: vec![(128, 1000.0), (1024, 1500.0)],
+            stalls: NO_STALLS,
+            backlog: 1000,
+            observations: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+
+    fn question(rate: f64) -> Question {
+        let cost = Cost::default();
+        Question { size: 512, rate, burst: 32, ring: 8 << 20, cost, seconds: 3.0 }
+    }
+
+    #[track_caller]
+    fn near(value: f64, expected: f64, by: f64) {
+        assert!((value - expected).abs() <= by, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn predictions_are_what_arithmetic_says() {
+        let model = model(2000.0, 7000.0);
+        let above = model.predict(&question(200e3), 1000.0);
+        // 600,000 frames, of which seven blocks of 1747 are held; (1 - 0.4) / 8 us are served in a second.
+        let expected = 1.0 - (75e3 * 3.0 + 7.0 * 1747.0) / 600e3;
+        near(above.total.value, expected, 0.01);
+        assert!(above.total.low < expected && above.total.high > expected, "{above:?}");
+        assert_eq!(above.kernel.value, 0.0);
+        // It is full once (200 - 75) k/s have filled it.
+        near(above.first_loss.unwrap(), 7.0 * 1747.0 / 125e3, 0.03);
+        near(above.lossless.value, 100e3, 4e3);
+        let below = model.predict(&question(90e3), 1000.0);
+        assert_eq!((below.total.value, below.first_loss), (0.0, None));
+        near(model.rate_of_loss(&question(0.0), 1000.0, expected, 500e3), 200e3, 2e3);
+    }
+
+    #[test]
+    fn the_longest_burst_is_what_fits() {
+        let model = model(0.0, 0.0);
+        let cost = Cost { zip: None, delay: Some(Duration::from_micros(10)) };
+        let question = Question { cost, ..question(50e3) };
+        let gap = model.gap(512);
+        // Frames that come every `gap` ns, of which one in 10 us is taken, fill seven of eight blocks.
+        let expected = 7.0 * 1747.0 / (1.0 - gap / 10_000.0);
+        let survived = model.predict(&question, 0.0).survived.unwrap();
+        near(survived / expected, 1.0, 0.1);
+        let longer =
+            Question { burst: survived as u32 + 2000, rate: 1000.0, seconds: 100.0, ..question };
+        assert!(model.predict(&longer, 0.0).total.value > 0.0);
+        let shorter = Question { burst: survived as u32 - 2000, ..longer };
+        assert_eq!(model.predict(&shorter, 0.0).total.value, 0.0);
+        // Who is faster than the sender survives everything.
+        let fast = Question { cost: Cost::default(), ..question };
+        assert_eq!(model.predict(&fast, 0.0).survived, None);
+    }
 }
