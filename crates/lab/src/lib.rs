@@ -15,9 +15,11 @@
 //! | [`lossless`] | that search for tools and sizes of frames |
 //! | [`sweep`] | runs over all combinations of values |
 //! | [`machine`] | what is measured on |
+//! | [`compare`] | two things that were measured, side by side |
 //! | [`stop`] | how a run ends before its time |
 
 pub mod bed;
+pub mod compare;
 pub mod load;
 pub mod lossless;
 pub mod machine;

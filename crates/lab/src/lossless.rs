@@ -27,7 +27,7 @@ const AROUND: Duration = Duration::from_secs(3);
 const REPEATED: u32 = 3;
 
 /// One trial of a search.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Step {
     /// What it was for.
     pub purpose: Purpose,
@@ -37,7 +37,7 @@ pub struct Step {
 }
 
 /// What a search came to.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
     /// The tool.
     pub tool: String,
