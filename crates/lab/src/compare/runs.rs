@@ -169,12 +169,13 @@ pub fn compare(sides: &[Chosen<'_, Run>; 2]) -> (Vec<Group>, Vec<LeftOut<Shared>
         let mut rows = Vec::new();
         for point in both {
             let row = Row::new(&point, &of);
-            match Side::BOTH.into_iter().find(|side| row.runs[*side as usize] == 0) {
-                None => rows.push(row),
-                Some(side) => {
-                    let number = row.faulty[side as usize];
-                    leave(side, point, format!("no run of {number} proves anything"));
-                }
+            if !row.runs.contains(&0) {
+                rows.push(row);
+                continue;
+            }
+            for side in Side::BOTH.into_iter().filter(|side| row.runs[*side as usize] == 0) {
+                let number = row.faulty[side as usize];
+                leave(side, point.clone(), format!("none of its runs ({number}) proves anything"));
             }
         }
         if let [Some(a), Some(b)] = tools
@@ -422,7 +423,7 @@ mod tests {
         assert!(groups.is_empty());
         assert_eq!(
             (left_out[0].side, left_out[0].why.as_str()),
-            (Side::B, "no run of 1 proves anything")
+            (Side::B, "none of its runs (1) proves anything")
         );
     }
 

@@ -1,3 +1,5 @@
+//! Which part of what was measured a side is.
+
 use super::*;
 use crate::sweep::Point;
 use crate::trial::Trial;
