@@ -393,6 +393,7 @@ mod tests {
         let [low, high] = row.range.map(Option::unwrap);
         assert!(is_near(low, 100.0 * (150.0 / 110.0 - 1.0)) && is_near(high, 65.0));
         assert!(row.is_apart);
+        assert!(one((Found::Rate(150.0), &[165.0]), (Found::Rate(100.0), &[110.0])).is_apart);
         let row = one((Found::Rate(100.0), &[130.0]), (Found::Rate(120.0), &[130.0]));
         assert!(!row.is_apart, "{row:?}");
         let row = one((Found::Rate(100.0), &[110.0]), (Found::AtLeast(120.0), &[]));
