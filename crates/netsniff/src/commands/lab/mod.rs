@@ -1,13 +1,17 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
 mod common;
+mod compare;
+mod comparison;
 mod lossless;
+mod reports;
 mod sweep;
 mod table;
 
 use anyhow::Context as _;
 use netsniff_lab::bed;
 
+use self::compare::CompareArgs;
 use self::lossless::LosslessArgs;
 use self::sweep::SweepArgs;
 use super::DONE;
@@ -16,8 +20,9 @@ use super::DONE;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     netsniff lab lossless --sizes 64,512,1518 -o r           netsniff beside others\n  \
-    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n\n\
-    Needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
+    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n  \
+    netsniff lab compare r:tcpdump r:record                       two tools of a report\n\n\
+    Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
     and they are removed however it ends.")]
 pub struct LabArgs {
     #[command(subcommand)]
@@ -28,6 +33,7 @@ pub struct LabArgs {
 enum What {
     Lossless(LosslessArgs),
     Sweep(SweepArgs),
+    Compare(CompareArgs),
     /// Waits until standard input is closed, and removes a testbed
     #[command(hide = true)]
     Warden {
@@ -45,6 +51,7 @@ pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
         What::Lossless(args) => lossless::run(args),
         What::Sweep(args) => sweep::run(args),
+        What::Compare(args) => compare::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),
     }
 }

@@ -12,12 +12,10 @@ use netsniff_lab::sweep::{self, Axis, Plan, Point, Run};
 use netsniff_lab::tools::Tool;
 
 use super::common::{self, CommonArgs};
+use super::reports::{self, RUNS, SWEEP};
 use super::table;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 use crate::summary::number::exact;
-
-/// Runs, one to a line, as they are made.
-const RUNS: &str = "runs.jsonl";
 
 /// Losses over all combinations of tools, sizes, rates and options
 #[derive(Debug, clap::Args)]
@@ -111,7 +109,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         Some(directory) => {
             let (runs, file) = open(directory, args.resume)?;
             let head = serde_json::to_string_pretty(&common.head(&tools, &left_out))? + "\n";
-            common::write(directory, "sweep.json", &head)?;
+            common::write(directory, SWEEP, &head)?;
             (runs, Some(file))
         }
     };
@@ -183,15 +181,7 @@ fn open(directory: &Path, resume: bool) -> anyhow::Result<(Vec<Run>, File)> {
     } else {
         String::new()
     };
-    // A line that was cut when its writer was killed is not there.
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut runs = Vec::new();
-    for (number, line) in text[..whole].lines().enumerate() {
-        let run = serde_json::from_str(line);
-        runs.push(run.with_context(|| {
-            format!("line {} of {} is no run of this version", number + 1, path.display())
-        })?);
-    }
+    let (runs, whole) = reports::runs(&text, &path)?;
     let file = OpenOptions::new().create(true).append(true).open(&path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     ensure!(file.set_len(whole as u64).is_ok(), "cannot cut the last line of {}", path.display());
