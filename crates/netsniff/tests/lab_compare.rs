@@ -230,6 +230,43 @@ fn rates_are_compared_with_bounds_and_the_machines_with_all_that_differs() {
 }
 
 #[test]
+fn what_else_may_be_the_reason_is_noted() {
+    let here = Directory::new("notes");
+    let mut low = cell("record", 64, rate(250_000.0));
+    low["steps"][0]["reached"] = json!(240_000.0);
+    here.lossless("a", "Linux 6.1", &[low]);
+    here.lossless("b", "Linux 6.1", &[cell("record", 64, rate(300_000.0))]);
+    let text = here.fine("a", "b", &[]);
+    let note = "64 bytes, A: runs that lost something at no higher rate: 1\n";
+    assert!(text.contains(note) && text.contains("+20.00  +32.00 or less\n"), "{text}");
+
+    // Full speed is another load for each sender.
+    let top = |reached: u32| {
+        let mut runs = runs("record", None, 1000, &QUICK);
+        for run in &mut runs {
+            run["point"]["load"]["rate"] = Value::Null;
+            run["trial"]["reached"] = json!(reached);
+            run["trial"]["is_burst"] = json!(reached > 800_000);
+        }
+        runs
+    };
+    here.sweep("c", "Linux 6.1", &top(800_000));
+    here.sweep("d", "Linux 6.1", &top(805_000));
+    here.sweep("e", "Linux 6.1", &top(700_000));
+    let text = here.fine("c", "d", &[]);
+    assert!(
+        text.contains("64 bytes, top, 10 s ") && !text.contains("frames/s were sent"),
+        "{text}"
+    );
+    assert!(text.contains("hold much of: 0 of 3 runs of A, 3 of 3 of B\n"), "{text}");
+    let text = here.fine("c", "e", &[]);
+    let note = "64 bytes, top, 10 s: 800,000 frames/s were sent in A, 700,000 in B\n";
+    assert!(text.contains(note) && !text.contains("hold much"), "{text}");
+    let [json, quiet] = [&["--json"][..], &["--json", "-q"]].map(|it| here.fine("c", "e", it));
+    assert_eq!(json, quiet);
+}
+
+#[test]
 fn what_cannot_be_read_is_said_with_its_place() {
     let here = Directory::new("broken");
     here.sweep("good", "Linux 6.1", &runs("count", None, 1000, &QUICK));
