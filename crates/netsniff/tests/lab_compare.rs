@@ -262,6 +262,10 @@ fn what_else_may_be_the_reason_is_noted() {
     let text = here.fine("c", "e", &[]);
     let note = "64 bytes, top, 10 s: 800,000 frames/s were sent in A, 700,000 in B\n";
     assert!(text.contains(note) && !text.contains("hold much"), "{text}");
+    let steering = "\u{1b}[2J";
+    here.sweep("f", steering, &[runs(steering, None, 1000, &SLOW), top(800_000)].concat());
+    let text = here.fine("c", "f", &[]);
+    assert!(text.contains("kernel: Linux 6.1; \u{fffd}[2J") && !text.contains('\u{1b}'), "{text}");
     let [json, quiet] = [&["--json"][..], &["--json", "-q"]].map(|it| here.fine("c", "e", it));
     assert_eq!(json, quiet);
 }

@@ -19,8 +19,8 @@ use crate::commands::{DONE, UsageError, print, say};
 /// if not all of them are meant. Points are paired where all else is equal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    netsniff lab compare before after                        all that both have\n  \
-    netsniff lab compare report:tcpdump report:record        two tools\n  \
+    netsniff lab compare before after                         all that both have\n  \
+    netsniff lab compare report:tcpdump report:record         two tools\n  \
     netsniff lab compare waits:wait=poll waits:wait=adaptive  two values of a setting\n\n\
     Exit code: 0 fine; 1 failed, or A and B have nothing in common; 2 wrong usage")]
 pub(super) struct CompareArgs {

@@ -17,6 +17,12 @@ const MOST_APART: f64 = 0.01;
 
 /// All of it, or the tables alone.
 pub(super) fn text(comparison: &Comparison, tables_alone: bool) -> String {
+    let text = written(comparison, tables_alone);
+    // Names from a file must not steer the terminal.
+    text.replace(|letter: char| letter.is_control() && letter != '\n', "\u{fffd}")
+}
+
+fn written(comparison: &Comparison, tables_alone: bool) -> String {
     let Comparison { a, b, differing, changes } = comparison;
     let tables = match changes {
         Changes::Lossless { groups, .. } => groups.iter().map(improvements).collect::<String>(),
