@@ -75,6 +75,7 @@ impl Placement {
 
 /// How a bed is made.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Layout {
     /// Who pays for receiving.
     pub placement: Placement,

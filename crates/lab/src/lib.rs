@@ -17,9 +17,11 @@
 //! | [`sweep`] | runs over all combinations of values |
 //! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
+//! | [`compare`] | two things that were measured, side by side |
 //! | [`stop`] | how a run ends before its time |
 
 pub mod bed;
+pub mod compare;
 pub mod load;
 pub mod lossless;
 pub mod machine;

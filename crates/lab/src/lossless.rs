@@ -38,7 +38,7 @@ pub struct Subject<'a> {
 }
 
 /// One trial of a search.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Step {
     /// What it was for.
     pub purpose: Purpose,
@@ -48,7 +48,7 @@ pub struct Step {
 }
 
 /// What a search came to.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
     /// The tool.
     pub tool: String,

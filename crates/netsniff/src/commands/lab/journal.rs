@@ -31,15 +31,7 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
                 text.with_context(|| format!("cannot read {}, to go on with it", path.display()))?
             }
         };
-        // A line that was cut when its writer was killed is not there.
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        let mut entries = Vec::new();
-        for (number, line) in text[..whole].lines().enumerate() {
-            let entry = serde_json::from_str(line);
-            entries.push(entry.with_context(|| {
-                format!("line {} of {} is not of this version", number + 1, path.display())
-            })?);
-        }
+        let (entries, whole) = entries(&text, path)?;
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         ensure!(
@@ -67,4 +59,25 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
         self.entries.push(entry);
         Ok(())
     }
+}
+
+/// The entries of a journal, and where what was written as a whole ends: a line that was cut when its writer was killed
+/// is not there.
+///
+/// # Errors
+///
+/// A line that is no entry, with its number.
+pub(super) fn entries<T: DeserializeOwned>(
+    text: &str,
+    path: &Path,
+) -> anyhow::Result<(Vec<T>, usize)> {
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    let entry = |(number, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| {
+            let (at, number) = (path.display(), number + 1);
+            anyhow::anyhow!("line {number} of {at} is not of this version: {error}")
+        })
+    };
+    let entries = text[..whole].lines().enumerate().map(entry).collect::<Result<_, _>>()?;
+    Ok((entries, whole))
 }

@@ -14,6 +14,7 @@ use netsniff_lab::tools::Tool;
 use serde::Serialize;
 
 use super::common::{self, CommonArgs, Head};
+use super::reports::LOSSLESS;
 use super::table;
 use crate::commands::{DONE, FAILED, print, say};
 
@@ -94,7 +95,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     if let Some(directory) = &args.output {
         let report = Report { head, cells: &cells };
         let json = serde_json::to_string_pretty(&report)? + "\n";
-        common::write(directory, "lossless.json", &json)?;
+        common::write(directory, LOSSLESS, &json)?;
         common::write(directory, "lossless.csv", &table::steps_csv(&cells))?;
     }
     print(stdout(), &table::cells(&cells)).context("cannot print the table")?;

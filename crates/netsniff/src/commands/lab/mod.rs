@@ -1,10 +1,13 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
 mod common;
+mod compare;
+mod comparison;
 mod journal;
 mod lossless;
 mod predict;
 mod predicted;
+mod reports;
 mod sweep;
 mod table;
 mod work;
@@ -12,6 +15,7 @@ mod work;
 use anyhow::Context as _;
 use netsniff_lab::bed;
 
+use self::compare::CompareArgs;
 use self::lossless::LosslessArgs;
 use self::predict::PredictArgs;
 use self::sweep::SweepArgs;
@@ -22,8 +26,9 @@ use super::DONE;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     netsniff lab lossless --sizes 64,512,1518 -o r           netsniff beside others\n  \
-    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n\n\
-    Needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
+    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n  \
+    netsniff lab compare r:tcpdump r:record                       two tools of a report\n\n\
+    Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
     and they are removed however it ends.")]
 pub struct LabArgs {
     #[command(subcommand)]
@@ -36,6 +41,7 @@ enum What {
     Predict(Box<PredictArgs>),
     Sweep(SweepArgs),
     Work(WorkArgs),
+    Compare(CompareArgs),
     /// Waits until standard input is closed, and removes a testbed
     #[command(hide = true)]
     Warden {
@@ -55,6 +61,7 @@ pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
         What::Predict(args) => predict::run(args),
         What::Sweep(args) => sweep::run(args),
         What::Work(args) => work::run(args),
+        What::Compare(args) => compare::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),
     }
 }

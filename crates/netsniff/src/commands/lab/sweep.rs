@@ -14,12 +14,10 @@ use netsniff_lab::tools::{Setting, Tool, frames_of};
 
 use super::common::{self, CommonArgs};
 use super::journal::Journal;
+use super::reports::{RUNS, SWEEP};
 use super::table;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 use crate::summary::number::exact;
-
-/// Runs, one to a line, as they are made.
-const RUNS: &str = "runs.jsonl";
 
 /// Losses over all combinations of tools, sizes, rates and options
 #[derive(Debug, clap::Args)]
@@ -149,7 +147,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
             let journal = open(directory, args.resume)?;
             let head = common.head((&tools, &left_out), layout.clone());
             let head = serde_json::to_string_pretty(&head)? + "\n";
-            common::write(directory, "sweep.json", &head)?;
+            common::write(directory, SWEEP, &head)?;
             Some(journal)
         }
     };

@@ -88,7 +88,8 @@ fn mbps(rate: f64, size: u32) -> String {
     whole(rate * (f64::from(size) * 8.0 + AROUND) / 1e6)
 }
 
-fn whole(value: f64) -> String {
+/// A number of whole things.
+pub(super) fn whole(value: f64) -> String {
     exact(value.round() as i128)
 }
 

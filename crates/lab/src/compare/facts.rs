@@ -1,0 +1,137 @@
+//! What else two sides differ in: results depend on the kernel, the machine and who pays for receiving (PAPERS F12).
+
+use serde::{Deserialize, Serialize};
+
+use super::distinct;
+use crate::bed::Layout;
+use crate::machine::Machine;
+
+/// What a report says of where it was made.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Setup {
+    /// The version of netsniff.
+    pub netsniff: String,
+    /// The words of the command.
+    pub command: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// The testbed.
+    pub testbed: Layout,
+}
+
+/// Something that two reports differ in. `None` is what one of them does not tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// Its name.
+    pub name: String,
+    /// What A says.
+    pub a: Option<String>,
+    /// What B says.
+    pub b: Option<String>,
+}
+
+/// All that they differ in. Versions of programs that only one of them ran are not.
+#[must_use]
+pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, a: Option<String>, b: Option<String>| {
+        if a != b {
+            facts.push(Fact { name: name.to_owned(), a, b });
+        }
+    };
+    let (first, second) = (&a.machine, &b.machine);
+    fact("netsniff", Some(a.netsniff.clone()), Some(b.netsniff.clone()));
+    fact("kernel", first.kernel.clone(), second.kernel.clone());
+    fact("processor", first.processor.clone(), second.processor.clone());
+    let [of_a, of_b] = [first, second].map(|it| Some(it.processors.to_string()));
+    fact("processors", of_a, of_b);
+    let [of_a, of_b] = [first, second].map(|it| it.memory.map(|bytes| format!("{bytes} bytes")));
+    fact("memory", of_a, of_b);
+    fact("hypervisor", first.hypervisor.clone(), second.hypervisor.clone());
+    fact("clocksource", first.clocksource.clone(), second.clocksource.clone());
+    for name in names(&first.sysctls, &second.sysctls) {
+        fact(name, value(&first.sysctls, name), value(&second.sysctls, name));
+    }
+    for name in names(&first.versions, &second.versions) {
+        let of = [value(&first.versions, name), value(&second.versions, name)];
+        if let [Some(a), Some(b)] = of {
+            fact(&format!("version of {name}"), Some(a), Some(b));
+        }
+    }
+    let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.placement.name().to_owned()));
+    fact("placement", of_a, of_b);
+    let quota = |setup: &Setup| {
+        let share = setup.testbed.quota;
+        Some(share.map_or("all".to_owned(), |share| format!("{} %", share * 100.0)))
+    };
+    fact("share of the processor", quota(a), quota(b));
+    let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.queues.to_string()));
+    fact("queues", of_a, of_b);
+    let changed = |setup: &Setup| {
+        let settings = setup.testbed.sysctls.iter();
+        let words: Vec<_> = settings.map(|it| format!("{}={}", it.name, it.value)).collect();
+        Some(if words.is_empty() { "none".to_owned() } else { words.join(" ") })
+    };
+    fact("changed settings of the kernel", changed(a), changed(b));
+    facts
+}
+
+fn names<'a>(a: &'a [(String, String)], b: &'a [(String, String)]) -> Vec<&'a str> {
+    distinct(a.iter().chain(b).map(|(name, _)| name.as_str()))
+}
+
+fn value(pairs: &[(String, String)], name: &str) -> Option<String> {
+    pairs.iter().find(|(of, _)| of == name).map(|(_, value)| value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bed::Placement;
+
+    fn setup() -> Setup {
+        let pairs = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        Setup {
+            netsniff: "0.1.0".to_owned(),
+            command: Vec::new(),
+            machine: Machine {
+                kernel: Some("Linux 6.1".to_owned()),
+                processor: None,
+                processors: 2,
+                memory: Some(1 << 30),
+                hypervisor: None,
+                clocksource: Some("tsc".to_owned()),
+                sysctls: pairs("net.core.netdev_budget", "300"),
+                versions: pairs("tcpdump", "4.99.3"),
+            },
+            testbed: Layout { placement: Placement::Rps, ..Layout::default() },
+        }
+    }
+
+    #[test]
+    fn every_fact_that_differs_is_said_and_no_other() {
+        let names = |change: fn(&mut Setup)| {
+            let mut other = setup();
+            change(&mut other);
+            let facts = differing(&setup(), &other);
+            facts.into_iter().map(|fact| fact.name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names(|it| it.command.push("sudo".to_owned())), "");
+        assert_eq!(names(|it| it.netsniff.clear()), "netsniff");
+        assert_eq!(names(|it| it.machine.kernel = None), "kernel");
+        assert_eq!(names(|it| it.machine.processor = Some("Z80".to_owned())), "processor");
+        assert_eq!(names(|it| it.machine.processors = 64), "processors");
+        assert_eq!(names(|it| it.machine.memory = Some(1)), "memory");
+        assert_eq!(names(|it| it.machine.hypervisor = Some("kvm".to_owned())), "hypervisor");
+        assert_eq!(names(|it| it.machine.clocksource = None), "clocksource");
+        assert_eq!(names(|it| it.machine.sysctls.clear()), "net.core.netdev_budget");
+        assert_eq!(names(|it| it.machine.versions.clear()), "");
+        assert_eq!(names(|it| it.machine.versions[0].1.push('a')), "version of tcpdump");
+        assert_eq!(names(|it| it.testbed.placement = Placement::Thread), "placement");
+        assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");
+        let mut other = setup();
+        other.testbed.quota = Some(0.5);
+        let fact = differing(&setup(), &other).remove(0);
+        assert_eq!((fact.a.as_deref(), fact.b.as_deref()), (Some("all"), Some("50 %")));
+    }
+}
