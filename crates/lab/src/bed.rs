@@ -29,7 +29,7 @@ const MEMORY: &str = "/dev/shm";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who pays for receiving.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// The sender's processor also runs the receiver's softirq; the capture has its own processor for itself.
@@ -57,7 +57,7 @@ impl Placement {
 }
 
 /// How a bed is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     /// Who pays for receiving.
     pub placement: Placement,

@@ -16,7 +16,7 @@ const SYSCTLS: [&str; 8] = [
 ];
 
 /// Facts about this machine. `None` is what it does not tell.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Machine {
     /// Name and release of the kernel.
     pub kernel: Option<String>,

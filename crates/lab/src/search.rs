@@ -26,7 +26,7 @@ impl Default for Goal {
 }
 
 /// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// To see what the sender reaches.
@@ -57,7 +57,7 @@ pub trait Bench {
 }
 
 /// The highest rate without loss.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "is", content = "rate", rename_all = "kebab-case")]
 pub enum Found {
     /// This, the lowest of the runs that confirm it.
