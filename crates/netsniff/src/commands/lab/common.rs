@@ -52,7 +52,12 @@ pub(super) struct CommonArgs {
     pub(super) quiet: bool,
 }
 
-fn placement(text: &str) -> Result<Placement, String> {
+/// A placement by its name.
+///
+/// # Errors
+///
+/// A sentence, where there is none.
+pub(super) fn placement(text: &str) -> Result<Placement, String> {
     let names = || Placement::ALL.map(Placement::name).join(", ");
     let found = Placement::ALL.into_iter().find(|placement| placement.name() == text);
     found.ok_or_else(|| format!("there are {}", names()))
@@ -104,15 +109,7 @@ impl CommonArgs {
     ///
     /// [`UsageError`] for one that the testbed does not take.
     pub(super) fn sizes(&self) -> anyhow::Result<Vec<u32>> {
-        let sizes = self.sizes.as_slice().iter();
-        let sizes: Vec<u32> = sizes.map(|&size| u32::try_from(size).unwrap_or(u32::MAX)).collect();
-        match sizes.iter().find(|size| !(SHORTEST..=LONGEST).contains(*size)) {
-            None => Ok(sizes),
-            Some(size) => {
-                let said = format!("frames have {SHORTEST} to {LONGEST} bytes here, not {size}");
-                Err(UsageError(said).into())
-            }
-        }
+        bounded(&self.sizes)
     }
 
     /// The testbed.
@@ -152,6 +149,23 @@ impl CommonArgs {
         say(&format!(
             "{number} {what}{plural}, about {time} in all where nothing is repeated{more}{budget}"
         ));
+    }
+}
+
+/// Sizes that the testbed takes.
+///
+/// # Errors
+///
+/// [`UsageError`] for one that it does not.
+pub(super) fn bounded(sizes: &Sizes) -> anyhow::Result<Vec<u32>> {
+    let sizes = sizes.as_slice().iter();
+    let sizes: Vec<u32> = sizes.map(|&size| u32::try_from(size).unwrap_or(u32::MAX)).collect();
+    match sizes.iter().find(|size| !(SHORTEST..=LONGEST).contains(*size)) {
+        None => Ok(sizes),
+        Some(size) => {
+            let said = format!("frames have {SHORTEST} to {LONGEST} bytes here, not {size}");
+            Err(UsageError(said).into())
+        }
     }
 }
 

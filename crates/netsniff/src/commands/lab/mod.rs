@@ -1,5 +1,6 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
+mod certify;
 mod common;
 mod lossless;
 mod sweep;
@@ -8,6 +9,7 @@ mod table;
 use anyhow::Context as _;
 use netsniff_lab::bed;
 
+use self::certify::CertifyArgs;
 use self::lossless::LosslessArgs;
 use self::sweep::SweepArgs;
 use super::DONE;
@@ -16,7 +18,8 @@ use super::DONE;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     netsniff lab lossless --sizes 64,512,1518 -o r           netsniff beside others\n  \
-    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n\n\
+    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n  \
+    netsniff lab certify --key key.pem -o c                  a signed statement of it\n\n\
     Needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
     and they are removed however it ends.")]
 pub struct LabArgs {
@@ -26,6 +29,7 @@ pub struct LabArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
+    Certify(CertifyArgs),
     Lossless(LosslessArgs),
     Sweep(SweepArgs),
     /// Waits until standard input is closed, and removes a testbed
@@ -43,6 +47,7 @@ enum What {
 /// [`UsageError`](super::UsageError), and whatever prevents a testbed or a run.
 pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
+        What::Certify(args) => certify::run(args),
         What::Lossless(args) => lossless::run(args),
         What::Sweep(args) => sweep::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),
