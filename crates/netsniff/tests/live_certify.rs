@@ -300,7 +300,10 @@ fn no_command_of_a_certificate_is_run() {
     let touched = files.at("touched");
     let command = format!("evil=touch {touched} IFACE FILE");
     let tool = Tool::of_command(&command).unwrap();
-    files.certify(&[(128, Found::Rate(MODEST))], |it| it.tool = Capture::of(&tool));
+    files.certify(&[(128, Found::Rate(MODEST))], |it| {
+        it.tool = Capture::of(&tool);
+        it.machine = Machine::here(&["touch".to_owned()]);
+    });
     let file = files.at("certificate.json");
     let (code, _, errors) = certify(&["--verify", &file]);
     assert_eq!(code, Some(2), "{errors}");

@@ -103,7 +103,7 @@ fn certified(certified: &Certified) -> String {
 pub(super) fn trial(trial: &Trial) -> String {
     let rate = trial.reached.map_or("no rate".to_owned(), |rate| whole(rate) + " frames/s");
     let frames = exact(trial.sent.into());
-    let mut text = format!("{rate}, {} of {frames} frames", came(trial));
+    let mut text = format!("{frames} frames at {rate}, {}", came(trial));
     if trial.backlog_dropped > 0 {
         let number = exact(trial.backlog_dropped.into());
         text +=
