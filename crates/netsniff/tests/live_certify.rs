@@ -326,7 +326,8 @@ fn what_is_wrong_is_said() {
     };
     files.write("open.pem", PRIVATE, 0o640);
     let open = files.at("open.pem");
-    is(&["--key", &open, "-o", &out], 1, &format!("chmod 600 {open}"));
+    // Nothing is begun in that time, if it should not be refused.
+    is(&["--key", &open, "-o", &out, "--budget", "1ms"], 1, &format!("chmod 600 {open}"));
     files.write("public.pem", PUBLIC, 0o600);
     is(&["--key", &files.at("public.pem"), "-o", &out], 1, "that is a public key");
     is(&["--key", &files.at("none.pem"), "-o", &out], 1, "openssl genpkey -algorithm ed25519");
