@@ -94,7 +94,7 @@ impl Default for Layout {
 }
 
 /// Queues that an interface may have.
-const MOST_QUEUES: u32 = 64;
+pub const MOST_QUEUES: u32 = 64;
 
 impl Layout {
     /// The same with other values: `placement`, `quota` in percent, `queues`, and settings of the kernel by their

@@ -14,6 +14,8 @@
 //! | [`trial`] | one run: a load, a tool, and everything that was counted |
 //! | [`mod@search`] | the highest rate without loss, found with as few runs as possible |
 //! | [`lossless`] | that search for tools and sizes of frames |
+//! | [`certificate`] | what was found, signed, and compared with what is there |
+//! | [`certify`] | a certified rate, checked again |
 //! | [`sweep`] | runs over all combinations of values |
 //! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
@@ -21,6 +23,8 @@
 //! | [`stop`] | how a run ends before its time |
 
 pub mod bed;
+pub mod certificate;
+pub mod certify;
 pub mod compare;
 pub mod load;
 pub mod lossless;

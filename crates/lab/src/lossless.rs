@@ -47,6 +47,25 @@ pub struct Step {
     pub trial: Trial,
 }
 
+impl Step {
+    /// Whether it proves something: a run that steers does for the rate that it reached.
+    #[must_use]
+    pub fn is_proof(&self) -> bool {
+        self.trial.reached.is_some()
+            && match self.purpose {
+                Purpose::Top | Purpose::Steer => self.trial.is_true_at_reached(),
+                Purpose::Confirm => self.trial.is_valid(),
+            }
+    }
+}
+
+/// The runs that confirm the rate of a search that found one: the last ones.
+pub(crate) fn proof<'a>(steps: &'a [Step], goal: &Goal) -> impl Iterator<Item = &'a Step> {
+    let confirm = steps.iter().rev().take_while(|step| step.purpose == Purpose::Confirm);
+    let valid = confirm.filter(|step| step.is_proof());
+    valid.take(goal.confirmations as usize).filter(|step| step.trial.is_lossless())
+}
+
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
@@ -115,14 +134,12 @@ pub fn measure(
         Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
         Found::Below(_) | Found::Ended => None,
     };
-    let proof = steps.iter().rev().take_while(|step| step.purpose == Purpose::Confirm);
-    let proof = proof.take(goal.confirmations as usize).filter(|step| step.trial.is_lossless());
-    let confirmed = if rate.is_some() { proof.map(|step| step.trial.sent).sum() } else { 0 };
+    let confirmed = proof(&steps, goal).map(|step| step.trial.sent).sum();
+    let confirmed = if rate.is_some() { confirmed } else { 0 };
     let loss_below = (confirmed > 0).then(|| 3.0 / confirmed as f64);
     let ended = why.map(|why| {
         match why {
-            Ended::Stopped(Why::Signal) => "a signal",
-            Ended::Stopped(Why::Budget) => "the budget is used up",
+            Ended::Stopped(why) => why.words(),
             Ended::Faulty => "runs proved nothing, again and again",
         }
         .to_owned()
@@ -173,14 +190,11 @@ impl Bench for Series<'_> {
             };
             let step = Step { purpose, trial };
             (self.tell)(&step);
-            let trial = &step.trial;
-            let outcome = trial
+            let outcome = step
+                .trial
                 .reached
-                .filter(|_| match purpose {
-                    Purpose::Top | Purpose::Steer => trial.is_true_at_reached(),
-                    Purpose::Confirm => trial.is_valid(),
-                })
-                .map(|reached| Outcome { reached, is_lossless: trial.is_lossless() });
+                .filter(|_| step.is_proof())
+                .map(|reached| Outcome { reached, is_lossless: step.trial.is_lossless() });
             self.steps.push(step);
             if let Some(outcome) = outcome {
                 self.top = self.top.or(Some(outcome.reached));

@@ -11,12 +11,24 @@ pub struct Stop<'a> {
 }
 
 /// Why it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// By a signal.
     Signal,
     /// Since what is next would take longer than there is time.
     Budget,
+}
+
+impl Why {
+    /// It in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Signal => "a signal",
+            Self::Budget => "the budget is used up",
+        }
+    }
 }
 
 impl<'a> Stop<'a> {

@@ -1,5 +1,6 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
+mod certify;
 mod common;
 mod compare;
 mod comparison;
@@ -15,6 +16,7 @@ mod work;
 use anyhow::Context as _;
 use netsniff_lab::bed;
 
+use self::certify::CertifyArgs;
 use self::compare::CompareArgs;
 use self::lossless::LosslessArgs;
 use self::predict::PredictArgs;
@@ -27,7 +29,9 @@ use super::DONE;
 #[command(after_help = "Example:\n  \
     netsniff lab lossless --sizes 64,512,1518 -o r           netsniff beside others\n  \
     netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n  \
-    netsniff lab compare r:tcpdump r:record                       two tools of a report\n\n\
+    netsniff lab compare r:tcpdump r:record                       two tools of a report\n  \
+    netsniff lab certify --key key.pem -o c                  a signed statement of it\n  \
+    netsniff lab predict -o m --rate 100k,300k --zip 6       what will be lost, said before\n\n\
     Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
     and they are removed however it ends.")]
 pub struct LabArgs {
@@ -38,10 +42,11 @@ pub struct LabArgs {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Lossless(LosslessArgs),
-    Predict(Box<PredictArgs>),
     Sweep(SweepArgs),
-    Work(WorkArgs),
     Compare(CompareArgs),
+    Predict(Box<PredictArgs>),
+    Certify(CertifyArgs),
+    Work(WorkArgs),
     /// Waits until standard input is closed, and removes a testbed
     #[command(hide = true)]
     Warden {
@@ -57,6 +62,7 @@ enum What {
 /// [`UsageError`](super::UsageError), and whatever prevents a testbed or a run.
 pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
+        What::Certify(args) => certify::run(args),
         What::Lossless(args) => lossless::run(args),
         What::Predict(args) => predict::run(args),
         What::Sweep(args) => sweep::run(args),

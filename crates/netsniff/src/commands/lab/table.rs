@@ -38,7 +38,8 @@ pub(super) fn step(step: &Step) -> String {
     format!("{tool}, {size} bytes, {what}: {rate}, {}", came(trial))
 }
 
-fn came(trial: &Trial) -> String {
+/// What a run lost, and why it proves nothing.
+pub(super) fn came(trial: &Trial) -> String {
     let lost = lost(trial);
     if trial.is_valid() {
         return lost;
@@ -84,7 +85,8 @@ pub(super) fn cells(cells: &[Cell]) -> String {
     text
 }
 
-fn mbps(rate: f64, size: u32) -> String {
+/// Megabits a second on a wire of frames of a size.
+pub(super) fn mbps(rate: f64, size: u32) -> String {
     whole(rate * (f64::from(size) * 8.0 + AROUND) / 1e6)
 }
 

@@ -1,0 +1,264 @@
+//! What a certificate holds for, compared with what is there now.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bed::Layout;
+use crate::machine::Machine;
+use crate::tools::Tool;
+
+/// Where a command of a certificate writes, which is another directory for each run.
+const SCRATCH: &str = "DIR";
+
+/// Everything that a certified rate depends on, as far as the machine tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// The version of netsniff: the sender, and the capture where that is netsniff.
+    pub netsniff: String,
+    /// The host.
+    pub machine: Machine,
+    /// The testbed.
+    pub testbed: Layout,
+    /// What captures.
+    pub tool: Capture,
+}
+
+/// What captures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Its name in the list of tools, or the one that the user gave it.
+    pub name: String,
+    /// Its program; `None` for netsniff.
+    pub program: Option<String>,
+    /// Its command, with IFACE for the interface and DIR for a directory in memory.
+    pub command: Vec<String>,
+}
+
+impl Capture {
+    /// That of a tool.
+    #[must_use]
+    pub fn of(tool: &Tool) -> Self {
+        Self {
+            name: tool.name.clone(),
+            program: tool.program.clone(),
+            command: tool.words(Path::new("netsniff"), "IFACE", Path::new(SCRATCH)),
+        }
+    }
+}
+
+/// Something that is not as it was certified.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What.
+    pub what: String,
+    /// As it was; `None` where it was not told.
+    pub certified: Option<String>,
+    /// As it is.
+    pub now: Option<String>,
+    /// Whether receiving depends on it, so that the certificate does not hold.
+    pub is_essential: bool,
+}
+
+impl Difference {
+    /// It in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let told = |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
+        format!("{} is {}, certified is {}", self.what, told(&self.now), told(&self.certified))
+    }
+}
+
+/// All differences.
+#[must_use]
+pub fn differences(certified: &Configuration, now: &Configuration) -> Vec<Difference> {
+    let mut list = List(Vec::new());
+    let (before, after) = (&certified.machine, &now.machine);
+    let number = |machine: &Machine| Some(machine.processors.to_string());
+    let memory = |machine: &Machine| machine.memory.map(|bytes| bytes.to_string());
+    list.text("the kernel", &before.kernel, &after.kernel);
+    list.text("the processor", &before.processor, &after.processor);
+    list.text("the number of processors", &number(before), &number(after));
+    // A few pages more or less are no other machine.
+    list.compare("the memory in bytes", memory(before), memory(after), false);
+    list.text("the hypervisor", &before.hypervisor, &after.hypervisor);
+    list.text("the clock source", &before.clocksource, &after.clocksource);
+    list.named("", &before.sysctls, &after.sysctls);
+    // Another sender sends the same frames.
+    let is_ours = now.tool.program.is_none();
+    let version = |it: &Configuration| Some(it.netsniff.clone());
+    list.compare("the version of netsniff", version(certified), version(now), is_ours);
+    list.named("the version of ", &before.versions, &after.versions);
+    let place = |it: &Configuration| Some(it.testbed.placement.name().to_owned());
+    list.compare("--placement", place(certified), place(now), true);
+    let queues = |it: &Configuration| Some(it.testbed.queues.to_string());
+    list.compare("queues", queues(certified), queues(now), true);
+    list.compare("--quota", quota(&certified.testbed), quota(&now.testbed), true);
+    let command = |it: &Configuration| Some(it.tool.command.join(" "));
+    list.compare("the command of the capture", command(certified), command(now), true);
+    list.0
+}
+
+fn quota(layout: &Layout) -> Option<String> {
+    Some(layout.quota.map_or("none".to_owned(), |share| format!("{} %", share * 100.0)))
+}
+
+struct List(Vec<Difference>);
+
+impl List {
+    fn compare(
+        &mut self,
+        what: &str,
+        certified: Option<String>,
+        now: Option<String>,
+        is_essential: bool,
+    ) {
+        if certified != now {
+            self.0.push(Difference { what: what.to_owned(), certified, now, is_essential });
+        }
+    }
+
+    fn text(&mut self, what: &str, certified: &Option<String>, now: &Option<String>) {
+        self.compare(what, certified.clone(), now.clone(), true);
+    }
+
+    /// Values by their names, of which either side may lack some.
+    fn named(&mut self, prefix: &str, certified: &[(String, String)], now: &[(String, String)]) {
+        let of = |list: &[(String, String)], name: &str| {
+            list.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
+        };
+        let more = now.iter().filter(|(name, _)| of(certified, name).is_none());
+        for (name, _) in certified.iter().chain(more) {
+            self.compare(&format!("{prefix}{name}"), of(certified, name), of(now, name), true);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::bed::Placement;
+
+    pub(in crate::certificate) fn configuration() -> Configuration {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let machine = Machine {
+            kernel: Some("Linux 6.12.1".to_owned()),
+            processor: Some("A processor".to_owned()),
+            processors: 2,
+            memory: Some(4 << 30),
+            hypervisor: None,
+            clocksource: Some("tsc".to_owned()),
+            sysctls: vec![
+                pair("net.core.netdev_max_backlog", "1000"),
+                pair("net.core.netdev_budget", "300"),
+            ],
+            versions: vec![pair("tcpdump", "tcpdump version 4.99.5")],
+        };
+        Configuration {
+            netsniff: "0.1.0".to_owned(),
+            machine,
+            testbed: Layout { placement: Placement::Rps, ..Layout::default() },
+            tool: Capture::of(&Tool::all()[0]),
+        }
+    }
+
+    fn after(change: impl Fn(&mut Configuration)) -> Vec<Difference> {
+        let certified = configuration();
+        let mut now = certified.clone();
+        change(&mut now);
+        differences(&certified, &now)
+    }
+
+    #[test]
+    fn what_is_the_same_has_no_differences() {
+        assert_eq!(after(|_| {}), []);
+        // The order is the machine's affair.
+        assert_eq!(after(|it| it.machine.sysctls.reverse()), []);
+        let text = serde_json::to_string(&configuration()).unwrap();
+        assert_eq!(serde_json::from_str::<Configuration>(&text).unwrap(), configuration());
+    }
+
+    #[test]
+    fn each_fact_is_compared() {
+        let words = |change: &dyn Fn(&mut Configuration)| {
+            let [difference] = &after(change)[..] else { panic!("{:?}", after(change)) };
+            (difference.words(), difference.is_essential)
+        };
+        let is = |change: &dyn Fn(&mut Configuration), expected: &str, is_essential: bool| {
+            assert_eq!(words(change), (expected.to_owned(), is_essential));
+        };
+        is(
+            &|it| it.machine.kernel = Some("Linux 6.1".to_owned()),
+            "the kernel is Linux 6.1, certified is Linux 6.12.1",
+            true,
+        );
+        is(
+            &|it| it.machine.processor = None,
+            "the processor is unavailable, certified is A processor",
+            true,
+        );
+        is(&|it| it.machine.processors = 4, "the number of processors is 4, certified is 2", true);
+        is(
+            &|it| it.machine.memory = Some(1),
+            "the memory in bytes is 1, certified is 4294967296",
+            false,
+        );
+        is(
+            &|it| it.machine.hypervisor = Some("xen".to_owned()),
+            "the hypervisor is xen, certified is unavailable",
+            true,
+        );
+        is(
+            &|it| it.machine.clocksource = Some("hpet".to_owned()),
+            "the clock source is hpet, certified is tsc",
+            true,
+        );
+        is(
+            &|it| it.machine.sysctls[0].1 = "10".to_owned(),
+            "net.core.netdev_max_backlog is 10, certified is 1000",
+            true,
+        );
+        is(
+            &|it| drop(it.machine.sysctls.pop()),
+            "net.core.netdev_budget is unavailable, certified is 300",
+            true,
+        );
+        is(
+            &|it| it.machine.sysctls.push(("net.core.new".to_owned(), "1".to_owned())),
+            "net.core.new is 1, certified is unavailable",
+            true,
+        );
+        is(
+            &|it| it.machine.versions[0].1 = "tcpdump version 5".to_owned(),
+            "the version of tcpdump is tcpdump version 5, certified is tcpdump version 4.99.5",
+            true,
+        );
+        is(&|it| it.testbed.quota = Some(0.1), "--quota is 10 %, certified is none", true);
+        is(
+            &|it| it.testbed.placement = Placement::None,
+            "--placement is none, certified is rps",
+            true,
+        );
+        is(
+            &|it| it.netsniff = "0.2.0".to_owned(),
+            "the version of netsniff is 0.2.0, certified is 0.1.0",
+            true,
+        );
+        let setting = crate::tools::Setting { name: "ring".to_owned(), value: "64K".to_owned() };
+        let small = Tool::all()[0].with(&[setting]).unwrap();
+        let (said, is_essential) = words(&|it| it.tool = Capture::of(&small));
+        assert!(said.starts_with("the command of the capture is netsniff record"), "{said}");
+        assert!(said.contains("--ring 64K") && said.contains("--ring 64M") && is_essential);
+    }
+
+    /// netsniff only sends there.
+    #[test]
+    fn another_tool_does_not_depend_on_the_version_of_netsniff() {
+        let mut certified = configuration();
+        let tcpdump = Tool::all().into_iter().find(|tool| tool.name == "tcpdump").unwrap();
+        certified.tool = Capture::of(&tcpdump);
+        let now = Configuration { netsniff: "0.2.0".to_owned(), ..certified.clone() };
+        let [difference] = &differences(&certified, &now)[..] else { panic!() };
+        assert!(!difference.is_essential, "{difference:?}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Measures, and signs what was found.
+
+use std::fs;
+use std::io::stdout;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::certificate::facts::differences;
+use netsniff_lab::certificate::{Certified, Statement};
+use netsniff_lab::lossless::{Step, Subject, measure, planned};
+use netsniff_lab::search::Goal;
+use netsniff_lab::stop::{Stop, Why};
+use netsniff_lab::tools::Tool;
+
+use super::super::{common, programs, table};
+use super::{CertifyArgs, configuration, keys, text};
+use crate::calendar::Date;
+use crate::commands::sizes::Sizes;
+use crate::commands::{DONE, FAILED, print, say};
+
+const FILE: &str = "certificate.json";
+
+const TOOL: &str = "record";
+const SIZES: &str = "64,512,1518";
+
+/// Certifies and returns the exit code.
+///
+/// # Errors
+///
+/// As [`super::run`].
+pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<u8> {
+    let (Some(key), Some(directory)) = (&args.key, &args.output) else {
+        bail!("--key and -o are needed");
+    };
+    let tool = args.tool(args.tool.as_deref().unwrap_or(TOOL))?;
+    let sizes = match &args.sizes {
+        Some(sizes) => sizes.clone(),
+        None => SIZES.parse::<Sizes>().map_err(anyhow::Error::msg)?,
+    };
+    let sizes = common::frames_fit(sizes.as_slice())?;
+    if !tool.is_here() {
+        bail!("{} is not installed", tool.name);
+    }
+    let key = keys::private(key)?;
+    fs::create_dir(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let placement = args.placement.unwrap_or_default();
+    let layout = Layout { placement, quota: args.share(), ..Layout::default() };
+    let before = configuration(&tool, layout.clone());
+    let found = search(args, &tool, &sizes, &layout)?;
+    let after = configuration(&tool, layout.clone());
+    let changed = differences(&before, &after).into_iter().find(|it| it.is_essential);
+    if let Some(changed) = changed {
+        bail!("nothing is certified, since it changed meanwhile: {}", changed.words());
+    }
+    let statement = Statement::new(now(), before, found, &key.public());
+    let statement = statement.map_err(anyhow::Error::msg)?;
+    let certificate = statement.sign(&key).map_err(anyhow::Error::msg)?;
+    common::write(directory, FILE, &certificate)?;
+    let name = directory.join(FILE);
+    let fingerprint = key.public().fingerprint().map_err(anyhow::Error::msg)?;
+    let mut said = text::statement(&statement);
+    said += &format!("\n{}, signed with the key {fingerprint}\n", name.display());
+    print(stdout(), &said).context("cannot print the certificate")?;
+    let is_whole = statement.sizes.iter().all(|certified| certified.rate().is_some());
+    Ok(if is_whole { DONE } else { FAILED })
+}
+
+/// Searches for all sizes. Those that are not come to are said to be so.
+fn search(
+    args: &CertifyArgs,
+    tool: &Tool,
+    sizes: &[u32],
+    layout: &Layout,
+) -> anyhow::Result<Vec<Certified>> {
+    let signal = common::signal()?;
+    let (program, warden) = programs()?;
+    let goal = Goal::default();
+    if !args.quiet {
+        let times = sizes.iter().map(|size| planned(tool, *size, &goal));
+        let [time, most] = times
+            .fold([Duration::ZERO; 2], |[least, most], [one, other]| [least + one, most + other])
+            .map(common::in_words);
+        say(&format!(
+            "{} of {} takes about {time} where nothing is repeated, {most} at most where rates that short runs find \
+             are not confirmed",
+            text::searches(sizes.len()),
+            tool.name
+        ));
+    }
+    let stop = Stop::new(&signal, args.budget);
+    let bed = Bed::make(&warden, layout)?;
+    let mut found = Vec::new();
+    for (number, &size) in sizes.iter().enumerate() {
+        if stop.is_set() {
+            found.push(Certified::unavailable(size, Why::Signal.words()));
+            continue;
+        }
+        let mut tell = |step: &Step| {
+            if !args.quiet {
+                say(&format!("{} of {}: {}", number + 1, sizes.len(), table::step(step)));
+            }
+        };
+        let subject = Subject { tool, size, options: &[] };
+        let cell = measure(&bed, &program, subject, &goal, &stop, &mut tell)?;
+        found.push(Certified::of(&cell, &goal));
+    }
+    Ok(found)
+}
+
+/// The time of day, as RFC 3339 writes it.
+fn now() -> String {
+    let Date { year, month, day, hour, minute, second } = Date::of(crate::clock::now());
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}

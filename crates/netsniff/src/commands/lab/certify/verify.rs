@@ -1,0 +1,177 @@
+//! Whether a certificate holds here and now.
+
+use std::io::stdout;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use netsniff_lab::bed::{Bed, Layout, MOST_QUEUES};
+use netsniff_lab::certificate::facts::{Difference, differences};
+use netsniff_lab::certificate::{Certified, Statement, Verdict};
+use netsniff_lab::certify::{self, Checked};
+use netsniff_lab::stop::Stop;
+use netsniff_lab::tools::Tool;
+use netsniff_lab::trial::Trial;
+use serde::Serialize;
+
+use super::super::{common, programs};
+use super::{CertifyArgs, configuration, keys, text};
+use crate::commands::{DONE, FAILED, print, say};
+
+/// All that was found.
+#[derive(Debug, Default, Serialize)]
+struct Found {
+    holds: bool,
+    /// Why not.
+    reasons: Vec<String>,
+    signature: Signature,
+    /// When it was made.
+    made: Option<String>,
+    differences: Vec<Difference>,
+    /// `None` where it was not asked for, or could not be made.
+    check: Option<Vec<Checked>>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Signature {
+    is_valid: bool,
+    /// The fingerprint of the key.
+    key: Option<String>,
+    /// Whether the key was given, so that it is known whose it is.
+    is_given: bool,
+}
+
+/// Verifies and returns the exit code.
+///
+/// # Errors
+///
+/// As [`super::run`].
+pub(super) fn run(args: &CertifyArgs, path: &Path) -> anyhow::Result<u8> {
+    let certificate = keys::content(path)?;
+    let public = args.public.as_deref().map(keys::public).transpose()?;
+    let mut found = Found::default();
+    found.signature.is_given = public.is_some();
+    match Statement::verified(&certificate, public.as_ref()) {
+        Err(refused) => found.reasons.push(refused.to_string()),
+        Ok((statement, key)) => {
+            found.signature.is_valid = true;
+            found.signature.key = Some(key.fingerprint().map_err(anyhow::Error::msg)?);
+            found.made = Some(statement.made.clone());
+            look(args, &statement, &mut found)?;
+        }
+    }
+    found.holds = found.reasons.is_empty();
+    let said = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { words(&found) };
+    print(stdout(), &said).context("cannot print what was found")?;
+    Ok(if found.holds { DONE } else { FAILED })
+}
+
+/// Looks at the machine, and runs the check.
+fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow::Result<()> {
+    let certified = &statement.configuration;
+    // What is run is of our own list or given: a certificate may be from anybody.
+    let tool = args.tool(&certified.tool.name)?;
+    let layout = Layout {
+        placement: args.placement.unwrap_or(certified.testbed.placement),
+        quota: args.share().or(certified.testbed.quota),
+        queues: certified.testbed.queues.clamp(1, MOST_QUEUES),
+        // A certificate changes no settings of the machine.
+        sysctls: Vec::new(),
+    };
+    let now = configuration(&tool, layout.clone());
+    found.differences = differences(certified, &now);
+    let essential = found.differences.iter().filter(|difference| difference.is_essential);
+    found.reasons.extend(essential.map(Difference::words));
+    let rates: Vec<_> = statement.sizes.iter().filter(|size| size.rate().is_some()).collect();
+    if rates.is_empty() {
+        found.reasons.push("it certifies no rate".to_owned());
+    } else if !tool.is_here() {
+        found.reasons.push(format!("{} is not installed", tool.name));
+    } else if !args.no_check {
+        match check(args, &tool, &layout, &rates) {
+            Ok(checks) => {
+                let failed = checks.iter().filter(|check| check.verdict != Verdict::Holds);
+                found.reasons.extend(failed.map(text::checked));
+                found.check = Some(checks);
+            }
+            Err(error) => found.reasons.push(format!("it cannot be checked: {error:#}")),
+        }
+    }
+    Ok(())
+}
+
+/// Runs the tool at all certified rates.
+fn check(
+    args: &CertifyArgs,
+    tool: &Tool,
+    layout: &Layout,
+    rates: &[&Certified],
+) -> anyhow::Result<Vec<Checked>> {
+    let signal = common::signal()?;
+    let (program, warden) = programs()?;
+    let each = certify::each(args.check, rates.len());
+    if !args.quiet {
+        let time = certify::planned(each, rates.len());
+        tell(rates.len(), each, time);
+    }
+    let stop = Stop::new(&signal, None);
+    let bed = Bed::make(&warden, layout)?;
+    let mut checks = Vec::new();
+    for certified in rates {
+        let mut tell = |trial: &Trial| {
+            if !args.quiet {
+                say(&format!("{} bytes: {}", certified.size, text::trial(trial)));
+            }
+        };
+        checks.push(certify::check(&bed, &program, (tool, certified), each, &stop, &mut tell)?);
+    }
+    Ok(checks)
+}
+
+fn tell(runs: usize, each: Duration, time: Duration) {
+    let plural = if runs == 1 { "" } else { "s" };
+    let (each, time) = (common::in_words(each), common::in_words(time));
+    say(&format!(
+        "{runs} run{plural} at the certified rates, {each} each; about {time} in all where nothing is repeated"
+    ));
+}
+
+/// It for people.
+fn words(found: &Found) -> String {
+    let mut text = String::new();
+    if let Some(key) = &found.signature.key {
+        text += &format!("The signature is valid, of the key {key}.\n");
+        if !found.signature.is_given {
+            text += "That key is the one that the certificate names itself, which anybody can have made. Whose it is, \
+                     --public tells.\n";
+        }
+    }
+    if let Some(made) = &found.made {
+        // It may be from anybody.
+        text += &format!("Made {}\n", made.replace(char::is_control, "\u{fffd}"));
+    }
+    for difference in found.differences.iter().filter(|difference| !difference.is_essential) {
+        text += &format!(
+            "Not as certified, but receiving does not depend on it: {}\n",
+            line(&difference.words())
+        );
+    }
+    for checked in found.check.iter().flatten().filter(|it| it.verdict == Verdict::Holds) {
+        text += &format!("{}\n", text::checked(checked));
+    }
+    for reason in &found.reasons {
+        text += &format!("It does not hold: {}\n", line(reason));
+    }
+    if found.holds {
+        text += match found.check {
+            Some(_) => "It holds.\n",
+            None => "It holds, as far as can be told without a check of the rates.\n",
+        };
+    }
+    text
+}
+
+/// Names from a file must not steer the terminal.
+fn line(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
