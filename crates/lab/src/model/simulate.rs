@@ -193,36 +193,36 @@ impl Processor {
     /// Uses the processor from one time to another: for the kernel first, then for the application.
     fn run(&mut self, from: f64, to: f64) {
         let mut now = from;
-        while now < to {
+        loop {
+            // Time may have passed without anything being done.
+            while self.next_retire <= now {
+                self.close(false);
+                self.next_retire += self.queues.retire;
+            }
+            if now >= to {
+                return;
+            }
             let end = to.min(self.next_retire);
             let left = self.receive(now, end - now);
             self.read(left);
             now = end;
-            if now >= self.next_retire {
-                self.close(false);
-                self.next_retire += self.queues.retire;
-            }
         }
     }
 
     /// Takes frames from the backlog to the ring; returns what is left of the time.
     fn receive(&mut self, now: f64, mut time: f64) -> f64 {
-        while let Some(first) = self.backlog.front_mut() {
-            let most =
-                if first.costs.frame > 0.0 { time / first.costs.frame } else { f64::INFINITY };
-            let frames = first.frames.min(most);
-            let (room, costs, at) = (first.room, first.costs, first.at);
-            first.frames -= frames;
-            // What is left of a group after rounding is no frame.
-            if first.frames < 1e-6 {
-                self.backlog.pop_front();
-            }
-            time -= frames * costs.frame;
+        while let Some(mut first) = self.backlog.pop_front() {
+            let needed = first.frames * first.costs.frame;
+            let is_enough = needed <= time;
+            let frames = if is_enough { first.frames } else { time / first.costs.frame };
             self.waiting = (self.waiting - frames).max(0.0);
-            self.keep(frames, room, costs.kept, at.max(now));
-            if time <= 0.0 {
+            self.keep(frames, first.room, first.costs.kept, first.at.max(now));
+            if !is_enough {
+                first.frames -= frames;
+                self.backlog.push_front(first);
                 return 0.0;
             }
+            time -= needed;
         }
         self.waiting = 0.0;
         time
@@ -375,5 +375,25 @@ mod tests {
         assert_eq!(outcome.lost_ring, 0.0);
         // A stall begins as often as there is time beside them.
         near(outcome.loss(), 1000.0 / 400e3 / 0.055);
+    }
+
+    #[test]
+    fn time_that_passed_is_gone() {
+        let costs = Costs { frame: 500.0, kept: 500.0 };
+        // A tenth of a second, which is longer than blocks stay open, after a second each.
+        let stalls = Stalls { watched: 10_000_000_000, lengths: vec![100_000_000; 10] };
+        let arrivals = even(400e3, 60.0, costs);
+        let outcome = simulate(arrivals, &queues(1000), &stalls, &mut Random::new(3));
+        let expected = 39_000.0 / 400e3 / 1.1;
+        assert!((outcome.loss() - expected).abs() < 0.03, "{outcome:?}");
+    }
+
+    #[test]
+    fn numbers_that_leave_a_rest_come_to_an_end() {
+        for number in 1..400 {
+            let costs = Costs { frame: 1586.017 + f64::from(number) / 7.0, kept: 9361.3 };
+            let outcome = lost(100e3 + f64::from(number) * 1.1e3, 0.05, costs, 4);
+            assert!(outcome.frames > 0.0 && outcome.loss() <= 1.0, "{outcome:?}");
+        }
     }
 }
