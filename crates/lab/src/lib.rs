@@ -32,6 +32,7 @@ pub mod machine;
 pub mod model;
 mod process;
 mod quota;
+pub mod report;
 pub mod search;
 pub mod stop;
 pub mod sweep;

@@ -36,7 +36,7 @@ const RING: u64 = 4 << 20;
 /// How long stalls are watched, frames are sent, and work is measured by itself.
 const WATCHED: Duration = Duration::from_secs(4);
 const SENT: Duration = Duration::from_millis(2000);
-const RAW: Duration = Duration::from_millis(150);
+const RAW: Duration = Duration::from_millis(100);
 
 /// How long all of it takes, about.
 pub const PLANNED: Duration = Duration::from_secs(45);
@@ -73,9 +73,8 @@ pub fn calibrate(
     };
     for (size, gap) in &gaps {
         for cost in &costs {
-            let raw = raw_of(*cost, *size)?;
             for over in OVER {
-                observations.extend(runs.observe((*size, *cost), raw, over, 1e9 / gap)?);
+                observations.extend(runs.observe((*size, *cost), over, 1e9 / gap)?);
             }
         }
     }
@@ -174,17 +173,21 @@ impl Runs<'_> {
     fn observe(
         &mut self,
         (size, cost): (u32, Cost),
-        raw: f64,
         over: f64,
         top: f64,
     ) -> anyhow::Result<Option<Observation>> {
         let tool = self.tool.with(&settings(cost, RING)).map_err(anyhow::Error::msg)?;
         let room = Queues::new(RING, 0).frames(size);
-        let mut rate = 1e9 / (raw + GUESSED) * over;
+        // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
+        let mut before = raw_of(cost, size)?;
+        let mut rate = 1e9 / (before + GUESSED) * over;
         for _ in 0..TRIED {
             let load =
                 Load { size, rate: Some(rate.min(top * REACHED)), time: SENT, ..Load::default() };
             let trial = self.run(&tool, &load)?;
+            let after = raw_of(cost, size)?;
+            let raw = f64::midpoint(before, after);
+            before = after;
             let (Some(captured), Some(reached)) = (trial.counted.captured, trial.reached) else {
                 bail!("{} does not tell what it captured", tool.name);
             };

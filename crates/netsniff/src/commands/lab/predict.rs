@@ -11,7 +11,7 @@ use netsniff_lab::load::Load;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::calibrate::{PLANNED, calibrate, raw_of, settings};
 use netsniff_lab::model::ledger::{Entry, scored};
-use netsniff_lab::model::plan::{Held, Pace, held};
+use netsniff_lab::model::plan::{Pace, held};
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::tools::{Setting, Tool};
@@ -30,6 +30,9 @@ const LEDGER: &str = "ledger.jsonl";
 
 /// How often a run that proves nothing is repeated, in all.
 const TRIED: u32 = 3;
+
+/// Looks at what an application costs by itself.
+const LOOKS: usize = 3;
 
 /// What a run takes beside the time that frames are sent.
 const AROUND: Duration = Duration::from_secs(2);
@@ -197,13 +200,13 @@ impl Lab<'_> {
             _ => Vec::new(),
         };
         let model = self.model(!points.is_empty())?;
-        for point in &points {
-            let Held { question, pace } = point;
-            let raw = raw_of(question.cost, question.size)?;
-            self.predict(&model, &point.question(&model, raw), Some(*pace))?;
+        let asked: Vec<_> = points.iter().map(|point| &point.question).chain(questions).collect();
+        let raws = raws(&asked)?;
+        for (point, raw) in points.iter().zip(&raws) {
+            self.predict(&model, &point.question(&model, *raw), *raw, Some(point.pace))?;
         }
-        for question in questions {
-            self.predict(&model, question, None)?;
+        for (question, raw) in questions.iter().zip(&raws[points.len()..]) {
+            self.predict(&model, question, *raw, None)?;
         }
         if self.args.score { self.score(&model) } else { Ok(true) }
     }
@@ -261,9 +264,9 @@ impl Lab<'_> {
         &mut self,
         model: &Model,
         question: &Question,
+        raw: f64,
         pace: Option<Pace>,
     ) -> anyhow::Result<()> {
-        let raw = raw_of(question.cost, question.size)?;
         let prediction = Box::new(model.predict(question, raw));
         let number = scored(self.journal.entries()).len();
         let number = u32::try_from(number).context("the ledger is full")?;
@@ -320,6 +323,22 @@ impl Lab<'_> {
             result => result.map(Some),
         }
     }
+}
+
+/// What the application costs by itself, for each question: the middle of some looks in rounds over all of them, since
+/// machines are faster and slower from second to second.
+fn raws(questions: &[&Question]) -> anyhow::Result<Vec<f64>> {
+    let mut looks = vec![Vec::new(); questions.len()];
+    for _ in 0..LOOKS {
+        for (question, looks) in questions.iter().zip(&mut looks) {
+            looks.push(raw_of(question.cost, question.size)?);
+        }
+    }
+    let middle = |mut looks: Vec<f64>| {
+        looks.sort_by(f64::total_cmp);
+        looks[looks.len() / 2]
+    };
+    Ok(looks.into_iter().map(middle).collect())
 }
 
 fn now() -> i64 {
