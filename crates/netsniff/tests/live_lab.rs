@@ -10,8 +10,13 @@ use std::time::{Duration, Instant};
 
 use netsniff_lab::bed::{Bed, Layout, Placement};
 use netsniff_lab::load::Load;
-use netsniff_lab::tools::Tool;
+use netsniff_lab::model::Model;
+use netsniff_lab::model::fit::Fit;
+use netsniff_lab::model::predict::Question;
+use netsniff_lab::model::stalls::Stalls;
+use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Fault};
+use netsniff_lab::work::Cost;
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -276,6 +281,56 @@ fn a_sweep_goes_on_where_it_ended() {
             && csv.contains("ring=8M,,,0,count")
     );
     fs::remove_dir_all(directory).unwrap();
+}
+
+/// A server that takes exactly so long for each packet, with a ring that is known, loses what arithmetic says: at a rate
+/// that is too high for it, and of bursts that the ring does not hold.
+#[test]
+fn a_planted_server_loses_what_arithmetic_says() {
+    let _alone = alone();
+    let test = "a_planted_server_loses_what_arithmetic_says";
+    let Some(bed) = bed(test, Placement::Rps) else { return };
+    let work = Tool::all().into_iter().find(|tool| tool.name == "work").unwrap();
+    let setting = |name: &str, value: &str| Setting { name: name.into(), value: value.into() };
+    for (size, rate, burst, delay, ring) in [
+        // Two of three are served: the rest waits until the ring is full.
+        (512, 60_000.0, 32, 25, 4_u64),
+        // No processor is at its limit on average, but bursts of 4000 wait, of which about 2,700 have room.
+        (1024, 12_000.0, 4000, 40, 3),
+    ] {
+        let options =
+            [setting("delay", &format!("{delay}us")), setting("ring", &format!("{ring}M"))];
+        let tool = work.with(&options).unwrap();
+        let time = Duration::from_secs(3);
+        let load = Load { size, rate: Some(rate), time, ..Load::default() };
+        let load = load.with(&[setting("burst", &burst.to_string())]);
+        let trial = trial::run(&bed, Path::new(NETSNIFF), &tool, &load).unwrap();
+        let question = Question {
+            size,
+            rate,
+            burst,
+            ring: ring << 20,
+            cost: Cost { zip: None, delay: Some(Duration::from_micros(delay)) },
+            seconds: trial.sent as f64 / rate,
+        };
+        let free = Fit { slower: 1.0, kept: [0.0; 2], frame: [0.0; 2], wake: 0.0, spread: 0.001 };
+        let model = Model {
+            tool: "work".to_owned(),
+            layout: Layout::default(),
+            fit: free,
+            gaps: vec![(size, 2000.0)],
+            stalls: Stalls { watched: 1, lengths: Vec::new() },
+            backlog: 1000,
+            observations: Vec::new(),
+            seconds: 0.0,
+        };
+        let expected = model.predict(&question, 0.0).total.value;
+        assert!(expected > 0.05, "{question:?} is to lose something");
+        let books = trial.counted.dropped.unwrap() + trial.counted.captured.unwrap();
+        assert_eq!(books + trial.backlog_dropped, trial.sent, "{trial:?}");
+        let lost = trial.counted.dropped.unwrap() as f64 / trial.sent as f64;
+        assert!((lost - expected).abs() < 0.03, "{lost} was lost of {expected}: {trial:?}");
+    }
 }
 
 /// Options of generator and testbed are varied as those of tools are, and captures are sent, too.

@@ -22,8 +22,8 @@ const SIZES: [u32; 2] = [128, 1024];
 /// What `lab work` does for each packet; others do what they do.
 const LEVELS: [u32; 2] = [1, 6];
 
-/// Rates that are tried, as multiples of what a processor is thought to manage.
-const OVER: [f64; 2] = [1.35, 2.1];
+/// Rates that are tried, as multiples of what a processor is thought to manage, and how many frames come together.
+const OVER: [(f64, u32); 3] = [(1.35, 32), (2.1, 32), (1.6, 1)];
 
 /// A run that loses less than this has time left, and tells nothing; then the rate is raised so much, so often at most.
 const LEAST_LOSS: f64 = 0.04;
@@ -35,7 +35,7 @@ const RING: u64 = 4 << 20;
 
 /// How long stalls are watched, frames are sent, and work is measured by itself.
 const WATCHED: Duration = Duration::from_secs(4);
-const SENT: Duration = Duration::from_millis(2000);
+const SENT: Duration = Duration::from_millis(1800);
 const RAW: Duration = Duration::from_millis(100);
 
 /// How long all of it takes, about.
@@ -173,7 +173,7 @@ impl Runs<'_> {
     fn observe(
         &mut self,
         (size, cost): (u32, Cost),
-        over: f64,
+        (over, burst): (f64, u32),
         top: f64,
     ) -> anyhow::Result<Option<Observation>> {
         let tool = self.tool.with(&settings(cost, RING)).map_err(anyhow::Error::msg)?;
@@ -182,8 +182,10 @@ impl Runs<'_> {
         let mut before = raw_of(cost, size)?;
         let mut rate = 1e9 / (before + GUESSED) * over;
         for _ in 0..TRIED {
+            let together = Setting { name: "burst".to_owned(), value: burst.to_string() };
             let load =
                 Load { size, rate: Some(rate.min(top * REACHED)), time: SENT, ..Load::default() };
+            let load = load.with(&[together]);
             let trial = self.run(&tool, &load)?;
             let after = raw_of(cost, size)?;
             let raw = f64::midpoint(before, after);
@@ -199,7 +201,14 @@ impl Runs<'_> {
                 // What the ring held in the end was not served while frames came.
                 let served = (captured as f64 - room).max(0.0) / seconds;
                 let arrived = (trial.sent - trial.backlog_dropped) as f64 / seconds;
-                return Ok(Some(Observation { size, raw, rate: arrived, served, time: self.time }));
+                return Ok(Some(Observation {
+                    size,
+                    raw,
+                    burst,
+                    rate: arrived,
+                    served,
+                    time: self.time,
+                }));
             }
             if rate >= top * REACHED {
                 return Ok(None);

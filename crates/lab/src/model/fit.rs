@@ -1,6 +1,7 @@
 //! Costs, from runs that lost something: their processor had no time left, so that what it did for frames is known.
 //!
-//! With λ frames a second that arrived and μ that were kept, λ frame + μ kept is all the time there was. Both costs grow
+//! With λ frames a second that arrived and μ that were kept, λ frame + μ kept is all the time there was. Frames that come one
+//! by one cost an interrupt each, those that come together share one. Both costs grow
 //! with the size of frames; what is kept costs also what the application does, of which [`raw`](super::raw) tells how long
 //! it takes by itself, and the fit how much longer in a capture. Least squares, and no cost is below 0.
 
@@ -13,6 +14,8 @@ pub struct Observation {
     pub size: u32,
     /// What the application costs by itself for each, in nanoseconds.
     pub raw: f64,
+    /// Frames that came together.
+    pub burst: u32,
     /// Frames a second that arrived.
     pub rate: f64,
     /// And that were kept.
@@ -30,6 +33,8 @@ pub struct Fit {
     pub kept: [f64; 2],
     /// What arrives costs, for each frame and for each byte.
     pub frame: [f64; 2],
+    /// What it costs that something arrives: an interrupt, for frames that come together.
+    pub wake: f64,
     /// How exact it is: the standard deviation of the time that is explained, as a share of it.
     pub spread: f64,
 }
@@ -38,17 +43,19 @@ pub struct Fit {
 const LEAST_SPREAD: f64 = 0.01;
 
 /// Coefficients.
-const NUMBER: usize = 5;
+const NUMBER: usize = 6;
 
 /// Rounds of descent, enough for any digits.
 const ROUNDS: u32 = 20_000;
 
 impl Fit {
-    /// The costs of frames of so many bytes, which the application takes so many nanoseconds for by itself.
+    /// The costs of frames of so many bytes, of which so many come together, and for which the application takes so many
+    /// nanoseconds by itself.
     #[must_use]
-    pub fn costs(&self, size: u32, raw: f64) -> Costs {
+    pub fn costs(&self, size: u32, burst: u32, raw: f64) -> Costs {
         let of = |[each, byte]: [f64; 2]| each + byte * f64::from(size);
-        Costs { frame: of(self.frame), kept: self.slower * raw + of(self.kept) }
+        let frame = of(self.frame) + self.wake * wakes(burst);
+        Costs { frame, kept: self.slower * raw + of(self.kept) }
     }
 
     /// The fit that explains most; `None` where there are fewer observations than sizes need, or none.
@@ -59,8 +66,9 @@ impl Fit {
         sizes.dedup();
         let has_work = observations.iter().any(|one| one.raw > 0.0);
         let by_size = sizes.len() > 1;
+        let by_burst = observations.iter().any(|one| one.burst != observations[0].burst);
         // What cannot be told apart is left out: work where there is none, and bytes where all sizes are one.
-        let wanted = [has_work, true, by_size, true, by_size];
+        let wanted = [has_work, true, by_size, true, by_size, by_burst];
         let needed = wanted.iter().filter(|is| **is).count();
         if observations.len() < needed.min(2 * sizes.len()) || observations.len() < 2 {
             return None;
@@ -68,7 +76,7 @@ impl Fit {
         let rows: Vec<_> = observations.iter().map(|one| row(one, wanted)).collect();
         let targets: Vec<_> = observations.iter().map(|one| one.time).collect();
         let found = non_negative(&rows, &targets);
-        let [slower, kept, kept_byte, frame, frame_byte] = found.map(|value| value * UNIT);
+        let [slower, kept, kept_byte, frame, frame_byte, wake] = found.map(|value| value * UNIT);
         let freedom = observations.len().saturating_sub(needed).max(1) as f64;
         let left =
             |(row, target): (&[f64; NUMBER], &f64)| (dot(row, &found) / target - 1.0).powi(2);
@@ -77,9 +85,18 @@ impl Fit {
             slower: slower / UNIT,
             kept: [kept, kept_byte / BYTES],
             frame: [frame, frame_byte / BYTES],
+            wake,
             spread: spread.max(LEAST_SPREAD),
         })
     }
+}
+
+/// Frames that a sender hands to the kernel together at most: those of longer bursts come in groups of these.
+const TOGETHER: u32 = 32;
+
+/// Interrupts for each frame, of those that come together.
+fn wakes(burst: u32) -> f64 {
+    1.0 / f64::from(burst.clamp(1, TOGETHER))
 }
 
 /// Coefficients are sought in microseconds, and bytes in thousands, so that all are near 1.
@@ -89,7 +106,14 @@ const BYTES: f64 = 1000.0;
 fn row(one: &Observation, wanted: [bool; NUMBER]) -> [f64; NUMBER] {
     let (arrive, keep) = (one.rate * 1e-6, one.served * 1e-6);
     let size = f64::from(one.size) / BYTES;
-    let all = [keep * one.raw / UNIT, keep, keep * size, arrive, arrive * size];
+    let all = [
+        keep * one.raw / UNIT,
+        keep,
+        keep * size,
+        arrive,
+        arrive * size,
+        arrive * wakes(one.burst),
+    ];
     let mut row = [0.0; NUMBER];
     for (at, value) in row.iter_mut().enumerate() {
         *value = if wanted[at] { all[at] } else { 0.0 };
@@ -124,34 +148,41 @@ fn non_negative(rows: &[[f64; NUMBER]], targets: &[f64]) -> [f64; NUMBER] {
 mod tests {
     use super::*;
 
-    fn observed(fit: &Fit, runs: &[(u32, f64, f64)]) -> Vec<Observation> {
-        let run = |&(size, raw, over): &(u32, f64, f64)| {
-            let costs = fit.costs(size, raw);
+    fn observed(fit: &Fit, runs: &[(u32, u32, f64, f64)]) -> Vec<Observation> {
+        let run = |&(size, burst, raw, over): &(u32, u32, f64, f64)| {
+            let costs = fit.costs(size, burst, raw);
             let rate = costs.knee() * over;
-            Observation { size, raw, rate, served: costs.served(rate), time: 1.0 }
+            Observation { size, raw, burst, rate, served: costs.served(rate), time: 1.0 }
         };
         runs.iter().map(run).collect()
     }
 
-    const PLANTED: Fit =
-        Fit { slower: 1.2, kept: [600.0, 0.9], frame: [1100.0, 0.3], spread: LEAST_SPREAD };
+    const PLANTED: Fit = Fit {
+        slower: 1.2,
+        kept: [600.0, 0.9],
+        frame: [1100.0, 0.3],
+        wake: 1500.0,
+        spread: LEAST_SPREAD,
+    };
 
-    const RUNS: [(u32, f64, f64); 8] = [
-        (128, 2000.0, 1.3),
-        (128, 2000.0, 2.0),
-        (128, 4000.0, 1.3),
-        (128, 4000.0, 2.0),
-        (1024, 9000.0, 1.3),
-        (1024, 9000.0, 2.0),
-        (1024, 20_000.0, 1.3),
-        (1024, 20_000.0, 2.0),
+    const RUNS: [(u32, u32, f64, f64); 10] = [
+        (128, 32, 2000.0, 1.3),
+        (128, 32, 2000.0, 2.0),
+        (128, 32, 4000.0, 1.3),
+        (128, 32, 4000.0, 2.0),
+        (128, 1, 4000.0, 1.5),
+        (1024, 32, 9000.0, 1.3),
+        (1024, 32, 9000.0, 2.0),
+        (1024, 32, 20_000.0, 1.3),
+        (1024, 32, 20_000.0, 2.0),
+        (1024, 1, 20_000.0, 1.5),
     ];
 
     #[test]
     fn planted_costs_are_found() {
         let fit = Fit::of(&observed(&PLANTED, &RUNS)).unwrap();
-        for (size, raw) in [(64, 1000.0), (512, 5000.0), (1518, 30_000.0)] {
-            let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
+        for (size, burst, raw) in [(64, 8, 1000.0), (512, 1, 5000.0), (1518, 1000, 30_000.0)] {
+            let (found, planted) = (fit.costs(size, burst, raw), PLANTED.costs(size, burst, raw));
             assert!((found.knee() / planted.knee() - 1.0).abs() < 0.01, "{found:?} {planted:?}");
             assert!((found.frame / planted.frame - 1.0).abs() < 0.03, "{found:?} {planted:?}");
         }
@@ -171,11 +202,15 @@ mod tests {
     #[test]
     fn what_cannot_be_told_apart_is_left_out() {
         assert_eq!(Fit::of(&[]), None);
-        let one_size = Fit { slower: 0.0, kept: [5000.0, 0.0], frame: [900.0, 0.0], ..PLANTED };
-        let runs = observed(&one_size, &[(512, 0.0, 1.2), (512, 0.0, 1.9)]);
+        let one_size =
+            Fit { slower: 0.0, kept: [5000.0, 0.0], frame: [900.0, 0.0], wake: 0.0, ..PLANTED };
+        let runs = observed(&one_size, &[(512, 32, 0.0, 1.2), (512, 32, 0.0, 1.9)]);
         assert_eq!(Fit::of(&runs[..1]), None);
         let fit = Fit::of(&runs).unwrap();
-        assert!((fit.costs(512, 0.0).knee() / one_size.costs(512, 0.0).knee() - 1.0).abs() < 1e-6);
-        assert_eq!((fit.slower, fit.kept[1], fit.frame[1]), (0.0, 0.0, 0.0));
+        assert!(
+            (fit.costs(512, 32, 0.0).knee() / one_size.costs(512, 32, 0.0).knee() - 1.0).abs()
+                < 1e-6
+        );
+        assert_eq!((fit.slower, fit.kept[1], fit.frame[1], fit.wake), (0.0, 0.0, 0.0, 0.0));
     }
 }

@@ -86,9 +86,9 @@ pub struct Prediction {
 impl Model {
     /// What the processor does for a frame, where an application takes so long for it by itself.
     #[must_use]
-    pub fn costs(&self, size: u32, raw: f64, cost: Cost) -> Costs {
-        let costs = self.fit.costs(size, raw);
-        match cost.delay {
+    pub fn costs(&self, question: &Question, raw: f64) -> Costs {
+        let costs = self.fit.costs(question.size, question.burst, raw);
+        match question.cost.delay {
             None => costs,
             // Who waits for the time to pass does not mind what the kernel does meanwhile.
             Some(delay) => {
@@ -101,7 +101,7 @@ impl Model {
     /// Answers a question, where the application takes so long for a frame by itself.
     #[must_use]
     pub fn predict(&self, question: &Question, raw: f64) -> Prediction {
-        let costs = self.costs(question.size, raw, question.cost);
+        let costs = self.costs(question, raw);
         let outcomes: Vec<_> = self.draws(question, costs, &self.stalls).collect();
         let share = |of: fn(&Outcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
         let mut first: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.first_loss).collect();
@@ -124,7 +124,7 @@ impl Model {
     /// The rate at which so much is lost, at most `most`.
     #[must_use]
     pub fn rate_of_loss(&self, question: &Question, raw: f64, loss: f64, most: f64) -> f64 {
-        let costs = self.costs(question.size, raw, question.cost);
+        let costs = self.costs(question, raw);
         let lost = |rate| {
             let outcome = self.once(&Question { rate, ..*question }, costs, &NO_STALLS, 0);
             outcome.loss() <= loss
@@ -251,7 +251,13 @@ mod tests {
         Model {
             tool: "work".to_owned(),
             layout: Layout::default(),
-            fit: Fit { slower: 1.0, kept: [kept, 0.0], frame: [frame, 0.0], spread: 0.01 },
+            fit: Fit {
+                slower: 1.0,
+                kept: [kept, 0.0],
+                frame: [frame, 0.0],
+                wake: 0.0,
+                spread: 0.01,
+            },
             gaps: vec![(128, 1000.0), (1024, 1500.0)],
             stalls: NO_STALLS,
             backlog: 1000,

@@ -4,6 +4,7 @@
 
 mod html;
 mod plot;
+pub mod sections;
 
 pub use self::plot::{Axis, Chart, Dot, HeatMap, Mark, Palette, Plot, Series, Stage, Waterfall};
 

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use netsniff_lab::bed::{Layout, Placement, SENDER_CPU};
 use netsniff_lab::load::Load;
 use netsniff_lab::machine::Machine;
+use netsniff_lab::report::{Report, Section, sections};
 use netsniff_lab::sweep::Axis;
 use netsniff_lab::tools::{FLAG, Setting, Tool};
 use serde::Serialize;
@@ -131,6 +132,34 @@ pub(super) struct Head<'a> {
     left_out: &'a [String],
 }
 
+impl Head<'_> {
+    /// A page of these sections.
+    pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> String {
+        let version = ("netsniff".to_owned(), self.netsniff.to_owned());
+        let facts = sections::facts(&self.command, &self.machine, &self.testbed);
+        let left_out = self.left_out.iter().map(|what| ("left out".to_owned(), what.clone()));
+        let report = Report {
+            title: title.to_owned(),
+            lead: vec![lead.to_owned()],
+            facts: std::iter::once(version).chain(facts).chain(left_out).collect(),
+            sections,
+        };
+        report.html()
+    }
+}
+
+/// How a report of these tools begins.
+pub(super) fn head<'a>((tools, left_out): (&[Tool], &'a [String]), testbed: Layout) -> Head<'a> {
+    let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
+    Head {
+        netsniff: env!("CARGO_PKG_VERSION"),
+        command: std::env::args().collect(),
+        machine: Machine::here(&programs),
+        testbed,
+        left_out,
+    }
+}
+
 impl BedArgs {
     /// The testbed, but for what --host says.
     pub(super) fn layout(&self) -> Layout {
@@ -198,14 +227,7 @@ impl CommonArgs {
         (tools, left_out): (&[Tool], &'a [String]),
         testbed: Layout,
     ) -> Head<'a> {
-        let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
-        Head {
-            netsniff: env!("CARGO_PKG_VERSION"),
-            command: std::env::args().collect(),
-            machine: Machine::here(&programs),
-            testbed,
-            left_out,
-        }
+        head((tools, left_out), testbed)
     }
 
     /// Tells how long so many things will take.

@@ -8,15 +8,17 @@ use anyhow::Context as _;
 use netsniff_lab::bed::Bed;
 use netsniff_lab::load::Load;
 use netsniff_lab::lossless::{Cell, Step, Subject, measure, planned};
+use netsniff_lab::report::sections;
 use netsniff_lab::search::Goal;
 use netsniff_lab::stop::Stop;
+use netsniff_lab::sweep::Axis;
 use netsniff_lab::tools::Tool;
 use serde::Serialize;
 
 use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
 use super::table;
-use crate::commands::{DONE, FAILED, print, say};
+use crate::commands::{DONE, FAILED, UsageError, print, say};
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames
 ///
@@ -26,11 +28,16 @@ use crate::commands::{DONE, FAILED, print, say};
     netsniff lab lossless\n  \
     netsniff lab lossless --tools record,tcpdump,dumpcap --sizes 64,512,1518 -o report\n  \
     netsniff lab lossless --command 'mine=/opt/mine -i IFACE -w FILE' --budget 10m\n\n\
-    -o makes the directory, with lossless.json and lossless.csv, which have every run.\n\n\
+    -o makes the directory, with lossless.html, a report with plots, and lossless.json and lossless.csv, which have every\n\
+    run.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was measured; 2 wrong usage")]
 pub(super) struct LosslessArgs {
     #[command(flatten)]
     common: CommonArgs,
+    /// Another option of the tools, by its long name, as ring=2M; other tools than netsniff have it where {ring} stands
+    /// in their --command; may be repeated
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = common::axis)]
+    set: Vec<Axis>,
 }
 
 /// All that was measured.
@@ -45,8 +52,9 @@ struct Report<'a> {
 ///
 /// # Errors
 ///
-/// [`UsageError`](crate::commands::UsageError), and whatever prevents a testbed or a run.
+/// [`UsageError`], and whatever prevents a testbed or a run.
 pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
+    let settings = common::single(&args.set)?;
     let args = &args.common;
     if args.tools == ["list"] {
         print(stdout(), &table::tools(&Tool::all())).context("cannot print the list")?;
@@ -55,6 +63,8 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let (sizes, (tools, left_out)) = (args.sizes()?, args.chosen()?);
     let layout = args.bed.single()?;
     let options = common::single(&args.send)?;
+    let with = |tool: &Tool| tool.with(&settings).map_err(UsageError);
+    let tools = tools.iter().map(with).collect::<Result<Vec<_>, _>>()?;
     for tool in &tools {
         let load = Load { size: sizes[0], time: Duration::from_secs(1), ..Load::default() };
         common::check(&load.with(&options), Some(tool))?;
@@ -97,6 +107,10 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         let json = serde_json::to_string_pretty(&report)? + "\n";
         common::write(directory, LOSSLESS, &json)?;
         common::write(directory, "lossless.csv", &table::steps_csv(&cells))?;
+        let lead =
+            "How many frames a second are captured without losing one, for each size of frames.";
+        let page = report.head.page("Capture without loss", lead, sections::lossless(&cells));
+        common::write(directory, "lossless.html", &page)?;
     }
     print(stdout(), &table::cells(&cells)).context("cannot print the table")?;
     let is_whole = cells.len() == pairs.len() && cells.iter().all(|cell| cell.ended.is_none());

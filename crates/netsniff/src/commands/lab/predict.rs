@@ -13,6 +13,7 @@ use netsniff_lab::model::calibrate::{PLANNED, calibrate, raw_of, settings};
 use netsniff_lab::model::ledger::{Entry, scored};
 use netsniff_lab::model::plan::{Pace, held};
 use netsniff_lab::model::predict::Question;
+use netsniff_lab::report::sections;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial;
@@ -46,7 +47,7 @@ const AROUND: Duration = Duration::from_secs(2);
     netsniff lab predict -o model --size 512 --rate 100k,200k --zip 6      what will be lost\n  \
     netsniff lab predict -o model --score                                  and what is\n  \
     netsniff lab predict -o held --plan 60 --seed 7 --score                points that nobody knows before\n\n\
-    -o has ledger.jsonl, which is only added to: plan, model, predictions, runs.\n\n\
+    -o has ledger.jsonl, which is only added to: plan, model, predictions, runs; and predict.html, a report with plots.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was done; 2 wrong usage")]
 pub(super) struct PredictArgs {
     /// The directory of the ledger; it is made where there is none
@@ -165,8 +166,17 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
     let stop = Stop::new(&signal, args.budget);
     let mut lab = Lab { args, tool, journal: &mut journal, stop: &stop, bed: None };
     let is_whole = lab.work(&questions)?;
+    let tool = lab.tool.clone();
     drop(lab);
     let all = scored(journal.entries());
+    let model = last_model(journal.entries());
+    if let Some(model) = model {
+        let head = common::head((&[tool], &[]), model.layout.clone());
+        let lead = "What a capture will lose, said before it was tried, and what came.";
+        let sections = sections::predictions(Some(model), &all);
+        let page = head.page("Predicted losses", lead, sections);
+        common::write(&args.output, "predict.html", &page)?;
+    }
     print(stdout(), &predicted::text(&all)).context("cannot print the table")?;
     Ok(if is_whole { DONE } else { FAILED })
 }
@@ -176,6 +186,14 @@ fn tool(name: &str) -> Result<Tool, UsageError> {
     ours().find(|tool| tool.name == name).ok_or_else(|| {
         let names: Vec<_> = ours().map(|tool| tool.name).collect();
         UsageError(format!("losses of {name} cannot be predicted; there are {}", names.join(", ")))
+    })
+}
+
+/// What predicts.
+fn last_model(entries: &[Entry]) -> Option<&Model> {
+    entries.iter().rev().find_map(|entry| match entry {
+        Entry::Model { model, .. } => Some(&**model),
+        _ => None,
     })
 }
 
@@ -224,10 +242,7 @@ impl Lab<'_> {
     /// The model of the ledger, or a new one.
     fn model(&mut self, is_planned: bool) -> anyhow::Result<Model> {
         let layout = self.args.bed.single()?;
-        let known = self.journal.entries().iter().rev().find_map(|entry| match entry {
-            Entry::Model { model, .. } => Some(Model::clone(model)),
-            _ => None,
-        });
+        let known = last_model(self.journal.entries()).cloned();
         if let Some(model) = known.filter(|_| !self.args.calibrate && !is_planned) {
             ensure!(
                 model.tool == self.tool.name && model.layout == layout,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::load::FCS_LEN;
+use netsniff_lab::report::sections;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::sweep::{self, Axis, Pace, Plan, Point, Run};
 use netsniff_lab::tools::{Setting, Tool, frames_of};
@@ -28,7 +29,8 @@ use crate::summary::number::exact;
     netsniff lab sweep --tools record --sizes 72:1200:8 --ifg 12 --link 1g --time 5s\n  \
     netsniff lab sweep --rates 100k --send burst=1,1000 --host net.core.netdev_max_backlog=100,1000\n  \
     netsniff lab sweep --replay browsing.pcapng --send hosts=1,30 --rates 1k:50k:5k\n\n\
-    -o has runs.jsonl, which every run is added to when it is made, sweep.csv, and sweep.json, the machine.\n\n\
+    -o has runs.jsonl, which every run is added to when it is made, sweep.csv, sweep.json, the machine, and sweep.html,\n\
+    a report with plots.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was measured; 2 wrong usage")]
 pub(super) struct SweepArgs {
     #[command(flatten)]
@@ -187,6 +189,11 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     drop(bed);
     if let Some(directory) = &common.output {
         common::write(directory, "sweep.csv", &table::runs_csv(&runs))?;
+        let head = common.head((&tools, &left_out), layout);
+        let lead =
+            "What is lost of frames that are sent at many rates, and what the capture costs.";
+        let page = head.page("Losses of captures", lead, sections::sweep(&runs));
+        common::write(directory, "sweep.html", &page)?;
     }
     print(stdout(), &table::points(&points, &runs)).context("cannot print the table")?;
     Ok(if ended.is_none() { DONE } else { FAILED })

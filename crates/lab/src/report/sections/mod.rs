@@ -1,0 +1,85 @@
+//! What was measured, as sections of reports.
+
+mod lossless;
+mod predictions;
+mod sweep;
+
+pub use self::lossless::lossless;
+pub use self::predictions::predictions;
+pub use self::sweep::sweep;
+
+use super::Stage;
+use super::{Chart, Part, Plot, Waterfall};
+use crate::bed::Layout;
+use crate::machine::Machine;
+use crate::trial::Trial;
+
+/// Facts of a machine and a testbed.
+#[must_use]
+pub fn facts(command: &[String], machine: &Machine, layout: &Layout) -> Vec<(String, String)> {
+    let mut facts = vec![("command".to_owned(), command.join(" "))];
+    let mut fact = |name: &str, value: Option<String>| {
+        let value = value.unwrap_or_else(|| "unavailable".to_owned());
+        facts.push((name.to_owned(), value));
+    };
+    fact("kernel", machine.kernel.clone());
+    fact("processor", machine.processor.clone());
+    fact("processors", Some(machine.processors.to_string()));
+    fact("memory", machine.memory.map(|bytes| format!("{:.1} GB", bytes as f64 / 1e9)));
+    if let Some(hypervisor) = &machine.hypervisor {
+        fact("runs in", Some(hypervisor.clone()));
+    }
+    fact("clock", machine.clocksource.clone());
+    fact("testbed", Some(testbed(layout)));
+    for (name, value) in machine.sysctls.iter().chain(&machine.versions) {
+        fact(name, Some(value.clone()));
+    }
+    facts
+}
+
+fn testbed(layout: &Layout) -> String {
+    let quota = layout.quota.map(|share| format!(", {} % of its processor", share * 100.0));
+    let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
+    let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
+    let more = quota.into_iter().chain(queues).chain(changed).collect::<String>();
+    format!(
+        "two network namespaces joined by a veth pair, placement {}{more}",
+        layout.placement.name()
+    )
+}
+
+/// What became of the frames of a run.
+fn waterfall(title: String, trial: &Trial) -> Part {
+    let stage = |name: &str, lost| Stage { name: name.to_owned(), lost };
+    let after = |count: Option<u64>, before: u64| count.and_then(|count| before.checked_sub(count));
+    let came = trial.arrived;
+    let socket = trial.counted.dropped;
+    let rest = came.checked_sub(socket.unwrap_or(0)).unwrap_or(came);
+    let stages = vec![
+        stage("on the wire, backlog", after(Some(came), trial.sent)),
+        stage("at the tool's ring", socket),
+        stage("elsewhere", socket.and(after(trial.counted.captured, rest))),
+    ];
+    Part::Plot(Plot {
+        title,
+        caption: "Each bar is what is left, or was lost, of what was sent; the numbers are exact counts, and what \
+                  nobody knows is unavailable."
+            .to_owned(),
+        chart: Chart::Waterfall(Waterfall { all: trial.sent, stages, left: "captured".to_owned() }),
+    })
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
+}
+
+fn whole(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.0}"))
+}
+
+/// The middle of some values.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
+}

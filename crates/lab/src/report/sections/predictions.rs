@@ -1,0 +1,192 @@
+//! Predictions, and what came.
+
+use super::percent;
+use crate::model::Model;
+use crate::model::ledger::{Score, Scored, score};
+use crate::model::plan::Pace;
+use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
+
+/// Sections about predictions and what they come from.
+#[must_use]
+pub fn predictions(model: Option<&Model>, all: &[Scored<'_>]) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let has_runs = all.iter().any(|scored| scored.loss().is_some());
+    if has_runs {
+        let parts = vec![Part::Plot(against(all)), Part::Table(scores(all))];
+        sections.push(Section { title: "How good they were".to_owned(), parts });
+    }
+    let parts = vec![Part::Table(ledger(all))];
+    sections.push(Section { title: "Every prediction".to_owned(), parts });
+    if let Some(model) = model {
+        sections.push(Section { title: "The model".to_owned(), parts: fitted(model) });
+    }
+    sections
+}
+
+/// The kinds of points, those that were asked for last.
+const KINDS: [Option<Pace>; 4] =
+    [Some(Pace::Below(0.0)), Some(Pace::Near(0.0)), Some(Pace::Losing(0.0)), None];
+
+fn kind(pace: Option<Pace>) -> &'static str {
+    pace.map_or("asked", Pace::name)
+}
+
+fn against(all: &[Scored<'_>]) -> Plot {
+    let series = |pace: Option<Pace>| {
+        let name = kind(pace);
+        let of_kind = all.iter().filter(|scored| kind(scored.pace) == name);
+        let dot = |scored: &Scored<'_>| {
+            let y = scored.loss()?;
+            let least = scored.losses.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = scored.losses.iter().copied().fold(0.0, f64::max);
+            Some(Dot { x: scored.prediction.total.value, y, range: Some((least, most)) })
+        };
+        let dots: Vec<_> = of_kind.filter_map(dot).collect();
+        Series { name: name.to_owned(), dots, is_line: false }
+    };
+    let series = KINDS.map(series).into_iter().filter(|series| !series.dots.is_empty());
+    Plot {
+        title: "What was predicted, and what came".to_owned(),
+        caption: "On the line both are the same. Each point is a prediction, and its mean of some runs; the thin lines \
+                  reach from the least to the most that was lost in them."
+            .to_owned(),
+        chart: Chart::Curves {
+            x: Axis { label: "predicted loss".to_owned(), is_share: true },
+            y: Axis { label: "loss that came".to_owned(), is_share: true },
+            series: series.collect(),
+            marks: Vec::new(),
+            has_diagonal: true,
+        },
+    }
+}
+
+fn columns(names: &[&str]) -> Vec<(String, bool)> {
+    names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), at > 0)).collect()
+}
+
+fn scores(all: &[Scored<'_>]) -> Table {
+    let row = |name: &str, chosen: &[&Scored<'_>]| {
+        let Score { number, error, half_spread, nothing, textbook, within } =
+            score(chosen.iter().copied())?;
+        let shares = [error, half_spread, nothing, textbook].map(|share| percent(Some(share)));
+        let within = format!("{:.0} %", within * 100.0);
+        Some([vec![name.to_owned(), number.to_string()], shares.to_vec(), vec![within]].concat())
+    };
+    let mut rows = Vec::new();
+    for pace in KINDS {
+        let name = kind(pace);
+        let chosen: Vec<_> = all.iter().filter(|scored| kind(scored.pace) == name).collect();
+        rows.extend(row(name, &chosen));
+    }
+    rows.extend(row("all", &all.iter().collect::<Vec<_>>()));
+    Table {
+        columns: columns(&[
+            "points", "number", "error", "half the spread", "error of \u{201c}nothing is lost\u{201d}", "error of the textbook",
+            "within",
+        ]),
+        rows,
+        note: Some(
+            "Mean absolute errors in percentage points of what was sent. Half the spread: of the runs of one prediction, \
+             which no prediction is to be blamed for. Textbook: 1 - rate without loss / rate. Within: what came is in the \
+             interval of 9 in 10, give or take half the spread."
+                .to_owned(),
+        ),
+    }
+}
+
+fn ledger(all: &[Scored<'_>]) -> Table {
+    let row = |scored: &Scored<'_>| {
+        let (question, prediction) = (scored.question, scored.prediction);
+        let total = prediction.total;
+        let cost = match (question.cost.zip, question.cost.delay) {
+            (Some(level), _) => format!("zip {level}"),
+            (None, Some(delay)) => format!("{} us", delay.as_nanos() as f64 / 1e3),
+            (None, None) => "-".to_owned(),
+        };
+        vec![
+            format!("{} {}", scored.number, kind(scored.pace)),
+            question.size.to_string(),
+            format!("{:.0}", question.rate),
+            question.burst.to_string(),
+            (question.ring >> 10).to_string(),
+            cost,
+            percent(Some(prediction.kernel.value)),
+            percent(Some(prediction.application.value)),
+            percent(Some(total.value)),
+            format!("{} to {}", percent(Some(total.low)), percent(Some(total.high))),
+            prediction.first_loss.map_or("never".to_owned(), |at| format!("{at:.3}")),
+            format!("{:.0}", prediction.lossless.value),
+            prediction.survived.map_or("any".to_owned(), |frames| format!("{frames:.0}")),
+            percent(scored.loss()),
+            format!("{} of {}", scored.losses.len(), scored.losses.len() + scored.faulty),
+        ]
+    };
+    Table {
+        columns: columns(&[
+            "prediction",
+            "bytes",
+            "frames/s",
+            "burst",
+            "ring KiB",
+            "work",
+            "kernel %",
+            "appl. %",
+            "lost %",
+            "9 of 10",
+            "first lost s",
+            "lossless frames/s",
+            "burst survived",
+            "came %",
+            "runs",
+        ]),
+        rows: all.iter().map(row).collect(),
+        note: Some(
+            "Every prediction was written down before its runs; bad ones are here, too.".to_owned(),
+        ),
+    }
+}
+
+fn fitted(model: &Model) -> Vec<Part> {
+    let fit = &model.fit;
+    let still =
+        model.stalls.lengths.iter().sum::<u64>() as f64 / model.stalls.watched.max(1) as f64;
+    let text = format!(
+        "Of {}, fitted in {:.0} s: every frame that arrives costs the processor {:.0} ns and {:.2} ns for each byte; one \
+         that is kept {:.0} ns and {:.2} ns for each byte in addition, and {:.2} times what the application needs by \
+         itself. An interrupt, which frames that come together share, costs {:.0} ns. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and \
+         its backlog holds {} frames.",
+        model.tool,
+        model.seconds,
+        fit.frame[0],
+        fit.frame[1],
+        fit.kept[0],
+        fit.kept[1],
+        fit.slower,
+        fit.wake,
+        fit.spread * 100.0,
+        still * 100.0,
+        model.backlog
+    );
+    let rows = model.observations.iter().map(|one| {
+        let costs = fit.costs(one.size, one.burst, one.raw);
+        let numbers = [one.raw, one.rate, one.served, costs.served(one.rate)];
+        [
+            vec![one.size.to_string(), one.burst.to_string()],
+            numbers.map(|number| format!("{number:.0}")).to_vec(),
+        ]
+        .concat()
+    });
+    let table = Table {
+        columns: columns(&[
+            "bytes",
+            "together",
+            "work by itself, ns",
+            "frames/s that arrived",
+            "kept",
+            "kept by the fit",
+        ]),
+        rows: rows.collect(),
+        note: None,
+    };
+    vec![Part::Text(text), Part::Table(table)]
+}

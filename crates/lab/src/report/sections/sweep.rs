@@ -1,0 +1,209 @@
+//! Losses over combinations of values.
+
+use super::{median, percent, waterfall, whole};
+use crate::report::{Axis, Chart, Dot, HeatMap, Part, Plot, Section, Series, Table};
+use crate::sweep::{Point, Run};
+use crate::trial::Trial;
+
+/// Curves in one plot: more cannot be told apart.
+const MOST_CURVES: usize = 7;
+
+/// Sizes or rates from which on a map tells more than curves.
+const LEAST_OF_MAP: usize = 3;
+
+/// Sections about a sweep.
+#[must_use]
+pub fn sweep(runs: &[Run]) -> Vec<Section> {
+    let groups = groups(runs);
+    let mut losses = Vec::new();
+    for (number, curves) in groups.chunks(MOST_CURVES).enumerate() {
+        let title = match number {
+            0 => "Loss against rate".to_owned(),
+            number => format!("Loss against rate, {}", number + 1),
+        };
+        losses.push(Part::Plot(against_rate(title, curves)));
+    }
+    losses.extend(maps(&groups).into_iter().map(Part::Plot));
+    let worst = runs.iter().filter(|run| run.trial.is_valid()).max_by(|one, other| {
+        one.trial.loss().unwrap_or(0.0).total_cmp(&other.trial.loss().unwrap_or(0.0))
+    });
+    if let Some(run) = worst {
+        let rate = whole(run.trial.reached);
+        let title =
+            format!("Where the most was lost: {} at {rate} frames a second", name(&run.point));
+        losses.push(waterfall(title, &run.trial));
+    }
+    let lost = Section { title: "Losses".to_owned(), parts: losses };
+    let table =
+        Section { title: "Every combination".to_owned(), parts: vec![Part::Table(table(&groups))] };
+    vec![lost, table]
+}
+
+/// What a curve is of.
+struct Group<'a> {
+    name: String,
+    size: u32,
+    tool_and_options: String,
+    /// Rates that were asked for, in order, each with its runs.
+    rates: Vec<(Option<f64>, Vec<&'a Trial>)>,
+}
+
+fn name(point: &Point) -> String {
+    format!("{}, {} bytes", options(point), point.load.size)
+}
+
+fn options(point: &Point) -> String {
+    let all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
+    let options: String = all.map(|it| format!(", {} {}", it.name, it.value)).collect();
+    point.tool.clone() + &options
+}
+
+fn groups(runs: &[Run]) -> Vec<Group<'_>> {
+    let key = |run: &Run| -> String { name(&run.point) };
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for run in runs {
+        let name = key(run);
+        let at = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            let tool_and_options = options(&run.point);
+            groups.push(Group {
+                name,
+                size: run.point.load.size,
+                tool_and_options,
+                rates: Vec::new(),
+            });
+            groups.len() - 1
+        });
+        let rates = &mut groups[at].rates;
+        let rate = run.point.load.rate;
+        match rates.iter_mut().find(|(other, _)| *other == rate) {
+            Some((_, trials)) => trials.push(&run.trial),
+            None => rates.push((rate, vec![&run.trial])),
+        }
+    }
+    for group in &mut groups {
+        let order = |rate: Option<f64>| rate.unwrap_or(f64::INFINITY);
+        group.rates.sort_by(|one, other| order(one.0).total_cmp(&order(other.0)));
+    }
+    groups
+}
+
+fn of<'a>(trials: &'a [&Trial], value: impl Fn(&Trial) -> Option<f64> + 'a) -> Vec<f64> {
+    trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| value(trial)).collect()
+}
+
+fn against_rate(title: String, groups: &[Group<'_>]) -> Plot {
+    let dot = |(_, trials): &(Option<f64>, Vec<&Trial>)| {
+        let losses = of(trials, Trial::loss);
+        let ends =
+            losses.iter().copied().reduce(f64::min).zip(losses.iter().copied().reduce(f64::max));
+        Some(Dot { x: median(of(trials, |trial| trial.reached))?, y: median(losses)?, range: ends })
+    };
+    let series = |group: &Group<'_>| {
+        let dots = group.rates.iter().filter_map(dot).collect();
+        Series { name: group.name.clone(), dots, is_line: true }
+    };
+    Plot {
+        title,
+        caption: "Medians of runs that prove something; the thin lines reach from the least to the most that was lost."
+            .to_owned(),
+        chart: Chart::Curves {
+            x: Axis { label: "frames a second that were sent".to_owned(), is_share: false },
+            y: Axis { label: "lost, of what was sent".to_owned(), is_share: true },
+            series: groups.iter().map(series).collect(),
+            marks: Vec::new(),
+            has_diagonal: false,
+        },
+    }
+}
+
+/// Maps of sizes and rates, where there are several of both.
+fn maps(groups: &[Group<'_>]) -> Vec<Plot> {
+    let mut maps = Vec::new();
+    let mut names: Vec<_> = groups.iter().map(|group| group.tool_and_options.as_str()).collect();
+    names.dedup();
+    for name in names {
+        let of_name: Vec<_> =
+            groups.iter().filter(|group| group.tool_and_options == name).collect();
+        let mut rates: Vec<_> =
+            of_name.iter().flat_map(|group| &group.rates).map(|(rate, _)| *rate).collect();
+        rates.sort_by(|one, other| {
+            one.unwrap_or(f64::INFINITY).total_cmp(&other.unwrap_or(f64::INFINITY))
+        });
+        rates.dedup();
+        if of_name.len() < LEAST_OF_MAP || rates.len() < LEAST_OF_MAP {
+            continue;
+        }
+        let share = |group: &Group<'_>, rate: &Option<f64>| {
+            let (_, trials) = group.rates.iter().find(|(other, _)| other == rate)?;
+            median(of(trials, Trial::loss))
+        };
+        let shares =
+            of_name.iter().map(|group| rates.iter().map(|rate| share(group, rate)).collect());
+        let label = |rate: &Option<f64>| {
+            rate.map_or("top".to_owned(), |rate| format!("{:.0}k", rate / 1e3))
+        };
+        maps.push(Plot {
+            title: format!("Losses of {name}"),
+            caption: "Medians; a question mark is where no run proves anything.".to_owned(),
+            chart: Chart::HeatMap(HeatMap {
+                x: ("frames a second".to_owned(), rates.iter().map(label).collect()),
+                y: (
+                    "bytes of a frame".to_owned(),
+                    of_name.iter().map(|group| group.size.to_string()).collect(),
+                ),
+                shares: shares.collect(),
+            }),
+        });
+    }
+    maps
+}
+
+fn table(groups: &[Group<'_>]) -> Table {
+    const COLUMNS: [&str; 10] = [
+        "tool, options",
+        "bytes",
+        "frames/s",
+        "lost %",
+        "kernel %",
+        "appl. %",
+        "CPU %",
+        "memory MB",
+        "polls/packet",
+        "runs",
+    ];
+    let mut rows = Vec::new();
+    for group in groups {
+        for (_, trials) in &group.rates {
+            let middle = |value: fn(&Trial) -> Option<f64>| median(of(trials, value));
+            let cpu = middle(|trial| {
+                Some(trial.cpu_ns as f64 / 1e9 / (trial.sent as f64 / trial.reached?) * 100.0)
+            });
+            let polls = middle(|trial| {
+                let polls = trial.counted.books.as_ref()?["polls"].as_u64()?;
+                Some(polls as f64 / trial.counted.captured?.max(1) as f64)
+            });
+            let valid = trials.iter().filter(|trial| trial.is_valid()).count();
+            rows.push(vec![
+                group.tool_and_options.clone(),
+                group.size.to_string(),
+                whole(middle(|trial| trial.reached)),
+                percent(middle(Trial::loss)),
+                percent(middle(Trial::kernel_loss)),
+                percent(middle(Trial::application_loss)),
+                whole(cpu),
+                whole(middle(|trial| Some(trial.memory_peak as f64 / 1e6))),
+                polls.map_or("-".to_owned(), |polls| format!("{polls:.5}")),
+                format!("{valid} of {}", trials.len()),
+            ]);
+        }
+    }
+    Table {
+        columns: COLUMNS.iter().map(|name| ((*name).to_owned(), *name != COLUMNS[0])).collect(),
+        rows,
+        note: Some(
+            "Medians of the runs that prove something, of all runs. lost: of what was sent; kernel: before the tool's \
+             socket; appl.: at the socket, of what came there. CPU: of the tool's threads, 100 is one processor."
+                .to_owned(),
+        ),
+    }
+}
