@@ -43,19 +43,18 @@ pub struct Fit {
 const LEAST_SPREAD: f64 = 0.01;
 
 /// Coefficients.
-const NUMBER: usize = 6;
+const NUMBER: usize = 5;
 
 /// Rounds of descent, enough for any digits.
-const ROUNDS: u32 = 20_000;
+const ROUNDS: u32 = 2000;
 
 impl Fit {
-    /// The costs of frames of so many bytes, of which so many come together, and for which the application takes so many
-    /// nanoseconds by itself.
+    /// The costs of frames of so many bytes, for which the application takes so many nanoseconds by itself.
     #[must_use]
-    pub fn costs(&self, size: u32, burst: u32, raw: f64) -> Costs {
+    pub fn costs(&self, size: u32, raw: f64) -> Costs {
         let of = |[each, byte]: [f64; 2]| each + byte * f64::from(size);
-        let frame = of(self.frame) + self.wake * wakes(burst);
-        Costs { frame, kept: self.slower * raw + of(self.kept) }
+        let kept = self.slower * raw + of(self.kept);
+        Costs { wake: self.wake, frame: of(self.frame), kept }
     }
 
     /// The fit that explains most; `None` where there are fewer observations than sizes need, or none.
@@ -67,36 +66,49 @@ impl Fit {
         let has_work = observations.iter().any(|one| one.raw > 0.0);
         let by_size = sizes.len() > 1;
         let by_burst = observations.iter().any(|one| one.burst != observations[0].burst);
-        // What cannot be told apart is left out: work where there is none, and bytes where all sizes are one.
-        let wanted = [has_work, true, by_size, true, by_size, by_burst];
-        let needed = wanted.iter().filter(|is| **is).count();
+        // What cannot be told apart is left out: work where there is none, bytes where all sizes are one, and interrupts
+        // where all come alike.
+        let wanted = [has_work, true, by_size, true, by_size];
+        let needed = wanted.iter().filter(|is| **is).count() + usize::from(by_burst);
         if observations.len() < needed.min(2 * sizes.len()) || observations.len() < 2 {
             return None;
         }
-        let rows: Vec<_> = observations.iter().map(|one| row(one, wanted)).collect();
-        let targets: Vec<_> = observations.iter().map(|one| one.time).collect();
-        let found = non_negative(&rows, &targets);
-        let [slower, kept, kept_byte, frame, frame_byte, wake] = found.map(|value| value * UNIT);
+        let wakes = if by_burst { STEPS } else { 0 };
+        let fits = (0..=wakes).map(|step| fitted(observations, wanted, f64::from(step) * STEP));
+        let (best, left) = fits.min_by(|one, other| one.1.total_cmp(&other.1))?;
         let freedom = observations.len().saturating_sub(needed).max(1) as f64;
-        let left =
-            |(row, target): (&[f64; NUMBER], &f64)| (dot(row, &found) / target - 1.0).powi(2);
-        let spread = (rows.iter().zip(&targets).map(left).sum::<f64>() / freedom).sqrt();
-        Some(Self {
-            slower: slower / UNIT,
-            kept: [kept, kept_byte / BYTES],
-            frame: [frame, frame_byte / BYTES],
-            wake,
-            spread: spread.max(LEAST_SPREAD),
-        })
+        Some(Self { spread: (left / freedom).sqrt().max(LEAST_SPREAD), ..best })
     }
 }
 
-/// Frames that a sender hands to the kernel together at most: those of longer bursts come in groups of these.
-const TOGETHER: u32 = 32;
+/// What an interrupt may cost, in nanoseconds: steps, and how long each is.
+const STEPS: u32 = 100;
+const STEP: f64 = 200.0;
 
-/// Interrupts for each frame, of those that come together.
-fn wakes(burst: u32) -> f64 {
-    1.0 / f64::from(burst.clamp(1, TOGETHER))
+/// Rounds until it is known which frames share an interrupt, which depends on what frames cost.
+const SETTLING: u32 = 3;
+
+/// The best fit where an interrupt costs so much, and what it leaves: the sum of squares, as shares of the time.
+fn fitted(observations: &[Observation], wanted: [bool; NUMBER], wake: f64) -> (Fit, f64) {
+    let mut fit = Fit { slower: 0.0, kept: [0.0; 2], frame: [0.0; 2], wake, spread: 0.0 };
+    let mut left = f64::INFINITY;
+    let rows: Vec<_> = observations.iter().map(|one| row(one, wanted)).collect();
+    for _ in 0..SETTLING {
+        let interrupts = |one: &Observation| {
+            one.rate * fit.costs(one.size, one.raw).wakes(one.rate, one.burst) * wake / 1e9
+        };
+        let targets: Vec<_> = observations.iter().map(|one| one.time - interrupts(one)).collect();
+        let found = non_negative(&rows, &targets);
+        let error = |((row, target), one): ((&[f64; NUMBER], &f64), &Observation)| {
+            ((dot(row, &found) - target) / one.time).powi(2)
+        };
+        left = rows.iter().zip(&targets).zip(observations).map(error).sum();
+        let [slower, kept, kept_byte, frame, frame_byte] = found;
+        fit.slower = slower;
+        fit.kept = [kept * UNIT, kept_byte * UNIT / BYTES];
+        fit.frame = [frame * UNIT, frame_byte * UNIT / BYTES];
+    }
+    (fit, left)
 }
 
 /// Coefficients are sought in microseconds, and bytes in thousands, so that all are near 1.
@@ -106,14 +118,7 @@ const BYTES: f64 = 1000.0;
 fn row(one: &Observation, wanted: [bool; NUMBER]) -> [f64; NUMBER] {
     let (arrive, keep) = (one.rate * 1e-6, one.served * 1e-6);
     let size = f64::from(one.size) / BYTES;
-    let all = [
-        keep * one.raw / UNIT,
-        keep,
-        keep * size,
-        arrive,
-        arrive * size,
-        arrive * wakes(one.burst),
-    ];
+    let all = [keep * one.raw / UNIT, keep, keep * size, arrive, arrive * size];
     let mut row = [0.0; NUMBER];
     for (at, value) in row.iter_mut().enumerate() {
         *value = if wanted[at] { all[at] } else { 0.0 };
@@ -150,9 +155,9 @@ mod tests {
 
     fn observed(fit: &Fit, runs: &[(u32, u32, f64, f64)]) -> Vec<Observation> {
         let run = |&(size, burst, raw, over): &(u32, u32, f64, f64)| {
-            let costs = fit.costs(size, burst, raw);
-            let rate = costs.knee() * over;
-            Observation { size, raw, burst, rate, served: costs.served(rate), time: 1.0 }
+            let costs = fit.costs(size, raw);
+            let rate = costs.knee(burst) * over;
+            Observation { size, raw, burst, rate, served: costs.served(rate, burst), time: 1.0 }
         };
         runs.iter().map(run).collect()
     }
@@ -161,7 +166,7 @@ mod tests {
         slower: 1.2,
         kept: [600.0, 0.9],
         frame: [1100.0, 0.3],
-        wake: 1500.0,
+        wake: 6000.0,
         spread: LEAST_SPREAD,
     };
 
@@ -182,8 +187,11 @@ mod tests {
     fn planted_costs_are_found() {
         let fit = Fit::of(&observed(&PLANTED, &RUNS)).unwrap();
         for (size, burst, raw) in [(64, 8, 1000.0), (512, 1, 5000.0), (1518, 1000, 30_000.0)] {
-            let (found, planted) = (fit.costs(size, burst, raw), PLANTED.costs(size, burst, raw));
-            assert!((found.knee() / planted.knee() - 1.0).abs() < 0.01, "{found:?} {planted:?}");
+            let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
+            assert!(
+                (found.knee(burst) / planted.knee(burst) - 1.0).abs() < 0.01,
+                "{found:?} {planted:?}"
+            );
             assert!((found.frame / planted.frame - 1.0).abs() < 0.03, "{found:?} {planted:?}");
         }
         assert_eq!(fit.spread, LEAST_SPREAD);
@@ -208,8 +216,7 @@ mod tests {
         assert_eq!(Fit::of(&runs[..1]), None);
         let fit = Fit::of(&runs).unwrap();
         assert!(
-            (fit.costs(512, 32, 0.0).knee() / one_size.costs(512, 32, 0.0).knee() - 1.0).abs()
-                < 1e-6
+            (fit.costs(512, 0.0).knee(32) / one_size.costs(512, 0.0).knee(32) - 1.0).abs() < 1e-6
         );
         assert_eq!((fit.slower, fit.kept[1], fit.frame[1], fit.wake), (0.0, 0.0, 0.0, 0.0));
     }

@@ -84,7 +84,7 @@ impl Scored<'_> {
     /// What the textbook says: 1 - μ/λ above what the processor manages.
     #[must_use]
     pub fn textbook(&self) -> f64 {
-        (1.0 - self.prediction.costs.knee() / self.question.rate).max(0.0)
+        (1.0 - self.prediction.costs.knee(self.question.burst) / self.question.rate).max(0.0)
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
         };
         let prediction = Prediction {
             raw: 0.0,
-            costs: Costs { frame: 2000.0, kept: 8000.0 },
+            costs: Costs { wake: 0.0, frame: 2000.0, kept: 8000.0 },
             kernel: estimate(0.0),
             application: estimate(total),
             total: estimate(total),

@@ -73,28 +73,56 @@ impl Model {
     }
 }
 
-/// What a processor does for a frame, in nanoseconds.
+/// What a processor does for frames, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Costs {
+    /// When some arrive while the kernel has nothing to do: an interrupt, which those that come meanwhile share.
+    pub wake: f64,
     /// For each that arrives.
     pub frame: f64,
     /// In addition, for each that is kept.
     pub kept: f64,
 }
 
+/// Frames that a sender hands to the kernel together at most: those of longer bursts come in groups of these.
+const TOGETHER: u32 = 32;
+
 impl Costs {
-    /// Frames a second that a processor manages without loss.
+    /// Frames a second that a processor manages without loss, of which so many come together.
     #[must_use]
-    pub fn knee(self) -> f64 {
-        1e9 / (self.frame + self.kept)
+    pub fn knee(self, burst: u32) -> f64 {
+        // An interrupt is over before the next one: what is kept takes longer.
+        1e9 / (self.frame + self.kept + self.wake / together(burst))
+    }
+
+    /// Interrupts for each frame, where so many arrive a second.
+    #[must_use]
+    pub fn wakes(self, rate: f64, burst: u32) -> f64 {
+        let together = together(burst);
+        // While an interrupt and its frames take longer than it is to the next group, that joins.
+        let free = together * (1e9 / rate - self.frame);
+        if free <= 0.0 {
+            return 0.0;
+        }
+        1.0 / (together * (self.wake / free).ceil().max(1.0))
     }
 
     /// Frames a second that are kept where so many arrive, in the long run.
     #[must_use]
-    pub fn served(self, rate: f64) -> f64 {
-        let left = (1.0 - rate * self.frame / 1e9).max(0.0);
-        rate.min(left / self.kept * 1e9)
+    pub fn served(self, rate: f64, burst: u32) -> f64 {
+        let kernel = rate * (self.frame + self.wake * self.wakes(rate, burst)) / 1e9;
+        rate.min((1.0 - kernel).max(0.0) / self.kept * 1e9)
     }
+
+    /// All of them so many times as much.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { wake: self.wake * factor, frame: self.frame * factor, kept: self.kept * factor }
+    }
+}
+
+fn together(burst: u32) -> f64 {
+    f64::from(burst.clamp(1, TOGETHER))
 }
 
 #[cfg(test)]
@@ -103,12 +131,30 @@ mod tests {
 
     #[test]
     fn service_slows_as_the_rate_rises() {
-        let costs = Costs { frame: 2000.0, kept: 8000.0 };
-        assert_eq!(costs.knee().round(), 100_000.0);
+        let costs = Costs { wake: 0.0, frame: 2000.0, kept: 8000.0 };
+        assert_eq!(costs.knee(1).round(), 100_000.0);
         for (rate, served) in
             [(50e3, 50e3), (100e3, 100e3), (250e3, 62_500.0), (500e3, 0.0), (900e3, 0.0)]
         {
-            assert!((costs.served(rate) - served).abs() < 1e-6, "{rate}");
+            assert!((costs.served(rate, 1) - served).abs() < 1e-6, "{rate}");
         }
+    }
+
+    #[test]
+    fn interrupts_are_shared_by_what_comes_meanwhile() {
+        let costs = Costs { wake: 8000.0, frame: 2000.0, kept: 10_000.0 };
+        assert_eq!(costs.knee(1), 50_000.0);
+        assert_eq!(costs.knee(4000), costs.knee(32));
+        // 10 us and more apart each has its own; at 5 us three share one: 8 + 3 * 2 us, of 15.
+        for (rate, burst, wakes) in [
+            (50e3, 1, 1.0),
+            (100e3, 1, 1.0),
+            (200e3, 1, 1.0 / 3.0),
+            (200e3, 32, 1.0 / 32.0),
+            (600e3, 1, 0.0),
+        ] {
+            assert_eq!(costs.wakes(rate, burst), wakes, "{rate} {burst}");
+        }
+        assert!((costs.served(200e3, 1) - 1e5 / 15.0).abs() < 1e-6);
     }
 }

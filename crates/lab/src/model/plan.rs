@@ -84,7 +84,7 @@ impl Held {
     pub fn question(&self, model: &Model, raw: f64) -> Question {
         let question = &self.question;
         let most = 1e9 / model.gap(question.size) * REACHED;
-        let knee = model.costs(question, raw).knee();
+        let knee = model.costs(question, raw).knee(question.burst);
         let rate = match self.pace {
             Pace::Below(part) | Pace::Near(part) => (knee * part).min(most),
             Pace::Losing(share) => model.rate_of_loss(question, raw, share, most),

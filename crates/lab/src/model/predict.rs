@@ -4,14 +4,11 @@ use netsniff_traffic::Random;
 
 use super::simulate::{Arrival, Outcome, Queues, room, simulate};
 use super::stalls::Stalls;
-use super::{Costs, Model};
+use super::{Costs, Model, TOGETHER};
 use crate::work::Cost;
 
 /// Runs of the model for an interval.
 const DRAWS: usize = 40;
-
-/// Frames of a steady stream that are looked at together.
-const TOGETHER: u32 = 32;
 
 /// Halvings of an interval in which a rate or a burst is sought: to a thousandth of it.
 const STEPS: u32 = 10;
@@ -87,13 +84,13 @@ impl Model {
     /// What the processor does for a frame, where an application takes so long for it by itself.
     #[must_use]
     pub fn costs(&self, question: &Question, raw: f64) -> Costs {
-        let costs = self.fit.costs(question.size, question.burst, raw);
+        let costs = self.fit.costs(question.size, raw);
         match question.cost.delay {
             None => costs,
             // Who waits for the time to pass does not mind what the kernel does meanwhile.
             Some(delay) => {
                 let kept = (delay.as_nanos() as f64).max(costs.frame + costs.kept);
-                Costs { frame: 0.0, kept }
+                Costs { wake: 0.0, frame: 0.0, kept }
             }
         }
     }
@@ -129,7 +126,7 @@ impl Model {
             let outcome = self.once(&Question { rate, ..*question }, costs, &NO_STALLS, 0);
             outcome.loss() <= loss
         };
-        highest(costs.knee() * 0.5, most, lost)
+        highest(costs.knee(question.burst) * 0.5, most, lost)
     }
 
     /// The model with everything as it is fitted, and then with costs that are off by as much as the fit may be.
@@ -142,7 +139,7 @@ impl Model {
         let mut random = Random::new(DRAWS as u64);
         (0..DRAWS).map(move |draw| {
             let factor = (self.fit.spread * normal(&mut random)).exp();
-            let costs = Costs { frame: costs.frame * factor, kept: costs.kept * factor };
+            let costs = costs.times(factor);
             self.once(question, costs, stalls, draw as u64)
         })
     }
@@ -156,19 +153,13 @@ impl Model {
         let Question { size, rate, burst, seconds, .. } = *question;
         let gap = self.gap(size);
         let room = room(size);
-        let together = burst.clamp(1, TOGETHER);
+        // Longer bursts come in groups, of which each joins the one before where that is still being taken.
+        let (burst, group) = (u64::from(burst.max(1)), u64::from(burst.clamp(1, TOGETHER)));
         let all = (rate * seconds) as u64;
-        // Where bursts are short, several of them are one group.
-        let group = u64::from(if burst < TOGETHER { TOGETHER } else { together });
         (0..all.div_ceil(group)).map(move |number| {
             let first = number * group;
-            let burst = u64::from(burst.max(1));
             let (whole, within) = (first / burst * burst, first % burst);
-            let at = if burst < u64::from(TOGETHER) {
-                first as f64 / rate * 1e9
-            } else {
-                whole as f64 / rate * 1e9 + within as f64 * gap
-            };
+            let at = whole as f64 / rate * 1e9 + within as f64 * gap;
             Arrival { at, frames: group.min(all - first) as f64, room, costs }
         })
     }
@@ -179,13 +170,13 @@ impl Model {
         let mut rates = Vec::new();
         for draw in 0..RATES {
             let factor = (self.fit.spread * normal(&mut random)).exp();
-            let costs = Costs { frame: costs.frame * factor, kept: costs.kept * factor };
+            let costs = costs.times(factor);
             let is_lossless = |rate| {
                 let question = Question { rate, seconds: SECONDS, ..*question };
                 self.once(&question, costs, &self.stalls, draw).loss() == 0.0
             };
             // The sender does not send more.
-            let most = (costs.knee() * 1.1).min(1e9 / self.gap(question.size));
+            let most = (costs.knee(question.burst) * 1.1).min(1e9 / self.gap(question.size));
             rates.push(highest(0.0, most, is_lossless));
         }
         rates.sort_by(f64::total_cmp);
@@ -196,11 +187,11 @@ impl Model {
     /// The longest burst at the sender's full speed that loses nothing.
     fn survived(&self, question: &Question, costs: Costs) -> Option<f64> {
         let rate = 1e9 / self.gap(question.size);
-        if costs.served(rate) >= rate {
+        if costs.served(rate, TOGETHER) >= rate {
             return None;
         }
         let is_survived = |frames: f64| {
-            let burst = Question { rate, burst: 1, seconds: frames / rate, ..*question };
+            let burst = Question { rate, burst: TOGETHER, seconds: frames / rate, ..*question };
             self.once(&burst, costs, &NO_STALLS, 0).loss() == 0.0
         };
         // What would fill the ring if nothing were read is where the search begins.

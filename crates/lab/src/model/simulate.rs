@@ -100,6 +100,8 @@ struct Processor {
     /// Frames in the backlog, each group with what it is made of.
     backlog: VecDeque<Arrival>,
     waiting: f64,
+    /// Nanoseconds of an interrupt that are left, before the first frame is taken.
+    interrupt: f64,
     /// The block that is filled; `None` where there is none.
     open: Option<Block>,
     closed: VecDeque<Block>,
@@ -167,6 +169,7 @@ impl Processor {
             queues,
             backlog: VecDeque::new(),
             waiting: 0.0,
+            interrupt: 0.0,
             open: Some(Block::default()),
             closed: VecDeque::new(),
             read: None,
@@ -185,6 +188,9 @@ impl Processor {
             arrival.frames -= lost;
         }
         if arrival.frames > 0.0 {
+            if self.backlog.is_empty() {
+                self.interrupt = arrival.costs.wake;
+            }
             self.waiting += arrival.frames;
             self.backlog.push_back(arrival);
         }
@@ -211,6 +217,12 @@ impl Processor {
 
     /// Takes frames from the backlog to the ring; returns what is left of the time.
     fn receive(&mut self, now: f64, mut time: f64) -> f64 {
+        let paid = self.interrupt.min(time);
+        self.interrupt -= paid;
+        time -= paid;
+        if self.interrupt > 0.0 {
+            return 0.0;
+        }
         while let Some(mut first) = self.backlog.pop_front() {
             let needed = first.frames * first.costs.frame;
             let is_enough = needed <= time;
@@ -285,7 +297,8 @@ impl Processor {
 
     /// What still lies in the backlog comes to the ring; what lies in the ring is read, which loses nothing.
     fn finish(&mut self, now: f64) {
-        let needed: f64 = self.backlog.iter().map(|group| group.frames * group.costs.frame).sum();
+        let frames = self.backlog.iter().map(|group| group.frames * group.costs.frame);
+        let needed = self.interrupt + frames.sum::<f64>();
         // A little more, for what rounding left.
         self.run(now, now + needed * 1.001 + 1.0);
     }
@@ -323,15 +336,15 @@ mod tests {
 
     #[test]
     fn overload_loses_what_is_not_served() {
-        let costs = Costs { frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, frame: 0.0, kept: 10_000.0 };
         for rate in [120e3, 200e3, 400e3] {
             near(lost(rate, 5.0, costs, 8).loss(), 1.0 - 100e3 / rate - 700.0 / (rate * 5.0));
         }
         assert_eq!(lost(99e3, 5.0, costs, 8).loss(), 0.0);
         // Each frame that comes slows the service of all.
-        let costs = Costs { frame: 2000.0, kept: 8000.0 };
+        let costs = Costs { wake: 0.0, frame: 2000.0, kept: 8000.0 };
         for rate in [150e3, 250e3, 400e3, 490e3] {
-            near(lost(rate, 5.0, costs, 8).loss(), 1.0 - costs.served(rate) / rate);
+            near(lost(rate, 5.0, costs, 8).loss(), 1.0 - costs.served(rate, 8) / rate);
         }
         assert_eq!(lost(99e3, 5.0, costs, 8).loss(), 0.0);
         // Beyond what the kernel alone can do, the backlog loses the rest.
@@ -342,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_ring_of_one_block_stands_still_while_it_is_read() {
-        let costs = Costs { frame: 0.0, kept: 1e9 / 320e3 };
+        let costs = Costs { wake: 0.0, frame: 0.0, kept: 1e9 / 320e3 };
         for rate in [199e3, 250e3, 299e3] {
             near(lost(rate, 5.0, costs, 1).loss(), rate / (rate + 320e3));
         }
@@ -351,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_burst_that_the_ring_holds_is_survived() {
-        let costs = Costs { frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, frame: 0.0, kept: 10_000.0 };
         // Blocks of 100 frames are full every 0.25 ms. The first is read from 0.25 to 1.25 ms, the second until 2.25 ms: so
         // there is room for 1000 frames until the third was read, and these have come after 2.5 ms.
         let outcome = |frames: f64| lost(400e3, frames / 400e3, costs, 8);
@@ -363,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_comes_while_the_machine_stands_still_waits_in_the_backlog() {
-        let costs = Costs { frame: 500.0, kept: 500.0 };
+        let costs = Costs { wake: 0.0, frame: 500.0, kept: 500.0 };
         // A stall of 5 ms in about 50: 500 frames wait at 100,000 a second, and at 400,000 only 1000 of 2000.
         let stalls = Stalls { watched: 500_000_000, lengths: vec![5_000_000; 10] };
         let lost = |rate| {
@@ -379,7 +392,7 @@ mod tests {
 
     #[test]
     fn time_that_passed_is_gone() {
-        let costs = Costs { frame: 500.0, kept: 500.0 };
+        let costs = Costs { wake: 0.0, frame: 500.0, kept: 500.0 };
         // A tenth of a second, which is longer than blocks stay open, after a second each.
         let stalls = Stalls { watched: 10_000_000_000, lengths: vec![100_000_000; 10] };
         let arrivals = even(400e3, 60.0, costs);
@@ -391,9 +404,25 @@ mod tests {
     #[test]
     fn numbers_that_leave_a_rest_come_to_an_end() {
         for number in 1..400 {
-            let costs = Costs { frame: 1586.017 + f64::from(number) / 7.0, kept: 9361.3 };
+            let costs =
+                Costs { wake: 0.0, frame: 1586.017 + f64::from(number) / 7.0, kept: 9361.3 };
             let outcome = lost(100e3 + f64::from(number) * 1.1e3, 0.05, costs, 4);
             assert!(outcome.frames > 0.0 && outcome.loss() <= 1.0, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn frames_that_come_while_an_interrupt_is_served_share_it() {
+        let costs = Costs { wake: 8000.0, frame: 1000.0, kept: 20_000.0 };
+        for rate in [60e3, 80e3, 150e3, 300e3] {
+            let arrivals = (0..(rate * 3.0) as u32).map(|number| Arrival {
+                at: f64::from(number) * 1e9 / rate,
+                frames: 1.0,
+                room: 1000.0,
+                costs,
+            });
+            let outcome = simulate(arrivals, &queues(8), &NEVER, &mut Random::new(1));
+            near(outcome.loss(), 1.0 - (costs.served(rate, 1) * 3.0 + 700.0) / (rate * 3.0));
         }
     }
 }

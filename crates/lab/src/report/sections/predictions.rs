@@ -153,7 +153,7 @@ fn fitted(model: &Model) -> Vec<Part> {
     let text = format!(
         "Of {}, fitted in {:.0} s: every frame that arrives costs the processor {:.0} ns and {:.2} ns for each byte; one \
          that is kept {:.0} ns and {:.2} ns for each byte in addition, and {:.2} times what the application needs by \
-         itself. An interrupt, which frames that come together share, costs {:.0} ns. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and \
+         itself. An interrupt, which frames that come meanwhile share, costs {:.0} ns. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and \
          its backlog holds {} frames.",
         model.tool,
         model.seconds,
@@ -168,8 +168,8 @@ fn fitted(model: &Model) -> Vec<Part> {
         model.backlog
     );
     let rows = model.observations.iter().map(|one| {
-        let costs = fit.costs(one.size, one.burst, one.raw);
-        let numbers = [one.raw, one.rate, one.served, costs.served(one.rate)];
+        let costs = fit.costs(one.size, one.raw);
+        let numbers = [one.raw, one.rate, one.served, costs.served(one.rate, one.burst)];
         [
             vec![one.size.to_string(), one.burst.to_string()],
             numbers.map(|number| format!("{number:.0}")).to_vec(),

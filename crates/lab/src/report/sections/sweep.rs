@@ -24,7 +24,9 @@ pub fn sweep(runs: &[Run]) -> Vec<Section> {
         losses.push(Part::Plot(against_rate(title, curves)));
     }
     losses.extend(maps(&groups).into_iter().map(Part::Plot));
-    let worst = runs.iter().filter(|run| run.trial.is_valid()).max_by(|one, other| {
+    let loses =
+        |run: &&Run| run.trial.is_valid() && run.trial.loss().is_some_and(|loss| loss > 0.0);
+    let worst = runs.iter().filter(loses).max_by(|one, other| {
         one.trial.loss().unwrap_or(0.0).total_cmp(&other.trial.loss().unwrap_or(0.0))
     });
     if let Some(run) = worst {

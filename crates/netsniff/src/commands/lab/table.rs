@@ -133,7 +133,9 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
             value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
         };
         let what = format!("{}, {}{}", point.tool, point.load.size, settings(point));
-        let rate = middle(|trial| trial.reached).map_or("-".to_owned(), whole);
+        // Where no run proves anything, the rate is the one that was asked for.
+        let rate = middle(|trial| trial.reached).or(point.load.rate);
+        let rate = rate.map_or("top".to_owned(), whole);
         let cpu = middle(cpu).map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0));
         let memory = middle(|trial| Some(trial.memory_peak as f64 / 1e6));
         let memory = memory.map_or("-".to_owned(), |mb| format!("{mb:.1}"));
