@@ -82,8 +82,8 @@ impl Fit {
 }
 
 /// What an interrupt may cost, in nanoseconds: steps, and how long each is.
-const STEPS: u32 = 100;
-const STEP: f64 = 200.0;
+const STEPS: u32 = 50;
+const STEP: f64 = 400.0;
 
 /// Rounds until it is known which frames share an interrupt, which depends on what frames cost.
 const SETTLING: u32 = 3;
