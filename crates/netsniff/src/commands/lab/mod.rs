@@ -26,14 +26,15 @@ use super::DONE;
 
 /// Measure what this machine captures without loss, in network namespaces of its own
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  \
-    netsniff lab lossless --sizes 64,512,1518 -o r           netsniff beside others\n  \
-    netsniff lab sweep --tools record --rates 100k:500k:50k -o r  losses at rates\n  \
-    netsniff lab compare r:tcpdump r:record                       two tools of a report\n  \
-    netsniff lab certify --key key.pem -o c                  a signed statement of it\n  \
-    netsniff lab predict -o m --rate 100k,300k --zip 6       what will be lost, said before\n\n\
-    Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces is sent to or changed,\n\
-    and they are removed however it ends.")]
+#[command(after_help = "Examples:\n  \
+    netsniff lab lossless --sizes 64,512,1518 -o r             netsniff beside tcpdump\n  \
+    netsniff lab sweep --rates 100k:500k:50k -o s              losses at rates\n  \
+    netsniff lab compare s:tcpdump-default s:record            two tools of a report\n  \
+    netsniff lab predict -o m --rate 100k,300k --zip 6         what will be lost, said before\n  \
+    netsniff lab certify --key key.pem -o c                    a signed statement\n\n\
+    Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces\n\
+    is sent to, and nothing is changed there but settings of the kernel that --host names, which\n\
+    are put back. Everything is removed however it ends.")]
 pub struct LabArgs {
     #[command(subcommand)]
     what: What,

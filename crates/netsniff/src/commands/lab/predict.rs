@@ -33,7 +33,7 @@ const LEDGER: &str = "ledger.jsonl";
 const TRIED: u32 = 3;
 
 /// Looks at what an application costs by itself.
-const LOOKS: usize = 3;
+const LOOKS: usize = 5;
 
 /// What a run takes beside the time that frames are sent.
 const AROUND: Duration = Duration::from_secs(2);
