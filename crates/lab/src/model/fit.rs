@@ -208,6 +208,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_costs_less_than_nothing() {
+        // Twice as many come, and more than twice as many are kept: as if keeping them gave time.
+        let run = |(rate, served)| Observation {
+            size: 512,
+            raw: 0.0,
+            burst: 32,
+            rate,
+            served,
+            time: 1.0,
+        };
+        let fit = Fit::of(&[(100e3, 20e3), (200e3, 50e3)].map(run)).unwrap();
+        assert!(fit.kept[0] == 0.0 && fit.frame[0] > 0.0, "{fit:?}");
+    }
+
+    #[test]
     fn what_cannot_be_told_apart_is_left_out() {
         assert_eq!(Fit::of(&[]), None);
         let one_size =

@@ -425,4 +425,17 @@ mod tests {
             near(outcome.loss(), 1.0 - (costs.served(rate, 1) * 3.0 + 700.0) / (rate * 3.0));
         }
     }
+
+    #[test]
+    fn blocks_are_closed_after_some_time() {
+        let costs = Costs { wake: 0.0, frame: 0.0, kept: 10_000.0 };
+        let group = |at, frames| Arrival { at, frames, room: 1000.0, costs };
+        // Two blocks of 100 frames: what lay in the first was read long before the others come.
+        let outcome = |at| {
+            let arrivals = [group(0.0, 90.0), group(at, 180.0)].into_iter();
+            simulate(arrivals, &queues(2), &NEVER, &mut Random::new(1))
+        };
+        assert_eq!(outcome(200e6).lost_ring, 0.0);
+        assert_eq!(outcome(20e6).lost_ring, 70.0);
+    }
 }

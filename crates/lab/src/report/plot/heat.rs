@@ -121,6 +121,11 @@ mod tests {
         // The page is one, too.
         assert_eq!(svg.matches("<rect").count(), 7, "{svg}");
         assert_eq!(svg.matches("?\n").count(), 2, "{svg}");
+        assert_eq!(
+            svg.matches("fill=\"#14171A\"").count(),
+            3,
+            "what is unknown has no colour: {svg}"
+        );
         for text in ["0\n", "12.3 %", "&lt;0.01 %", "100 %", "1518", "frames/s"] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
