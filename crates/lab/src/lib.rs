@@ -17,6 +17,8 @@
 //! | [`certificate`] | what was found, signed, and compared with what is there |
 //! | [`certify`] | a certified rate, checked again |
 //! | [`sweep`] | runs over all combinations of values |
+//! | [`model`] | what will be lost at a load that was never tried |
+//! | [`report`] | pages and plots of all that |
 //! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
 //! | [`compare`] | two things that were measured, side by side |

@@ -118,8 +118,8 @@ fn what_was_predicted_is_run_and_scored() {
     assert_eq!(code, Some(0), "{errors}");
     assert!(output.contains("asked") && output.contains("half spread"), "{output}");
     let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();
-    // Each point twice: on a light and on a dark page.
-    assert_eq!(page.matches("<circle").count(), 2 * 2, "{page}");
+    // Each of two points, and the legend, on a light and on a dark page.
+    assert_eq!(page.matches("<circle").count(), 3 * 2, "{page}");
 }
 
 #[test]

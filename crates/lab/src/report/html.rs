@@ -13,7 +13,7 @@ body{margin:0 auto;padding:1.5rem;max-width:70rem;background:var(--page);color:v
 font:16px/1.5 system-ui,sans-serif}\
 h1{font-size:1.7rem;line-height:1.2}h2{font-size:1.25rem;margin-top:2.5rem}\
 p,li,dd{max-width:75ch}figure{margin:1.5rem 0}figcaption,.note{color:var(--faint);font-size:.9rem;max-width:75ch}\
-figure svg{max-width:100%;height:auto;display:block}.wide{overflow-x:auto}\
+figure svg{max-width:100%;min-width:38rem;height:auto;display:block}.wide{overflow-x:auto}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}\
 th,td{padding:.25rem .75rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}\
 th{border-bottom-width:2px}.number{text-align:right}\
@@ -85,7 +85,8 @@ fn put_plot(page: &mut String, plot: &Plot) {
     let title = escape(&plot.title);
     let _ = writeln!(
         page,
-        "<figure role=\"group\" aria-label=\"{title}\">\n<div class=\"light\">{}</div>\n<div class=\"dark\">{}</div>\n\
+        "<figure>\n<div class=\"wide\" role=\"img\" aria-label=\"{title}\">\n<div class=\"light\">{}</div>\n\
+         <div class=\"dark\">{}</div>\n</div>\n\
          <figcaption><strong>{title}.</strong> {}</figcaption>\n</figure>",
         plot.svg(Palette::Light),
         plot.svg(Palette::Dark),

@@ -198,7 +198,7 @@ pub(super) fn draw(plot: &Plot, palette: Palette) -> String {
 }
 
 /// A number at an axis.
-fn tick(value: f64, is_share: bool) -> String {
+pub(super) fn tick(value: f64, is_share: bool) -> String {
     let short = |value: f64| {
         let digits = if value.abs() >= 100.0 || value.fract().abs() < 1e-9 { 0 } else { 2 };
         let text = format!("{value:.digits$}");

@@ -19,7 +19,7 @@ pub(super) fn draw(area: &Area<'_>, chart: &Chart, palette: Palette) -> Drawn {
     let Chart::Curves { x, y, series, marks, has_diagonal } = chart else { return Ok(()) };
     let dots = || series.iter().flat_map(|series| finite(&series.dots));
     let ends = dots().flat_map(|dot| [dot.x]).chain(marks.iter().map(|mark| mark.x));
-    let mut right = top(ends, 1.0);
+    let mut right = top(ends, if x.is_share { 0.01 } else { 1.0 });
     let heights = dots().flat_map(|dot| [dot.y, dot.range.map_or(dot.y, |(_, high)| high)]);
     let mut up = top(heights, if y.is_share { 0.01 } else { 1.0 });
     if y.is_share {
@@ -41,7 +41,7 @@ pub(super) fn draw(area: &Area<'_>, chart: &Chart, palette: Palette) -> Drawn {
             palette.text().mix(0.5),
         )])?;
     }
-    for mark in marks {
+    for mark in marks.iter().filter(|mark| mark.x.is_finite()) {
         let style = palette.text().mix(0.55).stroke_width(1);
         context.draw_series([PathElement::new(vec![(mark.x, 0.0), (mark.x, up)], style)])?;
         // Left of the line where there is no room at its right.
@@ -55,7 +55,7 @@ pub(super) fn draw(area: &Area<'_>, chart: &Chart, palette: Palette) -> Drawn {
     for (number, series) in series.iter().enumerate() {
         put(&mut context, series, number, palette)?;
     }
-    if series.len() > 1 {
+    if !series.is_empty() {
         context
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
@@ -169,7 +169,7 @@ mod tests {
         let dots = |number: u32| (0..number).map(|at| dot(f64::from(at) * 1e4, 0.5)).collect();
         for palette in [Palette::Light, Palette::Dark] {
             let svg = plot(vec![series(dots(17))]).svg(palette);
-            assert_eq!(svg.matches("<circle").count(), 17, "{svg}");
+            assert_eq!(svg.matches("<circle").count(), 17 + 1, "and that of the legend: {svg}");
             assert!(
                 svg.contains("rate &lt;frames/s&gt;") && svg.contains("knee &amp; more"),
                 "{svg}"
@@ -178,8 +178,13 @@ mod tests {
         }
         let mut some = dots(5);
         some.extend([dot(f64::NAN, 0.1), dot(1e5, f64::INFINITY)]);
-        let svg = plot(vec![series(some)]).svg(Palette::Light);
-        assert_eq!(svg.matches("<circle").count(), 5);
+        let mut wrong = plot(vec![series(some)]);
+        if let Chart::Curves { marks, .. } = &mut wrong.chart {
+            marks.push(Mark { x: f64::NAN, label: "nowhere".to_owned() });
+        }
+        let svg = wrong.svg(Palette::Light);
+        assert_eq!(svg.matches("<circle").count(), 5 + 1, "and that of the legend");
+        assert!(!svg.contains("nowhere"), "{svg}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
 

@@ -77,6 +77,7 @@ fn percent(share: f64) -> String {
     match share {
         0.0 => "0".to_owned(),
         small if small < 0.000_05 => "<0.01 %".to_owned(),
+        large if large > 0.999_95 && large < 1.0 => ">99.99 %".to_owned(),
         share => tick((share * 1e4).round() / 1e4, true),
     }
 }
@@ -129,6 +130,12 @@ mod tests {
         for text in ["0\n", "12.3 %", "&lt;0.01 %", "100 %", "1518", "frames/s"] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
+    }
+
+    #[test]
+    fn what_is_nearly_all_or_nothing_is_told_apart() {
+        let told = [0.0, 1e-9, 0.0012, 0.999_99, 1.0].map(percent);
+        assert_eq!(told, ["0", "<0.01 %", "0.12 %", ">99.99 %", "100 %"]);
     }
 
     #[test]

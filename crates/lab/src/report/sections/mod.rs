@@ -51,14 +51,16 @@ fn testbed(layout: &Layout) -> String {
 /// What became of the frames of a run.
 fn waterfall(title: String, trial: &Trial) -> Part {
     let stage = |name: &str, lost| Stage { name: name.to_owned(), lost };
-    let after = |count: Option<u64>, before: u64| count.and_then(|count| before.checked_sub(count));
-    let came = trial.arrived;
-    let socket = trial.counted.dropped;
-    let rest = came.checked_sub(socket.unwrap_or(0)).unwrap_or(came);
+    // A count that is higher than what there was contradicts it: then nobody knows.
+    let on_the_way = trial.sent.checked_sub(trial.arrived);
+    let at_ring = trial.counted.dropped.filter(|dropped| *dropped <= trial.arrived);
+    let rest = at_ring.map(|dropped| trial.arrived - dropped);
+    let elsewhere =
+        rest.zip(trial.counted.captured).and_then(|(rest, captured)| rest.checked_sub(captured));
     let stages = vec![
-        stage("on the wire, backlog", after(Some(came), trial.sent)),
-        stage("at the tool's ring", socket),
-        stage("elsewhere", socket.and(after(trial.counted.captured, rest))),
+        stage("on the wire, backlog", on_the_way),
+        stage("at the tool's ring", at_ring),
+        stage("elsewhere", elsewhere),
     ];
     Part::Plot(Plot {
         title,
@@ -82,4 +84,37 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
     Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Counted;
+
+    fn stages(arrived: u64, dropped: Option<u64>, captured: Option<u64>) -> Vec<Option<u64>> {
+        let counted = Counted { captured, dropped, ..Counted::default() };
+        let trial = Trial { sent: 1000, arrived, counted, ..Trial::default() };
+        let Part::Plot(Plot { chart: Chart::Waterfall(waterfall), .. }) =
+            waterfall(String::new(), &trial)
+        else {
+            panic!("it is a waterfall");
+        };
+        waterfall.stages.into_iter().map(|stage| stage.lost).collect()
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_unknown() {
+        assert_eq!(stages(990, Some(40), Some(949)), [Some(10), Some(40), Some(1)]);
+        assert_eq!(stages(990, Some(991), Some(0)), [Some(10), None, None]);
+        assert_eq!(stages(990, None, Some(900)), [Some(10), None, None]);
+        assert_eq!(stages(990, Some(40), Some(951)), [Some(10), Some(40), None]);
+        assert_eq!(stages(1001, Some(0), None), [None, Some(0), None]);
+    }
+
+    #[test]
+    fn the_middle_of_values_is_told() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
+    }
 }

@@ -1,6 +1,7 @@
 //! Losses over combinations of values.
 
 use super::{median, percent, waterfall, whole};
+use crate::report::plot::tick;
 use crate::report::{Axis, Chart, Dot, HeatMap, Part, Plot, Section, Series, Table};
 use crate::sweep::{Point, Run};
 use crate::trial::Trial;
@@ -122,6 +123,7 @@ fn against_rate(title: String, groups: &[Group<'_>]) -> Plot {
 fn maps(groups: &[Group<'_>]) -> Vec<Plot> {
     let mut maps = Vec::new();
     let mut names: Vec<_> = groups.iter().map(|group| group.tool_and_options.as_str()).collect();
+    names.sort_unstable();
     names.dedup();
     for name in names {
         let of_name: Vec<_> =
@@ -141,9 +143,7 @@ fn maps(groups: &[Group<'_>]) -> Vec<Plot> {
         };
         let shares =
             of_name.iter().map(|group| rates.iter().map(|rate| share(group, rate)).collect());
-        let label = |rate: &Option<f64>| {
-            rate.map_or("top".to_owned(), |rate| format!("{:.0}k", rate / 1e3))
-        };
+        let label = |rate: &Option<f64>| rate.map_or("top".to_owned(), |rate| tick(rate, false));
         maps.push(Plot {
             title: format!("Losses of {name}"),
             caption: "Medians; a question mark is where no run proves anything.".to_owned(),
