@@ -74,11 +74,12 @@ impl Scored<'_> {
             .then(|| self.losses.iter().sum::<f64>() / self.losses.len() as f64)
     }
 
-    /// By how much the runs differ from each other: the highest less the lowest.
+    /// By how much the runs differ from each other: the highest less the lowest; `None` where there are not two.
     #[must_use]
-    pub fn spread(&self) -> f64 {
-        let most = self.losses.iter().copied().fold(0.0, f64::max);
-        most - self.losses.iter().copied().fold(most, f64::min)
+    pub fn spread(&self) -> Option<f64> {
+        let most = self.losses.iter().copied().reduce(f64::max)?;
+        let least = self.losses.iter().copied().reduce(f64::min)?;
+        (self.losses.len() > 1).then_some(most - least)
     }
 
     /// What the textbook says: 1 - μ/λ above what the processor manages.
@@ -125,8 +126,9 @@ pub struct Score {
     pub number: usize,
     /// The mean absolute error.
     pub error: f64,
-    /// Half the spread of the runs of a point, on average: no prediction is to be blamed for that.
-    pub half_spread: f64,
+    /// Half the spread of the runs of a point, on average: no prediction is to be blamed for that. `None` where no point
+    /// has two runs.
+    pub half_spread: Option<f64>,
     /// The error of who says that nothing is lost.
     pub nothing: f64,
     /// The error of 1 - μ/λ.
@@ -139,23 +141,26 @@ pub struct Score {
 #[must_use]
 pub fn score<'a>(all: impl Iterator<Item = &'a Scored<'a>>) -> Option<Score> {
     let mut sum = Score::default();
+    let mut halves = Vec::new();
     for scored in all {
         let Some(loss) = scored.loss() else { continue };
         let total = scored.prediction.total;
-        let half = scored.spread() / 2.0;
+        let half = scored.spread().map(|spread| spread / 2.0);
+        halves.extend(half);
+        let half = half.unwrap_or(0.0);
         sum.number += 1;
         sum.error += (total.value - loss).abs();
-        sum.half_spread += half;
         sum.nothing += loss;
         sum.textbook += (scored.textbook() - loss).abs();
         let is_within = loss >= total.low - half && loss <= total.high + half;
         sum.within += f64::from(u8::from(is_within));
     }
     let mean = |value: f64| value / sum.number as f64;
+    let half_spread = halves.iter().sum::<f64>() / halves.len() as f64;
     (sum.number > 0).then(|| Score {
         number: sum.number,
         error: mean(sum.error),
-        half_spread: mean(sum.half_spread),
+        half_spread: (!halves.is_empty()).then_some(half_spread),
         nothing: mean(sum.nothing),
         textbook: mean(sum.textbook),
         within: mean(sum.within),
@@ -217,20 +222,22 @@ mod tests {
         let (first, second) = (&all[0], &all[1]);
         assert_eq!((first.losses.len(), first.faulty, second.losses.len()), (2, 1, 1));
         assert!(
-            (first.loss().unwrap() - 0.55).abs() < 1e-9 && (first.spread() - 0.02).abs() < 1e-9
+            (first.loss().unwrap() - 0.55).abs() < 1e-9
+                && (first.spread().unwrap() - 0.02).abs() < 1e-9
         );
         assert_eq!((all[2].loss(), first.textbook(), second.textbook()), (None, 0.5, 0.0));
         let score = score(all.iter()).unwrap();
         assert_eq!(score.number, 2);
         for (value, expected) in [
             (score.error, 0.025),
-            (score.half_spread, 0.005),
+            (score.half_spread.unwrap(), 0.01),
             (score.nothing, 0.275),
             (score.textbook, 0.025),
             (score.within, 0.5),
         ] {
             assert!((value - expected).abs() < 1e-9, "{score:?}");
         }
+        assert_eq!(second.spread(), None, "one run differs from no other");
         assert_eq!(super::score([].iter()), None);
         let text = serde_json::to_string(&entries[1]).unwrap();
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entries[1]);

@@ -16,7 +16,7 @@ p,li,dd{max-width:75ch}figure{margin:1.5rem 0}figcaption,.note{color:var(--faint
 figure svg{max-width:100%;min-width:38rem;height:auto;display:block}.wide{overflow-x:auto}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}\
 th,td{padding:.25rem .75rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}\
-th{border-bottom-width:2px}.number{text-align:right}\
+th{border-bottom-width:2px}td.number{text-align:right;white-space:nowrap}th.number{text-align:right}\
 pre{background:var(--box);padding:.75rem;overflow-x:auto;font-size:.85rem}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;font-size:.9rem}dt{color:var(--faint)}dd{margin:0;\
 overflow-wrap:anywhere}\

@@ -68,7 +68,7 @@ fn scores(all: &[Scored<'_>]) -> Table {
     let row = |name: &str, chosen: &[&Scored<'_>]| {
         let Score { number, error, half_spread, nothing, textbook, within } =
             score(chosen.iter().copied())?;
-        let shares = [error, half_spread, nothing, textbook].map(|share| percent(Some(share)));
+        let shares = [Some(error), half_spread, Some(nothing), Some(textbook)].map(percent);
         let within = format!("{:.0} %", within * 100.0);
         Some([vec![name.to_owned(), number.to_string()], shares.to_vec(), vec![within]].concat())
     };

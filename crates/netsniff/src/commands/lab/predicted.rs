@@ -94,7 +94,7 @@ fn scores(all: &[Scored<'_>]) -> String {
             "{name:<24} {:>5} {:>9} {:>12} {:>9} {:>9} {:>8.0}%",
             score.number,
             percent(score.error),
-            percent(score.half_spread),
+            score.half_spread.map_or("-".to_owned(), percent),
             percent(score.nothing),
             percent(score.textbook),
             score.within * 100.0
