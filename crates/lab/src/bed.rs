@@ -311,16 +311,28 @@ fn remove_orphans() {
         let file = entry.file_name().to_string_lossy().into_owned();
         let name = file.trim_end_matches("-tx").trim_end_matches("-rx");
         let maker = name.strip_prefix(PREFIX).and_then(process::Identity::parse);
-        if maker.is_some_and(|maker| !maker.is_alive()) {
+        if maker.is_some_and(|maker| !maker.is_alive()) && is_ours(&entry.path()) {
             // What cannot be removed is no reason not to measure.
             let _ = remove(name);
         }
     }
 }
 
+/// Whether it was made by this user: anybody may make files where scratch files are, and what is in those of a bed is
+/// believed.
+fn is_ours(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let made = fs::symlink_metadata(path);
+    made.is_ok_and(|made| made.uid() == rustix::process::geteuid().as_raw() && !made.is_symlink())
+}
+
 /// Kills what runs in the namespaces of a bed, and removes them and its files.
 fn remove(name: &str) -> anyhow::Result<()> {
-    let mut result = sysctl::restore(&scratch(name));
+    let scratch = scratch(name);
+    // Where there is one of somebody else, nothing of it is believed.
+    let restored = if is_ours(&scratch) { sysctl::restore(&scratch) } else { Ok(()) };
+    let is_restored = restored.is_ok();
+    let mut result = restored;
     for namespace in [format!("{name}-tx"), format!("{name}-rx")] {
         if Path::new(NAMES).join(&namespace).exists() {
             let removed = empty(&namespace).and_then(|()| ip(&["netns", "del", &namespace]));
@@ -328,7 +340,11 @@ fn remove(name: &str) -> anyhow::Result<()> {
         }
     }
     result = result.and(quota::remove(name));
-    match fs::remove_dir_all(scratch(name)) {
+    if !is_restored {
+        // Who comes next tries again.
+        return result;
+    }
+    match fs::remove_dir_all(scratch) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             result.and(Err(error).context("cannot remove scratch files"))
         }

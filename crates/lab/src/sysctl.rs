@@ -66,7 +66,8 @@ pub(crate) fn restore(scratch: &Path) -> anyhow::Result<()> {
         let Some((name, value)) = line.split_once(' ').filter(|(name, _)| is_name(name)) else {
             continue;
         };
-        if let Err(why) = fs::write(path(name), value) {
+        // Nothing would be written of an empty value.
+        if let Err(why) = fs::write(path(name), format!("{value}\n")) {
             failed.push(format!("{name}={value}: {why}"));
         }
     }

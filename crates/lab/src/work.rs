@@ -44,6 +44,8 @@ pub struct Work {
     delay: Option<i64>,
     /// When the packet before was done.
     free: Timestamp,
+    /// Whether nothing is spent any more.
+    is_over: bool,
     done: Done,
 }
 
@@ -59,6 +61,7 @@ impl Work {
             zip: cost.zip.map(compress),
             delay: cost.delay.map(|delay| i64::try_from(delay.as_nanos()).unwrap_or(i64::MAX)),
             free: Timestamp::from_nanos(i64::MIN),
+            is_over: false,
             done: Done::default(),
         }
     }
@@ -76,6 +79,9 @@ impl Work {
     ) -> anyhow::Result<()> {
         self.done.packets += 1;
         self.done.bytes += data.len() as u64;
+        if self.is_over {
+            return Ok(());
+        }
         if let Some((compress, to)) = &mut self.zip {
             let room = data.len() + data.len() / 8 + ROOM;
             if to.len() < room {
@@ -95,6 +101,12 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// Takes packets without a cost from here on: nothing is captured any more, and those that wait are not to be waited
+    /// for.
+    pub const fn end(&mut self) {
+        self.is_over = true;
     }
 
     /// What was done so far.
@@ -168,5 +180,8 @@ mod tests {
         // An interruption of 750: what waited meanwhile is made up for.
         clock.set(2000);
         assert_eq!(ends(&mut server, &[1250, 1250, 1250, 1960]), [2001, 2002, 2003, 2060]);
+        server.end();
+        server.packet(&[], Timestamp::from_nanos(9000), tick).unwrap();
+        assert_eq!((clock.get(), server.done().packets), (2060, 9));
     }
 }

@@ -207,6 +207,36 @@ fn nothing_stays_of_a_lab_that_is_ended() {
     assert_eq!((left(pid), backlog()), (vec![], before));
 }
 
+/// Anybody may make files where scratch files are: what others say that settings were is not believed.
+#[test]
+fn what_somebody_else_left_is_not_believed() {
+    let _alone = alone();
+    let backlog = || fs::read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
+    let (left, before) = (Path::new("/dev/shm/nslab-4000000000-1"), backlog());
+    let make = |owner| {
+        fs::create_dir(left).unwrap();
+        fs::write(left.join("sysctls"), format!("net.core.netdev_max_backlog {}", before.trim()))
+            .unwrap();
+        std::os::unix::fs::chown(left, Some(owner), None)
+    };
+    let _ = fs::remove_dir_all(left);
+    if make(65_534).is_err() {
+        fs::remove_dir_all(left).unwrap();
+        eprintln!("SKIPPED: what_somebody_else_left_is_not_believed needs root");
+        return;
+    }
+    let is_made = bed("what_somebody_else_left_is_not_believed", Placement::None).is_some();
+    assert!(left.exists(), "it was taken for ours");
+    fs::remove_dir_all(left).unwrap();
+    make(0).unwrap();
+    if is_made {
+        drop(bed("what_somebody_else_left_is_not_believed", Placement::None));
+        assert!(!left.exists(), "ours is put back and removed");
+    }
+    let _ = fs::remove_dir_all(left);
+    assert_eq!(backlog(), before);
+}
+
 #[test]
 fn what_is_not_measured_is_unavailable() {
     let _alone = alone();

@@ -130,6 +130,9 @@ fn what_is_wrong_is_said() {
         (&["--rate", "1k", "--tool", "pigeon"], "losses of pigeon cannot be predicted"),
         (&["--rate", "1k", "--tool", "record", "--zip", "1"], "are of the tool work alone"),
         (&["--plan", "3"], "--seed"),
+        (&["--rate", "1k", "--seed", "3"], "--plan"),
+        (&["--rate", "900M", "--delay", "1us"], "are more than the sender can send here"),
+        (&["--rate", "100k", "--time", "1d"], "too many to simulate"),
         (&["--rate", "1k", "--size", "9"], "frames have 64 to 1518 bytes here, not 9"),
         (&["--rate", "1k", "--host", "queues=1,2"], "queues has one value here"),
     ] {

@@ -146,7 +146,7 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
         if let Some(why) = self.stop.before(load.time) {
-            bail!("the calibration was ended: {why:?}");
+            bail!("the calibration was ended: {}", why.words());
         }
         let trial = trial::run(self.bed, self.netsniff, tool, load)?;
         let lost =
@@ -200,7 +200,8 @@ impl Runs<'_> {
                 let seconds = trial.sent as f64 / reached;
                 // What the ring held in the end was not served while frames came.
                 let served = (captured as f64 - room).max(0.0) / seconds;
-                let arrived = (trial.sent - trial.backlog_dropped) as f64 / seconds;
+                // Drops of the backlog are the whole machine's.
+                let arrived = trial.sent.min(trial.arrived) as f64 / seconds;
                 return Ok(Some(Observation {
                     size,
                     raw,

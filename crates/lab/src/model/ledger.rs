@@ -54,6 +54,8 @@ pub enum Entry {
 pub struct Scored<'a> {
     /// Its number.
     pub number: u32,
+    /// Which model of the ledger predicted it, from 1.
+    pub model: usize,
     /// What the rate does.
     pub pace: Option<Pace>,
     /// What was asked.
@@ -93,10 +95,12 @@ impl Scored<'_> {
 #[must_use]
 pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
     let mut all: Vec<Scored<'_>> = Vec::new();
+    let mut models = 0;
     for entry in entries {
         match entry {
             Entry::Prediction { number, pace, question, prediction, .. } => all.push(Scored {
                 number: *number,
+                model: models,
                 pace: *pace,
                 question,
                 prediction,
@@ -113,7 +117,8 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                     None => scored.faulty += 1,
                 }
             }
-            Entry::Plan { .. } | Entry::Model { .. } => {}
+            Entry::Model { .. } => models += 1,
+            Entry::Plan { .. } => {}
         }
     }
     all

@@ -8,7 +8,7 @@ use super::predict::Question;
 use crate::work::{Cost, MOST_LEVEL};
 
 /// Sizes of frames, bytes of rings, frames that leave together: none of them is one that models are made from, but for
-/// bursts of 32.
+/// bursts of 1 and 32.
 const SIZES: [u32; 10] = [96, 192, 256, 320, 448, 512, 640, 768, 896, 1280];
 const RINGS: [u64; 5] = [2, 6, 8, 16, 32];
 const BURSTS: [u32; 5] = [1, 8, 32, 256, 1500];

@@ -195,7 +195,7 @@ impl Model {
             self.once(&burst, costs, &NO_STALLS, 0).loss() == 0.0
         };
         // What would fill the ring if nothing were read is where the search begins.
-        let mut most = 2.0 * question.ring as f64 / room(question.size);
+        let mut most = (2.0 * question.ring as f64 / room(question.size)).min(LONGEST);
         while is_survived(most) {
             most *= 4.0;
             if most > LONGEST {

@@ -68,6 +68,7 @@ pub(super) struct PredictArgs {
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     plan: Option<u32>,
     /// What the points of the plan come from
+    // No `requires`: clap takes what is in conflict with an argument for that argument where it is required.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Run what was predicted, and tell how good it was
@@ -153,8 +154,17 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
         return Err(UsageError(said.to_owned()).into());
     }
     common::frames_fit(args.asked.size.as_slice())?;
+    if questions.len() > MOST_QUESTIONS {
+        return Err(UsageError(format!("these are more than {MOST_QUESTIONS} questions")).into());
+    }
     let tool = tool(&args.tool)?;
     let is_dialled = args.asked.delay.is_some() || !args.asked.zip.is_empty();
+    if args.seed.is_some() && args.plan.is_none() {
+        return Err(UsageError("--seed is of --plan".to_owned()).into());
+    }
+    if args.plan.is_some() && is_dialled {
+        return Err(UsageError("the points of --plan have levels of their own".to_owned()).into());
+    }
     if tool.name != "work" && (is_dialled || args.plan.is_some()) {
         let said = "--zip, --delay and --plan are of the tool work alone";
         return Err(UsageError(said.to_owned()).into());
@@ -219,11 +229,20 @@ impl Lab<'_> {
         };
         let model = self.model(!points.is_empty())?;
         let asked: Vec<_> = points.iter().map(|point| &point.question).chain(questions).collect();
-        let raws = raws(&asked)?;
+        for question in questions {
+            fits(&model, question)?;
+        }
+        let Some(raws) = raws(&asked, self.stop)? else { return Ok(false) };
         for (point, raw) in points.iter().zip(&raws) {
+            if self.stop.is_set() {
+                return Ok(false);
+            }
             self.predict(&model, &point.question(&model, *raw), *raw, Some(point.pace))?;
         }
         for (question, raw) in questions.iter().zip(&raws[points.len()..]) {
+            if self.stop.is_set() {
+                return Ok(false);
+            }
             self.predict(&model, question, *raw, None)?;
         }
         if self.args.score { self.score(&model) } else { Ok(true) }
@@ -304,7 +323,7 @@ impl Lab<'_> {
             for _ in 0..TRIED {
                 let left = missing(self.journal, round);
                 for (at, (number, question)) in left.iter().enumerate() {
-                    let time = Duration::from_secs_f64(question.seconds) + AROUND;
+                    let time = seconds(question)? + AROUND;
                     if self.stop.before(time).is_some() {
                         return Ok(false);
                     }
@@ -317,7 +336,9 @@ impl Lab<'_> {
                 }
             }
         }
-        Ok(missing(self.journal, repeat).is_empty())
+        let all = scored(self.journal.entries());
+        let last = all.iter().map(|one| one.model).max();
+        Ok(all.iter().all(|one| Some(one.model) != last || one.losses.len() >= repeat))
     }
 
     /// Runs what was asked; `None` after a signal.
@@ -330,7 +351,7 @@ impl Lab<'_> {
         let load = Load {
             size: question.size,
             rate: Some(question.rate),
-            time: Duration::from_secs_f64(question.seconds),
+            time: seconds(question)?,
             ..Load::default()
         };
         match trial::run(bed, Path::new(&program), &tool, &load.with(&[burst])) {
@@ -342,10 +363,14 @@ impl Lab<'_> {
 
 /// What the application costs by itself, for each question: the middle of some looks in rounds over all of them, since
 /// machines are faster and slower from second to second.
-fn raws(questions: &[&Question]) -> anyhow::Result<Vec<f64>> {
+/// `None` after a signal.
+fn raws(questions: &[&Question], stop: &Stop<'_>) -> anyhow::Result<Option<Vec<f64>>> {
     let mut looks = vec![Vec::new(); questions.len()];
     for _ in 0..LOOKS {
         for (question, looks) in questions.iter().zip(&mut looks) {
+            if stop.is_set() {
+                return Ok(None);
+            }
             looks.push(raw_of(question.cost, question.size)?);
         }
     }
@@ -353,7 +378,35 @@ fn raws(questions: &[&Question]) -> anyhow::Result<Vec<f64>> {
         looks.sort_by(f64::total_cmp);
         looks[looks.len() / 2]
     };
-    Ok(looks.into_iter().map(middle).collect())
+    Ok(Some(looks.into_iter().map(middle).collect()))
+}
+
+/// Frames of a question at most: more take too long to simulate.
+const MOST_FRAMES: f64 = 5e7;
+
+/// Questions at most.
+const MOST_QUESTIONS: usize = 10_000;
+
+/// Whether a question can be tried, and answered.
+fn fits(model: &Model, question: &Question) -> Result<(), UsageError> {
+    let most = 1e9 / model.gap(question.size);
+    if question.rate > most {
+        let (rate, size) = (question.rate, question.size);
+        let said = format!(
+            "{rate:.0} frames/s of {size} bytes are more than the sender can send here, {most:.0}"
+        );
+        return Err(UsageError(said));
+    }
+    if question.rate * question.seconds > MOST_FRAMES {
+        let said = format!("more than {MOST_FRAMES:.0} frames in --time are too many to simulate");
+        return Err(UsageError(said));
+    }
+    Ok(())
+}
+
+fn seconds(question: &Question) -> anyhow::Result<Duration> {
+    let time = Duration::try_from_secs_f64(question.seconds);
+    time.with_context(|| format!("{} s of a prediction are no time", question.seconds))
 }
 
 fn now() -> i64 {

@@ -76,6 +76,10 @@ impl Consumer for Working {
 
     fn idle(&mut self, _: Timestamp) {}
 
+    fn stopping(&mut self) {
+        lock(&self.0).work.end();
+    }
+
     fn finish(&mut self) {}
 
     fn fill(&self, _: &mut RingReport) {}
