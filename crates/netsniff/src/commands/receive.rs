@@ -10,14 +10,12 @@ use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
 use netsniff_traffic::probe::PORT;
 
 use super::inputs::Inputs;
-use super::live::{self, Attendant, CaptureArgs, Metrics, Opening, Session, Signals, Told, Wanted};
+use super::live::{self, CaptureArgs};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
-use crate::books::{Entry, Place};
-use crate::pidfile::PidFile;
+use crate::books::Place;
 use crate::pipeline::live::{Consumer, Group, RingReport};
 use crate::receiving::Reception;
 use crate::receiving::report::Report;
-use crate::sandbox::Outputs;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;
@@ -138,25 +136,13 @@ impl Consumer for Counting {
 /// Ends the run once nothing more is to come.
 struct Watch<'a> {
     args: &'a ReceiveArgs,
-    shared: Arc<Mutex<Shared>>,
     /// Stamped frames as they were counted last, and when that changed.
     seen: (u64, Instant),
-    told: Vec<Told>,
-    metrics: Option<&'a Metrics>,
 }
 
-impl Attendant for Watch<'_> {
-    fn books(&mut self, entries: &mut [Entry], _: Timestamp, _: Timestamp, _: bool) {
-        live::warn(entries, &mut self.told);
-        if let Some(metrics) = &self.metrics {
-            metrics.show(entries);
-        }
-    }
-
-    fn roll(&mut self) {}
-
-    fn failure(&mut self) -> Option<String> {
-        let shared = lock(&self.shared);
+impl Watch<'_> {
+    /// Why the run is to end, if so.
+    fn end(&mut self, shared: &Shared) -> Option<String> {
         if let Some(failure) = &shared.failure {
             return Some(format!("{failure:#}"));
         }
@@ -178,46 +164,11 @@ fn listen(
     args: &ReceiveArgs,
     reception: Reception,
 ) -> anyhow::Result<(Reception, Option<u64>, Vec<String>)> {
-    let capture = &args.capture;
-    if capture.interfaces.len() > 1 {
-        return Err(UsageError("frames are received on one interface".to_owned()).into());
-    }
-    let wanted = Wanted::new(&[], capture.sample())?;
-    let signals = Signals::listen()?;
-    let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
-    let opening = Opening {
-        backend: capture.backend()?,
-        options: capture.options(1)?,
-        wanted: &wanted,
-        rings: 1,
-        cpus: capture.cpus(),
-        group: capture.fanout_group(),
-    };
-    let rings = opening.open(&capture.interfaces)?;
-    if !args.quiet {
-        live::tell(&rings, &wanted, capture.cpus());
-    }
-    let listener = capture.listen()?;
-    let reopener = live::confine(capture, Outputs::default(), args.quiet)?;
-    let metrics = listener.map(Metrics::serve).transpose()?;
     let shared = Arc::new(Mutex::new(Shared { reception, failure: None }));
-    let mut watch = Watch {
-        args,
-        shared: Arc::clone(&shared),
-        seen: (0, Instant::now()),
-        told: Vec::new(),
-        metrics: metrics.as_ref(),
-    };
-    let session = Session {
-        capture,
-        wanted: &wanted,
-        signals: &signals,
-        reopener: reopener.as_ref(),
-        is_quiet: args.quiet,
-    };
-    let consumer = |_| Counting(Arc::clone(&shared));
-    let (entries, failures) = session.run(rings, consumer, &mut watch)?;
-    drop(watch);
+    let mut watch = Watch { args, seen: (0, Instant::now()) };
+    let consumer = || Counting(Arc::clone(&shared));
+    let mut end = || watch.end(&lock(&shared));
+    let (entries, failures) = live::one_ring(&args.capture, args.quiet, consumer, &mut end)?;
     let total = entries.iter().find(|entry| matches!(entry.place, Place::Interface(_)));
     let lost =
         total.and_then(|entry| Some(entry.ring_dropped()? + entry.lost_interface.unwrap_or(0)));

@@ -8,15 +8,10 @@ use anyhow::Context as _;
 use netsniff_lab::work::{Cost, Done, MOST_LEVEL, Work};
 use netsniff_packet::Timestamp;
 
-use crate::books::Entry;
 use crate::clock;
-use crate::commands::live::{
-    self, Attendant, CaptureArgs, Metrics, Opening, Session, Signals, Told, Wanted,
-};
-use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
-use crate::pidfile::PidFile;
+use crate::commands::live::{self, CaptureArgs};
+use crate::commands::{DONE, FAILED, print, quantity, say};
 use crate::pipeline::live::{Consumer, Group, RingReport};
-use crate::sandbox::Outputs;
 use crate::summary::number::{bytes, exact};
 use crate::summary::{CaptureBooks, CaptureReport, Style};
 
@@ -85,69 +80,17 @@ impl Consumer for Working {
     fn fill(&self, _: &mut RingReport) {}
 }
 
-/// Warns of losses.
-struct Watch<'a> {
-    shared: Arc<Mutex<Shared>>,
-    told: Vec<Told>,
-    metrics: Option<&'a Metrics>,
-}
-
-impl Attendant for Watch<'_> {
-    fn books(&mut self, entries: &mut [Entry], _: Timestamp, _: Timestamp, _: bool) {
-        live::warn(entries, &mut self.told);
-        if let Some(metrics) = &self.metrics {
-            metrics.show(entries);
-        }
-    }
-
-    fn roll(&mut self) {}
-
-    fn failure(&mut self) -> Option<String> {
-        lock(&self.shared).failure.as_ref().map(|why| format!("{why:#}"))
-    }
-}
-
 /// Runs the command and returns its exit code.
 ///
 /// # Errors
 ///
-/// [`UsageError`], and an interface that cannot be captured on.
+/// Those of [`live::one_ring`].
 pub(super) fn run(args: &WorkArgs) -> anyhow::Result<u8> {
-    let capture = &args.capture;
-    if capture.interfaces.len() != 1 {
-        let said = "-i says on which interface, and there is one; for example: -i eth0";
-        return Err(UsageError(said.to_owned()).into());
-    }
-    let wanted = Wanted::new(&[], capture.sample())?;
-    let signals = Signals::listen()?;
-    let _pidfile = capture.pidfile.as_deref().map(PidFile::create).transpose()?;
-    let opening = Opening {
-        backend: capture.backend()?,
-        options: capture.options(1)?,
-        wanted: &wanted,
-        rings: 1,
-        cpus: capture.cpus(),
-        group: capture.fanout_group(),
-    };
-    let rings = opening.open(&capture.interfaces)?;
-    if !args.quiet {
-        live::tell(&rings, &wanted, capture.cpus());
-    }
-    let listener = capture.listen()?;
-    let reopener = live::confine(capture, Outputs::default(), args.quiet)?;
-    let metrics = listener.map(Metrics::serve).transpose()?;
     let work = Work::new(Cost { zip: args.zip, delay: args.delay });
     let shared = Arc::new(Mutex::new(Shared { work, failure: None }));
-    let mut watch =
-        Watch { shared: Arc::clone(&shared), told: Vec::new(), metrics: metrics.as_ref() };
-    let session = Session {
-        capture,
-        wanted: &wanted,
-        signals: &signals,
-        reopener: reopener.as_ref(),
-        is_quiet: args.quiet,
-    };
-    let (entries, failures) = session.run(rings, |_| Working(Arc::clone(&shared)), &mut watch)?;
+    let consumer = || Working(Arc::clone(&shared));
+    let mut end = || lock(&shared).failure.as_ref().map(|why| format!("{why:#}"));
+    let (entries, failures) = live::one_ring(&args.capture, args.quiet, consumer, &mut end)?;
     failures.iter().for_each(|why| say(why));
     let capture = entries.iter().map(|entry| CaptureBooks::of(entry, false)).collect();
     let report = Report { capture, work: lock(&shared).work.done() };

@@ -7,6 +7,7 @@ mod metrics;
 mod open;
 mod rule;
 mod session;
+mod single;
 mod wanted;
 mod work;
 
@@ -16,5 +17,6 @@ pub use metrics::Metrics;
 pub use open::{Opening, Ring, Rings, tell};
 pub use rule::{Attendant, Rule, Signals, Told, warn};
 pub use session::Session;
+pub use single::one_ring;
 pub use wanted::{Split, Wanted};
 pub use work::work;
