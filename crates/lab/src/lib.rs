@@ -18,6 +18,7 @@
 //! | [`certify`] | a certified rate, checked again |
 //! | [`sweep`] | runs over all combinations of values |
 //! | [`model`] | what will be lost at a load that was never tried |
+//! | [`paper`] | the experiments of five papers, and whether their claims hold here |
 //! | [`report`] | pages and plots of all that |
 //! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
@@ -32,6 +33,7 @@ pub mod load;
 pub mod lossless;
 pub mod machine;
 pub mod model;
+pub mod paper;
 mod process;
 mod quota;
 pub mod report;

@@ -35,6 +35,13 @@ pub struct Subject<'a> {
     pub size: u32,
     /// Other options of the generator.
     pub options: &'a [Setting],
+    /// The share of what is sent that may be lost, 0 for none.
+    pub tolerated: f64,
+}
+
+/// Whether a run loses no more than is tolerated.
+fn is_kept(trial: &Trial, tolerated: f64) -> bool {
+    trial.is_lossless() || (tolerated > 0.0 && trial.loss().is_some_and(|loss| loss <= tolerated))
 }
 
 /// One trial of a search.
@@ -60,10 +67,14 @@ impl Step {
 }
 
 /// The runs that confirm the rate of a search that found one: the last ones.
-pub(crate) fn proof<'a>(steps: &'a [Step], goal: &Goal) -> impl Iterator<Item = &'a Step> {
+pub(crate) fn proof<'a>(
+    steps: &'a [Step],
+    goal: &Goal,
+    tolerated: f64,
+) -> impl Iterator<Item = &'a Step> {
     let confirm = steps.iter().rev().take_while(|step| step.purpose == Purpose::Confirm);
     let valid = confirm.filter(|step| step.is_proof());
-    valid.take(goal.confirmations as usize).filter(|step| step.trial.is_lossless())
+    valid.take(goal.confirmations as usize).filter(move |step| is_kept(&step.trial, tolerated))
 }
 
 /// What a search came to.
@@ -75,6 +86,9 @@ pub struct Cell {
     pub size: u32,
     /// The highest rate.
     pub found: Found,
+    /// The share that may be lost at it, 0 for none.
+    #[serde(default)]
+    pub tolerated: f64,
     /// Frames of the runs that confirm it.
     pub confirmed: u64,
     /// With 95 % confidence a smaller share than this is lost at that rate: 3 in so many frames (rule of three); for
@@ -84,6 +98,14 @@ pub struct Cell {
     pub ended: Option<String>,
     /// All runs.
     pub steps: Vec<Step>,
+}
+
+impl Cell {
+    /// Whether a run loses no more than is tolerated.
+    #[must_use]
+    pub fn is_kept(&self, trial: &Trial) -> bool {
+        is_kept(trial, self.tolerated)
+    }
 }
 
 /// How long a search takes where the first rate that is to be confirmed is, and how long at most where no run is
@@ -125,7 +147,7 @@ pub fn measure(
     stop: &Stop<'_>,
     tell: &mut dyn FnMut(&Step),
 ) -> anyhow::Result<Cell> {
-    let Subject { tool, size, .. } = subject;
+    let Subject { tool, size, tolerated, .. } = subject;
     let mut series =
         Series { bed, netsniff, subject, stop, tell, top: None, why: None, steps: Vec::new() };
     let found = search(&mut series, goal)?;
@@ -134,9 +156,10 @@ pub fn measure(
         Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
         Found::Below(_) | Found::Ended => None,
     };
-    let confirmed = proof(&steps, goal).map(|step| step.trial.sent).sum();
+    let confirmed = proof(&steps, goal, tolerated).map(|step| step.trial.sent).sum();
     let confirmed = if rate.is_some() { confirmed } else { 0 };
-    let loss_below = (confirmed > 0).then(|| 3.0 / confirmed as f64);
+    // The rule of three is for nothing lost.
+    let loss_below = (confirmed > 0 && tolerated <= 0.0).then(|| 3.0 / confirmed as f64);
     let ended = why.map(|why| {
         match why {
             Ended::Stopped(why) => why.words(),
@@ -144,7 +167,16 @@ pub fn measure(
         }
         .to_owned()
     });
-    Ok(Cell { tool: tool.name.clone(), size, found, confirmed, loss_below, ended, steps })
+    Ok(Cell {
+        tool: tool.name.clone(),
+        size,
+        found,
+        tolerated,
+        confirmed,
+        loss_below,
+        ended,
+        steps,
+    })
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +200,7 @@ struct Series<'a> {
 
 impl Bench for Series<'_> {
     fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
-        let Subject { tool, size, options } = self.subject;
+        let Subject { tool, size, options, .. } = self.subject;
         let time = match purpose {
             Purpose::Top | Purpose::Steer => short(size),
             Purpose::Confirm => long(tool, size, rate.or(self.top).unwrap_or(1.0)),
@@ -190,11 +222,10 @@ impl Bench for Series<'_> {
             };
             let step = Step { purpose, trial };
             (self.tell)(&step);
-            let outcome = step
-                .trial
-                .reached
-                .filter(|_| step.is_proof())
-                .map(|reached| Outcome { reached, is_lossless: step.trial.is_lossless() });
+            let outcome = step.trial.reached.filter(|_| step.is_proof()).map(|reached| Outcome {
+                reached,
+                is_lossless: is_kept(&step.trial, self.subject.tolerated),
+            });
             self.steps.push(step);
             if let Some(outcome) = outcome {
                 self.top = self.top.or(Some(outcome.reached));

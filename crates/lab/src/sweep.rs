@@ -97,8 +97,8 @@ pub struct Plan<'a> {
     pub send: &'a [Axis],
     /// Values of the testbed.
     pub host: &'a [Axis],
-    /// How long each run sends.
-    pub time: Duration,
+    /// How long runs send.
+    pub times: &'a [Duration],
     /// How often each combination is run.
     pub repetitions: u32,
 }
@@ -125,9 +125,9 @@ impl Plan<'_> {
     pub fn number(&self) -> Option<usize> {
         let axes = [self.axes, self.send, self.host].into_iter().flatten();
         let values = axes.map(|axis| axis.values.len());
-        let lists =
-            [self.tools.len(), self.sizes.len(), self.paces.len(), self.repetitions as usize];
-        lists.into_iter().chain(values).try_fold(1, usize::checked_mul)
+        let lists = [self.tools.len(), self.sizes.len(), self.paces.len(), self.times.len()];
+        let lists = lists.into_iter().chain([self.repetitions as usize]);
+        lists.chain(values).try_fold(1, usize::checked_mul)
     }
 
     /// All points. Repetitions are rounds over all others, so that a disturbance does not meet all runs of a point;
@@ -160,20 +160,22 @@ impl Plan<'_> {
     fn loads(&self, send: &[Setting]) -> impl Iterator<Item = Load> {
         let pairs =
             self.sizes.iter().flat_map(|size| self.paces.iter().map(move |pace| (*size, pace)));
-        pairs.map(move |(size, pace)| Load {
+        let all = pairs.flat_map(|pair| self.times.iter().map(move |time| (pair, *time)));
+        all.map(move |((size, pace), time)| Load {
             size,
             rate: pace.rate(size),
-            time: self.time,
+            time,
             options: send.to_vec(),
             capture: self.capture.map(Path::to_path_buf),
         })
     }
+}
 
-    /// How long so many points take, where nothing is repeated.
-    #[must_use]
-    pub fn duration(&self, points: usize) -> Duration {
-        (self.time + AROUND) * u32::try_from(points).unwrap_or(u32::MAX)
-    }
+/// How long points take, where nothing is repeated.
+#[must_use]
+pub fn duration(points: &[Point]) -> Duration {
+    let times = points.iter().map(|point| point.load.time + AROUND);
+    times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
 /// Runs a point until a run proves something, three times at most; `tell` hears of each run.
@@ -241,7 +243,7 @@ mod tests {
             axes: &[axis("ring", ["2M", "64M"])],
             send: &[axis("burst", ["1", "32"])],
             host: &[],
-            time: Duration::from_secs(10),
+            times: &[Duration::from_secs(10)],
             repetitions: 2,
         };
         let points = plan.points();
@@ -251,7 +253,7 @@ mod tests {
             assert_eq!(points.iter().position(|other| other == point), Some(number), "{point:?}");
             assert_eq!(point.repetition as usize, number / 48);
         }
-        assert_eq!(plan.duration(points.len()), Duration::from_secs(96 * 13));
+        assert_eq!(duration(&points), Duration::from_secs(96 * 13));
         let json = serde_json::to_string(&points).unwrap();
         assert_eq!(serde_json::from_str::<Vec<Point>>(&json).unwrap(), points);
     }
@@ -274,7 +276,7 @@ mod tests {
             axes: &[],
             send: &[],
             host: &[axis("placement", ["rps", "none"])],
-            time: Duration::from_secs(1),
+            times: &[Duration::from_secs(1)],
             repetitions: 2,
         };
         let points = plan.points();
@@ -291,7 +293,7 @@ mod tests {
             axes: &[],
             send: &[],
             host: &[],
-            time: Duration::from_secs(1),
+            times: &[Duration::from_secs(1)],
             repetitions: 1,
         };
         let points = plan.points();

@@ -17,6 +17,8 @@ pub struct Tool {
     pub program: Option<String>,
     /// How it is started; see [`Tool::words`].
     arguments: Vec<String>,
+    /// Its own names of options that others have under a long one.
+    synonyms: &'static [Synonym],
     /// What it says once it captures; without that it gets a moment.
     pub ready: Option<&'static str>,
     /// The memory of its ring, where that is known.
@@ -25,6 +27,25 @@ pub struct Tool {
     pub tail: Duration,
     counts: Counts,
 }
+
+/// An option that a tool calls otherwise than netsniff does.
+#[derive(Clone, Copy, Debug)]
+struct Synonym {
+    /// Netsniff's long name.
+    name: &'static str,
+    /// The tool's.
+    flag: &'static str,
+    /// Bytes of the unit that it has values in.
+    unit: Option<u64>,
+}
+
+const fn synonym(name: &'static str, flag: &'static str, unit: Option<u64>) -> Synonym {
+    Synonym { name, flag, unit }
+}
+
+const TCPDUMP_SYNONYMS: &[Synonym] = &[synonym("ring", "-B", Some(1 << 10)), SNAPLEN];
+const DUMPCAP_SYNONYMS: &[Synonym] = &[synonym("ring", "-B", Some(MIB)), SNAPLEN];
+const SNAPLEN: Synonym = synonym("snaplen", "-s", None);
 
 /// How packets are counted.
 #[derive(Clone, Copy, Debug)]
@@ -78,16 +99,18 @@ impl Tool {
             summary: summary.to_owned(),
             program: None,
             arguments: split(words),
+            synonyms: &[],
             ready: Some("capturing;"),
             ring: Some(64 * MIB),
             tail: NETSNIFF_TAIL,
             counts,
         };
-        let other = |name: &str, summary: &str, words: &str, ready, ring, said| Self {
+        let other = |name: &str, summary: &str, words: &str, ready, ring, said, synonyms| Self {
             name: name.to_owned(),
             summary: summary.to_owned(),
             program: words.split(' ').next().map(str::to_owned),
             arguments: split(words),
+            synonyms,
             ready,
             ring: Some(ring),
             tail: LIBPCAP_TAIL,
@@ -111,11 +134,36 @@ impl Tool {
                 listening,
                 64 * MIB,
                 tcpdump,
+                TCPDUMP_SYNONYMS,
             ),
-            other("tcpdump-default", "tcpdump", TCPDUMP_DEFAULT, listening, 2 * MIB, tcpdump),
-            other("dumpcap", "dumpcap with a ring of 64 MiB", DUMPCAP, file, 64 * MIB, dumpcap),
-            other("dumpcap-default", "dumpcap", DUMPCAP_DEFAULT, file, 2 * MIB, dumpcap),
-            other("netsniff-ng", "netsniff-ng with a ring of 64 MiB", NG, None, 64 * MIB, ng),
+            other(
+                "tcpdump-default",
+                "tcpdump",
+                TCPDUMP_DEFAULT,
+                listening,
+                2 * MIB,
+                tcpdump,
+                TCPDUMP_SYNONYMS,
+            ),
+            other(
+                "dumpcap",
+                "dumpcap with a ring of 64 MiB",
+                DUMPCAP,
+                file,
+                64 * MIB,
+                dumpcap,
+                DUMPCAP_SYNONYMS,
+            ),
+            other(
+                "dumpcap-default",
+                "dumpcap",
+                DUMPCAP_DEFAULT,
+                file,
+                2 * MIB,
+                dumpcap,
+                DUMPCAP_SYNONYMS,
+            ),
+            other("netsniff-ng", "netsniff-ng with a ring of 64 MiB", NG, None, 64 * MIB, ng, &[]),
         ]
     }
 
@@ -137,6 +185,7 @@ impl Tool {
             summary: command.to_owned(),
             program: words.first().cloned(),
             arguments: words,
+            synonyms: &[],
             ready: None,
             ring: None,
             tail: LIBPCAP_TAIL,
@@ -156,39 +205,60 @@ impl Tool {
         program.into_iter().chain(self.arguments.iter().map(word)).collect()
     }
 
-    /// The same tool with other values of its options, by their long names: netsniff's `ring`, say. Other tools have
-    /// theirs where `{name}` stands in their command.
+    /// The same tool with other values of its options, by their long names: netsniff's `ring`, say, which tcpdump and
+    /// dumpcap have, too. Other tools have theirs where `{name}` stands in their command.
     ///
     /// # Errors
     ///
     /// A sentence, where it has no such option.
     pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
         let mut tool = self.clone();
-        for Setting { name, value } in settings {
-            let place = format!("{{{name}}}");
-            let is_placed = tool.arguments.iter().any(|word| word.contains(&place));
-            if !is_placed && tool.program.is_some() {
-                return Err(format!("the command of {} has no {place} in it", self.name));
-            }
-            if is_placed {
-                tool.arguments.iter_mut().for_each(|word| *word = word.replace(&place, value));
-                continue;
-            }
-            let option = format!("--{name}");
-            match tool.arguments.iter().position(|word| *word == option) {
-                Some(at) => tool
-                    .arguments
-                    .get_mut(at + 1)
-                    .into_iter()
-                    .for_each(|word| value.clone_into(word)),
-                None if value == FLAG => tool.arguments.push(option),
-                None => tool.arguments.extend([option, value.clone()]),
-            }
-            if name == "ring" {
-                tool.ring = bytes(value);
-            }
+        for setting in settings {
+            tool.set(setting)?;
         }
         Ok(tool)
+    }
+
+    fn set(&mut self, Setting { name, value }: &Setting) -> Result<(), String> {
+        let place = format!("{{{name}}}");
+        let synonym = self.synonyms.iter().find(|synonym| synonym.name == name);
+        if self.arguments.iter().any(|word| word.contains(&place)) {
+            self.arguments.iter_mut().for_each(|word| *word = word.replace(&place, value));
+        } else if let Some(Synonym { flag, unit, .. }) = synonym {
+            let value = match unit {
+                None => value.clone(),
+                Some(unit) => {
+                    let size = bytes(value).ok_or_else(|| format!("{value:?} is no size"))?;
+                    let units = size / unit;
+                    if units == 0 || !size.is_multiple_of(*unit) {
+                        let said = format!("{} has its {name} in units of {unit} bytes", self.name);
+                        return Err(format!("{said}, which {value} are not"));
+                    }
+                    units.to_string()
+                }
+            };
+            self.option(flag, &value);
+        } else if self.program.is_none() {
+            self.option(&format!("--{name}"), value);
+        } else {
+            return Err(format!("the command of {} has no {place} in it", self.name));
+        }
+        if name == "ring" {
+            self.ring = bytes(value);
+        }
+        Ok(())
+    }
+
+    /// Gives an option a value, instead of the one that it has.
+    fn option(&mut self, option: &str, value: &str) {
+        match self.arguments.iter().position(|word| word == option) {
+            Some(at) => {
+                let old = self.arguments.get_mut(at + 1);
+                old.into_iter().for_each(|word| value.clone_into(word));
+            }
+            None if value == FLAG => self.arguments.push(option.to_owned()),
+            None => self.arguments.extend([option.to_owned(), value.to_owned()]),
+        }
     }
 
     /// Whether it is installed.
@@ -337,6 +407,16 @@ mod tests {
         let words = small.words(Path::new("/ns"), "rx0", Path::new("/s")).join(" ");
         assert!(words.contains(" --ring 2M ") && words.ends_with(" --snaplen 96"), "{words}");
         assert_eq!(small.ring, Some(2 << 20));
+        let of_tcpdump = |settings: &[Setting]| {
+            let tool = Tool::all().into_iter().find(|tool| tool.name == "tcpdump").unwrap();
+            tool.with(settings)
+        };
+        let tcpdump = of_tcpdump(&[setting("ring", "2M"), setting("snaplen", "96")]).unwrap();
+        let words = tcpdump.words(Path::new("/ns"), "rx0", Path::new("/s")).join(" ");
+        assert!(words.contains(" -B 2048 ") && words.ends_with(" -s 96"), "{words}");
+        assert_eq!(tcpdump.ring, Some(2 << 20));
+        assert!(of_tcpdump(&[setting("ring", "1000")]).is_err());
+        assert!(of_tcpdump(&[setting("wait", "poll")]).is_err());
         let dial = Tool::of_command("mine=x -s {snaplen} IFACE FILE").unwrap();
         let words = dial.with(&[setting("snaplen", "96")]).unwrap();
         assert_eq!(words.words(Path::new("/ns"), "rx0", Path::new("/s"))[..3], ["x", "-s", "96"]);

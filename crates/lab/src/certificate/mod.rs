@@ -94,7 +94,7 @@ impl Certified {
     #[must_use]
     pub fn of(cell: &Cell, goal: &Goal) -> Self {
         let proof: Vec<_> = match cell.found {
-            Found::Rate(_) | Found::AtLeast(_) => proof(&cell.steps, goal).collect(),
+            Found::Rate(_) | Found::AtLeast(_) => proof(&cell.steps, goal, 0.0).collect(),
             Found::Below(_) | Found::Ended => Vec::new(),
         };
         let sent = proof.iter().map(|step| step.trial.sent).sum();

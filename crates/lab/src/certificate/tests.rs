@@ -29,6 +29,7 @@ fn cell(found: Found, steps: Vec<(Purpose, Trial)>) -> Cell {
         tool: "record".to_owned(),
         size: 64,
         found,
+        tolerated: 0.0,
         confirmed: 0,
         loss_below: None,
         ended: None,

@@ -113,8 +113,19 @@ pub fn compare(sides: &[Chosen<'_, Cell>; 2]) -> (Vec<Group>, Vec<LeftOut<u32>>)
             why: format!("{} has no search to pair it with", side.other()),
         }));
         let find = |side: usize, size: u32| of[side].iter().copied().find(|it| it.size == size);
-        let rows = both.iter().filter_map(|size| Some(row(find(0, *size)?, find(1, *size)?)));
-        let rows: Vec<_> = rows.collect();
+        let mut rows = Vec::new();
+        for (a, b) in both.iter().filter_map(|size| find(0, *size).zip(find(1, *size))) {
+            if a.tolerated == b.tolerated {
+                rows.push(row(a, b));
+            } else {
+                left_out.push(LeftOut {
+                    side: Side::B,
+                    tool: b.tool.clone(),
+                    point: b.size,
+                    why: format!("it tolerates another loss than {}", Side::A),
+                });
+            }
+        }
         if let [Some(a), Some(b)] = tools
             && !rows.is_empty()
         {
@@ -216,7 +227,7 @@ impl Highest {
             Found::Below(_) | Found::Ended => None,
         };
         let trials = cell.steps.iter().map(|step| &step.trial);
-        let lost = trials.filter(|trial| trial.is_true_at_reached() && !trial.is_lossless());
+        let lost = trials.filter(|trial| trial.is_true_at_reached() && !cell.is_kept(trial));
         let lost: Vec<f64> = lost.filter_map(|trial| trial.reached).collect();
         let above = lost.iter().copied().filter(|lost| rate.is_some_and(|rate| *lost > rate));
         Self {
@@ -308,7 +319,16 @@ mod tests {
             },
         };
         let (tool, steps) = (tool.to_owned(), lost.iter().map(step).collect());
-        Cell { tool, size, found, confirmed: 0, loss_below: None, ended: None, steps }
+        Cell {
+            tool,
+            size,
+            found,
+            tolerated: 0.0,
+            confirmed: 0,
+            loss_below: None,
+            ended: None,
+            steps,
+        }
     }
 
     fn compared(a: &[Cell], b: &[Cell]) -> (Vec<Group>, Vec<LeftOut<u32>>) {

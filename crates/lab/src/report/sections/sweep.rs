@@ -62,12 +62,19 @@ fn options(point: &Point) -> String {
 }
 
 fn groups(runs: &[Run]) -> Vec<Group<'_>> {
-    let key = |run: &Run| -> String { name(&run.point) };
+    // Where all runs take as long, that tells nothing.
+    let time = |run: &Run| run.point.load.time;
+    let has_times = runs.windows(2).any(|pair| time(&pair[0]) != time(&pair[1]));
+    let of_time = |run: &Run| match has_times {
+        true => format!(", {} s", time(run).as_secs_f64()),
+        false => String::new(),
+    };
+    let key = |run: &Run| name(&run.point) + &of_time(run);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for run in runs {
         let name = key(run);
         let at = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
-            let tool_and_options = options(&run.point);
+            let tool_and_options = options(&run.point) + &of_time(run);
             groups.push(Group {
                 name,
                 size: run.point.load.size,

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
 use super::table;
-use crate::commands::{DONE, FAILED, UsageError, print, say};
+use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames
 ///
@@ -38,6 +38,9 @@ pub(super) struct LosslessArgs {
     /// in their --command; may be repeated
     #[arg(long, value_name = "OPTION=VALUE", value_parser = common::axis)]
     set: Vec<Axis>,
+    /// The share of what is sent that may be lost; 0 for nothing, which also needs that nobody says anything was dropped
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage, default_value = "0")]
+    tolerate: f64,
 }
 
 /// All that was measured.
@@ -54,7 +57,7 @@ struct Report<'a> {
 ///
 /// [`UsageError`], and whatever prevents a testbed or a run.
 pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
-    let settings = common::single(&args.set)?;
+    let (settings, tolerated) = (common::single(&args.set)?, args.tolerate / 100.0);
     let args = &args.common;
     if args.tools == ["list"] {
         print(stdout(), &table::tools(&Tool::all())).context("cannot print the list")?;
@@ -95,7 +98,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
             }
         };
         let (tool, size) = *pair;
-        let subject = Subject { tool, size, options: &options };
+        let subject = Subject { tool, size, options: &options, tolerated };
         cells.push(measure(&bed, &program, subject, &goal, &stop, &mut tell)?);
         if stop.is_set() {
             break;

@@ -1,14 +1,17 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
+mod campaign;
 mod certify;
 mod common;
 mod compare;
 mod comparison;
 mod journal;
 mod lossless;
+mod paper;
 mod predict;
 mod predicted;
 mod reports;
+mod scale;
 mod sweep;
 mod table;
 mod work;
@@ -19,6 +22,7 @@ use netsniff_lab::bed;
 use self::certify::CertifyArgs;
 use self::compare::CompareArgs;
 use self::lossless::LosslessArgs;
+use self::paper::PaperArgs;
 use self::predict::PredictArgs;
 use self::sweep::SweepArgs;
 use self::work::WorkArgs;
@@ -30,6 +34,7 @@ use super::DONE;
     netsniff lab lossless --sizes 64,512,1518 -o r             netsniff beside tcpdump\n  \
     netsniff lab sweep --rates 100k:500k:50k -o s              losses at rates\n  \
     netsniff lab compare s:tcpdump-default s:record            two tools of a report\n  \
+    netsniff lab paper all --short -o p                        five papers, repeated here\n  \
     netsniff lab predict -o m --rate 100k,300k --zip 6         what will be lost, said before\n  \
     netsniff lab certify --key key.pem -o c                    a signed statement\n\n\
     Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces\n\
@@ -45,6 +50,7 @@ enum What {
     Lossless(LosslessArgs),
     Sweep(SweepArgs),
     Compare(CompareArgs),
+    Paper(PaperArgs),
     Predict(Box<PredictArgs>),
     Certify(CertifyArgs),
     Work(WorkArgs),
@@ -65,6 +71,7 @@ pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
         What::Certify(args) => certify::run(args),
         What::Lossless(args) => lossless::run(args),
+        What::Paper(args) => paper::run(args),
         What::Predict(args) => predict::run(args),
         What::Sweep(args) => sweep::run(args),
         What::Work(args) => work::run(args),

@@ -106,6 +106,27 @@ pub(super) fn read(directory: PathBuf) -> anyhow::Result<(Report, bool)> {
     Ok((Report { directory, setup, content }, is_cut))
 }
 
+/// The runs of a sweep's directory.
+///
+/// # Errors
+///
+/// Where they cannot be read, with the file and the line.
+pub(super) fn runs(directory: &Path) -> anyhow::Result<Vec<Run>> {
+    let path = directory.join(RUNS);
+    Ok(journal::entries(&text(&path)?, &path)?.0)
+}
+
+/// What the searches of a directory found.
+///
+/// # Errors
+///
+/// Where they cannot be read.
+pub(super) fn cells(directory: &Path) -> anyhow::Result<Vec<Cell>> {
+    let path = directory.join(LOSSLESS);
+    let Cells { cells } = json(&text(&path)?, &path)?;
+    Ok(cells)
+}
+
 fn text(path: &Path) -> anyhow::Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -3,21 +3,19 @@
 use std::fs;
 use std::io::stdout;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::bed::Layout;
 use netsniff_lab::load::FCS_LEN;
-use netsniff_lab::report::sections;
 use netsniff_lab::stop::Stop;
-use netsniff_lab::sweep::{self, Axis, Pace, Plan, Point, Run};
-use netsniff_lab::tools::{Setting, Tool, frames_of};
+use netsniff_lab::sweep::{self, Axis, Pace, Plan, Point};
+use netsniff_lab::tools::{Tool, frames_of};
 
-use super::common::{self, CommonArgs};
-use super::journal::Journal;
-use super::reports::{RUNS, SWEEP};
+use super::campaign::{Campaign, Directory};
+use super::common::{self, CommonArgs, Head};
 use super::table;
-use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
+use crate::commands::{DONE, FAILED, UsageError, print, quantity};
 use crate::summary::number::exact;
 
 /// Losses over all combinations of tools, sizes, rates and options
@@ -58,9 +56,9 @@ pub(super) struct SweepArgs {
     /// {ring} stands in their --command; may be repeated
     #[arg(long, value_name = "OPTION=VALUES", value_parser = common::axis)]
     vary: Vec<Axis>,
-    /// How long each run sends
-    #[arg(long, value_name = "TIME", value_parser = quantity::interval, default_value = "10s")]
-    time: Duration,
+    /// How long each run sends; several with commas between them
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = quantity::interval, default_value = "10s")]
+    time: Vec<Duration>,
     /// How often each combination is run
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -133,7 +131,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         axes: &args.vary,
         send: &common.send,
         host: &common.bed.host,
-        time: args.time,
+        times: &args.time,
         repetitions: args.repeat,
     };
     if plan.number().is_none_or(|number| number > MOST) {
@@ -143,57 +141,22 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let points = plan.points();
     check(&tools, &points, &layout)?;
     let signal = common::signal()?;
-    let mut journal = match &common.output {
+    let head = common.head((&tools, &left_out), layout.clone());
+    let mut directory = match &common.output {
         None => None,
-        Some(directory) => {
-            let journal = open(directory, args.resume)?;
-            let head = common.head((&tools, &left_out), layout.clone());
-            let head = serde_json::to_string_pretty(&head)? + "\n";
-            common::write(directory, SWEEP, &head)?;
-            Some(journal)
-        }
+        Some(path) => Some(open(path, args.resume, &head)?),
     };
-    let mut runs = journal.as_ref().map_or(Vec::new(), |journal| journal.entries().to_vec());
+    let mut runs = directory.as_ref().map_or(Vec::new(), |directory| directory.runs().to_vec());
     let left = sweep::left(points.clone(), &runs);
-    common.tell_plan(left.len(), "run", plan.duration(left.len()), "");
-    let (program, warden) = super::programs()?;
+    common.tell_plan(left.len(), "run", sweep::duration(&left), "");
     let stop = Stop::new(&signal, common.budget);
-    let mut bed: Option<(&[Setting], Bed)> = None;
-    let begin = Instant::now();
-    let mut ended = None;
-    for (number, point) in left.iter().enumerate() {
-        let mut tell = |run: Run| {
-            if !common.quiet {
-                let time = remaining(begin.elapsed(), number, left.len());
-                let run = table::run(&run);
-                say(&format!("{} of {}, {time}: {run}", number + 1, left.len()));
-            }
-            if let Some(journal) = &mut journal {
-                journal.add(run.clone())?;
-            }
-            runs.push(run);
-            Ok(())
-        };
-        if bed.as_ref().is_none_or(|(host, _)| *host != point.host) {
-            // There is one at a time.
-            drop(bed.take());
-            let layout = layout.with(&point.host).map_err(UsageError)?;
-            bed = Some((&point.host, Bed::make(&warden, &layout)?));
-        }
-        let Some((_, made)) = &bed else { continue };
-        ended = sweep::run(made, &program, (&tools, point), &stop, &mut tell)?;
-        if ended.is_some() {
-            break;
-        }
-    }
-    drop(bed);
-    if let Some(directory) = &common.output {
-        common::write(directory, "sweep.csv", &table::runs_csv(&runs))?;
-        let head = common.head((&tools, &left_out), layout);
-        let lead =
-            "What is lost of frames that are sent at many rates, and what the capture costs.";
-        let page = head.page("Losses of captures", lead, sections::sweep(&runs));
-        common::write(directory, "sweep.html", &page)?;
+    let campaign = Campaign { tools: &tools, layout: &layout, stop: &stop, is_quiet: common.quiet };
+    let ended = campaign.run(&left, &mut |run| {
+        runs.push(run.clone());
+        directory.as_mut().map_or(Ok(()), |directory| directory.add(run))
+    })?;
+    if let Some(directory) = &directory {
+        directory.finish(&head)?;
     }
     print(stdout(), &table::points(&points, &runs)).context("cannot print the table")?;
     Ok(if ended.is_none() { DONE } else { FAILED })
@@ -223,26 +186,14 @@ fn check(tools: &[Tool], points: &[Point], layout: &Layout) -> anyhow::Result<()
     Ok(())
 }
 
-/// How long the rest will take, by what was done.
-fn remaining(spent: Duration, done: usize, all: usize) -> String {
-    match u32::try_from(done) {
-        Ok(0) | Err(_) => "time left unknown".to_owned(),
-        Ok(done_) => {
-            let each = spent / done_;
-            let left = each * u32::try_from(all - done).unwrap_or(u32::MAX);
-            format!("{} left", common::in_words(left))
-        }
-    }
-}
-
 /// Opens a directory for runs; with those that are there, where it is gone on with.
-fn open(directory: &Path, resume: bool) -> anyhow::Result<Journal<Run>> {
+fn open(path: &Path, resume: bool, head: &Head<'_>) -> anyhow::Result<Directory> {
     if !resume {
-        fs::create_dir(directory).with_context(|| {
-            format!("cannot make {}; --resume goes on with one", directory.display())
+        fs::create_dir(path).with_context(|| {
+            format!("cannot make {}; --resume goes on with one", path.display())
         })?;
     }
-    Journal::open(&directory.join(RUNS), !resume)
+    Directory::open(path, !resume, head)
 }
 
 #[cfg(test)]

@@ -75,13 +75,16 @@ pub(super) fn cells(cells: &[Cell]) -> String {
                 let frames = exact(cell.confirmed.into());
                 format!("less than {loss:.1e} lost ({frames} frames, none lost)")
             }
+            (None, None) if cell.tolerated > 0.0 && cell.confirmed > 0 => {
+                format!("at most {} % lost", cell.tolerated * 100.0)
+            }
             (None, None) => String::new(),
         };
         // A String takes everything.
         let _ = writeln!(text, "{:<16} {:>5}  {rate:>14} {bits:>10}  {sure}", cell.tool, cell.size);
     }
-    text += "Rates without loss: all that was sent was captured. >= is the sender's limit. Mbit/s are on a wire,\n\
-             preamble and gaps included.\n";
+    text += "Rates without loss, or with as little as is tolerated: what was sent was captured. >= is the sender's limit.\n\
+             Mbit/s are on a wire, preamble and gaps included.\n";
     text
 }
 
@@ -119,6 +122,8 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
         "{:<40} {:>10} {:>9} {:>9} {:>9} {:>6} {:>9}  {}\n",
         "tool, bytes, options", "frames/s", "loss %", "kernel %", "appl. %", "CPU %", "MB", "runs"
     );
+    // Where all runs take as long, that tells nothing.
+    let has_times = points.windows(2).any(|pair| pair[0].load.time != pair[1].load.time);
     for point in points.iter().filter(|point| point.repetition == 0) {
         let of = |run: &&Run| Point { repetition: 0, ..run.point.clone() } == *point;
         let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
@@ -132,7 +137,9 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
         let percent = |value: Option<f64>| {
             value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
         };
-        let what = format!("{}, {}{}", point.tool, point.load.size, settings(point));
+        let seconds = point.load.time.as_secs_f64();
+        let time = if has_times { format!(", {seconds} s") } else { String::new() };
+        let what = format!("{}, {}{}{time}", point.tool, point.load.size, settings(point));
         // Where no run proves anything, the rate is the one that was asked for.
         let rate = middle(|trial| trial.reached).or(point.load.rate);
         let rate = rate.map_or("top".to_owned(), whole);

@@ -101,7 +101,7 @@ fn search(
                 say(&format!("{} of {}: {}", number + 1, sizes.len(), table::step(step)));
             }
         };
-        let subject = Subject { tool, size, options: &[] };
+        let subject = Subject { tool, size, options: &[], tolerated: 0.0 };
         let cell = measure(&bed, &program, subject, &goal, &stop, &mut tell)?;
         found.push(Certified::of(&cell, &goal));
     }

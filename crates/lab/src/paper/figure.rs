@@ -1,0 +1,178 @@
+//! What is drawn of runs.
+
+use crate::bed::CAPTURE_CPU;
+use crate::sweep::Run;
+use crate::trial::Trial;
+
+/// A picture of runs: quantities over something that was varied, a curve for each value of everything else.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What it shows, with the paper's own number.
+    pub title: &'static str,
+    /// What the paper's has.
+    pub caption: &'static str,
+    /// The experiments whose runs are drawn.
+    pub of: Vec<&'static str>,
+    /// To the right.
+    pub across: Across,
+    /// Upwards; several have curves of their own.
+    pub quantities: Vec<Quantity>,
+}
+
+/// What was varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// Frames a second, as they were reached.
+    Rate,
+    /// Bytes of a frame.
+    Size,
+    /// Seconds of a run.
+    Time,
+    /// An option with numbers as values: of the tool, the sender or the testbed.
+    Option(&'static str),
+}
+
+impl Across {
+    /// Its value for a run; `None` where it has none.
+    #[must_use]
+    pub fn of(self, run: &Run) -> Option<f64> {
+        match self {
+            Self::Rate => run.trial.reached,
+            Self::Size => Some(run.point.load.size.into()),
+            Self::Time => Some(run.point.load.time.as_secs_f64()),
+            Self::Option(name) => number(super::results::option(run, name)?),
+        }
+    }
+
+    /// It with its unit.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Rate => "frames a second that were sent",
+            Self::Size => "bytes of a frame",
+            Self::Time => "seconds of the run",
+            Self::Option(name) => name,
+        }
+    }
+}
+
+/// A number, or a size as `64M` or `32K`, in bytes.
+fn number(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let unit = match &text[digits.len()..] {
+        "" => 1.0,
+        "K" => 1024.0,
+        "M" => 1_048_576.0,
+        "G" => 1_073_741_824.0,
+        _ => return None,
+    };
+    digits.parse::<f64>().ok().map(|value| value * unit)
+}
+
+/// What is counted of a run: THE list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// What was lost of what was sent.
+    Loss,
+    /// What was lost before the tool's socket, of what was sent (PAPERS E-12).
+    KernelLoss,
+    /// What was lost at the tool's socket, of what came there (PAPERS E-12).
+    ApplicationLoss,
+    /// The share of a processor that the tool's threads took.
+    Cpu,
+    /// The share of the capture's processor that was not idle.
+    Busy,
+    /// The tool's most resident memory, in megabytes.
+    MemoryPeak,
+    /// Its memory on average, in megabytes.
+    MemoryMean,
+    /// How often the tool asked the kernel for packets, for each that it captured.
+    Polls,
+}
+
+impl Quantity {
+    /// Its value for a run; `None` where nobody knows.
+    #[must_use]
+    pub fn of(self, trial: &Trial) -> Option<f64> {
+        match self {
+            Self::Loss => trial.loss(),
+            Self::KernelLoss => trial.kernel_loss(),
+            Self::ApplicationLoss => trial.application_loss(),
+            Self::Cpu => {
+                let seconds = trial.sent as f64 / trial.reached.filter(|rate| *rate > 0.0)?;
+                Some(trial.cpu_ns as f64 / 1e9 / seconds)
+            }
+            Self::Busy => trial.processors.get(CAPTURE_CPU).map(|busy| 1.0 - busy.idle),
+            Self::MemoryPeak => Some(trial.memory_peak as f64 / 1e6),
+            Self::MemoryMean => Some(trial.memory_mean as f64 / 1e6),
+            Self::Polls => {
+                let polls = trial.counted.books.as_ref()?["polls"].as_u64()?;
+                Some(polls as f64 / trial.counted.captured?.max(1) as f64)
+            }
+        }
+    }
+
+    /// It with its unit.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Loss => "lost, of what was sent",
+            Self::KernelLoss => "lost before the socket, of what was sent",
+            Self::ApplicationLoss => "lost at the socket, of what came there",
+            Self::Cpu => "of a processor, the tool's threads",
+            Self::Busy => "of the capture's processor, all programs and the kernel",
+            Self::MemoryPeak => "most memory, MB",
+            Self::MemoryMean => "mean memory, MB",
+            Self::Polls => "questions to the kernel for each packet",
+        }
+    }
+
+    /// Whether it is told in percent.
+    #[must_use]
+    pub const fn is_share(self) -> bool {
+        !matches!(self, Self::MemoryPeak | Self::MemoryMean | Self::Polls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Busy;
+    use crate::tools::Counted;
+
+    #[test]
+    fn sizes_are_numbers() {
+        for (text, value) in [("32K", Some(32768.0)), ("9", Some(9.0)), ("1M", Some(1_048_576.0))] {
+            assert_eq!(number(text), value);
+        }
+        assert_eq!((number("poll"), number("")), (None, None));
+    }
+
+    #[test]
+    fn quantities_are_of_their_own_unit() {
+        let books = serde_json::json!({"polls": 50});
+        let counted = Counted {
+            captured: Some(100),
+            dropped: Some(100),
+            books: Some(books),
+            unexplained: None,
+        };
+        let busy = |idle| Busy { idle, ..Busy::default() };
+        let trial = Trial {
+            sent: 400,
+            reached: Some(200.0),
+            cpu_ns: 500_000_000,
+            memory_peak: 3_000_000,
+            memory_mean: 1_000_000,
+            processors: vec![busy(1.0), busy(0.75)],
+            counted,
+            ..Trial::default()
+        };
+        let of = |quantity: Quantity| quantity.of(&trial).unwrap();
+        assert_eq!((of(Quantity::Loss), of(Quantity::KernelLoss)), (0.75, 0.5));
+        assert_eq!((of(Quantity::ApplicationLoss), of(Quantity::Cpu)), (0.5, 0.25));
+        assert_eq!((of(Quantity::Busy), of(Quantity::Polls)), (0.25, 0.5));
+        assert_eq!((of(Quantity::MemoryPeak), of(Quantity::MemoryMean)), (3.0, 1.0));
+        assert_eq!(Quantity::Cpu.of(&Trial::default()), None);
+    }
+}

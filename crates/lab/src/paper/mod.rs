@@ -1,0 +1,228 @@
+//! The experiments of the five papers that this project carries on, at the scale of this machine: each paper is a list of
+//! sweeps and searches, of pictures of them, and of its claims, which are judged by what was seen here (PAPERS 1.1).
+//!
+//! Everything here is pure: from what the sender reaches to what is to be run, and from runs to scores.
+
+mod figure;
+mod results;
+mod s0;
+mod s1;
+mod s2;
+mod s3;
+mod s4;
+mod score;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::figure::{Across, Figure, Quantity};
+pub use self::results::{Results, Selection};
+pub use self::score::{Score, Verdict};
+use crate::search::Goal;
+use crate::sweep::{Axis, Pace, Plan};
+use crate::tools::{Setting, Tool};
+
+/// A paper.
+#[derive(Clone, Debug)]
+pub struct Paper {
+    /// Its short name.
+    pub name: &'static str,
+    /// Who wrote it, what, and when.
+    pub citation: &'static str,
+    /// What it is about, and what was changed to repeat it here.
+    pub about: &'static str,
+    /// What is run.
+    pub experiments: Vec<Experiment>,
+    /// What is drawn.
+    pub figures: Vec<Figure>,
+    /// Judges its claims.
+    pub judge: fn(&Results, &Scale) -> Vec<Score>,
+}
+
+/// Something that is run.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name, also of its directory.
+    pub name: &'static str,
+    /// What it repeats.
+    pub title: &'static str,
+    /// What captures.
+    pub tools: Vec<Tool>,
+    /// Bytes of frames; of a trace its own are.
+    pub sizes: Vec<u32>,
+    /// What is done with them.
+    pub kind: Kind,
+}
+
+/// How something is run.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Runs over all combinations.
+    Sweep(Sweep),
+    /// Searches for the highest rate without loss.
+    Search {
+        /// How exact.
+        goal: Goal,
+        /// The share that may be lost.
+        tolerated: f64,
+    },
+}
+
+/// Combinations.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// How fast frames are sent.
+    pub paces: Vec<Pace>,
+    /// How long.
+    pub times: Vec<Duration>,
+    /// How often.
+    pub repetitions: u32,
+    /// Whether the trace of sessions is sent instead of stamped frames.
+    pub is_trace: bool,
+    /// Options of the tools.
+    pub axes: Vec<Axis>,
+    /// Options of the sender.
+    pub send: Vec<Axis>,
+    /// Values of the testbed.
+    pub host: Vec<Axis>,
+}
+
+impl Sweep {
+    /// It as a plan; `trace` is the capture of sessions.
+    #[must_use]
+    pub fn plan<'a>(&'a self, of: &'a Experiment, trace: &'a Path) -> Plan<'a> {
+        Plan {
+            tools: &of.tools,
+            sizes: &of.sizes,
+            paces: &self.paces,
+            capture: self.is_trace.then_some(trace),
+            axes: &self.axes,
+            send: &self.send,
+            host: &self.host,
+            times: &self.times,
+            repetitions: self.repetitions,
+        }
+    }
+}
+
+/// What experiments are scaled by: the speed of the sender on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scale {
+    /// Whether few and short runs are made.
+    pub is_short: bool,
+    /// Bytes of a frame, and how many a second the sender makes at most while something captures.
+    pub frames: Vec<(u32, f64)>,
+    /// Likewise of the trace's frames.
+    pub trace: f64,
+    /// Bytes of the trace's frames on average, frame check sequence included.
+    pub trace_size: u32,
+    /// Packets a second that `netsniff analyze` reads the trace with; `None` where that could not be measured.
+    pub offline: Option<f64>,
+}
+
+impl Scale {
+    /// Sizes of frames whose rates are needed.
+    pub const SIZES: [u32; 4] = [SMALLEST, 256, 512, 1518];
+
+    /// The sender's highest rate of frames of a size: of the nearest one that was measured.
+    #[must_use]
+    pub fn top(&self, size: u32) -> f64 {
+        let nearest = self.frames.iter().min_by_key(|(known, _)| known.abs_diff(size));
+        nearest.map_or(0.0, |(_, rate)| *rate)
+    }
+
+    /// Runs of a point.
+    const fn repetitions(&self) -> u32 {
+        if self.is_short { 1 } else { 3 }
+    }
+
+    /// How long a run sends.
+    fn times(&self) -> Vec<Duration> {
+        vec![Duration::from_secs(if self.is_short { 2 } else { 10 })]
+    }
+
+    /// One list for the short form, another else.
+    fn either<'a, T>(&self, short: &'a [T], all: &'a [T]) -> &'a [T] {
+        if self.is_short { short } else { all }
+    }
+
+    /// Rates: parts of a highest one.
+    fn parts(top: f64, parts: &[f64]) -> Vec<Pace> {
+        parts.iter().map(|part| Pace::Rate((top * part).round())).collect()
+    }
+}
+
+/// The smallest frame that any of the papers sends on a link with gaps (S3).
+const SMALLEST: u32 = 72;
+
+/// What a threshold may lose: what a hundredth of it disturbs is no limit of a capture.
+const TOLERATED: f64 = 0.001;
+
+/// THE list of papers.
+#[must_use]
+pub fn papers(scale: &Scale) -> Vec<Paper> {
+    vec![s0::paper(scale), s1::paper(scale), s2::paper(scale), s3::paper(scale), s4::paper(scale)]
+}
+
+/// Their names.
+pub const NAMES: [&str; 5] = ["s0", "s1", "s2", "s3", "s4"];
+
+/// Tools of THE list.
+fn tools(names: &[&str]) -> Vec<Tool> {
+    let all = Tool::all();
+    names.iter().filter_map(|name| all.iter().find(|tool| tool.name == *name).cloned()).collect()
+}
+
+fn axis(name: &str, values: &[&str]) -> Axis {
+    Axis { name: name.to_owned(), values: values.iter().map(|&value| value.to_owned()).collect() }
+}
+
+fn setting(name: &str, value: &str) -> Setting {
+    Setting { name: name.to_owned(), value: value.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn scale(is_short: bool) -> Scale {
+        let frames = Scale::SIZES.map(|size| (size, 1e6 - f64::from(size) * 100.0)).to_vec();
+        Scale { is_short, frames, trace: 6e5, trace_size: 315, offline: Some(1e6) }
+    }
+
+    #[test]
+    fn every_paper_can_be_planned_and_judged() {
+        for is_short in [true, false] {
+            let papers = papers(&scale(is_short));
+            assert_eq!(papers.iter().map(|paper| paper.name).collect::<Vec<_>>(), NAMES);
+            for paper in papers {
+                for experiment in &paper.experiments {
+                    assert!(!experiment.tools.is_empty(), "{}", experiment.name);
+                    let Kind::Sweep(sweep) = &experiment.kind else { continue };
+                    let plan = sweep.plan(experiment, Path::new("t"));
+                    let points = plan.points();
+                    assert!(plan.number() == Some(points.len()) && !points.is_empty());
+                    assert!(!is_short || points.len() <= 90, "{} is not short", experiment.name);
+                    for point in points {
+                        let tool = experiment.tools.iter().find(|it| it.name == point.tool);
+                        tool.unwrap().with(&point.settings).unwrap();
+                        crate::bed::Layout::default().with(&point.host).unwrap();
+                    }
+                }
+                for figure in &paper.figures {
+                    for of in &figure.of {
+                        let is_there = |it: &Experiment| it.name == *of;
+                        assert!(paper.experiments.iter().any(is_there), "{of}");
+                    }
+                }
+                let scores = (paper.judge)(&Results::default(), &scale(is_short));
+                assert!(scores.len() >= 3, "{} claims something", paper.name);
+                for score in scores {
+                    assert_eq!(score.verdict, Verdict::Unavailable, "nothing was seen: {score:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What was run, and questions to it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Quantity;
+use crate::lossless::Cell;
+use crate::sweep::Run;
+
+/// Everything that was run for a paper.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// Runs of each sweep, by its name.
+    pub runs: BTreeMap<String, Vec<Run>>,
+    /// What each search found, by its name.
+    pub cells: BTreeMap<String, Vec<Cell>>,
+}
+
+impl Results {
+    /// The runs of an experiment that prove something.
+    #[must_use]
+    pub fn of(&self, experiment: &str) -> Selection<'_> {
+        let runs = self.runs.get(experiment).into_iter().flatten();
+        Selection(runs.filter(|run| run.trial.is_valid()).collect())
+    }
+
+    /// What an experiment's searches found.
+    #[must_use]
+    pub fn cells(&self, experiment: &str) -> &[Cell] {
+        self.cells.get(experiment).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Some runs.
+#[derive(Clone, Debug)]
+pub struct Selection<'a>(Vec<&'a Run>);
+
+/// Where a curve of losses leaves the ground.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Knee {
+    /// The highest rate up to which nothing worth speaking of is lost; `None` where the lowest one loses.
+    pub at: Option<f64>,
+    /// The lowest rate above; `None` where none loses.
+    pub above: Option<f64>,
+}
+
+impl Knee {
+    /// It in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        use super::score::rate;
+        match (self.at, self.above) {
+            (Some(at), Some(above)) => format!("{} (not {})", rate(at), rate(above)),
+            (Some(at), None) => format!("{} or more", rate(at)),
+            (None, Some(above)) => format!("less than {}", rate(above)),
+            (None, None) => "unavailable".to_owned(),
+        }
+    }
+
+    /// How many times as high as another it is: the least that it may be, and the value by their lower ends. `None` where
+    /// that cannot be told.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Option<(f64, f64)> {
+        let at = self.at?;
+        Some((at / other.above?, at / other.at.or(other.above)?))
+    }
+}
+
+impl<'a> Selection<'a> {
+    /// Those of which something is so.
+    #[must_use]
+    pub fn filter(&self, is_wanted: impl Fn(&Run) -> bool) -> Self {
+        Self(self.0.iter().copied().filter(|run| is_wanted(run)).collect())
+    }
+
+    /// Those of a tool.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Self {
+        self.filter(|run| run.point.tool == name)
+    }
+
+    /// Those with a value of an option: of the tool, the sender, or the testbed.
+    #[must_use]
+    pub fn set(&self, name: &str, value: &str) -> Self {
+        self.filter(|run| option(run, name) == Some(value))
+    }
+
+    /// Those of a size of frames.
+    #[must_use]
+    pub fn size(&self, size: u32) -> Self {
+        self.filter(|run| run.point.load.size == size)
+    }
+
+    /// Those that sent for so long.
+    #[must_use]
+    pub fn time(&self, time: Duration) -> Self {
+        self.filter(|run| run.point.load.time == time)
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> impl Iterator<Item = &'a Run> {
+        self.0.iter().copied()
+    }
+
+    /// Sizes of frames, from the smallest.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<u32> {
+        let mut sizes: Vec<_> = self.0.iter().map(|run| run.point.load.size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Rates that were asked for, from the lowest, each with its runs.
+    #[must_use]
+    pub fn rates(&self) -> Vec<(f64, Self)> {
+        let mut rates: Vec<_> = self.0.iter().filter_map(|run| run.point.load.rate).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        let of = |rate: f64| (rate, self.filter(|run| run.point.load.rate == Some(rate)));
+        rates.into_iter().map(of).collect()
+    }
+
+    /// The middle of a quantity.
+    #[must_use]
+    pub fn median(&self, quantity: Quantity) -> Option<f64> {
+        let mut values: Vec<_> = self.0.iter().filter_map(|run| quantity.of(&run.trial)).collect();
+        values.sort_by(f64::total_cmp);
+        let last = values.len().checked_sub(1)?;
+        Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
+    }
+
+    /// Where the losses begin that are more than `tolerated`.
+    #[must_use]
+    pub fn knee(&self, tolerated: f64) -> Option<Knee> {
+        let mut knee = Knee { at: None, above: None };
+        for (rate, runs) in self.rates() {
+            if runs.median(Quantity::Loss)? > tolerated {
+                knee.above = Some(rate);
+                break;
+            }
+            knee.at = Some(rate);
+        }
+        (knee.at.is_some() || knee.above.is_some()).then_some(knee)
+    }
+}
+
+/// The value of an option in a run.
+pub(super) fn option<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
+    let point = &run.point;
+    let mut all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
+    all.find(|setting| setting.name == name).map(|setting| setting.value.as_str())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::load::Load;
+    use crate::sweep::Point;
+    use crate::tools::{Counted, Setting};
+    use crate::trial::{Fault, Trial};
+
+    /// A run of a million frames with a loss.
+    pub(in crate::paper) fn run(settings: &[(&str, &str)], load: Load, loss: f64) -> Run {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| Setting { name: (*name).into(), value: (*value).into() })
+            .collect();
+        let lost = (loss * 1e6).round() as u64;
+        let counted =
+            Counted { captured: Some(1_000_000 - lost), dropped: Some(lost), ..Counted::default() };
+        let point = Point {
+            host: vec![],
+            tool: "work".into(),
+            settings,
+            load: load.clone(),
+            repetition: 0,
+        };
+        let reached = load.rate;
+        let sent = 1_000_000;
+        let trial = Trial { sent, arrived: sent, reached, load, counted, ..Trial::default() };
+        Run { point, trial }
+    }
+
+    fn at(rate: f64, loss: f64) -> Run {
+        run(&[("ring", "2M")], Load { size: 64, rate: Some(rate), ..Load::default() }, loss)
+    }
+
+    #[test]
+    fn a_knee_is_where_losses_begin() {
+        let knee = |runs: &[Run]| Selection(runs.iter().collect()).knee(0.001);
+        assert_eq!(knee(&[]), None);
+        let curve = [at(1e3, 0.0), at(3e3, 0.5), at(2e3, 0.0005), at(4e3, 0.0)];
+        let found = knee(&curve).unwrap();
+        assert_eq!(found, Knee { at: Some(2e3), above: Some(3e3) });
+        assert_eq!(found.words(), "2.0 k/s (not 3.0 k/s)");
+        let low = knee(&curve[1..2]).unwrap();
+        assert_eq!((low.at, low.words().as_str()), (None, "less than 3.0 k/s"));
+        let high = knee(&curve[..1]).unwrap();
+        assert_eq!((high.above, high.words().as_str()), (None, "1.0 k/s or more"));
+        assert_eq!(found.over(&low), Some((2.0 / 3.0, 2.0 / 3.0)));
+        assert_eq!((high.over(&high), low.over(&found)), (None, None));
+        // The middle of several runs counts.
+        let disturbed = [at(1e3, 0.2), at(1e3, 0.0), at(1e3, 0.0)];
+        assert_eq!(knee(&disturbed).unwrap().at, Some(1e3));
+    }
+
+    #[test]
+    fn runs_are_selected() {
+        let mut wrong = at(1e3, 0.0);
+        wrong.trial.faults.push(Fault::Wire);
+        let runs = vec![at(1e3, 0.1), wrong, at(2e3, 0.2)];
+        let results = Results { runs: [("x".to_owned(), runs)].into(), cells: BTreeMap::default() };
+        let all = results.of("x");
+        assert_eq!((all.runs().count(), results.of("y").runs().count()), (2, 0));
+        assert_eq!(all.set("ring", "2M").runs().count(), 2);
+        assert_eq!(all.set("ring", "4M").runs().count(), 0);
+        assert_eq!((all.tool("work").sizes(), all.tool("x").sizes()), (vec![64], vec![]));
+        assert_eq!(all.size(65).median(Quantity::Loss), None);
+        assert_eq!(all.rates()[1].1.median(Quantity::Loss), Some(0.2));
+    }
+}

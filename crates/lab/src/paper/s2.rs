@@ -1,0 +1,347 @@
+//! S2: live analysis under programmed rates and numbers of hosts: figures 1 to 8, with tcpdump beside.
+
+use super::score::{megabytes, percent, rate};
+use super::{
+    Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
+    axis, tools,
+};
+
+const RATES: &str = "rates";
+const HOSTS: &str = "hosts";
+const PARSERS: &str = "parsers";
+const SLOWER: &str = "slower";
+
+/// What the paper calls tolerable.
+const TOLERABLE: f64 = 0.005;
+
+pub(super) fn paper(scale: &Scale) -> Paper {
+    let base = Sweep {
+        times: scale.times(),
+        repetitions: scale.repetitions(),
+        is_trace: true,
+        ..Sweep::default()
+    };
+    let paces = |short: &[f64], all: &[f64]| Scale::parts(scale.trace, scale.either(short, all));
+    let rates = Sweep {
+        paces: paces(
+            &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
+            &[
+                0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75,
+                0.8,
+            ],
+        ),
+        ..base.clone()
+    };
+    let numbers =
+        scale.either(&["1", "10", "30", "60"], &["1", "5", "10", "20", "30", "40", "50", "60"]);
+    let hosts = Sweep {
+        paces: paces(&[0.2, 0.5], &[0.2, 0.5]),
+        send: vec![axis("hosts", numbers)],
+        ..base.clone()
+    };
+    let parsers = Sweep {
+        paces: paces(&[0.2, 0.4], &[0.1, 0.2, 0.3, 0.4, 0.5]),
+        axes: vec![axis("depth", &["tcp", "protocols"])],
+        ..base.clone()
+    };
+    let slower = Sweep {
+        paces: paces(&[0.05, 0.1, 0.2, 0.4], &[0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]),
+        host: vec![axis("quota", &["100", "50", "25"])],
+        ..base
+    };
+    let of = |name, title, names: &[&str], sweep| Experiment {
+        name,
+        title,
+        tools: tools(names),
+        sizes: vec![scale.trace_size],
+        kind: Kind::Sweep(sweep),
+    };
+    let analyze = ["analyze"];
+    Paper {
+        name: "s2",
+        citation: "CAIA-TR-051004A: live capture performance of NetSniff, 2005",
+        about: "Loss, memory and processor time of live analysis against programmed rates and numbers of hosts, with \
+                tcpdump on the same stream. Everything is as a user gets it, without options that make it faster.",
+        experiments: vec![
+            of(RATES, "Programmed rates", &["analyze", "tcpdump-default"], rates),
+            of(HOSTS, "Numbers of hosts at constant rates", &analyze, hosts),
+            of(PARSERS, "With and without application parsers", &analyze, parsers),
+            of(SLOWER, "A slower processor: shares of it", &analyze, slower),
+        ],
+        figures: figures(),
+        judge,
+    }
+}
+
+fn figures() -> Vec<Figure> {
+    let figure = |title, caption, of, across, quantities: &[Quantity]| Figure {
+        title,
+        caption,
+        of: vec![of],
+        across,
+        quantities: quantities.to_vec(),
+    };
+    let (hosts, memory) = (Across::Option("hosts"), &[Quantity::MemoryMean, Quantity::MemoryPeak]);
+    vec![
+        figure(
+            "Figure 1: loss against rate",
+            "The paper: none up to 3,000 packets a second, less than 0.5 % up to 5,000, then steeply more; tcpdump less than \
+             0.5 % up to 20,000.",
+            RATES,
+            Across::Rate,
+            &[Quantity::Loss],
+        ),
+        figure(
+            "Figure 2: memory against rate",
+            "The paper: 5 MB without loss, 65 MB where 60 % is lost: streams wait for what is missing.",
+            RATES,
+            Across::Rate,
+            memory,
+        ),
+        figure(
+            "Figure 3: processor against rate",
+            "The paper: it follows the rate, not the loss.",
+            RATES,
+            Across::Rate,
+            &[Quantity::Cpu],
+        ),
+        figure(
+            "Figure 4: loss against hosts",
+            "The paper: a small effect.",
+            HOSTS,
+            hosts,
+            &[Quantity::Loss],
+        ),
+        figure(
+            "Figure 5: memory against hosts",
+            "The paper: 5 MB for 1 host, 70 MB for 60, at 1,000 packets a second.",
+            HOSTS,
+            hosts,
+            memory,
+        ),
+        figure(
+            "Figure 6: processor against hosts",
+            "The paper: a peak of 18 % for 60 hosts, at 1,000 packets a second.",
+            HOSTS,
+            hosts,
+            &[Quantity::Cpu],
+        ),
+        figure(
+            "Figure 7: processor with and without application parsers",
+            "The paper: about 2 points less without.",
+            PARSERS,
+            Across::Rate,
+            &[Quantity::Cpu],
+        ),
+        figure(
+            "Figure 8: memory with and without application parsers",
+            "The paper: slightly less without.",
+            PARSERS,
+            Across::Rate,
+            memory,
+        ),
+        figure(
+            "A slower processor: loss against rate",
+            "The paper compares a Pentium 4 with a Celeron; here the analysis gets a share of its processor.",
+            SLOWER,
+            Across::Rate,
+            &[Quantity::Loss],
+        ),
+    ]
+}
+
+fn knee(results: &Results) -> Option<(bool, String)> {
+    let runs = results.of(RATES).tool("analyze");
+    let [strict, tolerable] = [runs.knee(TOLERATED)?, runs.knee(TOLERABLE)?];
+    let (most, highest) = runs.rates().into_iter().next_back()?;
+    let worst = highest.median(Quantity::Loss)?;
+    let seen = format!(
+        "at most 0.1 % up to {}, at most 0.5 % up to {}, {} at {}",
+        strict.words(),
+        tolerable.words(),
+        percent(worst),
+        rate(most)
+    );
+    Some((strict.at.is_some() && worst > 0.05, seen))
+}
+
+fn memory(results: &Results) -> Option<(bool, String)> {
+    let runs = results.of(RATES).tool("analyze");
+    let at = |wanted: fn(f64) -> bool| {
+        let mut rates = runs.rates().into_iter();
+        rates.rfind(|(_, of)| of.median(Quantity::Loss).is_some_and(wanted))
+    };
+    let (_, without) = at(|loss| loss <= TOLERATED)?;
+    let (_, with) = at(|loss| loss > 0.05)?;
+    let [before, after] =
+        [without.median(Quantity::MemoryPeak)?, with.median(Quantity::MemoryPeak)?];
+    let seen = format!(
+        "{} without loss, {} where {} is lost: {:.2} times (13 in the paper)",
+        megabytes(before * 1e6),
+        megabytes(after * 1e6),
+        percent(with.median(Quantity::Loss)?),
+        after / before
+    );
+    Some((after > 2.0 * before, seen))
+}
+
+fn follows_rate(results: &Results) -> Option<(bool, String)> {
+    let runs = results.of(RATES).tool("analyze");
+    let knee = runs.knee(TOLERATED)?.at?;
+    let below: Vec<_> = runs
+        .rates()
+        .into_iter()
+        .filter(|(rate, _)| *rate <= knee)
+        .filter_map(|(rate, of)| Some((rate, of.median(Quantity::Cpu)?)))
+        .collect();
+    let ([first, ..], [.., last]) = (&below[..], &below[..]) else { return None };
+    let rises = below.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
+    let seen = format!(
+        "{} of a processor at {}, {} at {}, where nothing is lost yet; it rises in {rises} of {} steps",
+        percent(first.1),
+        rate(first.0),
+        percent(last.1),
+        rate(last.0),
+        below.len() - 1
+    );
+    (below.len() >= 2).then_some((rises + 1 == below.len(), seen))
+}
+
+/// A quantity for 1 host and for 60, at the lower of the rates.
+fn hosts(results: &Results, quantity: Quantity) -> Option<[f64; 2]> {
+    let (_, runs) = results.of(HOSTS).rates().into_iter().next()?;
+    Some([runs.set("hosts", "1").median(quantity)?, runs.set("hosts", "60").median(quantity)?])
+}
+
+fn loss_of_hosts(results: &Results) -> Option<(bool, String)> {
+    let mut seen = Vec::new();
+    let mut is_small = true;
+    for (at, runs) in results.of(HOSTS).rates() {
+        let of = |hosts: &str| runs.set("hosts", hosts).median(Quantity::Loss);
+        let (one, many) = (of("1")?, of("60")?);
+        is_small &= (many - one).abs() <= 0.02;
+        seen.push(format!("{}: {} for 1 host, {} for 60", rate(at), percent(one), percent(many)));
+    }
+    (!seen.is_empty()).then(|| (is_small, seen.join("; ")))
+}
+
+fn parsers(results: &Results) -> Option<(bool, String)> {
+    let (at, runs) = results.of(PARSERS).rates().into_iter().next()?;
+    let of = |depth: &str| runs.set("depth", depth).median(Quantity::Cpu);
+    let (without, with) = (of("tcp")?, of("protocols")?);
+    let seen = format!("at {} {} without, {} with", rate(at), percent(without), percent(with));
+    Some((with - without <= 0.02, seen))
+}
+
+fn slower(results: &Results) -> Option<(bool, String)> {
+    let of = |quota: &str| results.of(SLOWER).set("quota", quota).knee(TOLERATED);
+    let (whole, half, quarter) = (of("100")?, of("50")?, of("25")?);
+    let seen =
+        format!("100 %: {}, 50 %: {}, 25 %: {}", whole.words(), half.words(), quarter.words());
+    let at = [quarter.at.unwrap_or(0.0), half.at.unwrap_or(0.0), whole.at?];
+    Some((at[0] < at[2] && at[0] <= at[1] && at[1] <= at[2], seen))
+}
+
+fn beside_tcpdump(results: &Results) -> Option<(bool, String)> {
+    let of = |tool: &str| results.of(RATES).tool(tool).knee(TOLERABLE);
+    let (ours, theirs) = (of("analyze")?, of("tcpdump-default")?);
+    let seen = format!("analyze: {}, tcpdump: {}", ours.words(), theirs.words());
+    Some((theirs.at.unwrap_or(0.0) > ours.at.unwrap_or(0.0), seen))
+}
+
+fn judge(results: &Results, _: &Scale) -> Vec<Score> {
+    let hosts = |quantity, words: fn(f64) -> String| {
+        let [one, many] = hosts(results, quantity)?;
+        let seen =
+            format!("{} for 1 host, {} for 60: {:.2} times", words(one), words(many), many / one);
+        Some((many > one * 1.1, seen))
+    };
+    vec![
+        Score::of(
+            "Nothing is lost up to a rate, then steeply more",
+            "S2 fig. 1; C6",
+            knee(results),
+        ),
+        Score::of(
+            "Memory grows where packets are lost, 13 times at 60 %",
+            "S2 fig. 2; A6, C7",
+            memory(results),
+        ),
+        Score::of(
+            "Processor time follows the rate of packets",
+            "S2 fig. 3; C8",
+            follows_rate(results),
+        ),
+        Score::of(
+            "The number of hosts has a small effect on loss",
+            "S2 fig. 4; C9",
+            loss_of_hosts(results),
+        ),
+        Score::of(
+            "Memory grows with the number of hosts, 14 times for 60",
+            "S2 fig. 5; C10",
+            hosts(Quantity::MemoryPeak, |mb| megabytes(mb * 1e6)),
+        ),
+        Score::of(
+            "Processor time grows with the number of hosts",
+            "S2 fig. 6; C11",
+            hosts(Quantity::Cpu, percent),
+        ),
+        Score::of(
+            "Application parsers take 2 points of the processor at most",
+            "S2 figs. 7, 8; C12",
+            parsers(results),
+        ),
+        Score::of("A slower processor loses earlier", "S2; C3", slower(results)),
+        Score::of(
+            "tcpdump writes to a file 4 times what is analysed",
+            "S2; C14, A19",
+            beside_tcpdump(results),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::tests::run;
+    use super::*;
+    use crate::load::Load;
+    use crate::paper::Verdict;
+    use crate::sweep::Run;
+
+    fn at(tool: &str, rate: f64, loss: f64, (cpu, memory): (f64, u64)) -> Run {
+        let load = Load { size: 315, rate: Some(rate), ..Load::default() };
+        let mut run = run(&[], load, loss);
+        run.point.tool = tool.to_owned();
+        run.trial.cpu_ns = (cpu * 1e9 * 1e6 / rate) as u64;
+        run.trial.memory_peak = memory * 1_000_000;
+        run
+    }
+
+    #[test]
+    fn curves_are_judged() {
+        let runs = |memory| {
+            vec![
+                at("analyze", 1e5, 0.0, (0.1, 10)),
+                at("analyze", 2e5, 0.0, (0.2, 10)),
+                at("analyze", 3e5, 0.6, (0.2, memory)),
+                at("tcpdump-default", 2e5, 0.0, (0.1, 1)),
+                at("tcpdump-default", 3e5, 0.001, (0.1, 1)),
+            ]
+        };
+        let verdicts = |runs| {
+            let results = Results { runs: [(RATES.to_owned(), runs)].into(), ..Results::default() };
+            let scores = judge(&results, &super::super::tests::scale(true));
+            scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
+        };
+        use Verdict::{Fails, Holds};
+        let seen = verdicts(runs(100));
+        assert_eq!((&seen[..3], seen[8]), (&[Holds, Holds, Holds][..], Holds));
+        let mut flat = runs(11);
+        flat[1].trial.cpu_ns /= 3;
+        flat[4] = at("tcpdump-default", 2e5, 0.2, (0.1, 1));
+        flat.remove(3);
+        let seen = verdicts(flat);
+        assert_eq!((&seen[..3], seen[8]), (&[Holds, Fails, Fails][..], Fails));
+    }
+}

@@ -1,0 +1,89 @@
+//! A claim of a paper, and what was seen of it here.
+
+use serde::Serialize;
+
+/// Whether a claim holds here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It does.
+    Holds,
+    /// It does not.
+    Fails,
+    /// What would tell was not measured.
+    Unavailable,
+}
+
+impl Verdict {
+    /// It in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails => "does not hold",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// A claim and its verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// What the paper says.
+    pub claim: &'static str,
+    /// Where, and under which number it stands in our list of requirements.
+    pub source: &'static str,
+    /// What was seen here, in figures.
+    pub seen: String,
+    /// Whether it holds.
+    pub verdict: Verdict,
+}
+
+impl Score {
+    /// A score of what was seen, with whether the claim holds; `None` where nothing tells.
+    pub(super) fn of(
+        claim: &'static str,
+        source: &'static str,
+        seen: Option<(bool, String)>,
+    ) -> Self {
+        let (verdict, seen) = match seen {
+            Some((true, seen)) => (Verdict::Holds, seen),
+            Some((false, seen)) => (Verdict::Fails, seen),
+            None => (Verdict::Unavailable, "no run that proves something tells".to_owned()),
+        };
+        Self { claim, source, seen, verdict }
+    }
+}
+
+/// A share in percent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// A rate.
+pub(super) fn rate(rate: f64) -> String {
+    match rate {
+        _ if rate >= 99_950.0 => format!("{:.0} k/s", rate / 1e3),
+        _ if rate >= 1e3 => format!("{:.1} k/s", rate / 1e3),
+        _ => format!("{rate:.0}/s"),
+    }
+}
+
+/// Bytes.
+pub(super) fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_seen_is_no_verdict() {
+        assert_eq!(Score::of("x", "y", None).verdict, Verdict::Unavailable);
+        assert_eq!(Score::of("x", "y", Some((true, String::new()))).verdict, Verdict::Holds);
+        assert_eq!(Score::of("x", "y", Some((false, String::new()))).verdict, Verdict::Fails);
+        assert_eq!((rate(999.0), rate(12_340.0)), ("999/s".to_owned(), "12.3 k/s".to_owned()));
+        assert_eq!((rate(123_400.0), percent(0.0123)), ("123 k/s".to_owned(), "1.23 %".to_owned()));
+    }
+}

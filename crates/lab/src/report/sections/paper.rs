@@ -1,0 +1,223 @@
+//! A paper's experiments: its figures, drawn of what was run here, and its claims with their scores.
+
+use crate::paper::{Across, Figure, Paper, Quantity, Results, Score, Verdict};
+use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
+use crate::sweep::Run;
+
+/// Curves in one plot: more cannot be told apart.
+const MOST_CURVES: usize = 8;
+
+/// Sections about a paper: the scorecard, the figures, and what was searched.
+#[must_use]
+pub fn paper(paper: &Paper, results: &Results, scores: &[Score]) -> Vec<Section> {
+    let scorecard = Section {
+        title: "Scorecard".to_owned(),
+        parts: vec![Part::Text(paper.about.to_owned()), Part::Table(scorecard(scores))],
+    };
+    let plots = paper.figures.iter().flat_map(|figure| plots(figure, results));
+    let figures: Vec<_> = plots.map(Part::Plot).collect();
+    let mut sections = vec![scorecard];
+    if !figures.is_empty() {
+        sections.push(Section { title: "Figures".to_owned(), parts: figures });
+    }
+    for experiment in &paper.experiments {
+        let cells = results.cells(experiment.name);
+        if !cells.is_empty() {
+            sections.extend(super::lossless(cells));
+        }
+    }
+    sections
+}
+
+/// Claims, what was seen, and verdicts.
+#[must_use]
+pub fn scorecard(scores: &[Score]) -> Table {
+    let row = |score: &Score| {
+        let verdict = score.verdict.words().to_owned();
+        vec![score.claim.to_owned(), score.source.to_owned(), score.seen.clone(), verdict]
+    };
+    let number = |verdict| scores.iter().filter(|score| score.verdict == verdict).count();
+    Table {
+        columns: ["claim", "source", "seen here", "here it"]
+            .iter()
+            .map(|name| ((*name).to_owned(), false))
+            .collect(),
+        rows: scores.iter().map(row).collect(),
+        note: Some(format!(
+            "{} hold, {} do not, {} unavailable. A claim that does not hold here is no mistake of the paper: machine, \
+             system and programs are others.",
+            number(Verdict::Holds),
+            number(Verdict::Fails),
+            number(Verdict::Unavailable)
+        )),
+    }
+}
+
+/// The plots of a figure: several where there are too many curves for one.
+fn plots(figure: &Figure, results: &Results) -> Vec<Plot> {
+    let curves = curves(figure, results);
+    let parts = curves.chunks(MOST_CURVES).enumerate();
+    parts
+        .map(|(number, series)| Plot {
+            title: match number {
+                0 => figure.title.to_owned(),
+                number => format!("{}, {}", figure.title, number + 1),
+            },
+            caption: figure.caption.to_owned(),
+            chart: Chart::Curves {
+                x: Axis { label: figure.across.label().to_owned(), is_share: false },
+                y: Axis {
+                    label: label(&figure.quantities),
+                    is_share: figure.quantities.iter().all(|quantity| quantity.is_share()),
+                },
+                series: series.to_vec(),
+                marks: Vec::new(),
+                has_diagonal: false,
+            },
+        })
+        .collect()
+}
+
+/// What is upwards: one label where there are several quantities.
+fn label(quantities: &[Quantity]) -> String {
+    let labels: Vec<_> = quantities.iter().map(|quantity| quantity.label()).collect();
+    labels.join("; ")
+}
+
+fn curves(figure: &Figure, results: &Results) -> Vec<Series> {
+    let runs: Vec<(&str, &Run)> = figure
+        .of
+        .iter()
+        .flat_map(|name| results.of(name).runs().map(move |run| (*name, run)).collect::<Vec<_>>())
+        .collect();
+    let words: Vec<_> = runs.iter().map(|(name, run)| words(name, run, figure.across)).collect();
+    // What is the same everywhere tells nothing.
+    let is_told = |word: &String| !words.iter().all(|other| other.contains(word));
+    let mut curves: Vec<(String, Vec<&Run>)> = Vec::new();
+    for ((_, run), words) in runs.iter().zip(&words) {
+        let told: Vec<_> = words.iter().filter(|word| is_told(word)).cloned().collect();
+        let name = told.join(", ");
+        match curves.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, runs)) => runs.push(run),
+            None => curves.push((name, vec![run])),
+        }
+    }
+    let several = figure.quantities.len() > 1;
+    let pairs =
+        curves.iter().flat_map(|curve| figure.quantities.iter().map(move |of| (curve, *of)));
+    pairs
+        .map(|((name, runs), quantity)| {
+            let name = match (name.is_empty(), several) {
+                (true, _) => quantity.label().to_owned(),
+                (false, true) => format!("{name}: {}", quantity.label()),
+                (false, false) => name.clone(),
+            };
+            Series { name, dots: dots(runs, figure.across, quantity), is_line: true }
+        })
+        .filter(|series| !series.dots.is_empty())
+        .collect()
+}
+
+/// What a run is, but for what is to the right.
+fn words(experiment: &str, run: &Run, across: Across) -> Vec<String> {
+    let (point, mut words) = (&run.point, vec![experiment.to_owned(), run.point.tool.clone()]);
+    if across != Across::Size {
+        words.push(format!("{} bytes", point.load.size));
+    }
+    if across != Across::Time {
+        words.push(format!("{} s", point.load.time.as_secs_f64()));
+    }
+    if across != Across::Rate && across != Across::Size {
+        let rate = point.load.rate.map_or("full speed".to_owned(), |rate| format!("{rate:.0}/s"));
+        words.push(rate);
+    }
+    let all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
+    let is_across = |name: &str| matches!(across, Across::Option(option) if option == name);
+    let others = all.filter(|setting| !is_across(&setting.name));
+    words.extend(others.map(|setting| format!("{} {}", setting.name, setting.value)));
+    words
+}
+
+/// The middle of each value's runs, with what they reach from and to.
+fn dots(runs: &[&Run], across: Across, quantity: Quantity) -> Vec<Dot> {
+    // Repetitions of one rate reach slightly different ones: they are one value.
+    let key = |run: &Run| match across {
+        Across::Rate => run.point.load.rate.or(run.trial.reached),
+        _ => across.of(run),
+    };
+    let mut keys: Vec<f64> = runs.iter().filter_map(|run| key(run)).collect();
+    keys.sort_by(f64::total_cmp);
+    keys.dedup();
+    let dot = |at: &f64| {
+        let of: Vec<_> = runs.iter().filter(|run| key(run) == Some(*at)).collect();
+        let values: Vec<_> = of.iter().filter_map(|run| quantity.of(&run.trial)).collect();
+        let range =
+            values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
+        let x = super::median(of.iter().filter_map(|run| across.of(run)).collect())?;
+        Some(Dot { x, y: super::median(values)?, range })
+    };
+    keys.iter().filter_map(dot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Load;
+    use crate::sweep::Point;
+    use crate::tools::{Counted, Setting};
+    use crate::trial::Trial;
+
+    fn run(ring: &str, rate: f64, lost: u64) -> Run {
+        let settings = vec![Setting { name: "ring".into(), value: ring.into() }];
+        let load = Load { size: 64, rate: Some(rate), ..Load::default() };
+        let point = Point {
+            host: vec![],
+            tool: "work".into(),
+            settings,
+            load: load.clone(),
+            repetition: 0,
+        };
+        let counted =
+            Counted { captured: Some(100 - lost), dropped: Some(lost), ..Counted::default() };
+        let reached = Some(rate + lost as f64 / 100.0);
+        Run {
+            point,
+            trial: Trial { sent: 100, arrived: 100, reached, load, counted, ..Trial::default() },
+        }
+    }
+
+    fn figure(across: Across, quantities: &[Quantity]) -> Figure {
+        Figure { title: "f", caption: "c", of: vec!["x"], across, quantities: quantities.to_vec() }
+    }
+
+    #[test]
+    fn curves_are_named_by_what_differs() {
+        let runs =
+            vec![run("1M", 10.0, 1), run("2M", 10.0, 0), run("1M", 20.0, 9), run("1M", 10.0, 3)];
+        let results = Results { runs: [("x".to_owned(), runs)].into(), ..Results::default() };
+        let of = |across, quantities: &[Quantity]| curves(&figure(across, quantities), &results);
+        let seen = of(Across::Rate, &[Quantity::Loss]);
+        let names: Vec<_> = seen.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["ring 1M", "ring 2M"]);
+        let first = seen[0].dots[0];
+        assert_eq!((first.y, first.range), (0.02, Some((0.01, 0.03))));
+        assert!((first.x - 10.02).abs() < 1e-9 && seen[0].dots.len() == 2);
+        let seen = of(Across::Option("ring"), &[Quantity::Loss, Quantity::ApplicationLoss]);
+        let names: Vec<_> = seen.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names.len(), 4);
+        assert!(names[0].starts_with("10/s: lost, of what was sent"), "{names:?}");
+        assert_eq!(
+            seen[0].dots.iter().map(|dot| dot.x).collect::<Vec<_>>(),
+            [1_048_576.0, 2_097_152.0]
+        );
+    }
+
+    #[test]
+    fn a_scorecard_counts() {
+        let score = |verdict| Score { claim: "a", source: "b", seen: "c".to_owned(), verdict };
+        let table =
+            scorecard(&[score(Verdict::Holds), score(Verdict::Fails), score(Verdict::Holds)]);
+        assert_eq!(table.rows[1], ["a", "b", "c", "does not hold"]);
+        assert!(table.note.unwrap().starts_with("2 hold, 1 do not, 0 unavailable."));
+    }
+}
