@@ -343,8 +343,8 @@ fn what_is_wrong_is_said() {
     is(&["--verify", "c.json", "--no-check", "--check", "5s"], 2, "cannot be used with");
     is(&["--key", &key, "-o", &out, "--sizes", "63"], 2, "frames have 64 to 1518 bytes");
     is(&["--key", &key, "-o", &out, "--tool", "pigeon"], 2, "there is no tool pigeon");
-    let tcpdump = ["--key", &key, "-o", &out, "--tool", "tcpdump", "--set", "ring=2M"];
-    is(&tcpdump, 2, "has no {ring} in it");
+    let tcpdump = ["--key", &key, "-o", &out, "--tool", "tcpdump", "--set", "blocks=8"];
+    is(&tcpdump, 2, "has no {blocks} in it");
     is(&["--verify", &files.at("none.json")], 1, "cannot open");
     assert!(!Path::new(&out).exists());
 }
