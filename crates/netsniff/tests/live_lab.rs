@@ -349,6 +349,7 @@ fn a_planted_server_loses_what_arithmetic_says() {
             size,
             rate,
             burst,
+            keeps_gaps: false,
             ring: ring << 20,
             cost: Cost { zip: None, delay: Some(Duration::from_micros(delay)) },
             seconds: trial.sent as f64 / rate,
@@ -357,6 +358,7 @@ fn a_planted_server_loses_what_arithmetic_says() {
         let model = Model {
             tool: "work".to_owned(),
             layout: Layout::default(),
+            traffic: None,
             fit: free,
             gaps: vec![(size, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },

@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 
 use super::fit::{Fit, Observation};
 use super::simulate::Queues;
+use super::traffic::Traffic;
 use super::{Model, raw, stalls};
 use crate::bed::{Bed, CAPTURE_CPU, Layout};
 use crate::load::Load;
@@ -47,6 +48,17 @@ const GUESSED: f64 = 2500.0;
 /// The share of its full speed that a sender keeps to.
 const REACHED: f64 = 0.9;
 
+/// What is calibrated.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// What captures.
+    pub tool: &'a Tool,
+    /// The testbed.
+    pub layout: &'a Layout,
+    /// The capture whose frames are sent; `None` for stamped ones.
+    pub traffic: Option<&'a Traffic>,
+}
+
 /// Runs everything that a model needs; `tell` hears of each run.
 ///
 /// # Errors
@@ -55,15 +67,16 @@ const REACHED: f64 = 0.9;
 pub fn calibrate(
     bed: &Bed,
     netsniff: &Path,
-    (tool, layout): (&Tool, &Layout),
+    subject: Subject<'_>,
     stop: &Stop<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Model> {
+    let Subject { tool, layout, traffic } = subject;
     let begin = Instant::now();
     let stalls = stalls::watch(CAPTURE_CPU, WATCHED)?;
     let still = stalls.lengths.iter().sum::<u64>() as f64 / stalls.watched.max(1) as f64;
     tell(&format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len()));
-    let mut runs = Runs { bed, netsniff, tool, stop, tell, time: 1.0 - still };
+    let mut runs = Runs { bed, netsniff, tool, traffic, stop, tell, time: 1.0 - still };
     let gaps = runs.gaps()?;
     let mut observations = Vec::new();
     let costs: Vec<_> = if tool.name == WORK {
@@ -90,6 +103,7 @@ pub fn calibrate(
     Ok(Model {
         tool: tool.name.clone(),
         layout: layout.clone(),
+        traffic: traffic.cloned(),
         fit,
         gaps,
         stalls,
@@ -110,16 +124,20 @@ fn backlog() -> anyhow::Result<u64> {
         .context("the kernel does not tell its backlog")
 }
 
-/// What work costs by itself on the processor that captures.
+/// What work costs by itself on the processor that captures, on stamped frames of a size or on those of a capture.
 ///
 /// # Errors
 ///
-/// As [`raw::measure`].
-pub fn raw_of(cost: Cost, size: u32) -> anyhow::Result<f64> {
+/// As [`raw::stamped`] and [`raw::measure`].
+pub fn raw_of(cost: Cost, size: u32, traffic: Option<&Traffic>) -> anyhow::Result<f64> {
     if cost.zip.is_none() {
         return Ok(0.0);
     }
-    Ok(process::on_processor(CAPTURE_CPU, move || raw::measure(cost, size, RAW))??.mean)
+    let frames = match traffic {
+        Some(traffic) => traffic.samples().to_vec(),
+        None => raw::stamped(size)?,
+    };
+    Ok(process::on_processor(CAPTURE_CPU, move || raw::measure(cost, &frames, RAW))??.mean)
 }
 
 /// The options of `lab work` that a cost is.
@@ -137,6 +155,7 @@ struct Runs<'a> {
     bed: &'a Bed,
     netsniff: &'a Path,
     tool: &'a Tool,
+    traffic: Option<&'a Traffic>,
     stop: &'a Stop<'a>,
     tell: &'a mut dyn FnMut(&str),
     /// The share of the time that the machine does not stand still.
@@ -156,13 +175,19 @@ impl Runs<'_> {
         Ok(trial)
     }
 
+    fn load(&self, size: u32) -> Load {
+        let capture = self.traffic.map(|traffic| traffic.path.clone());
+        Load { size, time: SENT, capture, ..Load::default() }
+    }
+
     /// How far apart frames are that leave as fast as possible, where the capture does as little as it can.
     fn gaps(&mut self) -> anyhow::Result<Vec<(u32, f64)>> {
         let count = Tool::all().into_iter().find(|tool| tool.name == "count");
         let count = count.context("there is no tool that only counts")?;
         let mut gaps = Vec::new();
-        for size in SIZES {
-            let trial = self.run(&count, &Load { size, time: SENT / 2, ..Load::default() })?;
+        let sizes = self.traffic.map_or(SIZES.to_vec(), |traffic| vec![traffic.size()]);
+        for size in sizes {
+            let trial = self.run(&count, &Load { time: SENT / 2, ..self.load(size) })?;
             let reached = trial.reached.context("the sender has no rate")?;
             gaps.push((size, 1e9 / reached));
         }
@@ -179,15 +204,14 @@ impl Runs<'_> {
         let tool = self.tool.with(&settings(cost, RING)).map_err(anyhow::Error::msg)?;
         let room = Queues::new(RING, 0).frames(size);
         // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
-        let mut before = raw_of(cost, size)?;
+        let mut before = raw_of(cost, size, self.traffic)?;
         let mut rate = 1e9 / (before + GUESSED) * over;
         for _ in 0..TRIED {
             let together = Setting { name: "burst".to_owned(), value: burst.to_string() };
-            let load =
-                Load { size, rate: Some(rate.min(top * REACHED)), time: SENT, ..Load::default() };
+            let load = Load { rate: Some(rate.min(top * REACHED)), ..self.load(size) };
             let load = load.with(&[together]);
             let trial = self.run(&tool, &load)?;
-            let after = raw_of(cost, size)?;
+            let after = raw_of(cost, size, self.traffic)?;
             let raw = f64::midpoint(before, after);
             before = after;
             let (Some(captured), Some(reached)) = (trial.counted.captured, trial.reached) else {

@@ -188,6 +188,7 @@ mod tests {
             size: 512,
             rate,
             burst: 32,
+            keeps_gaps: false,
             ring: 1 << 20,
             cost: crate::work::Cost::default(),
             seconds: 1.0,

@@ -19,6 +19,7 @@
 //! | [`mod@simulate`] | backlog, ring and application, step by step |
 //! | [`predict`] | losses with an interval, the rate without loss, bursts that are survived |
 //! | [`calibrate`] | the runs that the costs come from |
+//! | [`traffic`] | a capture as traffic |
 //! | [`plan`] | points that a model is tried on |
 //! | [`ledger`] | every prediction, and what came |
 
@@ -30,9 +31,11 @@ pub mod predict;
 pub mod raw;
 pub mod simulate;
 pub mod stalls;
+pub mod traffic;
 
 use self::fit::{Fit, Observation};
 use self::stalls::Stalls;
+use self::traffic::Traffic;
 use crate::bed::Layout;
 
 /// A host with an application that captures.
@@ -42,6 +45,9 @@ pub struct Model {
     pub tool: String,
     /// The testbed.
     pub layout: Layout,
+    /// The capture whose frames it is of; `None` for stamped ones.
+    #[serde(default)]
+    pub traffic: Option<Traffic>,
     /// What frames cost.
     pub fit: Fit,
     /// Sizes of frames, and how many nanoseconds they are apart at the sender's full speed.

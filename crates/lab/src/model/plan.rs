@@ -69,6 +69,7 @@ pub fn held(seed: u64, number: u32, seconds: f64) -> Vec<Held> {
             size: SIZES[pick(SIZES.len())],
             rate: 0.0,
             burst: BURSTS[pick(BURSTS.len())],
+            keeps_gaps: false,
             ring: RINGS[pick(RINGS.len())] << 20,
             cost: Cost { zip: Some(levels[pick(levels.len())]), delay: None },
             seconds,

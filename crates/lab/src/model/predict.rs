@@ -27,8 +27,11 @@ pub struct Question {
     pub size: u32,
     /// Frames a second.
     pub rate: f64,
-    /// Frames that leave together, as fast as the sender can.
+    /// Frames that leave together, as fast as the sender can; where gaps are kept, none do.
     pub burst: u32,
+    /// Whether a capture's frames come with the gaps that were recorded, scaled to the rate.
+    #[serde(default)]
+    pub keeps_gaps: bool,
     /// Bytes of the ring.
     pub ring: u64,
     /// What the application does for each packet.
@@ -149,7 +152,25 @@ impl Model {
         simulate(self.arrivals(question, costs), &queues, stalls, &mut Random::new(seed))
     }
 
-    fn arrivals(&self, question: &Question, costs: Costs) -> impl Iterator<Item = Arrival> {
+    fn arrivals<'a>(
+        &'a self,
+        question: &'a Question,
+        costs: Costs,
+    ) -> Box<dyn Iterator<Item = Arrival> + 'a> {
+        let of = (question.rate, question.seconds);
+        match &self.traffic {
+            None => Box::new(self.stamped(question, costs)),
+            Some(traffic) if question.keeps_gaps => {
+                Box::new(traffic.recorded(of, self.gap(question.size), costs))
+            }
+            Some(traffic) => {
+                let together = (question.burst, self.gap(question.size));
+                Box::new(traffic.even(of, together, costs))
+            }
+        }
+    }
+
+    fn stamped(&self, question: &Question, costs: Costs) -> impl Iterator<Item = Arrival> + use<> {
         let Question { size, rate, burst, seconds, .. } = *question;
         let gap = self.gap(size);
         let room = room(size);
@@ -191,7 +212,8 @@ impl Model {
             return None;
         }
         let is_survived = |frames: f64| {
-            let burst = Question { rate, burst: TOGETHER, seconds: frames / rate, ..*question };
+            let seconds = frames / rate;
+            let burst = Question { rate, burst: TOGETHER, keeps_gaps: false, seconds, ..*question };
             self.once(&burst, costs, &NO_STALLS, 0).loss() == 0.0
         };
         // What would fill the ring if nothing were read is where the search begins.
@@ -242,6 +264,7 @@ mod tests {
         Model {
             tool: "work".to_owned(),
             layout: Layout::default(),
+            traffic: None,
             fit: Fit {
                 slower: 1.0,
                 kept: [kept, 0.0],
@@ -259,7 +282,15 @@ mod tests {
 
     fn question(rate: f64) -> Question {
         let cost = Cost::default();
-        Question { size: 512, rate, burst: 32, ring: 8 << 20, cost, seconds: 3.0 }
+        Question {
+            size: 512,
+            rate,
+            burst: 32,
+            keeps_gaps: false,
+            ring: 8 << 20,
+            cost,
+            seconds: 3.0,
+        }
     }
 
     #[track_caller]

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use netsniff_packet::Timestamp;
 use netsniff_traffic::probe::frame;
 
 use crate::work::{Cost, Work};
 
 /// Frames of different flows that are worked on in turn; so many that they come from memory, as those of a ring do.
-const FRAMES: u32 = 4096;
+pub(super) const FRAMES: u32 = 4096;
 
 /// Frames between two looks at the clock.
 const BATCH: usize = 64;
@@ -25,14 +25,23 @@ pub struct Raw {
     pub p99: f64,
 }
 
-/// Measures for so long what it costs to work on frames of a size.
+/// Stamped frames of a size, as the sender makes them.
 ///
 /// # Errors
 ///
-/// Where no frame has the size, or the work fails.
-pub fn measure(cost: Cost, size: u32, time: Duration) -> anyhow::Result<Raw> {
+/// Where no frame has the size.
+pub fn stamped(size: u32) -> anyhow::Result<Vec<Vec<u8>>> {
     let made = (0..FRAMES).map(|flow| frame(size as usize, flow));
-    let frames: Vec<_> = made.collect::<Option<_>>().context("no frame has this size")?;
+    made.collect::<Option<_>>().context("no frame has this size")
+}
+
+/// Measures for so long what it costs to work on some frames.
+///
+/// # Errors
+///
+/// Where there are none, or the work fails.
+pub fn measure(cost: Cost, frames: &[Vec<u8>], time: Duration) -> anyhow::Result<Raw> {
+    ensure!(!frames.is_empty(), "there are no frames to work on");
     let epoch = Timestamp::from_nanos(0);
     // A delay is waited for in a capture; here it would be no measurement.
     let mut work = Work::new(Cost { delay: None, ..cost });
@@ -43,7 +52,7 @@ pub fn measure(cost: Cost, size: u32, time: Duration) -> anyhow::Result<Raw> {
         for frame in batch {
             work.packet(frame, epoch, || epoch)?;
         }
-        batches.push(start.elapsed().as_nanos() as f64 / BATCH as f64);
+        batches.push(start.elapsed().as_nanos() as f64 / batch.len() as f64);
         if begin.elapsed() >= time {
             break;
         }
@@ -64,10 +73,11 @@ mod tests {
     #[test]
     fn more_work_takes_longer() {
         let time = Duration::from_millis(30);
-        let raw = |zip, size| measure(Cost { zip, delay: None }, size, time).unwrap();
+        let raw =
+            |zip, size| measure(Cost { zip, delay: None }, &stamped(size).unwrap(), time).unwrap();
         let (none, small, large) = (raw(None, 1500), raw(Some(6), 100), raw(Some(6), 1500));
         assert!(none.mean < small.mean && small.mean < large.mean, "{none:?} {small:?} {large:?}");
         assert!(large.mean <= large.median && large.median <= large.p99);
-        assert!(measure(Cost::default(), 10, time).is_err());
+        assert!(stamped(10).is_err() && measure(Cost::default(), &[], time).is_err());
     }
 }

@@ -9,13 +9,14 @@ use anyhow::{Context as _, bail, ensure};
 use netsniff_lab::bed::Bed;
 use netsniff_lab::load::Load;
 use netsniff_lab::model::Model;
-use netsniff_lab::model::calibrate::{PLANNED, calibrate, raw_of, settings};
+use netsniff_lab::model::calibrate::{PLANNED, Subject, calibrate, raw_of, settings};
 use netsniff_lab::model::ledger::{Entry, scored};
 use netsniff_lab::model::plan::{Pace, held};
 use netsniff_lab::model::predict::Question;
+use netsniff_lab::model::traffic::Traffic;
 use netsniff_lab::report::sections;
 use netsniff_lab::stop::Stop;
-use netsniff_lab::tools::{Setting, Tool};
+use netsniff_lab::tools::{FLAG, Setting, Tool};
 use netsniff_lab::trial;
 use netsniff_lab::work::{Cost, MOST_LEVEL};
 
@@ -46,6 +47,8 @@ const AROUND: Duration = Duration::from_secs(2);
 #[command(after_help = "Examples:\n  \
     netsniff lab predict -o model --size 512 --rate 100k,200k --zip 6      what will be lost\n  \
     netsniff lab predict -o model --score                                  and what is\n  \
+    netsniff lab predict -o web --replay web.pcapng --tool analyze         of a capture, as it was recorded\n  \
+    netsniff lab predict -o web --replay web.pcapng --tool analyze --rate 50k,200k --keep-gaps   and faster\n  \
     netsniff lab predict -o held --plan 60 --seed 7 --score                points that nobody knows before\n\n\
     -o has ledger.jsonl, which is only added to: plan, model, predictions, runs; and predict.html, a report with plots.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was done; 2 wrong usage")]
@@ -112,10 +115,31 @@ struct QuestionArgs {
     /// How long frames are sent
     #[arg(long, value_name = "TIME", value_parser = quantity::interval, default_value = "3s")]
     time: Duration,
+    /// The traffic is this capture, again and again, instead of stamped frames: as it was recorded, where --rate does not
+    /// say how fast
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "plan"])]
+    replay: Option<PathBuf>,
+    /// Keep the recorded gaps, scaled to the rates of --rate, instead of even ones
+    #[arg(long, conflicts_with = "burst")]
+    keep_gaps: bool,
 }
 
 impl QuestionArgs {
-    fn questions(&self) -> Vec<Question> {
+    /// Sizes and rates, and whether recorded gaps are kept: of the capture, where there is one.
+    fn paces(&self, traffic: Option<&Traffic>) -> (Vec<usize>, Vec<f64>, bool) {
+        match traffic {
+            None => (self.size.as_slice().to_vec(), self.rate.clone(), false),
+            Some(traffic) => {
+                let rates =
+                    if self.rate.is_empty() { vec![traffic.rate()] } else { self.rate.clone() };
+                let keeps_gaps = self.keep_gaps || self.rate.is_empty();
+                (vec![traffic.size() as usize], rates, keeps_gaps)
+            }
+        }
+    }
+
+    fn questions(&self, traffic: Option<&Traffic>) -> Vec<Question> {
+        let (sizes, rates, keeps_gaps) = self.paces(traffic);
         let mut costs: Vec<_> =
             self.zip.iter().map(|&zip| Cost { zip: Some(zip), delay: None }).collect();
         if costs.is_empty() {
@@ -125,11 +149,12 @@ impl QuestionArgs {
         for cost in costs {
             for &ring in &self.rings {
                 for &burst in &self.burst {
-                    for &size in self.size.as_slice() {
-                        questions.extend(self.rate.iter().map(|&rate| Question {
+                    for &size in &sizes {
+                        questions.extend(rates.iter().map(|&rate| Question {
                             size: u32::try_from(size).unwrap_or(u32::MAX),
                             rate,
                             burst,
+                            keeps_gaps,
                             ring: ring as u64,
                             cost,
                             seconds: self.time.as_secs_f64(),
@@ -148,7 +173,18 @@ impl QuestionArgs {
 ///
 /// [`UsageError`], a ledger that cannot be read, and whatever prevents a testbed or a run.
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
-    let questions = args.asked.questions();
+    let traffic = args.asked.replay.as_deref().map(Traffic::read).transpose()?;
+    if let Some(traffic) = traffic.as_ref().filter(|traffic| traffic.is_cut) {
+        say(&format!(
+            "of {} the first {} frames are used",
+            traffic.path.display(),
+            traffic.packets
+        ));
+    }
+    if args.asked.keep_gaps && traffic.is_none() {
+        return Err(UsageError("--keep-gaps is of --replay".to_owned()).into());
+    }
+    let questions = args.asked.questions(traffic.as_ref());
     if questions.is_empty() && args.plan.is_none() && !args.score && !args.calibrate {
         let said = "--rate asks, --plan makes points to ask, --score runs what was predicted, --calibrate finds a model";
         return Err(UsageError(said.to_owned()).into());
@@ -174,7 +210,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
     let mut journal: Journal<Entry> = Journal::open(&args.output.join(LEDGER), true)?;
     let signal = common::signal()?;
     let stop = Stop::new(&signal, args.budget);
-    let mut lab = Lab { args, tool, journal: &mut journal, stop: &stop, bed: None };
+    let mut lab = Lab { args, tool, traffic, journal: &mut journal, stop: &stop, bed: None };
     let is_whole = lab.work(&questions)?;
     let tool = lab.tool.clone();
     drop(lab);
@@ -211,6 +247,7 @@ fn last_model(entries: &[Entry]) -> Option<&Model> {
 struct Lab<'a> {
     args: &'a PredictArgs,
     tool: Tool,
+    traffic: Option<Traffic>,
     journal: &'a mut Journal<Entry>,
     stop: &'a Stop<'a>,
     bed: Option<Bed>,
@@ -229,10 +266,18 @@ impl Lab<'_> {
         };
         let model = self.model(!points.is_empty())?;
         let asked: Vec<_> = points.iter().map(|point| &point.question).chain(questions).collect();
+        if let (Some(traffic), None, false) = (&model.traffic, &self.traffic, questions.is_empty())
+        {
+            let path = traffic.path.display();
+            let said = format!(
+                "the model of the ledger is of {path}: --replay says that questions are, too"
+            );
+            return Err(UsageError(said).into());
+        }
         for question in questions {
             fits(&model, question)?;
         }
-        let Some(raws) = raws(&asked, self.stop)? else { return Ok(false) };
+        let Some(raws) = raws(&asked, model.traffic.as_ref(), self.stop)? else { return Ok(false) };
         for (point, raw) in points.iter().zip(&raws) {
             if self.stop.is_set() {
                 return Ok(false);
@@ -263,12 +308,18 @@ impl Lab<'_> {
         let layout = self.args.bed.single()?;
         let known = last_model(self.journal.entries()).cloned();
         if let Some(model) = known.filter(|_| !self.args.calibrate && !is_planned) {
+            let of = |traffic: &Option<Traffic>| traffic.as_ref().map(|it| it.path.clone());
             ensure!(
                 model.tool == self.tool.name && model.layout == layout,
                 "the model of the ledger is of {} on another testbed, or of another tool; --calibrate makes a new one",
                 model.tool
             );
-            return Ok(model);
+            ensure!(
+                self.traffic.is_none() || of(&model.traffic) == of(&self.traffic),
+                "the model of the ledger is of other traffic; --calibrate makes a new one"
+            );
+            let traffic = model.traffic.as_ref().map(Traffic::again).transpose()?;
+            return Ok(Model { traffic, ..model });
         }
         self.say(&format!("calibrating, about {}", common::in_words(PLANNED)));
         self.make_bed(&layout)?;
@@ -280,7 +331,9 @@ impl Lab<'_> {
                 say(&format!("calibrating: {text}"));
             }
         };
-        let model = calibrate(bed, &program, (&self.tool, &layout), self.stop, &mut tell)?;
+        let traffic = self.traffic.as_ref();
+        let subject = Subject { tool: &self.tool, layout: &layout, traffic };
+        let model = calibrate(bed, &program, subject, self.stop, &mut tell)?;
         self.say(&format!("calibrated in {:.1} s", model.seconds));
         self.add(Entry::Model { at: now(), model: Box::new(model.clone()) })?;
         Ok(model)
@@ -327,7 +380,7 @@ impl Lab<'_> {
                     if self.stop.before(time).is_some() {
                         return Ok(false);
                     }
-                    let Some(trial) = self.run(question)? else { return Ok(false) };
+                    let Some(trial) = self.run(model, question)? else { return Ok(false) };
                     let rest = time * u32::try_from(left.len() - at - 1).unwrap_or(u32::MAX);
                     let rest = common::in_words(rest);
                     let run = super::table::trial(&trial);
@@ -342,19 +395,24 @@ impl Lab<'_> {
     }
 
     /// Runs what was asked; `None` after a signal.
-    fn run(&self, question: &Question) -> anyhow::Result<Option<trial::Trial>> {
+    fn run(&self, model: &Model, question: &Question) -> anyhow::Result<Option<trial::Trial>> {
         let (program, _) = super::programs()?;
         let Some(bed) = &self.bed else { bail!("there is no testbed") };
         let tool = self.tool.with(&settings(question.cost, question.ring));
         let tool = tool.map_err(anyhow::Error::msg)?;
-        let burst = Setting { name: "burst".to_owned(), value: question.burst.to_string() };
+        let (name, value) = match question.keeps_gaps {
+            true => ("keep-gaps", FLAG.to_owned()),
+            false => ("burst", question.burst.to_string()),
+        };
+        let together = Setting { name: name.to_owned(), value };
         let load = Load {
             size: question.size,
             rate: Some(question.rate),
             time: seconds(question)?,
+            capture: model.traffic.as_ref().map(|traffic| traffic.path.clone()),
             ..Load::default()
         };
-        match trial::run(bed, Path::new(&program), &tool, &load.with(&[burst])) {
+        match trial::run(bed, Path::new(&program), &tool, &load.with(&[together])) {
             _ if self.stop.is_set() => Ok(None),
             result => result.map(Some),
         }
@@ -364,14 +422,18 @@ impl Lab<'_> {
 /// What the application costs by itself, for each question: the middle of some looks in rounds over all of them, since
 /// machines are faster and slower from second to second.
 /// `None` after a signal.
-fn raws(questions: &[&Question], stop: &Stop<'_>) -> anyhow::Result<Option<Vec<f64>>> {
+fn raws(
+    questions: &[&Question],
+    traffic: Option<&Traffic>,
+    stop: &Stop<'_>,
+) -> anyhow::Result<Option<Vec<f64>>> {
     let mut looks = vec![Vec::new(); questions.len()];
     for _ in 0..LOOKS {
         for (question, looks) in questions.iter().zip(&mut looks) {
             if stop.is_set() {
                 return Ok(None);
             }
-            looks.push(raw_of(question.cost, question.size)?);
+            looks.push(raw_of(question.cost, question.size, traffic)?);
         }
     }
     let middle = |mut looks: Vec<f64>| {
