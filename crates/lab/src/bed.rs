@@ -108,17 +108,15 @@ impl Layout {
         for Setting { name, value } in settings {
             match name.as_str() {
                 "placement" => layout.placement = Placement::parse(value)?,
-                "quota" => {
-                    let percent = value.trim_end_matches('%').parse::<f64>().ok();
-                    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
-                    let percent = percent.ok_or_else(|| format!("{value:?} is no percentage"))?;
-                    layout.quota = (percent < 100.0).then_some(percent / 100.0);
-                }
+                "quota" => layout.quota = quota::parse(value)?,
                 "queues" => {
                     let number =
                         value.parse().ok().filter(|number| (1..=MOST_QUEUES).contains(number));
                     let said = || format!("{value:?} is no number of queues up to {MOST_QUEUES}");
                     layout.queues = number.ok_or_else(said)?;
+                }
+                name if sysctl::is_name(name) && value.is_empty() => {
+                    return Err(format!("{name} has no value: {name}=VALUE"));
                 }
                 name if sysctl::is_name(name) => {
                     layout.sysctls.retain(|old| old.name != name);
@@ -151,7 +149,8 @@ impl Bed {
     ///
     /// # Errors
     ///
-    /// Without the right, ip(8), or two processors.
+    /// Without the right, ip(8), or two processors; and beside another one, whose runs and this one's would be in each
+    /// other's way.
     pub fn make(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         ensure!(processors >= 2, "a sender and a receiver need a processor each, and there is one");
@@ -159,6 +158,13 @@ impl Bed {
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
         let mut bed = Self { warden: Some(start_warden(warden, &name)?), name, quota: None };
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
+        // Of two that begin at the same time each sees the other one here.
+        if let Some(maker) = others(&bed.name) {
+            bail!(
+                "another lab measures on this machine (process {maker}), and both would measure each other: begin once it \
+                 has ended"
+            );
+        }
         bed.build(layout.queues)?;
         for setting in &layout.sysctls {
             sysctl::change(&bed.scratch(), &bed.receiver(), setting)?;
@@ -303,19 +309,30 @@ pub fn watch(name: &str) -> anyhow::Result<()> {
     remove(name)
 }
 
-/// Removes beds whose makers are gone.
-fn remove_orphans() {
+/// What there is of beds that this user made: names, and their makers.
+fn traces() -> impl Iterator<Item = (String, process::Identity)> {
     let places = [NAMES, MEMORY].into_iter().chain(quota::places());
-    let entries = places.filter_map(|at| fs::read_dir(at).ok()).flatten();
-    for entry in entries.flatten() {
+    let entries = places.filter_map(|at| fs::read_dir(at).ok()).flatten().flatten();
+    entries.filter(|entry| is_ours(&entry.path())).filter_map(|entry| {
         let file = entry.file_name().to_string_lossy().into_owned();
         let name = file.trim_end_matches("-tx").trim_end_matches("-rx");
-        let maker = name.strip_prefix(PREFIX).and_then(process::Identity::parse);
-        if maker.is_some_and(|maker| !maker.is_alive()) && is_ours(&entry.path()) {
-            // What cannot be removed is no reason not to measure.
-            let _ = remove(name);
-        }
+        let maker = name.strip_prefix(PREFIX).and_then(process::Identity::parse)?;
+        Some((name.to_owned(), maker))
+    })
+}
+
+/// Removes beds whose makers are gone.
+fn remove_orphans() {
+    for (name, _) in traces().filter(|(_, maker)| !maker.is_alive()) {
+        // What cannot be removed is no reason not to measure.
+        let _ = remove(&name);
     }
+}
+
+/// The process of another bed.
+fn others(own: &str) -> Option<u32> {
+    let mut others = traces().filter(|(name, maker)| name != own && maker.is_alive());
+    others.next().map(|(_, maker)| maker.pid())
 }
 
 /// Whether it was made by this user: anybody may make files where scratch files are, and what is in those of a bed is

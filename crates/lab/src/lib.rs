@@ -35,7 +35,7 @@ pub mod machine;
 pub mod model;
 pub mod paper;
 mod process;
-mod quota;
+pub mod quota;
 pub mod report;
 pub mod search;
 pub mod stop;

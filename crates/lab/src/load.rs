@@ -69,7 +69,7 @@ impl Load {
         };
         option("interface", interface);
         option("cpu", &processor.to_string());
-        option("duration", &format!("{}ms", self.time.as_millis()));
+        option("duration", &format!("{}us", self.time.as_micros()));
         for Setting { name, value } in &self.options {
             option(name, value);
         }
@@ -135,7 +135,8 @@ mod tests {
         assert_eq!(long.as_secs_f64().round(), 10.0);
         let words = load.arguments("tx0", 0).join(" ");
         assert!(
-            words.contains("--rate 100000.000 --burst 32") && words.contains("--duration 1000ms")
+            words.contains("--rate 100000.000 --burst 32")
+                && words.contains("--duration 1000000us")
         );
     }
 

@@ -34,6 +34,10 @@ impl Identity {
         Some(Self { pid: pid.parse().ok()?, start: start.parse().ok()? })
     }
 
+    pub(crate) const fn pid(self) -> u32 {
+        self.pid
+    }
+
     pub(crate) fn is_alive(self) -> bool {
         start_of(self.pid) == Some(self.start)
     }

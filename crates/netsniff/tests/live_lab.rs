@@ -212,6 +212,22 @@ fn nothing_stays_of_a_lab_that_is_ended() {
     assert_eq!((left(pid), backlog()), (vec![], before));
 }
 
+/// Two labs at once would measure each other.
+#[test]
+fn there_is_one_lab_at_a_time() {
+    let _alone = alone();
+    let Some(bed) = bed("there_is_one_lab_at_a_time", Placement::None) else { return };
+    let other = || start(&["--budget", "1s"]).wait_with_output().unwrap();
+    let out = other();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{errors}");
+    let said = format!("another lab measures on this machine (process {})", std::process::id());
+    assert!(errors.contains(&said), "{errors}");
+    drop(bed);
+    let out = other();
+    assert!(!String::from_utf8_lossy(&out.stderr).contains("another lab"), "{out:?}");
+}
+
 /// Anybody may make files where scratch files are: what others say that settings were is not believed.
 #[test]
 fn what_somebody_else_left_is_not_believed() {
@@ -302,6 +318,9 @@ fn a_sweep_goes_on_where_it_ended() {
     let (code, again, errors) = sweep(&["--resume"]);
     assert_eq!((code, &again, runs()), (Some(0), &output, made.clone()), "{errors}");
     assert!(errors.contains("0 runs, about"), "{errors}");
+    let (code, _, errors) = sweep(&["--resume", "--host", "queues=2", "--quota", "50"]);
+    assert!(code == Some(1) && errors.contains("are of another testbed"), "{errors}");
+    assert_eq!(runs(), made);
 
     let last = made.trim_end().rfind('\n').unwrap() + 1;
     fs::write(directory.join("runs.jsonl"), &made[..last + 20]).unwrap();
@@ -446,7 +465,9 @@ fn what_is_wrong_is_said() {
         (&["--send", "burst=1,2"], "burst has one value here"),
         (&["--host", "moon=1"], "a testbed has no \"moon\""),
         (&["--host", "kernel.panic=1"], "a testbed has no \"kernel.panic\""),
-        (&["--host", "quota=0"], "\"0\" is no percentage"),
+        (&["--host", "quota=0"], "\"0\" is no share of a processor from 0.1 to 100 percent"),
+        (&["--quota", "0"], "\"0\" is no share of a processor"),
+        (&["--host", "net.core.rmem_max="], "net.core.rmem_max has no value"),
     ] {
         let out =
             Command::new(NETSNIFF).args(["lab", "lossless"]).args(arguments).output().unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use netsniff_lab::bed::Layout;
 use netsniff_lab::model::Model;
@@ -13,6 +14,12 @@ use netsniff_lab::model::traffic::Traffic;
 use netsniff_traffic::probe::frame;
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
+
+/// There is one testbed at a time on a machine.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A directory with a ledger that has a model: frames cost next to nothing but what the application takes.
 struct Ledger(PathBuf);
@@ -94,6 +101,7 @@ fn what_is_asked_is_answered_and_written_down() {
 
 #[test]
 fn what_was_predicted_is_run_and_scored() {
+    let _alone = alone();
     let ledger = Ledger::new("scored");
     assert_eq!(ledger.run(&ASKED).0, Some(0));
     let (code, output, errors) = ledger.run(&["--score", "--repeat", "1"]);
@@ -136,7 +144,7 @@ fn capture(directory: &Path) -> PathBuf {
     // The header of a pcap file with times in nanoseconds, of Ethernet.
     let mut bytes = [0xa1b2_3c4d_u32, 2 | 4 << 16, 0, 0, 65535, 1].map(u32::to_le_bytes).concat();
     let mut put = |number: u32, at: u64| {
-        let frame = frame(if number % 2 == 0 { 300 } else { 900 }, number).unwrap();
+        let frame = frame(if number.is_multiple_of(2) { 300 } else { 900 }, number).unwrap();
         let length = frame.len() as u32;
         let head = [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, length, length];
         bytes.extend(head.map(u32::to_le_bytes).concat());
@@ -152,6 +160,7 @@ fn capture(directory: &Path) -> PathBuf {
 /// 29,963 a second on average, and nothing where they come evenly.
 #[test]
 fn a_capture_is_predicted_and_run() {
+    let _alone = alone();
     let traffic = |directory: &Path| Some(Traffic::read(&capture(directory)).unwrap());
     let ledger = Ledger::of("capture", traffic);
     let file = ledger.0.join("bursts.pcap");
@@ -213,6 +222,7 @@ fn what_is_wrong_is_said() {
         (&["--rate", "1k", "--host", "queues=1,2"], "queues has one value here"),
         (&["--rate", "1k", "--keep-gaps"], "--keep-gaps is of --replay"),
         (&["--replay", "x", "--size", "512"], "cannot be used with"),
+        (&["--plan", "3", "--seed", "1", "--size", "512"], "cannot be used with"),
     ] {
         let (code, _, errors) = ledger.run(arguments);
         assert_eq!(code, Some(2), "{errors}");

@@ -1,8 +1,10 @@
 //! Runs of many points, one after another, each on the testbed that it needs.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, ensure};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::report::sections;
 use netsniff_lab::stop::{Stop, Why};
@@ -85,13 +87,35 @@ pub(super) struct Directory {
     journal: Journal<Run>,
 }
 
+/// The testbed that a head names.
+fn testbed(path: &Path) -> anyhow::Result<Layout> {
+    #[derive(serde::Deserialize)]
+    struct Before {
+        testbed: Layout,
+    }
+    let text = fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}, to go on with it", path.display()))?;
+    let before: Before = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not of this version", path.display()))?;
+    Ok(before.testbed)
+}
+
 impl Directory {
     /// Opens it, which is there where runs go on, and writes the head.
     ///
     /// # Errors
     ///
-    /// Where it cannot be read or written.
+    /// Where it cannot be read or written, or its runs are of another testbed.
     pub(super) fn open(path: &Path, may_begin: bool, head: &Head<'_>) -> anyhow::Result<Self> {
+        if !may_begin {
+            let before = testbed(&path.join(SWEEP))?;
+            ensure!(
+                before == *head.testbed(),
+                "the runs in {} are of another testbed: {before:?}, and this one is {:?}",
+                path.display(),
+                head.testbed()
+            );
+        }
         let journal = Journal::open(&path.join(RUNS), may_begin)?;
         common::write(path, SWEEP, &(serde_json::to_string_pretty(head)? + "\n"))?;
         Ok(Self { path: path.to_owned(), journal })

@@ -31,12 +31,20 @@ pub(super) struct BedArgs {
     #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = Placement::parse)]
     placement: Placement,
     /// The share of its processor that a capture gets, as a slower host has it
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
-    quota: Option<f64>,
+    #[arg(long, value_name = "PERCENT", value_parser = quota)]
+    quota: Option<Quota>,
     /// Another value of the testbed: placement, quota, queues, or a setting of the kernel, as
     /// net.core.netdev_max_backlog=100; it is put back; may be repeated
     #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
     pub(super) host: Vec<Axis>,
+}
+
+/// A share of a processor; `None` for all of it.
+#[derive(Clone, Copy, Debug)]
+struct Quota(Option<f64>);
+
+fn quota(text: &str) -> Result<Quota, String> {
+    netsniff_lab::quota::parse(text).map(Quota)
 }
 
 /// Options of all commands.
@@ -133,6 +141,11 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
+    /// The testbed.
+    pub(super) const fn testbed(&self) -> &Layout {
+        &self.testbed
+    }
+
     /// A page of these sections.
     pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> String {
         let version = ("netsniff".to_owned(), self.netsniff.to_owned());
@@ -153,7 +166,7 @@ pub(super) fn head<'a>((tools, left_out): (&[Tool], &'a [String]), testbed: Layo
     let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
     Head {
         netsniff: env!("CARGO_PKG_VERSION"),
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         machine: Machine::here(&programs),
         testbed,
         left_out,
@@ -163,7 +176,7 @@ pub(super) fn head<'a>((tools, left_out): (&[Tool], &'a [String]), testbed: Layo
 impl BedArgs {
     /// The testbed, but for what --host says.
     pub(super) fn layout(&self) -> Layout {
-        let quota = self.quota.map(|percent| percent / 100.0);
+        let quota = self.quota.and_then(|Quota(share)| share);
         Layout { placement: self.placement, quota, ..Layout::default() }
     }
 

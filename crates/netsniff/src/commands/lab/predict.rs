@@ -67,7 +67,7 @@ pub(super) struct PredictArgs {
     #[command(flatten)]
     asked: QuestionArgs,
     /// Predict so many points of a plan, which is written down before the calibration
-    #[arg(long, value_name = "N", requires = "seed", conflicts_with = "rate",
+    #[arg(long, value_name = "N", requires = "seed", conflicts_with_all = ["rate", "size", "burst", "rings", "zip", "delay"],
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     plan: Option<u32>,
     /// What the points of the plan come from

@@ -50,7 +50,7 @@ pub(super) struct SweepArgs {
     link: Option<f64>,
     /// Send this capture again and again instead of stamped frames; --send is then of options of `netsniff replay`, as
     /// hosts=1,30
-    #[arg(long, value_name = "FILE", conflicts_with = "ifg")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ifg", "sizes"])]
     replay: Option<PathBuf>,
     /// Values of an option of the tools, by its long name, as ring=2M,64M; other tools than netsniff have them where
     /// {ring} stands in their --command; may be repeated
