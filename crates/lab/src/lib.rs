@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
 //! | `quota` | a share of a processor, as of a slower host |
+//! | [`tap`] | losses that are planted, and counted by the kernel |
 //! | `sysctl` | settings of the kernel that are changed for a while |
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
@@ -41,6 +42,7 @@ pub mod search;
 pub mod stop;
 pub mod sweep;
 mod sysctl;
+pub mod tap;
 pub mod tools;
 pub mod trial;
 pub mod work;
