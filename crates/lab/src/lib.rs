@@ -19,6 +19,7 @@
 //! | [`certify`] | a certified rate, checked again |
 //! | [`sweep`] | runs over all combinations of values |
 //! | [`model`] | what will be lost at a load that was never tried |
+//! | [`damage`] | flows that a loss damages |
 //! | [`paper`] | the experiments of five papers, and whether their claims hold here |
 //! | [`report`] | pages and plots of all that |
 //! | [`work`] | an application with a cost that is known |
@@ -30,6 +31,7 @@ pub mod bed;
 pub mod certificate;
 pub mod certify;
 pub mod compare;
+pub mod damage;
 pub mod load;
 pub mod lossless;
 pub mod machine;

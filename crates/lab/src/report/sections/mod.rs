@@ -1,10 +1,12 @@
 //! What was measured, as sections of reports.
 
+mod damage;
 mod lossless;
 mod paper;
 mod predictions;
 mod sweep;
 
+pub use self::damage::damage;
 pub use self::lossless::lossless;
 pub use self::paper::{paper, scorecard};
 pub use self::predictions::predictions;
