@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::process;
 use crate::quota::{self, Quota};
 use crate::sysctl;
+use crate::tap::{self, Tap};
 use crate::tools::Setting;
 
 /// What all names of beds begin with.
@@ -85,11 +86,19 @@ pub struct Layout {
     pub queues: u32,
     /// Settings of the kernel (sysctl(8)) that are changed while it stands.
     pub sysctls: Vec<Setting>,
+    /// A tap that the capture is behind, with losses that are planted; without it the capture is on the wire itself.
+    pub tap: Option<Tap>,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { placement: Placement::default(), quota: None, queues: 1, sysctls: Vec::new() }
+        Self {
+            placement: Placement::default(),
+            quota: None,
+            queues: 1,
+            sysctls: Vec::new(),
+            tap: None,
+        }
     }
 }
 
@@ -97,8 +106,8 @@ impl Default for Layout {
 pub const MOST_QUEUES: u32 = 64;
 
 impl Layout {
-    /// The same with other values: `placement`, `quota` in percent, `queues`, and settings of the kernel by their
-    /// names, which have dots.
+    /// The same with other values: `placement`, `quota` in percent, `queues`, `tap` and the losses planted at it
+    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), and settings of the kernel by their names, which have dots.
     ///
     /// # Errors
     ///
@@ -123,10 +132,13 @@ impl Layout {
                     layout.sysctls.push(Setting { name: name.to_owned(), value: value.clone() });
                 }
                 name => {
-                    return Err(format!(
-                        "a testbed has no {name:?}: it has placement, quota, queues, and settings of the kernel with \
-                         dots in their names, as net.core.netdev_max_backlog"
-                    ));
+                    layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
+                        format!(
+                            "a testbed has no {name:?}: it has placement, quota, queues, tap, loss-before, loss-at, \
+                             loss-behind, and settings of the kernel with dots in their names, as \
+                             net.core.netdev_max_backlog"
+                        )
+                    })??;
                 }
             }
         }
@@ -139,6 +151,7 @@ impl Layout {
 pub struct Bed {
     name: String,
     quota: Option<Quota>,
+    tap: Option<Tap>,
     /// Who removes it, once this is closed.
     warden: Option<(Child, ChildStdin)>,
 }
@@ -156,7 +169,8 @@ impl Bed {
         ensure!(processors >= 2, "a sender and a receiver need a processor each, and there is one");
         remove_orphans();
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
-        let mut bed = Self { warden: Some(start_warden(warden, &name)?), name, quota: None };
+        let warden = Some(start_warden(warden, &name)?);
+        let mut bed = Self { warden, name, quota: None, tap: layout.tap };
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
         if let Some(maker) = others(&bed.name) {
@@ -165,7 +179,11 @@ impl Bed {
                  has ended"
             );
         }
-        bed.build(layout.queues)?;
+        let queues = layout.queues.to_string();
+        bed.build(&queues)?;
+        if let Some(tap) = &layout.tap {
+            tap.build(&bed.receiver(), &queues)?;
+        }
         for setting in &layout.sysctls {
             sysctl::change(&bed.scratch(), &bed.receiver(), setting)?;
         }
@@ -184,6 +202,17 @@ impl Bed {
     #[must_use]
     pub fn receiver(&self) -> String {
         format!("{}-rx", self.name)
+    }
+
+    /// The interface of the namespace that receives which a tool captures on.
+    #[must_use]
+    pub const fn interface(&self) -> &'static str {
+        if self.tap.is_some() { tap::MONITOR } else { "rx0" }
+    }
+
+    /// What reads the counts of its tap, where it has one.
+    pub(crate) fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {
+        self.tap.map(|tap| tap::Meter::open(&self.receiver(), tap)).transpose()
     }
 
     /// A directory in memory for scratch files.
@@ -210,14 +239,13 @@ impl Bed {
         command
     }
 
-    fn build(&self, queues: u32) -> anyhow::Result<()> {
+    fn build(&self, number: &str) -> anyhow::Result<()> {
         let (tx, rx) = (&self.sender(), &self.receiver());
         for namespace in [tx, rx] {
             ip(&["netns", "add", namespace])?;
             let off = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
             inside(namespace, &format!("sysctl -qw {off} || true"))?;
         }
-        let number = &queues.to_string();
         let queues = ["numtxqueues", number, "numrxqueues", number];
         let (one, other) = (["link", "add", "name", "tx0"], ["name", "rx0", "netns", rx]);
         let pair = [&one[..], &["netns", tx], &queues, &["type", "veth", "peer"], &other, &queues];
@@ -225,12 +253,7 @@ impl Bed {
         for (namespace, name, address) in
             [(tx, "tx0", "02:00:00:00:00:0a"), (rx, "rx0", "02:00:00:00:00:0b")]
         {
-            ip(&[
-                "-n", namespace, "link", "set", "dev", name, "address", address, "arp", "off", "up",
-            ])?;
-            // Frames are to cross as they are made. Not every kernel has each of these.
-            let off = "for what in tso gso gro sg tx rx txvlan rxvlan; do ethtool -K";
-            inside(namespace, &format!("{off} {name} $what off >/dev/null 2>&1 || true; done"))?;
+            raise(namespace, name, &["address", address])?;
         }
         Ok(())
     }
@@ -386,6 +409,15 @@ fn empty(namespace: &str) -> anyhow::Result<()> {
         }
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Sets an interface up, with more settings of ip-link(8), so that frames cross it as they are made and no others do.
+pub(crate) fn raise(namespace: &str, name: &str, more: &[&str]) -> anyhow::Result<()> {
+    let set = ["-n", namespace, "link", "set", "dev", name, "arp", "off"];
+    ip(&[&set[..], more, &["up"]].concat())?;
+    // Not every kernel has each of these.
+    let off = "for what in tso gso gro sg tx rx txvlan rxvlan; do ethtool -K";
+    inside(namespace, &format!("{off} {name} $what off >/dev/null 2>&1 || true; done"))
 }
 
 pub(crate) fn ip(arguments: &[&str]) -> anyhow::Result<()> {

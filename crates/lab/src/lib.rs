@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
 //! | `quota` | a share of a processor, as of a slower host |
+//! | [`tap`] | losses that are planted, and counted by the kernel |
 //! | `sysctl` | settings of the kernel that are changed for a while |
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
@@ -18,6 +19,7 @@
 //! | [`certify`] | a certified rate, checked again |
 //! | [`sweep`] | runs over all combinations of values |
 //! | [`model`] | what will be lost at a load that was never tried |
+//! | [`damage`] | flows that a loss damages |
 //! | [`paper`] | the experiments of five papers, and whether their claims hold here |
 //! | [`report`] | pages and plots of all that |
 //! | [`work`] | an application with a cost that is known |
@@ -29,6 +31,7 @@ pub mod bed;
 pub mod certificate;
 pub mod certify;
 pub mod compare;
+pub mod damage;
 pub mod load;
 pub mod lossless;
 pub mod machine;
@@ -41,6 +44,7 @@ pub mod search;
 pub mod stop;
 pub mod sweep;
 mod sysctl;
+pub mod tap;
 pub mod tools;
 pub mod trial;
 pub mod work;

@@ -35,7 +35,7 @@ pub struct Subject<'a> {
     pub size: u32,
     /// Other options of the generator.
     pub options: &'a [Setting],
-    /// The share of what is sent that may be lost, 0 for none.
+    /// The share of what is offered that may be lost, 0 for none.
     pub tolerated: f64,
 }
 
@@ -156,7 +156,7 @@ pub fn measure(
         Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
         Found::Below(_) | Found::Ended => None,
     };
-    let confirmed = proof(&steps, goal, tolerated).map(|step| step.trial.sent).sum();
+    let confirmed = proof(&steps, goal, tolerated).filter_map(|step| step.trial.offered()).sum();
     let confirmed = if rate.is_some() { confirmed } else { 0 };
     // The rule of three is for nothing lost.
     let loss_below = (confirmed > 0 && tolerated <= 0.0).then(|| 3.0 / confirmed as f64);

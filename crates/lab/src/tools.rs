@@ -269,7 +269,8 @@ impl Tool {
         program.contains('/') || std::env::split_paths(&path).any(|at| at.join(program).is_file())
     }
 
-    fn file(&self, scratch: &Path) -> PathBuf {
+    /// The capture file that it writes, if it writes one.
+    pub(crate) fn file(&self, scratch: &Path) -> PathBuf {
         scratch.join("out.pcap")
     }
 

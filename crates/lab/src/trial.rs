@@ -17,6 +17,7 @@ use crate::bed::{Bed, CAPTURE_CPU, SENDER_CPU};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
 use crate::process;
+use crate::tap::{Meter, Planted, Reading};
 use crate::tools::{Counted, Tool};
 
 /// How long a tool may take to begin, and to end.
@@ -47,6 +48,8 @@ pub enum Fault {
     Generator,
     /// Frames were lost on the way, or others came.
     Wire,
+    /// The counts of the tap do not add up.
+    Tap,
     /// The sender was held up too often.
     Slips,
     /// The sender was too slow.
@@ -64,6 +67,7 @@ impl Fault {
         match self {
             Self::Generator => "the interface has not counted what was sent",
             Self::Wire => "frames were lost on the way, or others came",
+            Self::Tap => "the counts of the tap do not add up",
             Self::Slips => "the sender was held up too often",
             Self::Rate => "the sender was too slow",
             Self::Books => "the books do not close",
@@ -91,6 +95,8 @@ pub struct Trial {
     pub arrived: u64,
     /// Packets that the kernel dropped before any socket.
     pub backlog_dropped: u64,
+    /// What was lost on purpose, where the tool captures behind a tap.
+    pub planted: Option<Planted>,
     /// What the tool has.
     pub counted: Counted,
     /// What each processor did while frames were sent.
@@ -112,26 +118,46 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether all that was sent was captured, and nothing was dropped.
+    /// Frames that a tool could capture: all that were sent, but for those that were lost on purpose, which no tool is
+    /// to be blamed for. `None` where these are more, which contradicts itself.
+    #[must_use]
+    pub fn offered(&self) -> Option<u64> {
+        self.sent.checked_sub(self.planted.map_or(0, |planted| planted.lost()))
+    }
+
+    /// Frames that came to the interface that the tool captures on.
+    #[must_use]
+    pub fn monitored(&self) -> u64 {
+        self.planted.map_or(self.arrived, |planted| planted.monitored)
+    }
+
+    /// The share of what was sent that was lost on purpose; `None` where nothing was to be.
+    #[must_use]
+    pub fn planted_loss(&self) -> Option<f64> {
+        Some(self.planted?.lost() as f64 / self.sent.max(1) as f64)
+    }
+
+    /// Whether all that was offered was captured, and nothing was dropped.
     #[must_use]
     pub fn is_lossless(&self) -> bool {
-        self.counted.captured == Some(self.sent)
+        self.counted.captured.is_some_and(|captured| Some(captured) == self.offered())
             && self.counted.dropped.is_none_or(|dropped| dropped == 0)
             && self.backlog_dropped == 0
     }
 
-    /// The share of what was sent that was not captured.
+    /// The share of what was offered that was not captured.
     #[must_use]
     pub fn loss(&self) -> Option<f64> {
-        let lost = self.sent.checked_sub(self.counted.captured?)?;
-        Some(lost as f64 / self.sent.max(1) as f64)
+        let offered = self.offered()?;
+        let lost = offered.checked_sub(self.counted.captured?)?;
+        Some(lost as f64 / offered.max(1) as f64)
     }
 
-    /// The share of what was sent that the kernel lost before the tool's socket (PAPERS E-12).
+    /// The share of what was offered that the kernel lost before the tool's socket (PAPERS E-12).
     #[must_use]
     pub fn kernel_loss(&self) -> Option<f64> {
-        let came = self.counted.captured? + self.counted.dropped?;
-        Some(self.sent.checked_sub(came)? as f64 / self.sent.max(1) as f64)
+        let (offered, came) = (self.offered()?, self.counted.captured? + self.counted.dropped?);
+        Some(offered.checked_sub(came)? as f64 / offered.max(1) as f64)
     }
 
     /// The share of what came to the tool's socket that was dropped there, since the tool was too slow (PAPERS E-12).
@@ -168,7 +194,16 @@ struct Sent {
 struct Counters {
     tx: LinkReader,
     rx: LinkReader,
+    tap: Option<Meter>,
     host: HostReader,
+}
+
+/// What they stand at.
+struct Counts {
+    tx: LinkCounters,
+    rx: LinkCounters,
+    tap: Option<Reading>,
+    backlog_dropped: u64,
 }
 
 impl Counters {
@@ -180,13 +215,16 @@ impl Counters {
                 .context("cannot read counters")
         };
         let (tx, rx) = (reader(&bed.sender(), "tx0")?, reader(&bed.receiver(), "rx0")?);
-        Ok(Self { tx, rx, host: HostReader::open()? })
+        Ok(Self { tx, rx, tap: bed.meter()?, host: HostReader::open()? })
     }
 
-    fn read(&mut self) -> anyhow::Result<(LinkCounters, LinkCounters, u64)> {
-        let tx = self.tx.counters()?.context("tx0 is gone")?;
-        let rx = self.rx.counters()?.context("rx0 is gone")?;
-        Ok((tx, rx, self.host.counters()?.backlog_dropped))
+    fn read(&mut self) -> anyhow::Result<Counts> {
+        Ok(Counts {
+            tx: self.tx.counters()?.context("tx0 is gone")?,
+            rx: self.rx.counters()?.context("rx0 is gone")?,
+            tap: self.tap.as_mut().map(Meter::read).transpose()?,
+            backlog_dropped: self.host.counters()?.backlog_dropped,
+        })
     }
 }
 
@@ -196,21 +234,37 @@ impl Counters {
 ///
 /// Where the tool or the generator cannot be run.
 pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
+    run_and(bed, netsniff, tool, load, &mut |_| Ok(()))
+}
+
+/// Likewise; `look` sees the tool's file before it goes, where it has written one.
+///
+/// # Errors
+///
+/// As [`run`], and what `look` fails with.
+pub fn run_and(
+    bed: &Bed,
+    netsniff: &Path,
+    tool: &Tool,
+    load: &Load,
+    look: &mut dyn FnMut(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<Trial> {
     let scratch = Scratch::make(bed)?;
-    let words = tool.words(netsniff, "rx0", &scratch.0);
+    let words = tool.words(netsniff, bed.interface(), &scratch.0);
     let mut running = Running::start(bed, tool, &words, &scratch)?;
     let mut counters = Counters::open(bed)?;
-    let (tx, rx, dropped) = counters.read()?;
+    let first = counters.read()?;
     let before = process::usage(running.0.id()).unwrap_or_default();
     let times = Times::now();
     let (sent, memory) = send(bed, netsniff, load, running.0.id())?;
     let processors = Times::now().since(&times);
     thread::sleep(tool.tail);
     let after = process::usage(running.0.id()).context("the tool ended before the load did")?;
-    let (tx_after, rx_after, dropped_after) = counters.read()?;
+    let last = counters.read()?;
     let ended = process::interrupt(&mut running.0, PATIENCE)?;
     let (output, errors) = scratch.said();
     let counted = tool.counted(&output, &errors, &scratch.0)?;
+    look(&tool.file(&scratch.0))?;
     let mut trial = Trial {
         tool: tool.name.clone(),
         load: load.clone(),
@@ -218,8 +272,9 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
         reached: sent.frames_per_second,
         stalls: sent.stalls,
         slipped_ns: sent.slipped_ns,
-        arrived: rx_after.rx_packets.wrapping_sub(rx.rx_packets),
-        backlog_dropped: dropped_after.wrapping_sub(dropped),
+        arrived: last.rx.rx_packets.wrapping_sub(first.rx.rx_packets),
+        backlog_dropped: last.backlog_dropped.wrapping_sub(first.backlog_dropped),
+        planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
         counted,
         processors,
         cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
@@ -232,7 +287,8 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
     };
     let is_held = trial.ring_share.is_some_and(|share| share > MOST_HELD);
     trial.is_burst = load.time < LONG || is_held;
-    trial.faults = faults(&trial, &sent, tx_after.tx_packets.wrapping_sub(tx.tx_packets));
+    let left = last.tx.tx_packets.wrapping_sub(first.tx.tx_packets);
+    trial.faults = faults(&trial, &sent, left);
     Ok(trial)
 }
 
@@ -249,13 +305,18 @@ fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
         trial.arrived + trial.backlog_dropped < trial.sent || trial.arrived > trial.sent,
         Fault::Wire,
     );
+    // On the wire the backlog has dropped what did not arrive; the rest of its drops may be copies.
+    let missing = trial.sent.saturating_sub(trial.arrived);
+    let dropped = trial.backlog_dropped.saturating_sub(missing);
+    check(trial.planted.is_some_and(|it| !it.closes(trial.arrived, dropped)), Fault::Tap);
     let is_held_up = trial.stalls as f64 > MOST_SLIPS * trial.sent as f64;
     check(trial.load.rate.is_some() && is_held_up, Fault::Slips);
     let is_off =
         |asked: f64| sent.frames_per_second.is_none_or(|rate| rate < asked * (1.0 - MOST_OFF));
     check(trial.load.rate.is_some_and(is_off), Fault::Rate);
     check(trial.counted.unexplained.is_some_and(|packets| packets != 0), Fault::Books);
-    check(trial.counted.captured.is_none_or(|captured| captured > trial.sent), Fault::Count);
+    let is_known = |captured| trial.offered().is_some_and(|offered| captured <= offered);
+    check(!trial.counted.captured.is_some_and(is_known), Fault::Count);
     faults
 }
 
@@ -397,6 +458,7 @@ mod tests {
             slipped_ns: 0,
             arrived: sent.frames,
             backlog_dropped: 0,
+            planted: None,
             counted: Counted {
                 captured: Some(sent.frames),
                 dropped: Some(0),
@@ -423,6 +485,47 @@ mod tests {
         assert_eq!(trial.loss(), Some(0.4));
         trial.counted.dropped = None;
         assert_eq!((trial.kernel_loss(), trial.application_loss()), (None, None));
+    }
+
+    #[test]
+    fn what_was_lost_on_purpose_is_nobodys_fault() {
+        let (mut trial, sent) = trial();
+        // Of a million, 995,000 arrive, since the backlog dropped 5,000, and 2,000 of the copies.
+        let planted = Planted {
+            before: 10_000,
+            at: 20_000,
+            copied: 965_000,
+            behind: 13_000,
+            monitored: 950_000,
+        };
+        (trial.arrived, trial.backlog_dropped) = (995_000, 7_000);
+        trial.planted = Some(planted);
+        (trial.counted.captured, trial.counted.dropped) = (Some(949_000), Some(1_000));
+        assert_eq!((trial.offered(), trial.monitored()), (Some(957_000), 950_000));
+        assert_eq!(trial.planted_loss(), Some(0.043));
+        assert_eq!(trial.loss(), Some(8_000.0 / 957_000.0));
+        assert_eq!(trial.kernel_loss(), Some(7_000.0 / 957_000.0));
+        assert_eq!(trial.application_loss(), Some(1_000.0 / 950_000.0));
+        assert!(!trial.is_lossless() && faults(&trial, &sent, sent.frames).is_empty());
+        // One drop of the backlog less does not explain the copies that are missing.
+        trial.backlog_dropped -= 1;
+        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Tap]);
+        trial.backlog_dropped += 1;
+        trial.planted = Some(Planted { before: 10_001, ..planted });
+        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Tap]);
+        trial.planted = Some(Planted { at: 2_000_000, ..planted });
+        assert_eq!((trial.offered(), trial.loss(), trial.is_lossless()), (None, None, false));
+        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Tap, Fault::Count]);
+
+        let (mut trial, sent) = self::trial();
+        let rest = trial.sent - 100;
+        trial.planted =
+            Some(Planted { before: 100, copied: rest, monitored: rest, ..Planted::default() });
+        trial.counted.captured = Some(rest);
+        assert!(trial.is_lossless() && trial.loss() == Some(0.0));
+        assert!(faults(&trial, &sent, sent.frames).is_empty());
+        trial.counted.captured = Some(rest + 1);
+        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Count]);
     }
 
     #[test]

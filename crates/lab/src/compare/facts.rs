@@ -73,6 +73,8 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
         Some(if words.is_empty() { "none".to_owned() } else { words.join(" ") })
     };
     fact("changed settings of the kernel", changed(a), changed(b));
+    let tap = |setup: &Setup| Some(setup.testbed.tap.map_or("none".to_owned(), |tap| tap.words()));
+    fact("tap", tap(a), tap(b));
     facts
 }
 

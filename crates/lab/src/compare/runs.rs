@@ -233,7 +233,7 @@ impl Compared {
         let is_nothing = !measure.is_ratio() && a.iter().chain(b).all(|value| *value == 0.0);
         let frames = of.each_ref().map(|trials| {
             let told = trials.iter().filter(|trial| measure.of(trial).is_some());
-            told.map(|trial| trial.sent as f64).sum()
+            told.filter_map(|trial| trial.offered()).map(|frames| frames as f64).sum()
         });
         let nothing_of = (is_nothing && estimate.is_some()).then_some(frames);
         Self {

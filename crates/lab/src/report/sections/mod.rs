@@ -1,10 +1,12 @@
 //! What was measured, as sections of reports.
 
+mod damage;
 mod lossless;
 mod paper;
 mod predictions;
 mod sweep;
 
+pub use self::damage::damage;
 pub use self::lossless::lossless;
 pub use self::paper::{paper, scorecard};
 pub use self::predictions::predictions;
@@ -16,9 +18,13 @@ use crate::bed::Layout;
 use crate::machine::Machine;
 use crate::trial::Trial;
 
-/// Facts of a machine and a testbed.
+/// Facts of a machine, and of a testbed, where there is one.
 #[must_use]
-pub fn facts(command: &[String], machine: &Machine, layout: &Layout) -> Vec<(String, String)> {
+pub fn facts(
+    command: &[String],
+    machine: &Machine,
+    layout: Option<&Layout>,
+) -> Vec<(String, String)> {
     let mut facts = vec![("command".to_owned(), command.join(" "))];
     let mut fact = |name: &str, value: Option<String>| {
         let value = value.unwrap_or_else(|| "unavailable".to_owned());
@@ -32,7 +38,9 @@ pub fn facts(command: &[String], machine: &Machine, layout: &Layout) -> Vec<(Str
         fact("runs in", Some(hypervisor.clone()));
     }
     fact("clock", machine.clocksource.clone());
-    fact("testbed", Some(testbed(layout)));
+    if let Some(layout) = layout {
+        fact("testbed", Some(testbed(layout)));
+    }
     for (name, value) in machine.sysctls.iter().chain(&machine.versions) {
         fact(name, Some(value.clone()));
     }
@@ -43,7 +51,8 @@ fn testbed(layout: &Layout) -> String {
     let quota = layout.quota.map(|share| format!(", {} % of its processor", share * 100.0));
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
     let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
-    let more = quota.into_iter().chain(queues).chain(changed).collect::<String>();
+    let tap = layout.tap.map(|tap| format!(", {}", tap.words()));
+    let more = quota.into_iter().chain(queues).chain(tap).chain(changed).collect::<String>();
     format!(
         "two network namespaces joined by a veth pair, placement {}{more}",
         layout.placement.name()
@@ -53,17 +62,26 @@ fn testbed(layout: &Layout) -> String {
 /// What became of the frames of a run.
 fn waterfall(title: String, trial: &Trial) -> Part {
     let stage = |name: &str, lost| Stage { name: name.to_owned(), lost };
+    let came = trial.monitored();
     // A count that is higher than what there was contradicts it: then nobody knows.
-    let on_the_way = trial.sent.checked_sub(trial.arrived);
-    let at_ring = trial.counted.dropped.filter(|dropped| *dropped <= trial.arrived);
-    let rest = at_ring.map(|dropped| trial.arrived - dropped);
+    let on_the_way = trial.offered().and_then(|offered| offered.checked_sub(came));
+    let at_ring = trial.counted.dropped.filter(|dropped| *dropped <= came);
+    let rest = at_ring.map(|dropped| came - dropped);
     let elsewhere =
         rest.zip(trial.counted.captured).and_then(|(rest, captured)| rest.checked_sub(captured));
-    let stages = vec![
+    let planted = trial.planted.map(|planted| {
+        [
+            stage("planted before the tap", Some(planted.before)),
+            stage("planted at the tap", Some(planted.at)),
+            stage("planted behind the tap", Some(planted.behind)),
+        ]
+    });
+    let others = [
         stage("on the wire, backlog", on_the_way),
         stage("at the tool's ring", at_ring),
         stage("elsewhere", elsewhere),
     ];
+    let stages = planted.into_iter().flatten().chain(others).collect();
     Part::Plot(Plot {
         title,
         caption: "Each bar is what is left, or was lost, of what was sent; the numbers are exact counts, and what \
@@ -91,13 +109,17 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tap::Planted;
     use crate::tools::Counted;
 
     fn stages(arrived: u64, dropped: Option<u64>, captured: Option<u64>) -> Vec<Option<u64>> {
         let counted = Counted { captured, dropped, ..Counted::default() };
-        let trial = Trial { sent: 1000, arrived, counted, ..Trial::default() };
+        lost(&Trial { sent: 1000, arrived, counted, ..Trial::default() })
+    }
+
+    fn lost(trial: &Trial) -> Vec<Option<u64>> {
         let Part::Plot(Plot { chart: Chart::Waterfall(waterfall), .. }) =
-            waterfall(String::new(), &trial)
+            waterfall(String::new(), trial)
         else {
             panic!("it is a waterfall");
         };
@@ -111,6 +133,17 @@ mod tests {
         assert_eq!(stages(990, None, Some(900)), [Some(10), None, None]);
         assert_eq!(stages(990, Some(40), Some(951)), [Some(10), Some(40), None]);
         assert_eq!(stages(1001, Some(0), None), [None, Some(0), None]);
+    }
+
+    #[test]
+    fn planted_losses_are_stages() {
+        let planted = Planted { before: 10, at: 20, copied: 965, behind: 30, monitored: 934 };
+        let counted = Counted { captured: Some(900), dropped: Some(33), ..Counted::default() };
+        let (sent, arrived, planted) = (1000, 995, Some(planted));
+        let trial = Trial { sent, arrived, planted, counted, ..Trial::default() };
+        let lost = lost(&trial);
+        assert_eq!(lost, [10, 20, 30, 6, 33, 1].map(Some));
+        assert_eq!(lost.into_iter().flatten().sum::<u64>() + 900, 1000);
     }
 
     #[test]

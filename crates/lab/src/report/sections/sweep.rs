@@ -168,10 +168,11 @@ fn maps(groups: &[Group<'_>]) -> Vec<Plot> {
 }
 
 fn table(groups: &[Group<'_>]) -> Table {
-    const COLUMNS: [&str; 10] = [
+    const COLUMNS: [&str; 11] = [
         "tool, options",
         "bytes",
         "frames/s",
+        "planted %",
         "lost %",
         "kernel %",
         "appl. %",
@@ -196,6 +197,7 @@ fn table(groups: &[Group<'_>]) -> Table {
                 group.tool_and_options.clone(),
                 group.size.to_string(),
                 whole(middle(|trial| trial.reached)),
+                percent(middle(Trial::planted_loss)),
                 percent(middle(Trial::loss)),
                 percent(middle(Trial::kernel_loss)),
                 percent(middle(Trial::application_loss)),
@@ -210,8 +212,9 @@ fn table(groups: &[Group<'_>]) -> Table {
         columns: COLUMNS.iter().map(|name| ((*name).to_owned(), *name != COLUMNS[0])).collect(),
         rows,
         note: Some(
-            "Medians of the runs that prove something, of all runs. lost: of what was sent; kernel: before the tool's \
-             socket; appl.: at the socket, of what came there. CPU: of the tool's threads, 100 is one processor."
+            "Medians of the runs that prove something, of all runs. planted: lost on purpose, of what was sent, which no other \
+             loss has in it; lost: of what was sent; kernel: before the tool's socket; appl.: at the socket, of what came \
+             there. CPU: of the tool's threads, 100 is one processor."
                 .to_owned(),
         ),
     }

@@ -88,10 +88,10 @@ pub(super) struct Directory {
 }
 
 /// The testbed that a head names.
-fn testbed(path: &Path) -> anyhow::Result<Layout> {
+fn testbed(path: &Path) -> anyhow::Result<Option<Layout>> {
     #[derive(serde::Deserialize)]
     struct Before {
-        testbed: Layout,
+        testbed: Option<Layout>,
     }
     let text = fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read {}, to go on with it", path.display()))?;
@@ -110,10 +110,11 @@ impl Directory {
         if !may_begin {
             let before = testbed(&path.join(SWEEP))?;
             ensure!(
-                before == *head.testbed(),
-                "the runs in {} are of another testbed: {before:?}, and this one is {:?}",
+                before.as_ref() == head.testbed(),
+                "the runs in {} are of another testbed: {}, and this one is {}",
                 path.display(),
-                head.testbed()
+                serde_json::to_string(&before)?,
+                serde_json::to_string(&head.testbed())?
             );
         }
         let journal = Journal::open(&path.join(RUNS), may_begin)?;

@@ -33,8 +33,9 @@ pub(super) struct BedArgs {
     /// The share of its processor that a capture gets, as a slower host has it
     #[arg(long, value_name = "PERCENT", value_parser = quota)]
     quota: Option<Quota>,
-    /// Another value of the testbed: placement, quota, queues, or a setting of the kernel, as
-    /// net.core.netdev_max_backlog=100; it is put back; may be repeated
+    /// Another value of the testbed: placement, quota, queues, a tap with losses that are planted before, at and behind it
+    /// (loss-before=1%, loss-at=1%, loss-behind=1%), or a setting of the kernel, as net.core.netdev_max_backlog=100; it is
+    /// put back; may be repeated
     #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
     pub(super) host: Vec<Axis>,
 }
@@ -136,20 +137,21 @@ pub(super) struct Head<'a> {
     netsniff: &'static str,
     command: Vec<String>,
     machine: Machine,
-    testbed: Layout,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    testbed: Option<Layout>,
     left_out: &'a [String],
 }
 
 impl Head<'_> {
     /// The testbed.
-    pub(super) const fn testbed(&self) -> &Layout {
-        &self.testbed
+    pub(super) const fn testbed(&self) -> Option<&Layout> {
+        self.testbed.as_ref()
     }
 
     /// A page of these sections.
     pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> String {
         let version = ("netsniff".to_owned(), self.netsniff.to_owned());
-        let facts = sections::facts(&self.command, &self.machine, &self.testbed);
+        let facts = sections::facts(&self.command, &self.machine, self.testbed.as_ref());
         let left_out = self.left_out.iter().map(|what| ("left out".to_owned(), what.clone()));
         let report = Report {
             title: title.to_owned(),
@@ -161,14 +163,17 @@ impl Head<'_> {
     }
 }
 
-/// How a report of these tools begins.
-pub(super) fn head<'a>((tools, left_out): (&[Tool], &'a [String]), testbed: Layout) -> Head<'a> {
+/// How a report of these tools begins, with the testbed, where one was used.
+pub(super) fn head<'a>(
+    (tools, left_out): (&[Tool], &'a [String]),
+    testbed: impl Into<Option<Layout>>,
+) -> Head<'a> {
     let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
     Head {
         netsniff: env!("CARGO_PKG_VERSION"),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         machine: Machine::here(&programs),
-        testbed,
+        testbed: testbed.into(),
         left_out,
     }
 }

@@ -306,6 +306,10 @@ impl Lab<'_> {
     /// The model of the ledger, or a new one.
     fn model(&mut self, is_planned: bool) -> anyhow::Result<Model> {
         let layout = self.args.bed.single()?;
+        if layout.tap.is_some() {
+            let said = "no model knows what a tap costs: predictions are of testbeds without one";
+            return Err(UsageError(said.to_owned()).into());
+        }
         let known = last_model(self.journal.entries()).cloned();
         if let Some(model) = known.filter(|_| !self.args.calibrate && !is_planned) {
             let of = |traffic: &Option<Traffic>| traffic.as_ref().map(|it| it.path.clone());

@@ -40,7 +40,7 @@ pub(super) fn step(step: &Step) -> String {
 
 /// What a run lost, and why it proves nothing.
 pub(super) fn came(trial: &Trial) -> String {
-    let lost = lost(trial);
+    let lost = lost(trial) + &planted(trial);
     if trial.is_valid() {
         return lost;
     }
@@ -54,6 +54,14 @@ fn lost(trial: &Trial) -> String {
         Some(loss) => format!("{:.3} % lost", loss * 100.0),
         None => "loss unavailable".to_owned(),
     }
+}
+
+fn planted(trial: &Trial) -> String {
+    trial.planted.map_or_else(String::new, |planted| {
+        let of = [planted.before, planted.at, planted.behind].map(|lost| exact(lost.into()));
+        let [before, at, behind] = of;
+        format!("; planted: {before} before, {at} at, {behind} behind the tap")
+    })
 }
 
 /// The highest rates, a line for each.
@@ -118,9 +126,20 @@ fn settings(point: &Point) -> String {
 
 /// Every combination in a line: medians of its repetitions that prove something.
 pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
+    // Without a tap nothing is planted anywhere.
+    let has_tap = runs.iter().any(|run| run.trial.planted.is_some());
+    let of_tap = |text: &str| if has_tap { format!(" {text:>9}") } else { String::new() };
     let mut text = format!(
-        "{:<40} {:>10} {:>9} {:>9} {:>9} {:>6} {:>9}  {}\n",
-        "tool, bytes, options", "frames/s", "loss %", "kernel %", "appl. %", "CPU %", "MB", "runs"
+        "{:<40} {:>10}{} {:>9} {:>9} {:>9} {:>6} {:>9}  {}\n",
+        "tool, bytes, options",
+        "frames/s",
+        of_tap("planted %"),
+        "loss %",
+        "kernel %",
+        "appl. %",
+        "CPU %",
+        "MB",
+        "runs"
     );
     // Where all runs take as long, that tells nothing.
     let has_times = points.windows(2).any(|pair| pair[0].load.time != pair[1].load.time);
@@ -149,16 +168,20 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
         let [loss, kernel, application] =
             [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
                 .map(percent);
+        let planted = of_tap(&percent(middle(Trial::planted_loss)));
         // A String takes everything.
         let _ = writeln!(
             text,
-            "{what:<40} {rate:>10} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {} of {}",
+            "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {} of {}",
             valid.len(),
             all.len()
         );
     }
     text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the socket, of what\n\
              was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory.\n";
+    if has_tap {
+        text += "planted: lost on purpose, of what was sent; no other loss has it in it.\n";
+    }
     text
 }
 
@@ -193,7 +216,8 @@ pub(super) fn runs_csv(runs: &[Run]) -> String {
     text
 }
 
-const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,loss,kernel_loss,\
+const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,planted_before,\
+                       planted_at,planted_behind,monitored,loss,kernel_loss,\
                        application_loss,stalls,slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,\
                        capture_cpu_softirq,memory_peak,memory_mean,polls,groups,ring_share,is_burst,faults\n";
 
@@ -212,6 +236,10 @@ fn columns(trial: &Trial) -> String {
         known(trial.counted.captured),
         known(trial.counted.dropped),
         trial.backlog_dropped.to_string(),
+        known(trial.planted.map(|planted| planted.before)),
+        known(trial.planted.map(|planted| planted.at)),
+        known(trial.planted.map(|planted| planted.behind)),
+        trial.monitored().to_string(),
         known(trial.loss()),
         known(trial.kernel_loss()),
         known(trial.application_loss()),

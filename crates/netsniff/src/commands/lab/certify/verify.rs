@@ -76,7 +76,7 @@ fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow:
         quota: args.share().or(certified.testbed.quota),
         queues: certified.testbed.queues.clamp(1, MOST_QUEUES),
         // A certificate changes no settings of the machine.
-        sysctls: Vec::new(),
+        ..Layout::default()
     };
     let now = configuration(&tool, layout.clone());
     found.differences = differences(certified, &now);

@@ -1,0 +1,210 @@
+//! Flows that losses damage: what is expected, and what came.
+
+use super::percent;
+use crate::damage::{Mix, Outcome};
+use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
+
+/// Points of the curve of what is expected.
+const STEPS: u32 = 60;
+
+/// Sections about the flows of a capture, what losses do to them, and which losses may be tolerated: pairs of a share of the
+/// flows and a loss.
+#[must_use]
+pub fn damage(mix: &Mix, outcomes: &[Outcome], tolerable: &[(f64, f64)]) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if !outcomes.is_empty() {
+        let mut parts =
+            vec![Part::Plot(against_loss(mix, outcomes)), Part::Table(table(mix, outcomes))];
+        if outcomes.iter().any(|outcome| !outcome.rounds.is_empty()) {
+            parts.push(Part::Plot(by_length(mix, outcomes)));
+        }
+        sections.push(Section { title: "Damaged flows".to_owned(), parts });
+    }
+    if !tolerable.is_empty() {
+        let parts = vec![Part::Table(tolerated(mix, tolerable))];
+        sections.push(Section { title: "Losses that may be tolerated".to_owned(), parts });
+    }
+    let parts = vec![Part::Table(lengths(mix, outcomes))];
+    sections.push(Section { title: "Flows by their length".to_owned(), parts });
+    sections
+}
+
+fn columns(names: &[&str]) -> Vec<(String, bool)> {
+    names.iter().map(|name| ((*name).to_owned(), true)).collect()
+}
+
+fn against_loss(mix: &Mix, outcomes: &[Outcome]) -> Plot {
+    let flows = mix.flows().max(1) as f64;
+    let most = outcomes.iter().map(|outcome| outcome.loss).fold(0.0, f64::max);
+    let expected = (0..=STEPS).map(|step| {
+        let x = most * f64::from(step) / f64::from(STEPS);
+        Dot { x, y: mix.expected(x).flows / flows, range: None }
+    });
+    let counted = outcomes.iter().filter_map(|outcome| {
+        let [least, mean, most] = outcome.counted(|damage| damage.flows)?;
+        Some(Dot { x: outcome.loss, y: mean / flows, range: Some((least / flows, most / flows)) })
+    });
+    let name =
+        |name: &str, dots: Vec<Dot>, is_line| Series { name: name.to_owned(), dots, is_line };
+    let series =
+        [name("expected", expected.collect(), true), name("counted", counted.collect(), false)];
+    Plot {
+        title: "Flows that miss a packet".to_owned(),
+        caption: "A flow is damaged where any of its packets is lost. The line is what the lengths of these flows let \
+                  expect; points are means of rounds in which packets were lost and flows counted, and the thin lines reach \
+                  from the least to the most."
+            .to_owned(),
+        chart: Chart::Curves {
+            x: Axis { label: "loss of packets".to_owned(), is_share: true },
+            y: Axis { label: "damaged, of all flows".to_owned(), is_share: true },
+            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
+            marks: Vec::new(),
+            has_diagonal: false,
+        },
+    }
+}
+
+fn table(mix: &Mix, outcomes: &[Outcome]) -> Table {
+    let flows = mix.flows().max(1) as f64;
+    let row = |outcome: &Outcome| {
+        let of = outcome.counted(|damage| damage.flows);
+        let lost = outcome.counted(|damage| damage.lost);
+        let one = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
+        let [least, mean, most] = [0, 1, 2].map(|at: usize| one(of.map(|counted| counted[at])));
+        vec![
+            format!("{}", outcome.loss * 100.0),
+            one(lost.map(|[_, mean, _]| mean)),
+            format!("{:.1}", outcome.expected.flows),
+            format!("{:.1}", outcome.expected.deviation),
+            percent(Some(outcome.expected.flows / flows)),
+            mean,
+            percent(of.map(|[_, mean, _]| mean / flows)),
+            format!("{least} to {most}"),
+            outcome.sigmas.map_or("-".to_owned(), |off| format!("{off:+.2}")),
+            outcome.rounds.len().to_string(),
+        ]
+    };
+    Table {
+        columns: columns(&[
+            "loss %",
+            "packets lost",
+            "flows expected",
+            "\u{b1}",
+            "expected %",
+            "flows counted",
+            "counted %",
+            "least to most",
+            "off by \u{3c3}",
+            "rounds",
+        ]),
+        rows: outcomes.iter().map(row).collect(),
+        note: Some(
+            "Expected: 1 - (1 - p)^n of the flows of n packets, summed over all lengths, and the standard deviation of one \
+             round. Counted: means of the rounds. \u{3c3}: standard deviations of that mean."
+                .to_owned(),
+        ),
+    }
+}
+
+fn by_length(mix: &Mix, outcomes: &[Outcome]) -> Plot {
+    let classes = mix.classes();
+    let series = |outcome: &Outcome| {
+        let dot = |(class, of): &(u32, Mix)| {
+            let flows = of.flows() as f64;
+            let counted = outcome.counted(|damage| damage.classes.get(class).copied().unwrap_or(0));
+            let [least, mean, most] = counted?.map(|counted| counted / flows);
+            Some(Dot {
+                x: of.expected(outcome.loss).flows / flows,
+                y: mean,
+                range: Some((least, most)),
+            })
+        };
+        let name = format!("loss {} %", outcome.loss * 100.0);
+        Series { name, dots: classes.iter().filter_map(dot).collect(), is_line: false }
+    };
+    let series = outcomes.iter().map(series).filter(|series| !series.dots.is_empty());
+    Plot {
+        title: "Short and long flows".to_owned(),
+        caption: "Each point is of the flows of one class of lengths (1 packet, 2 and 3, 4 to 7, and so on) at one loss. On \
+                  the line as many are damaged as are expected; the thin lines reach from the least to the most of the \
+                  rounds."
+            .to_owned(),
+        chart: Chart::Curves {
+            x: Axis { label: "damaged as expected, of the class".to_owned(), is_share: true },
+            y: Axis { label: "damaged as counted".to_owned(), is_share: true },
+            series: series.collect(),
+            marks: Vec::new(),
+            has_diagonal: true,
+        },
+    }
+}
+
+fn tolerated(mix: &Mix, tolerable: &[(f64, f64)]) -> Table {
+    let row = |(share, loss): &(f64, f64)| {
+        let flows = mix.flows() as f64 * share;
+        vec![format!("{}", share * 100.0), format!("{flows:.1}"), format!("{:.4e}", loss * 100.0)]
+    };
+    Table {
+        columns: columns(&["damaged flows, at most %", "flows", "loss, at most %"]),
+        rows: tolerable.iter().map(row).collect(),
+        note: Some(
+            "So many flows are expected to be damaged at this loss; more in one half of all cases."
+                .to_owned(),
+        ),
+    }
+}
+
+fn lengths(mix: &Mix, outcomes: &[Outcome]) -> Table {
+    let mut names = vec!["packets".to_owned(), "flows".to_owned()];
+    for outcome in outcomes {
+        let loss = outcome.loss * 100.0;
+        names.extend([format!("expected % at {loss} %"), format!("counted % at {loss} %")]);
+    }
+    let row = |(class, of): &(u32, Mix)| {
+        let (first, flows) = (1_u64 << class, of.flows());
+        let mut row = vec![format!("{first} to {}", first + (first - 1)), flows.to_string()];
+        for outcome in outcomes {
+            let counted = outcome.counted(|damage| damage.classes.get(class).copied().unwrap_or(0));
+            row.push(percent(Some(of.expected(outcome.loss).flows / flows as f64)));
+            row.push(percent(counted.map(|[_, mean, _]| mean / flows as f64)));
+        }
+        row
+    };
+    Table {
+        columns: names.into_iter().map(|name| (name, true)).collect(),
+        rows: mix.classes().iter().map(row).collect(),
+        note: Some("Damaged flows, of the class.".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::damage::Flows;
+
+    #[test]
+    fn what_was_not_counted_is_not_shown_as_counted() {
+        let flows = Flows::of(vec![Some(0), Some(0), Some(1), None]);
+        let mix = flows.mix();
+        let expected = [Outcome::new(&mix, 0.5, Vec::new())];
+        let sections = damage(&mix, &expected, &[(0.5, 0.4)]);
+        assert_eq!(sections.len(), 3);
+        let Part::Table(table) = &sections[0].parts[1] else { panic!("it is a table") };
+        assert_eq!(
+            table.rows,
+            [["50", "-", "1.2", "0.7", "62.500", "-", "-", "- to -", "-", "0"].map(str::to_owned)]
+        );
+        let counted = [Outcome::new(&mix, 0.5, vec![flows.damage(|at| at == 2)])];
+        let sections = damage(&mix, &counted, &[]);
+        assert_eq!((sections.len(), sections[0].parts.len()), (2, 3));
+        let Part::Plot(Plot { chart: Chart::Curves { series, .. }, .. }) = &sections[0].parts[2]
+        else {
+            panic!("it is a plot");
+        };
+        // The flow of one packet, and that of two.
+        let dots: Vec<_> = series[0].dots.iter().map(|dot| (dot.x, dot.y)).collect();
+        assert_eq!(dots, [(0.5, 1.0), (0.75, 0.0)]);
+        let Part::Table(lengths) = &sections[1].parts[0] else { panic!("it is a table") };
+        assert_eq!(lengths.rows[1], ["2 to 3", "1", "75.000", "0.000"]);
+    }
+}
