@@ -62,6 +62,9 @@ pub(crate) struct Usage {
     pub(crate) cpu_ns: u64,
     /// Resident memory, in bytes.
     pub(crate) resident: u64,
+    /// That part of it which is neither of files nor shared with the kernel, as a ring is (`RssAnon`, proc(5)); `None` where
+    /// the kernel does not tell.
+    pub(crate) own: Option<u64>,
 }
 
 /// What a process has used; `None` where it is gone.
@@ -72,9 +75,12 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
         cpu_ns += stat.split_whitespace().next()?.parse::<u64>().ok()?;
     }
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(Usage { cpu_ns, resident: kib << 10 })
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kib << 10)
+    };
+    Some(Usage { cpu_ns, resident: bytes("VmRSS:")?, own: bytes("RssAnon:") })
 }
 
 /// Lets so many of the newest processes whose names begin so run on one processor alone; returns how many there are.
@@ -155,6 +161,6 @@ mod tests {
         );
         assert_eq!(Identity::parse("12"), None);
         let used = usage(this.pid).unwrap();
-        assert!(used.cpu_ns > 0 && used.resident > 100_000);
+        assert!(used.cpu_ns > 0 && used.resident > 100_000 && used.own.unwrap() < used.resident);
     }
 }

@@ -38,7 +38,7 @@ const MOST_OFF: f64 = 0.01;
 
 /// Runs that are shorter, or of which a ring holds more, tell of bursts (PAPERS D4).
 const LONG: Duration = Duration::from_secs(10);
-const MOST_HELD: f64 = 0.1;
+pub(crate) const MOST_HELD: f64 = 0.1;
 
 /// Why a run proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -101,12 +101,19 @@ pub struct Trial {
     pub counted: Counted,
     /// What each processor did while frames were sent.
     pub processors: Vec<Busy>,
-    /// Nanoseconds of the tool's threads on processors.
+    /// Nanoseconds of the tool's threads on processors while frames were sent.
     pub cpu_ns: u64,
     /// The most resident memory of the tool, and its mean, in bytes.
     pub memory_peak: u64,
     /// See `memory_peak`.
     pub memory_mean: u64,
+    /// Likewise what of it is neither of files nor shared with the kernel, as the ring is; `None` where that cannot be
+    /// told.
+    #[serde(default)]
+    pub own_peak: Option<u64>,
+    /// See `own_peak`.
+    #[serde(default)]
+    pub own_mean: Option<u64>,
     /// The share of the frames that the tool's ring holds.
     pub ring_share: Option<f64>,
     /// Whether it tells of a burst: it was short, or the ring holds much of it.
@@ -256,10 +263,13 @@ pub fn run_and(
     let first = counters.read()?;
     let before = process::usage(running.0.id()).unwrap_or_default();
     let times = Times::now();
-    let (sent, memory) = send(bed, netsniff, load, running.0.id())?;
+    let (sent, mut memory) = send(bed, netsniff, load, running.0.id())?;
     let processors = Times::now().since(&times);
+    let used = process::usage(running.0.id()).context("the tool ended before the load did")?;
     thread::sleep(tool.tail);
-    let after = process::usage(running.0.id()).context("the tool ended before the load did")?;
+    if let Some(after) = process::usage(running.0.id()) {
+        memory.add(after);
+    }
     let last = counters.read()?;
     let ended = process::interrupt(&mut running.0, PATIENCE)?;
     let (output, errors) = scratch.said();
@@ -277,9 +287,11 @@ pub fn run_and(
         planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
         counted,
         processors,
-        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-        memory_peak: memory.peak.max(after.resident),
-        memory_mean: memory.sum.checked_div(memory.samples).unwrap_or(after.resident),
+        cpu_ns: used.cpu_ns.saturating_sub(before.cpu_ns),
+        memory_peak: memory.resident.peak,
+        memory_mean: memory.resident.mean().unwrap_or(used.resident),
+        own_peak: memory.own.mean().map(|_| memory.own.peak),
+        own_mean: memory.own.mean(),
         ring_share: tool.ring.map(|ring| load.share_of_ring(ring, sent.frames)),
         is_burst: false,
         ended,
@@ -396,9 +408,37 @@ impl Running {
 /// A tool's memory, looked at again and again.
 #[derive(Default)]
 struct Memory {
+    resident: Series,
+    own: Series,
+}
+
+impl Memory {
+    fn add(&mut self, usage: process::Usage) {
+        self.resident.add(usage.resident);
+        if let Some(own) = usage.own {
+            self.own.add(own);
+        }
+    }
+}
+
+/// A number that changes.
+#[derive(Default)]
+struct Series {
     peak: u64,
     sum: u64,
     samples: u64,
+}
+
+impl Series {
+    fn add(&mut self, value: u64) {
+        self.peak = self.peak.max(value);
+        self.sum += value;
+        self.samples += 1;
+    }
+
+    fn mean(&self) -> Option<u64> {
+        self.sum.checked_div(self.samples)
+    }
 }
 
 /// Sends a load, with an eye on the memory of a process.
@@ -416,9 +456,7 @@ fn send(bed: &Bed, netsniff: &Path, load: &Load, pid: u32) -> anyhow::Result<(Se
     let end = Instant::now() + load.time + PATIENCE;
     while process::wait(&mut child, TICK)?.is_none() {
         if let Some(usage) = process::usage(pid) {
-            memory.peak = memory.peak.max(usage.resident);
-            memory.sum += usage.resident;
-            memory.samples += 1;
+            memory.add(usage);
         }
         if Instant::now() >= end {
             let _ = child.kill();
@@ -469,6 +507,8 @@ mod tests {
             cpu_ns: 0,
             memory_peak: 0,
             memory_mean: 0,
+            own_peak: None,
+            own_mean: None,
             ring_share: Some(0.05),
             is_burst: false,
             ended: true,

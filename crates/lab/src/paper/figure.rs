@@ -82,9 +82,9 @@ pub enum Quantity {
     Cpu,
     /// The share of the capture's processor that was not idle.
     Busy,
-    /// The tool's most resident memory, in megabytes.
+    /// The tool's most memory of its own, which its ring is no part of, in megabytes.
     MemoryPeak,
-    /// Its memory on average, in megabytes.
+    /// That memory on average, in megabytes.
     MemoryMean,
     /// How often the tool asked the kernel for packets, for each that it captured.
     Polls,
@@ -103,8 +103,8 @@ impl Quantity {
                 Some(trial.cpu_ns as f64 / 1e9 / seconds)
             }
             Self::Busy => trial.processors.get(CAPTURE_CPU).map(|busy| 1.0 - busy.idle),
-            Self::MemoryPeak => Some(trial.memory_peak as f64 / 1e6),
-            Self::MemoryMean => Some(trial.memory_mean as f64 / 1e6),
+            Self::MemoryPeak => Some(trial.own_peak? as f64 / 1e6),
+            Self::MemoryMean => Some(trial.own_mean? as f64 / 1e6),
             Self::Polls => {
                 let polls = trial.counted.books.as_ref()?["polls"].as_u64()?;
                 Some(polls as f64 / trial.counted.captured?.max(1) as f64)
@@ -121,8 +121,8 @@ impl Quantity {
             Self::ApplicationLoss => "lost at the socket, of what came there",
             Self::Cpu => "of a processor, the tool's threads",
             Self::Busy => "of the capture's processor, all programs and the kernel",
-            Self::MemoryPeak => "most memory, MB",
-            Self::MemoryMean => "mean memory, MB",
+            Self::MemoryPeak => "most memory without the ring, MB",
+            Self::MemoryMean => "mean memory without the ring, MB",
             Self::Polls => "questions to the kernel for each packet",
         }
     }
@@ -162,8 +162,8 @@ mod tests {
             sent: 400,
             reached: Some(200.0),
             cpu_ns: 500_000_000,
-            memory_peak: 3_000_000,
-            memory_mean: 1_000_000,
+            own_peak: Some(3_000_000),
+            own_mean: Some(1_000_000),
             processors: vec![busy(1.0), busy(0.75)],
             counted,
             ..Trial::default()
@@ -174,5 +174,6 @@ mod tests {
         assert_eq!((of(Quantity::Busy), of(Quantity::Polls)), (0.25, 0.5));
         assert_eq!((of(Quantity::MemoryPeak), of(Quantity::MemoryMean)), (3.0, 1.0));
         assert_eq!(Quantity::Cpu.of(&Trial::default()), None);
+        assert_eq!(Quantity::MemoryPeak.of(&Trial::default()), None);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Quantity;
 use crate::lossless::Cell;
 use crate::sweep::Run;
+use crate::trial::MOST_HELD;
 
 /// Everything that was run for a paper.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,16 @@ impl Knee {
         }
     }
 
+    /// Whether it is higher than another; `None` where the steps between rates are too wide to tell, or rates are missing.
+    #[must_use]
+    pub fn is_over(&self, other: &Self) -> Option<bool> {
+        match (self.at.zip(other.above), self.above.zip(other.at)) {
+            (Some((at, above)), _) if at >= above => Some(true),
+            (_, Some((above, at))) if above <= at => Some(false),
+            _ => None,
+        }
+    }
+
     /// How many times as high as another it is: the least that it may be, and the value by their lower ends. `None` where
     /// that cannot be told.
     #[must_use]
@@ -71,6 +82,12 @@ impl<'a> Selection<'a> {
     #[must_use]
     pub fn filter(&self, is_wanted: impl Fn(&Run) -> bool) -> Self {
         Self(self.0.iter().copied().filter(|run| is_wanted(run)).collect())
+    }
+
+    /// Those of which a ring holds so little that they tell of more than it (PAPERS D4).
+    #[must_use]
+    pub fn steady(&self) -> Self {
+        self.filter(|run| run.trial.ring_share.is_none_or(|share| share <= MOST_HELD))
     }
 
     /// Those of a tool.
@@ -200,6 +217,12 @@ pub(super) mod tests {
         assert_eq!((high.above, high.words().as_str()), (None, "1.0 k/s or more"));
         assert_eq!(found.over(&low), Some((2.0 / 3.0, 2.0 / 3.0)));
         assert_eq!((high.over(&high), low.over(&found)), (None, None));
+        // From 2 to 3 thousand, up to 3 thousand, and from 1 thousand on.
+        assert_eq!((found.is_over(&low), low.is_over(&found)), (None, None));
+        assert_eq!((found.is_over(&high), high.is_over(&found)), (None, None));
+        let far = Knee { at: Some(3e3), above: None };
+        assert_eq!((far.is_over(&found), found.is_over(&far)), (Some(true), Some(false)));
+        assert_eq!(found.is_over(&found), None);
         // The middle of several runs counts.
         let disturbed = [at(1e3, 0.2), at(1e3, 0.0), at(1e3, 0.0)];
         assert_eq!(knee(&disturbed).unwrap().at, Some(1e3));
@@ -218,5 +241,10 @@ pub(super) mod tests {
         assert_eq!((all.tool("work").sizes(), all.tool("x").sizes()), (vec![64], vec![]));
         assert_eq!(all.size(65).median(Quantity::Loss), None);
         assert_eq!(all.rates()[1].1.median(Quantity::Loss), Some(0.2));
+        let mut held = at(1e3, 0.0);
+        held.trial.ring_share = Some(0.11);
+        let results =
+            Results { runs: [("x".to_owned(), vec![held, at(1e3, 0.0)])].into(), ..results };
+        assert_eq!(results.of("x").steady().runs().count(), 1);
     }
 }

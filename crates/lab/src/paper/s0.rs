@@ -1,7 +1,9 @@
 //! S0: the buffer that packets wait in, for the traffic of one host and of thirty.
 
+use std::time::Duration;
+
 use super::results::Knee;
-use super::score::rate;
+use super::score::{Seen, rate};
 use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
     axis, tools,
@@ -9,26 +11,30 @@ use super::{
 
 const BUFFERS: &str = "buffers";
 
-/// What the paper compares, and the most that it recommends nothing about.
+/// What the paper compares, and more than that.
 const SMALL: &str = "32K";
 const LARGE: &str = "512K";
-const LARGEST: &str = "64M";
+const LARGEST: &str = "16M";
+
+/// A ring has two blocks at least: the smallest one decides.
+const BLOCK: &str = "16K";
 
 pub(super) fn paper(scale: &Scale) -> Paper {
     let parts = scale.either(
-        &[0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65],
+        &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65],
         &[0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
     );
     let rings = scale.either(
         &[SMALL, LARGE, LARGEST],
-        &[SMALL, "64K", "128K", "256K", LARGE, "1M", "4M", "16M", LARGEST],
+        &[SMALL, "64K", "128K", "256K", LARGE, "1M", "4M", LARGEST, "64M"],
     );
     let sweep = Sweep {
         paces: Scale::parts(scale.trace, parts),
-        times: scale.times(),
+        // The largest ring is to hold a small part of what is sent.
+        times: scale.either(&[4], &[10]).iter().copied().map(Duration::from_secs).collect(),
         repetitions: scale.repetitions(),
         is_trace: true,
-        axes: vec![axis("ring", rings)],
+        axes: vec![axis("ring", rings), axis("block", &[BLOCK])],
         send: vec![axis("hosts", &["1", "30"])],
         host: Vec::new(),
     };
@@ -44,7 +50,9 @@ pub(super) fn paper(scale: &Scale) -> Paper {
         citation: "CAIA-TR-051027A: the size of the capture buffer of NetSniff, 2005",
         about: "How much a larger buffer raises the rate that is analysed without loss. A recorded trace is sent again and \
                 again at programmed rates; `hosts` makes the connections of that many hosts of it. The threshold is the \
-                highest rate up to which at most 0.1 % is lost.",
+                highest rate up to which at most 0.1 % is lost, by runs of which the ring holds at most a tenth. Sessions are \
+                of the kinds of the paper; their frames are smaller than its 870 bytes on average (trace_size in \
+                scale.json).",
         experiments: vec![experiment],
         figures: vec![Figure {
             title: "Loss against rate, for each buffer and number of hosts",
@@ -58,51 +66,59 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     }
 }
 
+/// The part of the offline rate that live analysis should reach.
+const REACHED: f64 = 0.9;
+
 fn threshold(results: &Results, ring: &str, hosts: &str) -> Option<Knee> {
-    results.of(BUFFERS).set("ring", ring).set("hosts", hosts).knee(TOLERATED)
+    results.of(BUFFERS).steady().set("ring", ring).set("hosts", hosts).knee(TOLERATED)
 }
 
-fn raised(results: &Results, hosts: &str) -> Option<(bool, String)> {
+fn raised(results: &Results, hosts: &str, before: &str) -> Seen {
     let (small, large) = (threshold(results, SMALL, hosts)?, threshold(results, LARGE, hosts)?);
     let over = large.over(&small);
     let times = over.map_or_else(String::new, |(least, times)| {
         format!(", {times:.1} times ({least:.1} or more)")
     });
-    let seen = format!("{SMALL}: {}, {LARGE}: {}{times}", small.words(), large.words());
-    Some((over.is_some_and(|(least, times)| least >= 1.0 && times > 1.0), seen))
+    let seen = format!(
+        "{SMALL}: {}, {LARGE}: {}{times}; {before} in the paper",
+        small.words(),
+        large.words()
+    );
+    Some((large.is_over(&small), seen))
 }
 
 fn judge(results: &Results, scale: &Scale) -> Vec<Score> {
     let hosts = || {
         let (one, many) = (threshold(results, LARGE, "1")?, threshold(results, LARGE, "30")?);
-        let is_lower = many.at.unwrap_or(0.0) < one.at?;
-        Some((is_lower, format!("1 host: {}, 30 hosts: {}", one.words(), many.words())))
+        Some((one.is_over(&many), format!("1 host: {}, 30 hosts: {}", one.words(), many.words())))
     };
     let still = || {
         let (large, largest) = (threshold(results, LARGE, "1")?, threshold(results, LARGEST, "1")?);
-        let is_higher =
-            largest.over(&large).is_some_and(|(least, times)| least >= 1.0 && times > 1.0);
-        Some((is_higher, format!("{LARGE}: {}, {LARGEST}: {}", large.words(), largest.words())))
+        let seen = format!("{LARGE}: {}, {LARGEST}: {}", large.words(), largest.words());
+        Some((largest.is_over(&large), seen))
     };
     let live = || {
         let (live, offline) = (threshold(results, LARGEST, "1")?, scale.offline?);
-        let at = live.at?;
+        let wanted = Knee { at: Some(REACHED * offline), above: Some(REACHED * offline) };
         let seen = format!(
             "live without loss {}, offline {}: {:.2}",
             live.words(),
             rate(offline),
-            at / offline
+            live.at? / offline
         );
-        Some((at >= 0.9 * offline, seen))
+        Some((live.is_over(&wanted), seen))
     };
     vec![
         Score::of(
-            "A larger buffer, not a faster processor, raises the rate without loss: 512 kB instead of 32 kB 4.2 times for \
-             1 host",
+            "A buffer of 512 kB instead of 32 kB raises the rate without loss for 1 host",
             "S0; B1, B10",
-            raised(results, "1"),
+            raised(results, "1", "4.2 times"),
         ),
-        Score::of("and 3.3 times for 30 hosts", "S0; B10", raised(results, "30")),
+        Score::of(
+            "A buffer of 512 kB instead of 32 kB raises the rate without loss for 30 hosts",
+            "S0; B1, B10",
+            raised(results, "30", "3.3 times"),
+        ),
         Score::of(
             "30 hosts have a lower threshold than 1 with the larger buffer",
             "S0; B10",
@@ -145,7 +161,7 @@ mod tests {
             at(LARGE, "30", 1e4, 0.0),
             at(LARGE, "30", 2e4, 0.1),
             at(LARGEST, "1", 8e4, 0.0),
-            at(LARGEST, "1", 9e4, 0.2),
+            at(LARGEST, "1", 8.9e4, 0.2),
         ];
         let results = Results { runs: [(BUFFERS.to_owned(), runs)].into(), ..Results::default() };
         let scale = Scale {
@@ -157,9 +173,9 @@ mod tests {
         };
         let scores = judge(&results, &scale);
         let verdicts: Vec<_> = scores.iter().map(|score| score.verdict).collect();
-        use Verdict::{Fails, Holds};
-        assert_eq!(verdicts, [Holds, Fails, Holds, Holds, Fails], "{scores:#?}");
-        assert!(scores[0].seen.ends_with("4.0 times (2.0 or more)"), "{scores:#?}");
+        use Verdict::{Fails, Holds, Unavailable};
+        assert_eq!(verdicts, [Holds, Unavailable, Holds, Holds, Fails], "{scores:#?}");
+        assert!(scores[0].seen.contains(", 4.0 times (2.0 or more); 4.2"), "{scores:#?}");
         assert!(scores[4].seen.ends_with(": 0.80"), "{scores:#?}");
     }
 }

@@ -1,6 +1,6 @@
 //! S2: live analysis under programmed rates and numbers of hosts: figures 1 to 8, with tcpdump beside.
 
-use super::score::{megabytes, percent, rate};
+use super::score::{Seen, megabytes, percent, rate};
 use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
     axis, tools,
@@ -11,8 +11,12 @@ const HOSTS: &str = "hosts";
 const PARSERS: &str = "parsers";
 const SLOWER: &str = "slower";
 
-/// What the paper calls tolerable.
+/// What the paper calls tolerable, and what is far beyond.
 const TOLERABLE: f64 = 0.005;
+const STEEP: f64 = 0.05;
+
+/// What is this many times as much is more.
+const MORE: f64 = 1.1;
 
 pub(super) fn paper(scale: &Scale) -> Paper {
     let base = Sweep {
@@ -61,7 +65,8 @@ pub(super) fn paper(scale: &Scale) -> Paper {
         name: "s2",
         citation: "CAIA-TR-051004A: live capture performance of NetSniff, 2005",
         about: "Loss, memory and processor time of live analysis against programmed rates and numbers of hosts, with \
-                tcpdump on the same stream. Everything is as a user gets it, without options that make it faster.",
+                tcpdump on the same stream. Everything is as a user gets it, without options that make it faster. The frames \
+                of the trace are smaller than the paper's 870 bytes on average (trace_size in scale.json).",
         experiments: vec![
             of(RATES, "Programmed rates", &["analyze", "tcpdump-default"], rates),
             of(HOSTS, "Numbers of hosts at constant rates", &analyze, hosts),
@@ -93,7 +98,8 @@ fn figures() -> Vec<Figure> {
         ),
         figure(
             "Figure 2: memory against rate",
-            "The paper: 5 MB without loss, 65 MB where 60 % is lost: streams wait for what is missing.",
+            "Memory of its own, without the ring. The paper: 5 MB without loss, 65 MB where 60 % is lost: streams wait for \
+             what is missing.",
             RATES,
             Across::Rate,
             memory,
@@ -150,7 +156,7 @@ fn figures() -> Vec<Figure> {
     ]
 }
 
-fn knee(results: &Results) -> Option<(bool, String)> {
+fn knee(results: &Results) -> Seen {
     let runs = results.of(RATES).tool("analyze");
     let [strict, tolerable] = [runs.knee(TOLERATED)?, runs.knee(TOLERABLE)?];
     let (most, highest) = runs.rates().into_iter().next_back()?;
@@ -162,17 +168,19 @@ fn knee(results: &Results) -> Option<(bool, String)> {
         percent(worst),
         rate(most)
     );
-    Some((strict.at.is_some() && worst > 0.05, seen))
+    // A range that begins or ends before losses do tells nothing of them.
+    let is_told = strict.at.is_some() && strict.above.is_some();
+    Some((is_told.then_some(worst > STEEP), seen))
 }
 
-fn memory(results: &Results) -> Option<(bool, String)> {
+fn memory(results: &Results) -> Seen {
     let runs = results.of(RATES).tool("analyze");
     let at = |wanted: fn(f64) -> bool| {
         let mut rates = runs.rates().into_iter();
         rates.rfind(|(_, of)| of.median(Quantity::Loss).is_some_and(wanted))
     };
     let (_, without) = at(|loss| loss <= TOLERATED)?;
-    let (_, with) = at(|loss| loss > 0.05)?;
+    let (_, with) = at(|loss| loss > STEEP)?;
     let [before, after] =
         [without.median(Quantity::MemoryPeak)?, with.median(Quantity::MemoryPeak)?];
     let seen = format!(
@@ -182,10 +190,10 @@ fn memory(results: &Results) -> Option<(bool, String)> {
         percent(with.median(Quantity::Loss)?),
         after / before
     );
-    Some((after > 2.0 * before, seen))
+    Some((Some(after > before * MORE), seen))
 }
 
-fn follows_rate(results: &Results) -> Option<(bool, String)> {
+fn follows_rate(results: &Results) -> Seen {
     let runs = results.of(RATES).tool("analyze");
     let knee = runs.knee(TOLERATED)?.at?;
     let below: Vec<_> = runs
@@ -204,7 +212,7 @@ fn follows_rate(results: &Results) -> Option<(bool, String)> {
         rate(last.0),
         below.len() - 1
     );
-    (below.len() >= 2).then_some((rises + 1 == below.len(), seen))
+    (below.len() >= 2).then_some((Some(rises + 1 == below.len()), seen))
 }
 
 /// A quantity for 1 host and for 60, at the lower of the rates.
@@ -213,7 +221,7 @@ fn hosts(results: &Results, quantity: Quantity) -> Option<[f64; 2]> {
     Some([runs.set("hosts", "1").median(quantity)?, runs.set("hosts", "60").median(quantity)?])
 }
 
-fn loss_of_hosts(results: &Results) -> Option<(bool, String)> {
+fn loss_of_hosts(results: &Results) -> Seen {
     let mut seen = Vec::new();
     let mut is_small = true;
     for (at, runs) in results.of(HOSTS).rates() {
@@ -222,39 +230,43 @@ fn loss_of_hosts(results: &Results) -> Option<(bool, String)> {
         is_small &= (many - one).abs() <= 0.02;
         seen.push(format!("{}: {} for 1 host, {} for 60", rate(at), percent(one), percent(many)));
     }
-    (!seen.is_empty()).then(|| (is_small, seen.join("; ")))
+    (!seen.is_empty()).then(|| (Some(is_small), seen.join("; ")))
 }
 
-fn parsers(results: &Results) -> Option<(bool, String)> {
+fn parsers(results: &Results) -> Seen {
     let (at, runs) = results.of(PARSERS).rates().into_iter().next()?;
     let of = |depth: &str| runs.set("depth", depth).median(Quantity::Cpu);
     let (without, with) = (of("tcp")?, of("protocols")?);
     let seen = format!("at {} {} without, {} with", rate(at), percent(without), percent(with));
-    Some((with - without <= 0.02, seen))
+    Some((Some(with - without <= 0.02), seen))
 }
 
-fn slower(results: &Results) -> Option<(bool, String)> {
+fn slower(results: &Results) -> Seen {
     let of = |quota: &str| results.of(SLOWER).set("quota", quota).knee(TOLERATED);
     let (whole, half, quarter) = (of("100")?, of("50")?, of("25")?);
     let seen =
         format!("100 %: {}, 50 %: {}, 25 %: {}", whole.words(), half.words(), quarter.words());
-    let at = [quarter.at.unwrap_or(0.0), half.at.unwrap_or(0.0), whole.at?];
-    Some((at[0] < at[2] && at[0] <= at[1] && at[1] <= at[2], seen))
+    Some((whole.is_over(&quarter), seen))
 }
 
-fn beside_tcpdump(results: &Results) -> Option<(bool, String)> {
+fn beside_tcpdump(results: &Results) -> Seen {
     let of = |tool: &str| results.of(RATES).tool(tool).knee(TOLERABLE);
     let (ours, theirs) = (of("analyze")?, of("tcpdump-default")?);
-    let seen = format!("analyze: {}, tcpdump: {}", ours.words(), theirs.words());
-    Some((theirs.at.unwrap_or(0.0) > ours.at.unwrap_or(0.0), seen))
+    let seen =
+        format!("analyze: {}, tcpdump: {}; 4 times in the paper", ours.words(), theirs.words());
+    Some((theirs.is_over(&ours), seen))
 }
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
-    let hosts = |quantity, words: fn(f64) -> String| {
+    let hosts = |quantity, words: fn(f64) -> String, before: &str| {
         let [one, many] = hosts(results, quantity)?;
-        let seen =
-            format!("{} for 1 host, {} for 60: {:.2} times", words(one), words(many), many / one);
-        Some((many > one * 1.1, seen))
+        let seen = format!(
+            "{} for 1 host, {} for 60: {:.2} times{before}",
+            words(one),
+            words(many),
+            many / one
+        );
+        Some((Some(many > one * MORE), seen))
     };
     vec![
         Score::of(
@@ -262,13 +274,9 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
             "S2 fig. 1; C6",
             knee(results),
         ),
+        Score::of("Memory grows where packets are lost", "S2 fig. 2; A6, C7", memory(results)),
         Score::of(
-            "Memory grows where packets are lost, 13 times at 60 %",
-            "S2 fig. 2; A6, C7",
-            memory(results),
-        ),
-        Score::of(
-            "Processor time follows the rate of packets",
+            "Processor time rises with the rate of packets while nothing is lost",
             "S2 fig. 3; C8",
             follows_rate(results),
         ),
@@ -278,23 +286,23 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
             loss_of_hosts(results),
         ),
         Score::of(
-            "Memory grows with the number of hosts, 14 times for 60",
+            "Memory grows with the number of hosts",
             "S2 fig. 5; C10",
-            hosts(Quantity::MemoryPeak, |mb| megabytes(mb * 1e6)),
+            hosts(Quantity::MemoryPeak, |mb| megabytes(mb * 1e6), ", 14 in the paper"),
         ),
         Score::of(
             "Processor time grows with the number of hosts",
             "S2 fig. 6; C11",
-            hosts(Quantity::Cpu, percent),
+            hosts(Quantity::Cpu, percent, ""),
         ),
         Score::of(
             "Application parsers take 2 points of the processor at most",
-            "S2 figs. 7, 8; C12",
+            "S2 fig. 7; C12",
             parsers(results),
         ),
         Score::of("A slower processor loses earlier", "S2; C3", slower(results)),
         Score::of(
-            "tcpdump writes to a file 4 times what is analysed",
+            "tcpdump writes more to a file than is analysed, with at most 0.5 % lost",
             "S2; C14, A19",
             beside_tcpdump(results),
         ),
@@ -314,7 +322,7 @@ mod tests {
         let mut run = run(&[], load, loss);
         run.point.tool = tool.to_owned();
         run.trial.cpu_ns = (cpu * 1e9 * 1e6 / rate) as u64;
-        run.trial.memory_peak = memory * 1_000_000;
+        run.trial.own_peak = Some(memory * 1_000_000);
         run
     }
 
@@ -335,13 +343,55 @@ mod tests {
             scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
         };
         use Verdict::{Fails, Holds};
-        let seen = verdicts(runs(100));
+        let seen = verdicts(runs(12));
         assert_eq!((&seen[..3], seen[8]), (&[Holds, Holds, Holds][..], Holds));
-        let mut flat = runs(11);
+        let mut flat = runs(10);
         flat[1].trial.cpu_ns /= 3;
         flat[4] = at("tcpdump-default", 2e5, 0.2, (0.1, 1));
         flat.remove(3);
         let seen = verdicts(flat);
         assert_eq!((&seen[..3], seen[8]), (&[Holds, Fails, Fails][..], Fails));
+        // Where nothing is lost there is no knee.
+        assert_eq!(verdicts(runs(12)[..2].to_vec())[..2], [Verdict::Unavailable; 2]);
+    }
+
+    #[test]
+    fn hosts_parsers_and_processors_are_compared() {
+        let of = |settings: &[(&str, &str)], rate: f64, loss: f64, (cpu, memory)| {
+            let mut run = at("analyze", rate, loss, (cpu, memory));
+            let setting = |(name, value): &(&str, &str)| crate::paper::setting(name, value);
+            run.point.settings = settings.iter().map(setting).collect();
+            run
+        };
+        let verdicts = |name: &str, runs| {
+            let results = Results { runs: [(name.to_owned(), runs)].into(), ..Results::default() };
+            let scores = judge(&results, &super::super::tests::scale(true));
+            scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
+        };
+        use Verdict::{Fails, Holds, Unavailable};
+        let hosts = |loss, cpu, memory| {
+            let one = of(&[("hosts", "1")], 1e5, 0.0, (0.5, 10));
+            verdicts(HOSTS, vec![one, of(&[("hosts", "60")], 1e5, loss, (cpu, memory))])
+        };
+        assert_eq!(hosts(0.01, 0.6, 12)[3..6], [Holds; 3]);
+        assert_eq!(hosts(0.1, 0.5, 10)[3..6], [Fails; 3]);
+        let parsers = |cpu| {
+            let without = of(&[("depth", "tcp")], 1e5, 0.0, (0.5, 10));
+            verdicts(PARSERS, vec![without, of(&[("depth", "protocols")], 1e5, 0.0, (cpu, 10))])[6]
+        };
+        assert_eq!((parsers(0.51), parsers(0.6)), (Holds, Fails));
+        let slower = |quarter: f64| {
+            let quota = |quota, rate, loss| of(&[("quota", quota)], rate, loss, (0.5, 10));
+            verdicts(
+                SLOWER,
+                vec![
+                    quota("100", 3e5, 0.0),
+                    quota("50", 2e5, 0.0),
+                    quota("25", 1e5, 0.0),
+                    quota("25", 3e5, quarter),
+                ],
+            )[7]
+        };
+        assert_eq!((slower(0.5), slower(0.0)), (Holds, Unavailable));
     }
 }

@@ -1,8 +1,9 @@
 //! S3: four sessions of dumpcap over all sizes of frames with a gap of 12 bytes.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::score::percent;
+use super::score::{Seen, percent};
 use super::{
     Across, Axis, Experiment, Figure, Kind, Paper, Quantity, Results, SMALLEST, Scale, Score,
     Selection, Sweep, TOLERATED, axis, tools,
@@ -20,11 +21,15 @@ const OURS: &str = "netsniff";
 const GAP: f64 = 12.0;
 const AROUND: f64 = 20.0;
 
+/// Differences below these are none: of one size, and of the mean of all.
+const POINTS: f64 = 0.02;
+const LESS: f64 = 0.005;
+
 /// The share of the sender's highest rate that the smallest frames need, so that its own limit is never met.
 const SHARE: f64 = 0.8;
 
-/// Settings of the kernel that the paper raises 64 times (its table II; of its defaults, which is more than the
-/// most, what they come to).
+/// Settings of the kernel as the paper raised them: 64 times what they were there (its table II; of its defaults, which is
+/// more than the most, what they come to). They may be more or less times what they are here.
 const RAISED: [(&str, &str); 7] = [
     ("net.core.rmem_max", "8388544"),
     ("net.core.rmem_default", "8126464"),
@@ -62,8 +67,8 @@ pub(super) fn paper(scale: &Scale) -> Paper {
         citation: "T. Skopko: Loss analysis of the software-based packet capturing",
         about: "Loss before the socket (of what was sent) and at the socket (of what came there) for each size of frames on \
                 a nominal link whose smallest frames need 80 % of what the sender here can do, with 12 bytes between \
-                frames: dumpcap as it comes, with less of each packet, with 64 times the kernel's settings and a ring of \
-                32 MB instead of 2, and with both; and netsniff as it comes.",
+                frames: dumpcap as it comes, with less of each packet, with settings of the kernel as high as the paper set \
+                them and a ring of 32 MB instead of 2, and with both; and netsniff as it comes.",
         experiments: vec![
             session(DEFAULTS, "Session 1: dumpcap as it comes", dumpcap, &[], &[]),
             session(
@@ -75,7 +80,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
             ),
             session(
                 KERNEL,
-                "Session 3, first: settings of the kernel 64 times as high",
+                "Session 3, first: settings of the kernel as high as the paper set them",
                 dumpcap,
                 &[],
                 &raised,
@@ -158,61 +163,94 @@ fn words(from: Option<u32>) -> String {
     from.map_or("at no size".to_owned(), |size| format!("from {size} bytes"))
 }
 
-/// Whether a session is lossless from a smaller size than another.
-fn better(results: &Results, than: &str, session: &str) -> Option<(bool, String)> {
+/// Whether a session is lossless from a smaller size than another: not told where both are at all sizes, or where sizes
+/// are missing.
+fn better(results: &Results, than: &str, session: &str) -> Seen {
+    let sizes = [than, session].map(|name| results.of(name).sizes());
     let (before, after) = (from(results, than)?, from(results, session)?);
     let seen = format!("lossless {} before, {} after", words(before), words(after));
+    let is_told = sizes[0] == sizes[1] && (before, after).ne(&(sizes[0].first().copied(), before));
     let is_better = after.unwrap_or(u32::MAX) < before.unwrap_or(u32::MAX);
-    Some((is_better, seen))
+    Some((is_told.then_some(is_better), seen))
 }
 
 fn smallest(runs: &Selection<'_>) -> Option<u32> {
     runs.sizes().first().copied()
 }
 
-fn falls(results: &Results) -> Option<(bool, String)> {
+fn falls(results: &Results) -> Seen {
     let runs = results.of(DEFAULTS);
     let sizes = runs.sizes();
     let (small, large) = (*sizes.first()?, *sizes.last()?);
     let of = |size| runs.size(size).median(Quantity::Loss);
     let (most, least) = (of(small)?, of(large)?);
     let seen = format!("{small} bytes: {}, {large} bytes: {}", percent(most), percent(least));
-    Some((most > least + 0.02, seen))
+    Some(((most.max(least) > TOLERATED).then_some(most > least + POINTS), seen))
 }
 
-fn kernel_first(results: &Results) -> Option<(bool, String)> {
+fn kernel_first(results: &Results) -> Seen {
     let runs = results.of(DEFAULTS);
     let runs = runs.size(smallest(&runs)?);
-    let (kernel, application) =
-        (runs.median(Quantity::KernelLoss)?, runs.median(Quantity::ApplicationLoss)?);
-    let seen =
-        format!("before the socket {}, at the socket {}", percent(kernel), percent(application));
-    Some((kernel > application, seen))
+    let (all, kernel) = (runs.median(Quantity::Loss)?, runs.median(Quantity::KernelLoss)?);
+    // Both of what was sent: what came to the socket is the less the more was lost before.
+    let socket = all - kernel;
+    let seen = format!(
+        "of what was sent, before the socket {}, at the socket {}; of what came there {}",
+        percent(kernel),
+        percent(socket),
+        runs.median(Quantity::ApplicationLoss).map_or("unavailable".to_owned(), percent)
+    );
+    Some(((all > TOLERATED).then_some(kernel > socket), seen))
 }
 
-fn mean_loss(runs: &Selection<'_>) -> Option<f64> {
-    let sizes = runs.sizes();
-    let losses: Vec<_> =
-        sizes.iter().map(|size| runs.size(*size).median(Quantity::Loss)).collect::<Option<_>>()?;
-    (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
+/// Losses on average over the sizes that two selections have in common.
+struct Means {
+    one: f64,
+    other: f64,
+    sizes: usize,
 }
 
-fn snaplen(results: &Results) -> Option<(bool, String)> {
-    let whole = mean_loss(&results.of(DEFAULTS))?;
-    let short = mean_loss(&results.of(SNAPLENS).set("snaplen", "96"))?;
-    let seen =
-        format!("mean of all sizes: {} whole, {} with 96 bytes", percent(whole), percent(short));
-    Some((short < whole - 0.005, seen))
+/// `None` where they have less than three quarters of their sizes in common: others would decide.
+fn means(one: &Selection<'_>, other: &Selection<'_>) -> Option<Means> {
+    let all: BTreeSet<_> = one.sizes().into_iter().chain(other.sizes()).collect();
+    let of = |size: &u32| {
+        let loss = |runs: &Selection<'_>| runs.size(*size).median(Quantity::Loss);
+        Some((loss(one)?, loss(other)?))
+    };
+    let both: Vec<_> = all.iter().filter_map(of).collect();
+    let sizes = both.len();
+    let mean = |of: fn(&(f64, f64)) -> f64| both.iter().map(of).sum::<f64>() / sizes as f64;
+    (sizes > 0 && sizes * 4 >= all.len() * 3).then(|| Means {
+        one: mean(|both| both.0),
+        other: mean(|both| both.1),
+        sizes,
+    })
 }
 
-fn kernel_alone(results: &Results) -> Option<(bool, String)> {
-    let (before, after) = (mean_loss(&results.of(DEFAULTS))?, mean_loss(&results.of(KERNEL))?);
-    let seen = format!("mean of all sizes: {} before, {} after", percent(before), percent(after));
-    Some((after < before - 0.005, seen))
+/// Whether less is lost on average than before; not told where nothing was lost before.
+fn reduced(before: &Selection<'_>, after: &Selection<'_>, names: [&str; 2]) -> Seen {
+    let Means { one, other, sizes } = means(before, after)?;
+    let seen = format!(
+        "mean of {sizes} sizes: {} {}, {} {}",
+        percent(one),
+        names[0],
+        percent(other),
+        names[1]
+    );
+    Some(((one > TOLERATED).then_some(other < one - LESS), seen))
+}
+
+fn snaplen(results: &Results) -> Seen {
+    let short = results.of(SNAPLENS).set("snaplen", "96");
+    reduced(&results.of(DEFAULTS), &short, ["whole", "with 96 bytes"])
+}
+
+fn kernel_alone(results: &Results) -> Seen {
+    reduced(&results.of(DEFAULTS), &results.of(KERNEL), ["before", "after"])
 }
 
 /// How well a straight line of the rate of packets says what is lost below the size that is lossless.
-fn linear(results: &Results) -> Option<(bool, String)> {
+fn linear(results: &Results) -> Seen {
     let runs = results.of(BOTH);
     let points: Vec<(f64, f64)> = runs
         .sizes()
@@ -224,31 +262,31 @@ fn linear(results: &Results) -> Option<(bool, String)> {
             Some((rate, loss))
         })
         .collect();
-    let r_squared = determination(&points)?;
+    let (r_squared, is_rising) = determination(&points)?;
     let seen = format!("R2 of loss over rate: {r_squared:.2}, {} sizes that lose", points.len());
-    Some((r_squared >= 0.9, seen))
+    Some((Some(r_squared >= 0.9 && is_rising), seen))
 }
 
-/// The coefficient of determination of the least-squares line through points; `None` for fewer than three, or where
-/// either coordinate never changes.
-fn determination(points: &[(f64, f64)]) -> Option<f64> {
+/// The coefficient of determination of the least-squares line through points, and whether it rises; `None` for fewer than
+/// three, or where either coordinate never changes.
+fn determination(points: &[(f64, f64)]) -> Option<(f64, bool)> {
     let number = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / number;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
     let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
     let both = sum(&|point| (point.0 - x) * (point.1 - y));
     let squares = sum(&|point| (point.0 - x).powi(2)) * sum(&|point| (point.1 - y).powi(2));
-    (points.len() >= 3 && squares > 0.0).then(|| both * both / squares)
+    (points.len() >= 3 && squares > 0.0).then(|| (both * both / squares, both > 0.0))
 }
 
-fn ours(results: &Results) -> Option<(bool, String)> {
-    let (theirs, ours) = (mean_loss(&results.of(BOTH))?, mean_loss(&results.of(OURS))?);
+fn ours(results: &Results) -> Seen {
+    let Means { one, other, sizes } = means(&results.of(BOTH), &results.of(OURS))?;
     let seen = format!(
-        "mean of all sizes: {} in session 4, {} by netsniff",
-        percent(theirs),
-        percent(ours)
+        "mean of {sizes} sizes: {} in session 4, {} by netsniff",
+        percent(one),
+        percent(other)
     );
-    Some((ours <= theirs, seen))
+    Some((Some(other <= one), seen))
 }
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
@@ -265,22 +303,22 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
         ),
         Score::of("Less of each packet reduces loss", "S3 session 2; E-15", snaplen(results)),
         Score::of(
-            "Settings of the kernel 64 times as high reduce loss by themselves (the paper raises them together)",
+            "Settings of the kernel as high as the paper set them reduce loss by themselves (it raises the ring with them)",
             "S3 session 3; E-7, X6",
             kernel_alone(results),
         ),
         Score::of(
-            "With a ring of 32 MB instead of 2 nothing is lost from a smaller size on",
+            "With a ring of 32 MB instead of 2, beside these settings, nothing is lost from a smaller size on",
             "S3 session 3; E-16",
-            better(results, DEFAULTS, BUFFERS),
+            better(results, KERNEL, BUFFERS),
         ),
         Score::of(
-            "and with 96 bytes of each packet from a still smaller one on",
+            "With 96 bytes of each packet beside both, nothing is lost from a still smaller size on",
             "S3 session 4; E-17",
             better(results, BUFFERS, BOTH),
         ),
         Score::of(
-            "Below that loss is almost linear in the rate",
+            "In session 4 loss is almost linear in the rate where there is any, and rises with it",
             "S3 session 4; E-17",
             linear(results),
         ),
@@ -336,13 +374,63 @@ mod tests {
         assert_eq!(seen, expected, "{scores:#?}");
         assert_eq!(scores[4].seen, "lossless at no size before, from 200 bytes after");
         assert_eq!(scores[5].seen, "lossless from 200 bytes before, from 104 bytes after");
+        assert_eq!(scores[7].seen, "mean of 3 sizes: 16.67 % in session 4, 20.00 % by netsniff");
+    }
+
+    #[test]
+    fn what_is_missing_or_lossless_tells_nothing() {
+        let judged = |sessions: &[(&str, &[(u32, f64)])]| {
+            let runs = sessions.iter().map(|(name, runs)| {
+                let runs = runs.iter().map(|(size, loss)| {
+                    let mut run = at(*size, *loss);
+                    run.point.settings = vec![super::super::setting("snaplen", "96")];
+                    run
+                });
+                ((*name).to_owned(), runs.collect::<Vec<_>>())
+            });
+            let results = Results { runs: runs.collect(), ..Results::default() };
+            let scores = judge(&results, &super::super::tests::scale(true));
+            scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
+        };
+        use Verdict::{Fails, Holds, Unavailable};
+        let (none, some) =
+            ([(72, 0.0), (104, 0.0), (200, 0.0)], [(72, 0.5), (104, 0.2), (200, 0.0)]);
+        let seen = judged(&[(DEFAULTS, &none), (SNAPLENS, &none), (BUFFERS, &none), (BOTH, &none)]);
+        assert_eq!(seen, [Unavailable; 8].map(|verdict| verdict));
+        let seen = judged(&[(DEFAULTS, &some), (SNAPLENS, &none), (BUFFERS, &some), (BOTH, &some)]);
+        assert_eq!((seen[2], seen[5]), (Holds, Fails));
+        // Of a session that was ended early only the small sizes are there.
+        let seen = judged(&[(BUFFERS, &some), (BOTH, &some[..1]), (OURS, &some)]);
+        assert_eq!((seen[5], seen[7]), (Unavailable, Unavailable));
+        let falling = [(72, 0.1), (104, 0.2), (200, 0.3), (328, 0.4)];
+        assert_eq!(judged(&[(BOTH, &falling)])[6], Fails);
+        let rising = [(72, 0.4), (104, 0.3), (136, 0.22), (200, 0.1)];
+        assert_eq!(judged(&[(BOTH, &rising)])[6], Holds);
+    }
+
+    /// Most of the losses are before the socket where the kernel has lost more than the application of all that was sent,
+    /// though of what was left the application may have lost the larger share.
+    #[test]
+    fn losses_before_and_at_the_socket_are_of_the_same_whole() {
+        let mut first = at(72, 0.67);
+        // Of a million 400,000 are lost before the socket, 270,000 of the other 600,000 at it.
+        first.trial.counted.dropped = Some(270_000);
+        let judged = |run: Run| {
+            let runs = [(DEFAULTS.to_owned(), vec![run])].into();
+            judge(&Results { runs, ..Results::default() }, &super::super::tests::scale(true))
+        };
+        let score = &judged(first.clone())[1];
+        assert_eq!(score.verdict, Verdict::Holds, "{score:?}");
+        assert!(score.seen.ends_with("at the socket 27.00 %; of what came there 45.00 %"));
+        first.trial.counted.dropped = Some(400_000);
+        assert_eq!(judged(first)[1].verdict, Verdict::Fails);
     }
 
     #[test]
     fn a_line_is_a_line() {
-        assert_eq!(determination(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]), Some(1.0));
+        assert_eq!(determination(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]), Some((1.0, true)));
         let bent = determination(&[(1.0, 0.0), (2.0, 1.0), (3.0, 0.0)]).unwrap();
-        assert!(bent.abs() < 1e-9);
+        assert!(bent.0.abs() < 1e-9);
         assert_eq!(determination(&[(1.0, 2.0), (2.0, 4.0)]), None);
         assert_eq!(determination(&[(1.0, 2.0), (1.0, 4.0), (1.0, 5.0)]), None);
     }

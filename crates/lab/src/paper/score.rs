@@ -10,7 +10,7 @@ pub enum Verdict {
     Holds,
     /// It does not.
     Fails,
-    /// What would tell was not measured.
+    /// What would tell was not measured, or does not tell.
     Unavailable,
 }
 
@@ -39,17 +39,19 @@ pub struct Score {
     pub verdict: Verdict,
 }
 
+/// What was seen of a claim, in words, and whether it holds; `None` where what was seen does not tell. `None` altogether
+/// where nothing was seen.
+pub(super) type Seen = Option<(Option<bool>, String)>;
+
 impl Score {
-    /// A score of what was seen, with whether the claim holds; `None` where nothing tells.
-    pub(super) fn of(
-        claim: &'static str,
-        source: &'static str,
-        seen: Option<(bool, String)>,
-    ) -> Self {
-        let (verdict, seen) = match seen {
-            Some((true, seen)) => (Verdict::Holds, seen),
-            Some((false, seen)) => (Verdict::Fails, seen),
-            None => (Verdict::Unavailable, "no run that proves something tells".to_owned()),
+    /// A score of what was seen.
+    pub(super) fn of(claim: &'static str, source: &'static str, seen: Seen) -> Self {
+        let (holds, seen) =
+            seen.unwrap_or_else(|| (None, "no run that proves something tells".to_owned()));
+        let verdict = match holds {
+            Some(true) => Verdict::Holds,
+            Some(false) => Verdict::Fails,
+            None => Verdict::Unavailable,
         };
         Self { claim, source, seen, verdict }
     }
@@ -81,8 +83,10 @@ mod tests {
     #[test]
     fn what_was_not_seen_is_no_verdict() {
         assert_eq!(Score::of("x", "y", None).verdict, Verdict::Unavailable);
-        assert_eq!(Score::of("x", "y", Some((true, String::new()))).verdict, Verdict::Holds);
-        assert_eq!(Score::of("x", "y", Some((false, String::new()))).verdict, Verdict::Fails);
+        let of = |holds| Score::of("x", "y", Some((holds, "seen".to_owned())));
+        assert_eq!(of(Some(true)).verdict, Verdict::Holds);
+        assert_eq!(of(Some(false)).verdict, Verdict::Fails);
+        assert_eq!((of(None).verdict, of(None).seen.as_str()), (Verdict::Unavailable, "seen"));
         assert_eq!((rate(999.0), rate(12_340.0)), ("999/s".to_owned(), "12.3 k/s".to_owned()));
         assert_eq!((rate(123_400.0), percent(0.0123)), ("123 k/s".to_owned(), "1.23 %".to_owned()));
     }
