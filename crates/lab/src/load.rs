@@ -15,6 +15,9 @@ pub const RING_OVERHEAD: u64 = 92;
 /// through an XDP socket hands to the kernel with one call, and flows that frames belong to in turn.
 const DEFAULTS: [(&str, &str); 2] = [("burst", "32"), ("flows", "256")];
 
+/// The option of `netsniff replay` that keeps recorded gaps, scaled to the rate.
+pub const KEEP_GAPS: &str = "keep-gaps";
+
 /// What is sent: stamped frames of one size, or a capture again and again, at a rate.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Load {
@@ -57,6 +60,14 @@ impl Load {
         self
     }
 
+    /// Frames a second that every part of a run is to have; `None` for as fast as possible, and where the recorded gaps of a
+    /// capture are kept, which make parts of it faster and slower than the whole.
+    #[must_use]
+    pub fn even_rate(&self) -> Option<f64> {
+        let keeps_gaps = self.options.iter().any(|option| option.name == KEEP_GAPS);
+        self.rate.filter(|_| !keeps_gaps)
+    }
+
     /// The arguments of `netsniff` that send it on an interface.
     #[must_use]
     pub fn arguments(&self, interface: &str, processor: usize) -> Vec<String> {
@@ -77,7 +88,7 @@ impl Load {
         let (rate, burst) = match (self.rate, &self.capture) {
             (None, _) => (None, false),
             (Some(rate), None) => (Some(("rate", rate)), true),
-            (Some(rate), Some(_)) => (Some(("pps", rate)), !has("keep-gaps")),
+            (Some(rate), Some(_)) => (Some(("pps", rate)), !has(KEEP_GAPS)),
         };
         match rate {
             None => option("topspeed", FLAG),

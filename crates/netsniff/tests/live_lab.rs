@@ -52,6 +52,10 @@ fn make(test: &str, layout: &Layout) -> Option<Bed> {
     }
 }
 
+fn setting(name: &str, value: &str) -> Setting {
+    Setting { name: name.into(), value: value.into() }
+}
+
 fn load(size: u32) -> Load {
     Load { size, rate: Some(5000.0), time: Duration::from_secs(1), ..Load::default() }
 }
@@ -87,6 +91,21 @@ fn trials_count_to_the_packet() {
     let missed = (0..trial.sent).filter(|number| number / 4 % 64 == 1).count() as u64;
     assert_eq!(trial.counted.captured, Some(trial.sent - missed), "{trial:?}");
     assert!(!trial.is_lossless());
+}
+
+/// What the processor's backlog drops is lost, and is known to be: the run proves that.
+#[test]
+fn drops_of_the_backlog_stand_in_the_books() {
+    let _alone = alone();
+    let backlog = setting("net.core.netdev_max_backlog", "30");
+    let layout = Layout::default().with(&[backlog]).unwrap();
+    let Some(bed) = make("drops_of_the_backlog_stand_in_the_books", &layout) else { return };
+    let count = Tool::all().into_iter().find(|tool| tool.name == "count").unwrap();
+    let load = Load { rate: None, ..load(64) };
+    let run = || trial::run(&bed, Path::new(NETSNIFF), &count, &load).unwrap();
+    let trial = (0..5).map(|_| run()).find(|trial| trial.backlog_dropped > 0).unwrap();
+    assert_eq!(trial.faults, [], "{trial:?}");
+    assert!(trial.arrived < trial.sent && !trial.is_lossless(), "{trial:?}");
 }
 
 #[test]
@@ -350,7 +369,6 @@ fn a_planted_server_loses_what_arithmetic_says() {
     let test = "a_planted_server_loses_what_arithmetic_says";
     let Some(bed) = bed(test, Placement::Rps) else { return };
     let work = Tool::all().into_iter().find(|tool| tool.name == "work").unwrap();
-    let setting = |name: &str, value: &str| Setting { name: name.into(), value: value.into() };
     for (size, rate, burst, delay, ring) in [
         // Two of three are served: the rest waits until the ring is full.
         (512, 60_000.0, 32, 25, 4_u64),

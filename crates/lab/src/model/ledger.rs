@@ -91,6 +91,12 @@ impl Scored<'_> {
     }
 }
 
+/// How many models a ledger has: the newest one's number.
+#[must_use]
+pub fn models(entries: &[Entry]) -> usize {
+    entries.iter().filter(|entry| matches!(entry, Entry::Model { .. })).count()
+}
+
 /// Predictions, each with what came of it.
 #[must_use]
 pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {

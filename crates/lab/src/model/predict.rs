@@ -193,7 +193,8 @@ impl Model {
             let factor = (self.fit.spread * normal(&mut random)).exp();
             let costs = costs.times(factor);
             let is_lossless = |rate| {
-                let question = Question { rate, seconds: SECONDS, ..*question };
+                let question =
+                    Question { rate, seconds: self.long_enough(question, rate), ..*question };
                 self.once(&question, costs, &self.stalls, draw).loss() == 0.0
             };
             // The sender does not send more.
@@ -203,6 +204,16 @@ impl Model {
         rates.sort_by(f64::total_cmp);
         let middle = rates[rates.len() / 2];
         Estimate { value: middle, ..Estimate::of(rates) }
+    }
+
+    /// Seconds that tell whether a rate loses nothing: of a capture with its own gaps all of it, or half a million frames.
+    fn long_enough(&self, question: &Question, rate: f64) -> f64 {
+        match &self.traffic {
+            Some(traffic) if question.keeps_gaps => {
+                SECONDS.max(traffic.packets.min(WHOLE) as f64 / rate.max(1.0))
+            }
+            _ => SECONDS,
+        }
     }
 
     /// The longest burst at the sender's full speed that loses nothing.
@@ -227,6 +238,9 @@ impl Model {
         Some(highest(0.0, most, is_survived).floor())
     }
 }
+
+/// Frames of a capture that tell whether a rate of it loses nothing, at most.
+const WHOLE: u64 = 500_000;
 
 /// No stalls at all.
 const NO_STALLS: Stalls = Stalls { watched: 1, lengths: Vec::new() };

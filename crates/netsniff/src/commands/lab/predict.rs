@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use netsniff_lab::bed::Bed;
-use netsniff_lab::load::Load;
+use netsniff_lab::load::{KEEP_GAPS, Load};
 use netsniff_lab::model::Model;
-use netsniff_lab::model::calibrate::{PLANNED, Subject, calibrate, raw_of, settings};
-use netsniff_lab::model::ledger::{Entry, scored};
+use netsniff_lab::model::calibrate::{PLANNED, RAW, Subject, calibrate, raw_of, settings};
+use netsniff_lab::model::ledger::{Entry, Scored, models, scored};
 use netsniff_lab::model::plan::{Pace, held};
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::traffic::Traffic;
@@ -26,6 +26,7 @@ use super::predicted;
 use crate::clock;
 use crate::commands::sizes::Sizes;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
+use crate::summary::number::exact;
 
 /// Predictions, what they come from, and what came.
 const LEDGER: &str = "ledger.jsonl";
@@ -174,12 +175,8 @@ impl QuestionArgs {
 /// [`UsageError`], a ledger that cannot be read, and whatever prevents a testbed or a run.
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
     let traffic = args.asked.replay.as_deref().map(Traffic::read).transpose()?;
-    if let Some(traffic) = traffic.as_ref().filter(|traffic| traffic.is_cut) {
-        say(&format!(
-            "of {} the first {} frames are used",
-            traffic.path.display(),
-            traffic.packets
-        ));
+    if let Some(traffic) = &traffic {
+        tell_traffic(traffic);
     }
     if args.asked.keep_gaps && traffic.is_none() {
         return Err(UsageError("--keep-gaps is of --replay".to_owned()).into());
@@ -274,18 +271,18 @@ impl Lab<'_> {
             );
             return Err(UsageError(said).into());
         }
-        for question in questions {
+        for question in &asked {
             fits(&model, question)?;
         }
         let Some(raws) = raws(&asked, model.traffic.as_ref(), self.stop)? else { return Ok(false) };
         for (point, raw) in points.iter().zip(&raws) {
-            if self.stop.is_set() {
+            if self.stop.before(Duration::ZERO).is_some() {
                 return Ok(false);
             }
             self.predict(&model, &point.question(&model, *raw), *raw, Some(point.pace))?;
         }
         for (question, raw) in questions.iter().zip(&raws[points.len()..]) {
-            if self.stop.is_set() {
+            if self.stop.before(Duration::ZERO).is_some() {
                 return Ok(false);
             }
             self.predict(&model, question, *raw, None)?;
@@ -312,14 +309,15 @@ impl Lab<'_> {
         }
         let known = last_model(self.journal.entries()).cloned();
         if let Some(model) = known.filter(|_| !self.args.calibrate && !is_planned) {
-            let of = |traffic: &Option<Traffic>| traffic.as_ref().map(|it| it.path.clone());
             ensure!(
                 model.tool == self.tool.name && model.layout == layout,
                 "the model of the ledger is of {} on another testbed, or of another tool; --calibrate makes a new one",
                 model.tool
             );
             ensure!(
-                self.traffic.is_none() || of(&model.traffic) == of(&self.traffic),
+                self.traffic.as_ref().is_none_or(|now| {
+                    model.traffic.as_ref().is_some_and(|before| before.path == now.path)
+                }),
                 "the model of the ledger is of other traffic; --calibrate makes a new one"
             );
             let traffic = model.traffic.as_ref().map(Traffic::again).transpose()?;
@@ -368,13 +366,22 @@ impl Lab<'_> {
     fn score(&mut self, model: &Model) -> anyhow::Result<bool> {
         self.make_bed(&model.layout)?;
         let repeat = self.args.repeat as usize;
+        // What other models predicted was of another testbed, tool or traffic, or of a machine that was another one then.
+        let newest = models(self.journal.entries());
+        let is_missing = |one: &Scored<'_>, round: usize| {
+            one.model == newest && one.losses.len() < round && one.faulty < repeat * TRIED as usize
+        };
         let missing = |journal: &Journal<Entry>, round: usize| -> Vec<(u32, Question)> {
             let all = scored(journal.entries());
-            let is_missing =
-                |losses: usize, faulty: usize| losses < round && faulty < repeat * TRIED as usize;
-            let missing = all.iter().filter(|one| is_missing(one.losses.len(), one.faulty));
+            let missing = all.iter().filter(|one| is_missing(one, round));
             missing.map(|one| (one.number, *one.question)).collect()
         };
+        let all = scored(self.journal.entries());
+        let older =
+            all.iter().filter(|one| one.model != newest && one.losses.len() < repeat).count();
+        if older > 0 {
+            self.say(&format!("{} of older models are not run", exact(older as i128)));
+        }
         // Rounds over all predictions, so that a disturbance does not meet all runs of one.
         for round in 1..=repeat {
             for _ in 0..TRIED {
@@ -394,8 +401,7 @@ impl Lab<'_> {
             }
         }
         let all = scored(self.journal.entries());
-        let last = all.iter().map(|one| one.model).max();
-        Ok(all.iter().all(|one| Some(one.model) != last || one.losses.len() >= repeat))
+        Ok(all.iter().all(|one| one.model != newest || one.losses.len() >= repeat))
     }
 
     /// Runs what was asked; `None` after a signal.
@@ -405,7 +411,7 @@ impl Lab<'_> {
         let tool = self.tool.with(&settings(question.cost, question.ring));
         let tool = tool.map_err(anyhow::Error::msg)?;
         let (name, value) = match question.keeps_gaps {
-            true => ("keep-gaps", FLAG.to_owned()),
+            true => (KEEP_GAPS, FLAG.to_owned()),
             false => ("burst", question.burst.to_string()),
         };
         let together = Setting { name: name.to_owned(), value };
@@ -425,26 +431,36 @@ impl Lab<'_> {
 
 /// What the application costs by itself, for each question: the middle of some looks in rounds over all of them, since
 /// machines are faster and slower from second to second.
-/// `None` after a signal.
+/// `None` where it was ended.
 fn raws(
     questions: &[&Question],
     traffic: Option<&Traffic>,
     stop: &Stop<'_>,
 ) -> anyhow::Result<Option<Vec<f64>>> {
-    let mut looks = vec![Vec::new(); questions.len()];
-    for _ in 0..LOOKS {
-        for (question, looks) in questions.iter().zip(&mut looks) {
-            if stop.is_set() {
-                return Ok(None);
-            }
-            looks.push(raw_of(question.cost, question.size, traffic)?);
+    let mut looks: Vec<((u32, Cost), Vec<f64>)> = Vec::new();
+    for question in questions {
+        let of = (question.size, question.cost);
+        if !looks.iter().any(|(known, _)| *known == of) {
+            looks.push((of, Vec::new()));
         }
     }
-    let middle = |mut looks: Vec<f64>| {
+    for _ in 0..LOOKS {
+        for ((size, cost), looks) in &mut looks {
+            if stop.before(RAW).is_some() {
+                return Ok(None);
+            }
+            looks.push(raw_of(*cost, *size, traffic)?);
+        }
+    }
+    for (_, looks) in &mut looks {
         looks.sort_by(f64::total_cmp);
-        looks[looks.len() / 2]
+    }
+    let middle = |question: &&Question| {
+        let of = (question.size, question.cost);
+        let found = looks.iter().find(|(known, _)| *known == of);
+        found.map_or(0.0, |(_, looks)| looks[looks.len() / 2])
     };
-    Ok(Some(looks.into_iter().map(middle).collect()))
+    Ok(Some(questions.iter().map(middle).collect()))
 }
 
 /// Frames of a question at most: more take too long to simulate.
@@ -457,17 +473,39 @@ const MOST_QUESTIONS: usize = 10_000;
 fn fits(model: &Model, question: &Question) -> Result<(), UsageError> {
     let most = 1e9 / model.gap(question.size);
     if question.rate > most {
-        let (rate, size) = (question.rate, question.size);
+        let [rate, most] = [question.rate, most].map(|rate| exact(rate.round() as i128));
         let said = format!(
-            "{rate:.0} frames/s of {size} bytes are more than the sender can send here, {most:.0}"
+            "{rate} frames/s of {} bytes are more than the sender can send here, {most}",
+            question.size
         );
         return Err(UsageError(said));
     }
-    if question.rate * question.seconds > MOST_FRAMES {
-        let said = format!("more than {MOST_FRAMES:.0} frames in --time are too many to simulate");
+    let due = match &model.traffic {
+        Some(traffic) if question.keeps_gaps => traffic.due(question.rate, question.seconds),
+        _ => question.rate * question.seconds,
+    };
+    if due > MOST_FRAMES {
+        let said = format!(
+            "more than {} frames in --time are too many to simulate",
+            exact(MOST_FRAMES as i128)
+        );
         return Err(UsageError(said));
     }
     Ok(())
+}
+
+/// Tells what of a capture is not as it was recorded.
+fn tell_traffic(traffic: &Traffic) {
+    let (path, all) = (traffic.path.display(), exact(traffic.packets.into()));
+    if traffic.is_cut() {
+        say(&format!(
+            "{path} has {all} frames; predictions are of the first of them, again and again"
+        ));
+    }
+    if traffic.left_out > 0 {
+        let left_out = exact(traffic.left_out.into());
+        say(&format!("{left_out} frames of {path} are too long to be sent, and are left out"));
+    }
 }
 
 fn seconds(question: &Question) -> anyhow::Result<Duration> {
