@@ -113,6 +113,28 @@ fn flows_are_counted_as_they_are_analysed() {
     assert!(report["testbed"].is_null() && report["counted"] == "memory");
 }
 
+/// One pair of ports that is silent for hours between is two flows, as in `conn`.
+#[test]
+fn flows_that_time_out_are_two() {
+    let traffic = Traffic::new("again");
+    let both = traffic.path("both.pcap");
+    let mut bytes = Vec::new();
+    for start in ["1700000000", "1700090000"] {
+        let part = traffic.path("part.pcap");
+        let frames = ["generate", "--flows", "1", "--rate", "10", "--count", "7", "-q"];
+        let (code, _, errors) = netsniff(&[&frames[..], &["--start", start, "-w", &part]].concat());
+        assert_eq!(code, Some(0), "{errors}");
+        let part = fs::read(part).unwrap();
+        // The header of a pcap has 24 bytes.
+        bytes.extend_from_slice(if bytes.is_empty() { &part } else { &part[24..] });
+    }
+    fs::write(&both, bytes).unwrap();
+    let (code, output, errors) =
+        netsniff(&["lab", "damage", "--replay", &both, "--tolerate", "1%"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(output.starts_with("2 flows of 14 packets: 7.0 on average, 7 to 7"), "{output}");
+}
+
 /// Packets that a tap has really lost damage as many flows as are expected.
 #[test]
 fn lost_packets_damage_the_flows_that_are_expected() {
