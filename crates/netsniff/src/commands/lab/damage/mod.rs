@@ -176,7 +176,7 @@ pub(super) fn run(args: &DamageArgs) -> anyhow::Result<u8> {
     let told = text::text(&subject, &outcomes, &tolerable);
     print(stdout(), &told).context("cannot print the table")?;
     if !is_whole {
-        say("not all was counted: it ended before");
+        say("not all was counted: it ended before, or runs proved nothing again and again");
     }
     Ok(if is_whole { DONE } else { FAILED })
 }
