@@ -114,6 +114,14 @@ impl Mix {
     }
 }
 
+/// A number with five digits that tell something, as people are shown it.
+#[must_use]
+pub fn shown(value: f64) -> f64 {
+    let digits = 4.0 - value.abs().log10().floor();
+    let scale = 10_f64.powf(digits);
+    if scale.is_finite() { (value * scale).round() / scale } else { value }
+}
+
 /// The class of flows with so many packets: that number has so many binary digits behind its first one.
 #[must_use]
 pub fn class(packets: u64) -> u32 {
@@ -298,6 +306,13 @@ mod tests {
         }
         assert_eq!((mix.tolerable(0.0), mix.tolerable(1.0)), (Some(0.0), Some(1.0)));
         assert_eq!(Mix::default().tolerable(0.1), None);
+    }
+
+    #[test]
+    fn numbers_are_shown_short() {
+        let shown = |value| shown(value).to_string();
+        assert_eq!([7.000_000_000_000_001, 0.032_083_512, 0.0].map(shown), ["7", "0.032084", "0"]);
+        assert_eq!([123_456.0, 1.234_567e-9].map(shown), ["123460", "0.0000000012346"]);
     }
 
     #[test]

@@ -174,8 +174,7 @@ impl Tap {
         let lost = lost.iter().filter(|(share, _)| **share > 0.0);
         let words: Vec<_> =
             lost.map(|(share, place)| format!("{} % lost {place} it", *share * 100.0)).collect();
-        let words = if words.is_empty() { "nothing lost".to_owned() } else { words.join(", ") };
-        format!("a tap, {words}")
+        std::iter::once("a tap".to_owned()).chain(words).collect::<Vec<_>>().join(", ")
     }
 
     /// Makes it in a namespace whose `rx0` is there; interfaces get so many queues.
@@ -355,7 +354,7 @@ mod tests {
         assert_eq!(both.words(), "a tap, 1 % lost at it, 0.5 % lost behind it");
         assert_eq!(with(tap, "tap", "on"), Ok(tap));
         assert_eq!(with(tap, "tap", "off"), Ok(None));
-        assert_eq!(with(None, "tap", "on").unwrap().unwrap().words(), "a tap, nothing lost");
+        assert_eq!(with(None, "tap", "on").unwrap().unwrap().words(), "a tap");
         for wrong in ["-1", "101%", "x", "NaN", "1e-9%"] {
             assert!(with(None, "loss-before", wrong).is_err(), "{wrong}");
         }

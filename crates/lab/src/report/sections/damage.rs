@@ -1,7 +1,7 @@
 //! Flows that losses damage: what is expected, and what came.
 
 use super::percent;
-use crate::damage::{Mix, Outcome};
+use crate::damage::{Mix, Outcome, shown};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
 
 /// Points of the curve of what is expected.
@@ -70,16 +70,17 @@ fn table(mix: &Mix, outcomes: &[Outcome]) -> Table {
         let of = outcome.counted(|damage| damage.flows);
         let lost = outcome.counted(|damage| damage.lost);
         let one = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
-        let [least, mean, most] = [0, 1, 2].map(|at: usize| one(of.map(|counted| counted[at])));
+        let mean = of.map(|[_, mean, _]| mean);
+        let ends = of.map(|[least, _, most]| format!("{least:.0} to {most:.0}"));
         vec![
-            format!("{}", outcome.loss * 100.0),
+            shown(outcome.loss * 100.0).to_string(),
             one(lost.map(|[_, mean, _]| mean)),
             format!("{:.1}", outcome.expected.flows),
             format!("{:.1}", outcome.expected.deviation),
             percent(Some(outcome.expected.flows / flows)),
-            mean,
-            percent(of.map(|[_, mean, _]| mean / flows)),
-            format!("{least} to {most}"),
+            one(mean),
+            percent(mean.map(|mean| mean / flows)),
+            ends.unwrap_or_else(|| "-".to_owned()),
             outcome.sigmas.map_or("-".to_owned(), |off| format!("{off:+.2}")),
             outcome.rounds.len().to_string(),
         ]
@@ -119,7 +120,7 @@ fn by_length(mix: &Mix, outcomes: &[Outcome]) -> Plot {
                 range: Some((least, most)),
             })
         };
-        let name = format!("loss {} %", outcome.loss * 100.0);
+        let name = format!("loss {} %", shown(outcome.loss * 100.0));
         Series { name, dots: classes.iter().filter_map(dot).collect(), is_line: false }
     };
     let series = outcomes.iter().map(series).filter(|series| !series.dots.is_empty());
@@ -142,13 +143,17 @@ fn by_length(mix: &Mix, outcomes: &[Outcome]) -> Plot {
 fn tolerated(mix: &Mix, tolerable: &[(f64, f64)]) -> Table {
     let row = |(share, loss): &(f64, f64)| {
         let flows = mix.flows() as f64 * share;
-        vec![format!("{}", share * 100.0), format!("{flows:.1}"), format!("{:.4e}", loss * 100.0)]
+        vec![
+            shown(share * 100.0).to_string(),
+            format!("{flows:.1}"),
+            shown(loss * 100.0).to_string(),
+        ]
     };
     Table {
         columns: columns(&["damaged flows, at most %", "flows", "loss, at most %"]),
         rows: tolerable.iter().map(row).collect(),
         note: Some(
-            "So many flows are expected to be damaged at this loss; more in one half of all cases."
+            "So many flows are expected to be damaged at this loss; in about half of all cases more are."
                 .to_owned(),
         ),
     }
@@ -157,7 +162,7 @@ fn tolerated(mix: &Mix, tolerable: &[(f64, f64)]) -> Table {
 fn lengths(mix: &Mix, outcomes: &[Outcome]) -> Table {
     let mut names = vec!["packets".to_owned(), "flows".to_owned()];
     for outcome in outcomes {
-        let loss = outcome.loss * 100.0;
+        let loss = shown(outcome.loss * 100.0);
         names.extend([format!("expected % at {loss} %"), format!("counted % at {loss} %")]);
     }
     let row = |(class, of): &(u32, Mix)| {
@@ -192,7 +197,7 @@ mod tests {
         let Part::Table(table) = &sections[0].parts[1] else { panic!("it is a table") };
         assert_eq!(
             table.rows,
-            [["50", "-", "1.2", "0.7", "62.500", "-", "-", "- to -", "-", "0"].map(str::to_owned)]
+            [["50", "-", "1.2", "0.7", "62.500", "-", "-", "-", "-", "0"].map(str::to_owned)]
         );
         let counted = [Outcome::new(&mix, 0.5, vec![flows.damage(|at| at == 2)])];
         let sections = damage(&mix, &counted, &[]);

@@ -5,6 +5,7 @@ mod certify;
 mod common;
 mod compare;
 mod comparison;
+mod damage;
 mod journal;
 mod lossless;
 mod paper;
@@ -21,6 +22,7 @@ use netsniff_lab::bed;
 
 use self::certify::CertifyArgs;
 use self::compare::CompareArgs;
+use self::damage::DamageArgs;
 use self::lossless::LosslessArgs;
 use self::paper::PaperArgs;
 use self::predict::PredictArgs;
@@ -36,6 +38,7 @@ use super::DONE;
     netsniff lab compare s:tcpdump-default s:record            two tools of a report\n  \
     netsniff lab paper all --short -o p                        five papers, repeated here\n  \
     netsniff lab predict -o m --rate 100k,300k --zip 6         what will be lost, said before\n  \
+    netsniff lab damage --replay web.pcapng --simulate         how many flows a loss damages\n  \
     netsniff lab certify --key key.pem -o c                    a signed statement\n\n\
     Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces\n\
     is sent to, and nothing is changed there but settings of the kernel that --host names, which\n\
@@ -50,6 +53,7 @@ enum What {
     Lossless(LosslessArgs),
     Sweep(SweepArgs),
     Compare(CompareArgs),
+    Damage(DamageArgs),
     Paper(PaperArgs),
     Predict(Box<PredictArgs>),
     Certify(CertifyArgs),
@@ -76,6 +80,7 @@ pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
         What::Sweep(args) => sweep::run(args),
         What::Work(args) => work::run(args),
         What::Compare(args) => compare::run(args),
+        What::Damage(args) => damage::run(args),
         What::Warden { name } => bed::watch(name).map(|()| DONE),
     }
 }
