@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use netsniff_lab::bed::{Bed, Layout, Placement};
 use netsniff_lab::certificate::facts::{Capture, Configuration};
@@ -14,6 +13,10 @@ use netsniff_lab::machine::Machine;
 use netsniff_lab::search::Found;
 use netsniff_lab::tools::Tool;
 use serde_json::Value;
+
+mod lab_bed;
+
+use lab_bed::{alone, make};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -30,20 +33,8 @@ const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 /// A rate that any host captures.
 const MODEST: f64 = 5000.0;
 
-/// What a test changes, it changes for the whole machine, and a capture takes a processor.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether there can be a testbed; said loudly, where not.
 fn can(test: &str) -> bool {
-    let warden = [NETSNIFF, "lab", "warden"].map(str::to_owned);
-    let made = Bed::make(&warden, &layout());
-    if let Err(why) = &made {
-        eprintln!("SKIPPED: {test} needs a testbed, which cannot be made here: {why:#}");
-    }
-    made.is_ok()
+    make(test, &layout()).is_some()
 }
 
 fn layout() -> Layout {

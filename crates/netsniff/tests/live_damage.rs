@@ -5,8 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::bed::Layout;
 use serde_json::Value;
+
+mod lab_bed;
+
+use lab_bed::make;
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -138,11 +142,8 @@ fn flows_that_time_out_are_two() {
 /// Packets that a tap has really lost damage as many flows as are expected.
 #[test]
 fn lost_packets_damage_the_flows_that_are_expected() {
-    let warden = [NETSNIFF, "lab", "warden"].map(str::to_owned);
-    if let Err(why) = Bed::make(&warden, &Layout::default()) {
-        eprintln!(
-            "SKIPPED: lost_packets_damage_the_flows_that_are_expected needs a testbed: {why:#}"
-        );
+    let name = "lost_packets_damage_the_flows_that_are_expected";
+    if make(name, &Layout::default()).is_none() {
         return;
     }
     let traffic = Traffic::new("tap");

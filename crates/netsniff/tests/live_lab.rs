@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,39 +16,15 @@ use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Fault, Trial};
 use netsniff_lab::work::Cost;
 
+mod lab_bed;
+
+use lab_bed::{alone, make};
+
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
-
-/// A bed is named after its process, so that there is one at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether this machine has what a bed needs: the right to make namespaces, and two processors.
-fn is_able() -> bool {
-    let name = format!("netsniff-probe-{}", std::process::id());
-    let ip = |what| Command::new("ip").args(["netns", what, &name]).output();
-    let is_made = ip("add").is_ok_and(|out| out.status.success());
-    // Where it was not made it cannot be removed, either.
-    let _ = ip("del");
-    is_made && thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
-}
 
 /// A bed; `None`, said loudly, where this machine cannot.
 fn bed(test: &str, placement: Placement) -> Option<Bed> {
     make(test, &Layout { placement, ..Layout::default() })
-}
-
-fn make(test: &str, layout: &Layout) -> Option<Bed> {
-    let warden = [NETSNIFF, "lab", "warden"].map(str::to_owned);
-    match Bed::make(&warden, layout) {
-        Ok(bed) => Some(bed),
-        Err(why) => {
-            assert!(!is_able(), "a namespace can be made here: {why:#}");
-            eprintln!("SKIPPED: {test} needs a testbed, which cannot be made here: {why:#}");
-            None
-        }
-    }
 }
 
 fn setting(name: &str, value: &str) -> Setting {

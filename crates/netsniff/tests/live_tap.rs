@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use netsniff_lab::bed::{Bed, Layout};
@@ -12,29 +11,18 @@ use netsniff_lab::load::Load;
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Trial};
 
+mod lab_bed;
+
+use lab_bed::{alone, make};
+
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
-
-/// There is one testbed at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn setting(name: &str, value: &str) -> Setting {
     Setting { name: name.to_owned(), value: value.to_owned() }
 }
 
-/// Whether this machine can have a testbed; where not, that is said loudly. A tap is not asked for: where it alone cannot
-/// be made, the tests fail.
+/// A tap is not asked for: where it alone cannot be made, the tests fail.
 fn can(test: &str) -> bool {
-    let warden = [NETSNIFF, "lab", "warden"].map(str::to_owned);
-    match Bed::make(&warden, &Layout::default()) {
-        Ok(_) => true,
-        Err(why) => {
-            eprintln!("SKIPPED: {test} needs a testbed, which cannot be made here: {why:#}");
-            false
-        }
-    }
+    make(test, &Layout::default()).is_some()
 }
 
 /// IPv4 packets that were for the namespace itself, and came to its stack.

@@ -40,8 +40,21 @@ impl Across {
             Self::Rate => run.trial.reached,
             Self::Size => Some(run.point.load.size.into()),
             Self::Time => Some(run.point.load.time.as_secs_f64()),
-            Self::Option(name) => number(super::results::option(run, name)?),
+            Self::Option(name) => Self::number(super::results::option(run, name)?),
         }
+    }
+
+    /// A number, or a size as `64M` or `32K`, in bytes.
+    pub(super) fn number(text: &str) -> Option<f64> {
+        let digits = text.trim_end_matches(char::is_alphabetic);
+        let unit = match &text[digits.len()..] {
+            "" => 1.0,
+            "K" => 1024.0,
+            "M" => 1_048_576.0,
+            "G" => 1_073_741_824.0,
+            _ => return None,
+        };
+        digits.parse::<f64>().ok().map(|value| value * unit)
     }
 
     /// It with its unit.
@@ -54,19 +67,6 @@ impl Across {
             Self::Option(name) => name,
         }
     }
-}
-
-/// A number, or a size as `64M` or `32K`, in bytes.
-fn number(text: &str) -> Option<f64> {
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let unit = match &text[digits.len()..] {
-        "" => 1.0,
-        "K" => 1024.0,
-        "M" => 1_048_576.0,
-        "G" => 1_073_741_824.0,
-        _ => return None,
-    };
-    digits.parse::<f64>().ok().map(|value| value * unit)
 }
 
 /// What is counted of a run: THE list.
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn sizes_are_numbers() {
         for (text, value) in [("32K", Some(32768.0)), ("9", Some(9.0)), ("1M", Some(1_048_576.0))] {
-            assert_eq!(number(text), value);
+            assert_eq!(Across::number(text), value);
         }
-        assert_eq!((number("poll"), number("")), (None, None));
+        assert_eq!((Across::number("poll"), Across::number("")), (None, None));
     }
 
     #[test]

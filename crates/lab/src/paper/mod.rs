@@ -192,6 +192,26 @@ mod tests {
         Scale { is_short, frames, trace: 6e5, trace_size: 315, offline: Some(1e6) }
     }
 
+    /// Two rings that are one and the same in truth, since a ring has two blocks at least.
+    fn rings_alike(points: &[crate::sweep::Point]) -> Option<(String, String)> {
+        let bytes = |text: &str| Across::number(text).unwrap() as u64;
+        let mut blocks = std::collections::BTreeMap::new();
+        for point in points {
+            let of = |name: &str| {
+                point.settings.iter().find(|it| it.name == name).map(|it| it.value.clone())
+            };
+            let Some(ring) = of("ring").filter(|_| !point.tool.starts_with("dumpcap")) else {
+                continue;
+            };
+            let block = bytes(&of("block").unwrap_or_else(|| "1M".to_owned()));
+            let before = blocks.insert((bytes(&ring) / block).max(2), ring.clone());
+            if let Some(before) = before.filter(|before| *before != ring) {
+                return Some((before, ring));
+            }
+        }
+        None
+    }
+
     #[test]
     fn every_paper_can_be_planned_and_judged() {
         for is_short in [true, false] {
@@ -205,6 +225,7 @@ mod tests {
                     let points = plan.points();
                     assert!(plan.number() == Some(points.len()) && !points.is_empty());
                     assert!(!is_short || points.len() <= 90, "{} is not short", experiment.name);
+                    assert_eq!(rings_alike(&points), None, "{}", experiment.name);
                     for point in points {
                         let tool = experiment.tools.iter().find(|it| it.name == point.tool);
                         tool.unwrap().with(&point.settings).unwrap();

@@ -289,12 +289,13 @@ pub(super) fn signal() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(signal)
 }
 
-/// Writes a file of a report.
+/// Writes a file of a report, whole or not at all: what goes on later reads it.
 ///
 /// # Errors
 ///
 /// Where it cannot be written, with its name.
 pub(super) fn write(directory: &Path, name: &str, content: &str) -> anyhow::Result<()> {
-    let path = directory.join(name);
-    fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))
+    let (path, new) = (directory.join(name), directory.join(format!(".{name}.new")));
+    let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -11,6 +11,7 @@ mod lossless;
 mod paper;
 mod predict;
 mod predicted;
+mod question;
 mod reports;
 mod scale;
 mod sweep;

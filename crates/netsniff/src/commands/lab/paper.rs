@@ -74,6 +74,7 @@ fn paper(text: &str) -> Result<Which, String> {
 /// How everything is run.
 struct Laboratory<'a> {
     args: &'a PaperArgs,
+    output: PathBuf,
     stop: &'a Stop<'a>,
     layout: Layout,
     scale: Scale,
@@ -116,14 +117,17 @@ pub(super) fn run(args: &PaperArgs) -> anyhow::Result<u8> {
             format!("cannot make {}; --resume goes on with one", directory.display())
         })?;
     }
+    // Runs name the trace by its path: they are known again however the directory is called.
+    let output = fs::canonicalize(&args.output)
+        .with_context(|| format!("there is no {} to go on with", args.output.display()))?;
     let signal = common::signal()?;
     let stop = Stop::new(&signal, args.budget);
     let layout = Layout::default();
-    let Some(scale) = scale::of(&args.output, args.short, &layout, &stop, args.quiet)? else {
+    let Some(scale) = scale::of(&output, args.short, &layout, &stop, args.quiet)? else {
         say("ended before it was known what the sender reaches");
         return Ok(FAILED);
     };
-    let lab = Laboratory { args, stop: &stop, layout, scale };
+    let lab = Laboratory { args, output, stop: &stop, layout, scale };
     let is_wanted = |paper: &Paper| {
         args.papers.iter().any(|Which(which)| which.is_none_or(|name| name == paper.name))
     };
@@ -162,7 +166,7 @@ impl Laboratory<'_> {
     }
 
     fn directory(&self, paper: &Paper, experiment: &Experiment) -> PathBuf {
-        self.args.output.join(format!("{}-{}", paper.name, experiment.name))
+        self.output.join(format!("{}-{}", paper.name, experiment.name))
     }
 
     /// What is there of a paper.
@@ -194,7 +198,7 @@ impl Laboratory<'_> {
     ) -> anyhow::Result<Left<'e>> {
         match &experiment.kind {
             Kind::Sweep(sweep) => {
-                let trace = self.args.output.join(TRACE);
+                let trace = self.output.join(TRACE);
                 let mut points = sweep.plan(experiment, &trace).points();
                 points.retain(|point| is_here(experiment, &point.tool));
                 ensure!(
@@ -234,6 +238,7 @@ impl Laboratory<'_> {
         let tools: Vec<Tool> =
             paper.experiments.iter().flat_map(|experiment| experiment.tools.clone()).collect();
         let head = common::head((&tools, &missing), self.layout.clone());
+        missing.iter().for_each(|what| say(&format!("{}: left out: {what}", paper.name)));
         for experiment in &paper.experiments {
             if !self.args.quiet {
                 say(&format!("{}: {}", paper.name, experiment.title));
@@ -271,7 +276,10 @@ impl Laboratory<'_> {
             stop: self.stop,
             is_quiet: self.args.quiet,
         };
-        let ended = campaign.run(points, &mut |run| directory.add(run))?;
+        let ended = match points.first().map(|point| self.stop.before(point.load.time)) {
+            Some(Some(why)) => Some(why),
+            _ => campaign.run(points, &mut |run| directory.add(run))?,
+        };
         directory.finish(head)?;
         if let Some(why) = ended {
             say(&format!("{}: ended: {}", paper.name, why.words()));
@@ -324,7 +332,7 @@ impl Laboratory<'_> {
             scores: &scores,
         };
         let json = serde_json::to_string_pretty(&outcome)? + "\n";
-        let output = &self.args.output;
+        let output = &self.output;
         common::write(output, &format!("{}.json", paper.name), &json)?;
         let sections = sections::paper(paper, results, &scores);
         let page =
@@ -356,7 +364,38 @@ fn scorecard(scores: &[Score]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use netsniff_lab::load::Load;
+
     use super::*;
+
+    /// Our own tools and the generator have every option that an experiment gives them.
+    #[test]
+    fn experiments_are_taken_by_the_programs_that_run_them() {
+        let frames = Scale::SIZES.map(|size| (size, 1e6)).to_vec();
+        for is_short in [true, false] {
+            let (trace, trace_size) = (6e5, 315);
+            let frames = frames.clone();
+            let scale = Scale { is_short, frames, trace, trace_size, offline: None };
+            for experiment in papers(&scale).iter().flat_map(|paper| &paper.experiments) {
+                let tools = experiment.tools.iter();
+                let points = match &experiment.kind {
+                    Kind::Sweep(sweep) => sweep.plan(experiment, Path::new("trace")).points(),
+                    Kind::Search { .. } => Vec::new(),
+                };
+                for tool in tools.clone() {
+                    let load = Load { size: 64, time: Duration::from_secs(1), ..Load::default() };
+                    common::check(&load, Some(tool)).unwrap();
+                }
+                for point in points.iter().filter(|point| point.repetition == 0) {
+                    let tool = tools.clone().find(|tool| tool.name == point.tool).unwrap();
+                    let tool = tool.with(&point.settings).unwrap();
+                    common::check(&point.load, Some(&tool)).unwrap();
+                }
+            }
+        }
+    }
 
     #[test]
     fn papers_have_names() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use netsniff_lab::bed::{Bed, CAPTURE_CPU, Layout};
 use netsniff_lab::load::{FCS_LEN, Load};
 use netsniff_lab::paper::Scale;
@@ -14,6 +14,7 @@ use netsniff_lab::trial;
 
 use super::common;
 use crate::commands::{UsageError, say};
+use crate::summary::number::exact;
 
 /// The trace, and where what was measured is.
 pub(super) const TRACE: &str = "trace.pcapng";
@@ -37,6 +38,9 @@ const SESSIONS: [&str; 12] = [
 
 /// How long the sender is measured with each size.
 const TIME: Duration = Duration::from_secs(2);
+
+/// Runs that may prove nothing, in all.
+const TRIED: usize = 3;
 
 /// How often a file is read, of which the middle counts.
 const READ: usize = 5;
@@ -97,17 +101,21 @@ fn measured(
         if stop.before(TIME).is_some() {
             return Ok(None);
         }
-        let trial = match trial::run(&bed, &program, &counting, load) {
-            // A signal of the terminal reaches tool and generator, too.
-            _ if stop.is_set() => return Ok(None),
-            result => result?,
-        };
-        let rate = trial.reached.filter(|rate| *rate > 0.0);
-        let rate = rate.with_context(|| format!("the sender has no rate of {what}"))?;
-        if !is_quiet {
-            say(&format!("the sender reaches {rate:.0} frames a second of {what}"));
+        for _ in 0..TRIED {
+            let trial = match trial::run(&bed, &program, &counting, load) {
+                // A signal of the terminal reaches tool and generator, too.
+                _ if stop.is_set() => return Ok(None),
+                result => result?,
+            };
+            if let Some(rate) = trial.reached.filter(|_| trial.is_true_at_reached()) {
+                if !is_quiet {
+                    let rate = exact(rate.round() as i128);
+                    say(&format!("the sender reaches {rate} frames a second of {what}"));
+                }
+                return anyhow::Ok(Some(rate));
+            }
         }
-        anyhow::Ok(Some(rate))
+        bail!("no run tells how fast the sender sends {what}")
     };
     let mut frames_of_sizes = Vec::new();
     for size in Scale::SIZES {
@@ -118,18 +126,21 @@ fn measured(
     let capture = Some(trace.to_owned());
     let load = Load { size: trace_size, time: TIME, capture, ..Load::default() };
     let Some(rate) = top(&load, "the trace")? else { return Ok(None) };
+    // Where live analysis writes its logs, too.
+    let offline = offline(&program, (trace, &bed.scratch().join("logs")), frames);
     drop(bed);
-    let offline = offline(&program, trace, frames);
     Ok(Some(Scale { is_short, frames: frames_of_sizes, trace: rate, trace_size, offline }))
 }
 
-/// Packets a second that the analysis of a file reaches on the processor that captures; `None` where it fails.
-fn offline(program: &Path, trace: &Path, packets: u64) -> Option<f64> {
+/// Packets a second that the analysis of a file reaches on the processor that captures, with logs as a live one writes
+/// them into `logs`; `None` where it fails.
+fn offline(program: &Path, (trace, logs): (&Path, &Path), packets: u64) -> Option<f64> {
     let mut times = Vec::new();
     for _ in 0..READ {
         let mut command = Command::new("taskset");
-        command.args(["-c", &CAPTURE_CPU.to_string()]).arg(program).args(["analyze", "-q"]);
-        command.arg(trace).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["-c", &CAPTURE_CPU.to_string()]).arg(program).args(["analyze", "-q", "-o"]);
+        command.arg(logs).arg(trace);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let begin = Instant::now();
         if !command.status().ok()?.success() {
             return None;

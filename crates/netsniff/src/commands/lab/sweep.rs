@@ -123,11 +123,14 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let common = &args.common;
     let (sizes, paces, (tools, left_out)) = (args.sizes()?, args.paces(), common.chosen()?);
     let layout = common.layout();
+    // Runs that go on later name the capture in the same way.
+    let capture = args.replay.as_ref().map(fs::canonicalize).transpose();
+    let capture = capture.context("cannot replay it")?;
     let plan = Plan {
         tools: &tools,
         sizes: &sizes,
         paces: &paces,
-        capture: args.replay.as_deref(),
+        capture: capture.as_deref(),
         axes: &args.vary,
         send: &common.send,
         host: &common.bed.host,
