@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff_lab::bed::{Bed, Layout, Placement};
+use netsniff_lab::bed::{Layout, Placement};
 use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::certificate::key::PrivateKey;
 use netsniff_lab::certificate::{Certified, Statement};

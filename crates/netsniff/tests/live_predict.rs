@@ -162,7 +162,7 @@ fn a_capture_is_predicted_and_run() {
     let ledger = Ledger::of("capture", traffic);
     let file = ledger.0.join("bursts.pcap");
     let replay =
-        ["--delay", "25us", "--ring", "4M", "--time", "4s", "--replay", file.to_str().unwrap()];
+        ["--delay", "25us", "--ring", "4M", "--time", "2400ms", "--replay", file.to_str().unwrap()];
     let (code, output, errors) = ledger.run(&replay);
     assert_eq!(code, Some(0), "{errors}");
     assert!(output.contains("599, 29,963"), "the mean size and rate of the file: {output}");
@@ -175,29 +175,30 @@ fn a_capture_is_predicted_and_run() {
         _ => None,
     });
     let losses: Vec<_> = losses.collect();
-    assert!(losses[0] > 0.1 && losses[1] == 0.0, "{losses:?}");
+    // Of 24,000 it serves 7680 while they come, and the ring holds three blocks of 1525 beside the one that is read.
+    assert!((losses[0] - 0.49).abs() < 0.064 && losses[1] == 0.0, "{losses:?}");
     let (code, _, errors) = ledger.run(&["--rate", "30k", "--delay", "25us"]);
     assert!(code == Some(2) && errors.contains("--replay says that questions are"), "{errors}");
 
-    let (_, _, errors) = ledger.run(&["--score", "--repeat", "1"]);
+    let (_, _, errors) = ledger.run(&["--score", "--repeat", "3"]);
     if !is_able() {
         eprintln!("SKIPPED: a_capture_is_predicted_and_run needs a testbed: {errors}");
         return;
     }
-    let entries = ledger.entries();
-    let runs = entries.iter().filter_map(|entry| match entry {
-        Entry::Run { number, trial, .. } if trial.is_valid() => Some((*number, trial)),
-        _ => None,
-    });
-    let runs: Vec<_> = runs.collect();
-    if runs.len() < 2 {
-        eprintln!("SKIPPED: this machine is too busy for a run that proves something");
-    }
-    for (number, trial) in runs {
-        let lost = trial.counted.dropped.unwrap() as f64 / trial.sent as f64;
-        let expected = losses[number as usize];
+    for (number, expected) in losses.into_iter().enumerate() {
+        let runs = ledger.entries().into_iter().filter_map(|entry| match entry {
+            Entry::Run { number: of, trial, .. } if of as usize == number => Some(trial),
+            _ => None,
+        });
+        let valid = runs.filter(|trial| trial.is_valid());
+        let lost = valid.map(|it| it.counted.dropped.unwrap() as f64 / it.sent as f64);
+        // What holds the server up makes it lose more, never less: the least is that of the least disturbed run.
+        let Some(least) = lost.min_by(f64::total_cmp) else {
+            eprintln!("SKIPPED: this machine is too busy for a run that proves something");
+            continue;
+        };
         // A block of the ring has 1525 of these frames: more than one of them in a burst is no chance.
-        assert!((lost - expected).abs() < 0.064, "{lost}, not {expected}: {trial:?}");
+        assert!((least - expected).abs() < 0.064, "{least}, not {expected}: {errors}");
     }
     fs::write(&file, fs::read(&file).unwrap().split_at(40_000).0).unwrap();
     let (code, _, errors) = ledger.run(&replay);
