@@ -17,6 +17,8 @@ pub struct Figure {
     pub across: Across,
     /// Upwards; several have curves of their own.
     pub quantities: Vec<Quantity>,
+    /// What arithmetic says that the quantities come to, and the words for it.
+    pub limits: Vec<(f64, String)>,
 }
 
 /// What was varied.
@@ -30,6 +32,8 @@ pub enum Across {
     Time,
     /// An option with numbers as values: of the tool, the sender or the testbed.
     Option(&'static str),
+    /// An option with sizes as values, as `64M`, each often twice the one before.
+    Bytes(&'static str),
 }
 
 impl Across {
@@ -40,7 +44,9 @@ impl Across {
             Self::Rate => run.trial.reached,
             Self::Size => Some(run.point.load.size.into()),
             Self::Time => Some(run.point.load.time.as_secs_f64()),
-            Self::Option(name) => Self::number(super::results::option(run, name)?),
+            Self::Option(name) | Self::Bytes(name) => {
+                Self::number(super::results::option(run, name)?)
+            }
         }
     }
 
@@ -64,7 +70,16 @@ impl Across {
             Self::Rate => "frames a second that were sent",
             Self::Size => "bytes of a frame",
             Self::Time => "seconds of the run",
-            Self::Option(name) => name,
+            Self::Option(name) | Self::Bytes(name) => name,
+        }
+    }
+
+    /// The option that it is.
+    #[must_use]
+    pub const fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Option(name) | Self::Bytes(name) => Some(name),
+            Self::Rate | Self::Size | Self::Time => None,
         }
     }
 }

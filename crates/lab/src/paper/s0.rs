@@ -61,6 +61,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
             of: vec![BUFFERS],
             across: Across::Rate,
             quantities: vec![Quantity::Loss],
+            limits: Vec::new(),
         }],
         judge,
     }

@@ -22,6 +22,8 @@ const SIZES: [u32; 3] = [64, 256, 512];
 const DELAY: &str = "20us";
 const SERVED: f64 = 50_000.0;
 const OVERLOADED: f64 = 75_000.0;
+/// What is lost of that in the end, whatever the ring.
+const LIMIT: f64 = 1.0 - SERVED / OVERLOADED;
 
 /// Rings of the same server, and their blocks: of the smallest ring one can still be read while others are filled.
 const RINGS: [&str; 3] = ["1M", "8M", "64M"];
@@ -145,6 +147,7 @@ fn figures() -> Vec<Figure> {
         of: of.to_vec(),
         across,
         quantities: quantities.to_vec(),
+        limits: Vec::new(),
     };
     let levels = Across::Option("zip");
     vec![
@@ -162,18 +165,21 @@ fn figures() -> Vec<Figure> {
             levels,
             &[Quantity::Polls],
         ),
-        figure(
-            "Overload: loss against the length of the run, for three rings",
-            "Arithmetic: 1 - 50,000 / 75,000 = 33.3 % in the end, whatever the ring, which only delays it.",
-            &[OVERLOAD],
-            Across::Time,
-            &[Quantity::Loss],
-        ),
+        Figure {
+            limits: vec![(LIMIT, format!("limit: {}", percent(LIMIT)))],
+            ..figure(
+                "Overload: loss against the length of the run, for three rings",
+                "Arithmetic: 1 - 50,000 / 75,000 = 33.3 % in the end, whatever the ring, which only delays it (D3, X5).",
+                &[OVERLOAD],
+                Across::Time,
+                &[Quantity::Loss],
+            )
+        },
         figure(
             "Bursts: loss against the size of the ring, at a mean rate that can be worked off",
             "Each burst of 10,000 frames takes 6 MB of a ring.",
             &[BURSTS],
-            Across::Option("ring"),
+            Across::Bytes("ring"),
             &[Quantity::Loss],
         ),
         figure(
@@ -188,7 +194,7 @@ fn figures() -> Vec<Figure> {
             "Huge rings: time of the processor against the size of the ring",
             "The paper: excessively large buffers can harm.",
             &[HUGE],
-            Across::Option("ring"),
+            Across::Bytes("ring"),
             &[Quantity::Cpu],
         ),
     ]
@@ -265,9 +271,8 @@ const NEAR: f64 = 0.03;
 
 fn rings(results: &Results) -> Seen {
     let all = in_overload(results)?;
-    let limit = 1.0 - SERVED / OVERLOADED;
     let told: Vec<_> = all.iter().filter(|of| of.held < NEAR).collect();
-    let are_near = told.iter().all(|of| (of.most - limit).abs() <= NEAR);
+    let are_near = told.iter().all(|of| (of.most - LIMIT).abs() <= NEAR);
     let words = |of: &Overload| {
         let held = if of.held < NEAR {
             String::new()
@@ -277,7 +282,7 @@ fn rings(results: &Results) -> Seen {
         format!("{}: {}{held}", of.ring, percent(of.most))
     };
     let words: Vec<_> = all.iter().map(words).collect();
-    let seen = format!("{} in the longest runs; the limit is {}", words.join(", "), percent(limit));
+    let seen = format!("{} in the longest runs; the limit is {}", words.join(", "), percent(LIMIT));
     Some(((told.len() >= 2).then_some(are_near), seen))
 }
 

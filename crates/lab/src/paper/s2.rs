@@ -85,6 +85,7 @@ fn figures() -> Vec<Figure> {
         of: vec![of],
         across,
         quantities: quantities.to_vec(),
+        limits: Vec::new(),
     };
     let (hosts, memory) = (Across::Option("hosts"), &[Quantity::MemoryMean, Quantity::MemoryPeak]);
     vec![

@@ -113,6 +113,7 @@ fn figures() -> Vec<Figure> {
         of: of.to_vec(),
         across: Across::Size,
         quantities: quantities.to_vec(),
+        limits: Vec::new(),
     };
     vec![
         figure(

@@ -83,11 +83,13 @@ fn put_table(page: &mut String, table: &Table) {
 
 fn put_plot(page: &mut String, plot: &Plot) {
     let title = escape(&plot.title);
+    let note = plot.note().map_or_else(String::new, |note| format!("<br>{}", escape(&note)));
+    // A String takes everything.
     let _ = writeln!(
         page,
-        "<figure>\n<div class=\"wide\" role=\"img\" aria-label=\"{title}\">\n<div class=\"light\">{}</div>\n\
+        "<figure>\n<div class=\"wide\">\n<div class=\"light\">{}</div>\n\
          <div class=\"dark\">{}</div>\n</div>\n\
-         <figcaption><strong>{title}.</strong> {}</figcaption>\n</figure>",
+         <figcaption><strong>{title}.</strong> {}{note}</figcaption>\n</figure>",
         plot.svg(Palette::Light),
         plot.svg(Palette::Dark),
         escape(&plot.caption)
@@ -95,7 +97,7 @@ fn put_plot(page: &mut String, plot: &Plot) {
 }
 
 /// Text as HTML has it.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -2,11 +2,18 @@
 //!
 //! Everything here is pure: from what was measured to text.
 
+use std::collections::BTreeMap;
+
 mod html;
+pub mod number;
 mod plot;
 pub mod sections;
+mod text;
 
-pub use self::plot::{Axis, Chart, Dot, HeatMap, Mark, Palette, Plot, Series, Stage, Waterfall};
+pub use self::plot::{
+    Axis, Bars, Chart, Direction, Dot, HeatMap, Interval, Intervals, Mark, Palette, Plot, Scale,
+    Series, Stage, Unit, Value, Waterfall,
+};
 
 /// A report.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +62,29 @@ pub struct Table {
 }
 
 impl Report {
+    /// All its plots as pictures by themselves, for light and for dark pages: names of files, and what is in them. A name
+    /// is that of the plot's title, as `loss-against-rate-dark.svg`.
+    #[must_use]
+    pub fn pictures(&self) -> Vec<(String, String)> {
+        let parts = self.sections.iter().flat_map(|section| &section.parts);
+        let plots = parts.filter_map(|part| match part {
+            Part::Plot(plot) => Some(plot),
+            Part::Text(_) | Part::Code(_) | Part::Table(_) => None,
+        });
+        let mut names = BTreeMap::new();
+        let mut pictures = Vec::new();
+        for plot in plots {
+            let name = file_name(&plot.title);
+            let number = names.entry(name.clone()).and_modify(|number| *number += 1).or_insert(1);
+            let name = if *number > 1 { format!("{name}-{number}") } else { name };
+            let both = Palette::ALL.into_iter();
+            pictures.extend(
+                both.map(|(palette, page)| (format!("{name}-{page}.svg"), plot.picture(palette))),
+            );
+        }
+        pictures
+    }
+
     /// It as a page.
     #[must_use]
     pub fn html(&self) -> String {
@@ -62,10 +92,24 @@ impl Report {
     }
 }
 
-impl Plot {
-    /// It as a picture by itself, in the colours of a light or of a dark page.
-    #[must_use]
-    pub fn svg(&self, palette: Palette) -> String {
-        plot::draw(self, palette)
+/// Letters of a file's name at most.
+const MOST_NAME: usize = 60;
+
+/// A title as the name of a file: letters and digits, with dashes between words.
+fn file_name(title: &str) -> String {
+    let mut name = String::new();
+    for word in title.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+        let is_too_long = name.len() + word.len() >= MOST_NAME;
+        if word.is_empty() || is_too_long && !name.is_empty() {
+            continue;
+        }
+        if !name.is_empty() {
+            name.push('-');
+        }
+        name.extend(word.chars().take(MOST_NAME).map(|letter| letter.to_ascii_lowercase()));
     }
+    if name.is_empty() { "plot".to_owned() } else { name }
 }
+
+#[cfg(test)]
+mod tests;

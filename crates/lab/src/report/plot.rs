@@ -1,13 +1,24 @@
 //! Plots as SVG.
 
+mod axis;
+mod bars;
 mod curves;
+mod frame;
 mod heat;
+mod intervals;
+mod letters;
+mod palette;
 mod waterfall;
 
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea as _};
-use plotters::style::{FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
+
+use self::axis::Span;
+pub(in crate::report) use self::axis::tick;
+pub use self::axis::{Axis, Scale, Unit};
+pub use self::palette::Palette;
+use super::number::exact;
 
 /// A picture with a caption.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +29,8 @@ pub struct Plot {
     pub caption: String,
     /// What is drawn.
     pub chart: Chart,
+    /// What is not drawn though it was measured: why, and how many.
+    pub left_out: Vec<(String, usize)>,
 }
 
 /// What is drawn.
@@ -31,24 +44,19 @@ pub enum Chart {
         y: Axis,
         /// What is compared.
         series: Vec<Series>,
-        /// Values of x that mean something.
+        /// Values that mean something.
         marks: Vec<Mark>,
         /// Whether the line is drawn on which both values are the same.
         has_diagonal: bool,
     },
+    /// Values side by side, in groups.
+    Bars(Bars),
+    /// What values may be, each in a line.
+    Intervals(Intervals),
     /// Values over two others, as colours.
     HeatMap(HeatMap),
     /// What each stage lost of something.
     Waterfall(Waterfall),
-}
-
-/// An axis.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Axis {
-    /// What it has, with its unit.
-    pub label: String,
-    /// Whether values are shares, to be told in percent.
-    pub is_share: bool,
 }
 
 /// Values that belong together.
@@ -74,12 +82,76 @@ pub struct Dot {
 }
 
 /// A line across a plot.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// Where.
-    pub x: f64,
+    pub at: f64,
+    /// On which axis that is.
+    pub on: Direction,
     /// What is there.
     pub label: String,
+    /// The series that it belongs to, if it does to one: it has its colour.
+    pub series: Option<usize>,
+}
+
+/// An axis of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the right.
+    X,
+    /// Upwards.
+    Y,
+}
+
+/// Values side by side, in groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bars {
+    /// Upwards.
+    pub y: Axis,
+    /// Names of groups, and what they are.
+    pub groups: (String, Vec<String>),
+    /// What is compared: a name, and a value for each group.
+    pub series: Vec<(String, Vec<Value>)>,
+}
+
+/// A value as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Value {
+    /// It.
+    Exactly(f64),
+    /// It is this or more.
+    AtLeast(f64),
+    /// It is this or less.
+    AtMost(f64),
+    /// Nobody knows.
+    #[default]
+    Unknown,
+}
+
+/// What values may be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Intervals {
+    /// To the right.
+    pub x: Axis,
+    /// The value that means that nothing differs.
+    pub none: f64,
+    /// Values, from above.
+    pub rows: Vec<Interval>,
+}
+
+/// What a value may be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Of what.
+    pub label: String,
+    /// It.
+    pub value: Value,
+    /// The least and the most that it may be: `None` for an open end.
+    pub ends: [Option<f64>; 2],
+    /// It in words.
+    pub words: String,
+    /// Whether it surely differs from none.
+    pub is_apart: bool,
 }
 
 /// Shares over two lists of values.
@@ -89,6 +161,8 @@ pub struct HeatMap {
     pub x: (String, Vec<String>),
     /// What is upwards, and each of it.
     pub y: (String, Vec<String>),
+    /// What the colours tell.
+    pub of: String,
     /// For each of y the shares of each of x; `None` where nothing is known.
     pub shares: Vec<Vec<Option<f64>>>,
 }
@@ -113,124 +187,143 @@ pub struct Stage {
     pub lost: Option<u64>,
 }
 
-/// The colours of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Palette {
-    /// Dark on light.
-    Light,
-    /// Light on dark.
-    Dark,
-}
-
-/// Pixels of a picture.
+/// Pixels from left to right.
 const WIDTH: u32 = 860;
-const HEIGHT: u32 = 440;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-impl Palette {
-    const fn text(self) -> &'static RGBColor {
-        match self {
-            Self::Light => &RGBColor(0x1c, 0x1f, 0x23),
-            Self::Dark => &RGBColor(0xe6, 0xe9, 0xec),
-        }
+impl Mark {
+    /// A line upwards.
+    #[must_use]
+    pub fn x(at: f64, label: impl Into<String>) -> Self {
+        Self { at, on: Direction::X, label: label.into(), series: None }
     }
 
-    const fn page(self) -> RGBColor {
-        match self {
-            Self::Light => RGBColor(0xff, 0xff, 0xff),
-            Self::Dark => RGBColor(0x14, 0x17, 0x1a),
-        }
+    /// A line to the right.
+    #[must_use]
+    pub fn y(at: f64, label: impl Into<String>) -> Self {
+        Self { on: Direction::Y, ..Self::x(at, label) }
     }
 
-    const fn faint(self) -> RGBColor {
-        match self {
-            Self::Light => RGBColor(0xd5, 0xda, 0xe0),
-            Self::Dark => RGBColor(0x36, 0x3d, 0x45),
-        }
-    }
-
-    /// Colours that readers tell apart who do not see all of them (after Okabe and Ito).
-    const fn series(self, number: usize) -> RGBColor {
-        const LIGHT: [RGBColor; 7] = [
-            RGBColor(0x00, 0x72, 0xb2),
-            RGBColor(0xd5, 0x5e, 0x00),
-            RGBColor(0x00, 0x85, 0x63),
-            RGBColor(0xb0, 0x4f, 0x8a),
-            RGBColor(0x9a, 0x6b, 0x00),
-            RGBColor(0x3a, 0x8f, 0xc4),
-            RGBColor(0x44, 0x4a, 0x50),
-        ];
-        const DARK: [RGBColor; 7] = [
-            RGBColor(0x56, 0xb4, 0xe9),
-            RGBColor(0xf0, 0x8a, 0x3c),
-            RGBColor(0x2e, 0xc4, 0xa0),
-            RGBColor(0xe0, 0x94, 0xc0),
-            RGBColor(0xf0, 0xe4, 0x42),
-            RGBColor(0x8c, 0xa8, 0xff),
-            RGBColor(0xb8, 0xc0, 0xc8),
-        ];
-        match self {
-            Self::Light => LIGHT[number % LIGHT.len()],
-            Self::Dark => DARK[number % DARK.len()],
-        }
-    }
-
-    fn font(self, size: f64) -> TextStyle<'static> {
-        let font = FontDesc::new(FontFamily::SansSerif, size, FontStyle::Normal);
-        TextStyle::from(font).color(self.text())
+    /// It in the colour of a series.
+    #[must_use]
+    pub fn of(self, series: usize) -> Self {
+        Self { series: Some(series), ..self }
     }
 }
 
-pub(super) fn draw(plot: &Plot, palette: Palette) -> String {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-    let drawn = area.fill(&palette.page()).map_err(Into::into).and_then(|()| match &plot.chart {
-        Chart::Curves { .. } => curves::draw(&area, &plot.chart, palette),
-        Chart::HeatMap(map) => heat::draw(&area, map, palette),
-        Chart::Waterfall(waterfall) => waterfall::draw(&area, waterfall, palette),
-    });
-    // A String takes everything, and a picture that ends early shows it.
-    let _ = drawn.and_then(|()| area.present().map_err(Into::into));
-    drop(area);
-    svg
+impl Value {
+    /// A number that is known, or the end of what it may be.
+    pub(super) fn number(self) -> Option<f64> {
+        match self {
+            Self::Exactly(value) | Self::AtLeast(value) | Self::AtMost(value) => {
+                value.is_finite().then_some(value)
+            }
+            Self::Unknown => None,
+        }
+    }
+
+    /// It in few letters.
+    fn words(self, unit: Unit) -> String {
+        let told = self.number().map(|number| tick(number, unit));
+        match (self, told) {
+            (Self::AtLeast(_), Some(told)) => format!("\u{2265} {told}"),
+            (Self::AtMost(_), Some(told)) => format!("\u{2264} {told}"),
+            (_, told) => told.unwrap_or_else(|| "?".to_owned()),
+        }
+    }
 }
 
-/// A number at an axis.
-pub(super) fn tick(value: f64, is_share: bool) -> String {
-    let short = |value: f64| {
-        let digits = if value.abs() >= 100.0 || value.fract().abs() < 1e-9 { 0 } else { 2 };
-        let text = format!("{value:.digits$}");
-        if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    };
-    if is_share {
-        return short((value * 1e5).round() / 1e3) + " %";
+impl Plot {
+    /// One of which everything is drawn.
+    #[must_use]
+    pub fn new(title: impl Into<String>, caption: impl Into<String>, chart: Chart) -> Self {
+        Self { title: title.into(), caption: caption.into(), chart, left_out: Vec::new() }
     }
-    match value.abs() {
-        large if large >= 1e6 => short(value / 1e6) + "M",
-        large if large >= 1e4 => short(value / 1e3) + "k",
-        _ => short(value),
+
+    /// It without so many, which are not drawn for a reason.
+    #[must_use]
+    pub fn without(mut self, number: usize, why: impl Into<String>) -> Self {
+        if number > 0 {
+            self.left_out.push((why.into(), number));
+        }
+        self
+    }
+
+    /// What is not drawn, counted; `None` where everything is.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let unplaced = match &self.chart {
+            Chart::Curves { x, y, series, marks, .. } => curves::unplaced((x, y), series, marks),
+            Chart::Bars(bars) => bars::unplaced(bars),
+            Chart::Intervals(intervals) => intervals::unplaced(intervals),
+            Chart::HeatMap(map) => heat::unplaced(map),
+            Chart::Waterfall(waterfall) => waterfall::unplaced(waterfall),
+        };
+        let all = unplaced.into_iter().chain(self.left_out.iter().cloned());
+        let words: Vec<_> = all
+            .filter(|(_, number)| *number > 0)
+            .map(|(why, number)| format!("{why} ({})", exact(number as u64)))
+            .collect();
+        (!words.is_empty()).then(|| format!("Not drawn: {}.", words.join("; ")))
+    }
+
+    /// It for a page that has its title and its note beside it, in the colours of a light or of a dark one.
+    #[must_use]
+    pub fn svg(&self, palette: Palette) -> String {
+        self.draw(palette, false)
+    }
+
+    /// It as a picture by itself, with its title and its note in it.
+    #[must_use]
+    pub fn picture(&self, palette: Palette) -> String {
+        self.draw(palette, true)
+    }
+
+    fn draw(&self, palette: Palette, is_alone: bool) -> String {
+        let note = self.note();
+        let frame = frame::Frame::new(self, note.as_deref().filter(|_| is_alone), is_alone);
+        let height = self.chart.height();
+        let mut svg = String::new();
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, frame.height(height)));
+        let area = area.into_drawing_area();
+        // A String takes everything, and a picture that ends early shows it.
+        let _ = area
+            .fill(&palette.page())
+            .map_err(Into::into)
+            .and_then(|()| frame.draw(&area, height, palette))
+            .and_then(|()| {
+                let inner = area.clone().shrink((0, frame.above()), (WIDTH, height));
+                self.chart.draw(&inner, palette)
+            })
+            .and_then(|()| area.present().map_err(Into::into));
+        drop(area);
+        frame::described(&svg, self, note.as_deref())
+    }
+}
+
+impl Chart {
+    fn height(&self) -> u32 {
+        match self {
+            Self::Curves { series, marks, .. } => curves::height(series, marks),
+            Self::Bars(bars) => bars::height(bars),
+            Self::Intervals(intervals) => intervals::height(intervals),
+            Self::HeatMap(map) => heat::height(map),
+            Self::Waterfall(waterfall) => waterfall::height(waterfall),
+        }
+    }
+
+    fn draw(&self, area: &Area<'_>, palette: Palette) -> Drawn {
+        match self {
+            Self::Curves { .. } => curves::draw(area, self, palette),
+            Self::Bars(bars) => bars::draw(area, bars, palette),
+            Self::Intervals(intervals) => intervals::draw(area, intervals, palette),
+            Self::HeatMap(map) => heat::draw(area, map, palette),
+            Self::Waterfall(waterfall) => waterfall::draw(area, waterfall, palette),
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_short() {
-        for (value, is_share, text) in [
-            (0.0, false, "0"),
-            (500.0, false, "500"),
-            (1500.0, false, "1500"),
-            (250_000.0, false, "250k"),
-            (1_250_000.0, false, "1.25M"),
-            (0.5, true, "50 %"),
-            (0.0125, true, "1.25 %"),
-            (1.0, true, "100 %"),
-        ] {
-            assert_eq!(tick(value, is_share), text);
-        }
-    }
-}
+mod tests;

@@ -1,91 +1,162 @@
 //! Values over others: lines, points, what they may be between, and what means something.
 
-use plotters::backend::SVGBackend;
-use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
-use plotters::coord::cartesian::Cartesian2d;
-use plotters::coord::types::RangedCoordf64;
-use plotters::element::{
-    Circle, Cross, EmptyElement, PathElement, Rectangle, Text, TriangleMarker,
-};
+use plotters::chart::ChartBuilder;
+use plotters::coord::ranged1d::Ranged as _;
+use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{Color as _, ShapeStyle};
+use plotters::style::{Color as _, RGBColor, ShapeStyle};
 
-use super::{Area, Axis, Chart, Dot, Drawn, Palette, Series, tick};
+use super::frame::{Key, SIDE, clean, dashes, line, point};
+use super::letters::{shorten, width, wrap};
+use super::{Area, Axis, Chart, Direction, Dot, Drawn, Mark, Palette, Series, Span, WIDTH};
 
-type Context<'a, 'b> =
-    ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+/// Pixels of what lies between the axes, of labels below it, and at its left.
+const HEIGHT: i32 = 340;
+const BELOW: i32 = 58;
+const LEFT: i32 = 88;
+
+/// Labels of marks.
+const LABEL: f64 = 11.5;
+const LABEL_LINE: i32 = 16;
+/// Pixels at the right for labels of lines across, at most.
+const MOST_RIGHT: i32 = 170;
+
+pub(super) fn height(series: &[Series], marks: &[Mark]) -> u32 {
+    (above(series, marks) + HEIGHT + BELOW) as u32
+}
+
+/// Pixels above what lies between the axes.
+fn above(series: &[Series], marks: &[Mark]) -> i32 {
+    let rows = marks.iter().filter(|mark| mark.on == Direction::X).count() as i32;
+    key(series).height() + 10 + rows * LABEL_LINE
+}
+
+fn key(series: &[Series]) -> Key {
+    Key::new(series.iter().map(|series| series.name.as_str()))
+}
+
+/// What has no place on the axes.
+pub(super) fn unplaced(
+    (x, y): (&Axis, &Axis),
+    series: &[Series],
+    marks: &[Mark],
+) -> Vec<(String, usize)> {
+    let dots = || series.iter().flat_map(|series| &series.dots);
+    let is_unknown = |dot: &&Dot| !dot.x.is_finite() || !dot.y.is_finite();
+    let is_off = |dot: &&Dot| !is_unknown(dot) && (!x.has(dot.x) || !y.has(dot.y));
+    let wrong = |mark: &&Mark| !axis(mark, (x, y)).has(mark.at);
+    vec![
+        ("values that are unknown".to_owned(), dots().filter(is_unknown).count()),
+        (
+            "values of 0, which a logarithmic axis does not have".to_owned(),
+            dots().filter(is_off).count(),
+        ),
+        ("lines without a place".to_owned(), marks.iter().filter(wrong).count()),
+    ]
+}
+
+fn axis<'a>(mark: &Mark, (x, y): (&'a Axis, &'a Axis)) -> &'a Axis {
+    match mark.on {
+        Direction::X => x,
+        Direction::Y => y,
+    }
+}
+
+/// What lies between the axes, in pixels.
+struct Field {
+    spans: [Span; 2],
+    x: (i32, i32),
+    /// From the bottom to the top.
+    y: (i32, i32),
+}
+
+impl Field {
+    fn at(&self, x: f64, y: f64) -> (i32, i32) {
+        (self.spans[0].map(&x, self.x), self.spans[1].map(&y, self.y))
+    }
+}
 
 pub(super) fn draw(area: &Area<'_>, chart: &Chart, palette: Palette) -> Drawn {
     let Chart::Curves { x, y, series, marks, has_diagonal } = chart else { return Ok(()) };
-    let dots = || series.iter().flat_map(|series| finite(&series.dots));
-    let ends = dots().flat_map(|dot| [dot.x]).chain(marks.iter().map(|mark| mark.x));
-    let mut right = top(ends, if x.is_share { 0.01 } else { 1.0 });
-    let heights = dots().flat_map(|dot| [dot.y, dot.range.map_or(dot.y, |(_, high)| high)]);
-    let mut up = top(heights, if y.is_share { 0.01 } else { 1.0 });
-    if y.is_share {
-        up = up.min(1.02);
-    }
+    let placed = |on: Direction, axis: &Axis| {
+        let here = |mark: &&Mark| mark.on == on && axis.has(mark.at);
+        marks.iter().filter(here).collect::<Vec<_>>()
+    };
+    let (upright, across) = (placed(Direction::X, x), placed(Direction::Y, y));
+    let labels = across.iter().map(|mark| wrap(&clean(&mark.label), LABEL, MOST_RIGHT - 12));
+    let labels: Vec<_> = labels.collect();
+    let widest = labels.iter().flatten().map(|text| width(text, LABEL)).max();
+    let right = widest.map_or(24, |widest| widest + 12);
+    let top = above(series, marks);
+    let field = Field {
+        spans: spans((x, y), series, (&upright, &across), *has_diagonal),
+        x: (LEFT, WIDTH as i32 - right - SIDE),
+        y: (top + HEIGHT, top),
+    };
+    mesh(area, (x, y), &field, palette)?;
     if *has_diagonal {
-        (right, up) = (right.max(up), right.max(up));
+        let [low, high] = diagonal(&field.spans);
+        let style = palette.text().mix(0.5).stroke_width(1);
+        area.draw(&PathElement::new(vec![field.at(low, low), field.at(high, high)], style))?;
     }
-    let mut context = ChartBuilder::on(area)
-        .margin(14)
-        .x_label_area_size(52)
-        .y_label_area_size(78)
-        .build_cartesian_2d(0.0..right, 0.0..up)?;
-    mesh(&mut context, (x, y), palette)?;
-    if *has_diagonal {
-        let end = right.min(up);
-        context.draw_series([PathElement::new(
-            vec![(0.0, 0.0), (end, end)],
-            palette.text().mix(0.5),
-        )])?;
-    }
-    for mark in marks.iter().filter(|mark| mark.x.is_finite()) {
-        let style = palette.text().mix(0.55).stroke_width(1);
-        context.draw_series([PathElement::new(vec![(mark.x, 0.0), (mark.x, up)], style)])?;
-        // Left of the line where there is no room at its right.
-        let is_right = mark.x < right * 0.7;
-        let anchor = Pos::new(if is_right { HPos::Left } else { HPos::Right }, VPos::Top);
-        let style = palette.font(13.0).pos(anchor);
-        let by = if is_right { 5 } else { -5 };
-        let label = EmptyElement::at((mark.x, up)) + Text::new(mark.label.clone(), (by, 2), style);
-        context.draw_series([label])?;
-    }
+    put_upright(area, &upright, &field, palette)?;
+    put_across(area, &across, &labels, &field, palette)?;
     for (number, series) in series.iter().enumerate() {
-        put(&mut context, series, number, palette)?;
+        put(area, (series, number), (x, y), &field, palette)?;
     }
-    if !series.is_empty() {
-        context
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .margin(16)
-            .label_font(palette.font(13.0))
-            .background_style(palette.page().mix(0.85))
-            .border_style(palette.faint())
-            .draw()?;
+    key(series).draw(area, palette, |number, (x, y)| {
+        if series[number].is_line {
+            let style = palette.series(number).stroke_width(2);
+            line(area, vec![(x - 14, y), (x + 14, y)], dashes(number), style)?;
+        }
+        point(area, number, (x, y), palette)
+    })
+}
+
+fn spans(
+    (x, y): (&Axis, &Axis),
+    series: &[Series],
+    (upright, across): (&[&Mark], &[&Mark]),
+    has_diagonal: bool,
+) -> [Span; 2] {
+    let dots = || drawn(series, (x, y));
+    let at = |marks: &[&Mark]| marks.iter().map(|mark| mark.at).collect::<Vec<_>>();
+    let ends = |dot: &Dot| [dot.y, dot.range.map_or(dot.y, |(_, high)| high)];
+    let mut rights: Vec<_> = dots().map(|dot| dot.x).chain(at(upright)).collect();
+    let mut ups: Vec<_> = dots().flat_map(ends).chain(at(across)).collect();
+    if has_diagonal {
+        let both = [rights.clone(), ups.clone()].concat();
+        (rights, ups) = (both.clone(), both);
     }
-    Ok(())
+    [x.span(rights.into_iter()), y.span(ups.into_iter())]
 }
 
-fn finite(dots: &[Dot]) -> impl Iterator<Item = &Dot> {
-    dots.iter().filter(|dot| dot.x.is_finite() && dot.y.is_finite())
+fn drawn<'a>(series: &'a [Series], (x, y): (&'a Axis, &'a Axis)) -> impl Iterator<Item = &'a Dot> {
+    series.iter().flat_map(|series| &series.dots).filter(|dot| x.has(dot.x) && y.has(dot.y))
 }
 
-/// The end of an axis: a little above the highest value.
-fn top(values: impl Iterator<Item = f64>, least: f64) -> f64 {
-    values.filter(|value| value.is_finite()).fold(least, f64::max) * 1.05
+/// Where both axes have the same value.
+fn diagonal([x, y]: &[Span; 2]) -> [f64; 2] {
+    [x.low.max(y.low), x.high.min(y.high)]
 }
 
-fn mesh(context: &mut Context<'_, '_>, (x, y): (&Axis, &Axis), palette: Palette) -> Drawn {
+fn mesh(area: &Area<'_>, (x, y): (&Axis, &Axis), field: &Field, palette: Palette) -> Drawn {
+    let [right, up] = &field.spans;
+    let (_, height) = area.dim_in_pixel();
+    let mut context = ChartBuilder::on(area)
+        .margin_top(field.y.1)
+        .margin_right(WIDTH as i32 - field.x.1)
+        .margin_bottom(height as i32 - field.y.0 - BELOW + 6)
+        .margin_left(6)
+        .x_label_area_size(BELOW - 6)
+        .y_label_area_size(LEFT - 6)
+        .build_cartesian_2d(right.clone(), up.clone())?;
     context
         .configure_mesh()
-        .x_desc(x.label.clone())
-        .y_desc(y.label.clone())
-        .axis_desc_style(palette.font(15.0))
-        .label_style(palette.font(13.0))
-        .x_label_formatter(&|value| tick(*value, x.is_share))
-        .y_label_formatter(&|value| tick(*value, y.is_share))
+        .x_desc(clean(&x.label))
+        .y_desc(clean(&y.label))
+        .axis_desc_style(palette.font(13.0))
+        .label_style(palette.font(12.0))
         .axis_style(palette.text().mix(0.6))
         .bold_line_style(palette.faint())
         .light_line_style(palette.faint().mix(0.0))
@@ -95,69 +166,126 @@ fn mesh(context: &mut Context<'_, '_>, (x, y): (&Axis, &Axis), palette: Palette)
     Ok(())
 }
 
-/// Series are told apart by their shape, too.
-fn put(context: &mut Context<'_, '_>, series: &Series, number: usize, palette: Palette) -> Drawn {
-    let color = palette.series(number);
-    let style = ShapeStyle::from(color).filled();
-    for dot in finite(&series.dots) {
-        if let Some((low, high)) =
-            dot.range.filter(|(low, high)| low.is_finite() && high.is_finite())
-        {
-            let ends = vec![(dot.x, low.max(0.0)), (dot.x, high)];
-            context.draw_series([PathElement::new(ends, color.mix(0.6).stroke_width(1))])?;
+fn color(mark: &Mark, palette: Palette) -> RGBColor {
+    mark.series.map_or(*palette.text(), |series| palette.series(series))
+}
+
+/// A line upwards, with its label above the axes.
+struct Flag<'a> {
+    mark: &'a Mark,
+    x: i32,
+    label: String,
+    is_right: bool,
+}
+
+impl<'a> Flag<'a> {
+    fn new(mark: &'a Mark, field: &Field) -> Self {
+        let x = field.at(mark.at, field.spans[1].low).0;
+        // At the left of its line where there is more room than at its right.
+        let rooms = (WIDTH as i32 - SIDE - x - 5, x - 5 - SIDE);
+        let label = clean(&mark.label);
+        let is_right = width(&label, LABEL) <= rooms.0 || rooms.0 >= rooms.1;
+        let label = shorten(&label, LABEL, if is_right { rooms.0 } else { rooms.1 });
+        Self { mark, x, label, is_right }
+    }
+}
+
+/// Lines upwards; each label has a row of its own above the axes, so that it touches no curve and no other. Rows are in
+/// the order in which lines cross the fewest labels.
+fn put_upright(area: &Area<'_>, marks: &[&Mark], field: &Field, palette: Palette) -> Drawn {
+    let mut flags: Vec<_> = marks.iter().map(|mark| Flag::new(mark, field)).collect();
+    flags.sort_by_key(|flag| (flag.is_right, if flag.is_right { flag.x } else { -flag.x }));
+    let (bottom, top) = field.y;
+    let rows = flags.len() as i32;
+    let middle = |row: i32| top - 10 - (rows - 1 - row) * LABEL_LINE;
+    for (row, flag) in (0..).zip(&flags) {
+        let style = color(flag.mark, palette).stroke_width(1);
+        line(area, vec![(flag.x, bottom), (flag.x, middle(row) - 6)], Some((2, 3)), style)?;
+    }
+    for (row, flag) in (0..).zip(&flags) {
+        let (wide, y) = (width(&flag.label, LABEL), middle(row));
+        let (begin, anchor) =
+            if flag.is_right { (flag.x + 3, HPos::Left) } else { (flag.x - 7 - wide, HPos::Right) };
+        let corners = [(begin, y - 7), (begin + wide + 4, y + 7)];
+        area.draw(&Rectangle::new(corners, palette.page().filled()))?;
+        let at = (if flag.is_right { flag.x + 5 } else { flag.x - 5 }, y);
+        let style = palette.font(LABEL).pos(Pos::new(anchor, VPos::Center));
+        area.draw(&Text::new(flag.label.clone(), at, style))?;
+    }
+    Ok(())
+}
+
+/// Lines to the right; labels are at the right of the axes, below each other.
+fn put_across(
+    area: &Area<'_>,
+    marks: &[&Mark],
+    labels: &[Vec<String>],
+    field: &Field,
+    palette: Palette,
+) -> Drawn {
+    let mut marks: Vec<_> = marks.iter().zip(labels).collect();
+    marks.sort_by(|one, other| other.0.at.total_cmp(&one.0.at));
+    let mut free = field.y.1 - LABEL_LINE;
+    for (mark, lines) in marks {
+        let y = field.at(field.spans[0].low, mark.at).1;
+        let style = ShapeStyle::from(color(mark, palette)).stroke_width(2);
+        line(area, vec![(field.x.0, y), (field.x.1, y)], Some((7, 5)), style)?;
+        let high = lines.len() as i32 * LABEL_LINE;
+        let begin = (y - high / 2).max(free);
+        free = begin + high;
+        for (row, text) in (0..).zip(lines) {
+            let at = (field.x.1 + 8, begin + row * LABEL_LINE + LABEL_LINE / 2);
+            let anchor = Pos::new(HPos::Left, VPos::Center);
+            area.draw(&Text::new(text.clone(), at, palette.font(LABEL).pos(anchor)))?;
         }
     }
-    if series.is_line {
-        let line: Vec<_> = finite(&series.dots).map(|dot| (dot.x, dot.y)).collect();
-        context.draw_series([PathElement::new(line, color.stroke_width(2))])?;
+    Ok(())
+}
+
+fn put(
+    area: &Area<'_>,
+    (series, number): (&Series, usize),
+    axes: (&Axis, &Axis),
+    field: &Field,
+    palette: Palette,
+) -> Drawn {
+    let color = palette.series(number);
+    let dots: Vec<_> = drawn(std::slice::from_ref(series), axes).collect();
+    for dot in &dots {
+        let ends = dot.range.filter(|(low, high)| low.is_finite() && high.is_finite());
+        if let Some((low, high)) = ends.filter(|(low, high)| low < high) {
+            // The low end may be where the axis does not go to.
+            let least = field.spans[1].low;
+            let (low, high) = (field.at(dot.x, low.max(least)), field.at(dot.x, high));
+            let style = color.mix(0.7).stroke_width(1);
+            area.draw(&PathElement::new(vec![low, high], style))?;
+            for (x, y) in [low, high] {
+                area.draw(&PathElement::new(vec![(x - 3, y), (x + 3, y)], style))?;
+            }
+        }
     }
-    let places = || finite(&series.dots).map(|dot| (dot.x, dot.y));
-    let name = series.name.clone();
-    match number % 4 {
-        0 => context
-            .draw_series(places().map(|at| Circle::new(at, 4, style)))?
-            .label(name)
-            .legend(move |at| Circle::new(at, 4, style)),
-        1 => context
-            .draw_series(places().map(|at| TriangleMarker::new(at, 6, style)))?
-            .label(name)
-            .legend(move |at| TriangleMarker::new(at, 6, style)),
-        2 => context
-            .draw_series(
-                places().map(|at| EmptyElement::at(at) + Rectangle::new([(-4, -4), (4, 4)], style)),
-            )?
-            .label(name)
-            .legend(move |(x, y)| Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style)),
-        _ => context
-            .draw_series(places().map(|at| Cross::new(at, 5, color.stroke_width(2))))?
-            .label(name)
-            .legend(move |at| Cross::new(at, 5, color.stroke_width(2))),
-    };
+    if series.is_line && dots.len() > 1 {
+        let points = dots.iter().map(|dot| field.at(dot.x, dot.y)).collect();
+        line(area, points, dashes(number), color.stroke_width(2))?;
+    }
+    for dot in &dots {
+        point(area, number, field.at(dot.x, dot.y), palette)?;
+    }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mark, Plot};
+    use super::super::Plot;
     use super::*;
 
     fn dot(x: f64, y: f64) -> Dot {
         Dot { x, y, range: Some((y * 0.9, y * 1.1)) }
     }
 
-    fn plot(series: Vec<Series>) -> Plot {
-        let axis = |label: &str, is_share| Axis { label: label.to_owned(), is_share };
-        Plot {
-            title: "t".to_owned(),
-            caption: String::new(),
-            chart: Chart::Curves {
-                x: axis("rate <frames/s>", false),
-                y: axis("loss", true),
-                series,
-                marks: vec![Mark { x: 250e3, label: "knee & more".to_owned() }],
-                has_diagonal: false,
-            },
-        }
+    fn plot(x: Axis, series: Vec<Series>, marks: Vec<Mark>) -> Plot {
+        let y = Axis::share("loss");
+        Plot::new("t", "", Chart::Curves { x, y, series, marks, has_diagonal: false })
     }
 
     fn series(dots: Vec<Dot>) -> Series {
@@ -165,34 +293,51 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_drawn_and_no_other() {
+    fn every_value_is_drawn_and_what_is_not_is_counted() {
         let dots = |number: u32| (0..number).map(|at| dot(f64::from(at) * 1e4, 0.5)).collect();
+        let knee = || vec![Mark::x(5e4, "knee & more")];
+        let of = |dots| plot(Axis::new("rate <frames/s>"), vec![series(dots)], knee());
         for palette in [Palette::Light, Palette::Dark] {
-            let svg = plot(vec![series(dots(17))]).svg(palette);
-            assert_eq!(svg.matches("<circle").count(), 17 + 1, "and that of the legend: {svg}");
+            let svg = of(dots(17)).svg(palette);
+            assert_eq!(svg.matches("<circle").count(), 17 + 1, "and that of the key: {svg}");
             assert!(
                 svg.contains("rate &lt;frames/s&gt;") && svg.contains("knee &amp; more"),
                 "{svg}"
             );
-            assert_eq!(svg, plot(vec![series(dots(17))]).svg(palette), "it is the same each time");
+            assert_eq!(svg, of(dots(17)).svg(palette), "it is the same each time");
         }
+        assert_eq!(of(dots(17)).note(), None);
         let mut some = dots(5);
         some.extend([dot(f64::NAN, 0.1), dot(1e5, f64::INFINITY)]);
-        let mut wrong = plot(vec![series(some)]);
+        let mut wrong = of(some);
         if let Chart::Curves { marks, .. } = &mut wrong.chart {
-            marks.push(Mark { x: f64::NAN, label: "nowhere".to_owned() });
+            marks.push(Mark::x(f64::NAN, "nowhere"));
         }
+        let note = wrong.note().unwrap();
+        assert_eq!(note, "Not drawn: values that are unknown (2); lines without a place (1).");
         let svg = wrong.svg(Palette::Light);
-        assert_eq!(svg.matches("<circle").count(), 5 + 1, "and that of the legend");
-        assert!(!svg.contains("nowhere"), "{svg}");
-        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 5 + 1, "and that of the key");
+        assert!(!svg.contains("nowhere") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn nothing_is_put_at_zero_of_a_logarithm() {
+        let all = vec![dot(0.0, 0.5), dot(1_048_576.0, 0.3), dot(4_194_304.0, 0.1)];
+        let of = |axis| plot(axis, vec![series(all.clone())], vec![]).without(3, "runs");
+        let svg = of(Axis::bytes("ring")).svg(Palette::Light);
+        assert_eq!(svg.matches("<circle").count(), 2 + 1, "{svg}");
+        assert!(svg.contains("4M\n"), "{svg}");
+        let note = of(Axis::bytes("ring")).note().unwrap();
+        let zero = "values of 0, which a logarithmic axis does not have (1)";
+        assert_eq!(note, format!("Not drawn: {zero}; runs (3)."));
+        assert_eq!(of(Axis::new("ring")).note().unwrap(), "Not drawn: runs (3).");
     }
 
     #[test]
     fn nothing_and_much_can_be_drawn() {
         for number in [0, 1, 9] {
             let all = vec![series(vec![dot(1e5, 0.3)]); number];
-            let svg = plot(all).svg(Palette::Dark);
+            let svg = plot(Axis::new("x"), all, vec![]).svg(Palette::Dark);
             assert!(svg.trim_end().ends_with("</svg>"), "{svg}");
         }
     }

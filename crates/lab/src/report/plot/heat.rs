@@ -1,16 +1,31 @@
 //! Shares over two lists of values, as colours.
 
-use plotters::element::{Rectangle, Text};
+use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, FontTransform, RGBColor};
 
-use super::{Area, Drawn, HEIGHT, HeatMap, Palette, WIDTH, tick};
+use super::frame::{SIDE, clean};
+use super::letters::{shorten, width as width_of};
+use super::{Area, Drawn, HeatMap, Palette, Unit, WIDTH, tick};
 
-/// Pixels around the map.
-const LEFT: i32 = 96;
-const RIGHT: i32 = 24;
+/// Pixels of the map, and around it.
+const HEIGHT: i32 = 340;
+const LEAST_LEFT: i32 = 96;
+const MOST_LEFT: i32 = 240;
+const RIGHT: i32 = 128;
 const TOP: i32 = 16;
 const BOTTOM: i32 = 64;
+
+/// Pixels of a column's name at most.
+const MOST_NAME: i32 = 200;
+
+const CELL: f64 = 11.0;
+const LABEL: f64 = 12.0;
+
+/// Shares that the key tells.
+const TOLD: [f64; 8] = [0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0];
+
+const CENTER: Pos = Pos { h_pos: HPos::Center, v_pos: VPos::Center };
 
 /// From none to all: each lighter or darker than the one before, so that they are told apart without colours (after
 /// matplotlib's viridis, turned around).
@@ -23,52 +38,120 @@ const SCALE: [(u8, u8, u8); 6] = [
     (0x44, 0x01, 0x54),
 ];
 
+pub(super) const fn height(_: &HeatMap) -> u32 {
+    (TOP + HEIGHT + BOTTOM) as u32
+}
+
+pub(super) fn unplaced(map: &HeatMap) -> Vec<(String, usize)> {
+    let unknown = |share: &&Option<f64>| share.is_none_or(|share| !share.is_finite());
+    let number = map.shares.iter().flatten().filter(unknown).count();
+    vec![("cells of which nothing is known".to_owned(), number)]
+}
+
+/// Where cells are.
+struct Grid {
+    columns: i32,
+    rows: i32,
+    left: i32,
+    width: i32,
+}
+
+impl Grid {
+    fn new(map: &HeatMap) -> Self {
+        let (columns, rows) = (map.x.1.len() as i32, map.y.1.len() as i32);
+        let widest = map.y.1.iter().map(|label| width_of(&clean(label), LABEL)).max().unwrap_or(0);
+        let left = (widest + 48).clamp(LEAST_LEFT, MOST_LEFT);
+        Self { columns, rows, left, width: WIDTH as i32 - left - RIGHT }
+    }
+
+    const fn across(&self, column: i32) -> i32 {
+        self.left + self.width * column / if self.columns > 0 { self.columns } else { 1 }
+    }
+
+    /// The first of y is at the bottom, as at an axis.
+    const fn down(&self, row: i32) -> i32 {
+        TOP + HEIGHT * (self.rows - row) / if self.rows > 0 { self.rows } else { 1 }
+    }
+}
+
 pub(super) fn draw(area: &Area<'_>, map: &HeatMap, palette: Palette) -> Drawn {
-    let (columns, rows) = (map.x.1.len() as i32, map.y.1.len() as i32);
-    let center = Pos::new(HPos::Center, VPos::Center);
-    let (width, height) = (WIDTH as i32 - LEFT - RIGHT, HEIGHT as i32 - TOP - BOTTOM);
-    let across = |column: i32| LEFT + width * column / columns.max(1);
-    // The first of y is at the bottom, as at an axis.
-    let down = |row: i32| TOP + height * (rows - row) / rows.max(1);
-    for (row, shares) in (0..rows).zip(&map.shares) {
-        for (column, share) in (0..columns).zip(shares) {
-            let corners =
-                [(across(column) + 1, down(row + 1) + 1), (across(column + 1) - 1, down(row) - 1)];
-            let middle = (
-                i32::midpoint(corners[0].0, corners[1].0),
-                i32::midpoint(corners[0].1, corners[1].1),
-            );
-            let (fill, text, label) = match share.filter(|share| share.is_finite()) {
-                Some(share) => {
-                    let fill = color(share);
-                    (fill, contrast(fill), percent(share))
-                }
-                None => (palette.page(), *palette.text(), "?".to_owned()),
-            };
-            area.draw(&Rectangle::new(corners, fill.filled()))?;
-            let has_room = corners[1].0 - corners[0].0 >= 7 * label.len() as i32;
-            if has_room {
-                let style = palette.font(12.0).color(&text).pos(center);
-                area.draw(&Text::new(label, middle, style))?;
-            }
+    let grid = Grid::new(map);
+    for (row, shares) in (0..grid.rows).zip(&map.shares) {
+        for (column, share) in (0..grid.columns).zip(shares) {
+            let corners = [
+                (grid.across(column) + 1, grid.down(row + 1) + 1),
+                (grid.across(column + 1) - 1, grid.down(row) - 1),
+            ];
+            cell(area, corners, *share, palette)?;
         }
     }
-    // Labels that would touch each other are left out.
-    let longest = map.x.1.iter().map(String::len).max().unwrap_or(0) as i32;
-    let each = (longest * 8 * columns / width.max(1)) + 1;
-    for (column, label) in (0..columns).zip(&map.x.1).filter(|(column, _)| column % each == 0) {
-        let at = (i32::midpoint(across(column), across(column + 1)), HEIGHT as i32 - BOTTOM + 14);
-        area.draw(&Text::new(label.clone(), at, palette.font(13.0).pos(center)))?;
+    labels(area, map, &grid, palette)?;
+    key(area, map, palette)
+}
+
+/// A cell; one of which nothing is known has no colour but a frame, and a question mark where there is room.
+fn cell(area: &Area<'_>, corners: [(i32, i32); 2], share: Option<f64>, palette: Palette) -> Drawn {
+    let [from, to] = corners;
+    let (text, label) = if let Some(share) = share.filter(|share| share.is_finite()) {
+        let fill = color(share);
+        area.draw(&Rectangle::new(corners, fill.filled()))?;
+        (contrast(fill), percent(share))
+    } else {
+        area.draw(&Rectangle::new(corners, palette.page().filled()))?;
+        let frame = vec![from, (to.0, from.1), to, (from.0, to.1), from];
+        area.draw(&PathElement::new(frame, palette.text().mix(0.4).stroke_width(1)))?;
+        (*palette.text(), "?".to_owned())
+    };
+    if to.0 - from.0 > width_of(&label, CELL) + 2 && to.1 - from.1 > CELL as i32 {
+        let middle = (i32::midpoint(from.0, to.0), i32::midpoint(from.1, to.1));
+        area.draw(&Text::new(label, middle, palette.font(CELL).color(&text).pos(CENTER)))?;
     }
-    for (row, label) in (0..rows).zip(&map.y.1) {
-        let at = (LEFT - 8, i32::midpoint(down(row), down(row + 1)));
-        let style = palette.font(13.0).pos(Pos::new(HPos::Right, VPos::Center));
-        area.draw(&Text::new(label.clone(), at, style))?;
+    Ok(())
+}
+
+/// Labels that would touch each other are left out.
+fn labels(area: &Area<'_>, map: &HeatMap, grid: &Grid, palette: Palette) -> Drawn {
+    let names: Vec<_> =
+        map.x.1.iter().map(|name| shorten(&clean(name), LABEL, MOST_NAME)).collect();
+    let widest = names.iter().map(|label| width_of(label, LABEL)).max().unwrap_or(0) + 8;
+    let each = (widest * grid.columns / grid.width.max(1) + 1).max(1);
+    for (column, label) in (0..grid.columns).zip(names).filter(|(at, _)| at % each == 0) {
+        let middle = i32::midpoint(grid.across(column), grid.across(column + 1));
+        let style = palette.font(LABEL).pos(CENTER);
+        area.draw(&Text::new(label, (middle, TOP + HEIGHT + 14), style))?;
     }
-    let below = (LEFT + width / 2, HEIGHT as i32 - 18);
-    area.draw(&Text::new(map.x.0.clone(), below, palette.font(15.0).pos(center)))?;
-    let beside = palette.font(15.0).transform(FontTransform::Rotate270).pos(center);
-    area.draw(&Text::new(map.y.0.clone(), (20, TOP + height / 2), beside))?;
+    let each = ((LABEL as i32 + 4) * grid.rows / HEIGHT + 1).max(1);
+    for (row, label) in (0..grid.rows).zip(&map.y.1).filter(|(at, _)| at % each == 0) {
+        let at = (grid.left - 8, i32::midpoint(grid.down(row), grid.down(row + 1)));
+        let style = palette.font(LABEL).pos(Pos::new(HPos::Right, VPos::Center));
+        area.draw(&Text::new(shorten(&clean(label), LABEL, grid.left - 44), at, style))?;
+    }
+    let below = (grid.left + grid.width / 2, TOP + HEIGHT + BOTTOM - 22);
+    area.draw(&Text::new(clean(&map.x.0), below, palette.font(13.0).pos(CENTER)))?;
+    let beside = palette.font(13.0).transform(FontTransform::Rotate270).pos(CENTER);
+    area.draw(&Text::new(clean(&map.y.0), (20, TOP + HEIGHT / 2), beside))?;
+    Ok(())
+}
+
+/// What the colours mean: the same steps for every map.
+fn key(area: &Area<'_>, map: &HeatMap, palette: Palette) -> Drawn {
+    const WIDE: i32 = 18;
+    const TALL: i32 = 30;
+    let left = WIDTH as i32 - RIGHT + 36;
+    let style = palette.font(LABEL).pos(Pos::new(HPos::Left, VPos::Center));
+    for (step, share) in (0..).zip(TOLD) {
+        let top = TOP + HEIGHT - (step + 1) * TALL - 40;
+        let corners = [(left, top), (left + WIDE, top + TALL)];
+        area.draw(&Rectangle::new(corners, color(share).filled()))?;
+        let at = (left + WIDE + 8, top + TALL / 2);
+        area.draw(&Text::new(tick(share, Unit::Share), at, style.clone()))?;
+    }
+    let top = TOP + HEIGHT - TALL;
+    cell(area, [(left, top), (left + WIDE, top + TALL)], None, palette)?;
+    area.draw(&Text::new("unknown".to_owned(), (left + WIDE + 8, top + TALL / 2), style))?;
+    let beside = palette.font(LABEL).transform(FontTransform::Rotate270).pos(CENTER);
+    let middle = TOP + HEIGHT - 40 - TOLD.len() as i32 * TALL / 2;
+    area.draw(&Text::new(clean(&map.of), (left - SIDE, middle), beside))?;
     Ok(())
 }
 
@@ -78,7 +161,7 @@ fn percent(share: f64) -> String {
         0.0 => "0".to_owned(),
         small if small < 0.000_05 => "<0.01 %".to_owned(),
         large if large > 0.999_95 && large < 1.0 => ">99.99 %".to_owned(),
-        share => tick((share * 1e4).round() / 1e4, true),
+        share => tick((share * 1e4).round() / 1e4, Unit::Share),
     }
 }
 
@@ -111,22 +194,23 @@ mod tests {
         let map = HeatMap {
             x: ("frames/s".to_owned(), names(&["100k", "200k", "300k"])),
             y: ("bytes".to_owned(), names(&["64", "1518"])),
+            of: "loss".to_owned(),
             shares: vec![
                 vec![Some(0.0), Some(0.123), None],
                 vec![Some(1e-6), Some(f64::NAN), Some(1.0)],
             ],
         };
-        let plot =
-            Plot { title: String::new(), caption: String::new(), chart: Chart::HeatMap(map) };
+        let plot = Plot::new("", "", Chart::HeatMap(map));
         let svg = plot.svg(Palette::Dark);
-        // The page is one, too.
-        assert_eq!(svg.matches("<rect").count(), 7, "{svg}");
-        assert_eq!(svg.matches("?\n").count(), 2, "{svg}");
+        // The page is one, too, and the key has one for each step and one for what is unknown.
+        assert_eq!(svg.matches("<rect").count(), 1 + 6 + TOLD.len() + 1, "{svg}");
+        assert_eq!(svg.matches("?\n").count(), 3, "two, and that of the key: {svg}");
         assert_eq!(
             svg.matches("fill=\"#14171A\"").count(),
-            3,
+            4,
             "what is unknown has no colour: {svg}"
         );
+        assert!(plot.note().unwrap().ends_with("nothing is known (2)."));
         for text in ["0\n", "12.3 %", "&lt;0.01 %", "100 %", "1518", "frames/s"] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }

@@ -48,20 +48,17 @@ fn against_loss(mix: &Mix, outcomes: &[Outcome]) -> Plot {
         |name: &str, dots: Vec<Dot>, is_line| Series { name: name.to_owned(), dots, is_line };
     let series =
         [name("expected", expected.collect(), true), name("counted", counted.collect(), false)];
-    Plot {
-        title: "Flows that miss a packet".to_owned(),
-        caption: "A flow is damaged where any of its packets is lost. The line is what the lengths of these flows let \
-                  expect; points are means of rounds in which packets were lost and flows counted, and the thin lines reach \
-                  from the least to the most."
-            .to_owned(),
-        chart: Chart::Curves {
-            x: Axis { label: "loss of packets".to_owned(), is_share: true },
-            y: Axis { label: "damaged, of all flows".to_owned(), is_share: true },
-            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
-            marks: Vec::new(),
-            has_diagonal: false,
-        },
-    }
+    let chart = Chart::Curves {
+        x: Axis::share("loss of packets"),
+        y: Axis::share("damaged, of all flows"),
+        series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
+        marks: Vec::new(),
+        has_diagonal: false,
+    };
+    let caption = "A flow is damaged where any of its packets is lost. The line is what the lengths of these flows let \
+                   expect; points are means of rounds in which packets were lost and flows counted, and the thin lines reach \
+                   from the least to the most.";
+    Plot::new("Flows that miss a packet", caption, chart)
 }
 
 fn table(mix: &Mix, outcomes: &[Outcome]) -> Table {
@@ -124,20 +121,17 @@ fn by_length(mix: &Mix, outcomes: &[Outcome]) -> Plot {
         Series { name, dots: classes.iter().filter_map(dot).collect(), is_line: false }
     };
     let series = outcomes.iter().map(series).filter(|series| !series.dots.is_empty());
-    Plot {
-        title: "Short and long flows".to_owned(),
-        caption: "Each point is of the flows of one class of lengths (1 packet, 2 and 3, 4 to 7, and so on) at one loss. On \
-                  the line as many are damaged as are expected; the thin lines reach from the least to the most of the \
-                  rounds."
-            .to_owned(),
-        chart: Chart::Curves {
-            x: Axis { label: "damaged as expected, of the class".to_owned(), is_share: true },
-            y: Axis { label: "damaged as counted".to_owned(), is_share: true },
-            series: series.collect(),
-            marks: Vec::new(),
-            has_diagonal: true,
-        },
-    }
+    let chart = Chart::Curves {
+        x: Axis::share("damaged as expected, of the class"),
+        y: Axis::share("damaged as counted"),
+        series: series.collect(),
+        marks: Vec::new(),
+        has_diagonal: true,
+    };
+    let caption = "Each point is of the flows of one class of lengths (1 packet, 2 and 3, 4 to 7, and so on) at one loss. On \
+                   the line as many are damaged as are expected; the thin lines reach from the least to the most of the \
+                   rounds.";
+    Plot::new("Short and long flows", caption, chart)
 }
 
 fn tolerated(mix: &Mix, tolerable: &[(f64, f64)]) -> Table {

@@ -1,8 +1,12 @@
 //! The highest rates without loss.
 
-use crate::lossless::Cell;
-use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
+use crate::lossless::{Cell, Step};
+use crate::report::number::{exact, whole};
+use crate::report::{Axis, Bars, Chart, Dot, Part, Plot, Section, Series, Table, Value};
 use crate::search::{Found, Purpose};
+
+/// Bars in one plot: more are lines.
+const MOST_BARS: usize = 42;
 
 /// Sections about searches.
 #[must_use]
@@ -30,10 +34,19 @@ const fn rate_of(found: Found) -> Option<f64> {
 }
 
 fn found(cells: &[Cell], tools: &[&str]) -> Plot {
+    const CAPTION: &str = "Each rate was confirmed by long runs that lost nothing, or as little as is tolerated. \u{2265} is \
+                           the sender's limit, \u{2264} the lowest rate that was tried, at which something was lost.";
+    let mut sizes: Vec<_> = cells.iter().map(|cell| cell.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let y = Axis::new("frames a second");
+    let title = "Highest rate without loss, by size of frames";
+    if sizes.len() * tools.len() <= MOST_BARS {
+        return Plot::new(title, CAPTION, Chart::Bars(bars(y, cells, tools, &sizes)));
+    }
     let of = |tool: &str| {
-        let mut dots: Vec<_> = cells
-            .iter()
-            .filter(|cell| cell.tool == tool)
+        let of_tool = cells.iter().filter(|cell| cell.tool == tool);
+        let mut dots: Vec<_> = of_tool
             .filter_map(|cell| {
                 let y = rate_of(cell.found)?;
                 Some(Dot { x: f64::from(cell.size), y, range: None })
@@ -42,19 +55,33 @@ fn found(cells: &[Cell], tools: &[&str]) -> Plot {
         dots.sort_by(|one, other| one.x.total_cmp(&other.x));
         Series { name: tool.to_owned(), dots, is_line: true }
     };
-    Plot {
-        title: "Highest rate without loss, by size of frames".to_owned(),
-        caption: "Each point was confirmed by three long runs that lost nothing. Where the sender can do no more, the \
-                  table says at least."
-            .to_owned(),
-        chart: Chart::Curves {
-            x: Axis { label: "bytes of a frame".to_owned(), is_share: false },
-            y: Axis { label: "frames a second".to_owned(), is_share: false },
-            series: tools.iter().map(|tool| of(tool)).collect(),
-            marks: Vec::new(),
-            has_diagonal: false,
-        },
-    }
+    let without = cells.iter().filter(|cell| rate_of(cell.found).is_none()).count();
+    let chart = Chart::Curves {
+        x: Axis::new("bytes of a frame"),
+        y,
+        series: tools.iter().map(|tool| of(tool)).collect(),
+        marks: Vec::new(),
+        has_diagonal: false,
+    };
+    Plot::new(title, CAPTION, chart).without(without, "searches that found no rate without loss")
+}
+
+fn bars(y: Axis, cells: &[Cell], tools: &[&str], sizes: &[u32]) -> Bars {
+    let value = |tool: &str, size: u32| {
+        let cell = cells.iter().find(|cell| cell.tool == tool && cell.size == size);
+        cell.map_or(Value::Unknown, |cell| match cell.found {
+            Found::Rate(rate) => Value::Exactly(rate),
+            Found::AtLeast(rate) => Value::AtLeast(rate),
+            Found::Below(rate) => Value::AtMost(rate),
+            Found::Ended => Value::Unknown,
+        })
+    };
+    let series = tools.iter().map(|tool| {
+        let values = sizes.iter().map(|size| value(tool, *size)).collect();
+        ((*tool).to_owned(), values)
+    });
+    let names = sizes.iter().map(|size| exact((*size).into())).collect();
+    Bars { y, groups: ("bytes of a frame".to_owned(), names), series: series.collect() }
 }
 
 /// Bits of preamble, start delimiter and gap around each frame (IEEE 802.3).
@@ -65,24 +92,16 @@ fn table(cells: &[Cell]) -> Table {
         ["tool", "bytes", "frames/s", "Mbit/s", "frames, none lost", "loss below (95 %)", "runs"];
     let row = |cell: &Cell| {
         let rate = match cell.found {
-            Found::Rate(rate) => format!("{rate:.0}"),
-            Found::AtLeast(rate) => format!("\u{2265} {rate:.0}"),
-            Found::Below(rate) => format!("< {rate:.0}"),
+            Found::Rate(rate) => whole(rate),
+            Found::AtLeast(rate) => format!("\u{2265} {}", whole(rate)),
+            Found::Below(rate) => format!("< {}", whole(rate)),
             Found::Ended => cell.ended.clone().unwrap_or_else(|| "unavailable".to_owned()),
         };
         let bits =
             rate_of(cell.found).map(|rate| rate * (f64::from(cell.size) * 8.0 + AROUND) / 1e6);
         let below = cell.loss_below.map_or("-".to_owned(), |loss| format!("{loss:.1e}"));
         let (size, runs) = (cell.size.to_string(), cell.steps.len().to_string());
-        vec![
-            cell.tool.clone(),
-            size,
-            rate,
-            super::whole(bits),
-            cell.confirmed.to_string(),
-            below,
-            runs,
-        ]
+        vec![cell.tool.clone(), size, rate, super::whole(bits), exact(cell.confirmed), below, runs]
     };
     Table {
         columns: columns.iter().map(|name| ((*name).to_owned(), *name != "tool")).collect(),
@@ -96,26 +115,31 @@ fn table(cells: &[Cell]) -> Table {
 }
 
 fn every(cells: &[Cell], tool: &str) -> Plot {
-    let of = |cell: &Cell| {
-        let dots = cell.steps.iter().filter(|step| {
-            step.trial.is_valid()
-                || (step.purpose != Purpose::Confirm && step.trial.is_true_at_reached())
-        });
-        let dot = |x: Option<f64>, y: Option<f64>| Some(Dot { x: x?, y: y?, range: None });
-        let dots = dots.filter_map(|step| dot(step.trial.reached, step.trial.loss())).collect();
-        Series { name: format!("{} bytes", cell.size), dots, is_line: false }
+    let proves = |step: &&Step| {
+        step.trial.is_valid()
+            || (step.purpose != Purpose::Confirm && step.trial.is_true_at_reached())
     };
-    let of_tool = cells.iter().filter(|cell| cell.tool == tool);
-    Plot {
-        title: format!("Losses of {tool} in every run that proves something"),
-        caption: "One point is one run. Runs at a rate that only some lost something at met a disturbance of the machine."
-            .to_owned(),
-        chart: Chart::Curves {
-            x: Axis { label: "frames a second".to_owned(), is_share: false },
-            y: Axis { label: "lost, of what was sent".to_owned(), is_share: true },
-            series: of_tool.map(of).collect(),
-            marks: Vec::new(),
-            has_diagonal: false,
-        },
-    }
+    let of = |cell: &Cell| {
+        let unknown = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        let dots = cell.steps.iter().filter(proves).map(|step| Dot {
+            x: unknown(step.trial.reached),
+            y: unknown(step.trial.loss()),
+            range: None,
+        });
+        let name = format!("{} bytes", cell.size);
+        Series { name, dots: dots.collect(), is_line: false }
+    };
+    let of_tool = || cells.iter().filter(|cell| cell.tool == tool);
+    let steps = of_tool().flat_map(|cell| &cell.steps);
+    let without = steps.filter(|step| !proves(step)).count();
+    let chart = Chart::Curves {
+        x: Axis::new("frames a second"),
+        y: Axis::share("lost, of what was sent"),
+        series: of_tool().map(of).collect(),
+        marks: Vec::new(),
+        has_diagonal: false,
+    };
+    let caption = "One point is one run. Runs at a rate that only some lost something at met a disturbance of the machine.";
+    let title = format!("Losses of {tool} in every run that proves something");
+    Plot::new(title, caption, chart).without(without, "runs that prove nothing")
 }

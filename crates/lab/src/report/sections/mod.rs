@@ -13,7 +13,7 @@ pub use self::predictions::predictions;
 pub use self::sweep::sweep;
 
 use super::Stage;
-use super::{Chart, Part, Plot, Waterfall};
+use super::{Chart, Part, Plot, Waterfall, number};
 use crate::bed::Layout;
 use crate::machine::Machine;
 use crate::trial::Trial;
@@ -82,21 +82,18 @@ fn waterfall(title: String, trial: &Trial) -> Part {
         stage("elsewhere", elsewhere),
     ];
     let stages = planted.into_iter().flatten().chain(others).collect();
-    Part::Plot(Plot {
-        title,
-        caption: "Each bar is what is left, or was lost, of what was sent; the numbers are exact counts, and what \
-                  nobody knows is unavailable."
-            .to_owned(),
-        chart: Chart::Waterfall(Waterfall { all: trial.sent, stages, left: "captured".to_owned() }),
-    })
+    let caption = "Each bar is what is left, or was lost, of what was sent; the numbers are exact counts, and what nobody \
+                   knows is unavailable.";
+    let waterfall = Waterfall { all: trial.sent, stages, left: "captured".to_owned() };
+    Part::Plot(Plot::new(title, caption, Chart::Waterfall(waterfall)))
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
+    share.map_or("-".to_owned(), number::percent)
 }
 
 fn whole(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{value:.0}"))
+    value.map_or("-".to_owned(), number::whole)
 }
 
 /// The middle of some values.

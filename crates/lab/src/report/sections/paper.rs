@@ -1,7 +1,8 @@
 //! A paper's experiments: its figures, drawn of what was run here, and its claims with their scores.
 
 use crate::paper::{Across, Figure, Paper, Quantity, Results, Score, Verdict};
-use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
+use crate::report::number::whole;
+use crate::report::{Axis, Chart, Dot, Mark, Part, Plot, Section, Series, Table};
 use crate::sweep::Run;
 
 /// Curves in one plot: more cannot be told apart.
@@ -57,25 +58,48 @@ pub fn scorecard(scores: &[Score]) -> Table {
 fn plots(figure: &Figure, results: &Results) -> Vec<Plot> {
     let curves = curves(figure, results);
     let parts = curves.chunks(MOST_CURVES).enumerate();
+    let is_share = figure.quantities.iter().all(|quantity| quantity.is_share());
+    let y = if is_share { Axis::share } else { Axis::new };
     parts
-        .map(|(number, series)| Plot {
-            title: match number {
+        .map(|(number, series)| {
+            let title = match number {
                 0 => figure.title.to_owned(),
                 number => format!("{}, {}", figure.title, number + 1),
-            },
-            caption: figure.caption.to_owned(),
-            chart: Chart::Curves {
-                x: Axis { label: figure.across.label().to_owned(), is_share: false },
-                y: Axis {
-                    label: label(&figure.quantities),
-                    is_share: figure.quantities.iter().all(|quantity| quantity.is_share()),
-                },
+            };
+            let limits = figure.limits.iter().map(|(at, words)| Mark::y(*at, words.as_str()));
+            let chart = Chart::Curves {
+                x: across(figure.across),
+                y: y(label(&figure.quantities)),
                 series: series.to_vec(),
-                marks: Vec::new(),
+                marks: limits.collect(),
                 has_diagonal: false,
-            },
+            };
+            let plot = Plot::new(title, figure.caption, chart);
+            // What is left out belongs to no curve.
+            if number == 0 { left_out(plot, figure, results) } else { plot }
         })
         .collect()
+}
+
+/// What is to the right. Times and sizes of rings go over powers.
+fn across(across: Across) -> Axis {
+    match across {
+        Across::Bytes(name) => Axis::bytes(format!("{name}, bytes")),
+        Across::Time => Axis::new(across.label()).logarithmic(),
+        Across::Rate | Across::Size | Across::Option(_) => Axis::new(across.label()),
+    }
+}
+
+/// A figure's plot with what is not in it: runs that prove nothing, and those that do not tell a quantity.
+fn left_out(plot: Plot, figure: &Figure, results: &Results) -> Plot {
+    let runs = || figure.of.iter().filter_map(|name| results.runs.get(*name)).flatten();
+    let faulty = runs().filter(|run| !run.trial.is_valid()).count();
+    let mute = |run: &&Run| {
+        let tells = |quantity: &Quantity| quantity.of(&run.trial).is_some();
+        figure.across.of(run).is_none() || !figure.quantities.iter().all(tells)
+    };
+    let mute = runs().filter(|run| run.trial.is_valid()).filter(mute).count();
+    plot.without(faulty, "runs that prove nothing").without(mute, "runs that do not tell all of it")
 }
 
 /// What is upwards: one label where there are several quantities.
@@ -128,12 +152,11 @@ fn words(experiment: &str, run: &Run, across: Across) -> Vec<String> {
         words.push(format!("{} s", point.load.time.as_secs_f64()));
     }
     if across != Across::Rate && across != Across::Size {
-        let rate = point.load.rate.map_or("full speed".to_owned(), |rate| format!("{rate:.0}/s"));
+        let rate = point.load.rate.map_or("full speed".to_owned(), |rate| whole(rate) + "/s");
         words.push(rate);
     }
     let all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
-    let is_across = |name: &str| matches!(across, Across::Option(option) if option == name);
-    let others = all.filter(|setting| !is_across(&setting.name));
+    let others = all.filter(|setting| across.option() != Some(setting.name.as_str()));
     words.extend(others.map(|setting| format!("{} {}", setting.name, setting.value)));
     words
 }
@@ -163,9 +186,10 @@ fn dots(runs: &[&Run], across: Across, quantity: Quantity) -> Vec<Dot> {
 mod tests {
     use super::*;
     use crate::load::Load;
+    use crate::report::Scale;
     use crate::sweep::Point;
     use crate::tools::{Counted, Setting};
-    use crate::trial::Trial;
+    use crate::trial::{Fault, Trial};
 
     fn run(ring: &str, rate: f64, lost: u64) -> Run {
         let settings = vec![Setting { name: "ring".into(), value: ring.into() }];
@@ -187,7 +211,9 @@ mod tests {
     }
 
     fn figure(across: Across, quantities: &[Quantity]) -> Figure {
-        Figure { title: "f", caption: "c", of: vec!["x"], across, quantities: quantities.to_vec() }
+        let (of, quantities, limits) =
+            (vec!["x"], quantities.to_vec(), vec![(0.5, "limit".into())]);
+        Figure { title: "f", caption: "c", of, across, quantities, limits }
     }
 
     #[test]
@@ -202,7 +228,7 @@ mod tests {
         let first = seen[0].dots[0];
         assert_eq!((first.y, first.range), (0.02, Some((0.01, 0.03))));
         assert!((first.x - 10.02).abs() < 1e-9 && seen[0].dots.len() == 2);
-        let seen = of(Across::Option("ring"), &[Quantity::Loss, Quantity::ApplicationLoss]);
+        let seen = of(Across::Bytes("ring"), &[Quantity::Loss, Quantity::ApplicationLoss]);
         let names: Vec<_> = seen.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names.len(), 4);
         assert!(names[0].starts_with("10/s: lost, of what was sent"), "{names:?}");
@@ -210,6 +236,20 @@ mod tests {
             seen[0].dots.iter().map(|dot| dot.x).collect::<Vec<_>>(),
             [1_048_576.0, 2_097_152.0]
         );
+    }
+
+    #[test]
+    fn limits_are_lines_and_what_is_left_out_is_counted() {
+        let (mut faulty, mut mute) = (run("1M", 10.0, 1), run("1M", 20.0, 1));
+        faulty.trial.faults.push(Fault::Rate);
+        mute.trial.counted = Counted::default();
+        let runs = vec![run("1M", 10.0, 1), faulty, mute];
+        let results = Results { runs: [("x".to_owned(), runs)].into(), ..Results::default() };
+        let plots = plots(&figure(Across::Bytes("ring"), &[Quantity::Loss]), &results);
+        let note = plots[0].note().unwrap();
+        assert!(note.contains("prove nothing (1)") && note.contains("all of it (1)"), "{note}");
+        let Chart::Curves { x, marks, .. } = &plots[0].chart else { panic!("they are curves") };
+        assert_eq!((x.scale, marks[0].at, marks[0].label.as_str()), (Scale::Log2, 0.5, "limit"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::percent;
 use crate::model::Model;
 use crate::model::ledger::{Score, Scored, score};
 use crate::model::plan::Pace;
+use crate::report::number::{exact, whole};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
 
 /// Sections about predictions and what they come from.
@@ -45,19 +46,20 @@ fn against(all: &[Scored<'_>]) -> Plot {
         Series { name: name.to_owned(), dots, is_line: false }
     };
     let series = KINDS.map(series).into_iter().filter(|series| !series.dots.is_empty());
-    Plot {
-        title: "What was predicted, and what came".to_owned(),
-        caption: "On the line both are the same. Each point is a prediction, and its mean of some runs; the thin lines \
-                  reach from the least to the most that was lost in them."
-            .to_owned(),
-        chart: Chart::Curves {
-            x: Axis { label: "predicted loss".to_owned(), is_share: true },
-            y: Axis { label: "loss that came".to_owned(), is_share: true },
-            series: series.collect(),
-            marks: Vec::new(),
-            has_diagonal: true,
-        },
-    }
+    let chart = Chart::Curves {
+        x: Axis::share("predicted loss"),
+        y: Axis::share("loss that came"),
+        series: series.collect(),
+        marks: Vec::new(),
+        has_diagonal: true,
+    };
+    let caption = "On the line both are the same. Each point is a prediction, and its mean of some runs; the thin lines reach \
+                   from the least to the most that was lost in them.";
+    let without = all.iter().filter(|scored| scored.loss().is_none()).count();
+    let faulty = all.iter().map(|scored| scored.faulty).sum();
+    Plot::new("What was predicted, and what came", caption, chart)
+        .without(without, "predictions of which no run proves anything")
+        .without(faulty, "runs that prove nothing")
 }
 
 fn columns(names: &[&str]) -> Vec<(String, bool)> {
@@ -97,7 +99,7 @@ fn scores(all: &[Scored<'_>]) -> Table {
 fn ledger(all: &[Scored<'_>]) -> Table {
     let row = |scored: &Scored<'_>| {
         let (question, prediction) = (scored.question, scored.prediction);
-        let total = prediction.total;
+        let (total, lossless) = (prediction.total, prediction.lossless);
         let cost = match (question.cost.zip, question.cost.delay) {
             (Some(level), _) => format!("zip {level}"),
             (None, Some(delay)) => format!("{} us", delay.as_nanos() as f64 / 1e3),
@@ -105,18 +107,23 @@ fn ledger(all: &[Scored<'_>]) -> Table {
         };
         vec![
             format!("{} {}", scored.number, kind(scored.pace)),
-            question.size.to_string(),
-            format!("{:.0}", question.rate),
-            question.burst.to_string(),
-            (question.ring >> 10).to_string(),
+            exact(question.size.into()),
+            whole(question.rate),
+            if question.keeps_gaps { "recorded".to_owned() } else { exact(question.burst.into()) },
+            exact(question.ring >> 10),
             cost,
             percent(Some(prediction.kernel.value)),
             percent(Some(prediction.application.value)),
             percent(Some(total.value)),
             format!("{} to {}", percent(Some(total.low)), percent(Some(total.high))),
             prediction.first_loss.map_or("never".to_owned(), |at| format!("{at:.3}")),
-            format!("{:.0}", prediction.lossless.value),
-            prediction.survived.map_or("any".to_owned(), |frames| format!("{frames:.0}")),
+            format!(
+                "{} ({} to {})",
+                whole(lossless.value),
+                whole(lossless.low),
+                whole(lossless.high)
+            ),
+            prediction.survived.map_or("any".to_owned(), whole),
             percent(scored.loss()),
             format!("{} of {}", scored.losses.len(), scored.losses.len() + scored.faulty),
         ]
@@ -141,7 +148,10 @@ fn ledger(all: &[Scored<'_>]) -> Table {
         ]),
         rows: all.iter().map(row).collect(),
         note: Some(
-            "Every prediction was written down before its runs; bad ones are here, too.".to_owned(),
+            "Every prediction was written down before its runs; bad ones are here, too. 9 of 10: where nine of ten are to \
+             be; lossless: the highest rate without loss, and from where to where it may be; came: of those of its runs \
+             that prove something, of all."
+                .to_owned(),
         ),
     }
 }
@@ -165,16 +175,13 @@ fn fitted(model: &Model) -> Vec<Part> {
         fit.wake,
         fit.spread * 100.0,
         still * 100.0,
-        model.backlog
+        exact(model.backlog)
     );
     let rows = model.observations.iter().map(|one| {
         let costs = fit.costs(one.size, one.raw);
         let numbers = [one.raw, one.rate, one.served, costs.served(one.rate, one.burst)];
-        [
-            vec![one.size.to_string(), one.burst.to_string()],
-            numbers.map(|number| format!("{number:.0}")).to_vec(),
-        ]
-        .concat()
+        [vec![exact(one.size.into()), exact(one.burst.into())], numbers.map(whole).to_vec()]
+            .concat()
     });
     let table = Table {
         columns: columns(&[

@@ -2,7 +2,7 @@
 
 use super::{median, percent, waterfall, whole};
 use crate::report::plot::tick;
-use crate::report::{Axis, Chart, Dot, HeatMap, Part, Plot, Section, Series, Table};
+use crate::report::{Axis, Chart, Dot, HeatMap, Mark, Part, Plot, Section, Series, Table, Unit};
 use crate::sweep::{Point, Run};
 use crate::trial::Trial;
 
@@ -102,28 +102,46 @@ fn of<'a>(trials: &'a [&Trial], value: impl Fn(&Trial) -> Option<f64> + 'a) -> V
 }
 
 fn against_rate(title: String, groups: &[Group<'_>]) -> Plot {
+    let unknown = |value: Option<f64>| value.unwrap_or(f64::NAN);
     let dot = |(_, trials): &(Option<f64>, Vec<&Trial>)| {
         let losses = of(trials, Trial::loss);
         let ends =
             losses.iter().copied().reduce(f64::min).zip(losses.iter().copied().reduce(f64::max));
-        Some(Dot { x: median(of(trials, |trial| trial.reached))?, y: median(losses)?, range: ends })
+        let x = unknown(median(of(trials, |trial| trial.reached)));
+        Dot { x, y: unknown(median(losses)), range: ends }
     };
     let series = |group: &Group<'_>| {
-        let dots = group.rates.iter().filter_map(dot).collect();
+        let dots = group.rates.iter().map(dot).collect();
         Series { name: group.name.clone(), dots, is_line: true }
     };
-    Plot {
-        title,
-        caption: "Medians of runs that prove something; the thin lines reach from the least to the most that was lost."
-            .to_owned(),
-        chart: Chart::Curves {
-            x: Axis { label: "frames a second that were sent".to_owned(), is_share: false },
-            y: Axis { label: "lost, of what was sent".to_owned(), is_share: true },
-            series: groups.iter().map(series).collect(),
-            marks: Vec::new(),
-            has_diagonal: false,
-        },
-    }
+    let series: Vec<_> = groups.iter().map(series).collect();
+    let marks = series.iter().enumerate().filter_map(|(number, series)| {
+        let at = knee(&series.dots)?;
+        let label = format!("knee at {}: {}", whole(Some(at)), series.name);
+        Some(Mark::x(at, label).of(number))
+    });
+    let trials = groups.iter().flat_map(|group| &group.rates).flat_map(|(_, trials)| trials);
+    let faulty = trials.filter(|trial| !trial.is_valid()).count();
+    let caption = "Medians of runs that prove something; the thin lines reach from the least to the most that was lost. A knee \
+                   is the highest rate up to which at most 0.1 % is lost, where more is above it.";
+    let chart = Chart::Curves {
+        x: Axis::new("frames a second that were sent"),
+        y: Axis::share("lost, of what was sent"),
+        marks: marks.collect(),
+        series,
+        has_diagonal: false,
+    };
+    Plot::new(title, caption, chart).without(faulty, "runs that prove nothing")
+}
+
+/// What is lost below a knee at most.
+const TOLERATED: f64 = 0.001;
+
+/// The highest rate before more is lost; `None` where that is never seen, or the lowest rate already loses more.
+fn knee(dots: &[Dot]) -> Option<f64> {
+    let known = || dots.iter().filter(|dot| dot.x.is_finite() && dot.y.is_finite());
+    let at = known().position(|dot| dot.y > TOLERATED)?;
+    known().nth(at.checked_sub(1)?).map(|dot| dot.x)
 }
 
 /// Maps of sizes and rates, where there are several of both.
@@ -150,19 +168,19 @@ fn maps(groups: &[Group<'_>]) -> Vec<Plot> {
         };
         let shares =
             of_name.iter().map(|group| rates.iter().map(|rate| share(group, rate)).collect());
-        let label = |rate: &Option<f64>| rate.map_or("top".to_owned(), |rate| tick(rate, false));
-        maps.push(Plot {
-            title: format!("Losses of {name}"),
-            caption: "Medians; a question mark is where no run proves anything.".to_owned(),
-            chart: Chart::HeatMap(HeatMap {
-                x: ("frames a second".to_owned(), rates.iter().map(label).collect()),
-                y: (
-                    "bytes of a frame".to_owned(),
-                    of_name.iter().map(|group| group.size.to_string()).collect(),
-                ),
-                shares: shares.collect(),
-            }),
-        });
+        let label =
+            |rate: &Option<f64>| rate.map_or("top".to_owned(), |rate| tick(rate, Unit::Number));
+        let map = HeatMap {
+            x: ("frames a second".to_owned(), rates.iter().map(label).collect()),
+            y: (
+                "bytes of a frame".to_owned(),
+                of_name.iter().map(|group| group.size.to_string()).collect(),
+            ),
+            of: "lost, of what was sent".to_owned(),
+            shares: shares.collect(),
+        };
+        let caption = "Medians; a question mark is where no run proves anything.";
+        maps.push(Plot::new(format!("Losses of {name}"), caption, Chart::HeatMap(map)));
     }
     maps
 }
@@ -217,5 +235,22 @@ fn table(groups: &[Group<'_>]) -> Table {
              there. CPU: of the tool's threads, 100 is one processor."
                 .to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_knee_is_where_losses_begin() {
+        let dots = |losses: &[f64]| -> Vec<Dot> {
+            (1..).zip(losses).map(|(x, y)| Dot { x: f64::from(x), y: *y, range: None }).collect()
+        };
+        assert_eq!(knee(&dots(&[0.0, 0.001, 0.002, 0.0, 0.5])), Some(2.0));
+        assert_eq!(knee(&dots(&[0.0, f64::NAN, 0.5])), Some(1.0), "what is unknown is no end");
+        for without in [&[0.0, 0.0][..], &[0.1, 0.5], &[f64::NAN], &[]] {
+            assert_eq!(knee(&dots(without)), None);
+        }
     }
 }

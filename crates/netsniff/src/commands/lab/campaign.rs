@@ -146,6 +146,6 @@ impl Directory {
         let lead =
             "What is lost of frames that are sent at many rates, and what the capture costs.";
         let page = head.page("Losses of captures", lead, sections::sweep(self.runs()));
-        common::write(&self.path, "sweep.html", &page)
+        common::write_page(&self.path, "sweep", &page)
     }
 }

@@ -149,17 +149,16 @@ impl Head<'_> {
     }
 
     /// A page of these sections.
-    pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> String {
+    pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> Report {
         let version = ("netsniff".to_owned(), self.netsniff.to_owned());
         let facts = sections::facts(&self.command, &self.machine, self.testbed.as_ref());
         let left_out = self.left_out.iter().map(|what| ("left out".to_owned(), what.clone()));
-        let report = Report {
+        Report {
             title: title.to_owned(),
             lead: vec![lead.to_owned()],
             facts: std::iter::once(version).chain(facts).chain(left_out).collect(),
             sections,
-        };
-        report.html()
+        }
     }
 }
 
@@ -298,4 +297,49 @@ pub(super) fn write(directory: &Path, name: &str, content: &str) -> anyhow::Resu
     let (path, new) = (directory.join(name), directory.join(format!(".{name}.new")));
     let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
     written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Pictures by themselves, for other pages than ours.
+const PLOTS: &str = "plots";
+
+/// Writes the page of a report, as `NAME.html`, and its plots beside it, as `plots/NAME-TITLE-light.svg` and `-dark.svg`.
+///
+/// # Errors
+///
+/// Where one of them cannot be written, with its name.
+pub(super) fn write_page(directory: &Path, name: &str, report: &Report) -> anyhow::Result<()> {
+    write(directory, &format!("{name}.html"), &report.html())?;
+    let plots = directory.join(PLOTS);
+    let pictures = report.pictures();
+    if !pictures.is_empty() {
+        fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
+    }
+    pictures.iter().try_for_each(|(title, svg)| write(&plots, &format!("{name}-{title}"), svg))
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_lab::report::{Chart, Part, Plot, Waterfall};
+
+    use super::*;
+
+    #[test]
+    fn plots_lie_beside_their_page() {
+        let name = format!("netsniff-page-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let mut report = Report::default();
+        write_page(&directory, "empty", &report).unwrap();
+        assert!(!directory.join(PLOTS).exists(), "without plots there is no directory for them");
+        let plot = Plot::new("Loss, by rate", "", Chart::Waterfall(Waterfall::default()));
+        report.sections.push(Section { title: String::new(), parts: vec![Part::Plot(plot)] });
+        write_page(&directory, "sweep", &report).unwrap();
+        let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+        assert!(read("sweep.html").contains("<figure>"));
+        for page in ["light", "dark"] {
+            let svg = read(&format!("plots/sweep-loss-by-rate-{page}.svg"));
+            assert!(svg.starts_with("<svg ") && svg.contains("xmlns="), "{svg}");
+        }
+        fs::remove_dir_all(directory).unwrap();
+    }
 }

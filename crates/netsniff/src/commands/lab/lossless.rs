@@ -113,7 +113,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         let lead =
             "How many frames a second are captured without losing one, for each size of frames.";
         let page = report.head.page("Capture without loss", lead, sections::lossless(&cells));
-        common::write(directory, "lossless.html", &page)?;
+        common::write_page(directory, "lossless", &page)?;
     }
     print(stdout(), &table::cells(&cells)).context("cannot print the table")?;
     let is_whole = cells.len() == pairs.len() && cells.iter().all(|cell| cell.ended.is_none());

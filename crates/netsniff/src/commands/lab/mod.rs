@@ -10,7 +10,6 @@ mod journal;
 mod lossless;
 mod paper;
 mod predict;
-mod predicted;
 mod question;
 mod reports;
 mod scale;

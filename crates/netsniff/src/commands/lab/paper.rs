@@ -337,7 +337,7 @@ impl Laboratory<'_> {
         let sections = sections::paper(paper, results, &scores);
         let page =
             head.page(paper.citation, "Its experiments, repeated on this machine.", sections);
-        common::write(output, &format!("{}.html", paper.name), &page)?;
+        common::write_page(output, paper.name, &page)?;
         let text = format!("{}\n{}", paper.citation, scorecard(&scores));
         print(stdout(), &text).context("cannot print the scorecard")
     }

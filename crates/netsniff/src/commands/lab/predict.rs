@@ -22,7 +22,6 @@ use netsniff_lab::work::Cost;
 
 use super::common::{self, BedArgs};
 use super::journal::Journal;
-use super::predicted;
 use super::question::{MOST_QUESTIONS, QuestionArgs, fits, seconds, tell_traffic};
 use crate::clock;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
@@ -140,9 +139,12 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
         let lead = "What a capture will lose, said before it was tried, and what came.";
         let sections = sections::predictions(Some(model), &all);
         let page = head.page("Predicted losses", lead, sections);
-        common::write(&args.output, "predict.html", &page)?;
+        common::write_page(&args.output, "predict", &page)?;
     }
-    print(stdout(), &predicted::text(&all)).context("cannot print the table")?;
+    // How good they were comes last, where it is seen.
+    let sections = sections::predictions(None, &all).into_iter().rev();
+    let text: String = sections.map(|section| section.text()).collect();
+    print(stdout(), &text).context("cannot print the table")?;
     Ok(if is_whole { DONE } else { FAILED })
 }
 

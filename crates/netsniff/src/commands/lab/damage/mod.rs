@@ -289,6 +289,6 @@ impl DamageArgs {
         let lead = text::about(subject);
         let sections = sections::damage(&subject.mix, outcomes, tolerable);
         let page = report.head.page("Flows that losses damage", &lead, sections);
-        common::write(directory, "damage.html", &page)
+        common::write_page(directory, "damage", &page)
     }
 }
