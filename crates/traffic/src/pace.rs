@@ -18,6 +18,7 @@ pub struct Pacer {
     late: Late,
     /// The time of the clock at which the plan began, with all that it was moved by.
     start: u64,
+    last: Option<Left>,
     is_behind: bool,
     stalls: u64,
     frames_behind: u64,
@@ -25,11 +26,31 @@ pub struct Pacer {
     latest: u64,
 }
 
+/// A frame that has left.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// When it was due, after the start of the plan.
+    planned: u64,
+    /// When it left, by the clock.
+    at: u64,
+    /// How much later that was than it could have been.
+    late: u64,
+}
+
 impl Pacer {
     /// A plan that begins at `start`, in nanoseconds of any clock.
     #[must_use]
     pub const fn new(start: u64, late: Late) -> Self {
-        Self { late, start, is_behind: false, stalls: 0, frames_behind: 0, slipped: 0, latest: 0 }
+        Self {
+            late,
+            start,
+            last: None,
+            is_behind: false,
+            stalls: 0,
+            frames_behind: 0,
+            slipped: 0,
+            latest: 0,
+        }
     }
 
     /// The same plan, of which nothing was kept yet, begun at another time.
@@ -45,8 +66,18 @@ impl Pacer {
     }
 
     /// Tells that a frame leaves at `now`, not before it was due.
+    ///
+    /// Frames that are due together leave one after another, and none of them is late for that: how long a burst takes is
+    /// no stall, but a wait in the middle of it is one.
     pub const fn leaves(&mut self, planned: u64, now: u64) {
-        let late = now.saturating_sub(self.due(planned));
+        let late = match self.last {
+            Some(last) if last.planned == planned => {
+                let since = now.saturating_sub(last.at);
+                last.late + if since > STALL { since } else { 0 }
+            }
+            _ => now.saturating_sub(self.due(planned)),
+        };
+        self.last = Some(Left { planned, at: now, late });
         if late > self.latest {
             self.latest = late;
         }
@@ -61,6 +92,7 @@ impl Pacer {
             Late::Slip => {
                 self.slipped += late;
                 self.start += late;
+                self.last = Some(Left { planned, at: now, late: 0 });
             }
         }
     }
@@ -106,6 +138,27 @@ mod tests {
         pacer.leaves(2 * MS, 7 + 8 * MS);
         assert_eq!((pacer.stalls(), pacer.frames_behind(), pacer.slipped()), (2, 2, 6 * MS));
         assert_eq!(pacer.latest(), 5 * MS);
+    }
+
+    #[test]
+    fn how_long_a_burst_takes_is_no_stall() {
+        for late in [Late::Slip, Late::CatchUp] {
+            let mut pacer = Pacer::new(0, late);
+            // 1500 frames that are due together, a microsecond each.
+            (0..1500).for_each(|frame| pacer.leaves(0, frame * 1000));
+            assert_eq!((pacer.stalls(), pacer.slipped(), pacer.latest()), (0, 0, 0));
+            // One that waits for 2 ms in the next burst, and the rest of that.
+            pacer.leaves(20 * MS, 20 * MS);
+            (0..10).for_each(|frame| pacer.leaves(20 * MS, 22 * MS + frame * 1000));
+            assert_eq!(pacer.stalls(), 1);
+            let (behind, slipped) = if late == Late::Slip { (1, 2 * MS) } else { (10, 0) };
+            assert_eq!((pacer.frames_behind(), pacer.slipped()), (behind, slipped));
+            // A burst that begins late is.
+            pacer.leaves(30 * MS, pacer.due(30 * MS));
+            let due = pacer.due(40 * MS);
+            (0..10).for_each(|frame| pacer.leaves(40 * MS, due + 3 * MS + frame * 1000));
+            assert_eq!((pacer.stalls(), pacer.latest()), (2, 3 * MS));
+        }
     }
 
     #[test]
