@@ -82,48 +82,64 @@ impl Model {
 /// What a processor does for frames, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Costs {
-    /// When some arrive while the kernel has nothing to do: an interrupt, which those that come meanwhile share.
+    /// When some arrive while the kernel has nothing to do: an interrupt, which those that come together share.
     pub wake: f64,
+    /// The most of the processor's time that interrupts take: beyond it the kernel leaves frames to a thread, which shares
+    /// the processor with the application.
+    #[serde(default = "whole")]
+    pub share: f64,
     /// For each that arrives.
     pub frame: f64,
     /// In addition, for each that is kept.
     pub kept: f64,
 }
 
+/// Models of earlier versions had no bound.
+const fn whole() -> f64 {
+    1.0
+}
+
 /// Frames that a sender hands to the kernel together at most: those of longer bursts come in groups of these.
 const TOGETHER: u32 = 32;
 
 impl Costs {
+    /// What an interrupt takes, so long after the one before.
+    #[must_use]
+    pub fn interrupt(self, since: f64) -> f64 {
+        self.wake.min(self.share * since)
+    }
+
+    /// The part of the processor's time that interrupts take, where so many frames arrive a second.
+    #[must_use]
+    pub fn interrupts(self, rate: f64, burst: u32) -> f64 {
+        let since = together(burst) * 1e9 / rate;
+        self.interrupt(since) / since
+    }
+
     /// Frames a second that a processor manages without loss, of which so many come together.
     #[must_use]
     pub fn knee(self, burst: u32) -> f64 {
-        // An interrupt is over before the next one: what is kept takes longer.
-        1e9 / (self.frame + self.kept + self.wake / together(burst))
-    }
-
-    /// Interrupts for each frame, where so many arrive a second.
-    #[must_use]
-    pub fn wakes(self, rate: f64, burst: u32) -> f64 {
-        let together = together(burst);
-        // While an interrupt and its frames take longer than it is to the next group, that joins.
-        let free = together * (1e9 / rate - self.frame);
-        if free <= 0.0 {
-            return 0.0;
+        let each = self.frame + self.kept;
+        let rate = 1e9 / (each + self.wake / together(burst));
+        if self.interrupts(rate, burst) < self.share {
+            rate
+        } else {
+            (1.0 - self.share) / each * 1e9
         }
-        1.0 / (together * (self.wake / free).ceil().max(1.0))
     }
 
     /// Frames a second that are kept where so many arrive, in the long run.
     #[must_use]
     pub fn served(self, rate: f64, burst: u32) -> f64 {
-        let kernel = rate * (self.frame + self.wake * self.wakes(rate, burst)) / 1e9;
+        let kernel = rate * self.frame / 1e9 + self.interrupts(rate, burst);
         rate.min((1.0 - kernel).max(0.0) / self.kept * 1e9)
     }
 
     /// All of them so many times as much.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
-        Self { wake: self.wake * factor, frame: self.frame * factor, kept: self.kept * factor }
+        let Self { wake, share, frame, kept } = self;
+        Self { wake: wake * factor, share, frame: frame * factor, kept: kept * factor }
     }
 }
 
@@ -137,7 +153,7 @@ mod tests {
 
     #[test]
     fn service_slows_as_the_rate_rises() {
-        let costs = Costs { wake: 0.0, frame: 2000.0, kept: 8000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 };
         assert_eq!(costs.knee(1).round(), 100_000.0);
         for (rate, served) in
             [(50e3, 50e3), (100e3, 100e3), (250e3, 62_500.0), (500e3, 0.0), (900e3, 0.0)]
@@ -147,20 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_are_shared_by_what_comes_meanwhile() {
-        let costs = Costs { wake: 8000.0, frame: 2000.0, kept: 10_000.0 };
+    fn interrupts_take_a_part_of_the_time_at_most() {
+        let costs = Costs { wake: 8000.0, share: 0.5, frame: 2000.0, kept: 10_000.0 };
+        // 20 us for each frame, of which 8 are an interrupt.
         assert_eq!(costs.knee(1), 50_000.0);
         assert_eq!(costs.knee(4000), costs.knee(32));
-        // 10 us and more apart each has its own; at 5 us three share one: 8 + 3 * 2 us, of 15.
-        for (rate, burst, wakes) in [
-            (50e3, 1, 1.0),
-            (100e3, 1, 1.0),
-            (200e3, 1, 1.0 / 3.0),
-            (200e3, 32, 1.0 / 32.0),
-            (600e3, 1, 0.0),
-        ] {
-            assert_eq!(costs.wakes(rate, burst), wakes, "{rate} {burst}");
+        for (rate, burst, interrupts) in
+            [(50e3, 1, 0.4), (62.5e3, 1, 0.5), (200e3, 1, 0.5), (200e3, 32, 0.05)]
+        {
+            assert!((costs.interrupts(rate, burst) - interrupts).abs() < 1e-9, "{rate} {burst}");
         }
-        assert!((costs.served(200e3, 1) - 1e5 / 15.0).abs() < 1e-6);
+        assert!((costs.served(100e3, 1) - 30e3).abs() < 1e-6);
+        // What is left is the application's, also where an interrupt takes longer than all else.
+        let costs = Costs { wake: 90_000.0, ..costs };
+        assert!((costs.knee(1) - 0.5 / 12e-6).abs() < 1e-6);
+        assert_eq!(costs.served(costs.knee(1), 1).round(), costs.knee(1).round());
     }
 }

@@ -1,6 +1,7 @@
 //! Losses with an interval, the rate without loss, bursts that are survived.
 
 use netsniff_traffic::Random;
+use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::simulate::{Arrival, Outcome, Queues, room, simulate};
 use super::stalls::Stalls;
@@ -17,7 +18,7 @@ const STEPS: u32 = 10;
 const LONGEST: f64 = 4e6;
 
 /// Draws of costs for the rate without loss, each with other stalls, and how long frames are sent in each.
-const RATES: u64 = 9;
+const RATES: usize = 9;
 const SECONDS: f64 = 5.0;
 
 /// A load and a buffer.
@@ -40,7 +41,7 @@ pub struct Question {
     pub seconds: f64,
 }
 
-/// A value, and what 9 in 10 are between.
+/// A value that as many are below as above, and what 9 in 10 are between.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Estimate {
     /// The value.
@@ -55,8 +56,7 @@ impl Estimate {
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
-        let value = values.iter().sum::<f64>() / values.len() as f64;
-        Self { value, low: at(0.05), high: at(0.95) }
+        Self { value: at(0.5), low: at(0.05), high: at(0.95) }
     }
 }
 
@@ -93,7 +93,7 @@ impl Model {
             // Who waits for the time to pass does not mind what the kernel does meanwhile.
             Some(delay) => {
                 let kept = (delay.as_nanos() as f64).max(costs.frame + costs.kept);
-                Costs { wake: 0.0, frame: 0.0, kept }
+                Costs { wake: 0.0, share: 1.0, frame: 0.0, kept }
             }
         }
     }
@@ -139,11 +139,17 @@ impl Model {
         costs: Costs,
         stalls: &'a Stalls,
     ) -> impl Iterator<Item = Outcome> + 'a {
-        let mut random = Random::new(DRAWS as u64);
-        (0..DRAWS).map(move |draw| {
-            let factor = (self.fit.spread * normal(&mut random)).exp();
-            let costs = costs.times(factor);
-            self.once(question, costs, stalls, draw as u64)
+        self.factors(DRAWS)
+            .zip(0..)
+            .map(move |(factor, draw)| self.once(question, costs.times(factor), stalls, draw))
+    }
+
+    /// What costs may be of what they are thought to be: as many more as less, evenly over what is likely.
+    fn factors(&self, number: usize) -> impl Iterator<Item = f64> {
+        let spread = self.fit.spread;
+        (0..number).map(move |draw| {
+            let part = (draw as f64 + 0.5) / number as f64;
+            (spread * Normal::standard().inverse_cdf(part)).exp()
         })
     }
 
@@ -187,10 +193,8 @@ impl Model {
 
     /// The highest rate that loses nothing in some seconds, by each draw of costs.
     fn lossless(&self, question: &Question, costs: Costs) -> Estimate {
-        let mut random = Random::new(1);
         let mut rates = Vec::new();
-        for draw in 0..RATES {
-            let factor = (self.fit.spread * normal(&mut random)).exp();
+        for (factor, draw) in self.factors(RATES).zip(0..) {
             let costs = costs.times(factor);
             let is_lossless = |rate| {
                 let question =
@@ -201,9 +205,7 @@ impl Model {
             let most = (costs.knee(question.burst) * 1.1).min(1e9 / self.gap(question.size));
             rates.push(highest(0.0, most, is_lossless));
         }
-        rates.sort_by(f64::total_cmp);
-        let middle = rates[rates.len() / 2];
-        Estimate { value: middle, ..Estimate::of(rates) }
+        Estimate::of(rates)
     }
 
     /// Seconds that tell whether a rate loses nothing: of a capture with its own gaps all of it, or half a million frames.
@@ -261,12 +263,6 @@ fn highest(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     low
 }
 
-/// A number of the normal distribution (Box and Muller).
-fn normal(random: &mut Random) -> f64 {
-    let angle = random.below(1 << 53) as f64 / (1_u64 << 53) as f64 * std::f64::consts::TAU;
-    (2.0 * random.exponential()).sqrt() * angle.cos()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +280,7 @@ mod tests {
                 kept: [kept, 0.0],
                 frame: [frame, 0.0],
                 wake: 0.0,
+                share: 1.0,
                 spread: 0.01,
             },
             gaps: vec![(128, 1000.0), (1024, 1500.0)],

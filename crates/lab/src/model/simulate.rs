@@ -102,6 +102,8 @@ struct Processor {
     /// Frames in the backlog, each group with what it is made of.
     backlog: VecDeque<Arrival>,
     waiting: f64,
+    /// When the last frames arrived.
+    arrived: f64,
     /// Nanoseconds of an interrupt that are left, before the first frame is taken.
     interrupt: f64,
     /// The block that is filled; `None` where there is none.
@@ -171,6 +173,7 @@ impl Processor {
             queues,
             backlog: VecDeque::new(),
             waiting: 0.0,
+            arrived: f64::NEG_INFINITY,
             interrupt: 0.0,
             open: Some(Block::default()),
             closed: VecDeque::new(),
@@ -191,9 +194,10 @@ impl Processor {
         }
         if arrival.frames > 0.0 {
             if self.backlog.is_empty() {
-                self.interrupt = arrival.costs.wake;
+                self.interrupt = arrival.costs.interrupt(arrival.at - self.arrived);
             }
             self.waiting += arrival.frames;
+            self.arrived = arrival.at;
             self.backlog.push_back(arrival);
         }
     }
@@ -338,13 +342,13 @@ mod tests {
 
     #[test]
     fn overload_loses_what_is_not_served() {
-        let costs = Costs { wake: 0.0, frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0 };
         for rate in [120e3, 200e3, 400e3] {
             near(lost(rate, 5.0, costs, 8).loss(), 1.0 - 100e3 / rate - 700.0 / (rate * 5.0));
         }
         assert_eq!(lost(99e3, 5.0, costs, 8).loss(), 0.0);
         // Each frame that comes slows the service of all.
-        let costs = Costs { wake: 0.0, frame: 2000.0, kept: 8000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 };
         for rate in [150e3, 250e3, 400e3, 490e3] {
             near(lost(rate, 5.0, costs, 8).loss(), 1.0 - costs.served(rate, 8) / rate);
         }
@@ -357,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_ring_of_one_block_stands_still_while_it_is_read() {
-        let costs = Costs { wake: 0.0, frame: 0.0, kept: 1e9 / 320e3 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 1e9 / 320e3 };
         for rate in [199e3, 250e3, 299e3] {
             near(lost(rate, 5.0, costs, 1).loss(), rate / (rate + 320e3));
         }
@@ -366,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_burst_that_the_ring_holds_is_survived() {
-        let costs = Costs { wake: 0.0, frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0 };
         // Blocks of 100 frames are full every 0.25 ms. The first is read from 0.25 to 1.25 ms, the second until 2.25 ms: so
         // there is room for 1000 frames until the third was read, and these have come after 2.5 ms.
         let outcome = |frames: f64| lost(400e3, frames / 400e3, costs, 8);
@@ -378,7 +382,7 @@ mod tests {
 
     #[test]
     fn what_comes_while_the_machine_stands_still_waits_in_the_backlog() {
-        let costs = Costs { wake: 0.0, frame: 500.0, kept: 500.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 500.0, kept: 500.0 };
         // A stall of 5 ms in about 50: 500 frames wait at 100,000 a second, and at 400,000 only 1000 of 2000.
         let stalls = Stalls { watched: 500_000_000, lengths: vec![5_000_000; 10] };
         let lost = |rate| {
@@ -393,7 +397,7 @@ mod tests {
 
     #[test]
     fn time_that_passed_is_gone() {
-        let costs = Costs { wake: 0.0, frame: 500.0, kept: 500.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 500.0, kept: 500.0 };
         // A tenth of a second, which is longer than blocks stay open, after a second each.
         let stalls = Stalls { watched: 10_000_000_000, lengths: vec![100_000_000; 10] };
         let arrivals = even(400e3, 60.0, costs);
@@ -405,17 +409,21 @@ mod tests {
     #[test]
     fn numbers_that_leave_a_rest_come_to_an_end() {
         for number in 1..400 {
-            let costs =
-                Costs { wake: 0.0, frame: 1586.017 + f64::from(number) / 7.0, kept: 9361.3 };
+            let costs = Costs {
+                wake: 0.0,
+                share: 1.0,
+                frame: 1586.017 + f64::from(number) / 7.0,
+                kept: 9361.3,
+            };
             let outcome = lost(100e3 + f64::from(number) * 1.1e3, 0.05, costs, 4);
             assert!(outcome.frames > 0.0 && outcome.loss() <= 1.0, "{outcome:?}");
         }
     }
 
     #[test]
-    fn frames_that_come_while_an_interrupt_is_served_share_it() {
-        let costs = Costs { wake: 8000.0, frame: 1000.0, kept: 20_000.0 };
-        for rate in [60e3, 80e3, 150e3, 300e3] {
+    fn interrupts_leave_time_to_the_application() {
+        let costs = Costs { wake: 8000.0, share: 0.5, frame: 1000.0, kept: 20_000.0 };
+        for rate in [40e3, 60e3, 80e3, 150e3, 300e3] {
             let arrivals = (0..(rate * 3.0) as u32).map(|number| Arrival {
                 at: f64::from(number) * 1e9 / rate,
                 frames: 1.0,
@@ -429,7 +437,7 @@ mod tests {
 
     #[test]
     fn blocks_are_closed_after_some_time() {
-        let costs = Costs { wake: 0.0, frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0 };
         let group = |at, frames| Arrival { at, frames, room: 1000.0, costs };
         // Two blocks of 100 frames: what lay in the first was read long before the others come.
         let outcome = |at| {

@@ -11,7 +11,7 @@ use netsniff_lab::load::{KEEP_GAPS, Load};
 use netsniff_lab::model::Model;
 use netsniff_lab::model::calibrate::{PLANNED, RAW, Subject, calibrate, raw_of, settings};
 use netsniff_lab::model::ledger::{Entry, Scored, models, scored};
-use netsniff_lab::model::plan::{Pace, held};
+use netsniff_lab::model::plan::{Held, Pace, held};
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::traffic::Traffic;
 use netsniff_lab::report::sections;
@@ -198,20 +198,47 @@ impl Lab<'_> {
         for question in &asked {
             fits(&model, question)?;
         }
-        let Some(raws) = raws(&asked, model.traffic.as_ref(), self.stop)? else { return Ok(false) };
-        for (point, raw) in points.iter().zip(&raws) {
-            if self.stop.before(Duration::ZERO).is_some() {
+        self.tell_older();
+        let points = points.iter().map(|point| (point.question, Some(point)));
+        let asked: Vec<_> =
+            points.chain(questions.iter().map(|question| (*question, None))).collect();
+        // Machines are faster and slower from minute to minute: what is run is predicted right before.
+        let together = if self.args.score { 1 } else { asked.len().max(1) };
+        for (number, some) in asked.chunks(together).enumerate() {
+            if !self.answer(&model, some)? {
                 return Ok(false);
             }
-            self.predict(&model, &point.question(&model, *raw), *raw, Some(point.pace))?;
-        }
-        for (question, raw) in questions.iter().zip(&raws[points.len()..]) {
-            if self.stop.before(Duration::ZERO).is_some() {
-                return Ok(false);
+            if self.args.score {
+                self.say(&format!("{} of {} predictions", number + 1, asked.len()));
+                if !self.score(&model)? && self.is_over() {
+                    return Ok(false);
+                }
             }
-            self.predict(&model, question, *raw, None)?;
         }
         if self.args.score { self.score(&model) } else { Ok(true) }
+    }
+
+    /// Predicts what is asked, and points of a plan with the rates that they come to; whether it could.
+    fn answer(
+        &mut self,
+        model: &Model,
+        asked: &[(Question, Option<&Held>)],
+    ) -> anyhow::Result<bool> {
+        let questions: Vec<_> = asked.iter().map(|(question, _)| question).collect();
+        let raws = raws(&questions, model.traffic.as_ref(), self.stop)?;
+        let Some(raws) = raws else { return Ok(false) };
+        for ((question, point), raw) in asked.iter().zip(raws) {
+            if self.is_over() {
+                return Ok(false);
+            }
+            let question = point.map_or(*question, |point| point.question(model, raw));
+            self.predict(model, &question, raw, point.map(|point| point.pace))?;
+        }
+        Ok(true)
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.before(Duration::ZERO).is_some()
     }
 
     fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
@@ -286,6 +313,18 @@ impl Lab<'_> {
         self.add(Entry::Prediction { at: now(), number, pace, question: *question, prediction })
     }
 
+    /// Tells how many predictions are not run, since they are of older models.
+    fn tell_older(&self) {
+        let newest = models(self.journal.entries());
+        let all = scored(self.journal.entries());
+        let is_older =
+            |one: &&Scored<'_>| one.model != newest && one.losses.len() < self.args.repeat as usize;
+        let older = all.iter().filter(is_older).count();
+        if older > 0 && self.args.score {
+            self.say(&format!("{} of older models are not run", exact(older as i128)));
+        }
+    }
+
     /// Runs all predictions that were not run often enough; whether it could.
     fn score(&mut self, model: &Model) -> anyhow::Result<bool> {
         self.make_bed(&model.layout)?;
@@ -300,12 +339,6 @@ impl Lab<'_> {
             let missing = all.iter().filter(|one| is_missing(one, round));
             missing.map(|one| (one.number, *one.question)).collect()
         };
-        let all = scored(self.journal.entries());
-        let older =
-            all.iter().filter(|one| one.model != newest && one.losses.len() < repeat).count();
-        if older > 0 {
-            self.say(&format!("{} of older models are not run", exact(older as i128)));
-        }
         // Rounds over all predictions, so that a disturbance does not meet all runs of one.
         for round in 1..=repeat {
             for _ in 0..TRIED {
