@@ -371,7 +371,14 @@ fn a_planted_server_loses_what_arithmetic_says() {
             cost: Cost { zip: None, delay: Some(Duration::from_micros(delay)) },
             seconds: trial.sent as f64 / rate,
         };
-        let free = Fit { slower: 1.0, kept: [0.0; 2], frame: [0.0; 2], wake: 0.0, spread: 0.001 };
+        let free = Fit {
+            slower: 1.0,
+            kept: [0.0; 2],
+            frame: [0.0; 2],
+            wake: 0.0,
+            share: 1.0,
+            spread: 0.001,
+        };
         let model = Model {
             tool: "work".to_owned(),
             layout: Layout::default(),

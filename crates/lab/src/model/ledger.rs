@@ -3,6 +3,7 @@
 use super::Model;
 use super::plan::{Held, Pace};
 use super::predict::{Prediction, Question};
+use crate::search::Found;
 use crate::trial::Trial;
 
 /// A line.
@@ -47,6 +48,17 @@ pub enum Entry {
         /// The run.
         trial: Box<Trial>,
     },
+    /// The rate without loss, as it was found by trying.
+    Rate {
+        /// Nanoseconds since 1970.
+        at: i64,
+        /// The number of the prediction.
+        number: u32,
+        /// The rate.
+        found: Found,
+        /// The runs that found it.
+        trials: Vec<Trial>,
+    },
 }
 
 /// A prediction and what came of it.
@@ -66,6 +78,8 @@ pub struct Scored<'a> {
     pub losses: Vec<f64>,
     /// Runs that prove nothing.
     pub faulty: usize,
+    /// The rate without loss, where it was sought.
+    pub rate: Option<Found>,
 }
 
 impl Scored<'_> {
@@ -82,6 +96,16 @@ impl Scored<'_> {
         let most = self.losses.iter().copied().reduce(f64::max)?;
         let least = self.losses.iter().copied().reduce(f64::min)?;
         (self.losses.len() > 1).then_some(most - least)
+    }
+
+    /// By what part the rate without loss was predicted too high, or too low where that is negative; `None` where it is
+    /// not known, or only a bound of it.
+    #[must_use]
+    pub fn rate_error(&self) -> Option<f64> {
+        match self.rate? {
+            Found::Rate(rate) => Some(self.prediction.lossless.value / rate - 1.0),
+            Found::AtLeast(_) | Found::Below(_) | Found::Ended => None,
+        }
     }
 
     /// What the textbook says: 1 - μ/λ above what the processor manages.
@@ -112,6 +136,7 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                 prediction,
                 losses: Vec::new(),
                 faulty: 0,
+                rate: None,
             }),
             // A run before its prediction scores nothing.
             Entry::Run { number, trial, .. } => {
@@ -123,11 +148,25 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                     None => scored.faulty += 1,
                 }
             }
+            Entry::Rate { number, found, .. } => {
+                let of = all.iter_mut().filter(|scored| scored.number == *number);
+                of.for_each(|scored| scored.rate = Some(*found));
+            }
             Entry::Model { .. } => models += 1,
             Entry::Plan { .. } => {}
         }
     }
     all
+}
+
+/// The median of how far off predicted rates without loss were, as parts of those that were found; and of how many.
+#[must_use]
+pub fn rates(all: &[Scored<'_>]) -> Option<(f64, usize)> {
+    let mut errors: Vec<_> = all.iter().filter_map(Scored::rate_error).map(f64::abs).collect();
+    errors.sort_by(f64::total_cmp);
+    let middle = errors.get(errors.len() / 2)?;
+    let below = errors[(errors.len() - 1) / 2];
+    Some((f64::midpoint(below, *middle), errors.len()))
 }
 
 /// How good predictions are, as shares of what was sent.
@@ -146,6 +185,20 @@ pub struct Score {
     pub textbook: f64,
     /// The share of predictions whose interval, with half the spread, has what came.
     pub within: f64,
+}
+
+/// The most that predictions may be off on average, beside half the spread: as shares of what was sent, and of the error
+/// of each other rule.
+const MOST_ERROR: f64 = 0.02;
+const MOST_OF_OTHERS: f64 = 0.5;
+
+impl Score {
+    /// Whether they are good: two points off at most, but for half the spread, and half as much as either other rule.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.error <= MOST_ERROR + self.half_spread.unwrap_or(0.0)
+            && self.error <= MOST_OF_OTHERS * self.nothing.min(self.textbook)
+    }
 }
 
 /// How good some predictions are; `None` where none of them was run.
@@ -249,8 +302,22 @@ mod tests {
         ] {
             assert!((value - expected).abs() < 1e-9, "{score:?}");
         }
+        // Not half as much as the textbook is off.
+        assert!(!score.is_good());
+        assert!(Score { textbook: 0.06, ..score }.is_good());
+        assert!(!Score { error: 0.031, textbook: 0.07, ..score }.is_good());
         assert_eq!(second.spread(), None, "one run differs from no other");
         assert_eq!(super::score([].iter()), None);
+        assert_eq!(rates(&all), None);
+        let found = |number, found| Entry::Rate { at: 2, number, found, trials: Vec::new() };
+        let sought = [
+            found(0, Found::Rate(80e3)),
+            found(1, Found::Rate(125e3)),
+            found(2, Found::AtLeast(90e3)),
+        ];
+        let entries = [&entries[..], &sought].concat();
+        let (error, number) = rates(&scored(&entries)).unwrap();
+        assert!((error - 0.225).abs() < 1e-9 && number == 2, "{error} of {number}");
         let text = serde_json::to_string(&entries[1]).unwrap();
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entries[1]);
     }

@@ -17,9 +17,11 @@ const STEPS: u32 = 10;
 /// The longest burst that is looked for, in frames.
 const LONGEST: f64 = 4e6;
 
-/// Draws of costs for the rate without loss, each with other stalls, and how long frames are sent in each.
+/// Draws of costs for the rate without loss, each with other stalls.
 const RATES: usize = 9;
-const SECONDS: f64 = 5.0;
+
+/// For how many seconds nothing is lost at the rate without loss.
+pub const SECONDS: f64 = 5.0;
 
 /// A load and a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

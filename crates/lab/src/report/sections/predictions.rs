@@ -2,10 +2,11 @@
 
 use super::percent;
 use crate::model::Model;
-use crate::model::ledger::{Score, Scored, score};
+use crate::model::ledger::{Score, Scored, rates, score};
 use crate::model::plan::Pace;
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
+use crate::search::Found;
 
 /// Sections about predictions and what they come from.
 #[must_use]
@@ -13,8 +14,13 @@ pub fn predictions(model: Option<&Model>, all: &[Scored<'_>]) -> Vec<Section> {
     let mut sections = Vec::new();
     let has_runs = all.iter().any(|scored| scored.loss().is_some());
     if has_runs {
-        let parts = vec![Part::Plot(against(all)), Part::Table(scores(all))];
+        let mut parts = vec![Part::Plot(against(all)), Part::Table(scores(all))];
+        parts.extend(verdict(all).map(Part::Text));
         sections.push(Section { title: "How good they were".to_owned(), parts });
+    }
+    if all.iter().any(|scored| scored.rate.is_some()) {
+        let parts = vec![Part::Table(found(all))];
+        sections.push(Section { title: "Rates without loss".to_owned(), parts });
     }
     let parts = vec![Part::Table(ledger(all))];
     sections.push(Section { title: "Every prediction".to_owned(), parts });
@@ -62,6 +68,73 @@ fn against(all: &[Scored<'_>]) -> Plot {
         .without(faulty, "runs that prove nothing")
 }
 
+/// Points of plans at which something may be lost: where nothing is, everybody is right.
+fn hard<'a>(all: &'a [Scored<'a>]) -> Vec<&'a Scored<'a>> {
+    let is_hard =
+        |scored: &&Scored<'_>| matches!(scored.pace, Some(Pace::Near(_) | Pace::Losing(_)));
+    all.iter().filter(is_hard).collect()
+}
+
+/// Whether they are as good as they are meant to be.
+fn verdict(all: &[Scored<'_>]) -> Option<String> {
+    let score = score(hard(all).into_iter())?;
+    let is = if score.is_good() { "are" } else { "are not" };
+    Some(format!(
+        "Predictions of points near the knee and of losing ones {is} as good as they are meant to be: off by two points at \
+         most, beside half the spread, and by half as much as each of the other rules."
+    ))
+}
+
+/// Predicted rates without loss, and those that were found by trying.
+fn found(all: &[Scored<'_>]) -> Table {
+    let row = |scored: &Scored<'_>| {
+        let (lossless, found) = (scored.prediction.lossless, scored.rate?);
+        let words = match found {
+            Found::Rate(rate) => whole(rate),
+            Found::AtLeast(rate) => format!("\u{2265} {}", whole(rate)),
+            Found::Below(rate) => format!("< {}", whole(rate)),
+            Found::Ended => "-".to_owned(),
+        };
+        let off = scored.rate_error().map(|off| format!("{:+.1}", off * 100.0));
+        Some(vec![
+            scored.number.to_string(),
+            exact(scored.question.size.into()),
+            exact(scored.question.burst.into()),
+            work(scored),
+            whole(lossless.value),
+            format!("{} to {}", whole(lossless.low), whole(lossless.high)),
+            words,
+            off.unwrap_or_else(|| "-".to_owned()),
+        ])
+    };
+    let note = rates(all).map(|(off, number)| {
+        format!("Median of how far off they were: {:.1} %, of {number}.", off * 100.0)
+    });
+    Table {
+        columns: columns(&[
+            "prediction",
+            "bytes",
+            "burst",
+            "work",
+            "predicted",
+            "9 of 10",
+            "found",
+            "off by %",
+        ]),
+        rows: all.iter().filter_map(row).collect(),
+        note,
+    }
+}
+
+/// What the application does for each packet.
+fn work(scored: &Scored<'_>) -> String {
+    match (scored.question.cost.zip, scored.question.cost.delay) {
+        (Some(level), _) => format!("zip {level}"),
+        (None, Some(delay)) => format!("{} us", delay.as_nanos() as f64 / 1e3),
+        (None, None) => "-".to_owned(),
+    }
+}
+
 fn columns(names: &[&str]) -> Vec<(String, bool)> {
     names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), at > 0)).collect()
 }
@@ -80,6 +153,7 @@ fn scores(all: &[Scored<'_>]) -> Table {
         let chosen: Vec<_> = all.iter().filter(|scored| kind(scored.pace) == name).collect();
         rows.extend(row(name, &chosen));
     }
+    rows.extend(row("near and losing", &hard(all)));
     rows.extend(row("all", &all.iter().collect::<Vec<_>>()));
     Table {
         columns: columns(&[
@@ -100,18 +174,13 @@ fn ledger(all: &[Scored<'_>]) -> Table {
     let row = |scored: &Scored<'_>| {
         let (question, prediction) = (scored.question, scored.prediction);
         let (total, lossless) = (prediction.total, prediction.lossless);
-        let cost = match (question.cost.zip, question.cost.delay) {
-            (Some(level), _) => format!("zip {level}"),
-            (None, Some(delay)) => format!("{} us", delay.as_nanos() as f64 / 1e3),
-            (None, None) => "-".to_owned(),
-        };
         vec![
             format!("{} {}", scored.number, kind(scored.pace)),
             exact(question.size.into()),
             whole(question.rate),
             if question.keeps_gaps { "recorded".to_owned() } else { exact(question.burst.into()) },
             exact(question.ring >> 10),
-            cost,
+            work(scored),
             percent(Some(prediction.kernel.value)),
             percent(Some(prediction.application.value)),
             percent(Some(total.value)),
@@ -125,6 +194,9 @@ fn ledger(all: &[Scored<'_>]) -> Table {
             ),
             prediction.survived.map_or("any".to_owned(), whole),
             percent(scored.loss()),
+            scored
+                .loss()
+                .map_or("-".to_owned(), |loss| format!("{:+.3}", (total.value - loss) * 100.0)),
             format!("{} of {}", scored.losses.len(), scored.losses.len() + scored.faulty),
         ]
     };
@@ -144,13 +216,14 @@ fn ledger(all: &[Scored<'_>]) -> Table {
             "lossless frames/s",
             "burst survived",
             "came %",
+            "error",
             "runs",
         ]),
         rows: all.iter().map(row).collect(),
         note: Some(
             "Every prediction was written down before its runs; bad ones are here, too. 9 of 10: where nine of ten are to \
              be; lossless: the highest rate without loss, and from where to where it may be; came: of those of its runs \
-             that prove something, of all."
+             that prove something, of all; error: what was predicted less what came, in points."
                 .to_owned(),
         ),
     }
@@ -163,8 +236,9 @@ fn fitted(model: &Model) -> Vec<Part> {
     let text = format!(
         "Of {}, fitted in {:.0} s: every frame that arrives costs the processor {:.0} ns and {:.2} ns for each byte; one \
          that is kept {:.0} ns and {:.2} ns for each byte in addition, and {:.2} times what the application needs by \
-         itself. An interrupt, which frames that come meanwhile share, costs {:.0} ns. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and \
-         its backlog holds {} frames.",
+         itself. An interrupt, which frames that come together share, costs {:.0} ns, and all take {:.0} % of the time at \
+         most. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and its \
+         backlog holds {} frames.",
         model.tool,
         model.seconds,
         fit.frame[0],
@@ -173,6 +247,7 @@ fn fitted(model: &Model) -> Vec<Part> {
         fit.kept[1],
         fit.slower,
         fit.wake,
+        fit.share * 100.0,
         fit.spread * 100.0,
         still * 100.0,
         exact(model.backlog)

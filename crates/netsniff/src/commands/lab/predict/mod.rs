@@ -1,5 +1,7 @@
 //! `netsniff lab predict`: what will be lost, said before it is tried.
 
+mod limit;
+
 use std::fs;
 use std::io::stdout;
 use std::path::{Path, PathBuf};
@@ -49,7 +51,7 @@ const AROUND: Duration = Duration::from_secs(2);
     netsniff lab predict -o model --score                                  and what is\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze         of a capture, as it was recorded\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze --rate 50k,200k --keep-gaps   and faster\n  \
-    netsniff lab predict -o held --plan 60 --seed 7 --score                points that nobody knows before\n\n\
+    netsniff lab predict -o held --plan 60 --seed 7 --score --lossless 9   points that nobody knows before\n\n\
     -o has ledger.jsonl, which is only added to: plan, model, predictions, runs; and predict.html, a report with plots.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was done; 2 wrong usage")]
 pub(super) struct PredictArgs {
@@ -77,6 +79,10 @@ pub(super) struct PredictArgs {
     /// Run what was predicted, and tell how good it was
     #[arg(long)]
     score: bool,
+    /// Find out by trying what the highest rate without loss is, for so many of the predictions of a plan: of each some seven
+    /// seconds long runs, ten or more
+    #[arg(long, value_name = "N", requires = "score", requires = "plan", default_value_t = 0)]
+    lossless: u32,
     /// How often each prediction is run
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -199,6 +205,7 @@ impl Lab<'_> {
             fits(&model, question)?;
         }
         self.tell_older();
+        self.tell_plan(asked.len());
         let points = points.iter().map(|point| (point.question, Some(point)));
         let asked: Vec<_> =
             points.chain(questions.iter().map(|question| (*question, None))).collect();
@@ -211,6 +218,9 @@ impl Lab<'_> {
             if self.args.score {
                 self.say(&format!("{} of {} predictions", number + 1, asked.len()));
                 if !self.score(&model)? && self.is_over() {
+                    return Ok(false);
+                }
+                if is_among(number, asked.len(), self.args.lossless) && !self.find_rate(&model)? {
                     return Ok(false);
                 }
             }
@@ -235,6 +245,17 @@ impl Lab<'_> {
             self.predict(model, &question, raw, point.map(|point| point.pace))?;
         }
         Ok(true)
+    }
+
+    /// Finds the rate without loss of the newest prediction; whether it could.
+    fn find_rate(&mut self, model: &Model) -> anyhow::Result<bool> {
+        let all = scored(self.journal.entries());
+        let Some(last) = all.last() else { return Ok(true) };
+        let (number, question) = (last.number, *last.question);
+        let predicted = last.prediction.lossless.value;
+        let (found, trials) = limit::find(self, model, &question, predicted)?;
+        self.add(Entry::Rate { at: now(), number, found, trials })?;
+        Ok(!self.is_over())
     }
 
     fn is_over(&self) -> bool {
@@ -313,6 +334,22 @@ impl Lab<'_> {
         self.add(Entry::Prediction { at: now(), number, pace, question: *question, prediction })
     }
 
+    /// Tells how long it takes, where no run is repeated.
+    fn tell_plan(&self, asked: usize) {
+        let newest = models(self.journal.entries());
+        let all = scored(self.journal.entries());
+        let left = all.iter().filter(|one| one.model == newest && one.losses.is_empty()).count();
+        let runs = if self.args.score { (asked + left) as u32 * self.args.repeat } else { 0 };
+        let looks = RAW * LOOKS as u32 * asked as u32;
+        let searches = limit::PLANNED * self.args.lossless;
+        let time = looks + searches + (self.args.asked.time + AROUND) * runs;
+        let (asked, runs) = (exact(asked as i128), exact(runs.into()));
+        let time = common::in_words(time);
+        self.say(&format!(
+            "{asked} predictions and {runs} runs take about {time} if none is repeated"
+        ));
+    }
+
     /// Tells how many predictions are not run, since they are of older models.
     fn tell_older(&self) {
         let newest = models(self.journal.entries());
@@ -384,6 +421,12 @@ impl Lab<'_> {
             result => result.map(Some),
         }
     }
+}
+
+/// Whether a number is one of so many that are spread evenly over all.
+fn is_among(number: usize, all: usize, chosen: u32) -> bool {
+    let before = |number: usize| number * chosen as usize / all.max(1);
+    before(number + 1) > before(number)
 }
 
 /// What the application costs by itself, for each question: the middle of some looks in rounds over all of them, since

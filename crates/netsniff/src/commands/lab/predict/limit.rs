@@ -1,0 +1,69 @@
+//! The rate without loss, found by trying, to hold the predicted one against it.
+
+use std::time::Duration;
+
+use netsniff_lab::model::Model;
+use netsniff_lab::model::predict::{Question, SECONDS};
+use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, search};
+use netsniff_lab::trial::Trial;
+
+use super::{AROUND, Lab, TRIED};
+
+/// How exact a search is, and how sure: as a prediction, of one run of some seconds.
+const GOAL: Goal = Goal { width: 0.03, steps: 8, confirmations: 1, lowered: 0.03, attempts: 4 };
+
+/// Where a search begins, as a multiple of the predicted rate.
+const ABOVE: f64 = 1.6;
+
+/// How long one takes, about.
+pub(super) const PLANNED: Duration = Duration::from_secs(70);
+
+/// Searches the highest rate at which a question loses nothing.
+///
+/// # Errors
+///
+/// Where a run fails.
+pub(super) fn find(
+    lab: &Lab<'_>,
+    model: &Model,
+    question: &Question,
+    predicted: f64,
+) -> anyhow::Result<(Found, Vec<Trial>)> {
+    let mut series = Series { lab, model, question, most: predicted * ABOVE, trials: Vec::new() };
+    let found = search(&mut series, &GOAL)?;
+    Ok((found, series.trials))
+}
+
+struct Series<'a> {
+    lab: &'a Lab<'a>,
+    model: &'a Model,
+    question: &'a Question,
+    /// What is tried first.
+    most: f64,
+    trials: Vec<Trial>,
+}
+
+impl Bench for Series<'_> {
+    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+        let question =
+            Question { rate: rate.unwrap_or(self.most), seconds: SECONDS, ..*self.question };
+        for _ in 0..TRIED {
+            if self.lab.stop.before(Duration::from_secs_f64(SECONDS) + AROUND).is_some() {
+                return Ok(None);
+            }
+            let Some(trial) = self.lab.run(self.model, &question)? else { return Ok(None) };
+            let run = super::super::table::trial(&trial);
+            self.lab.say(&format!("rate without loss: {run}"));
+            self.trials.push(trial.clone());
+            // Where it only steers, what is true of the rate that was reached is enough.
+            let is_proof = match purpose {
+                Purpose::Top | Purpose::Steer => trial.is_true_at_reached(),
+                Purpose::Confirm => trial.is_valid(),
+            };
+            if let Some(reached) = trial.reached.filter(|_| is_proof) {
+                return Ok(Some(Outcome { reached, is_lossless: trial.is_lossless() }));
+            }
+        }
+        Ok(None)
+    }
+}
