@@ -107,7 +107,8 @@ pub const MOST_QUEUES: u32 = 64;
 
 impl Layout {
     /// The same with other values: `placement`, `quota` in percent, `queues`, `tap` and the losses planted at it
-    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), and settings of the kernel by their names, which have dots.
+    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), settings of the kernel by their names, which have dots, and
+    /// `profile` for several of these (`default`, `skopko64`).
     ///
     /// # Errors
     ///
@@ -128,14 +129,16 @@ impl Layout {
                     return Err(format!("{name} has no value: {name}=VALUE"));
                 }
                 name if sysctl::is_name(name) => {
-                    layout.sysctls.retain(|old| old.name != name);
-                    layout.sysctls.push(Setting { name: name.to_owned(), value: value.clone() });
+                    layout.change(Setting { name: name.to_owned(), value: value.clone() });
+                }
+                "profile" => {
+                    sysctl::profile(value)?.into_iter().for_each(|setting| layout.change(setting));
                 }
                 name => {
                     layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
                         format!(
                             "a testbed has no {name:?}: it has placement, quota, queues, tap, loss-before, loss-at, \
-                             loss-behind, and settings of the kernel with dots in their names, as \
+                             loss-behind, profile, and settings of the kernel with dots in their names, as \
                              net.core.netdev_max_backlog"
                         )
                     })??;
@@ -143,6 +146,12 @@ impl Layout {
             }
         }
         Ok(layout)
+    }
+
+    /// Another setting of the kernel, instead of one of the same name.
+    fn change(&mut self, setting: Setting) {
+        self.sysctls.retain(|old| old.name != setting.name);
+        self.sysctls.push(setting);
     }
 }
 

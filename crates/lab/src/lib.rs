@@ -25,6 +25,7 @@
 //! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
 //! | [`compare`] | two things that were measured, side by side |
+//! | `steady` | whether a run came to a steady state |
 //! | [`stop`] | how a run ends before its time |
 
 pub mod bed;
@@ -41,6 +42,7 @@ mod process;
 pub mod quota;
 pub mod report;
 pub mod search;
+mod steady;
 pub mod stop;
 pub mod sweep;
 mod sysctl;

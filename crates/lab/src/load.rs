@@ -117,18 +117,18 @@ impl Load {
         words
     }
 
-    /// The share of the frames that a ring of so many bytes holds: where it is large, a run tells of the ring alone.
+    /// The share of so many frames that a ring of so many bytes holds, of each of which so many bytes are kept, frame check
+    /// sequence included: where it is large, a run tells of the ring alone.
     #[must_use]
-    pub fn share_of_ring(&self, ring: u64, frames: u64) -> f64 {
-        let held = ring / (u64::from(self.size.saturating_sub(FCS_LEN)) + RING_OVERHEAD);
+    pub fn share_of_ring(kept: u32, ring: u64, frames: u64) -> f64 {
+        let held = ring / (u64::from(kept.saturating_sub(FCS_LEN)) + RING_OVERHEAD);
         held as f64 / frames.max(1) as f64
     }
 
     /// How long it takes until a ring of so many bytes holds at most a part of what was sent at a rate.
     #[must_use]
-    pub fn long_enough(size: u32, ring: u64, rate: f64, part: f64) -> Duration {
-        let load = Self { size, ..Self::default() };
-        let seconds = load.share_of_ring(ring, 1) / part / rate.max(1.0);
+    pub fn long_enough(kept: u32, ring: u64, rate: f64, part: f64) -> Duration {
+        let seconds = Self::share_of_ring(kept, ring, 1) / part / rate.max(1.0);
         Duration::from_secs_f64(seconds.clamp(0.0, 1e6))
     }
 }
@@ -141,7 +141,7 @@ mod tests {
     fn a_ring_of_64_mib_holds_441_thousand_small_packets() {
         let time = Duration::from_secs(1);
         let load = Load { size: 64, rate: Some(1e5), time, ..Load::default() };
-        assert_eq!((load.share_of_ring(64 << 20, 1) / 1000.0).round(), 442.0);
+        assert_eq!((Load::share_of_ring(64, 64 << 20, 1) / 1000.0).round(), 442.0);
         let long = Load::long_enough(64, 64 << 20, 441_505.0, 0.1);
         assert_eq!(long.as_secs_f64().round(), 10.0);
         let words = load.arguments("tx0", 0).join(" ");

@@ -115,9 +115,9 @@ pub fn planned(tool: &Tool, size: u32, goal: &Goal) -> [Duration; 2] {
     // At a rate that is usual; slower ones take longer where a ring is large.
     let confirm = long(tool, size, 250_000.0) + AROUND;
     let steer = short(size) + AROUND;
-    // Each step halves the interval.
-    let needed = (1.0 / goal.width).log2().ceil() as u32 + 2;
-    let (steps, attempts) = (goal.steps + 1, goal.attempts + 1);
+    // Each step halves the interval, and about each other one loses something and is made again.
+    let needed = ((1.0 / goal.width).log2() * 1.5).ceil() as u32 + 2;
+    let (steps, attempts) = (2 * goal.steps + 1, goal.attempts + 1);
     [
         steer * needed + confirm * goal.confirmations,
         steer * steps + confirm * goal.confirmations * attempts,
@@ -129,7 +129,7 @@ fn short(size: u32) -> Duration {
 }
 
 fn long(tool: &Tool, size: u32, rate: f64) -> Duration {
-    let needed = tool.ring.map(|ring| Load::long_enough(size, ring, rate, MOST_HELD));
+    let needed = tool.ring.map(|ring| Load::long_enough(tool.kept(size), ring, rate, MOST_HELD));
     // A tool that captures next to nothing is not measured for an hour.
     needed.unwrap_or_default().clamp(LONG, LONG * 6)
 }
@@ -212,13 +212,12 @@ impl Bench for Series<'_> {
                 return Ok(None);
             }
             let trial = match trial::run(self.bed, self.netsniff, tool, &load) {
-                Ok(trial) => trial,
-                // The signal of a terminal reaches tools and generator, too.
-                Err(_) if self.stop.is_set() => {
+                // The signal of a terminal reaches tools and generator, too: the run was cut.
+                _ if self.stop.is_set() => {
                     self.why = Some(Ended::Stopped(Why::Signal));
                     return Ok(None);
                 }
-                Err(error) => return Err(error),
+                trial => trial?,
             };
             let step = Step { purpose, trial };
             (self.tell)(&step);

@@ -16,6 +16,46 @@ use crate::tools::Setting;
 /// What was changed: in each line a name, a blank, and its value before.
 const JOURNAL: &str = "sysctls";
 
+/// Settings that go together, by a name.
+type Profile = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// THE list of profiles.
+const PROFILES: [Profile; 2] = [
+    // As they are.
+    ("default", &[]),
+    // As Skopko raised them: 64 times what they were there (PAPERS S3, table II; of its defaults, which is more than the most,
+    // what they come to). They may be more or less times what they are here.
+    (
+        "skopko64",
+        &[
+            ("net.core.rmem_max", "8388544"),
+            ("net.core.rmem_default", "8126464"),
+            ("net.core.wmem_max", "8388544"),
+            ("net.core.wmem_default", "8126464"),
+            ("net.core.optmem_max", "1310720"),
+            ("net.core.netdev_max_backlog", "64000"),
+            ("net.core.netdev_budget", "19200"),
+        ],
+    ),
+];
+
+/// The settings of a profile.
+///
+/// # Errors
+///
+/// A sentence, where there is none of this name.
+pub(crate) fn profile(name: &str) -> Result<Vec<Setting>, String> {
+    let found = PROFILES.iter().find(|(of, _)| *of == name).ok_or_else(|| {
+        let names = PROFILES.map(|(name, _)| name).join(", ");
+        format!("no profile {name:?}: there are {names}")
+    })?;
+    let setting = |(name, value): &(&str, &str)| Setting {
+        name: (*name).to_owned(),
+        value: (*value).to_owned(),
+    };
+    Ok(found.1.iter().map(setting).collect())
+}
+
 /// Whether this may be the name of a setting of the network: nothing else is for a testbed to change.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_word = |word: &str| {
@@ -91,6 +131,9 @@ mod tests {
         {
             assert!(!is_name(name), "{name}");
         }
+        let all = PROFILES.iter().flat_map(|(name, _)| profile(name).unwrap());
+        assert!(all.into_iter().all(|setting| is_name(&setting.name)));
+        assert!(profile("x").unwrap_err().ends_with("default, skopko64"));
         assert_eq!(path("net.core.rmem_max"), Path::new("/proc/sys/net/core/rmem_max"));
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use netsniff_packet::{Batch, Progress, Source as _};
 
+use crate::load::FCS_LEN;
+
 /// A tool with its settings.
 #[derive(Clone, Debug)]
 pub struct Tool {
@@ -21,8 +23,10 @@ pub struct Tool {
     synonyms: &'static [Synonym],
     /// What it says once it captures; without that it gets a moment.
     pub ready: Option<&'static str>,
-    /// The memory of its ring, where that is known.
+    /// The memory of its ring, where that is known, and how packets lie in it.
     pub ring: Option<u64>,
+    /// Bytes of a packet that it keeps at most.
+    snaplen: Option<u32>,
     /// How long packets may lie in its ring.
     pub tail: Duration,
     counts: Counts,
@@ -85,6 +89,10 @@ pub const FLAG: &str = "on";
 
 const MIB: u64 = 1 << 20;
 
+/// How netsniff captures unless told.
+const USUAL_BACKEND: &str = "af-packet";
+const USUAL_PATH: &str = "tap";
+
 /// Blocks of libpcap 1.10 stay open for as long as this, and none of them is read after the signal that ends it.
 const LIBPCAP_TAIL: Duration = Duration::from_millis(1300);
 
@@ -102,6 +110,7 @@ impl Tool {
             synonyms: &[],
             ready: Some("capturing;"),
             ring: Some(64 * MIB),
+            snaplen: None,
             tail: NETSNIFF_TAIL,
             counts,
         };
@@ -113,6 +122,7 @@ impl Tool {
             synonyms,
             ready,
             ring: Some(ring),
+            snaplen: None,
             tail: LIBPCAP_TAIL,
             counts: Counts::File(said),
         };
@@ -188,6 +198,7 @@ impl Tool {
             synonyms: &[],
             ready: None,
             ring: None,
+            snaplen: None,
             tail: LIBPCAP_TAIL,
             counts: Counts::File(|_| None),
         })
@@ -243,10 +254,21 @@ impl Tool {
         } else {
             return Err(format!("the command of {} has no {place} in it", self.name));
         }
-        if name == "ring" {
-            self.ring = bytes(value);
+        match name.as_str() {
+            "ring" => self.ring = bytes(value),
+            "snaplen" => self.snaplen = value.parse().ok().filter(|snaplen| *snaplen > 0),
+            // Packets lie in blocks, each behind the one before, in the usual way alone.
+            "backend" if value != USUAL_BACKEND => self.ring = None,
+            "path" if value != USUAL_PATH => self.ring = None,
+            _ => {}
         }
         Ok(())
+    }
+
+    /// Bytes that it keeps of a frame of so many, both with the frame check sequence.
+    #[must_use]
+    pub fn kept(&self, size: u32) -> u32 {
+        self.snaplen.map_or(size, |snaplen| size.min(snaplen.saturating_add(FCS_LEN)))
     }
 
     /// Gives an option a value, instead of the one that it has.

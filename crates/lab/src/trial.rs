@@ -17,6 +17,7 @@ use crate::bed::{Bed, CAPTURE_CPU, SENDER_CPU};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
 use crate::process;
+use crate::steady::Work;
 use crate::tap::{Meter, Planted, Reading};
 use crate::tools::{Counted, Tool};
 
@@ -35,6 +36,9 @@ const MOST_SLIPS: f64 = 0.001;
 
 /// By what part the reached rate may be off, since the plan was moved.
 const MOST_OFF: f64 = 0.01;
+
+/// By how much of a processor a tool's work may differ between the third and the last quarter of a run.
+const MOST_DRIFT: f64 = 0.1;
 
 /// Runs that are shorter, or of which a ring holds more, tell of bursts (PAPERS D4).
 const LONG: Duration = Duration::from_secs(10);
@@ -58,6 +62,10 @@ pub enum Fault {
     Books,
     /// It cannot be told how many packets were captured, or it is more than were sent.
     Count,
+    /// The tool had to be killed: what it had not read or written by then is missing, and nobody knows how much that is.
+    Killed,
+    /// The tool had more to do at the end than before, or less: it was not yet in a steady state.
+    Unsteady,
 }
 
 impl Fault {
@@ -72,6 +80,8 @@ impl Fault {
             Self::Rate => "the sender was too slow",
             Self::Books => "the books do not close",
             Self::Count => "what was captured cannot be told",
+            Self::Killed => "the tool did not end by itself",
+            Self::Unsteady => "the tool was in no steady state",
         }
     }
 }
@@ -95,6 +105,10 @@ pub struct Trial {
     pub arrived: u64,
     /// Packets that the kernel dropped before any socket.
     pub backlog_dropped: u64,
+    /// Frames that the wire took from the sender and dropped before the receiving interface: what its backlog dropped, and
+    /// what found the ring of a NAPI full.
+    #[serde(default)]
+    pub wire_dropped: u64,
     /// What was lost on purpose, where the tool captures behind a tap.
     pub planted: Option<Planted>,
     /// What the tool has.
@@ -118,6 +132,10 @@ pub struct Trial {
     pub ring_share: Option<f64>,
     /// Whether it tells of a burst: it was short, or the ring holds much of it.
     pub is_burst: bool,
+    /// By how much of a processor the tool's work differed between the third and the last quarter of the run; `None` for
+    /// short ones.
+    #[serde(default)]
+    pub drift: Option<f64>,
     /// Whether the tool ended by itself when it was asked to.
     pub ended: bool,
     /// Why it proves nothing.
@@ -150,6 +168,7 @@ impl Trial {
         self.counted.captured.is_some_and(|captured| Some(captured) == self.offered())
             && self.counted.dropped.is_none_or(|dropped| dropped == 0)
             && self.backlog_dropped == 0
+            && self.wire_dropped == 0
     }
 
     /// The share of what was offered that was not captured.
@@ -160,11 +179,11 @@ impl Trial {
         Some(lost as f64 / offered.max(1) as f64)
     }
 
-    /// The share of what was offered that the kernel lost before the tool's socket (PAPERS E-12).
+    /// The share of what was offered that the kernel lost before the interface handed it to sockets (PAPERS E-12).
     #[must_use]
     pub fn kernel_loss(&self) -> Option<f64> {
-        let (offered, came) = (self.offered()?, self.counted.captured? + self.counted.dropped?);
-        Some(offered.checked_sub(came)? as f64 / offered.max(1) as f64)
+        let offered = self.offered()?;
+        Some(offered.checked_sub(self.monitored())? as f64 / offered.max(1) as f64)
     }
 
     /// The share of what came to the tool's socket that was dropped there, since the tool was too slow (PAPERS E-12).
@@ -284,6 +303,7 @@ pub fn run_and(
         slipped_ns: sent.slipped_ns,
         arrived: last.rx.rx_packets.wrapping_sub(first.rx.rx_packets),
         backlog_dropped: last.backlog_dropped.wrapping_sub(first.backlog_dropped),
+        wire_dropped: last.tx.tx_dropped.wrapping_sub(first.tx.tx_dropped),
         planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
         counted,
         processors,
@@ -292,8 +312,11 @@ pub fn run_and(
         memory_mean: memory.resident.mean().unwrap_or(used.resident),
         own_peak: memory.own.mean().map(|_| memory.own.peak),
         own_mean: memory.own.mean(),
-        ring_share: tool.ring.map(|ring| load.share_of_ring(ring, sent.frames)),
+        ring_share: tool
+            .ring
+            .map(|ring| Load::share_of_ring(tool.kept(load.size), ring, sent.frames)),
         is_burst: false,
+        drift: memory.work.drift(),
         ended,
         faults: Vec::new(),
     };
@@ -314,11 +337,9 @@ fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
         }
     };
     check(counted != trial.sent, Fault::Generator);
-    // Where the processor's backlog was full, what is missing is known.
-    check(
-        trial.arrived + trial.backlog_dropped < trial.sent || trial.arrived > trial.sent,
-        Fault::Wire,
-    );
+    // Where the processor's backlog was full, or the ring of the interface, what is missing is known.
+    let known = trial.backlog_dropped.max(trial.wire_dropped);
+    check(trial.arrived + known < trial.sent || trial.arrived > trial.sent, Fault::Wire);
     // On the wire the backlog has dropped what did not arrive; the rest of its drops may be copies.
     let missing = trial.sent.saturating_sub(trial.arrived);
     let dropped = trial.backlog_dropped.saturating_sub(missing);
@@ -331,6 +352,9 @@ fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
     check(trial.counted.unexplained.is_some_and(|packets| packets != 0), Fault::Books);
     let is_known = |captured| trial.offered().is_some_and(|offered| captured <= offered);
     check(!trial.counted.captured.is_some_and(is_known), Fault::Count);
+    check(!trial.ended, Fault::Killed);
+    let is_even = trial.load.capture.is_none() || trial.load.even_rate().is_some();
+    check(is_even && trial.drift.is_some_and(|drift| drift > MOST_DRIFT), Fault::Unsteady);
     faults
 }
 
@@ -407,11 +431,12 @@ impl Running {
     }
 }
 
-/// A tool's memory, looked at again and again.
+/// A tool's memory and work, looked at again and again.
 #[derive(Default)]
 struct Memory {
     resident: Series,
     own: Series,
+    work: Work,
 }
 
 impl Memory {
@@ -455,10 +480,12 @@ fn send(bed: &Bed, netsniff: &Path, load: &Load, pid: u32) -> anyhow::Result<(Se
         .spawn()
         .context("cannot start the generator")?;
     let mut memory = Memory::default();
-    let end = Instant::now() + load.time + PATIENCE;
+    let begin = Instant::now();
+    let end = begin + load.time + PATIENCE;
     while process::wait(&mut child, TICK)?.is_none() {
         if let Some(usage) = process::usage(pid) {
             memory.add(usage);
+            memory.work.add(begin.elapsed().as_secs_f64(), usage.cpu_ns);
         }
         if Instant::now() >= end {
             let _ = child.kill();
@@ -498,6 +525,7 @@ mod tests {
             slipped_ns: 0,
             arrived: sent.frames,
             backlog_dropped: 0,
+            wire_dropped: 0,
             planted: None,
             counted: Counted {
                 captured: Some(sent.frames),
@@ -513,6 +541,7 @@ mod tests {
             own_mean: None,
             ring_share: Some(0.05),
             is_burst: false,
+            drift: Some(0.02),
             ended: true,
             faults: Vec::new(),
         };
@@ -522,11 +551,15 @@ mod tests {
     #[test]
     fn the_two_ratios_have_denominators_of_their_own() {
         let (mut trial, _) = trial();
-        (trial.sent, trial.counted.captured, trial.counted.dropped) = (1000, Some(600), Some(200));
+        (trial.sent, trial.arrived) = (1000, 800);
+        (trial.counted.captured, trial.counted.dropped) = (Some(600), Some(200));
         assert_eq!((trial.kernel_loss(), trial.application_loss()), (Some(0.2), Some(0.25)));
         assert_eq!(trial.loss(), Some(0.4));
+        // What a tool has not read in the end was not lost by the kernel.
+        trial.counted.captured = Some(500);
+        assert_eq!(trial.kernel_loss(), Some(0.2));
         trial.counted.dropped = None;
-        assert_eq!((trial.kernel_loss(), trial.application_loss()), (None, None));
+        assert_eq!((trial.kernel_loss(), trial.application_loss()), (Some(0.2), None));
     }
 
     #[test]
@@ -588,6 +621,11 @@ mod tests {
         assert_eq!(with(|it| it.arrived += 1).1, [Fault::Wire]);
         let backlog = with(|it| (it.arrived, it.backlog_dropped) = (it.arrived - 3, 3));
         assert_eq!((backlog.0, backlog.1), (false, fine()));
+        let ring = with(|it| (it.arrived, it.wire_dropped) = (it.arrived - 3, 3));
+        assert_eq!((ring.0, ring.1), (false, fine()));
+        assert_eq!(with(|it| it.ended = false).1, [Fault::Killed]);
+        assert_eq!(with(|it| it.drift = Some(0.11)).1, [Fault::Unsteady]);
+        assert_eq!(with(|it| it.drift = None).1, []);
         assert_eq!(with(|it| it.stalls = 1001).1, [Fault::Slips]);
         assert_eq!(with(|it| it.load.rate = Some(102_000.0)).1, [Fault::Rate]);
         let gaps = crate::tools::Setting { name: "keep-gaps".to_owned(), value: "on".to_owned() };

@@ -318,7 +318,7 @@ fn a_sweep_goes_on_where_it_ended() {
     assert_eq!((code, &again, runs()), (Some(0), &output, made.clone()), "{errors}");
     assert!(errors.contains("0 runs, about"), "{errors}");
     let (code, _, errors) = sweep(&["--resume", "--host", "queues=2", "--quota", "50"]);
-    assert!(code == Some(1) && errors.contains("are of another testbed"), "{errors}");
+    assert!(code == Some(1) && errors.contains("queues was 1, and is 2"), "{errors}");
     assert_eq!(runs(), made);
 
     let last = made.trim_end().rfind('\n').unwrap() + 1;

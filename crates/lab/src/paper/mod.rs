@@ -155,7 +155,7 @@ impl Scale {
 }
 
 /// The smallest frame that any of the papers sends on a link with gaps (S3).
-const SMALLEST: u32 = 72;
+const SMALLEST: u32 = 72 + FCS_LEN;
 
 /// What a threshold may lose: what a hundredth of it disturbs is no limit of a capture.
 const TOLERATED: f64 = 0.001;

@@ -147,6 +147,13 @@ impl<'a> Selection<'a> {
         Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
     }
 
+    /// The least and the most of a quantity.
+    #[must_use]
+    pub fn ends(&self, quantity: Quantity) -> Option<(f64, f64)> {
+        let values = || self.0.iter().filter_map(|run| quantity.of(&run.trial));
+        values().reduce(f64::min).zip(values().reduce(f64::max))
+    }
+
     /// Where the losses begin that are more than `tolerated`.
     #[must_use]
     pub fn knee(&self, tolerated: f64) -> Option<Knee> {

@@ -182,6 +182,18 @@ fn figures() -> Vec<Figure> {
             Across::Bytes("ring"),
             &[Quantity::Loss],
         ),
+        Figure {
+            limits: vec![(LIMIT, format!("overload, in the end: {}", percent(LIMIT)))],
+            ..figure(
+                "One law: loss against the size of the ring",
+                "Bursts that can be worked off on average: a larger ring loses less of them, and one that holds a burst loses \
+                 nothing. More than can be worked off: large rings flatter short runs, and in long ones every ring comes to \
+                 the same. What is no burst and can be worked off needs no large ring (X5).",
+                &[BURSTS, OVERLOAD, HUGE],
+                Across::Bytes("ring"),
+                &[Quantity::Loss],
+            )
+        },
         figure(
             "Ways to wait: loss against rate",
             "Placement none: the kernel's work is on another processor; rps: on that of the capture. The paper: waiting \
@@ -205,31 +217,35 @@ fn at_level(runs: &Selection<'_>, level: u32) -> Option<f64> {
     runs.set("zip", &level.to_string()).median(Quantity::Loss)
 }
 
-/// The most that loss falls from one level to a higher one.
-fn fall(runs: &Selection<'_>) -> Option<(u32, u32, f64, f64)> {
-    let levels: Vec<_> =
-        (0..=9).filter_map(|level| Some((level, at_level(runs, level)?))).collect();
+/// The most that loss falls from one level to a higher one in any case: from the least of the runs of the one to the most of
+/// those of the other. A single run that was disturbed makes it less, and none makes it more.
+fn fall(runs: &Selection<'_>) -> Option<(u32, u32, f64)> {
+    let ends = |level: u32| runs.set("zip", &level.to_string()).ends(Quantity::Loss);
+    let levels: Vec<_> = (0..=9).filter_map(|level| Some((level, ends(level)?))).collect();
     let pairs = levels.iter().enumerate().flat_map(|(number, low)| {
-        levels[number + 1..].iter().map(move |high| (low.0, high.0, low.1, high.1))
+        levels[number + 1..].iter().map(move |high| (low.0, high.0, low.1.0 - high.1.1))
     });
-    pairs.max_by(|one, other| (one.2 - one.3).total_cmp(&(other.2 - other.3)))
+    pairs.max_by(|one, other| one.2.total_cmp(&other.2))
 }
 
+/// The paradox: more work and less loss, and fewer questions for each packet, which are what the fast application loses by.
 fn paradox(results: &Results, experiment: &str) -> Seen {
     let runs = results.of(experiment).size(64);
-    let (low, high, before, after) = fall(&runs)?;
-    let polls = |level: u32| {
-        let polls = runs.set("zip", &level.to_string()).median(Quantity::Polls);
-        polls.map_or("unavailable".to_owned(), |polls| format!("{polls:.4}"))
-    };
+    let (low, high, fall) = fall(&runs)?;
+    let of = |level: u32, quantity| runs.set("zip", &level.to_string()).median(quantity);
+    let polls = [low, high].map(|level| of(level, Quantity::Polls));
+    let [before, after] =
+        polls.map(|polls| polls.map_or("unavailable".to_owned(), |polls| format!("{polls:.4}")));
+    let least = [low, high].map(|level| runs.set("zip", &level.to_string()).runs().count());
     let seen = format!(
-        "64 bytes: {} lost at level {low}, {} at level {high}; questions for each packet {} and {}",
-        percent(before),
-        percent(after),
-        polls(low),
-        polls(high)
+        "64 bytes: {} lost at level {low}, {} at level {high}, of {} and {} runs; questions for each packet {before} and {after}",
+        percent(at_level(&runs, low)?),
+        percent(at_level(&runs, high)?),
+        least[0],
+        least[1]
     );
-    Some((Some(before - after > POINTS), seen))
+    let is_by_polls = polls[0].zip(polls[1]).is_none_or(|(before, after)| before > after);
+    Some((Some(fall > POINTS && is_by_polls), seen))
 }
 
 fn grows(results: &Results) -> Seen {
@@ -411,8 +427,11 @@ mod tests {
         let ours = vec![at(64, "0", 0.2), at(64, "1", 0.19), at(64, "9", 0.9)];
         let seen = verdicts(vec![(NAIVE, naive.clone()), (LOAD, ours)]);
         assert_eq!(seen[..3], [Verdict::Unavailable, Verdict::Holds, Verdict::Holds]);
-        let seen = verdicts(vec![(LOAD, naive)]);
+        let seen = verdicts(vec![(LOAD, naive.clone())]);
         assert_eq!(seen[1..3], [Verdict::Unavailable, Verdict::Fails]);
+        // One run of a level that loses as little as another one, and runs are not told from noise.
+        let disturbed = [naive, vec![at(64, "0", 0.31)]].concat();
+        assert_eq!(verdicts(vec![(NAIVE, disturbed)])[1], Verdict::Fails);
         let loads = |most| {
             vec![at(256, "0", 0.2), at(256, "9", 0.6), at(512, "0", 0.2), at(512, "9", most)]
         };

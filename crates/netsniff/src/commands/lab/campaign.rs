@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::compare::facts::{Fact, Setup, differing};
 use netsniff_lab::report::sections;
 use netsniff_lab::stop::{Stop, Why};
 use netsniff_lab::sweep::{self, Point, Run};
@@ -87,17 +88,12 @@ pub(super) struct Directory {
     journal: Journal<Run>,
 }
 
-/// The testbed that a head names.
-fn testbed(path: &Path) -> anyhow::Result<Option<Layout>> {
-    #[derive(serde::Deserialize)]
-    struct Before {
-        testbed: Option<Layout>,
-    }
+/// What was measured on before.
+fn before(path: &Path) -> anyhow::Result<Setup> {
     let text = fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read {}, to go on with it", path.display()))?;
-    let before: Before = serde_json::from_str(&text)
-        .with_context(|| format!("{} is not of this version", path.display()))?;
-    Ok(before.testbed)
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} is not of this version", path.display()))
 }
 
 impl Directory {
@@ -105,16 +101,22 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// Where it cannot be read or written, or its runs are of another testbed.
+    /// Where it cannot be read or written, or its runs are of another machine, version or testbed.
     pub(super) fn open(path: &Path, may_begin: bool, head: &Head<'_>) -> anyhow::Result<Self> {
-        if !may_begin {
-            let before = testbed(&path.join(SWEEP))?;
+        let name = path.join(SWEEP);
+        if !may_begin || name.is_file() {
+            let now: Setup = serde_json::from_value(serde_json::to_value(head)?)?;
+            let other = differing(&before(&name)?, &now);
+            let words = |fact: &Fact| {
+                let told = |side: &Option<String>| side.clone().unwrap_or("unknown".to_owned());
+                format!("{} was {}, and is {}", fact.name, told(&fact.a), told(&fact.b))
+            };
+            let words: Vec<_> = other.iter().map(words).collect();
             ensure!(
-                before.as_ref() == head.testbed(),
-                "the runs in {} are of another testbed: {}, and this one is {}",
+                other.is_empty(),
+                "the runs in {} are of something else, and no others are added to them: {}",
                 path.display(),
-                serde_json::to_string(&before)?,
-                serde_json::to_string(&head.testbed())?
+                words.join("; ")
             );
         }
         let journal = Journal::open(&path.join(RUNS), may_begin)?;

@@ -129,6 +129,10 @@ fn measured(
     // Where live analysis writes its logs, too.
     let offline = offline(&program, (trace, &bed.scratch().join("logs")), frames);
     drop(bed);
+    // A signal of the terminal reaches the analysis, too.
+    if stop.is_set() {
+        return Ok(None);
+    }
     Ok(Some(Scale { is_short, frames: frames_of_sizes, trace: rate, trace_size, offline }))
 }
 

@@ -24,12 +24,12 @@ use crate::summary::number::exact;
     netsniff lab sweep --tools record --sizes 64,512 --rates 100k:500k:50k -o report\n  \
     netsniff lab sweep --tools record --sizes 76:1204:8 --rates top --time 5s --repeat 1\n  \
     netsniff lab sweep --tools count --rates 400k --vary ring=2M,16M,64M --vary wait=poll,adaptive\n  \
-    netsniff lab sweep --tools record --sizes 72:1200:8 --ifg 12 --link 1g --time 5s\n  \
+    netsniff lab sweep --tools record --sizes 76:1204:8 --ifg 12 --link 1g --time 5s\n  \
     netsniff lab sweep --rates 100k --send burst=1,1000 --host net.core.netdev_max_backlog=100,1000\n  \
     netsniff lab sweep --replay browsing.pcapng --send hosts=1,30 --rates 1k:50k:5k\n\n\
     -o has runs.jsonl, which every run is added to when it is made, sweep.csv, sweep.json, the machine, and sweep.html,\n\
     a report with plots.\n\n\
-    Exit code: 0 fine; 1 failed, or ended before all was measured; 2 wrong usage")]
+    Exit code: 0 fine; 1 failed, ended before all was measured, or has runs that prove nothing; 2 wrong usage")]
 pub(super) struct SweepArgs {
     #[command(flatten)]
     common: CommonArgs,
@@ -162,7 +162,9 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         directory.finish(&head)?;
     }
     print(stdout(), &table::points(&points, &runs)).context("cannot print the table")?;
-    Ok(if ended.is_none() { DONE } else { FAILED })
+    let is_proved =
+        |point: &Point| runs.iter().any(|run| run.point == *point && run.trial.is_valid());
+    Ok(if ended.is_none() && points.iter().all(is_proved) { DONE } else { FAILED })
 }
 
 /// Whether tools, generator and testbed have all options.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use netsniff_lab::bed::CAPTURE_CPU;
+use netsniff_lab::bed::{CAPTURE_CPU, SENDER_CPU};
 use netsniff_lab::lossless::{Cell, Step};
+use netsniff_lab::machine::Busy;
 use netsniff_lab::search::{Found, Purpose};
 use netsniff_lab::sweep::{Point, Run};
 use netsniff_lab::tools::{Setting, Tool};
@@ -177,10 +178,33 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
             all.len()
         );
     }
-    text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the socket, of what\n\
-             was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory.\n";
+    text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the interface had it, of\n\
+             what was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory.\n";
+    text += &bursts(runs);
     if has_tap {
         text += "planted: lost on purpose, of what was sent; no other loss has it in it.\n";
+    }
+    text
+}
+
+/// A share of the frames that a ring holds which is worth telling.
+const WORTH: f64 = 0.01;
+
+/// What tells of bursts: runs that were short, or of which the ring holds much.
+fn bursts(runs: &[Run]) -> String {
+    let valid = || runs.iter().map(|run| &run.trial).filter(|trial| trial.is_valid());
+    let bursts = valid().filter(|trial| trial.is_burst).count();
+    let held = valid().filter_map(|trial| trial.ring_share).fold(0.0, f64::max);
+    let mut text = String::new();
+    if bursts > 0 {
+        text += &format!(
+            "{} of {} runs tell of bursts alone: they took less than 10 s, or the ring holds more than a tenth of them.\n",
+            exact(bursts as i128),
+            exact(valid().count() as i128)
+        );
+    }
+    if held > WORTH {
+        text += &format!("Rings hold up to {:.1} % of what was sent in a run.\n", held * 100.0);
     }
     text
 }
@@ -216,15 +240,30 @@ pub(super) fn runs_csv(runs: &[Run]) -> String {
     text
 }
 
-const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,planted_before,\
+const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,wire_dropped,planted_before,\
                        planted_at,planted_behind,monitored,loss,kernel_loss,\
                        application_loss,stalls,slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,\
-                       capture_cpu_softirq,memory_peak,memory_mean,polls,groups,ring_share,is_burst,faults\n";
+                       capture_cpu_softirq,capture_cpu_irq,capture_cpu_steal,capture_cpu_idle,sender_cpu_user,\
+                       sender_cpu_system,sender_cpu_softirq,sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,\
+                       memory_peak,memory_mean,own_peak,own_mean,polls,wakeups,groups,ring_occupancy,ring_share,\
+                       drift,is_burst,faults\n";
 
 fn columns(trial: &Trial) -> String {
     let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
-    let processor = trial.processors.get(CAPTURE_CPU);
     let books = trial.counted.books.as_ref();
+    let book = |name: &str| known(books.and_then(|books| books[name].as_u64()));
+    let shares = [CAPTURE_CPU, SENDER_CPU].map(|processor| {
+        let of = |share: fn(&Busy) -> f64| known(trial.processors.get(processor).map(share));
+        let shares: [fn(&Busy) -> f64; 6] = [
+            |it| it.user,
+            |it| it.system,
+            |it| it.softirq,
+            |it| it.irq,
+            |it| it.steal,
+            |it| it.idle,
+        ];
+        shares.map(of).join(",")
+    });
     [
         trial.tool.clone(),
         trial.load.size.to_string(),
@@ -236,6 +275,7 @@ fn columns(trial: &Trial) -> String {
         known(trial.counted.captured),
         known(trial.counted.dropped),
         trial.backlog_dropped.to_string(),
+        trial.wire_dropped.to_string(),
         known(trial.planted.map(|planted| planted.before)),
         known(trial.planted.map(|planted| planted.at)),
         known(trial.planted.map(|planted| planted.behind)),
@@ -246,18 +286,28 @@ fn columns(trial: &Trial) -> String {
         trial.stalls.to_string(),
         trial.slipped_ns.to_string(),
         trial.cpu_ns.to_string(),
-        known(processor.map(|busy| busy.user)),
-        known(processor.map(|busy| busy.system)),
-        known(processor.map(|busy| busy.softirq)),
+        shares.join(","),
         trial.memory_peak.to_string(),
         trial.memory_mean.to_string(),
-        known(books.and_then(|books| books["polls"].as_u64())),
-        known(books.and_then(|books| books["groups"].as_u64())),
+        known(trial.own_peak),
+        known(trial.own_mean),
+        book("polls"),
+        book("wakeups"),
+        book("groups"),
+        known(occupancy(books)),
         known(trial.ring_share),
+        known(trial.drift),
         trial.is_burst.to_string(),
         faults.join(" "),
     ]
     .join(",")
+}
+
+/// The most of its ring that was in use, as a share.
+fn occupancy(books: Option<&serde_json::Value>) -> Option<f64> {
+    let most = &books?["ring_high_water"];
+    let (used, all) = (most[0].as_f64()?, most[1].as_f64()?);
+    (all > 0.0).then(|| used / all)
 }
 
 fn known(value: Option<impl ToString>) -> String {

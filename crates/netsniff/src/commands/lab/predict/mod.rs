@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use netsniff_lab::bed::Bed;
+use netsniff_lab::bed::{Bed, Placement};
 use netsniff_lab::load::{KEEP_GAPS, Load};
 use netsniff_lab::model::Model;
 use netsniff_lab::model::calibrate::{PLANNED, RAW, Subject, calibrate, raw_of, settings};
@@ -277,6 +277,10 @@ impl Lab<'_> {
         let layout = self.args.bed.single()?;
         if layout.tap.is_some() {
             let said = "no model knows what a tap costs: predictions are of testbeds without one";
+            return Err(UsageError(said.to_owned()).into());
+        }
+        if layout.placement != Placement::Rps || layout.quota.is_some() {
+            let said = "the model is of --placement rps and of a whole processor: elsewhere frames wait in other queues";
             return Err(UsageError(said.to_owned()).into());
         }
         let known = last_model(self.journal.entries()).cloned();

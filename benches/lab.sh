@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# What the lab finds on this machine, and whether it finds what is planted.
+#
+#   benches/lab.sh proof|predict|lossless|papers … [--long] [--out DIR]
+#
+#   proof     a server of 25 us for each packet: its threshold, its loss over rates, and bursts, against arithmetic
+#   predict   60 points of a plan that is written down before the calibration, three runs of each
+#   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
+#   papers    the experiments of five papers, in their short form; --long takes most of a day
+#
+# Needs root, two processors and a release build of netsniff; tools that are not installed are left out, and said to be. Reports
+# go to docs/measurements/DATE-lab unless told: for each part its page, its plots, CSV and JSON, and what was printed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+netsniff=$PWD/target/release/netsniff
+form=--short out=
+parts=()
+while [ $# -gt 0 ]; do
+    case $1 in
+        proof | predict | lossless | papers) parts+=("$1") ;;
+        --long) form= ;;
+        --out) out=$2 && shift ;;
+        *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+    esac
+    shift
+done
+[ ${#parts[@]} -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+out=${out:-docs/measurements/$(date +%F)-lab}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$out"
+. benches/machine.sh
+
+# run NAME WORDS…: a command of the lab, and what it prints, in a file. A code of 1 tells of points without proof, or of
+# claims that were not come to: the report says which.
+run() {
+    local name=$1 code=0
+    shift
+    echo "netsniff lab $*" >"$out/$name.txt"
+    "$netsniff" lab "$@" 2>>"$scratch/$name.log" | tee -a "$out/$name.txt" || code=$?
+    [ "$code" -le 1 ] || { tail -5 "$scratch/$name.log" >&2 && exit "$code"; }
+    machine >>"$out/$name.txt"
+    xz -9 -c "$scratch/$name.log" >"$out/$name.log.xz"
+}
+
+# keep DIR NAME: the page of a report with its data, without the plots that the page has in it.
+keep() {
+    local from=$1 name=$2 file
+    for file in "$from"/*.html "$from"/*.csv; do
+        [ -e "$file" ] && cp "$file" "$out/$name-$(basename "$file")"
+    done
+    return 0
+}
+
+# What is lost of so many frames a second by a server that takes 25 us for each, and whose ring has so many blocks: it begins
+# when the first block is full, and two to three blocks are in the ring when it ends.
+curve() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["faults"] == "" {
+            rate = $at["reached"]; seconds = $at["sent"] / rate; served = 40000 * (seconds - 1747 / rate)
+            low = 1 - (served + 3 * 1747) / $at["sent"]; high = 1 - (served + 1747) / $at["sent"]
+            if (low < 0) low = 0; if (high < 0) high = 0
+            off = $at["loss"] < low ? low - $at["loss"] : $at["loss"] > high ? $at["loss"] - high : 0
+            printf "%8.0f frames/s: %7.3f %% lost, arithmetic %7.3f to %7.3f %%, off by %.3f points\n", rate, $at["loss"] * 100, low * 100, high * 100, off * 100
+            if (off > most) most = off; number++
+        }
+        END { printf "%d runs, at most %.3f points off\n", number, most * 100; exit !(number > 0 && most <= 0.03) }' "$1"
+}
+
+proof() {
+    local arithmetic=$out/proof-arithmetic.txt
+    "$netsniff" lab lossless --tools work --set delay=25us --sizes 512 -o "$scratch/threshold" \
+        >"$arithmetic" 2>"$scratch/threshold.log"
+    awk -F, 'NR > 1' "$scratch/threshold/lossless.csv" >/dev/null
+    echo "The server manages 40,000 frames a second." >>"$arithmetic"
+    "$netsniff" lab sweep --tools work --vary delay=25us --vary ring=4M --sizes 512 --rates 30k:80k:10k,120k \
+        -o "$scratch/curve" >>"$arithmetic" 2>"$scratch/curve.log" || true
+    curve "$scratch/curve/sweep.csv" >>"$arithmetic"
+    run proof-predict predict -o "$scratch/server" --delay 25us --ring 4M --rate 30k,38k,45k,60k,100k --time 10s --score
+    machine >>"$arithmetic"
+    cat "$arithmetic"
+    keep "$scratch/threshold" proof && keep "$scratch/curve" proof && keep "$scratch/server" proof
+}
+
+predict() {
+    run predict predict -o "$scratch/held" --plan 60 --seed "${SEED:-20261124}" --time 3s --repeat 3 --score --lossless 9
+    keep "$scratch/held" held-out
+    xz -9 -c "$scratch/held/ledger.jsonl" >"$out/held-out-ledger.jsonl.xz"
+}
+
+lossless() {
+    run lossless lossless --tools record,analyze,count,tcpdump,tcpdump-default,dumpcap,dumpcap-default,netsniff-ng \
+        --sizes 64,512,1518 --budget "${BUDGET:-30m}" -o "$scratch/lossless"
+    keep "$scratch/lossless" rates
+    cp -r "$scratch/lossless/plots" "$out/rates-plots"
+}
+
+papers() {
+    run papers paper all $form -o "$scratch/papers"
+    cp "$scratch"/papers/*.html "$scratch"/papers/*.json "$out/"
+    cp -r "$scratch/papers/plots" "$out/papers-plots"
+    local experiment
+    for experiment in "$scratch"/papers/*/*/; do
+        [ -e "$experiment/sweep.csv" ] || continue
+        xz -9 -c "$experiment/sweep.csv" \
+            >"$out/$(basename "$(dirname "$experiment")")-$(basename "$experiment").csv.xz"
+    done
+}
+
+for part in "${parts[@]}"; do
+    "$part"
+done
