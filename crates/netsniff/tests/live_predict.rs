@@ -96,6 +96,12 @@ fn what_is_asked_is_answered_and_written_down() {
     assert_eq!(row(&output)[..6], ["512", "20,000", "32", "4,096", "25", "us"], "{output}");
     let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();
     assert!(page.contains("<h2>Every prediction</h2>") && page.ends_with("</html>\n"), "{page}");
+    let csv = fs::read_to_string(ledger.0.join("predictions.csv")).unwrap();
+    let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines.len(), lines[0][17]), (3, "loss"), "{csv}");
+    assert_eq!(lines[2][..6], ["1", "1", "asked", "512", "60000", "32"]);
+    assert_eq!(lines[2][17].parse(), Ok(losses[1]), "{csv}");
+    assert_eq!(lines[2][26..], ["0", "0", "", "", "", ""]);
     // Asking again adds to it.
     assert_eq!(ledger.run(&["-q", "--rate", "30k", "--delay", "25us"]).0, Some(0));
     assert_eq!(ledger.entries()[..3], entries[..]);

@@ -2,6 +2,9 @@
 
 use netsniff_lab::bed::CAPTURE_CPU;
 use netsniff_lab::lossless::{Cell, Step};
+use netsniff_lab::model::ledger::Scored;
+use netsniff_lab::model::plan::Pace;
+use netsniff_lab::model::predict::Estimate;
 use netsniff_lab::sweep::Run;
 use netsniff_lab::tools::Setting;
 use netsniff_lab::trial::Trial;
@@ -26,6 +29,60 @@ pub(super) fn runs(runs: &[Run]) -> String {
         text += &line([of_point, columns(trial)].concat());
     }
     text
+}
+
+const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,seconds,kernel,kernel_low,kernel_high,\
+                           application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
+                           lossless_high,first_loss,survived,textbook,valid,faulty,came,came_least,came_most,error\n";
+
+/// Every prediction and what came of it, a line for each.
+pub(super) fn predictions(all: &[Scored<'_>]) -> String {
+    let mut text = PREDICTIONS.to_owned();
+    for scored in all {
+        text += &line([asked(scored), predicted(scored), came(scored)].concat());
+    }
+    text
+}
+
+fn asked(scored: &Scored<'_>) -> Vec<String> {
+    let question = scored.question;
+    // Where gaps are kept, no frames leave together.
+    let burst = (!question.keeps_gaps).then_some(question.burst);
+    vec![
+        scored.number.to_string(),
+        scored.model.to_string(),
+        scored.pace.map_or("asked", Pace::name).to_owned(),
+        question.size.to_string(),
+        question.rate.to_string(),
+        known(burst),
+        question.keeps_gaps.to_string(),
+        question.ring.to_string(),
+        known(question.cost.zip),
+        known(question.cost.delay.map(|delay| delay.as_nanos())),
+        question.seconds.to_string(),
+    ]
+}
+
+fn predicted(scored: &Scored<'_>) -> Vec<String> {
+    let prediction = scored.prediction;
+    let all = [prediction.kernel, prediction.application, prediction.total, prediction.lossless];
+    let estimates = all.iter().flat_map(|Estimate { value, low, high }| [value, low, high]);
+    let more = [prediction.first_loss, prediction.survived, Some(scored.textbook())];
+    estimates.map(f64::to_string).chain(more.map(known)).collect()
+}
+
+/// What came; the error is what was predicted less that.
+fn came(scored: &Scored<'_>) -> Vec<String> {
+    let losses = || scored.losses.iter().copied();
+    let loss = scored.loss();
+    vec![
+        scored.losses.len().to_string(),
+        scored.faulty.to_string(),
+        known(loss),
+        known(losses().reduce(f64::min)),
+        known(losses().reduce(f64::max)),
+        known(loss.map(|loss| scored.prediction.total.value - loss)),
+    ]
 }
 
 /// Settings in a field.
@@ -95,6 +152,12 @@ fn field(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use netsniff_lab::model::Costs;
+    use netsniff_lab::model::predict::{Prediction, Question};
+    use netsniff_lab::work::Cost;
+
     use super::*;
 
     #[test]
@@ -112,5 +175,55 @@ mod tests {
         assert_eq!(columns(&Trial::default()).len(), fields);
         assert_eq!(known(None::<u64>), "");
         assert_eq!(known(Some(0.25)), "0.25");
+    }
+    #[test]
+    fn predictions_stand_beside_what_came() {
+        let question = Question {
+            size: 512,
+            rate: 200e3,
+            burst: 32,
+            keeps_gaps: false,
+            ring: 1 << 20,
+            cost: Cost { zip: None, delay: Some(Duration::from_micros(25)) },
+            seconds: 2.0,
+        };
+        let estimate = |value: f64| Estimate { value, low: value / 2.0, high: value * 2.0 };
+        let prediction = Prediction {
+            raw: 0.0,
+            costs: Costs { wake: 0.0, frame: 2000.0, kept: 8000.0 },
+            kernel: estimate(0.125),
+            application: estimate(0.25),
+            total: estimate(0.5),
+            first_loss: Some(0.75),
+            lossless: estimate(100e3),
+            survived: None,
+        };
+        let mut scored = Scored {
+            number: 7,
+            model: 2,
+            pace: Some(Pace::Near(1.0)),
+            question: &question,
+            prediction: &prediction,
+            losses: vec![0.25, 0.5],
+            faulty: 1,
+        };
+        let lines = |scored: &Scored<'_>| {
+            let text = predictions(std::slice::from_ref(scored));
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let [names, line] = &lines(&scored)[..] else { panic!() };
+        assert_eq!(
+            line,
+            "7,2,near the knee,512,200000,32,false,1048576,,25000,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
+             100000,50000,200000,0.75,,0.5,2,1,0.375,0.25,0.5,0.125"
+        );
+        assert_eq!(names.split(',').count(), line.split(',').count());
+        scored.losses.clear();
+        scored.pace = None;
+        let line = &lines(&scored)[1];
+        assert!(line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,"), "{line}");
+        let kept = Question { keeps_gaps: true, ..question };
+        scored.question = &kept;
+        assert!(lines(&scored)[1].starts_with("7,2,asked,512,200000,,true,"));
     }
 }
