@@ -62,6 +62,17 @@ impl Directory {
     fn json(&self, a: &str, b: &str) -> Value {
         serde_json::from_str(&self.fine(a, b, &["--json"])).unwrap()
     }
+
+    /// What `-o` writes: the page, and the lines of CSV as fields.
+    fn report(&self, a: &str, b: &str, name: &str) -> (String, Vec<Vec<String>>) {
+        let text = self.fine(a, b, &["-o", &self.path(name)]);
+        assert_eq!(text, self.fine(a, b, &[]), "what is printed stays the same");
+        let read = |file: &str| fs::read_to_string(self.0.join(name).join(file)).unwrap();
+        assert_eq!(read("compare.json"), self.fine(a, b, &["--json"]));
+        let csv = read("compare.csv");
+        let fields = |line: &str| line.split(',').map(str::to_owned).collect();
+        (read("compare.html"), csv.lines().map(fields).collect())
+    }
 }
 
 impl Drop for Directory {
@@ -227,6 +238,106 @@ fn rates_are_compared_with_bounds_and_the_machines_with_all_that_differs() {
         json!({"is": "at-most", "percent": 100.0 * (1000.0 / 250_000.0 - 1.0)})
     );
     assert_eq!((&row["range"][0], &json["left_out"][0]["side"]), (&Value::Null, &json!("A")));
+}
+
+/// A row of a table on a page.
+fn row(cells: &[&str]) -> String {
+    let cells = cells.iter().enumerate().map(|(at, cell)| {
+        let class = if (1..4).contains(&at) { " class=\"number\"" } else { "" };
+        format!("<td{class}>{cell}</td>")
+    });
+    format!("<tr>{}</tr>", cells.collect::<String>())
+}
+
+#[test]
+fn rates_are_a_page_with_open_ends_and_csv() {
+    let here = Directory::new("rates-page");
+    let evil = "<b>a,\u{1b}[2J</b>";
+    let a = [cell("record", 64, rate(250_000.0)), cell("record", 512, rate(200_000.0))];
+    let least = json!({"is": "at-least", "rate": 500_000.0});
+    let b = [cell("record", 64, least), cell("record", 512, rate(300_000.0))];
+    let ended = cell("record", 999, json!({"is": "ended"}));
+    let others = [cell(evil, 64, rate(1.0)), ended.clone()];
+    here.lossless("a", "Linux 5.10 <x>", &[&a[..], &others].concat());
+    here.lossless("b", "Linux 6.1", &[&b[..], &[ended]].concat());
+    let (page, csv) = here.report("a", "b", "out");
+    for text in [
+        &row(&["64", "250,000", "&gt;= 500,000", "&gt;= +100.00", "+81.82 or more *"]),
+        &row(&["512", "200,000", "300,000", "+50.00", "+36.36 to +65.00 *"]),
+        &row(&["999", "unavailable", "unavailable", "unavailable", "A: no rate above 0"]),
+        "geometric mean of 2",
+        "+50.00 (+36.36 to +65.00)",
+        "unavailable: A: no rate above 0",
+        "Left out (1)",
+        "Points that both have, and that are compared: 3; left out: 1.",
+        "<td>kernel</td><td>Linux 5.10 &lt;x&gt;</td><td>Linux 6.1</td>",
+        "<dt>command of A</dt><dd>netsniff lab</dd>",
+        "<dt>clock</dt><dd>tsc</dd>",
+        "Not drawn: values that are unknown (1)",
+        "&lt;b&gt;a,\u{fffd}[2J&lt;/b&gt;",
+    ] {
+        assert!(page.contains(text), "{text} is not in {page}");
+    }
+    assert!(!page.contains("<b>") && !page.contains('\u{1b}'), "{page}");
+    // Of both palettes: the arrows of the size and of both means.
+    assert_eq!(page.matches("<polygon").count(), 2 * 3, "{page}");
+    let names = "tool_a,tool_b,bytes,rate,seconds,settings,quantity,a_is,a,b_is,b,change_is,change,low,high,significant";
+    assert_eq!(csv[0].join(","), names);
+    let begin = ["record", "record", "64", "", "", "", "lossless-rate", "exactly", "250000"];
+    assert_eq!(csv[1][..9], begin);
+    assert_eq!(csv[1][9..13], ["at-least", "500000", "at-least", "1"]);
+    assert!(csv[1][13].starts_with("0.81818") && csv[1][14].is_empty(), "{:?}", csv[1]);
+    assert_eq!((csv[1][15].as_str(), csv[2][12].as_str()), ("true", "0.5"));
+    assert!(csv[3][7..].iter().all(String::is_empty) && csv.len() == 4, "{csv:?}");
+    let svg = "plots/compare-improvement-of-the-highest-rate-without-loss-record-dark.svg";
+    assert!(here.0.join("out").join(svg).is_file());
+    let (code, _, errors) = here.compare("a", "b", &["-o", &here.path("out")]);
+    assert!(code == 1 && errors.contains("cannot make "), "{errors}");
+}
+
+#[test]
+fn sweeps_are_a_page_with_intervals_of_each_quantity_and_csv() {
+    let here = Directory::new("sweep-page");
+    // More points than a plot has room for, with a single run of some.
+    let points = |cpu: u32| -> Vec<Value> {
+        let one = |rate: u32| runs("record", Some("a,\"b"), rate, &[(900_000, cpu)]);
+        let many = |rate: u32| runs("record", None, rate, &[(900_000, cpu), (890_000, cpu + 2)]);
+        (1..=20).flat_map(one).chain((1..=20).flat_map(many)).collect()
+    };
+    here.sweep("a", "Linux 6.1", &points(400));
+    here.sweep("b", "Linux 6.1", &points(300));
+    let (page, csv) = here.report("a", "b", "out");
+    for text in [
+        "Change of CPU ns/packet, record",
+        "Change of loss %, record",
+        "geometric mean of 40",
+        "points behind the first ones, which the table has (12)",
+        "intervals that are not known, of values that are (21)",
+        "unavailable: a side has one repetition",
+        "compared: 40; left out: 0. The machines and testbeds are the same",
+        "64 bytes, 1/s, 10 s, wait a,&quot;b",
+        "Of 60 intervals of points from their spread, 20 do not have",
+    ] {
+        assert!(page.contains(text), "{text} is not in {page}");
+    }
+    assert!(!page.contains("<h2>Left out") && !page.contains("also differ"), "{page}");
+    // 28 points and a mean, of four quantities, in two palettes: two circles each.
+    assert_eq!(page.matches("<circle").count(), 29 * 4 * 2 * 2, "{page}");
+    assert_eq!(csv.len(), 1 + 40 * 4);
+    let text = fs::read_to_string(here.0.join("out/compare.csv")).unwrap();
+    assert!(text.contains("record,record,64,1,10,\"wait=a,\"\"b\",loss,exactly,"), "{text}");
+    // Without repetitions there is no interval, and nothing is significant or not.
+    assert!(text.lines().nth(1).unwrap().ends_with(",exactly,0,,,"), "{text}");
+    let cpu = csv.iter().rfind(|fields| fields[6] == "cpu-ns-per-packet").unwrap();
+    let number = |at: usize| cpu[at].parse::<f64>().unwrap();
+    let ratio = (300.0_f64 * 302.0 / 400.0 / 402.0).sqrt();
+    assert!((number(12) - (ratio - 1.0)).abs() < 1e-9, "{cpu:?}");
+    assert!(number(13) < number(12) && number(12) < number(14) && cpu[15] == "true", "{cpu:?}");
+    // A page tells what has no partner, where nothing has one.
+    here.sweep("c", "Linux 6.1", &runs("count", None, 7, &QUICK));
+    let (code, ..) = here.compare("a", "c", &["-o", &here.path("none")]);
+    let page = fs::read_to_string(here.path("none/compare.html")).unwrap();
+    assert!(code == 1 && page.contains("<h2>Left out (41)</h2>"), "{page}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 use netsniff_lab::bed::{Layout, Placement};
 use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::certificate::key::PrivateKey;
-use netsniff_lab::certificate::{Certified, Statement};
+use netsniff_lab::certificate::{Certified, Statement, page};
 use netsniff_lab::machine::Machine;
 use netsniff_lab::search::Found;
 use netsniff_lab::tools::Tool;
@@ -82,12 +82,18 @@ impl Files {
         let key = PrivateKey::of_pem(PRIVATE).unwrap();
         let made = "2026-01-02T03:04:05Z".to_owned();
         let statement = Statement::new(made, configuration, sizes, &key.public()).unwrap();
-        self.write("certificate.json", &statement.sign(&key).unwrap(), 0o644);
+        let certificate = statement.sign(&key).unwrap();
+        self.write("certificate.json", &certificate, 0o644);
+        self.write("certificate.html", &page::report(&statement, &certificate).html(), 0o644);
     }
 
     /// Verifies it; the exit code and what is told.
     fn verify(&self, more: &[&str]) -> (Option<i32>, Value) {
-        let file = self.at("certificate.json");
+        self.verify_of("certificate.json", more)
+    }
+
+    fn verify_of(&self, name: &str, more: &[&str]) -> (Option<i32>, Value) {
+        let file = self.at(name);
         let words = ["--verify", &file, "--public", &self.at("key.pub.pem"), "--json"];
         let (code, output, errors) = certify(&[&words[..], more].concat());
         let value = serde_json::from_str(&output);
@@ -165,7 +171,70 @@ fn what_cannot_be_certified_stands_there() {
     assert_eq!(code, Some(1));
     assert!(output.contains("It does not hold: it certifies no rate"), "{output}");
     assert!(output.contains("the one that the certificate names itself"), "{output}");
+    let page = format!("{out}/certificate.html");
+    let (code, output, _) = certify(&["--verify", &page, "--no-check"]);
+    assert_eq!(code, Some(1));
+    assert!(output.contains("The page says what was signed, and nothing else."), "{output}");
+    assert!(output.contains("It does not hold: it certifies no rate"), "{output}");
+    let svg =
+        format!("{out}/plots/certificate-certified-rates-without-loss-by-size-of-frames-dark.svg");
+    assert!(Path::new(&svg).is_file());
     others_can_verify(&files, &certificate);
+}
+
+/// What people read is what was signed.
+#[test]
+fn a_page_is_verified_and_an_altered_one_refused() {
+    let files = Files::make("page");
+    files.certify(&[(128, Found::Rate(MODEST))], |_| {});
+    let (code, found) = files.verify_of("certificate.html", &["--no-check"]);
+    assert_eq!((code, &found["page"]), (Some(0), &"as-signed".into()), "{found}");
+    assert_eq!(files.verify(&["--no-check"]).1["page"], Value::Null);
+    let page = fs::read_to_string(files.at("certificate.html")).unwrap();
+    let verify = |page: &str| {
+        files.write("changed.html", page, 0o644);
+        let words = ["--verify", &files.at("changed.html"), "--public", &files.at("key.pub.pem")];
+        let (code, output, errors) = certify(&[&words[..], &["--no-check"]].concat());
+        assert_eq!((code, errors.as_str()), (Some(1), ""), "{output}");
+        output
+    };
+    let said = verify(&page.replacen(">5,000<", ">9,000<", 1));
+    assert!(said.contains("It does not hold: the page was altered"), "{said}");
+    assert!(said.contains("  128           5,000 "), "what was signed is told: {said}");
+    let said = verify(&page.replacen("eyJ", "eyK", 1).replacen("ewog", "ewoh", 1));
+    assert!(said.contains("the signature is not valid"), "{said}");
+    let said = verify(&page.replace("&quot;payload&quot;", "&quot;load&quot;"));
+    assert!(said.contains("there is no envelope in the page"), "{said}");
+    files.certify(&[(128, Found::Rate(MODEST))], |it| {
+        it.netsniff = "0.0.9\u{1b}[2J".to_owned();
+        it.machine.kernel = Some("Linux 2.6.9".to_owned());
+    });
+    let said = verify(&fs::read_to_string(files.at("certificate.html")).unwrap());
+    assert!(
+        said.contains("only the statement in it is verified, not how the page tells"),
+        "{said}"
+    );
+    assert!(said.contains("netsniff     0.0.9\u{fffd}[2J\nkernel       Linux 2.6.9\n"), "{said}");
+    assert!(said.contains("certified is Linux 2.6.9") && !said.contains('\u{1b}'), "{said}");
+}
+
+/// The page tells how to look at the signature, and docs/lab.md the same.
+#[test]
+fn the_page_has_the_commands_of_the_documentation() {
+    let files = Files::make("documented");
+    files.certify(&[(128, Found::Rate(MODEST))], |_| {});
+    let page = fs::read_to_string(files.at("certificate.html")).unwrap();
+    let text = include_str!("../../../docs/lab.md");
+    let (_, text) = text.split_once("### The signature without netsniff").unwrap();
+    let (_, text) = text.split_once("```console\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    let commands: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert!(commands.len() > 4, "{text}");
+    for command in commands {
+        let escaped = command.replace('\'', "&#39;").replace('"', "&quot;");
+        let escaped = escaped.replace('<', "&lt;").replace('>', "&gt;");
+        assert!(page.contains(&(escaped + "\n")), "{command} is not in {page}");
+    }
 }
 
 /// The signature, as docs/lab.md tells to look at it without netsniff.

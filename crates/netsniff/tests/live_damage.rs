@@ -108,6 +108,7 @@ fn flows_are_counted_as_they_are_analysed() {
         assert!(number(&loss["sigmas"]).abs() < 4.0, "{loss}");
         assert_eq!(rounds(loss, "flows").len(), 100);
     }
+    rounds_are_lines(&report, &traffic.path("one"));
     assert_eq!(traffic.damage("again", &more).0["losses"], report["losses"]);
     // What is told to be tolerable damages just that share.
     let percent = number(&report["tolerable"][0]["loss"]) * 100.0;
@@ -115,6 +116,37 @@ fn flows_are_counted_as_they_are_analysed() {
     let flows = number(&report["losses"][0]["expected"]["flows"]);
     assert!((flows / lengths.len() as f64 / 0.01 - 1.0).abs() < 1e-9, "{flows}");
     assert!(report["testbed"].is_null() && report["counted"] == "memory");
+}
+
+/// What is in `damage.json` is in `damage.csv`.
+fn rounds_are_lines(report: &Value, directory: &str) {
+    let text = fs::read_to_string(Path::new(directory).join("damage.csv")).unwrap();
+    let mut lines = text.lines();
+    let names = "loss,round,packets,without_flow,lost,flows,damaged,expected,deviation";
+    assert_eq!(lines.next(), Some(names));
+    for loss in report["losses"].as_array().unwrap() {
+        for (number, round) in (1..).zip(loss["rounds"].as_array().unwrap()) {
+            let fields: Vec<f64> =
+                lines.next().unwrap().split(',').map(|field| field.parse().unwrap()).collect();
+            let expected = [
+                number_of(loss, "loss"),
+                f64::from(number),
+                number_of(report, "packets"),
+                number_of(report, "without_flow"),
+                number_of(round, "lost"),
+                number_of(report, "flows"),
+                number_of(round, "flows"),
+                number_of(&loss["expected"], "flows"),
+                number_of(&loss["expected"], "deviation"),
+            ];
+            assert_eq!(fields, expected, "{round}");
+        }
+    }
+    assert_eq!(lines.next(), None);
+}
+
+fn number_of(value: &Value, name: &str) -> f64 {
+    number(&value[name])
 }
 
 /// One pair of ports that is silent for hours between is two flows, as in `conn`.

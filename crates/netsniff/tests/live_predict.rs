@@ -77,6 +77,12 @@ impl Drop for Ledger {
     }
 }
 
+/// The words that are printed of the first prediction, which was asked for.
+fn row(output: &str) -> Vec<&str> {
+    let row = output.lines().find_map(|line| line.strip_prefix("0 asked"));
+    row.unwrap_or_else(|| panic!("{output}")).split_whitespace().collect()
+}
+
 /// A server of 40,000 packets a second: what is predicted needs no testbed.
 const ASKED: [&str; 8] = ["--delay", "25us", "--ring", "4M", "--rate", "20k,60k", "--time", "2s"];
 
@@ -95,10 +101,15 @@ fn what_is_asked_is_answered_and_written_down() {
     // wait in the end, of those that are filled and the one that is read.
     let lost = |blocks: f64| 1.0 - (80_000.0 - 40.0 * 29.1 + blocks * 1747.0) / 120_000.0;
     assert!(losses[0] == 0.0 && losses[1] > lost(3.0) && losses[1] < lost(1.0), "{losses:?}");
-    let told = |line: &str| line.starts_with("0 asked") && line.contains("4,096  25 us");
-    assert!(output.lines().any(told), "{output}");
+    assert_eq!(row(&output)[..6], ["512", "20,000", "32", "4,096", "25", "us"], "{output}");
     let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();
     assert!(page.contains("<h2>Every prediction</h2>") && page.ends_with("</html>\n"), "{page}");
+    let csv = fs::read_to_string(ledger.0.join("predictions.csv")).unwrap();
+    let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines.len(), lines[0][17]), (3, "loss"), "{csv}");
+    assert_eq!(lines[2][..6], ["1", "1", "asked", "512", "60000", "32"]);
+    assert_eq!(lines[2][17].parse(), Ok(losses[1]), "{csv}");
+    assert_eq!(lines[2][26..], ["0", "0", "", "", "", ""]);
     // Asking again adds to it.
     assert_eq!(ledger.run(&["-q", "--rate", "30k", "--delay", "25us"]).0, Some(0));
     assert_eq!(ledger.entries()[..3], entries[..]);
@@ -174,9 +185,8 @@ fn a_capture_is_predicted_and_run() {
         ["--delay", "25us", "--ring", "4M", "--time", "2400ms", "--replay", file.to_str().unwrap()];
     let (code, output, errors) = ledger.run(&replay);
     assert_eq!(code, Some(0), "{errors}");
-    let told =
-        |line: &str| line.starts_with("0 asked") && line.contains("  599    29,963  recorded");
-    assert!(output.lines().any(told), "the mean size and rate of the file: {output}");
+    let row = row(&output);
+    assert_eq!(row[..2], ["599", "29,963"], "the mean size and rate of the file: {output}");
     let even = [&replay[..], &["--rate", "30k"]].concat();
     let (code, _, errors) = ledger.run(&even);
     assert_eq!(code, Some(0), "{errors}");

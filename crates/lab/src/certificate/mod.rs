@@ -6,10 +6,12 @@
 //! | [`key`] | keys in PEM files |
 //! | [`envelope`] | what a statement is signed in |
 //! | [`facts`] | what it holds for, compared with what is there |
+//! | [`page`] | it for people, which the signature covers, too |
 
 pub mod envelope;
 pub mod facts;
 pub mod key;
+pub mod page;
 
 use serde::{Deserialize, Serialize};
 

@@ -41,7 +41,7 @@ fn certified(found: Found) -> Certified {
     Certified { found, not_certified: None, ..Certified::unavailable(64, "") }
 }
 
-fn statement() -> Statement {
+pub(super) fn statement() -> Statement {
     let sizes = vec![certified(Found::Rate(400_000.0)), Certified::unavailable(512, "a signal")];
     let key = PublicKey::of_pem(PUBLIC).unwrap();
     Statement::new("2026-01-02T03:04:05Z".to_owned(), configuration(), sizes, &key).unwrap()

@@ -106,10 +106,26 @@ pub(super) fn escape(text: &str) -> String {
             '>' => escaped += "&gt;",
             '"' => escaped += "&quot;",
             '\'' => escaped += "&#39;",
+            // It would steer the terminal that a page is looked at with.
+            letter if letter.is_control() && letter != '\n' && letter != '\t' => {
+                escaped.push('\u{fffd}');
+            }
             letter => escaped.push(letter),
         }
     }
     escaped
+}
+
+/// What [`Part::Code`] became in a page, as it was before.
+pub(crate) fn blocks(page: &str) -> impl Iterator<Item = String> {
+    let blocks = page.split("<pre>").skip(1).filter_map(|rest| rest.split_once("</pre>"));
+    blocks.map(|(text, _)| unescape(text))
+}
+
+fn unescape(text: &str) -> String {
+    // What an & was made of comes last, so that nothing is made of it.
+    let marks = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    marks.iter().fold(text.to_owned(), |text, (escaped, mark)| text.replace(escaped, mark))
 }
 
 #[cfg(test)]
@@ -139,5 +155,17 @@ mod tests {
         );
         assert_eq!(page.matches("class=\"number\"").count(), 2);
         assert!(!page.contains("http"), "nothing is loaded from anywhere");
+    }
+
+    #[test]
+    fn code_is_found_again_in_a_page() {
+        let codes = ["a < b && \"c\" > 'd'\n", "&lt;pre&gt; </pre> &amp;amp;", "\u{1b}[2J\t"];
+        let parts = codes.map(|code| Part::Code(code.to_owned())).to_vec();
+        let report = Report {
+            sections: vec![Section { title: "<pre>".to_owned(), parts }],
+            ..Report::default()
+        };
+        let found: Vec<_> = blocks(&report.html()).collect();
+        assert_eq!(found, [codes[0], codes[1], "\u{fffd}[2J\t"]);
     }
 }

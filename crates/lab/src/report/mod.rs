@@ -10,6 +10,7 @@ mod plot;
 pub mod sections;
 mod text;
 
+pub(crate) use self::html::blocks;
 pub use self::plot::{
     Axis, Bars, Chart, Direction, Dot, HeatMap, Interval, Intervals, Mark, Palette, Plot, Scale,
     Series, Stage, Unit, Value, Waterfall,

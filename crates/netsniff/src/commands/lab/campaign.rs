@@ -15,7 +15,7 @@ use netsniff_lab::tools::{Setting, Tool};
 use super::common::{self, Head};
 use super::journal::Journal;
 use super::reports::{RUNS, SWEEP};
-use super::table;
+use super::{csv, table};
 use crate::commands::{UsageError, say};
 
 /// What runs points.
@@ -144,7 +144,7 @@ impl Directory {
     ///
     /// Where they cannot be written.
     pub(super) fn finish(&self, head: &Head<'_>) -> anyhow::Result<()> {
-        common::write(&self.path, "sweep.csv", &table::runs_csv(self.runs()))?;
+        common::write(&self.path, "sweep.csv", &csv::runs(self.runs()))?;
         let lead =
             "What is lost of frames that are sent at many rates, and what the capture costs.";
         let page = head.page("Losses of captures", lead, sections::sweep(self.runs()));

@@ -1,6 +1,8 @@
 //! `netsniff lab compare`: what changed between two things that were measured.
 
+use std::fs;
 use std::io::stdout;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use netsniff_lab::compare::facts::{Fact, Setup, differing};
@@ -9,8 +11,8 @@ use netsniff_lab::lossless::Cell;
 use netsniff_lab::sweep::Run;
 use serde::Serialize;
 
-use super::comparison;
 use super::reports::{self, Content, Report};
+use super::{common, comparison};
 use crate::commands::{DONE, UsageError, print, say};
 
 /// What changed from A to B, and how sure that is
@@ -21,7 +23,10 @@ use crate::commands::{DONE, UsageError, print, say};
 #[command(after_help = "Examples:\n  \
     netsniff lab compare before after                         all that both have\n  \
     netsniff lab compare report:tcpdump report:record         two tools\n  \
-    netsniff lab compare waits:wait=poll waits:wait=adaptive  two values of a setting\n\n\
+    netsniff lab compare waits:wait=poll waits:wait=adaptive  two values of a setting\n  \
+    netsniff lab compare before after -o change               a report with plots, too\n\n\
+    -o makes the directory, with compare.html, a report with plots, compare.json, as --json prints it, and compare.csv, a\n\
+    line for each point and quantity.\n\n\
     Exit code: 0 fine; 1 failed, or A and B have nothing in common; 2 wrong usage")]
 pub(super) struct CompareArgs {
     /// What is compared with: DIR, DIR:TOOL, DIR:TOOL:ring=2M
@@ -30,6 +35,9 @@ pub(super) struct CompareArgs {
     /// What is compared
     #[arg(value_name = "B")]
     b: String,
+    /// A directory for the report
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -120,11 +128,11 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let [a, b] = selections;
     let (a, b) = (Named::new(&first, a), Named::new(&second, b));
     let comparison = Comparison { a, b, differing, changes };
-    let text = if args.json {
-        serde_json::to_string_pretty(&comparison)? + "\n"
-    } else {
-        comparison::text(&comparison, args.quiet)
-    };
+    let json = serde_json::to_string_pretty(&comparison)? + "\n";
+    if let Some(directory) = &args.output {
+        write(directory, &comparison, [&first.setup, &second.setup], &json)?;
+    }
+    let text = if args.json { json } else { comparison::text(&comparison, args.quiet) };
     print(stdout(), &text).context("cannot print the comparison")?;
     if comparison.changes.is_empty() {
         bail!(
@@ -133,6 +141,18 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
         );
     }
     Ok(DONE)
+}
+
+fn write(
+    directory: &Path,
+    comparison: &Comparison,
+    setups: [&Setup; 2],
+    json: &str,
+) -> anyhow::Result<()> {
+    fs::create_dir(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    common::write(directory, "compare.json", json)?;
+    common::write(directory, "compare.csv", &comparison::csv(&comparison.changes))?;
+    common::write_page(directory, "compare", &comparison::page(comparison, setups))
 }
 
 fn open(text: &str, is_quiet: bool) -> anyhow::Result<(Report, Selection)> {

@@ -1,4 +1,7 @@
-//! A comparison as text.
+//! A comparison as text; as a page and as CSV in the modules below.
+
+mod page;
+mod rows;
 
 use std::fmt::Write as _;
 
@@ -9,6 +12,8 @@ use netsniff_lab::compare::{LeftOut, Side};
 use netsniff_lab::search::Found;
 use netsniff_lab::tools::Setting;
 
+pub(super) use self::page::page;
+pub(super) use self::rows::csv;
 use super::compare::{Changes, Comparison, Named};
 use super::table::whole;
 
@@ -41,22 +46,42 @@ fn written(comparison: &Comparison, tables_alone: bool) -> String {
         let _ = writeln!(text, "  {}: {}; {}", fact.name, of(&fact.a), of(&fact.b));
     }
     text += &tables;
-    let (left_out, notes) = match changes {
-        Changes::Lossless { groups, left_out } => {
-            let bytes = |size: &u32| format!("{size} bytes");
-            (lines(left_out, bytes), notes_of_rates(groups))
-        }
-        Changes::Sweep { groups, left_out, intervals, significant } => {
-            (lines(left_out, label), notes_of_runs(groups, *intervals, *significant))
-        }
-    };
+    let left_out = left_out(changes);
     if !left_out.is_empty() {
-        text += &format!("\nLeft out:\n{left_out}");
+        text += "\nLeft out:\n";
+    }
+    for [side, tool, point, why] in left_out {
+        // A String takes everything.
+        let _ = writeln!(text, "  {side}: {tool}, {point}: {why}");
     }
     if !tables.is_empty() {
-        text += &format!("\n{notes}");
+        text += &format!("\n{}\n", notes(changes).join("\n"));
     }
     text
+}
+
+/// What has no partner: the side, the tool, the point, and why.
+fn left_out(changes: &Changes) -> Vec<[String; 4]> {
+    fn each<P>(left_out: &[LeftOut<P>], label: impl Fn(&P) -> String) -> Vec<[String; 4]> {
+        let row = |LeftOut { side, tool, point, why }: &LeftOut<P>| {
+            [side.to_string(), tool.clone(), label(point), why.clone()]
+        };
+        left_out.iter().map(row).collect()
+    }
+    match changes {
+        Changes::Lossless { left_out, .. } => each(left_out, |size| format!("{size} bytes")),
+        Changes::Sweep { left_out, .. } => each(left_out, label),
+    }
+}
+
+/// What is to be known of the tables, a note to a line or two.
+fn notes(changes: &Changes) -> Vec<String> {
+    match changes {
+        Changes::Lossless { groups, .. } => notes_of_rates(groups),
+        Changes::Sweep { groups, intervals, significant, .. } => {
+            notes_of_runs(groups, *intervals, *significant)
+        }
+    }
 }
 
 fn named(side: &Named) -> String {
@@ -70,40 +95,49 @@ fn setting(Setting { name, value }: &Setting) -> String {
     format!(", {name} {value}")
 }
 
-fn lines<P>(left_out: &[LeftOut<P>], label: impl Fn(&P) -> String) -> String {
-    let line =
-        |it: &LeftOut<P>| format!("  {}: {}, {}: {}\n", it.side, it.tool, label(&it.point), it.why);
-    left_out.iter().map(line).collect()
-}
-
 /// The name of a group.
 fn title([a, b]: &[String; 2]) -> String {
-    if a == b { format!("\n{a}\n") } else { format!("\nfrom {a} to {b}\n") }
+    if a == b { a.clone() } else { format!("from {a} to {b}") }
 }
 
 /// The highest rates of two sides, a size to a line.
 fn improvements(group: &rates::Group) -> String {
-    let mut text = title(&group.tools);
-    let mut line = |what: &str, [a, b]: [&str; 2], improvement: &str, range: &str| {
+    let mut text = format!("\n{}\n", title(&group.tools));
+    let names = RATES.map(str::to_owned);
+    for [what, a, b, improvement, range] in std::iter::once(names).chain(rows_of_rates(group)) {
         // A String takes everything.
         let _ = writeln!(text, "{what:<26} {a:>14} {b:>14} {improvement:>14}  {range}");
-    };
-    line("bytes", ["A frames/s", "B frames/s"], "improvement %", "least to most %");
+    }
+    text
+}
+
+/// What [`rows_of_rates`] has.
+const RATES: [&str; 5] = ["bytes", "A frames/s", "B frames/s", "improvement %", "least to most %"];
+
+/// The sizes of a group, and the means where there are several.
+fn rows_of_rates(group: &rates::Group) -> Vec<[String; 5]> {
+    let mut rows = Vec::new();
     for row in &group.rows {
         let (improvement, why) = percent(&row.improvement);
         let mark = if row.is_apart { " *" } else { "" };
         let [a, b] = row.highest.each_ref().map(highest);
-        line(&row.size.to_string(), [&a, &b], &improvement, &(range(row.range) + mark + why));
+        rows.push([row.size.to_string(), a, b, improvement, range(row.range) + mark + why]);
     }
-    if group.rows.len() < 2 {
-        return text;
-    }
-    for (name, mean) in [("arithmetic", &group.arithmetic), ("geometric", &group.geometric)] {
+    for (name, mean) in means_of_rates(group) {
         let (improvement, why) = percent(&mean.improvement);
-        let name = format!("{name} mean of {}", mean.sizes);
-        line(&name, ["", ""], &improvement, &(range(mean.range) + why));
+        rows.push([name, String::new(), String::new(), improvement, range(mean.range) + why]);
     }
-    text
+    rows
+}
+
+/// Both means with their names; none of a single size.
+fn means_of_rates(group: &rates::Group) -> Vec<(String, &rates::Mean)> {
+    if group.rows.len() < 2 {
+        return Vec::new();
+    }
+    let named = |name: &str, mean: &rates::Mean| format!("{name} mean of {}", mean.sizes);
+    let (first, second) = (&group.arithmetic, &group.geometric);
+    vec![(named("arithmetic", first), first), (named("geometric", second), second)]
 }
 
 /// An improvement, and why there is none.
@@ -134,59 +168,82 @@ fn range(ends: [Option<f64>; 2]) -> String {
     }
 }
 
-fn notes_of_rates(groups: &[rates::Group]) -> String {
-    let mut text = String::new();
+fn notes_of_rates(groups: &[rates::Group]) -> Vec<String> {
+    let mut notes = Vec::new();
     for row in groups.iter().flat_map(|group| &group.rows) {
         for (side, highest) in [Side::A, Side::B].into_iter().zip(&row.highest) {
             if highest.lost_below > 0 {
-                // A String takes everything.
-                let _ = writeln!(
-                    text,
+                notes.push(format!(
                     "{} bytes, {side}: runs that lost something at no higher rate: {}",
                     row.size, highest.lost_below
-                );
+                ));
             }
         }
     }
-    text + "Improvements are 100 (B / A - 1) %. A highest rate is between the lowest one that was confirmed and the lowest\n\
-            above it at which a run lost something; least and most follow from both ends, and are no confidence interval.\n\
-            * marks where these ranges of A and B have nothing in common.\n"
+    let how = "Improvements are 100 (B / A - 1) %. A highest rate is between the lowest one that was confirmed and the lowest\n\
+               above it at which a run lost something; least and most follow from both ends, and are no confidence interval.\n\
+               * marks where these ranges of A and B have nothing in common.";
+    notes.push(how.to_owned());
+    notes
 }
 
 /// All measures of a group.
 fn changes_of(group: &runs::Group) -> String {
     let measures = Measure::ALL.into_iter().enumerate();
-    title(&group.tools)
-        + &measures.map(|(at, measure)| table(group, at, measure)).collect::<String>()
+    let tables = measures.map(|(at, measure)| table(group, at, measure));
+    format!("\n{}\n{}", title(&group.tools), tables.collect::<String>())
 }
 
 /// One measure of a group, a point to a line.
 fn table(group: &runs::Group, at: usize, measure: Measure) -> String {
-    let (what, unit) = words(measure);
-    if group.rows.iter().all(|row| row.compared[at].change.is_none()) {
-        let why = group.rows.first().map_or("", |row| not_told(&row.compared[at]));
-        return format!("{what}: unavailable, {why}\n");
+    if let Some(why) = untold(group, at, measure) {
+        return why + "\n";
     }
     let mut text = String::new();
-    let mut line = |what: &str, values: [&str; 2], runs: &str, change: &str, interval: &str| {
-        let [a, b] = values;
+    let rows = rows_of_runs(group, at, measure);
+    for [what, a, b, runs, change, interval] in std::iter::once(columns(measure)).chain(rows) {
         // A String takes everything.
         let _ = writeln!(text, "{what:<44} {a:>12} {b:>12} {change:>11}  {runs:<4}  {interval}");
-    };
-    line(what, ["A", "B"], "runs", unit, "at 95 % confidence");
-    for row in &group.rows {
-        let Compared { repetitions: [a, b], values, change, .. } = &row.compared[at];
-        let [first, second] = values.map(|value| number(measure, value));
-        let (change, interval) = changed(measure, change.as_ref());
-        line(&label(&row.point), [&first, &second], &format!("{a}, {b}"), &change, &interval);
-    }
-    if group.rows.len() > 1 {
-        let mean = &group.means[at];
-        let (change, interval) = changed(measure, mean.change.as_ref());
-        let kind = if measure.is_ratio() { "geometric mean" } else { "mean" };
-        line(&format!("{kind} of {}", mean.points), ["", ""], "", &change, &interval);
     }
     text
+}
+
+/// Why nothing can be told of a measure, if that is so.
+fn untold(group: &runs::Group, at: usize, measure: Measure) -> Option<String> {
+    let is_untold = group.rows.iter().all(|row| row.compared[at].change.is_none());
+    let why = group.rows.first().map_or("", |row| not_told(&row.compared[at]));
+    is_untold.then(|| format!("{}: unavailable, {why}", words(measure).0))
+}
+
+/// What [`rows_of_runs`] has.
+fn columns(measure: Measure) -> [String; 6] {
+    let (what, unit) = words(measure);
+    [what, "A", "B", "runs", unit, "at 95 % confidence"].map(str::to_owned)
+}
+
+/// The points of a group, and their mean where there are several.
+fn rows_of_runs(group: &runs::Group, at: usize, measure: Measure) -> Vec<[String; 6]> {
+    let mut rows = Vec::new();
+    for row in &group.rows {
+        let Compared { repetitions: [a, b], values, change, .. } = &row.compared[at];
+        let runs = format!("{a}, {b}");
+        let [a, b] = values.map(|value| number(measure, value));
+        let (change, interval) = changed(measure, change.as_ref());
+        rows.push([label(&row.point), a, b, runs, change, interval]);
+    }
+    if let Some((name, mean)) = mean_of_runs(group, at, measure) {
+        let (change, interval) = changed(measure, mean.change.as_ref());
+        let none = String::new;
+        rows.push([name, none(), none(), none(), change, interval]);
+    }
+    rows
+}
+
+/// The mean with its name; none of a single point.
+fn mean_of_runs(group: &runs::Group, at: usize, measure: Measure) -> Option<(String, &runs::Mean)> {
+    let mean = &group.means[at];
+    let kind = if measure.is_ratio() { "geometric mean" } else { "mean" };
+    (group.rows.len() > 1).then(|| (format!("{kind} of {}", mean.points), mean))
 }
 
 const fn words(measure: Measure) -> (&'static str, &'static str) {
@@ -227,37 +284,42 @@ fn number(measure: Measure, value: Option<f64>) -> String {
 /// A change, and its interval.
 fn changed(measure: Measure, change: Option<&Change>) -> (String, String) {
     let Some(change) = change else { return ("unavailable".to_owned(), String::new()) };
-    let show = |value: f64| {
-        if measure.is_ratio() {
-            return format!("{:+.2}", (value - 1.0) * 100.0);
-        }
-        let points = value * 100.0;
-        // What is next to nothing is not shown as nothing.
-        let is_small = points != 0.0 && points.abs() < 0.001;
-        if is_small { format!("{points:+.1e}") } else { format!("{points:+.3}") }
-    };
     let interval = match (&change.interval, change.interval.ends()) {
         (Interval::Unavailable { why }, _) => format!("unavailable: {why}"),
         (_, None) => String::new(),
-        (interval, Some([low, high])) => {
+        (interval, Some(ends)) => {
             let mark = if change.is_significant { " *" } else { "" };
             let how = if interval.is_of_spread() { "" } else { " (rule of three)" };
-            format!("{} to {}{mark}{how}", show(low), show(high))
+            format!("{}{mark}{how}", between(measure, ends))
         }
     };
-    (show(change.value), interval)
+    (shown(measure, change.value), interval)
 }
 
-fn notes_of_runs(groups: &[runs::Group], intervals: usize, significant: usize) -> String {
-    let mut text = String::new();
+fn between(measure: Measure, ends: [f64; 2]) -> String {
+    ends.map(|end| shown(measure, end)).join(" to ")
+}
+
+/// A change in percent, or in percentage points.
+fn shown(measure: Measure, value: f64) -> String {
+    if measure.is_ratio() {
+        return format!("{:+.2}", (value - 1.0) * 100.0);
+    }
+    let points = value * 100.0;
+    // What is next to nothing is not shown as nothing.
+    let is_small = points != 0.0 && points.abs() < 0.001;
+    if is_small { format!("{points:+.1e}") } else { format!("{points:+.3}") }
+}
+
+fn notes_of_runs(groups: &[runs::Group], intervals: usize, significant: usize) -> Vec<String> {
+    let mut notes = Vec::new();
     let rows = || groups.iter().flat_map(|group| &group.rows);
     for Row { point, reached, .. } in rows() {
         if let [Some(a), Some(b)] = *reached
             && (a - b).abs() > MOST_APART * a.max(b)
         {
             let (a, b) = (whole(a), whole(b));
-            // A String takes everything.
-            let _ = writeln!(text, "{}: {a} frames/s were sent in A, {b} in B", label(point));
+            notes.push(format!("{}: {a} frames/s were sent in A, {b} in B", label(point)));
         }
     }
     let sum = |of: fn(&Row) -> [usize; 2]| {
@@ -266,27 +328,31 @@ fn notes_of_runs(groups: &[runs::Group], intervals: usize, significant: usize) -
     let [[used_a, used_b], [faulty_a, faulty_b], [bursts_a, bursts_b]] =
         [sum(|row| row.runs), sum(|row| row.faulty), sum(|row| row.bursts)];
     if faulty_a + faulty_b > 0 {
-        text +=
-            &format!("Not used since they prove nothing: {faulty_a} runs of A, {faulty_b} of B\n");
+        let said =
+            format!("Not used since they prove nothing: {faulty_a} runs of A, {faulty_b} of B");
+        notes.push(said);
     }
     if bursts_a + bursts_b > 0 {
-        text += &format!("Of bursts, which rings hold much of: {bursts_a} of {used_a} runs of A, ");
-        text += &format!("{bursts_b} of {used_b} of B\n");
+        notes.push(format!(
+            "Of bursts, which rings hold much of: {bursts_a} of {used_a} runs of A, {bursts_b} of {used_b} of B"
+        ));
     }
-    text += &chance(intervals, significant);
-    text + "points: B - A; change %: 100 (B / A - 1), of geometric means. Intervals are Welch's, or where nothing was lost\n\
-            the rule of three; those of means are for these very points.\n"
+    notes.push(chance(intervals, significant));
+    let how = "points: B - A; change %: 100 (B / A - 1), of geometric means. Intervals are Welch's, or where nothing was lost\n\
+               the rule of three; those of means are for these very points.";
+    notes.push(how.to_owned());
+    notes
 }
 
 /// How many changes would seem to be some where there are none.
 fn chance(intervals: usize, significant: usize) -> String {
     if intervals == 0 {
-        return "No point has an interval from its spread: that needs two repetitions of each side or more, that differ.\n"
+        return "No point has an interval from its spread: that needs two repetitions of each side or more, that differ."
             .to_owned();
     }
     let by_chance = intervals as f64 * 0.05;
     format!(
         "Of {intervals} intervals of points from their spread, {significant} do not have what is no change (*); where \
-         nothing changed at all,\nabout {by_chance:.1} would not, by chance.\n"
+         nothing changed at all,\nabout {by_chance:.1} would not, by chance."
     )
 }

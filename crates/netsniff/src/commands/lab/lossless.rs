@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
-use super::table;
+use super::{csv, table};
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames
@@ -109,7 +109,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         let report = Report { head, cells: &cells };
         let json = serde_json::to_string_pretty(&report)? + "\n";
         common::write(directory, LOSSLESS, &json)?;
-        common::write(directory, "lossless.csv", &table::steps_csv(&cells))?;
+        common::write(directory, "lossless.csv", &csv::steps(&cells))?;
         let lead =
             "How many frames a second are captured without losing one, for each size of frames.";
         let page = report.head.page("Capture without loss", lead, sections::lossless(&cells));

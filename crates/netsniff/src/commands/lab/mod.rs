@@ -5,6 +5,7 @@ mod certify;
 mod common;
 mod compare;
 mod comparison;
+mod csv;
 mod damage;
 mod journal;
 mod lossless;

@@ -317,7 +317,7 @@ impl Laboratory<'_> {
                 break;
             }
         }
-        common::write(&path, "lossless.csv", &table::steps_csv(&cells))?;
+        common::write(&path, "lossless.csv", &super::csv::steps(&cells))?;
         Ok(is_whole)
     }
 

@@ -1,10 +1,8 @@
-//! What was measured, as text and as CSV.
+//! What was measured, as text.
 
 use std::fmt::Write as _;
 
-use netsniff_lab::bed::{CAPTURE_CPU, SENDER_CPU};
 use netsniff_lab::lossless::{Cell, Step};
-use netsniff_lab::machine::Busy;
 use netsniff_lab::search::{Found, Purpose};
 use netsniff_lab::sweep::{Point, Run};
 use netsniff_lab::tools::{Setting, Tool};
@@ -213,103 +211,4 @@ fn bursts(runs: &[Run]) -> String {
 fn cpu(trial: &Trial) -> Option<f64> {
     let seconds = trial.sent as f64 / trial.reached?;
     Some(trial.cpu_ns as f64 / 1e9 / seconds)
-}
-
-/// Every run of searches, a line for each; what is not known is empty.
-pub(super) fn steps_csv(cells: &[Cell]) -> String {
-    let mut text = format!("purpose,{COLUMNS}");
-    for Step { purpose, trial } in cells.iter().flat_map(|cell| &cell.steps) {
-        let purpose = format!("{purpose:?}").to_lowercase();
-        text += &format!("{purpose},{}\n", columns(trial));
-    }
-    text
-}
-
-/// Every run of a sweep, a line for each; what is not known is empty.
-pub(super) fn runs_csv(runs: &[Run]) -> String {
-    let mut text = format!("settings,send,host,repetition,{COLUMNS}");
-    let words = |settings: &[Setting]| {
-        let words = settings.iter().map(|Setting { name, value }| format!("{name}={value}"));
-        words.collect::<Vec<_>>().join(" ")
-    };
-    for Run { point, trial } in runs {
-        let [settings, send, host] =
-            [&point.settings, &point.load.options, &point.host].map(|of| words(of));
-        text += &format!("{settings},{send},{host},{},{}\n", point.repetition, columns(trial));
-    }
-    text
-}
-
-const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,wire_dropped,planted_before,\
-                       planted_at,planted_behind,monitored,loss,kernel_loss,\
-                       application_loss,stalls,slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,\
-                       capture_cpu_softirq,capture_cpu_irq,capture_cpu_steal,capture_cpu_idle,sender_cpu_user,\
-                       sender_cpu_system,sender_cpu_softirq,sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,\
-                       memory_peak,memory_mean,own_peak,own_mean,polls,wakeups,groups,ring_occupancy,ring_share,\
-                       drift,is_burst,faults\n";
-
-fn columns(trial: &Trial) -> String {
-    let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
-    let books = trial.counted.books.as_ref();
-    let book = |name: &str| known(books.and_then(|books| books[name].as_u64()));
-    let shares = [CAPTURE_CPU, SENDER_CPU].map(|processor| {
-        let of = |share: fn(&Busy) -> f64| known(trial.processors.get(processor).map(share));
-        let shares: [fn(&Busy) -> f64; 6] = [
-            |it| it.user,
-            |it| it.system,
-            |it| it.softirq,
-            |it| it.irq,
-            |it| it.steal,
-            |it| it.idle,
-        ];
-        shares.map(of).join(",")
-    });
-    [
-        trial.tool.clone(),
-        trial.load.size.to_string(),
-        known(trial.load.rate),
-        trial.load.time.as_secs_f64().to_string(),
-        known(trial.reached),
-        trial.sent.to_string(),
-        trial.arrived.to_string(),
-        known(trial.counted.captured),
-        known(trial.counted.dropped),
-        trial.backlog_dropped.to_string(),
-        trial.wire_dropped.to_string(),
-        known(trial.planted.map(|planted| planted.before)),
-        known(trial.planted.map(|planted| planted.at)),
-        known(trial.planted.map(|planted| planted.behind)),
-        trial.monitored().to_string(),
-        known(trial.loss()),
-        known(trial.kernel_loss()),
-        known(trial.application_loss()),
-        trial.stalls.to_string(),
-        trial.slipped_ns.to_string(),
-        trial.cpu_ns.to_string(),
-        shares.join(","),
-        trial.memory_peak.to_string(),
-        trial.memory_mean.to_string(),
-        known(trial.own_peak),
-        known(trial.own_mean),
-        book("polls"),
-        book("wakeups"),
-        book("groups"),
-        known(occupancy(books)),
-        known(trial.ring_share),
-        known(trial.drift),
-        trial.is_burst.to_string(),
-        faults.join(" "),
-    ]
-    .join(",")
-}
-
-/// The most of its ring that was in use, as a share.
-fn occupancy(books: Option<&serde_json::Value>) -> Option<f64> {
-    let most = &books?["ring_high_water"];
-    let (used, all) = (most[0].as_f64()?, most[1].as_f64()?);
-    (all > 0.0).then(|| used / all)
-}
-
-fn known(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::stdout;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::certificate::facts::differences;
-use netsniff_lab::certificate::{Certified, Statement};
+use netsniff_lab::certificate::key::PrivateKey;
+use netsniff_lab::certificate::{Certified, Statement, page};
 use netsniff_lab::lossless::{Step, Subject, measure, planned};
 use netsniff_lab::search::Goal;
 use netsniff_lab::stop::{Stop, Why};
@@ -19,7 +21,9 @@ use crate::calendar::Date;
 use crate::commands::sizes::Sizes;
 use crate::commands::{DONE, FAILED, print, say};
 
+/// The signed envelope, and the page for people.
 const FILE: &str = "certificate.json";
+const PAGE: &str = "certificate";
 
 const TOOL: &str = "record";
 const SIZES: &str = "64,512,1518";
@@ -55,15 +59,24 @@ pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<u8> {
     }
     let statement = Statement::new(now(), before, found, &key.public());
     let statement = statement.map_err(anyhow::Error::msg)?;
-    let certificate = statement.sign(&key).map_err(anyhow::Error::msg)?;
-    common::write(directory, FILE, &certificate)?;
-    let name = directory.join(FILE);
+    write(directory, &statement, &key)?;
+    let [json, page] = [FILE, "certificate.html"].map(|name| directory.join(name));
     let fingerprint = key.public().fingerprint().map_err(anyhow::Error::msg)?;
     let mut said = text::statement(&statement);
-    said += &format!("\n{}, signed with the key {fingerprint}\n", name.display());
+    let names = format!("{} and {}", json.display(), page.display());
+    said += &format!("\n{names}, signed with the key {fingerprint}\n");
     print(stdout(), &said).context("cannot print the certificate")?;
     let is_whole = statement.sizes.iter().all(|certified| certified.rate().is_some());
     Ok(if is_whole { DONE } else { FAILED })
+}
+
+/// Signs, and writes the certificate and its page.
+fn write(directory: &Path, statement: &Statement, key: &PrivateKey) -> anyhow::Result<()> {
+    let certificate = statement.sign(key).map_err(anyhow::Error::msg)?;
+    common::write(directory, FILE, &certificate)?;
+    // As those who verify it read it.
+    let (statement, _) = Statement::verified(&certificate, Some(&key.public()))?;
+    common::write_page(directory, PAGE, &page::report(&statement, &certificate))
 }
 
 /// Searches for all sizes. Those that are not come to are said to be so.

@@ -25,8 +25,9 @@ use crate::commands::{UsageError, quantity};
     openssl genpkey -algorithm ed25519 -out key.pem && chmod 600 key.pem\n  \
     openssl pkey -in key.pem -pubout -out key.pub.pem\n  \
     netsniff lab certify --key key.pem --sizes 64,512,1518 -o certificate\n  \
-    netsniff lab certify --verify certificate/certificate.json --public key.pub.pem\n\n\
-    -o makes the directory, with certificate.json.\n\n\
+    netsniff lab certify --verify certificate/certificate.html --public key.pub.pem\n\n\
+    -o makes the directory, with certificate.json, and certificate.html, which says the same to people; --verify takes\n\
+    both, and no page that was altered.\n\n\
     Exit code: 0 all sizes are certified, or it holds; 1 not all are, or it does not hold; 2 wrong usage")]
 pub(super) struct CertifyArgs {
     /// A file with the key that signs: Ed25519, PKCS#8 in PEM, which nobody else can read
@@ -68,7 +69,7 @@ pub(super) struct CertifyArgs {
         conflicts_with = "verify"
     )]
     output: Option<PathBuf>,
-    /// Whether a certificate holds here and now
+    /// Whether a certificate holds here and now: certificate.json, or its page, which must say what was signed
     #[arg(long, value_name = "CERTIFICATE")]
     verify: Option<PathBuf>,
     /// The public key that is trusted, in PEM; without it the certificate only agrees with the key that it names itself

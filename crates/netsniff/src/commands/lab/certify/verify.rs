@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use netsniff_lab::bed::{Bed, Layout, MOST_QUEUES};
+use netsniff_lab::certificate::envelope::Refused;
 use netsniff_lab::certificate::facts::{Difference, differences};
+use netsniff_lab::certificate::key::PublicKey;
+use netsniff_lab::certificate::page::{self, Wording};
 use netsniff_lab::certificate::{Certified, Statement, Verdict};
 use netsniff_lab::certify::{self, Checked};
 use netsniff_lab::stop::Stop;
@@ -25,8 +28,12 @@ struct Found {
     /// Why not.
     reasons: Vec<String>,
     signature: Signature,
+    /// What the page says, where it is one.
+    page: Option<Wording>,
     /// When it was made.
     made: Option<String>,
+    /// The statement, where it is to be read instead of the page.
+    statement: Option<Statement>,
     differences: Vec<Difference>,
     /// `None` where it was not asked for, or could not be made.
     check: Option<Vec<Checked>>,
@@ -47,23 +54,47 @@ struct Signature {
 ///
 /// As [`super::run`].
 pub(super) fn run(args: &CertifyArgs, path: &Path) -> anyhow::Result<u8> {
-    let certificate = keys::content(path)?;
+    let file = keys::content(path)?;
     let public = args.public.as_deref().map(keys::public).transpose()?;
     let mut found = Found::default();
     found.signature.is_given = public.is_some();
-    match Statement::verified(&certificate, public.as_ref()) {
+    match open(&file, public.as_ref()) {
         Err(refused) => found.reasons.push(refused.to_string()),
-        Ok((statement, key)) => {
+        Ok((statement, key, page)) => {
             found.signature.is_valid = true;
             found.signature.key = Some(key.fingerprint().map_err(anyhow::Error::msg)?);
             found.made = Some(statement.made.clone());
-            look(args, &statement, &mut found)?;
+            found.page = page;
+            match page {
+                Some(Wording::Altered) => found.reasons.push(ALTERED.to_owned()),
+                _ => look(args, &statement, &mut found)?,
+            }
+            found.statement = page.is_some_and(|it| it != Wording::AsSigned).then_some(statement);
         }
     }
     found.holds = found.reasons.is_empty();
     let said = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { words(&found) };
     print(stdout(), &said).context("cannot print what was found")?;
     Ok(if found.holds { DONE } else { FAILED })
+}
+
+/// What is told of a page that people should not read.
+const ALTERED: &str = "the page was altered: it is not the one that the signed statement in it gives, so nothing that it \
+                       says beside that is signed";
+
+/// The statement of a certificate or of its page, the key that signed it, and whether the page says the same.
+fn open(
+    file: &str,
+    public: Option<&PublicKey>,
+) -> Result<(Statement, PublicKey, Option<Wording>), Refused> {
+    if !page::is_page(file) {
+        let (statement, key) = Statement::verified(file, public)?;
+        return Ok((statement, key, None));
+    }
+    let envelope = page::envelope(file)?;
+    let (statement, key) = Statement::verified(&envelope, public)?;
+    let wording = page::wording(file, &statement, &envelope, env!("CARGO_PKG_VERSION"));
+    Ok((statement, key, Some(wording)))
 }
 
 /// Looks at the machine, and runs the check.
@@ -146,9 +177,24 @@ fn words(found: &Found) -> String {
                      --public tells.\n";
         }
     }
-    if let Some(made) = &found.made {
-        // It may be from anybody.
-        text += &format!("Made {}\n", made.replace(char::is_control, "\u{fffd}"));
+    text += match found.page {
+        None => "",
+        Some(Wording::AsSigned) => "The page says what was signed, and nothing else.\n",
+        Some(Wording::OfAnotherVersion) => {
+            "Another version of netsniff wrote the page: only the statement in it is verified, not how the page tells it. This \
+             was signed:\n\n"
+        }
+        Some(Wording::Altered) => "The page was altered. This was signed:\n\n",
+    };
+    // It may be from anybody.
+    match (&found.statement, &found.made) {
+        (Some(statement), _) => {
+            text +=
+                &text::statement(statement).split('\n').map(line).collect::<Vec<_>>().join("\n");
+            text += "\n";
+        }
+        (None, Some(made)) => text += &format!("Made {}\n", line(made)),
+        (None, None) => {}
     }
     for difference in found.differences.iter().filter(|difference| !difference.is_essential) {
         text += &format!(

@@ -33,7 +33,8 @@ use crate::summary::number::exact;
     netsniff lab damage --replay web.pcapng --loss 0.1% --simulate    counted in memory: needs no root\n  \
     netsniff lab damage --replay web.pcapng --tolerate 1%,5%          the loss that damages so many flows\n  \
     netsniff lab damage --flows 1000 --packets 20 --tolerate 1%       likewise, without a capture\n\n\
-    -o makes the directory, with damage.html, a report with plots, and damage.json, which has every round.\n\n\
+    -o makes the directory, with damage.html, a report with plots, and damage.json and damage.csv, which have every\n\
+    round.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was counted; 2 wrong usage")]
 pub(super) struct DamageArgs {
     /// The capture whose flows are looked at, and whose packets are lost
@@ -286,6 +287,7 @@ impl DamageArgs {
         };
         let json = serde_json::to_string_pretty(&report)? + "\n";
         common::write(directory, "damage.json", &json)?;
+        common::write(directory, "damage.csv", &text::csv(subject, outcomes))?;
         let lead = text::about(subject);
         let sections = sections::damage(&subject.mix, outcomes, tolerable);
         let page = report.head.page("Flows that losses damage", &lead, sections);

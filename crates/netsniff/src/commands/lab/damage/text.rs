@@ -1,10 +1,11 @@
-//! Damaged flows as text.
+//! Damaged flows as text and as CSV.
 
 use std::fmt::Write as _;
 
-use netsniff_lab::damage::{Outcome, shown};
+use netsniff_lab::damage::{Damage, Outcome, shown};
 
 use super::Subject;
+use crate::commands::lab::csv::{known, line};
 use crate::summary::number::exact;
 
 /// Whose flows they are, in a sentence.
@@ -80,5 +81,34 @@ fn table(subject: &Subject, outcomes: &[Outcome]) -> String {
     }
     text += "Damaged flows: with at least one packet lost. Expected: 1 - (1 - p)^n, summed over all flows, and its standard\n\
              deviation in one round; counted: the mean of all rounds, and by how many standard deviations that is off.\n";
+    text
+}
+
+const COLUMNS: &str = "loss,round,packets,without_flow,lost,flows,damaged,expected,deviation\n";
+
+/// Every round, a line for each; a loss that was never tried has one without a round.
+pub(super) fn csv(subject: &Subject, outcomes: &[Outcome]) -> String {
+    let mut text = COLUMNS.to_owned();
+    for Outcome { loss, expected, rounds, .. } in outcomes {
+        let mut add = |round: Option<usize>, damage: Option<&Damage>| {
+            text += &line([
+                loss.to_string(),
+                known(round),
+                subject.packets.to_string(),
+                subject.without_flow.to_string(),
+                known(damage.map(|damage| damage.lost)),
+                subject.flows.to_string(),
+                known(damage.map(|damage| damage.flows)),
+                expected.flows.to_string(),
+                expected.deviation.to_string(),
+            ]);
+        };
+        for (round, damage) in (1..).zip(rounds) {
+            add(Some(round), Some(damage));
+        }
+        if rounds.is_empty() {
+            add(None, None);
+        }
+    }
     text
 }

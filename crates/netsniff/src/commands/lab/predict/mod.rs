@@ -23,6 +23,7 @@ use netsniff_lab::trial;
 use netsniff_lab::work::Cost;
 
 use super::common::{self, BedArgs};
+use super::csv;
 use super::journal::Journal;
 use super::question::{MOST_QUESTIONS, QuestionArgs, fits, seconds, tell_traffic};
 use crate::clock;
@@ -52,7 +53,8 @@ const AROUND: Duration = Duration::from_secs(2);
     netsniff lab predict -o web --replay web.pcapng --tool analyze         of a capture, as it was recorded\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze --rate 50k,200k --keep-gaps   and faster\n  \
     netsniff lab predict -o held --plan 60 --seed 7 --score --lossless 9   points that nobody knows before\n\n\
-    -o has ledger.jsonl, which is only added to: plan, model, predictions, runs; and predict.html, a report with plots.\n\n\
+    -o has ledger.jsonl, which is only added to: plan, model, predictions, runs; predict.html, a report with plots; and\n\
+    predictions.csv, a line for each prediction and what came of it.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was done; 2 wrong usage")]
 pub(super) struct PredictArgs {
     /// The directory of the ledger; it is made where there is none
@@ -146,6 +148,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
         let sections = sections::predictions(Some(model), &all);
         let page = head.page("Predicted losses", lead, sections);
         common::write_page(&args.output, "predict", &page)?;
+        common::write(&args.output, "predictions.csv", &csv::predictions(&all))?;
     }
     // How good they were comes last, where it is seen.
     let sections = sections::predictions(None, &all).into_iter().rev();

@@ -1,0 +1,257 @@
+//! What was measured, as CSV (RFC 4180): what is not known is empty.
+
+use netsniff_lab::bed::{CAPTURE_CPU, SENDER_CPU};
+use netsniff_lab::lossless::{Cell, Step};
+use netsniff_lab::machine::Busy;
+use netsniff_lab::model::ledger::Scored;
+use netsniff_lab::model::plan::Pace;
+use netsniff_lab::model::predict::Estimate;
+use netsniff_lab::sweep::Run;
+use netsniff_lab::tools::Setting;
+use netsniff_lab::trial::Trial;
+
+/// Every run of searches, a line for each.
+pub(super) fn steps(cells: &[Cell]) -> String {
+    let mut text = format!("purpose,{COLUMNS}");
+    for Step { purpose, trial } in cells.iter().flat_map(|cell| &cell.steps) {
+        let purpose = format!("{purpose:?}").to_lowercase();
+        text += &line([vec![purpose], columns(trial)].concat());
+    }
+    text
+}
+
+/// Every run of a sweep, a line for each.
+pub(super) fn runs(runs: &[Run]) -> String {
+    let mut text = format!("settings,send,host,repetition,{COLUMNS}");
+    for Run { point, trial } in runs {
+        let [settings, send, host] =
+            [&point.settings, &point.load.options, &point.host].map(|of| words(of));
+        let of_point = vec![settings, send, host, point.repetition.to_string()];
+        text += &line([of_point, columns(trial)].concat());
+    }
+    text
+}
+
+const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,seconds,kernel,kernel_low,kernel_high,\
+                           application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
+                           lossless_high,first_loss,survived,textbook,valid,faulty,came,came_least,came_most,error\n";
+
+/// Every prediction and what came of it, a line for each.
+pub(super) fn predictions(all: &[Scored<'_>]) -> String {
+    let mut text = PREDICTIONS.to_owned();
+    for scored in all {
+        text += &line([asked(scored), predicted(scored), came(scored)].concat());
+    }
+    text
+}
+
+fn asked(scored: &Scored<'_>) -> Vec<String> {
+    let question = scored.question;
+    // Where gaps are kept, no frames leave together.
+    let burst = (!question.keeps_gaps).then_some(question.burst);
+    vec![
+        scored.number.to_string(),
+        scored.model.to_string(),
+        scored.pace.map_or("asked", Pace::name).to_owned(),
+        question.size.to_string(),
+        question.rate.to_string(),
+        known(burst),
+        question.keeps_gaps.to_string(),
+        question.ring.to_string(),
+        known(question.cost.zip),
+        known(question.cost.delay.map(|delay| delay.as_nanos())),
+        question.seconds.to_string(),
+    ]
+}
+
+fn predicted(scored: &Scored<'_>) -> Vec<String> {
+    let prediction = scored.prediction;
+    let all = [prediction.kernel, prediction.application, prediction.total, prediction.lossless];
+    let estimates = all.iter().flat_map(|Estimate { value, low, high }| [value, low, high]);
+    let more = [prediction.first_loss, prediction.survived, Some(scored.textbook())];
+    estimates.map(f64::to_string).chain(more.map(known)).collect()
+}
+
+/// What came; the error is what was predicted less that.
+fn came(scored: &Scored<'_>) -> Vec<String> {
+    let losses = || scored.losses.iter().copied();
+    let loss = scored.loss();
+    vec![
+        scored.losses.len().to_string(),
+        scored.faulty.to_string(),
+        known(loss),
+        known(losses().reduce(f64::min)),
+        known(losses().reduce(f64::max)),
+        known(loss.map(|loss| scored.prediction.total.value - loss)),
+    ]
+}
+
+/// Settings in a field.
+pub(super) fn words(settings: &[Setting]) -> String {
+    let words = settings.iter().map(|Setting { name, value }| format!("{name}={value}"));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dropped,backlog_dropped,wire_dropped,\
+                       planted_before,planted_at,planted_behind,monitored,loss,kernel_loss,application_loss,stalls,\
+                       slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,capture_cpu_softirq,capture_cpu_irq,\
+                       capture_cpu_steal,capture_cpu_idle,sender_cpu_user,sender_cpu_system,sender_cpu_softirq,\
+                       sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,memory_peak,memory_mean,own_peak,own_mean,polls,\
+                       wakeups,groups,ring_occupancy,ring_share,drift,is_burst,faults\n";
+
+fn columns(trial: &Trial) -> Vec<String> {
+    let books = trial.counted.books.as_ref();
+    let book = |name: &str| known(books.and_then(|books| books[name].as_u64()));
+    let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
+    let counts = vec![
+        trial.tool.clone(),
+        trial.load.size.to_string(),
+        known(trial.load.rate),
+        trial.load.time.as_secs_f64().to_string(),
+        known(trial.reached),
+        trial.sent.to_string(),
+        trial.arrived.to_string(),
+        known(trial.counted.captured),
+        known(trial.counted.dropped),
+        trial.backlog_dropped.to_string(),
+        trial.wire_dropped.to_string(),
+        known(trial.planted.map(|planted| planted.before)),
+        known(trial.planted.map(|planted| planted.at)),
+        known(trial.planted.map(|planted| planted.behind)),
+        trial.monitored().to_string(),
+        known(trial.loss()),
+        known(trial.kernel_loss()),
+        known(trial.application_loss()),
+        trial.stalls.to_string(),
+        trial.slipped_ns.to_string(),
+        trial.cpu_ns.to_string(),
+    ];
+    let rest = vec![
+        trial.memory_peak.to_string(),
+        trial.memory_mean.to_string(),
+        known(trial.own_peak),
+        known(trial.own_mean),
+        book("polls"),
+        book("wakeups"),
+        book("groups"),
+        known(occupancy(books)),
+        known(trial.ring_share),
+        known(trial.drift),
+        trial.is_burst.to_string(),
+        faults.join(" "),
+    ];
+    [counts, shares(trial, CAPTURE_CPU), shares(trial, SENDER_CPU), rest].concat()
+}
+
+/// What a processor did while frames were sent, as shares of the time.
+fn shares(trial: &Trial, processor: usize) -> Vec<String> {
+    let shares = |busy: &Busy| {
+        let Busy { user, system, softirq, irq, steal, idle } = *busy;
+        [user, system, softirq, irq, steal, idle]
+    };
+    let shares = trial.processors.get(processor).map(shares);
+    (0..6).map(|at| known(shares.map(|shares| shares[at]))).collect()
+}
+
+/// The most of its ring that was in use, as a share.
+fn occupancy(books: Option<&serde_json::Value>) -> Option<f64> {
+    let most = &books?["ring_high_water"];
+    let (used, all) = (most[0].as_f64()?, most[1].as_f64()?);
+    (all > 0.0).then(|| used / all)
+}
+
+/// A value, if there is one.
+pub(super) fn known(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Fields as a line. Those that would not be read as one field are put in quotes.
+pub(super) fn line(fields: impl IntoIterator<Item = String>) -> String {
+    fields.into_iter().map(|text| field(&text)).collect::<Vec<_>>().join(",") + "\n"
+}
+
+fn field(text: &str) -> String {
+    // Names that users and reports give must not steer a terminal, nor end the line.
+    let text = text.replace(char::is_control, "\u{fffd}");
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use netsniff_lab::model::Costs;
+    use netsniff_lab::model::predict::{Prediction, Question};
+    use netsniff_lab::work::Cost;
+
+    use super::*;
+
+    #[test]
+    fn names_of_users_stay_in_their_field() {
+        let fields = ["a", "", "x,y", "say \"x\"", "\u{1b}[2J\n=1"].map(str::to_owned);
+        assert_eq!(line(fields), "a,,\"x,y\",\"say \"\"x\"\"\",\u{fffd}[2J\u{fffd}=1\n");
+        let setting =
+            |name: &str, value: &str| Setting { name: name.to_owned(), value: value.to_owned() };
+        assert_eq!(words(&[setting("ring", "2M"), setting("wait", "poll")]), "ring=2M wait=poll");
+    }
+
+    #[test]
+    fn lines_have_as_many_fields_as_the_first_one() {
+        let fields = COLUMNS.split(',').count();
+        assert_eq!(columns(&Trial::default()).len(), fields);
+        assert_eq!(known(None::<u64>), "");
+        assert_eq!(known(Some(0.25)), "0.25");
+    }
+
+    #[test]
+    fn predictions_stand_beside_what_came() {
+        let question = Question {
+            size: 512,
+            rate: 200e3,
+            burst: 32,
+            keeps_gaps: false,
+            ring: 1 << 20,
+            cost: Cost { zip: None, delay: Some(Duration::from_micros(25)) },
+            seconds: 2.0,
+        };
+        let estimate = |value: f64| Estimate { value, low: value / 2.0, high: value * 2.0 };
+        let prediction = Prediction {
+            raw: 0.0,
+            costs: Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 },
+            kernel: estimate(0.125),
+            application: estimate(0.25),
+            total: estimate(0.5),
+            first_loss: Some(0.75),
+            lossless: estimate(100e3),
+            survived: None,
+        };
+        let mut scored = Scored {
+            number: 7,
+            model: 2,
+            pace: Some(Pace::Near(1.0)),
+            question: &question,
+            prediction: &prediction,
+            losses: vec![0.25, 0.5],
+            rate: None,
+            faulty: 1,
+        };
+        let lines = |scored: &Scored<'_>| {
+            let text = predictions(std::slice::from_ref(scored));
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let [names, line] = &lines(&scored)[..] else { panic!() };
+        assert_eq!(
+            line,
+            "7,2,near the knee,512,200000,32,false,1048576,,25000,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
+             100000,50000,200000,0.75,,0.5,2,1,0.375,0.25,0.5,0.125"
+        );
+        assert_eq!(names.split(',').count(), line.split(',').count());
+        scored.losses.clear();
+        scored.pace = None;
+        let line = &lines(&scored)[1];
+        assert!(line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,"), "{line}");
+        let kept = Question { keeps_gaps: true, ..question };
+        scored.question = &kept;
+        assert!(lines(&scored)[1].starts_with("7,2,asked,512,200000,,true,"));
+    }
+}
