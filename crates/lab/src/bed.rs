@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::disk::Disk;
 use crate::process;
 use crate::quota::{self, Quota};
 use crate::sysctl;
 use crate::tap::{self, Tap};
-use crate::tools::Setting;
+use crate::tools::{Setting, Tool};
 
 /// What all names of beds begin with.
 const PREFIX: &str = "nslab-";
@@ -88,6 +89,8 @@ pub struct Layout {
     pub sysctls: Vec<Setting>,
     /// A tap that the capture is behind, with losses that are planted; without it the capture is on the wire itself.
     pub tap: Option<Tap>,
+    /// A slower disk that tools write their files to; without it they are in memory.
+    pub disk: Option<Disk>,
 }
 
 impl Default for Layout {
@@ -98,6 +101,7 @@ impl Default for Layout {
             queues: 1,
             sysctls: Vec::new(),
             tap: None,
+            disk: None,
         }
     }
 }
@@ -107,7 +111,8 @@ pub const MOST_QUEUES: u32 = 64;
 
 impl Layout {
     /// The same with other values: `placement`, `quota` in percent, `queues`, `tap` and the losses planted at it
-    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), and settings of the kernel by their names, which have dots.
+    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, and settings of the kernel by their
+    /// names, which have dots.
     ///
     /// # Errors
     ///
@@ -124,6 +129,9 @@ impl Layout {
                     let said = || format!("{value:?} is no number of queues up to {MOST_QUEUES}");
                     layout.queues = number.ok_or_else(said)?;
                 }
+                name if let Some(disk) = Disk::with(layout.disk, name, value) => {
+                    layout.disk = disk?;
+                }
                 name if sysctl::is_name(name) && value.is_empty() => {
                     return Err(format!("{name} has no value: {name}=VALUE"));
                 }
@@ -135,7 +143,7 @@ impl Layout {
                     layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
                         format!(
                             "a testbed has no {name:?}: it has placement, quota, queues, tap, loss-before, loss-at, \
-                             loss-behind, and settings of the kernel with dots in their names, as \
+                             loss-behind, disk, disk-stall, and settings of the kernel with dots in their names, as \
                              net.core.netdev_max_backlog"
                         )
                     })??;
@@ -143,6 +151,21 @@ impl Layout {
             }
         }
         Ok(layout)
+    }
+
+    /// Whether a tool can be tried on it.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where it cannot.
+    pub fn suits(&self, tool: &Tool) -> Result<(), String> {
+        match self.disk {
+            Some(_) if !tool.writes_file() => Err(format!(
+                "{} writes no capture file, so that no disk can be planted under it",
+                tool.name
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -152,6 +175,7 @@ pub struct Bed {
     name: String,
     quota: Option<Quota>,
     tap: Option<Tap>,
+    disk: Option<Disk>,
     /// Who removes it, once this is closed.
     warden: Option<(Child, ChildStdin)>,
 }
@@ -170,7 +194,7 @@ impl Bed {
         remove_orphans();
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
         let warden = Some(start_warden(warden, &name)?);
-        let mut bed = Self { warden, name, quota: None, tap: layout.tap };
+        let mut bed = Self { warden, name, quota: None, tap: layout.tap, disk: layout.disk };
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
         if let Some(maker) = others(&bed.name) {
@@ -213,6 +237,11 @@ impl Bed {
     /// What reads the counts of its tap, where it has one.
     pub(crate) fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {
         self.tap.map(|tap| tap::Meter::open(&self.receiver(), tap)).transpose()
+    }
+
+    /// The slower disk that tools write to, where it has one.
+    pub(crate) const fn disk(&self) -> Option<Disk> {
+        self.disk
     }
 
     /// A directory in memory for scratch files.

@@ -8,6 +8,7 @@
 //! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
 //! | `quota` | a share of a processor, as of a slower host |
 //! | [`tap`] | losses that are planted, and counted by the kernel |
+//! | [`disk`] | a slower disk, planted, and what arithmetic says that it loses |
 //! | `sysctl` | settings of the kernel that are changed for a while |
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
@@ -32,6 +33,7 @@ pub mod certificate;
 pub mod certify;
 pub mod compare;
 pub mod damage;
+pub mod disk;
 pub mod load;
 pub mod lossless;
 pub mod machine;

@@ -75,6 +75,9 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
     fact("changed settings of the kernel", changed(a), changed(b));
     let tap = |setup: &Setup| Some(setup.testbed.tap.map_or("none".to_owned(), |tap| tap.words()));
     fact("tap", tap(a), tap(b));
+    let disk =
+        |setup: &Setup| Some(setup.testbed.disk.map_or("none".to_owned(), |disk| disk.words()));
+    fact("planted disk", disk(a), disk(b));
     facts
 }
 
@@ -90,6 +93,7 @@ fn value(pairs: &[(String, String)], name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::bed::Placement;
+    use crate::disk::Disk;
 
     fn setup() -> Setup {
         let pairs = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
@@ -131,6 +135,9 @@ mod tests {
         assert_eq!(names(|it| it.machine.versions[0].1.push('a')), "version of tcpdump");
         assert_eq!(names(|it| it.testbed.placement = Placement::Thread), "placement");
         assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");
+        let disk =
+            |it: &mut Setup| it.testbed.disk = Some(Disk { rate: Some(1 << 20), stall: None });
+        assert_eq!(names(disk), "planted disk");
         let mut other = setup();
         other.testbed.quota = Some(0.5);
         let fact = differing(&setup(), &other).remove(0);

@@ -34,8 +34,8 @@ pub(super) struct BedArgs {
     #[arg(long, value_name = "PERCENT", value_parser = quota)]
     quota: Option<Quota>,
     /// Another value of the testbed: placement, quota, queues, a tap with losses that are planted before, at and behind it
-    /// (loss-before=1%, loss-at=1%, loss-behind=1%), or a setting of the kernel, as net.core.netdev_max_backlog=100; it is
-    /// put back; may be repeated
+    /// (loss-before=1%, loss-at=1%, loss-behind=1%), a slower disk for files (disk=20M, disk-stall=500ms/2s), or a setting of
+    /// the kernel, as net.core.netdev_max_backlog=100; it is put back; may be repeated
     #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
     pub(super) host: Vec<Axis>,
 }
