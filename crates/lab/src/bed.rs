@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::disk::Disk;
 use crate::process;
 use crate::quota::{self, Quota};
+use crate::storage;
 use crate::sysctl;
 use crate::tap::{self, Tap};
 use crate::tools::{Setting, Tool};
@@ -91,6 +92,8 @@ pub struct Layout {
     pub tap: Option<Tap>,
     /// A slower disk that tools write their files to; without it they are in memory.
     pub disk: Option<Disk>,
+    /// A directory that tools write their files in; `None` for memory.
+    pub files: Option<PathBuf>,
 }
 
 impl Default for Layout {
@@ -102,6 +105,7 @@ impl Default for Layout {
             sysctls: Vec::new(),
             tap: None,
             disk: None,
+            files: None,
         }
     }
 }
@@ -150,6 +154,9 @@ impl Layout {
                 }
             }
         }
+        if layout.disk.is_some() && layout.files.is_some() {
+            return Err("files are in a directory or on a planted disk, and not both".to_owned());
+        }
         Ok(layout)
     }
 
@@ -176,6 +183,8 @@ pub struct Bed {
     quota: Option<Quota>,
     tap: Option<Tap>,
     disk: Option<Disk>,
+    /// Where tools write their files.
+    files: PathBuf,
     /// Who removes it, once this is closed.
     warden: Option<(Child, ChildStdin)>,
 }
@@ -194,7 +203,8 @@ impl Bed {
         remove_orphans();
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
         let warden = Some(start_warden(warden, &name)?);
-        let mut bed = Self { warden, name, quota: None, tap: layout.tap, disk: layout.disk };
+        let (files, tap, disk) = (scratch(&name), layout.tap, layout.disk);
+        let mut bed = Self { warden, name, quota: None, tap, disk, files };
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
         if let Some(maker) = others(&bed.name) {
@@ -202,6 +212,9 @@ impl Bed {
                 "another lab measures on this machine (process {maker}), and both would measure each other: begin once it \
                  has ended"
             );
+        }
+        if let Some(directory) = &layout.files {
+            bed.files = storage::make(&bed.scratch(), directory, &bed.name)?;
         }
         let queues = layout.queues.to_string();
         bed.build(&queues)?;
@@ -248,6 +261,11 @@ impl Bed {
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         scratch(&self.name)
+    }
+
+    /// A directory for the files that tools write: in memory, unless the layout has another one.
+    pub(crate) fn files(&self) -> &Path {
+        &self.files
     }
 
     /// Takes a process that captures to its share of the processor.
@@ -400,7 +418,7 @@ fn remove(name: &str) -> anyhow::Result<()> {
     let scratch = scratch(name);
     // Where there is one of somebody else, nothing of it is believed.
     let restored = if is_ours(&scratch) { sysctl::restore(&scratch) } else { Ok(()) };
-    let is_restored = restored.is_ok();
+    let mut is_restored = restored.is_ok();
     let mut result = restored;
     for namespace in [format!("{name}-tx"), format!("{name}-rx")] {
         if Path::new(NAMES).join(&namespace).exists() {
@@ -409,6 +427,11 @@ fn remove(name: &str) -> anyhow::Result<()> {
         }
     }
     result = result.and(quota::remove(name));
+    if is_ours(&scratch) {
+        let removed = storage::remove(&scratch, name, is_ours);
+        is_restored &= removed.is_ok();
+        result = result.and(removed);
+    }
     if !is_restored {
         // Who comes next tries again.
         return result;

@@ -14,6 +14,7 @@
 //! | [`tools`] | what captures: THE list |
 //! | [`load`] | what is sent |
 //! | [`trial`] | one run: a load, a tool, and everything that was counted |
+//! | [`storage`] | a directory of the user's for files, and how fast it is |
 //! | [`mod@search`] | the highest rate without loss, found with as few runs as possible |
 //! | [`lossless`] | that search for tools and sizes of frames |
 //! | [`certificate`] | what was found, signed, and compared with what is there |
@@ -44,6 +45,7 @@ pub mod quota;
 pub mod report;
 pub mod search;
 pub mod stop;
+pub mod storage;
 pub mod sweep;
 mod sysctl;
 pub mod tap;

@@ -271,8 +271,8 @@ pub fn run_and(
         tool.name
     );
     let scratch = Scratch::make(bed)?;
-    let words = tool.words(netsniff, bed.interface(), &scratch.0);
-    let disk = bed.disk().map(|disk| Drain::open(disk, &tool.file(&scratch.0))).transpose()?;
+    let words = tool.words(netsniff, bed.interface(), &scratch.files);
+    let disk = bed.disk().map(|disk| Drain::open(disk, &tool.file(&scratch.files))).transpose()?;
     let mut running = Running::start(bed, tool, &words, &scratch)?;
     let mut counters = Counters::open(bed)?;
     let first = counters.read()?;
@@ -291,7 +291,7 @@ pub fn run_and(
     let ended = process::interrupt(&mut running.0, PATIENCE)?;
     let (counted, written) = count(tool, disk, &scratch)?;
     if written.is_none() {
-        look(&tool.file(&scratch.0))?;
+        look(&tool.file(&scratch.files))?;
     }
     let mut trial = Trial {
         tool: tool.name.clone(),
@@ -334,7 +334,7 @@ fn count(
     let (output, errors) = scratch.said();
     let written = disk.map(Drain::finish).transpose()?;
     let counted = match &written {
-        None => tool.counted(&output, &errors, &scratch.0)?,
+        None => tool.counted(&output, &errors, &scratch.files)?,
         Some(written) => tool.counted_by(&output, &errors, || written.packets)?,
     };
     Ok((counted, written))
@@ -370,33 +370,47 @@ fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
     faults
 }
 
-/// A directory that goes with this value.
-struct Scratch(PathBuf);
+/// Directories that go with this value: for what a tool says, in memory, and for what it writes, which may be the same.
+struct Scratch {
+    said: PathBuf,
+    files: PathBuf,
+}
 
 impl Scratch {
     fn make(bed: &Bed) -> anyhow::Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
-        let path = bed.scratch().join("run");
-        fs::create_dir(&path).context("cannot make a directory for scratch files")?;
-        // Tools give their rights up.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o777))
-            .context("cannot open a directory to tools")?;
-        Ok(Self(path))
+        let [said, files] = [&bed.scratch(), bed.files()].map(|at| at.join("run"));
+        let scratch = Self { said, files };
+        for path in scratch.paths() {
+            fs::create_dir(path).context("cannot make a directory for scratch files")?;
+            // Tools give their rights up.
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777))
+                .context("cannot open a directory to tools")?;
+        }
+        Ok(scratch)
+    }
+
+    /// One, or two.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let other = (self.files != self.said).then_some(&*self.files);
+        std::iter::once(&*self.said).chain(other)
     }
 
     fn file(&self, name: &str) -> anyhow::Result<File> {
-        File::create(self.0.join(name)).with_context(|| format!("cannot write {name}"))
+        File::create(self.said.join(name)).with_context(|| format!("cannot write {name}"))
     }
 
     fn said(&self) -> (String, String) {
-        let said = |name| fs::read(self.0.join(name)).unwrap_or_default();
+        let said = |name| fs::read(self.said.join(name)).unwrap_or_default();
         ["output", "errors"].map(|name| String::from_utf8_lossy(&said(name)).into_owned()).into()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        for path in self.paths() {
+            let _ = fs::remove_dir_all(path);
+        }
     }
 }
 

@@ -1,7 +1,11 @@
-//! Planted disks of `netsniff lab`: what is lost before them is what arithmetic says. Needs root; says so where it is missing.
+//! Disks of `netsniff lab`: what is lost before planted ones is what arithmetic says, and nothing stays on those of users.
+//! Needs root; says so where it is missing.
 
-use std::path::Path;
-use std::time::Duration;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::disk::{PIPE, Stream};
@@ -165,4 +169,88 @@ fn record_loses_before_a_planted_disk_what_arithmetic_says() {
     }
     let limit = 1.0 - f64::from(5 << 20) / (RATE * STORED);
     assert!(long[3] < long[4] && long[4] < limit, "the limit of {limit} is neared: {long:?}");
+}
+
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("netsniff-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).unwrap();
+    fs::canonicalize(path).unwrap()
+}
+
+fn entries(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
+}
+
+/// Tools write where they are told to, and reports say what that is on.
+#[test]
+fn files_are_in_a_directory_of_the_users() {
+    let _alone = alone();
+    let (files, output) = (directory("files"), directory("report"));
+    let layout = Layout { files: Some(files.clone()), ..Layout::default() };
+    let Some(bed) = make("files_are_in_a_directory_of_the_users", &layout) else { return };
+    for tool in ["record", "analyze", "tcpdump"].map(tool).into_iter().filter(Tool::is_here) {
+        let mut seen = Vec::new();
+        let mut look = |file: &Path| {
+            seen = fs::read_dir(file.parent().unwrap()).unwrap().flatten().collect();
+            assert!(file.starts_with(&files), "{}", file.display());
+            Ok(())
+        };
+        let netsniff = Path::new(NETSNIFF);
+        let trial = trial::run_and(&bed, netsniff, &tool, &load(1), &mut look).unwrap();
+        assert!(trial.is_lossless() && trial.written.is_none(), "{trial:?}");
+        let names: Vec<_> = seen.iter().map(fs::DirEntry::file_name).collect();
+        assert_eq!(names, [if tool.name == "analyze" { "logs" } else { "out.pcap" }]);
+        let made = fs::read_dir(&files).unwrap().next().unwrap().unwrap();
+        assert_eq!(entries(&made.path()), 0, "each run removes its own");
+    }
+    drop(bed);
+    assert_eq!(entries(&files), 0);
+    let report = output.join("sweep");
+    let mut command = Command::new(NETSNIFF);
+    command.args(["lab", "sweep", "--tools", "record", "--rates", "2k", "--sizes", "128"]);
+    command.args(["--time", "300ms", "--repeat", "1", "-o"]).arg(&report).arg("--files");
+    let out = command.arg(&files).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let head = fs::read(report.join("sweep.json")).unwrap();
+    let head: serde_json::Value = serde_json::from_slice(&head).unwrap();
+    let storage = &head["machine"]["files"];
+    assert_eq!(head["testbed"]["files"], storage["directory"]);
+    assert!(storage["file_system"].is_string() && storage["device"].is_string(), "{storage}");
+    assert!(storage["bytes_per_second"].as_f64().unwrap() > 1000.0, "{storage}");
+    assert!(fs::read_to_string(report.join("sweep.html")).unwrap().contains("MB a second"));
+    assert_eq!(entries(&files), 0);
+    fs::remove_dir(files).unwrap();
+    fs::remove_dir_all(output).unwrap();
+}
+
+/// Not even where the lab is killed while a tool writes.
+#[test]
+fn nothing_stays_in_a_directory_of_the_users() {
+    let _alone = alone();
+    let test = "nothing_stays_in_a_directory_of_the_users";
+    if bed(test, &[]).is_none() {
+        return;
+    }
+    let files = directory("killed");
+    let until = |what: &str, holds: &dyn Fn() -> bool| {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !holds() {
+            assert!(Instant::now() < end, "it does not come to that: {what}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    for name in ["-INT", "-KILL"] {
+        let mut command = Command::new(NETSNIFF);
+        command.args(["lab", "lossless", "--sizes", "512", "--tools", "record", "--files"]);
+        let mut lab =
+            command.arg(&files).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let writes = |at: fs::DirEntry| at.path().join("run/out.pcap").exists();
+        until("a tool writes", &|| fs::read_dir(&files).unwrap().flatten().any(writes));
+        let sent = Command::new("kill").args([name, &lab.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        lab.wait().unwrap();
+        until(&format!("nothing stays after {name}"), &|| entries(&files) == 0);
+    }
+    fs::remove_dir(files).unwrap();
 }

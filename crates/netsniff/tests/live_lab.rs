@@ -468,6 +468,11 @@ fn what_is_wrong_is_said() {
         (&["--host", "disk=fast"], "\"fast\" is no speed of a disk"),
         (&["--host", "disk-stall=2s"], "\"2s\" is no stall"),
         (&["--tools", "count", "--host", "disk=20M"], "count writes no capture file"),
+        (&["--files", "/no/such/place"], "No such file or directory"),
+        (
+            &["--files", "/", "--host", "disk=20M"],
+            "in a directory or on a planted disk, and not both",
+        ),
         (&["--host", "net.core.rmem_max="], "net.core.rmem_max has no value"),
     ] {
         let out =

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::distinct;
 use crate::bed::Layout;
 use crate::machine::Machine;
+use crate::storage::Storage;
 
 /// What a report says of where it was made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -78,6 +79,14 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
     let disk =
         |setup: &Setup| Some(setup.testbed.disk.map_or("none".to_owned(), |disk| disk.words()));
     fact("planted disk", disk(a), disk(b));
+    let files = |setup: &Setup| {
+        let storage = setup.machine.files.as_ref();
+        Some(storage.map_or("in memory".to_owned(), |storage| {
+            let Storage { file_system, device, .. } = storage;
+            [file_system, device].map(|it| it.as_deref().unwrap_or("unknown")).join(" on ")
+        }))
+    };
+    fact("files", files(a), files(b));
     facts
 }
 
@@ -101,6 +110,7 @@ mod tests {
             netsniff: "0.1.0".to_owned(),
             command: Vec::new(),
             machine: Machine {
+                files: None,
                 kernel: Some("Linux 6.1".to_owned()),
                 processor: None,
                 processors: 2,
@@ -138,6 +148,13 @@ mod tests {
         let disk =
             |it: &mut Setup| it.testbed.disk = Some(Disk { rate: Some(1 << 20), stall: None });
         assert_eq!(names(disk), "planted disk");
+        let files = |it: &mut Setup| {
+            let directory = "/data".into();
+            let storage =
+                Storage { directory, file_system: None, device: None, bytes_per_second: None };
+            it.machine.files = Some(storage);
+        };
+        assert_eq!(names(files), "files");
         let mut other = setup();
         other.testbed.quota = Some(0.5);
         let fact = differing(&setup(), &other).remove(0);

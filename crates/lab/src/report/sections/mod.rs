@@ -38,6 +38,9 @@ pub fn facts(
         fact("runs in", Some(hypervisor.clone()));
     }
     fact("clock", machine.clocksource.clone());
+    if let Some(files) = &machine.files {
+        fact("files", Some(files.words()));
+    }
     if let Some(layout) = layout {
         fact("testbed", Some(testbed(layout)));
     }

@@ -227,9 +227,8 @@ impl Lab<'_> {
     /// The model of the ledger, or a new one.
     fn model(&mut self, is_planned: bool) -> anyhow::Result<Model> {
         let layout = self.args.bed.single()?;
-        if layout.tap.is_some() || layout.disk.is_some() {
-            let said =
-                "no model knows a tap or a planted disk: predictions are of testbeds without them";
+        if layout.tap.is_some() || layout.disk.is_some() || layout.files.is_some() {
+            let said = "no model knows a tap or a disk: predictions are of testbeds without them";
             return Err(UsageError(said.to_owned()).into());
         }
         let known = last_model(self.journal.entries()).cloned();
