@@ -13,11 +13,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::disk::Disk;
 use crate::process;
 use crate::quota::{self, Quota};
+use crate::storage;
 use crate::sysctl;
 use crate::tap::{self, Tap};
-use crate::tools::Setting;
+use crate::tools::{Setting, Tool};
 
 /// What all names of beds begin with.
 const PREFIX: &str = "nslab-";
@@ -88,6 +90,10 @@ pub struct Layout {
     pub sysctls: Vec<Setting>,
     /// A tap that the capture is behind, with losses that are planted; without it the capture is on the wire itself.
     pub tap: Option<Tap>,
+    /// A slower disk that tools write their files to; without it they are in memory.
+    pub disk: Option<Disk>,
+    /// A directory that tools write their files in; `None` for memory.
+    pub files: Option<PathBuf>,
 }
 
 impl Default for Layout {
@@ -98,6 +104,8 @@ impl Default for Layout {
             queues: 1,
             sysctls: Vec::new(),
             tap: None,
+            disk: None,
+            files: None,
         }
     }
 }
@@ -107,8 +115,8 @@ pub const MOST_QUEUES: u32 = 64;
 
 impl Layout {
     /// The same with other values: `placement`, `quota` in percent, `queues`, `tap` and the losses planted at it
-    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), settings of the kernel by their names, which have dots, and
-    /// `profile` for several of these (`default`, `skopko64`).
+    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, settings of the kernel by their names,
+    /// which have dots, and `profile` for several of these (`default`, `skopko64`).
     ///
     /// # Errors
     ///
@@ -125,6 +133,9 @@ impl Layout {
                     let said = || format!("{value:?} is no number of queues up to {MOST_QUEUES}");
                     layout.queues = number.ok_or_else(said)?;
                 }
+                name if let Some(disk) = Disk::with(layout.disk, name, value) => {
+                    layout.disk = disk?;
+                }
                 name if sysctl::is_name(name) && value.is_empty() => {
                     return Err(format!("{name} has no value: {name}=VALUE"));
                 }
@@ -138,12 +149,15 @@ impl Layout {
                     layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
                         format!(
                             "a testbed has no {name:?}: it has placement, quota, queues, tap, loss-before, loss-at, \
-                             loss-behind, profile, and settings of the kernel with dots in their names, as \
+                             loss-behind, disk, disk-stall, profile, and settings of the kernel with dots in their names, as \
                              net.core.netdev_max_backlog"
                         )
                     })??;
                 }
             }
+        }
+        if layout.disk.is_some() && layout.files.is_some() {
+            return Err("files are in a directory or on a planted disk, and not both".to_owned());
         }
         Ok(layout)
     }
@@ -153,6 +167,21 @@ impl Layout {
         self.sysctls.retain(|old| old.name != setting.name);
         self.sysctls.push(setting);
     }
+
+    /// Whether a tool can be tried on it.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, where it cannot.
+    pub fn suits(&self, tool: &Tool) -> Result<(), String> {
+        match self.disk {
+            Some(_) if !tool.writes_file() => Err(format!(
+                "{} writes no capture file, so that no disk can be planted under it",
+                tool.name
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A bed, which goes with this value.
@@ -161,6 +190,9 @@ pub struct Bed {
     name: String,
     quota: Option<Quota>,
     tap: Option<Tap>,
+    disk: Option<Disk>,
+    /// Where tools write their files.
+    files: PathBuf,
     /// Who removes it, once this is closed.
     warden: Option<(Child, ChildStdin)>,
 }
@@ -179,7 +211,8 @@ impl Bed {
         remove_orphans();
         let name = format!("{PREFIX}{}", process::Identity::of_self()?);
         let warden = Some(start_warden(warden, &name)?);
-        let mut bed = Self { warden, name, quota: None, tap: layout.tap };
+        let (files, tap, disk) = (scratch(&name), layout.tap, layout.disk);
+        let mut bed = Self { warden, name, quota: None, tap, disk, files };
         fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
         if let Some(maker) = others(&bed.name) {
@@ -187,6 +220,9 @@ impl Bed {
                 "another lab measures on this machine (process {maker}), and both would measure each other: begin once it \
                  has ended"
             );
+        }
+        if let Some(directory) = &layout.files {
+            bed.files = storage::make(&bed.scratch(), directory, &bed.name)?;
         }
         let queues = layout.queues.to_string();
         bed.build(&queues)?;
@@ -224,10 +260,20 @@ impl Bed {
         self.tap.map(|tap| tap::Meter::open(&self.receiver(), tap)).transpose()
     }
 
+    /// The slower disk that tools write to, where it has one.
+    pub(crate) const fn disk(&self) -> Option<Disk> {
+        self.disk
+    }
+
     /// A directory in memory for scratch files.
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         scratch(&self.name)
+    }
+
+    /// A directory for the files that tools write: in memory, unless the layout has another one.
+    pub(crate) fn files(&self) -> &Path {
+        &self.files
     }
 
     /// Takes a process that captures to its share of the processor.
@@ -380,7 +426,7 @@ fn remove(name: &str) -> anyhow::Result<()> {
     let scratch = scratch(name);
     // Where there is one of somebody else, nothing of it is believed.
     let restored = if is_ours(&scratch) { sysctl::restore(&scratch) } else { Ok(()) };
-    let is_restored = restored.is_ok();
+    let mut is_restored = restored.is_ok();
     let mut result = restored;
     for namespace in [format!("{name}-tx"), format!("{name}-rx")] {
         if Path::new(NAMES).join(&namespace).exists() {
@@ -389,6 +435,11 @@ fn remove(name: &str) -> anyhow::Result<()> {
         }
     }
     result = result.and(quota::remove(name));
+    if is_ours(&scratch) {
+        let removed = storage::remove(&scratch, name, is_ours);
+        is_restored &= removed.is_ok();
+        result = result.and(removed);
+    }
     if !is_restored {
         // Who comes next tries again.
         return result;

@@ -8,11 +8,13 @@
 //! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
 //! | `quota` | a share of a processor, as of a slower host |
 //! | [`tap`] | losses that are planted, and counted by the kernel |
+//! | [`disk`] | a slower disk, planted, and what arithmetic says that it loses |
 //! | `sysctl` | settings of the kernel that are changed for a while |
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
 //! | [`load`] | what is sent |
 //! | [`trial`] | one run: a load, a tool, and everything that was counted |
+//! | [`storage`] | a directory of the user's for files, and how fast it is |
 //! | [`mod@search`] | the highest rate without loss, found with as few runs as possible |
 //! | [`lossless`] | that search for tools and sizes of frames |
 //! | [`certificate`] | what was found, signed, and compared with what is there |
@@ -33,6 +35,7 @@ pub mod certificate;
 pub mod certify;
 pub mod compare;
 pub mod damage;
+pub mod disk;
 pub mod load;
 pub mod lossless;
 pub mod machine;
@@ -44,6 +47,7 @@ pub mod report;
 pub mod search;
 mod steady;
 pub mod stop;
+pub mod storage;
 pub mod sweep;
 mod sysctl;
 pub mod tap;

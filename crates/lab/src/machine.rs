@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use crate::storage::Storage;
+
 /// Sysctls that receiving depends on.
 const SYSCTLS: [&str; 8] = [
     "net/core/netdev_max_backlog",
@@ -34,6 +36,9 @@ pub struct Machine {
     pub sysctls: Vec<(String, String)>,
     /// First lines that tools say of their version.
     pub versions: Vec<(String, String)>,
+    /// Where capture files are, if not in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Storage>,
 }
 
 impl Machine {
@@ -55,6 +60,7 @@ impl Machine {
             clocksource: netsniff_capture::host::clocksource(),
             sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
             versions: programs.iter().filter_map(version).collect(),
+            files: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// How often to look whether one has ended.
 const TICK: Duration = Duration::from_millis(10);
@@ -116,6 +116,16 @@ pub(crate) fn on_processor<T: Send>(
     };
     let done = thread::scope(|scope| scope.spawn(pinned).join());
     done.map_err(|_| anyhow::anyhow!("a thread panicked"))?
+}
+
+/// Keeps this thread off a processor, and off another one where there are more.
+pub(crate) fn avoid(never: usize, rather_not: usize) -> anyhow::Result<()> {
+    let mut set = sched_getaffinity(None).context("cannot tell which processors there are")?;
+    set.unset(never);
+    if set.count() > 1 {
+        set.unset(rather_not);
+    }
+    sched_setaffinity(None, &set).context("cannot choose a processor")
 }
 
 /// Waits so long until a process ends; `None` where it does not.

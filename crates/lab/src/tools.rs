@@ -1,5 +1,6 @@
 //! What captures: THE list of tools that are measured, with how each is started and how its packets are counted.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,7 +68,8 @@ enum Counts {
 pub struct Counted {
     /// Packets that it has; `None` where that cannot be told.
     pub captured: Option<u64>,
-    /// Packets that the kernel dropped for it, as it says.
+    /// Packets that came to its socket and were dropped since it was too slow, as it says: by the kernel, or by itself where
+    /// its own buffers were full.
     pub dropped: Option<u64>,
     /// Packets that arrived and stand nowhere in its books.
     pub unexplained: Option<i64>,
@@ -302,23 +304,46 @@ impl Tool {
     ///
     /// Where netsniff said nothing that can be read.
     pub fn counted(&self, output: &str, errors: &str, scratch: &Path) -> anyhow::Result<Counted> {
+        self.counted_by(output, errors, || packets_of(&self.file(scratch)))
+    }
+
+    /// Likewise, where something else tells the packets of its file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::counted`].
+    pub(crate) fn counted_by(
+        &self,
+        output: &str,
+        errors: &str,
+        packets: impl FnOnce() -> Option<u64>,
+    ) -> anyhow::Result<Counted> {
         let Counts::File(said) = self.counts else { return self.of_json(output) };
-        let captured = packets_of(&self.file(scratch));
-        Ok(Counted { captured, dropped: said(errors), ..Counted::default() })
+        Ok(Counted { captured: packets(), dropped: said(errors), ..Counted::default() })
+    }
+
+    /// Whether it writes a capture file.
+    pub(crate) fn writes_file(&self) -> bool {
+        self.arguments.iter().any(|word| word.contains("FILE"))
     }
 
     fn of_json(&self, output: &str) -> anyhow::Result<Counted> {
         let report: serde_json::Value = serde_json::from_str(output.trim())
             .with_context(|| format!("{} printed no report", self.name))?;
         let books = &report["capture"][0];
+        let recording = &report["recording"];
         let captured = match self.counts {
-            Counts::Recorded => &report["recording"]["recorded"]["packets"],
+            Counts::Recorded => &recording["recorded"]["packets"],
             Counts::Worked => &report["work"]["packets"],
             _ => &books["delivered"],
         };
+        let refused = match self.counts {
+            Counts::Recorded => recording["refused"]["packets"].as_u64(),
+            _ => Some(0),
+        };
         Ok(Counted {
             captured: captured.as_u64(),
-            dropped: books["ring_dropped"].as_u64(),
+            dropped: books["ring_dropped"].as_u64().zip(refused).map(|(ring, own)| ring + own),
             unexplained: books["unexplained"].as_i64(),
             books: Some(books.clone()),
         })
@@ -340,7 +365,7 @@ fn split(words: &str) -> Vec<String> {
 }
 
 /// `64M` as netsniff's sizes are.
-fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let shift = match &text[digits.len()..] {
         "" => 0,
@@ -365,12 +390,15 @@ fn packets_of(path: &Path) -> Option<u64> {
 pub fn frames_of(path: &Path) -> anyhow::Result<(u64, u64)> {
     let file =
         std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let reader = netsniff_pcapfile::Reader::new(file);
-    let mut reader = reader.with_context(|| format!("{} is no capture", path.display()))?;
+    frames_in(file).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Likewise of anything that is read.
+pub(crate) fn frames_in(input: impl Read) -> anyhow::Result<(u64, u64)> {
+    let mut reader = netsniff_pcapfile::Reader::new(input).context("it is no capture")?;
     let (mut batch, mut packets, mut bytes) = (Batch::default(), 0, 0);
     loop {
-        let state = reader.read_batch(&mut batch);
-        let state = state.with_context(|| format!("{} cannot be read", path.display()))?;
+        let state = reader.read_batch(&mut batch).context("it is damaged")?;
         packets += batch.packets.len() as u64;
         bytes += batch.packets.iter().map(|packet| u64::from(packet.wire_len)).sum::<u64>();
         if state == Progress::End {
@@ -444,5 +472,21 @@ mod tests {
         let words = dial.with(&[setting("snaplen", "96")]).unwrap();
         assert_eq!(words.words(Path::new("/ns"), "rx0", Path::new("/s"))[..3], ["x", "-s", "96"]);
         assert!(dial.with(&[setting("ring", "2M")]).is_err());
+        let is_written =
+            |name: &str| Tool::all().iter().any(|tool| tool.name == name && tool.writes_file());
+        assert!(is_written("record") && is_written("netsniff-ng") && dial.writes_file());
+        assert!(!["analyze", "count", "work"].into_iter().any(is_written));
+    }
+
+    #[test]
+    fn what_a_recorder_refuses_is_dropped_as_what_its_ring_has_no_room_for() {
+        let record = &Tool::all()[0];
+        let said = r#"{"capture": [{"delivered": 90, "ring_dropped": 10, "unexplained": 0}],
+                       "recording": {"recorded": {"packets": 60}, "refused": {"packets": 30}}}"#;
+        let counted = record.counted(said, "", Path::new("/")).unwrap();
+        assert_eq!((counted.captured, counted.dropped), (Some(60), Some(40)));
+        let count = Tool::all().into_iter().find(|tool| tool.name == "count").unwrap();
+        let counted = count.counted(said, "", Path::new("/")).unwrap();
+        assert_eq!((counted.captured, counted.dropped), (Some(90), Some(10)));
     }
 }

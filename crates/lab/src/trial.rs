@@ -14,6 +14,7 @@ use netsniff_capture::{Interface, in_namespace};
 use serde::Deserialize;
 
 use crate::bed::{Bed, CAPTURE_CPU, SENDER_CPU};
+use crate::disk::{Drain, Written};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
 use crate::process;
@@ -54,6 +55,8 @@ pub enum Fault {
     Wire,
     /// The counts of the tap do not add up.
     Tap,
+    /// The planted disk was held up for too long, or has not got what the tool says that it wrote.
+    Disk,
     /// The sender was held up too often.
     Slips,
     /// The sender was too slow.
@@ -76,6 +79,9 @@ impl Fault {
             Self::Generator => "the interface has not counted what was sent",
             Self::Wire => "frames were lost on the way, or others came",
             Self::Tap => "the counts of the tap do not add up",
+            Self::Disk => {
+                "the planted disk was slower than planned, or has not got what was written"
+            }
             Self::Slips => "the sender was held up too often",
             Self::Rate => "the sender was too slow",
             Self::Books => "the books do not close",
@@ -111,6 +117,9 @@ pub struct Trial {
     pub wire_dropped: u64,
     /// What was lost on purpose, where the tool captures behind a tap.
     pub planted: Option<Planted>,
+    /// What the disk has taken, where one is planted.
+    #[serde(default)]
+    pub written: Option<Written>,
     /// What the tool has.
     pub counted: Counted,
     /// What each processor did while frames were sent.
@@ -263,7 +272,7 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
     run_and(bed, netsniff, tool, load, &mut |_| Ok(()))
 }
 
-/// Likewise; `look` sees the tool's file before it goes, where it has written one.
+/// Likewise; `look` sees the tool's file before it goes, where it has written one and no disk is planted under it.
 ///
 /// # Errors
 ///
@@ -275,25 +284,34 @@ pub fn run_and(
     load: &Load,
     look: &mut dyn FnMut(&Path) -> anyhow::Result<()>,
 ) -> anyhow::Result<Trial> {
+    ensure!(
+        bed.disk().is_none() || tool.writes_file(),
+        "{} writes no capture file for a planted disk",
+        tool.name
+    );
     let scratch = Scratch::make(bed)?;
-    let words = tool.words(netsniff, bed.interface(), &scratch.0);
+    let words = tool.words(netsniff, bed.interface(), &scratch.files);
+    let disk = bed.disk().map(|disk| Drain::open(disk, &tool.file(&scratch.files))).transpose()?;
     let mut running = Running::start(bed, tool, &words, &scratch)?;
     let mut counters = Counters::open(bed)?;
     let first = counters.read()?;
     let before = process::usage(running.0.id()).unwrap_or_default();
     let times = Times::now();
+    disk.iter().for_each(Drain::begin);
     let (sent, mut memory) = send(bed, netsniff, load, running.0.id())?;
     let processors = Times::now().since(&times);
     let used = process::usage(running.0.id()).context("the tool ended before the load did")?;
+    disk.iter().for_each(Drain::release);
     thread::sleep(tool.tail);
     if let Some(after) = process::usage(running.0.id()) {
         memory.add(after);
     }
     let last = counters.read()?;
     let ended = process::interrupt(&mut running.0, PATIENCE)?;
-    let (output, errors) = scratch.said();
-    let counted = tool.counted(&output, &errors, &scratch.0)?;
-    look(&tool.file(&scratch.0))?;
+    let (counted, written) = count(tool, disk, &scratch)?;
+    if written.is_none() {
+        look(&tool.file(&scratch.files))?;
+    }
     let mut trial = Trial {
         tool: tool.name.clone(),
         load: load.clone(),
@@ -305,6 +323,7 @@ pub fn run_and(
         backlog_dropped: last.backlog_dropped.wrapping_sub(first.backlog_dropped),
         wire_dropped: last.tx.tx_dropped.wrapping_sub(first.tx.tx_dropped),
         planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
+        written,
         counted,
         processors,
         cpu_ns: used.cpu_ns.saturating_sub(before.cpu_ns),
@@ -329,6 +348,21 @@ pub fn run_and(
     Ok(trial)
 }
 
+/// What a tool that has ended captured, and what the planted disk has of it.
+fn count(
+    tool: &Tool,
+    disk: Option<Drain>,
+    scratch: &Scratch,
+) -> anyhow::Result<(Counted, Option<Written>)> {
+    let (output, errors) = scratch.said();
+    let written = disk.map(Drain::finish).transpose()?;
+    let counted = match &written {
+        None => tool.counted(&output, &errors, &scratch.files)?,
+        Some(written) => tool.counted_by(&output, &errors, || written.packets)?,
+    };
+    Ok((counted, written))
+}
+
 fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut check = |is_wrong: bool, fault| {
@@ -344,6 +378,8 @@ fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
     let missing = trial.sent.saturating_sub(trial.arrived);
     let dropped = trial.backlog_dropped.saturating_sub(missing);
     check(trial.planted.is_some_and(|it| !it.closes(trial.arrived, dropped)), Fault::Tap);
+    let is_disk = |it: Written| it.is_punctual() && it.packets == trial.counted.captured;
+    check(trial.written.is_some_and(|it| !is_disk(it)), Fault::Disk);
     let is_held_up = trial.stalls as f64 > MOST_SLIPS * trial.sent as f64;
     check(trial.load.rate.is_some() && is_held_up, Fault::Slips);
     let is_off =
@@ -358,33 +394,47 @@ fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
     faults
 }
 
-/// A directory that goes with this value.
-struct Scratch(PathBuf);
+/// Directories that go with this value: for what a tool says, in memory, and for what it writes, which may be the same.
+struct Scratch {
+    said: PathBuf,
+    files: PathBuf,
+}
 
 impl Scratch {
     fn make(bed: &Bed) -> anyhow::Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
-        let path = bed.scratch().join("run");
-        fs::create_dir(&path).context("cannot make a directory for scratch files")?;
-        // Tools give their rights up.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o777))
-            .context("cannot open a directory to tools")?;
-        Ok(Self(path))
+        let [said, files] = [&bed.scratch(), bed.files()].map(|at| at.join("run"));
+        let scratch = Self { said, files };
+        for path in scratch.paths() {
+            fs::create_dir(path).context("cannot make a directory for scratch files")?;
+            // Tools give their rights up.
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777))
+                .context("cannot open a directory to tools")?;
+        }
+        Ok(scratch)
+    }
+
+    /// One, or two.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let other = (self.files != self.said).then_some(&*self.files);
+        std::iter::once(&*self.said).chain(other)
     }
 
     fn file(&self, name: &str) -> anyhow::Result<File> {
-        File::create(self.0.join(name)).with_context(|| format!("cannot write {name}"))
+        File::create(self.said.join(name)).with_context(|| format!("cannot write {name}"))
     }
 
     fn said(&self) -> (String, String) {
-        let said = |name| fs::read(self.0.join(name)).unwrap_or_default();
+        let said = |name| fs::read(self.said.join(name)).unwrap_or_default();
         ["output", "errors"].map(|name| String::from_utf8_lossy(&said(name)).into_owned()).into()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        for path in self.paths() {
+            let _ = fs::remove_dir_all(path);
+        }
     }
 }
 
@@ -527,6 +577,7 @@ mod tests {
             backlog_dropped: 0,
             wire_dropped: 0,
             planted: None,
+            written: None,
             counted: Counted {
                 captured: Some(sent.frames),
                 dropped: Some(0),
@@ -618,6 +669,15 @@ mod tests {
         assert_eq!(with(|it| it.counted.captured = None), (false, vec![Fault::Count], None));
         assert_eq!(with(|it| it.counted.unexplained = Some(-1)).1, [Fault::Books]);
         assert_eq!(with(|it| it.arrived -= 1).1, [Fault::Wire]);
+        let whole = Written { packets: Some(1_000_000), late_ns: 50_000_000, ..Written::default() };
+        let disk = |written: Written| {
+            let trial = Trial { written: Some(written), ..trial.clone() };
+            faults(&trial, &sent, sent.frames)
+        };
+        assert_eq!(disk(whole), []);
+        assert_eq!(disk(Written { packets: Some(999_999), ..whole }), [Fault::Disk]);
+        assert_eq!(disk(Written { packets: None, ..whole }), [Fault::Disk]);
+        assert_eq!(disk(Written { late_ns: 50_000_001, ..whole }), [Fault::Disk]);
         assert_eq!(with(|it| it.arrived += 1).1, [Fault::Wire]);
         let backlog = with(|it| (it.arrived, it.backlog_dropped) = (it.arrived - 3, 3));
         assert_eq!((backlog.0, backlog.1), (false, fine()));

@@ -472,6 +472,14 @@ fn what_is_wrong_is_said() {
         (&["--host", "kernel.panic=1"], "a testbed has no \"kernel.panic\""),
         (&["--host", "quota=0"], "\"0\" is no share of a processor from 0.1 to 100 percent"),
         (&["--quota", "0"], "\"0\" is no share of a processor"),
+        (&["--host", "disk=fast"], "\"fast\" is no speed of a disk"),
+        (&["--host", "disk-stall=2s"], "\"2s\" is no stall"),
+        (&["--tools", "count", "--host", "disk=20M"], "count writes no capture file"),
+        (&["--files", "/no/such/place"], "No such file or directory"),
+        (
+            &["--files", "/", "--host", "disk=20M"],
+            "in a directory or on a planted disk, and not both",
+        ),
         (&["--host", "net.core.rmem_max="], "net.core.rmem_max has no value"),
     ] {
         let out =

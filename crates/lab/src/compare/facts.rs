@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::distinct;
 use crate::bed::Layout;
 use crate::machine::Machine;
+use crate::storage::Storage;
 
 /// What a report says of where it was made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -75,6 +76,17 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
     fact("changed settings of the kernel", changed(a), changed(b));
     let tap = |setup: &Setup| Some(setup.testbed.tap.map_or("none".to_owned(), |tap| tap.words()));
     fact("tap", tap(a), tap(b));
+    let disk =
+        |setup: &Setup| Some(setup.testbed.disk.map_or("none".to_owned(), |disk| disk.words()));
+    fact("planted disk", disk(a), disk(b));
+    let files = |setup: &Setup| {
+        let storage = setup.machine.files.as_ref();
+        Some(storage.map_or("in memory".to_owned(), |storage| {
+            let Storage { file_system, device, .. } = storage;
+            [file_system, device].map(|it| it.as_deref().unwrap_or("unknown")).join(" on ")
+        }))
+    };
+    fact("files", files(a), files(b));
     facts
 }
 
@@ -90,6 +102,7 @@ fn value(pairs: &[(String, String)], name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::bed::Placement;
+    use crate::disk::Disk;
 
     fn setup() -> Setup {
         let pairs = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
@@ -97,6 +110,7 @@ mod tests {
             netsniff: "0.1.0".to_owned(),
             command: Vec::new(),
             machine: Machine {
+                files: None,
                 kernel: Some("Linux 6.1".to_owned()),
                 processor: None,
                 processors: 2,
@@ -131,6 +145,16 @@ mod tests {
         assert_eq!(names(|it| it.machine.versions[0].1.push('a')), "version of tcpdump");
         assert_eq!(names(|it| it.testbed.placement = Placement::Thread), "placement");
         assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");
+        let disk =
+            |it: &mut Setup| it.testbed.disk = Some(Disk { rate: Some(1 << 20), stall: None });
+        assert_eq!(names(disk), "planted disk");
+        let files = |it: &mut Setup| {
+            let directory = "/data".into();
+            let storage =
+                Storage { directory, file_system: None, device: None, bytes_per_second: None };
+            it.machine.files = Some(storage);
+        };
+        assert_eq!(names(files), "files");
         let mut other = setup();
         other.testbed.quota = Some(0.5);
         let fact = differing(&setup(), &other).remove(0);

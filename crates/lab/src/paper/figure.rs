@@ -1,6 +1,6 @@
 //! What is drawn of runs.
 
-use crate::bed::CAPTURE_CPU;
+use crate::bed::{CAPTURE_CPU, Layout};
 use crate::sweep::Run;
 use crate::trial::Trial;
 
@@ -34,6 +34,8 @@ pub enum Across {
     Option(&'static str),
     /// An option with sizes as values, as `64M`, each often twice the one before.
     Bytes(&'static str),
+    /// Milliseconds that a planted disk takes nothing at a time: 0 for none.
+    Stall,
 }
 
 impl Across {
@@ -46,6 +48,12 @@ impl Across {
             Self::Time => Some(run.point.load.time.as_secs_f64()),
             Self::Option(name) | Self::Bytes(name) => {
                 Self::number(super::results::option(run, name)?)
+            }
+            Self::Stall => {
+                let host = &run.point.host;
+                let layout = Layout::default().with(host).ok()?;
+                let stall = layout.disk.and_then(|disk| disk.stall);
+                Some(stall.map_or(0.0, |stall| stall.length.as_secs_f64() * 1e3))
             }
         }
     }
@@ -70,6 +78,7 @@ impl Across {
             Self::Rate => "frames a second that were sent",
             Self::Size => "bytes of a frame",
             Self::Time => "seconds of the run",
+            Self::Stall => "milliseconds that the disk takes nothing",
             Self::Option(name) | Self::Bytes(name) => name,
         }
     }
@@ -79,6 +88,7 @@ impl Across {
     pub const fn option(self) -> Option<&'static str> {
         match self {
             Self::Option(name) | Self::Bytes(name) => Some(name),
+            Self::Stall => Some("disk-stall"),
             Self::Rate | Self::Size | Self::Time => None,
         }
     }

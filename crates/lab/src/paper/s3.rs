@@ -1,4 +1,6 @@
-//! S3: four sessions of dumpcap over all sizes of frames with a gap of 12 bytes.
+//! S3: four sessions of dumpcap over all sizes of frames with a gap of 12 bytes, and buffers before a disk.
+
+mod disk;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -54,13 +56,15 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     };
     let (ring, snaplen) = (axis("ring", &["32M"]), axis("snaplen", &["96"]));
     let dumpcap = "dumpcap-default";
+    let [buffers, ours] = disk::experiments(scale);
     Paper {
         name: "s3",
         citation: "T. Skopko: Loss analysis of the software-based packet capturing",
         about: "Loss before the socket (of what was sent) and at the socket (of what came there) for each size of frames on \
                 a nominal link whose smallest frames need 80 % of what the sender here can do, with 12 bytes between \
                 frames: dumpcap as it comes, with less of each packet, with settings of the kernel as high as the paper set \
-                them and a ring of 32 MB instead of 2, and with both; and netsniff as it comes.",
+                them and a ring of 32 MB instead of 2, and with both; and netsniff as it comes. The two rings also before a \
+                planted disk that stalls, and on memory.",
         experiments: vec![
             session(DEFAULTS, "Session 1: dumpcap as it comes", dumpcap, &[], &[]),
             session(
@@ -92,6 +96,8 @@ pub(super) fn paper(scale: &Scale) -> Paper {
                 &raised,
             ),
             session(OURS, "netsniff record as it comes", "record", &[], &[]),
+            buffers,
+            ours,
         ],
         figures: figures(),
         judge,
@@ -133,6 +139,7 @@ fn figures() -> Vec<Figure> {
             &[DEFAULTS, SNAPLENS, BUFFERS, BOTH, OURS],
             &[Quantity::Busy],
         ),
+        disk::figure(),
     ]
 }
 
@@ -284,7 +291,7 @@ fn ours(results: &Results) -> Seen {
 }
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
-    vec![
+    let mut scores = vec![
         Score::of(
             "With defaults small frames lose more than large ones",
             "S3 session 1; E-14, F16",
@@ -321,7 +328,9 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
             "A19, C21",
             ours(results),
         ),
-    ]
+    ];
+    scores.extend(disk::judge(results));
+    scores
 }
 
 #[cfg(test)]
@@ -362,7 +371,7 @@ mod tests {
         ];
         let results = Results { runs: sessions.into(), ..Results::default() };
         let scores = judge(&results, &super::super::tests::scale(true));
-        let seen: Vec<_> = scores.iter().map(|score| score.verdict).collect();
+        let seen: Vec<_> = scores.iter().map(|score| score.verdict).take(8).collect();
         use Verdict::{Fails, Holds, Unavailable};
         let expected = [Holds, Fails, Unavailable, Fails, Holds, Holds, Unavailable, Fails];
         assert_eq!(seen, expected, "{scores:#?}");
@@ -390,7 +399,7 @@ mod tests {
         let (none, some) =
             ([(72, 0.0), (104, 0.0), (200, 0.0)], [(72, 0.5), (104, 0.2), (200, 0.0)]);
         let seen = judged(&[(DEFAULTS, &none), (SNAPLENS, &none), (BUFFERS, &none), (BOTH, &none)]);
-        assert_eq!(seen, [Unavailable; 8].map(|verdict| verdict));
+        assert_eq!(seen, [Unavailable; 12]);
         let seen = judged(&[(DEFAULTS, &some), (SNAPLENS, &none), (BUFFERS, &some), (BOTH, &some)]);
         assert_eq!((seen[2], seen[5]), (Holds, Fails));
         // Of a session that was ended early only the small sizes are there.

@@ -40,6 +40,9 @@ pub fn facts(
         fact("runs in", Some(hypervisor.clone()));
     }
     fact("clock", machine.clocksource.clone());
+    if let Some(files) = &machine.files {
+        fact("files", Some(files.words()));
+    }
     if let Some(layout) = layout {
         fact("testbed", Some(testbed(layout)));
     }
@@ -54,7 +57,9 @@ fn testbed(layout: &Layout) -> String {
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
     let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
     let tap = layout.tap.map(|tap| format!(", {}", tap.words()));
-    let more = quota.into_iter().chain(queues).chain(tap).chain(changed).collect::<String>();
+    let disk = layout.disk.map(|disk| format!(", files on {}", disk.words()));
+    let more = quota.into_iter().chain(queues).chain(tap).chain(disk).chain(changed);
+    let more = more.collect::<String>();
     format!(
         "two network namespaces joined by a veth pair, placement {}{more}",
         layout.placement.name()

@@ -86,7 +86,9 @@ fn across(across: Across) -> Axis {
     match across {
         Across::Bytes(name) => Axis::bytes(format!("{name}, bytes")),
         Across::Time => Axis::new(across.label()).logarithmic(),
-        Across::Rate | Across::Size | Across::Option(_) => Axis::new(across.label()),
+        Across::Rate | Across::Size | Across::Stall | Across::Option(_) => {
+            Axis::new(across.label())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use netsniff_lab::bed::{Layout, Placement, SENDER_CPU};
 use netsniff_lab::load::Load;
 use netsniff_lab::machine::Machine;
 use netsniff_lab::report::{Report, Section, sections};
+use netsniff_lab::storage::Storage;
 use netsniff_lab::sweep::Axis;
 use netsniff_lab::tools::{FLAG, Setting, Tool};
 use serde::Serialize;
@@ -33,9 +34,12 @@ pub(super) struct BedArgs {
     /// The share of its processor that a capture gets, as a slower host has it
     #[arg(long, value_name = "PERCENT", value_parser = quota)]
     quota: Option<Quota>,
+    /// A directory for what tools write, instead of memory: a disk is measured, too; nothing stays in it
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    files: Option<PathBuf>,
     /// Another value of the testbed: placement, quota, queues, a tap with losses that are planted before, at and behind it
-    /// (loss-before=1%, loss-at=1%, loss-behind=1%), or a setting of the kernel, as net.core.netdev_max_backlog=100; it is
-    /// put back; may be repeated
+    /// (loss-before=1%, loss-at=1%, loss-behind=1%), a slower disk for files (disk=20M, disk-stall=500ms/2s), or a setting of
+    /// the kernel, as net.core.netdev_max_backlog=100; it is put back; may be repeated
     #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
     pub(super) host: Vec<Axis>,
 }
@@ -46,6 +50,12 @@ struct Quota(Option<f64>);
 
 fn quota(text: &str) -> Result<Quota, String> {
     netsniff_lab::quota::parse(text).map(Quota)
+}
+
+/// A directory that is there, by its whole name.
+fn directory(text: &str) -> Result<PathBuf, String> {
+    let path = fs::canonicalize(text).map_err(|error| error.to_string())?;
+    if path.is_dir() { Ok(path) } else { Err("it is no directory".to_owned()) }
 }
 
 /// Options of all commands.
@@ -168,11 +178,13 @@ pub(super) fn head<'a>(
     testbed: impl Into<Option<Layout>>,
 ) -> Head<'a> {
     let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
+    let testbed = testbed.into();
+    let files = testbed.as_ref().and_then(|layout| layout.files.as_deref()).map(Storage::of);
     Head {
         netsniff: env!("CARGO_PKG_VERSION"),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        machine: Machine::here(&programs),
-        testbed: testbed.into(),
+        machine: Machine { files, ..Machine::here(&programs) },
+        testbed,
         left_out,
     }
 }
@@ -181,7 +193,8 @@ impl BedArgs {
     /// The testbed, but for what --host says.
     pub(super) fn layout(&self) -> Layout {
         let quota = self.quota.and_then(|Quota(share)| share);
-        Layout { placement: self.placement, quota, ..Layout::default() }
+        let files = self.files.clone();
+        Layout { placement: self.placement, quota, files, ..Layout::default() }
     }
 
     /// The testbed, where --host says one value of each.

@@ -69,6 +69,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let with = |tool: &Tool| tool.with(&settings).map_err(UsageError);
     let tools = tools.iter().map(with).collect::<Result<Vec<_>, _>>()?;
     for tool in &tools {
+        layout.suits(tool).map_err(UsageError)?;
         let load = Load { size: sizes[0], time: Duration::from_secs(1), ..Load::default() };
         common::check(&load.with(&options), Some(tool))?;
     }

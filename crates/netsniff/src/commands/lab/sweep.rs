@@ -183,8 +183,9 @@ fn check(tools: &[Tool], points: &[Point], layout: &Layout) -> anyhow::Result<()
     let points: Vec<_> = points.iter().filter(|point| point.repetition == first).collect();
     for alike in points.chunk_by(is_alike) {
         let point = alike[0];
-        layout.with(&point.host).map_err(UsageError)?;
+        let layout = layout.with(&point.host).map_err(UsageError)?;
         let tool = tools.iter().find(|tool| tool.name == point.tool);
+        tool.map_or(Ok(()), |tool| layout.suits(tool)).map_err(UsageError)?;
         let tool = tool.map(|tool| tool.with(&point.settings)).transpose().map_err(UsageError)?;
         common::check(&point.load, tool.as_ref())?;
     }

@@ -278,8 +278,8 @@ impl Lab<'_> {
     /// The model of the ledger, or a new one.
     fn model(&mut self, is_planned: bool) -> anyhow::Result<Model> {
         let layout = self.args.bed.single()?;
-        if layout.tap.is_some() {
-            let said = "no model knows what a tap costs: predictions are of testbeds without one";
+        if layout.tap.is_some() || layout.disk.is_some() || layout.files.is_some() {
+            let said = "no model knows a tap or a disk: predictions are of testbeds without them";
             return Err(UsageError(said.to_owned()).into());
         }
         if layout.placement != Placement::Rps || layout.quota.is_some() {
