@@ -64,7 +64,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let (sizes, (tools, left_out)) = (args.sizes()?, args.chosen()?);
-    let layout = args.bed.single()?;
+    let layout = args.layout()?.with(&common::single(&args.bed.host)?).map_err(UsageError)?;
     let options = common::single(&args.send)?;
     let with = |tool: &Tool| tool.with(&settings).map_err(UsageError);
     let tools = tools.iter().map(with).collect::<Result<Vec<_>, _>>()?;
@@ -73,11 +73,11 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         common::check(&load.with(&options), Some(tool))?;
     }
     let signal = common::signal()?;
+    let head = args.head((&tools, &left_out), layout.clone())?;
     if let Some(directory) = &args.output {
         fs::create_dir(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let head = args.head((&tools, &left_out), layout.clone());
     let (program, warden) = super::programs()?;
     let goal = Goal::default();
     let pairs = sizes.iter().flat_map(|size| tools.iter().map(move |tool| (tool, *size)));

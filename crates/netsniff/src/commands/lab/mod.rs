@@ -15,6 +15,7 @@ mod reports;
 mod scale;
 mod sweep;
 mod table;
+mod wire;
 mod work;
 
 use anyhow::Context as _;

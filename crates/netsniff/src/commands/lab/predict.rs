@@ -23,6 +23,7 @@ use netsniff_lab::work::Cost;
 use super::common::{self, BedArgs};
 use super::journal::Journal;
 use super::question::{MOST_QUESTIONS, QuestionArgs, fits, seconds, tell_traffic};
+use super::wire::NoWireArgs;
 use crate::clock;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 use crate::summary::number::exact;
@@ -61,6 +62,8 @@ pub(super) struct PredictArgs {
     tool: String,
     #[command(flatten)]
     bed: BedArgs,
+    #[command(flatten)]
+    _no_wire: NoWireArgs,
     /// Calibrate again, though the ledger has a model
     #[arg(long)]
     calibrate: bool,
