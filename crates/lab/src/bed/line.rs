@@ -107,10 +107,13 @@ fn version(shell: &mut Shell, wire: &Wire) -> anyhow::Result<String> {
         ),
         status => bail!("{program} --version on {sender} fails ({status}): {}", answer.said),
     }
-    let (there, here) = (answer.said.trim_start_matches("netsniff "), env!("CARGO_PKG_VERSION"));
+    let Some(there) = answer.said.strip_prefix("netsniff ") else {
+        bail!("{program} on {sender} is not netsniff: it says {:?}", answer.said);
+    };
+    let here = env!("CARGO_PKG_VERSION");
     ensure!(
-        answer.said.starts_with("netsniff ") && there == here,
-        "{program} on {sender} is version {there}, and this is version {here}: install the same on both"
+        there == here,
+        "netsniff on {sender} is version {there}, and this is version {here}: install the same on both"
     );
     Ok(there.to_owned())
 }

@@ -33,8 +33,11 @@ pub struct Fact {
     pub b: Option<String>,
 }
 
+/// Something that a machine tells.
+type Told = fn(&Sender) -> Option<String>;
+
 /// What is compared of a machine that sends.
-const SENDER: [(&str, fn(&Sender) -> Option<String>); 3] = [
+const SENDER: [(&str, Told); 3] = [
     ("kernel", |sender| sender.kernel.clone()),
     ("processor", |sender| sender.processor.clone()),
     ("driver", |sender| sender.driver.clone()),
@@ -75,7 +78,7 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
         Some(wire.map_or("made here".to_owned(), words))
     };
     fact("wire", wire(a), wire(b));
-    let of_sender = |setup: &Setup, value: fn(&Sender) -> Option<String>| {
+    let of_sender = |setup: &Setup, value: Told| {
         setup.sender.as_ref().map_or_else(|| Some("this machine".to_owned()), value)
     };
     for (name, value) in SENDER {

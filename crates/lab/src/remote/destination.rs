@@ -28,7 +28,7 @@ impl Destination {
         };
         let bracketed = place.strip_prefix('[').and_then(|inner| inner.split_once(']'));
         let (host, port) = match (bracketed, place.rsplit_once(':')) {
-            (Some((host, port)), _) if port.is_empty() => (host, None),
+            (Some((host, "")), _) => (host, None),
             (Some((host, port)), _) => (host, Some(port.strip_prefix(':').unwrap_or(""))),
             (None, Some((host, port))) => (host, Some(port)),
             (None, None) => (place, None),

@@ -144,18 +144,13 @@ impl Machines {
         Ok(())
     }
 
-    /// A command at the receiver.
-    pub(crate) fn here(&self, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.receiver(), program]);
-        command
-    }
-
-    /// `netsniff lab WHAT` at the receiver, which lets the other machine send.
+    /// `netsniff lab WHAT` at the receiver, which lets the other machine send. Control groups are where they were, which
+    /// ip-netns(8) hides.
     pub(crate) fn lab(&self, what: &str) -> Command {
         let ssh = format!("ssh -F {}", self.directory.join("ssh_config").display());
-        let mut command = self.here(NETSNIFF);
-        command.args(["lab", what, "--ssh", &ssh]);
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.receiver()));
+        command.args([NETSNIFF, "lab", what, "--ssh", &ssh]);
         command
     }
 
