@@ -27,7 +27,8 @@ use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 #[command(after_help = "Examples:\n  \
     netsniff lab lossless\n  \
     netsniff lab lossless --tools record,tcpdump,dumpcap --sizes 64,512,1518 -o report\n  \
-    netsniff lab lossless --command 'mine=/opt/mine -i IFACE -w FILE' --budget 10m\n\n\
+    netsniff lab lossless --command 'mine=/opt/mine -i IFACE -w FILE' --budget 10m\n  \
+    netsniff lab lossless --sender ssh://me@host --sender-interface eth1 -i eth2\n\n\
     -o makes the directory, with lossless.html, a report with plots, and lossless.json and lossless.csv, which have every\n\
     run.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was measured; 2 wrong usage")]
