@@ -1,19 +1,24 @@
-//! Two network namespaces joined by a veth pair: `tx0` sends, `rx0` receives.
+//! The testbed: a wire between who sends and who captures, and what is known of its two ends.
 //!
-//! Who makes a bed starts a warden: a process of its own that waits until its standard input is closed, which happens
-//! however its maker ends, and then kills what still runs in the namespaces and removes them. So nothing is left behind
+//! Most are made: two network namespaces joined by a veth pair (`pair`). One may also be there, between two machines, of which
+//! the other one sends (`line`); nothing of it is changed. What a run needs of either is [`Ends`].
+//!
+//! Who makes a bed starts a warden (`warden`): a process of its own that waits until its standard input is closed, which
+//! happens however its maker ends, and then kills what still runs and removes what was made. So nothing is left behind
 //! after a signal, not even SIGKILL. Where the warden is killed, too, the next bed removes what it finds without a maker.
 
+use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use netsniff_capture::interface::LinkCounters;
 
 use crate::disk::Disk;
+use crate::load::Load;
 use crate::process;
 use crate::quota::{self, Quota};
 use crate::storage;
@@ -21,17 +26,21 @@ use crate::sysctl;
 use crate::tap::{self, Tap};
 use crate::tools::{Setting, Tool};
 
-/// What all names of beds begin with.
-const PREFIX: &str = "nslab-";
+mod line;
+mod pair;
+mod warden;
 
-/// Where ip-netns(8) keeps names.
-const NAMES: &str = "/run/netns";
+pub use self::line::{Sender, Wire};
+pub(crate) use self::pair::{inside, ip, raise};
+use self::warden::Warden;
+pub use self::warden::watch;
+pub use crate::remote::Destination;
 
 /// Where scratch files are: in memory, so that no disk is measured.
 const MEMORY: &str = "/dev/shm";
 
-/// How long a killed process may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What the environment of every process of a bed has, with the bed's name.
+const MARK: &str = "NETSNIFF_LAB";
 
 /// Who pays for receiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -46,10 +55,12 @@ pub enum Placement {
     Thread,
     /// As [`Self::None`], by the NAPI of the interface, which has a ring of its own (256 frames for a veth).
     Napi,
+    /// Whoever the machine has for it: of a wire that is there nothing is changed.
+    AsFound,
 }
 
 impl Placement {
-    /// THE list.
+    /// THE list of those that a bed can be made with.
     pub const ALL: [Self; 4] = [Self::None, Self::Rps, Self::Thread, Self::Napi];
 
     /// Its name.
@@ -60,6 +71,7 @@ impl Placement {
             Self::Rps => "rps",
             Self::Thread => "thread",
             Self::Napi => "napi",
+            Self::AsFound => "as-found",
         }
     }
 
@@ -94,6 +106,9 @@ pub struct Layout {
     pub disk: Option<Disk>,
     /// A directory that tools write their files in; `None` for memory.
     pub files: Option<PathBuf>,
+    /// The wire to another machine that sends; without it all is made on this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
 }
 
 impl Default for Layout {
@@ -106,6 +121,7 @@ impl Default for Layout {
             tap: None,
             disk: None,
             files: None,
+            wire: None,
         }
     }
 }
@@ -114,16 +130,28 @@ impl Default for Layout {
 pub const MOST_QUEUES: u32 = 64;
 
 impl Layout {
+    /// A wire that is there.
+    #[must_use]
+    pub fn of_wire(wire: Wire) -> Self {
+        Self { placement: Placement::AsFound, wire: Some(wire), ..Self::default() }
+    }
+
     /// The same with other values: `placement`, `quota` in percent, `queues`, `tap` and the losses planted at it
     /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, settings of the kernel by their names,
     /// which have dots, and `profile` for several of these (`default`, `skopko64`).
     ///
     /// # Errors
     ///
-    /// A sentence, where there is no such name or value.
+    /// A sentence, where there is no such name or value, and for what is changed of no wire that is there.
     pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
         let mut layout = self.clone();
         for Setting { name, value } in settings {
+            if self.wire.is_some() && name != "quota" {
+                return Err(format!(
+                    "{name} is of a testbed that the lab makes: of a wire between machines it changes neither the \
+                     interfaces nor the kernel; only quota is left"
+                ));
+            }
             match name.as_str() {
                 "placement" => layout.placement = Placement::parse(value)?,
                 "quota" => layout.quota = quota::parse(value)?,
@@ -184,80 +212,146 @@ impl Layout {
     }
 }
 
+/// What a run needs of the two ends of a wire.
+trait Ends: fmt::Debug + Send {
+    /// The interface that a tool captures on.
+    fn interface(&self) -> &str;
+
+    /// A command where frames arrive, on the processor that captures.
+    fn capture(&self, words: &[String]) -> Command;
+
+    /// Runs the generator where frames are sent from, for so long at most: `netsniff`, where that is this machine.
+    /// `meanwhile` is called again and again.
+    fn send(
+        &self,
+        netsniff: &Path,
+        load: &Load,
+        most: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Said>;
+
+    /// Frames that the interface that sends has counted.
+    fn left(&self) -> anyhow::Result<u64>;
+
+    /// Frames that the wire itself has dropped, where it is one that can tell.
+    fn dropped(&self) -> anyhow::Result<u64> {
+        Ok(0)
+    }
+
+    /// What the interface has counted that frames arrive on.
+    fn came(&self) -> anyhow::Result<LinkCounters>;
+
+    /// What reads the counts of a tap, where there is one.
+    fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {
+        Ok(None)
+    }
+}
+
+/// What the generator has said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// Its report.
+    pub(crate) report: String,
+    /// Its errors.
+    pub(crate) errors: String,
+}
+
+/// How often something is done meanwhile.
+const TICK: Duration = Duration::from_millis(100);
+
 /// A bed, which goes with this value.
 #[derive(Debug)]
 pub struct Bed {
     name: String,
     quota: Option<Quota>,
-    tap: Option<Tap>,
     disk: Option<Disk>,
     /// Where tools write their files.
     files: PathBuf,
-    /// Who removes it, once this is closed.
-    warden: Option<(Child, ChildStdin)>,
+    // These end before the warden looks what is left.
+    ends: Box<dyn Ends>,
+    _warden: Warden,
 }
 
 impl Bed {
-    /// Makes a bed, and removes those that were left behind. `warden` is a program that calls [`watch`] with its last
-    /// argument, which the name of the bed is appended to.
+    /// Makes a bed, and removes those that were left behind. `warden` is this program, with arguments such that it calls
+    /// [`watch`] with one more, the name of the bed.
     ///
     /// # Errors
     ///
-    /// Without the right, ip(8), or two processors; and beside another one, whose runs and this one's would be in each
-    /// other's way.
+    /// Without the right, ip(8), or two processors; beside another one, whose runs and this one's would be in each
+    /// other's way; where the machine that is to send cannot.
     pub fn make(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        ensure!(processors >= 2, "a sender and a receiver need a processor each, and there is one");
-        remove_orphans();
-        let name = format!("{PREFIX}{}", process::Identity::of_self()?);
-        let warden = Some(start_warden(warden, &name)?);
-        let (files, tap, disk) = (scratch(&name), layout.tap, layout.disk);
-        let mut bed = Self { warden, name, quota: None, tap, disk, files };
-        fs::create_dir(bed.scratch()).context("cannot make a directory for scratch files")?;
+        ensure!(
+            processors > CAPTURE_CPU,
+            "captures run on processor {CAPTURE_CPU}, beside whatever else there is, and there is one processor"
+        );
+        warden::remove_orphans();
+        let name = format!("{}{}", warden::PREFIX, process::Identity::of_self()?);
+        let watching = Warden::start(warden, &name)?;
+        let scratch = scratch(&name);
+        fs::create_dir(&scratch).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
-        if let Some(maker) = others(&bed.name) {
+        if let Some(maker) = warden::others(&name) {
             bail!(
                 "another lab measures on this machine (process {maker}), and both would measure each other: begin once it \
                  has ended"
             );
         }
-        if let Some(directory) = &layout.files {
-            bed.files = storage::make(&bed.scratch(), directory, &bed.name)?;
-        }
-        let queues = layout.queues.to_string();
-        bed.build(&queues)?;
-        if let Some(tap) = &layout.tap {
-            tap.build(&bed.receiver(), &queues)?;
-        }
-        for setting in &layout.sysctls {
-            sysctl::change(&bed.scratch(), &bed.receiver(), setting)?;
-        }
-        bed.place(layout)?;
-        bed.quota = layout.quota.map(|share| Quota::make(&bed.name, share)).transpose()?;
-        Ok(bed)
+        let files = match &layout.files {
+            Some(directory) => storage::make(&scratch, directory, &name)?,
+            None => scratch.clone(),
+        };
+        let ends: Box<dyn Ends> = match &layout.wire {
+            Some(wire) => Box::new(line::Line::connect(wire, &name)?.0),
+            None => Box::new(pair::Pair::make(&name, &scratch, layout)?),
+        };
+        let quota = layout.quota.map(|share| Quota::make(&name, share)).transpose()?;
+        Ok(Self { name, quota, disk: layout.disk, files, ends, _warden: watching })
     }
 
-    /// The namespace that sends.
-    #[must_use]
-    pub fn sender(&self) -> String {
-        format!("{}-tx", self.name)
-    }
-
-    /// The namespace that receives.
+    /// The name of the namespace that receives, where the bed has one.
     #[must_use]
     pub fn receiver(&self) -> String {
-        format!("{}-rx", self.name)
+        pair::receiver(&self.name)
     }
 
-    /// The interface of the namespace that receives which a tool captures on.
+    /// The interface that a tool captures on, where frames arrive.
     #[must_use]
-    pub const fn interface(&self) -> &'static str {
-        if self.tap.is_some() { tap::MONITOR } else { "rx0" }
+    pub fn interface(&self) -> &str {
+        self.ends.interface()
     }
 
     /// What reads the counts of its tap, where it has one.
     pub(crate) fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {
-        self.tap.map(|tap| tap::Meter::open(&self.receiver(), tap)).transpose()
+        self.ends.meter()
+    }
+
+    /// Frames that the interface that sends has counted.
+    pub(crate) fn left(&self) -> anyhow::Result<u64> {
+        self.ends.left()
+    }
+
+    /// Frames that the wire itself has dropped, where it is one that can tell.
+    pub(crate) fn dropped(&self) -> anyhow::Result<u64> {
+        self.ends.dropped()
+    }
+
+    /// What the interface has counted that frames arrive on.
+    pub(crate) fn came(&self) -> anyhow::Result<LinkCounters> {
+        self.ends.came()
+    }
+
+    /// Sends a load, for so long at most; `netsniff` does, where it is sent from here. `meanwhile` is called again and
+    /// again.
+    pub(crate) fn send(
+        &self,
+        netsniff: &Path,
+        load: &Load,
+        most: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Said> {
+        self.ends.send(netsniff, load, most, meanwhile)
     }
 
     /// The slower disk that tools write to, where it has one.
@@ -276,6 +370,14 @@ impl Bed {
         &self.files
     }
 
+    /// A command that captures, which does not outlive the bed.
+    #[must_use]
+    pub fn capture(&self, words: &[String]) -> Command {
+        let mut command = self.ends.capture(words);
+        command.env(MARK, &self.name);
+        command
+    }
+
     /// Takes a process that captures to its share of the processor.
     ///
     /// # Errors
@@ -283,60 +385,6 @@ impl Bed {
     /// Where it is gone.
     pub fn restrict(&self, pid: u32) -> anyhow::Result<()> {
         self.quota.as_ref().map_or(Ok(()), |quota| quota.take(pid))
-    }
-
-    /// A command in a namespace, on a processor.
-    #[must_use]
-    pub fn command(namespace: &str, processor: usize, words: &[String]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace, "taskset", "-c", &processor.to_string()]);
-        command.args(words);
-        command
-    }
-
-    fn build(&self, number: &str) -> anyhow::Result<()> {
-        let (tx, rx) = (&self.sender(), &self.receiver());
-        for namespace in [tx, rx] {
-            ip(&["netns", "add", namespace])?;
-            let off = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
-            inside(namespace, &format!("sysctl -qw {off} || true"))?;
-        }
-        let queues = ["numtxqueues", number, "numrxqueues", number];
-        let (one, other) = (["link", "add", "name", "tx0"], ["name", "rx0", "netns", rx]);
-        let pair = [&one[..], &["netns", tx], &queues, &["type", "veth", "peer"], &other, &queues];
-        ip(&pair.concat())?;
-        for (namespace, name, address) in
-            [(tx, "tx0", "02:00:00:00:00:0a"), (rx, "rx0", "02:00:00:00:00:0b")]
-        {
-            raise(namespace, name, &["address", address])?;
-        }
-        Ok(())
-    }
-
-    fn place(&self, layout: &Layout) -> anyhow::Result<()> {
-        let rx = &self.receiver();
-        // A veth has a NAPI only where it merges packets; ours are of different flows.
-        let napi = "ethtool -K rx0 gro on";
-        match layout.placement {
-            Placement::None => Ok(()),
-            Placement::Napi => inside(rx, napi),
-            Placement::Rps => {
-                let mask = format!("{:x}", 1 << CAPTURE_CPU);
-                let each = "for queue in /sys/class/net/rx0/queues/rx-*";
-                inside(rx, &format!("{each}; do echo {mask} >$queue/rps_cpus || exit 1; done"))
-            }
-            Placement::Thread => {
-                inside(rx, &format!("{napi} && echo 1 >/sys/class/net/rx0/threaded"))?;
-                let end = Instant::now() + PATIENCE;
-                while process::pin_newest("napi/rx0-", layout.queues as usize, CAPTURE_CPU)?
-                    < layout.queues as usize
-                {
-                    ensure!(Instant::now() < end, "rx0 has no NAPI thread for each queue");
-                    thread::sleep(Duration::from_millis(20));
-                }
-                Ok(())
-            }
-        }
     }
 }
 
@@ -346,151 +394,11 @@ pub const SENDER_CPU: usize = 0;
 /// The processor that captures.
 pub const CAPTURE_CPU: usize = 1;
 
-impl Drop for Bed {
-    fn drop(&mut self) {
-        if let Some((mut child, input)) = self.warden.take() {
-            drop(input);
-            let _ = child.wait();
-        }
-    }
+/// The words that run others on a processor.
+fn on_processor(processor: usize) -> [String; 3] {
+    ["taskset".to_owned(), "-c".to_owned(), processor.to_string()]
 }
 
 fn scratch(name: &str) -> PathBuf {
     Path::new(MEMORY).join(name)
-}
-
-fn start_warden(words: &[String], name: &str) -> anyhow::Result<(Child, ChildStdin)> {
-    use std::os::unix::process::CommandExt as _;
-    let (program, arguments) = words.split_first().context("there is no warden")?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .arg(name)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        // Signals of the terminal are not for it.
-        .process_group(0)
-        .spawn()
-        .context("cannot start the process that removes the testbed")?;
-    let input = child.stdin.take().context("a pipe was asked for")?;
-    Ok((child, input))
-}
-
-/// Waits until standard input is closed, and then removes the bed of this name.
-///
-/// # Errors
-///
-/// Where something of it stays.
-pub fn watch(name: &str) -> anyhow::Result<()> {
-    ensure!(name.starts_with(PREFIX), "{name} is no testbed");
-    // Nothing is ever written to it.
-    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-    remove(name)
-}
-
-/// What there is of beds that this user made: names, and their makers.
-fn traces() -> impl Iterator<Item = (String, process::Identity)> {
-    let places = [NAMES, MEMORY].into_iter().chain(quota::places());
-    let entries = places.filter_map(|at| fs::read_dir(at).ok()).flatten().flatten();
-    entries.filter(|entry| is_ours(&entry.path())).filter_map(|entry| {
-        let file = entry.file_name().to_string_lossy().into_owned();
-        let name = file.trim_end_matches("-tx").trim_end_matches("-rx");
-        let maker = name.strip_prefix(PREFIX).and_then(process::Identity::parse)?;
-        Some((name.to_owned(), maker))
-    })
-}
-
-/// Removes beds whose makers are gone.
-fn remove_orphans() {
-    for (name, _) in traces().filter(|(_, maker)| !maker.is_alive()) {
-        // What cannot be removed is no reason not to measure.
-        let _ = remove(&name);
-    }
-}
-
-/// The process of another bed.
-fn others(own: &str) -> Option<u32> {
-    let mut others = traces().filter(|(name, maker)| name != own && maker.is_alive());
-    others.next().map(|(_, maker)| maker.pid())
-}
-
-/// Whether it was made by this user: anybody may make files where scratch files are, and what is in those of a bed is
-/// believed.
-fn is_ours(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let made = fs::symlink_metadata(path);
-    made.is_ok_and(|made| made.uid() == rustix::process::geteuid().as_raw() && !made.is_symlink())
-}
-
-/// Kills what runs in the namespaces of a bed, and removes them and its files.
-fn remove(name: &str) -> anyhow::Result<()> {
-    let scratch = scratch(name);
-    // Where there is one of somebody else, nothing of it is believed.
-    let restored = if is_ours(&scratch) { sysctl::restore(&scratch) } else { Ok(()) };
-    let mut is_restored = restored.is_ok();
-    let mut result = restored;
-    for namespace in [format!("{name}-tx"), format!("{name}-rx")] {
-        if Path::new(NAMES).join(&namespace).exists() {
-            let removed = empty(&namespace).and_then(|()| ip(&["netns", "del", &namespace]));
-            result = result.and(removed);
-        }
-    }
-    result = result.and(quota::remove(name));
-    if is_ours(&scratch) {
-        let removed = storage::remove(&scratch, name, is_ours);
-        is_restored &= removed.is_ok();
-        result = result.and(removed);
-    }
-    if !is_restored {
-        // Who comes next tries again.
-        return result;
-    }
-    match fs::remove_dir_all(scratch) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            result.and(Err(error).context("cannot remove scratch files"))
-        }
-        _ => result,
-    }
-}
-
-/// Kills what runs in a namespace.
-fn empty(namespace: &str) -> anyhow::Result<()> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let out = Command::new("ip").args(["netns", "pids", namespace]).output()?;
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        let pids: Vec<_> = text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-        if pids.is_empty() {
-            return Ok(());
-        }
-        ensure!(Instant::now() < end, "processes in {namespace} do not end: {text}");
-        for pid in pids.into_iter().filter_map(Pid::from_raw) {
-            // It may have ended meanwhile.
-            let _ = kill_process(pid, Signal::KILL);
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Sets an interface up, with more settings of ip-link(8), so that frames cross it as they are made and no others do.
-pub(crate) fn raise(namespace: &str, name: &str, more: &[&str]) -> anyhow::Result<()> {
-    let set = ["-n", namespace, "link", "set", "dev", name, "arp", "off"];
-    ip(&[&set[..], more, &["up"]].concat())?;
-    // Not every kernel has each of these.
-    let off = "for what in tso gso gro sg tx rx txvlan rxvlan; do ethtool -K";
-    inside(namespace, &format!("{off} {name} $what off >/dev/null 2>&1 || true; done"))
-}
-
-pub(crate) fn ip(arguments: &[&str]) -> anyhow::Result<()> {
-    let out = Command::new("ip").args(arguments).output();
-    let out = out.context("cannot run ip(8), of iproute2, which makes the testbed")?;
-    if !out.status.success() {
-        let why = String::from_utf8_lossy(&out.stderr).trim().to_owned();
-        bail!("the testbed cannot be made: ip {}: {why}", arguments.join(" "));
-    }
-    Ok(())
-}
-
-/// Runs a line of shell in a namespace.
-pub(crate) fn inside(namespace: &str, line: &str) -> anyhow::Result<()> {
-    ip(&["netns", "exec", namespace, "sh", "-c", line])
 }

@@ -1,11 +1,12 @@
 //! The lab: what this machine captures without loss, measured.
 //!
-//! Frames are made by `netsniff generate` in one network namespace and captured by any tool in another, both as processes
-//! of their own, so that the lab measures what a user would run.
+//! Frames are made by `netsniff generate` at one end of a wire and captured by any tool at the other, both as processes of
+//! their own, so that the lab measures what a user would run.
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`bed`] | two namespaces joined by a veth pair, which go whatever happens |
+//! | [`bed`] | a wire with two ends: namespaces, which go whatever happens, or another machine and this one |
+//! | `remote` | the other machine, by ssh |
 //! | `quota` | a share of a processor, as of a slower host |
 //! | [`tap`] | losses that are planted, and counted by the kernel |
 //! | [`disk`] | a slower disk, planted, and what arithmetic says that it loses |
@@ -43,6 +44,7 @@ pub mod model;
 pub mod paper;
 mod process;
 pub mod quota;
+mod remote;
 pub mod report;
 pub mod search;
 mod steady;

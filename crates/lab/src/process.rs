@@ -102,6 +102,18 @@ pub(crate) fn pin_newest(name: &str, most: usize, processor: usize) -> anyhow::R
     Ok(named.len())
 }
 
+/// Processes that have a variable of a value in their environment. Those of other users are none, without the right to look.
+pub(crate) fn with_environment(name: &str, value: &str) -> Vec<Pid> {
+    let wanted = format!("{name}={value}");
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_one = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(is_one).filter_map(Pid::from_raw).collect()
+}
+
 /// Does something on one processor, in a thread of its own.
 pub(crate) fn on_processor<T: Send>(
     processor: usize,

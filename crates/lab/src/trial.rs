@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use netsniff_capture::host::HostReader;
-use netsniff_capture::interface::{LinkCounters, LinkReader};
-use netsniff_capture::{Interface, in_namespace};
+use netsniff_capture::interface::LinkCounters;
 use serde::Deserialize;
 
-use crate::bed::{Bed, CAPTURE_CPU, SENDER_CPU};
+use crate::bed::{Bed, Said};
 use crate::disk::{Drain, Written};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
@@ -28,9 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a tool gets that does not say when it captures, and every other one in addition.
 const MOMENT: Duration = Duration::from_millis(1500);
 const SETTLE: Duration = Duration::from_millis(200);
-
-/// How often a tool's memory is looked at.
-const TICK: Duration = Duration::from_millis(100);
 
 /// The share of frames that a sender which was held up may have moved its plan for.
 const MOST_SLIPS: f64 = 0.001;
@@ -109,6 +105,9 @@ pub struct Trial {
     pub slipped_ns: u64,
     /// Frames that came to the receiving interface.
     pub arrived: u64,
+    /// Frames that the receiving interface had no room for, as one of hardware may.
+    #[serde(default)]
+    pub missed: u64,
     /// Packets that the kernel dropped before any socket.
     pub backlog_dropped: u64,
     /// Frames that the wire took from the sender and dropped before the receiving interface: what its backlog dropped, and
@@ -226,41 +225,45 @@ struct Sent {
 }
 
 /// Counters around a run.
-struct Counters {
-    tx: LinkReader,
-    rx: LinkReader,
+struct Counters<'a> {
+    bed: &'a Bed,
     tap: Option<Meter>,
     host: HostReader,
 }
 
 /// What they stand at.
 struct Counts {
-    tx: LinkCounters,
+    /// Frames that the interface that sends has counted.
+    left: u64,
+    /// Frames that the wire has dropped.
+    wire_dropped: u64,
     rx: LinkCounters,
     tap: Option<Reading>,
     backlog_dropped: u64,
 }
 
-impl Counters {
-    fn open(bed: &Bed) -> anyhow::Result<Self> {
-        let reader = |namespace: &str, name: &str| {
-            let open = || LinkReader::new(Interface::find(name)?.index);
-            in_namespace(namespace, open)
-                .context("cannot enter a namespace")?
-                .context("cannot read counters")
-        };
-        let (tx, rx) = (reader(&bed.sender(), "tx0")?, reader(&bed.receiver(), "rx0")?);
-        Ok(Self { tx, rx, tap: bed.meter()?, host: HostReader::open()? })
+impl<'a> Counters<'a> {
+    fn open(bed: &'a Bed) -> anyhow::Result<Self> {
+        Ok(Self { bed, tap: bed.meter()?, host: HostReader::open()? })
     }
 
     fn read(&mut self) -> anyhow::Result<Counts> {
         Ok(Counts {
-            tx: self.tx.counters()?.context("tx0 is gone")?,
-            rx: self.rx.counters()?.context("rx0 is gone")?,
+            left: self.bed.left()?,
+            wire_dropped: self.bed.dropped()?,
+            rx: self.bed.came()?,
             tap: self.tap.as_mut().map(Meter::read).transpose()?,
             backlog_dropped: self.host.counters()?.backlog_dropped,
         })
     }
+}
+
+/// What the two interfaces say of a run beside what a trial has.
+struct Wire {
+    /// Frames that left the one that sends.
+    left: u64,
+    /// Frames that the one that receives has sent.
+    back: u64,
 }
 
 /// Runs a tool under a load.
@@ -320,8 +323,9 @@ pub fn run_and(
         stalls: sent.stalls,
         slipped_ns: sent.slipped_ns,
         arrived: last.rx.rx_packets.wrapping_sub(first.rx.rx_packets),
+        missed: missed(&last.rx).wrapping_sub(missed(&first.rx)),
         backlog_dropped: last.backlog_dropped.wrapping_sub(first.backlog_dropped),
-        wire_dropped: last.tx.tx_dropped.wrapping_sub(first.tx.tx_dropped),
+        wire_dropped: last.wire_dropped.wrapping_sub(first.wire_dropped),
         planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
         written,
         counted,
@@ -341,10 +345,11 @@ pub fn run_and(
     };
     let is_held = trial.ring_share.is_some_and(|share| share > MOST_HELD);
     trial.is_burst = load.time < LONG || is_held;
-    // A veth counts what the other end's backlog dropped as not sent.
-    let left = |of: &LinkCounters| of.tx_packets.wrapping_add(of.tx_dropped);
-    let left = left(&last.tx).wrapping_sub(left(&first.tx));
-    trial.faults = faults(&trial, &sent, left);
+    let wire = Wire {
+        left: last.left.wrapping_sub(first.left),
+        back: last.rx.tx_packets.wrapping_sub(first.rx.tx_packets),
+    };
+    trial.faults = faults(&trial, &sent, &wire);
     Ok(trial)
 }
 
@@ -363,17 +368,24 @@ fn count(
     Ok((counted, written))
 }
 
-fn faults(trial: &Trial, sent: &Sent, counted: u64) -> Vec<Fault> {
+/// Frames that came and that the interface had no room for.
+const fn missed(of: &LinkCounters) -> u64 {
+    of.rx_missed.wrapping_add(of.rx_fifo).wrapping_add(of.rx_over)
+}
+
+fn faults(trial: &Trial, sent: &Sent, wire: &Wire) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut check = |is_wrong: bool, fault| {
         if is_wrong {
             faults.push(fault);
         }
     };
-    check(counted != trial.sent, Fault::Generator);
-    // Where the processor's backlog was full, or the ring of the interface, what is missing is known.
-    let known = trial.backlog_dropped.max(trial.wire_dropped);
-    check(trial.arrived + known < trial.sent || trial.arrived > trial.sent, Fault::Wire);
+    check(wire.left != trial.sent, Fault::Generator);
+    // Where the interface, the processor's backlog, or the ring of a NAPI was full, what is missing is known. A tool may capture
+    // what is sent back for what it has lost.
+    let dropped = trial.backlog_dropped.max(trial.wire_dropped);
+    let known = trial.arrived + trial.missed + dropped;
+    check(known < trial.sent || trial.arrived > trial.sent || wire.back > 0, Fault::Wire);
     // On the wire the backlog has dropped what did not arrive; the rest of its drops may be copies.
     let missing = trial.sent.saturating_sub(trial.arrived);
     let dropped = trial.backlog_dropped.saturating_sub(missing);
@@ -452,7 +464,7 @@ impl Drop for Running {
 impl Running {
     /// Starts a tool and waits until it captures.
     fn start(bed: &Bed, tool: &Tool, words: &[String], scratch: &Scratch) -> anyhow::Result<Self> {
-        let mut command = Bed::command(&bed.receiver(), CAPTURE_CPU, words);
+        let mut command = bed.capture(words);
         command
             .stdin(Stdio::null())
             .stdout(scratch.file("output")?)
@@ -520,34 +532,17 @@ impl Series {
 
 /// Sends a load, with an eye on the memory of a process.
 fn send(bed: &Bed, netsniff: &Path, load: &Load, pid: u32) -> anyhow::Result<(Sent, Memory)> {
-    let program = vec![netsniff.display().to_string()];
-    let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
-    let mut command = Bed::command(&bed.sender(), SENDER_CPU, &words);
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot start the generator")?;
     let mut memory = Memory::default();
     let begin = Instant::now();
-    let end = begin + load.time + PATIENCE;
-    while process::wait(&mut child, TICK)?.is_none() {
+    let mut look = || {
         if let Some(usage) = process::usage(pid) {
             memory.add(usage);
             memory.work.add(begin.elapsed().as_secs_f64(), usage.cpu_ns);
         }
-        if Instant::now() >= end {
-            let _ = child.kill();
-            let _ = child.wait();
-            bail!("the generator does not end");
-        }
-    }
-    // Its report is one line, which a pipe has room for.
-    let out = child.wait_with_output().context("cannot read the generator's report")?;
-    let errors = String::from_utf8_lossy(&out.stderr).trim().to_owned();
-    let sent: Sent = serde_json::from_slice(&out.stdout)
-        .with_context(|| format!("the generator failed: {errors}"))?;
+    };
+    let Said { report, errors } = bed.send(netsniff, load, load.time + PATIENCE, &mut look)?;
+    let sent: Sent = serde_json::from_str(&report)
+        .with_context(|| format!("the generator failed: {}", errors.trim()))?;
     if let Some(error) = &sent.error {
         bail!("the generator failed: {error}");
     }
@@ -574,6 +569,7 @@ mod tests {
             stalls: 0,
             slipped_ns: 0,
             arrived: sent.frames,
+            missed: 0,
             backlog_dropped: 0,
             wire_dropped: 0,
             planted: None,
@@ -597,6 +593,11 @@ mod tests {
             faults: Vec::new(),
         };
         (trial, sent)
+    }
+
+    /// A wire on which so many frames left, and nothing else.
+    const fn through(left: u64) -> Wire {
+        Wire { left, back: 0 }
     }
 
     #[test]
@@ -632,16 +633,16 @@ mod tests {
         assert_eq!(trial.loss(), Some(8_000.0 / 957_000.0));
         assert_eq!(trial.kernel_loss(), Some(7_000.0 / 957_000.0));
         assert_eq!(trial.application_loss(), Some(1_000.0 / 950_000.0));
-        assert!(!trial.is_lossless() && faults(&trial, &sent, sent.frames).is_empty());
+        assert!(!trial.is_lossless() && faults(&trial, &sent, &through(sent.frames)).is_empty());
         // One drop of the backlog less does not explain the copies that are missing.
         trial.backlog_dropped -= 1;
-        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Tap]);
+        assert_eq!(faults(&trial, &sent, &through(sent.frames)), [Fault::Tap]);
         trial.backlog_dropped += 1;
         trial.planted = Some(Planted { before: 10_001, ..planted });
-        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Tap]);
+        assert_eq!(faults(&trial, &sent, &through(sent.frames)), [Fault::Tap]);
         trial.planted = Some(Planted { at: 2_000_000, ..planted });
         assert_eq!((trial.offered(), trial.loss(), trial.is_lossless()), (None, None, false));
-        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Tap, Fault::Count]);
+        assert_eq!(faults(&trial, &sent, &through(sent.frames)), [Fault::Tap, Fault::Count]);
 
         let (mut trial, sent) = self::trial();
         let rest = trial.sent - 100;
@@ -649,19 +650,19 @@ mod tests {
             Some(Planted { before: 100, copied: rest, monitored: rest, ..Planted::default() });
         trial.counted.captured = Some(rest);
         assert!(trial.is_lossless() && trial.loss() == Some(0.0));
-        assert!(faults(&trial, &sent, sent.frames).is_empty());
+        assert!(faults(&trial, &sent, &through(sent.frames)).is_empty());
         trial.counted.captured = Some(rest + 1);
-        assert_eq!(faults(&trial, &sent, sent.frames), [Fault::Count]);
+        assert_eq!(faults(&trial, &sent, &through(sent.frames)), [Fault::Count]);
     }
 
     #[test]
     fn every_condition_is_needed() {
         let (trial, sent) = trial();
-        assert!(trial.is_lossless() && faults(&trial, &sent, sent.frames).is_empty());
+        assert!(trial.is_lossless() && faults(&trial, &sent, &through(sent.frames)).is_empty());
         let with = |change: fn(&mut Trial)| {
             let mut trial = trial.clone();
             change(&mut trial);
-            (trial.is_lossless(), faults(&trial, &sent, sent.frames), trial.loss())
+            (trial.is_lossless(), faults(&trial, &sent, &through(sent.frames)), trial.loss())
         };
         let fine = Vec::new;
         assert_eq!(with(|it| it.counted.captured = Some(999_990)), (false, fine(), Some(1e-5)));
@@ -672,7 +673,7 @@ mod tests {
         let whole = Written { packets: Some(1_000_000), late_ns: 50_000_000, ..Written::default() };
         let disk = |written: Written| {
             let trial = Trial { written: Some(written), ..trial.clone() };
-            faults(&trial, &sent, sent.frames)
+            faults(&trial, &sent, &through(sent.frames))
         };
         assert_eq!(disk(whole), []);
         assert_eq!(disk(Written { packets: Some(999_999), ..whole }), [Fault::Disk]);
@@ -686,6 +687,8 @@ mod tests {
         assert_eq!(with(|it| it.ended = false).1, [Fault::Killed]);
         assert_eq!(with(|it| it.drift = Some(0.11)).1, [Fault::Unsteady]);
         assert_eq!(with(|it| it.drift = None).1, []);
+        assert_eq!(with(|it| (it.arrived, it.missed) = (it.arrived - 3, 3)).1, fine());
+        assert_eq!(with(|it| (it.arrived, it.missed) = (it.arrived - 3, 2)).1, [Fault::Wire]);
         assert_eq!(with(|it| it.stalls = 1001).1, [Fault::Slips]);
         assert_eq!(with(|it| it.load.rate = Some(102_000.0)).1, [Fault::Rate]);
         let gaps = crate::tools::Setting { name: "keep-gaps".to_owned(), value: "on".to_owned() };
@@ -695,10 +698,12 @@ mod tests {
         recorded.load.rate = Some(102_000.0);
         recorded.load.options.push(gaps);
         assert_eq!(
-            faults(&recorded, &sent, sent.frames),
+            faults(&recorded, &sent, &through(sent.frames)),
             [],
             "parts of a capture have other rates"
         );
-        assert_eq!(faults(&trial, &sent, sent.frames - 1), [Fault::Generator]);
+        assert_eq!(faults(&trial, &sent, &through(sent.frames - 1)), [Fault::Generator]);
+        let answered = Wire { left: sent.frames, back: 1 };
+        assert_eq!(faults(&trial, &sent, &answered), [Fault::Wire]);
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::distinct;
-use crate::bed::Layout;
+use crate::bed::{Layout, Sender, Wire};
 use crate::machine::Machine;
 use crate::storage::Storage;
 
@@ -16,6 +16,9 @@ pub struct Setup {
     pub command: Vec<String>,
     /// The machine.
     pub machine: Machine,
+    /// The machine that sends, if that is another one.
+    #[serde(default)]
+    pub sender: Option<Sender>,
     /// The testbed.
     pub testbed: Layout,
 }
@@ -30,6 +33,16 @@ pub struct Fact {
     /// What B says.
     pub b: Option<String>,
 }
+
+/// Something that a machine tells.
+type Told = fn(&Sender) -> Option<String>;
+
+/// What is compared of a machine that sends.
+const SENDER: [(&str, Told); 3] = [
+    ("kernel", |sender| sender.kernel.clone()),
+    ("processor", |sender| sender.processor.clone()),
+    ("driver", |sender| sender.driver.clone()),
+];
 
 /// All that they differ in. Versions of programs that only one of them ran are not.
 #[must_use]
@@ -58,6 +71,19 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
         if let [Some(a), Some(b)] = of {
             fact(&format!("version of {name}"), Some(a), Some(b));
         }
+    }
+    let wire = |setup: &Setup| {
+        let wire = setup.testbed.wire.as_ref();
+        let words =
+            |it: &Wire| format!("{} of {} to {}", it.sender_interface, it.sender, it.interface);
+        Some(wire.map_or("made here".to_owned(), words))
+    };
+    fact("wire", wire(a), wire(b));
+    let of_sender = |setup: &Setup, value: Told| {
+        setup.sender.as_ref().map_or_else(|| Some("this machine".to_owned()), value)
+    };
+    for (name, value) in SENDER {
+        fact(&format!("{name} of the sender"), of_sender(a, value), of_sender(b, value));
     }
     let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.placement.name().to_owned()));
     fact("placement", of_a, of_b);
@@ -120,6 +146,7 @@ mod tests {
                 sysctls: pairs("net.core.netdev_budget", "300"),
                 versions: pairs("tcpdump", "4.99.3"),
             },
+            sender: None,
             testbed: Layout { placement: Placement::Rps, ..Layout::default() },
         }
     }
@@ -155,6 +182,8 @@ mod tests {
             it.machine.files = Some(storage);
         };
         assert_eq!(names(files), "files");
+        let of_sender = names(|it| it.sender = Some(Sender::default()));
+        assert_eq!(of_sender, "kernel of the sender processor of the sender driver of the sender");
         let mut other = setup();
         other.testbed.quota = Some(0.5);
         let fact = differing(&setup(), &other).remove(0);

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use self::figure::{Across, Figure, Quantity};
 pub use self::results::{Results, Selection};
 pub use self::score::{Score, Verdict};
+use crate::load::FCS_LEN;
 use crate::search::Goal;
 use crate::sweep::{Axis, Pace, Plan};
 use crate::tools::{Setting, Tool};

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::bed::Layout;
 use crate::disk::{PIPE, Stream};
-use crate::load::FCS_LEN;
+use crate::load::{FCS_LEN, Load};
 use crate::sweep::{Pace, Run};
 
 const DISK: &str = "disk";
@@ -112,7 +112,7 @@ fn expected(run: &Run) -> Option<f64> {
     let trial = &run.trial;
     let disk = Layout::default().with(&run.point.host).ok()?.disk?;
     let bytes = f64::from(SIZE - FCS_LEN + HEADER);
-    let held = trial.load.share_of_ring((BLOCK / 2.0) as u64, trial.sent);
+    let held = Load::share_of_ring(SIZE, (BLOCK / 2.0) as u64, trial.sent);
     let ring = (trial.ring_share? - held).max(0.0) * trial.sent as f64;
     let packets = trial.load.rate?;
     let time = Duration::try_from_secs_f64(trial.sent as f64 / packets).ok()?;
@@ -190,7 +190,6 @@ mod tests {
     use super::super::super::results::tests::run;
     use super::super::super::setting;
     use super::*;
-    use crate::load::Load;
     use crate::paper::Verdict;
 
     /// Runs of 4 s with a ring, of which the losses by stalls are known.
@@ -204,7 +203,7 @@ mod tests {
             run.trial.sent = packets;
             run.trial.counted.captured = Some((80_000.0 * (1.0 - loss)) as u64);
             let bytes = Across::number(ring).unwrap() as u64;
-            run.trial.ring_share = Some(load.share_of_ring(bytes, packets));
+            run.trial.ring_share = Some(Load::share_of_ring(SIZE, bytes, packets));
             run
         };
         losses.iter().map(one).collect()

@@ -16,7 +16,7 @@ pub use self::sweep::sweep;
 
 use super::Stage;
 use super::{Chart, Part, Plot, Waterfall, number};
-use crate::bed::Layout;
+use crate::bed::{Layout, Sender};
 use crate::machine::Machine;
 use crate::trial::Trial;
 
@@ -52,6 +52,19 @@ pub fn facts(
     facts
 }
 
+/// Facts of another machine that sends.
+#[must_use]
+pub fn sender(sender: &Sender) -> Vec<(String, String)> {
+    let Sender { netsniff, kernel, processor, driver } = sender;
+    let all = [Some(netsniff), kernel.as_ref(), processor.as_ref(), driver.as_ref()];
+    let names = ["netsniff", "kernel", "processor", "driver"];
+    let fact = |(name, value): (&str, Option<&String>)| {
+        let value = value.map_or("unavailable", String::as_str);
+        (format!("{name} of the sender"), value.to_owned())
+    };
+    names.into_iter().zip(all).map(fact).collect()
+}
+
 fn testbed(layout: &Layout) -> String {
     let quota = layout.quota.map(|share| format!(", {} % of its processor", share * 100.0));
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
@@ -60,10 +73,16 @@ fn testbed(layout: &Layout) -> String {
     let disk = layout.disk.map(|disk| format!(", files on {}", disk.words()));
     let more = quota.into_iter().chain(queues).chain(tap).chain(disk).chain(changed);
     let more = more.collect::<String>();
-    format!(
-        "two network namespaces joined by a veth pair, placement {}{more}",
-        layout.placement.name()
-    )
+    match &layout.wire {
+        None => format!(
+            "two network namespaces joined by a veth pair, placement {}{more}",
+            layout.placement.name()
+        ),
+        Some(wire) => format!(
+            "a wire from {} of {} to {} of this machine{more}",
+            wire.sender_interface, wire.sender, wire.interface
+        ),
+    }
 }
 
 /// What became of the frames of a run.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use netsniff_lab::bed::{Layout, Placement, SENDER_CPU};
+use netsniff_lab::bed::{Layout, Placement, SENDER_CPU, Sender, Wire};
 use netsniff_lab::load::Load;
 use netsniff_lab::machine::Machine;
 use netsniff_lab::report::{Report, Section, sections};
@@ -17,6 +17,7 @@ use netsniff_lab::tools::{FLAG, Setting, Tool};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::wire::WireArgs;
 use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity, say};
 use crate::summary::number::duration;
@@ -28,9 +29,9 @@ const LONGEST: u32 = 1518;
 /// How the testbed is made.
 #[derive(Debug, clap::Args)]
 pub(super) struct BedArgs {
-    /// Who pays for receiving
-    #[arg(long, value_name = "WHERE", default_value = "rps", value_parser = Placement::parse)]
-    placement: Placement,
+    /// Who pays for receiving: none, rps, thread, or napi [default: rps]
+    #[arg(long, value_name = "WHERE", value_parser = Placement::parse)]
+    placement: Option<Placement>,
     /// The share of its processor that a capture gets, as a slower host has it
     #[arg(long, value_name = "PERCENT", value_parser = quota)]
     quota: Option<Quota>,
@@ -74,6 +75,8 @@ pub(super) struct CommonArgs {
     sizes: Sizes,
     #[command(flatten)]
     pub(super) bed: BedArgs,
+    #[command(flatten)]
+    wire: WireArgs,
     /// Another option of `netsniff generate`, as burst=1000 or payload; may be repeated
     #[arg(long, value_name = "OPTION=VALUES", value_parser = axis)]
     pub(super) send: Vec<Axis>,
@@ -148,25 +151,23 @@ pub(super) struct Head<'a> {
     command: Vec<String>,
     machine: Machine,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sender: Option<Sender>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     testbed: Option<Layout>,
     left_out: &'a [String],
 }
 
 impl Head<'_> {
-    /// The testbed.
-    pub(super) const fn testbed(&self) -> Option<&Layout> {
-        self.testbed.as_ref()
-    }
-
     /// A page of these sections.
     pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> Report {
         let version = ("netsniff".to_owned(), self.netsniff.to_owned());
         let facts = sections::facts(&self.command, &self.machine, self.testbed.as_ref());
+        let sender = self.sender.iter().flat_map(sections::sender);
         let left_out = self.left_out.iter().map(|what| ("left out".to_owned(), what.clone()));
         Report {
             title: title.to_owned(),
             lead: vec![lead.to_owned()],
-            facts: std::iter::once(version).chain(facts).chain(left_out).collect(),
+            facts: std::iter::once(version).chain(facts).chain(sender).chain(left_out).collect(),
             sections,
         }
     }
@@ -184,6 +185,7 @@ pub(super) fn head<'a>(
         netsniff: env!("CARGO_PKG_VERSION"),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         machine: Machine { files, ..Machine::here(&programs) },
+        sender: None,
         testbed,
         left_out,
     }
@@ -194,7 +196,8 @@ impl BedArgs {
     pub(super) fn layout(&self) -> Layout {
         let quota = self.quota.and_then(|Quota(share)| share);
         let files = self.files.clone();
-        Layout { placement: self.placement, quota, files, ..Layout::default() }
+        let placement = self.placement.unwrap_or_default();
+        Layout { placement, quota, files, ..Layout::default() }
     }
 
     /// The testbed, where --host says one value of each.
@@ -247,17 +250,28 @@ impl CommonArgs {
     }
 
     /// The testbed, but for what --host says.
-    pub(super) fn layout(&self) -> Layout {
-        self.bed.layout()
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`] for what is no matter of a wire between two machines.
+    pub(super) fn layout(&self) -> Result<Layout, UsageError> {
+        let made = self.bed.layout();
+        let found = self.wire.layout(self.bed.placement.is_some())?;
+        Ok(found.map(|found| Layout { quota: made.quota, ..found }).unwrap_or(made))
     }
 
-    /// How a report of these tools begins.
+    /// How a report of these tools begins, with the machine that sends, if that is another one.
+    ///
+    /// # Errors
+    ///
+    /// Where that machine cannot send.
     pub(super) fn head<'a>(
         &self,
         (tools, left_out): (&[Tool], &'a [String]),
         testbed: Layout,
-    ) -> Head<'a> {
-        head((tools, left_out), testbed)
+    ) -> anyhow::Result<Head<'a>> {
+        let sender = testbed.wire.as_ref().map(Wire::look).transpose()?;
+        Ok(Head { sender, ..head((tools, left_out), testbed) })
     }
 
     /// Tells how long so many things will take.

@@ -27,7 +27,8 @@ use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 #[command(after_help = "Examples:\n  \
     netsniff lab lossless\n  \
     netsniff lab lossless --tools record,tcpdump,dumpcap --sizes 64,512,1518 -o report\n  \
-    netsniff lab lossless --command 'mine=/opt/mine -i IFACE -w FILE' --budget 10m\n\n\
+    netsniff lab lossless --command 'mine=/opt/mine -i IFACE -w FILE' --budget 10m\n  \
+    netsniff lab lossless --sender ssh://me@host --sender-interface eth1 -i eth2\n\n\
     -o makes the directory, with lossless.html, a report with plots, and lossless.json and lossless.csv, which have every\n\
     run.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was measured; 2 wrong usage")]
@@ -64,7 +65,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let (sizes, (tools, left_out)) = (args.sizes()?, args.chosen()?);
-    let layout = args.bed.single()?;
+    let layout = args.layout()?.with(&common::single(&args.bed.host)?).map_err(UsageError)?;
     let options = common::single(&args.send)?;
     let with = |tool: &Tool| tool.with(&settings).map_err(UsageError);
     let tools = tools.iter().map(with).collect::<Result<Vec<_>, _>>()?;
@@ -74,11 +75,11 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         common::check(&load.with(&options), Some(tool))?;
     }
     let signal = common::signal()?;
+    let head = args.head((&tools, &left_out), layout.clone())?;
     if let Some(directory) = &args.output {
         fs::create_dir(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let head = args.head((&tools, &left_out), layout.clone());
     let (program, warden) = super::programs()?;
     let goal = Goal::default();
     let pairs = sizes.iter().flat_map(|size| tools.iter().map(move |tool| (tool, *size)));

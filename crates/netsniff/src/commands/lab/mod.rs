@@ -16,6 +16,7 @@ mod reports;
 mod scale;
 mod sweep;
 mod table;
+mod wire;
 mod work;
 
 use anyhow::Context as _;
@@ -43,7 +44,8 @@ use super::DONE;
     netsniff lab certify --key key.pem -o c                    a signed statement\n\n\
     Measuring needs root, two processors, and ip (of iproute2). Nothing outside the namespaces\n\
     is sent to, and nothing is changed there but settings of the kernel that --host names, which\n\
-    are put back. Everything is removed however it ends.")]
+    are put back. Everything is removed however it ends. Where --sender names another machine, it\n\
+    sends from there, and nothing is changed on either.")]
 pub struct LabArgs {
     #[command(subcommand)]
     what: What,

@@ -21,6 +21,7 @@ use super::common::{self, Head};
 use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
 use super::table;
+use super::wire::NoWireArgs;
 use crate::commands::{DONE, FAILED, print, quantity, say};
 
 /// The experiments of the papers on losses of captures, repeated on this machine, with a scorecard of their claims
@@ -51,6 +52,8 @@ pub(super) struct PaperArgs {
     /// Go on with what is missing in the directory of -o
     #[arg(long)]
     resume: bool,
+    #[command(flatten)]
+    _no_wire: NoWireArgs,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     budget: Option<Duration>,

@@ -122,7 +122,7 @@ impl SweepArgs {
 pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let common = &args.common;
     let (sizes, paces, (tools, left_out)) = (args.sizes()?, args.paces(), common.chosen()?);
-    let layout = common.layout();
+    let layout = common.layout()?;
     // Runs that go on later name the capture in the same way.
     let capture = args.replay.as_ref().map(fs::canonicalize).transpose();
     let capture = capture.context("cannot replay it")?;
@@ -144,7 +144,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let points = plan.points();
     check(&tools, &points, &layout)?;
     let signal = common::signal()?;
-    let head = common.head((&tools, &left_out), layout.clone());
+    let head = common.head((&tools, &left_out), layout.clone())?;
     let mut directory = match &common.output {
         None => None,
         Some(path) => Some(open(path, args.resume, &head)?),

@@ -13,6 +13,7 @@ use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::machine::Machine;
 use netsniff_lab::tools::{Setting, Tool};
 
+use super::wire::NoWireArgs;
 use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity};
 
@@ -57,6 +58,8 @@ pub(super) struct CertifyArgs {
     /// The share of its processor that a capture gets, as a slower host has it [default: all, or as certified]
     #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
     quota: Option<f64>,
+    #[command(flatten)]
+    _no_wire: NoWireArgs,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval, conflicts_with = "verify")]
     budget: Option<Duration>,

@@ -20,6 +20,7 @@ use serde::Serialize;
 use self::capture::Capture;
 use self::lost::Lost;
 use super::common::{self, Head};
+use super::wire::NoWireArgs;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 use crate::summary::number::exact;
 
@@ -65,6 +66,8 @@ pub(super) struct DamageArgs {
     /// Frames a second that the capture is sent with to the tap
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, default_value = "20k")]
     rate: f64,
+    #[command(flatten)]
+    _no_wire: NoWireArgs,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     budget: Option<Duration>,

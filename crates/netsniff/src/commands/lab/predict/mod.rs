@@ -26,6 +26,7 @@ use super::common::{self, BedArgs};
 use super::csv;
 use super::journal::Journal;
 use super::question::{MOST_QUESTIONS, QuestionArgs, fits, seconds, tell_traffic};
+use super::wire::NoWireArgs;
 use crate::clock;
 use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 use crate::summary::number::exact;
@@ -65,6 +66,8 @@ pub(super) struct PredictArgs {
     tool: String,
     #[command(flatten)]
     bed: BedArgs,
+    #[command(flatten)]
+    _no_wire: NoWireArgs,
     /// Calibrate again, though the ledger has a model
     #[arg(long)]
     calibrate: bool,

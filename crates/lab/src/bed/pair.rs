@@ -1,0 +1,200 @@
+//! Two network namespaces joined by a veth pair: `tx0` sends, `rx0` receives.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use netsniff_capture::interface::{LinkCounters, LinkReader};
+use netsniff_capture::{Interface, in_namespace};
+
+use super::{CAPTURE_CPU, Ends, Layout, Placement, SENDER_CPU, Said, TICK, on_processor};
+use crate::load::Load;
+use crate::process;
+use crate::sysctl;
+use crate::tap::{self, Tap};
+
+/// How long the kernel may take to start a thread.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The namespace of a bed that sends.
+pub(super) fn sender(bed: &str) -> String {
+    format!("{bed}-tx")
+}
+
+/// The namespace of a bed that receives.
+pub(super) fn receiver(bed: &str) -> String {
+    format!("{bed}-rx")
+}
+
+/// Both of them, which the warden of the bed removes.
+#[derive(Debug)]
+pub(super) struct Pair {
+    name: String,
+    tap: Option<Tap>,
+    tx: Mutex<LinkReader>,
+    rx: Mutex<LinkReader>,
+}
+
+impl Pair {
+    /// Makes the namespaces of a bed with a name and a directory for scratch files.
+    pub(super) fn make(name: &str, scratch: &Path, layout: &Layout) -> anyhow::Result<Self> {
+        let queues = layout.queues.to_string();
+        build(name, &queues)?;
+        let receiver = receiver(name);
+        if let Some(tap) = &layout.tap {
+            tap.build(&receiver, &queues)?;
+        }
+        for setting in &layout.sysctls {
+            sysctl::change(scratch, &receiver, setting)?;
+        }
+        place(name, layout)?;
+        let reader = |namespace: &str, name: &str| {
+            let open = || LinkReader::new(Interface::find(name)?.index);
+            let opened = in_namespace(namespace, open).context("cannot enter a namespace")?;
+            opened.context("cannot read counters").map(Mutex::new)
+        };
+        let (tx, rx) = (reader(&sender(name), "tx0")?, reader(&receiver, "rx0")?);
+        Ok(Self { name: name.to_owned(), tap: layout.tap, tx, rx })
+    }
+
+    fn command(namespace: &str, processor: usize, words: &[String]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]).args(on_processor(processor)).args(words);
+        command
+    }
+}
+
+impl Ends for Pair {
+    fn interface(&self) -> &str {
+        if self.tap.is_some() { tap::MONITOR } else { "rx0" }
+    }
+
+    fn capture(&self, words: &[String]) -> Command {
+        Self::command(&receiver(&self.name), CAPTURE_CPU, words)
+    }
+
+    fn send(
+        &self,
+        netsniff: &Path,
+        load: &Load,
+        most: Duration,
+        meanwhile: &mut dyn FnMut(),
+    ) -> anyhow::Result<Said> {
+        let program = vec![netsniff.display().to_string()];
+        let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
+        let mut command = Self::command(&sender(&self.name), SENDER_CPU, &words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the generator")?;
+        let end = Instant::now() + most;
+        while process::wait(&mut child, TICK)?.is_none() {
+            meanwhile();
+            if Instant::now() >= end {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("the generator does not end");
+            }
+        }
+        // Its report is one line, which a pipe has room for.
+        let out = child.wait_with_output().context("cannot read the generator's report")?;
+        let [report, errors] =
+            [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        Ok(Said { report, errors })
+    }
+
+    fn left(&self) -> anyhow::Result<u64> {
+        let counters = counters(&self.tx, "tx0")?;
+        // A veth counts what the other end's backlog dropped as not sent.
+        Ok(counters.tx_packets.wrapping_add(counters.tx_dropped))
+    }
+
+    fn dropped(&self) -> anyhow::Result<u64> {
+        Ok(counters(&self.tx, "tx0")?.tx_dropped)
+    }
+
+    fn came(&self) -> anyhow::Result<LinkCounters> {
+        counters(&self.rx, "rx0")
+    }
+
+    fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {
+        self.tap.map(|tap| tap::Meter::open(&receiver(&self.name), tap)).transpose()
+    }
+}
+
+/// What an interface has counted.
+pub(super) fn counters(reader: &Mutex<LinkReader>, name: &str) -> anyhow::Result<LinkCounters> {
+    let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+    reader.counters()?.with_context(|| format!("{name} is gone"))
+}
+
+/// Makes the namespaces of a bed, with interfaces of so many queues.
+fn build(bed: &str, number: &str) -> anyhow::Result<()> {
+    let (tx, rx) = (&sender(bed), &receiver(bed));
+    for namespace in [tx, rx] {
+        ip(&["netns", "add", namespace])?;
+        let off = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
+        inside(namespace, &format!("sysctl -qw {off} || true"))?;
+    }
+    let queues = ["numtxqueues", number, "numrxqueues", number];
+    let (one, other) = (["link", "add", "name", "tx0"], ["name", "rx0", "netns", rx]);
+    let pair = [&one[..], &["netns", tx], &queues, &["type", "veth", "peer"], &other, &queues];
+    ip(&pair.concat())?;
+    for (namespace, name, address) in
+        [(tx, "tx0", "02:00:00:00:00:0a"), (rx, "rx0", "02:00:00:00:00:0b")]
+    {
+        raise(namespace, name, &["address", address])?;
+    }
+    Ok(())
+}
+
+/// Lets who is to pay for receiving pay.
+fn place(bed: &str, layout: &Layout) -> anyhow::Result<()> {
+    let rx = &receiver(bed);
+    // A veth has a NAPI only where it merges packets; ours are of different flows.
+    let napi = "ethtool -K rx0 gro on";
+    match layout.placement {
+        Placement::None | Placement::AsFound => Ok(()),
+        Placement::Napi => inside(rx, napi),
+        Placement::Rps => {
+            let mask = format!("{:x}", 1 << CAPTURE_CPU);
+            let each = "for queue in /sys/class/net/rx0/queues/rx-*";
+            inside(rx, &format!("{each}; do echo {mask} >$queue/rps_cpus || exit 1; done"))
+        }
+        Placement::Thread => {
+            inside(rx, &format!("{napi} && echo 1 >/sys/class/net/rx0/threaded"))?;
+            let end = Instant::now() + PATIENCE;
+            while process::pin_newest("napi/rx0-", layout.queues as usize, CAPTURE_CPU)?
+                < layout.queues as usize
+            {
+                ensure!(Instant::now() < end, "rx0 has no NAPI thread for each queue");
+                thread::sleep(Duration::from_millis(20));
+            }
+            Ok(())
+        }
+    }
+}
+/// Sets an interface up, with more settings of ip-link(8), so that frames cross it as they are made and no others do.
+pub(crate) fn raise(namespace: &str, name: &str, more: &[&str]) -> anyhow::Result<()> {
+    let set = ["-n", namespace, "link", "set", "dev", name, "arp", "off"];
+    ip(&[&set[..], more, &["up"]].concat())?;
+    // Not every kernel has each of these.
+    let off = "for what in tso gso gro sg tx rx txvlan rxvlan; do ethtool -K";
+    inside(namespace, &format!("{off} {name} $what off >/dev/null 2>&1 || true; done"))
+}
+
+pub(crate) fn ip(arguments: &[&str]) -> anyhow::Result<()> {
+    let out = Command::new("ip").args(arguments).output();
+    let out = out.context("cannot run ip(8), of iproute2, which makes the testbed")?;
+    if !out.status.success() {
+        let why = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+        bail!("the testbed cannot be made: ip {}: {why}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+/// Runs a line of shell in a namespace.
+pub(crate) fn inside(namespace: &str, line: &str) -> anyhow::Result<()> {
+    ip(&["netns", "exec", namespace, "sh", "-c", line])
+}
