@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -124,26 +124,10 @@ impl Shell {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut ssh = way.start(&mut command)?;
         let streams = (ssh.stdin.take(), ssh.stdout.take(), ssh.stderr.take());
-        let (input, Some(output), Some(mut stderr)) = streams else {
-            bail!("pipes were asked for")
-        };
-        let (to, lines) = mpsc::channel();
-        thread::spawn(move || {
-            let all = BufReader::new(output).split(b'\n').map_while(Result::ok);
-            let _ = all
-                .map(|line| to.send(String::from_utf8_lossy(&line).into_owned()))
-                .find(Result::is_err);
-        });
+        let (input, Some(output), Some(stderr)) = streams else { bail!("pipes were asked for") };
+        let lines = lines_of(output);
         let errors = Arc::new(Mutex::new(String::new()));
-        let heard = Arc::clone(&errors);
-        // Nobody waits for its end: a master of other connections may keep this open.
-        thread::spawn(move || {
-            let mut piece = [0; 1024];
-            while let Ok(len @ 1..) = stderr.read(&mut piece) {
-                let mut all = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                *all += &String::from_utf8_lossy(&piece[..len]);
-            }
-        });
+        hear(stderr, Arc::clone(&errors));
         let token = format!("netsniff-{}", process::Identity::of_self()?);
         let destination = way.destination.clone();
         let mut shell = Self { destination, ssh, input, lines, errors, token, asked: 0 };
@@ -279,6 +263,30 @@ impl Drop for Shell {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// The lines of an output as they come.
+fn lines_of(output: ChildStdout) -> Receiver<String> {
+    let (to, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            if to.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Adds what comes to a text. Nobody waits for the end: a master of other connections may keep this open.
+fn hear(mut output: ChildStderr, text: Arc<Mutex<String>>) {
+    thread::spawn(move || {
+        let mut piece = [0; 1024];
+        while let Ok(len @ 1..) = output.read(&mut piece) {
+            let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+            *text += &String::from_utf8_lossy(&piece[..len]);
+        }
+    });
 }
 
 /// A word as a shell takes it.
