@@ -156,7 +156,7 @@ mod tests {
             let (system, device) = mount(mounts, Path::new(path)).unwrap();
             format!("{system} {device}")
         };
-        assert_eq!(of("/home/me"), "ext4 /dev/vda");
+        assert_eq!(of("/srv/me"), "ext4 /dev/vda");
         assert_eq!(of("/data/disk one/captures"), "xfs /dev/sda1");
         assert_eq!(of("/data/disk"), "btrfs /dev/sdb", "what was mounted last is on top");
         assert_eq!(of("/database"), "ext4 /dev/vda");

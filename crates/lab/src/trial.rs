@@ -1,8 +1,9 @@
 //! One run: a load, a tool, and everything that was counted meanwhile. A run checks itself: what the generator says it
 //! sent must be what both ends of the wire have counted.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+mod scratch;
+
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::LinkCounters;
 use serde::Deserialize;
 
+use self::scratch::Scratch;
 use crate::bed::{Bed, Said};
 use crate::disk::{Drain, Written};
 use crate::load::Load;
@@ -311,7 +313,7 @@ pub fn run_and(
     }
     let last = counters.read()?;
     let ended = process::interrupt(&mut running.0, PATIENCE)?;
-    let (counted, written) = count(tool, disk, &scratch)?;
+    let (counted, written) = scratch.count(tool, disk)?;
     if written.is_none() {
         look(&tool.file(&scratch.files))?;
     }
@@ -353,21 +355,6 @@ pub fn run_and(
     Ok(trial)
 }
 
-/// What a tool that has ended captured, and what the planted disk has of it.
-fn count(
-    tool: &Tool,
-    disk: Option<Drain>,
-    scratch: &Scratch,
-) -> anyhow::Result<(Counted, Option<Written>)> {
-    let (output, errors) = scratch.said();
-    let written = disk.map(Drain::finish).transpose()?;
-    let counted = match &written {
-        None => tool.counted(&output, &errors, &scratch.files)?,
-        Some(written) => tool.counted_by(&output, &errors, || written.packets)?,
-    };
-    Ok((counted, written))
-}
-
 /// Frames that came and that the interface had no room for.
 const fn missed(of: &LinkCounters) -> u64 {
     of.rx_missed.wrapping_add(of.rx_fifo).wrapping_add(of.rx_over)
@@ -404,50 +391,6 @@ fn faults(trial: &Trial, sent: &Sent, wire: &Wire) -> Vec<Fault> {
     let is_even = trial.load.capture.is_none() || trial.load.even_rate().is_some();
     check(is_even && trial.drift.is_some_and(|drift| drift > MOST_DRIFT), Fault::Unsteady);
     faults
-}
-
-/// Directories that go with this value: for what a tool says, in memory, and for what it writes, which may be the same.
-struct Scratch {
-    said: PathBuf,
-    files: PathBuf,
-}
-
-impl Scratch {
-    fn make(bed: &Bed) -> anyhow::Result<Self> {
-        use std::os::unix::fs::PermissionsExt as _;
-        let [said, files] = [&bed.scratch(), bed.files()].map(|at| at.join("run"));
-        let scratch = Self { said, files };
-        for path in scratch.paths() {
-            fs::create_dir(path).context("cannot make a directory for scratch files")?;
-            // Tools give their rights up.
-            fs::set_permissions(path, fs::Permissions::from_mode(0o777))
-                .context("cannot open a directory to tools")?;
-        }
-        Ok(scratch)
-    }
-
-    /// One, or two.
-    fn paths(&self) -> impl Iterator<Item = &Path> {
-        let other = (self.files != self.said).then_some(&*self.files);
-        std::iter::once(&*self.said).chain(other)
-    }
-
-    fn file(&self, name: &str) -> anyhow::Result<File> {
-        File::create(self.said.join(name)).with_context(|| format!("cannot write {name}"))
-    }
-
-    fn said(&self) -> (String, String) {
-        let said = |name| fs::read(self.said.join(name)).unwrap_or_default();
-        ["output", "errors"].map(|name| String::from_utf8_lossy(&said(name)).into_owned()).into()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        for path in self.paths() {
-            let _ = fs::remove_dir_all(path);
-        }
-    }
 }
 
 /// A tool that captures, which is killed with this value.

@@ -82,7 +82,7 @@ fn every_tool_writes_to_a_planted_disk() {
 
 /// Packets that the ring of a tool has room for, but for half a block, since one is read while the disk stalls.
 fn ring(tool: &Tool, block: u64) -> f64 {
-    load(1).share_of_ring(tool.ring.unwrap() - block / 2, 1)
+    Load::share_of_ring(load(1).size, tool.ring.unwrap() - block / 2, 1)
 }
 
 /// A tool before a disk: what it loses, and what arithmetic says, where its queues have room for so many packets beside

@@ -1,0 +1,73 @@
+//! Where a tool says and writes what is counted after a run.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::bed::Bed;
+use crate::disk::{Drain, Written};
+use crate::tools::{Counted, Tool};
+
+/// Directories that go with this value: for what a tool says, in memory, and for what it writes, which may be the same.
+pub(super) struct Scratch {
+    said: PathBuf,
+    /// For the files of the tool.
+    pub(super) files: PathBuf,
+}
+
+impl Scratch {
+    /// Makes them, for one run.
+    pub(super) fn make(bed: &Bed) -> anyhow::Result<Self> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let [said, files] = [&bed.scratch(), bed.files()].map(|at| at.join("run"));
+        let scratch = Self { said, files };
+        for path in scratch.paths() {
+            fs::create_dir(path).context("cannot make a directory for scratch files")?;
+            // Tools give their rights up.
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777))
+                .context("cannot open a directory to tools")?;
+        }
+        Ok(scratch)
+    }
+
+    /// One, or two.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let other = (self.files != self.said).then_some(&*self.files);
+        std::iter::once(&*self.said).chain(other)
+    }
+
+    /// A file for `output` or `errors` of the tool.
+    pub(super) fn file(&self, name: &str) -> anyhow::Result<File> {
+        File::create(self.said.join(name)).with_context(|| format!("cannot write {name}"))
+    }
+
+    /// What is in these two.
+    pub(super) fn said(&self) -> (String, String) {
+        let said = |name| fs::read(self.said.join(name)).unwrap_or_default();
+        ["output", "errors"].map(|name| String::from_utf8_lossy(&said(name)).into_owned()).into()
+    }
+
+    /// What a tool that has ended captured, and what the planted disk has of it.
+    pub(super) fn count(
+        &self,
+        tool: &Tool,
+        disk: Option<Drain>,
+    ) -> anyhow::Result<(Counted, Option<Written>)> {
+        let (output, errors) = self.said();
+        let written = disk.map(Drain::finish).transpose()?;
+        let counted = match &written {
+            None => tool.counted(&output, &errors, &self.files)?,
+            Some(written) => tool.counted_by(&output, &errors, || written.packets)?,
+        };
+        Ok((counted, written))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for path in self.paths() {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
