@@ -25,9 +25,9 @@ fn numbers(file: &Path) -> [u64; 3] {
     ["received", "duplicates", "missing"].map(|name| stream[name].as_u64().unwrap())
 }
 
-/// A run on a tenth of a processor, and what is in the file.
+/// A run on a small part of a processor, and what is in the file.
 fn starved(test: &str, tool: &Tool) -> Option<(Trial, [u64; 3])> {
-    let bed = make(test, &Layout { quota: Some(0.1), ..Layout::default() })?;
+    let bed = make(test, &Layout { quota: Some(0.04), ..Layout::default() })?;
     let load =
         Load { size: 512, rate: Some(150_000.0), time: Duration::from_secs(3), ..Load::default() };
     let mut seen = None;
@@ -54,7 +54,7 @@ fn tools_lose_what_counting_by_hand_says() {
         assert_eq!((captured, doubled), (received, 0), "{name}: {trial:?}");
         // What is neither in the file nor dropped on the wire is what the tool itself says.
         assert_eq!(trial.arrived - captured, dropped, "{name}: {trial:?}");
-        assert!(dropped > trial.sent / 10, "{name} was to be starved: {trial:?}");
+        assert!(dropped > trial.sent / 20, "{name} was to be starved: {trial:?}");
         // The numbers tell the same, but for those behind the last one that was written.
         let lost = trial.sent - captured;
         assert!(missing <= lost && missing > lost / 2, "{name}: {missing} of {lost}");

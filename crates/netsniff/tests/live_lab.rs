@@ -304,8 +304,12 @@ fn a_sweep_goes_on_where_it_ended() {
         (out.status.code(), output, errors)
     };
     let runs = || fs::read_to_string(directory.join("runs.jsonl")).unwrap();
-    let (code, output, errors) = sweep(&[]);
-    assert_eq!(code, Some(0), "{errors}");
+    let (first, output, errors) = sweep(&[]);
+    // A busy machine may have no run that proves something, which the code tells.
+    assert!(
+        first == Some(0) || errors.contains("held up") || errors.contains("too slow"),
+        "{errors}"
+    );
     assert!(errors.contains("8 runs, about"), "{errors}");
     for line in ["count, 128, ring 8M", "record, 128, ring 16M"] {
         assert_eq!(output.matches(line).count(), 2, "{output}");
@@ -315,16 +319,19 @@ fn a_sweep_goes_on_where_it_ended() {
     assert!(made.lines().count() >= 8, "{made}");
     assert_eq!(sweep(&[]).0, Some(1), "the directory is there");
     let (code, again, errors) = sweep(&["--resume"]);
-    assert_eq!((code, &again, runs()), (Some(0), &output, made.clone()), "{errors}");
+    assert_eq!((code, &again, runs()), (first, &output, made.clone()), "{errors}");
     assert!(errors.contains("0 runs, about"), "{errors}");
     let (code, _, errors) = sweep(&["--resume", "--host", "queues=2", "--quota", "50"]);
-    assert!(code == Some(1) && errors.contains("queues was 1, and is 2"), "{errors}");
+    assert!(
+        code == Some(1) && errors.contains("share of the processor was all, and is 50 %"),
+        "{errors}"
+    );
     assert_eq!(runs(), made);
 
     let last = made.trim_end().rfind('\n').unwrap() + 1;
     fs::write(directory.join("runs.jsonl"), &made[..last + 20]).unwrap();
     let (code, _, errors) = sweep(&["--resume"]);
-    assert_eq!(code, Some(0), "{errors}");
+    assert!(matches!(code, Some(0 | 1)), "{errors}");
     assert!(errors.contains("1 run, about"), "{errors}");
     assert!(runs().starts_with(&made[..last]) && runs().lines().count() >= 8);
     let csv = fs::read_to_string(directory.join("sweep.csv")).unwrap();
@@ -390,12 +397,14 @@ fn a_planted_server_loses_what_arithmetic_says() {
             observations: Vec::new(),
             seconds: 0.0,
         };
-        let expected = model.predict(&question, 0.0).total.value;
-        assert!(expected > 0.05, "{question:?} is to lose something");
+        // When the kernel closes blocks that are not full is chance, and some bursts lose a block by it.
+        let expected = model.predict(&question, 0.0).total;
+        assert!(expected.low > 0.05 && expected.high < expected.low + 0.08, "{expected:?}");
         let books = trial.counted.dropped.unwrap() + trial.counted.captured.unwrap();
         assert_eq!(books + trial.backlog_dropped, trial.sent, "{trial:?}");
         let lost = trial.counted.dropped.unwrap() as f64 / trial.sent as f64;
-        assert!((lost - expected).abs() < 0.03, "{lost} was lost of {expected}: {trial:?}");
+        let is_near = lost > expected.low - 0.03 && lost < expected.high + 0.03;
+        assert!(is_near, "{lost} was lost of {expected:?}: {trial:?}");
     }
 }
 
@@ -414,7 +423,9 @@ fn a_sweep_varies_everything() {
         let mut command = Command::new(NETSNIFF);
         command.args(["lab", "sweep"]).args(arguments).args(common).arg(&output);
         let out = command.output().unwrap();
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        // A busy machine may have no run that proves something.
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert!(matches!(out.status.code(), Some(0 | 1)), "{errors}");
         let runs = fs::read_to_string(output.join("runs.jsonl")).unwrap();
         runs.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };

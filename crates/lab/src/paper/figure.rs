@@ -185,6 +185,7 @@ mod tests {
         let busy = |idle| Busy { idle, ..Busy::default() };
         let trial = Trial {
             sent: 400,
+            arrived: 200,
             reached: Some(200.0),
             cpu_ns: 500_000_000,
             own_peak: Some(3_000_000),

@@ -417,7 +417,7 @@ mod tests {
     fn losses_before_and_at_the_socket_are_of_the_same_whole() {
         let mut first = at(72, 0.67);
         // Of a million 400,000 are lost before the socket, 270,000 of the other 600,000 at it.
-        first.trial.counted.dropped = Some(270_000);
+        (first.trial.arrived, first.trial.counted.dropped) = (600_000, Some(270_000));
         let judged = |run: Run| {
             let runs = [(DEFAULTS.to_owned(), vec![run])].into();
             judge(&Results { runs, ..Results::default() }, &super::super::tests::scale(true))
@@ -425,7 +425,7 @@ mod tests {
         let score = &judged(first.clone())[1];
         assert_eq!(score.verdict, Verdict::Holds, "{score:?}");
         assert!(score.seen.ends_with("at the socket 27.00 %; of what came there 45.00 %"));
-        first.trial.counted.dropped = Some(400_000);
+        (first.trial.arrived, first.trial.counted.dropped) = (730_000, Some(400_000));
         assert_eq!(judged(first)[1].verdict, Verdict::Fails);
     }
 
