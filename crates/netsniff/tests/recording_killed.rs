@@ -21,7 +21,7 @@ use netsniff::recording::rotation::Rotation;
 /// Tells the process that it is the recorder, and where to record.
 const RECORD_TO: &str = "NETSNIFF_TEST_RECORD_TO";
 /// Packets after which a recorder that nobody kills ends by itself.
-const MOST_PACKETS: u64 = 400_000;
+const MOST_PACKETS: u64 = 3_000_000;
 /// How often a recorder is killed.
 const KILLS: usize = 50;
 
