@@ -15,7 +15,7 @@ use netsniff_lab::trial::{self, Fault, Trial};
 
 mod lab_bed;
 
-use lab_bed::{alone, make};
+use lab_bed::{alone, assert_swept, make};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -211,7 +211,7 @@ fn files_are_in_a_directory_of_the_users() {
     command.args(["lab", "sweep", "--tools", "record", "--rates", "2k", "--sizes", "128"]);
     command.args(["--time", "300ms", "--repeat", "1", "-o"]).arg(&report).arg("--files");
     let out = command.arg(&files).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_swept(out.status.code(), &String::from_utf8_lossy(&out.stderr));
     let head = fs::read(report.join("sweep.json")).unwrap();
     let head: serde_json::Value = serde_json::from_slice(&head).unwrap();
     let storage = &head["machine"]["files"];

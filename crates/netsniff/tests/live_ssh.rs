@@ -32,7 +32,8 @@ fn sweep(machines: &Machines, name: &str, arguments: &[&str]) -> Vec<Value> {
     command.args(THERE).args(["--repeat", "1", "-o"]).arg(&output).args(arguments);
     let out = command.output().unwrap();
     let errors = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.success(), "{errors}");
+    // The code tells of points that no run proves, which some are made to be.
+    assert!(matches!(out.status.code(), Some(0 | 1)), "{errors}");
     let runs = fs::read_to_string(output.join("runs.jsonl")).unwrap();
     runs.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

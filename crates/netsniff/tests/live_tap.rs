@@ -13,7 +13,7 @@ use netsniff_lab::trial::{self, Trial};
 
 mod lab_bed;
 
-use lab_bed::{alone, make};
+use lab_bed::{alone, assert_swept, make};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 fn setting(name: &str, value: &str) -> Setting {
@@ -116,7 +116,7 @@ fn reports_tell_what_was_planted() {
         .output()
         .unwrap();
     let [output, errors] = [out.stdout, out.stderr].map(|it| String::from_utf8(it).unwrap());
-    assert_eq!(out.status.code(), Some(0), "{errors}");
+    assert_swept(out.status.code(), &errors);
     assert!(output.contains("planted %") && output.contains("loss-before 100%"), "{output}");
     assert!(errors.contains("; planted: 0 before, 0 at, 0 behind the tap"), "{errors}");
     let runs = fs::read_to_string(directory.join("runs.jsonl")).unwrap();
