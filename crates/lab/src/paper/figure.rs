@@ -59,7 +59,7 @@ impl Across {
     }
 
     /// A number, or a size as `64M` or `32K`, in bytes.
-    pub(super) fn number(text: &str) -> Option<f64> {
+    pub(crate) fn number(text: &str) -> Option<f64> {
         let digits = text.trim_end_matches(char::is_alphabetic);
         let unit = match &text[digits.len()..] {
             "" => 1.0,

@@ -160,12 +160,15 @@ fn figures() -> Vec<Figure> {
 fn knee(results: &Results) -> Seen {
     let runs = results.of(RATES).tool("analyze");
     let [strict, tolerable] = [runs.knee(TOLERATED)?, runs.knee(TOLERABLE)?];
+    let [none, one] = [runs.knee(0.0)?, runs.knee(0.01)?];
     let (most, highest) = runs.rates().into_iter().next_back()?;
     let worst = highest.median(Quantity::Loss)?;
     let seen = format!(
-        "at most 0.1 % up to {}, at most 0.5 % up to {}, {} at {}",
+        "nothing lost up to {}, at most 0.1 % up to {}, 0.5 % up to {}, 1 % up to {}, {} at {}",
+        none.words(),
         strict.words(),
         tolerable.words(),
+        one.words(),
         percent(worst),
         rate(most)
     );

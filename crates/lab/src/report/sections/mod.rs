@@ -75,7 +75,7 @@ fn testbed(layout: &Layout) -> String {
     let more = more.collect::<String>();
     match &layout.wire {
         None => format!(
-            "two network namespaces joined by a veth pair, placement {}{more}",
+            "two network namespaces joined by a veth pair (driver veth; offloads, ARP and IPv6 off), placement {}{more}",
             layout.placement.name()
         ),
         Some(wire) => format!(

@@ -1,5 +1,7 @@
 //! Losses over combinations of values.
 
+mod options;
+
 use super::{median, percent, waterfall, whole};
 use crate::report::plot::tick;
 use crate::report::{Axis, Chart, Dot, HeatMap, Mark, Part, Plot, Section, Series, Table, Unit};
@@ -25,6 +27,7 @@ pub fn sweep(runs: &[Run]) -> Vec<Section> {
         losses.push(Part::Plot(against_rate(title, curves)));
     }
     losses.extend(maps(&groups).into_iter().map(Part::Plot));
+    losses.extend(options::against_options(runs).into_iter().map(Part::Plot));
     let loses =
         |run: &&Run| run.trial.is_valid() && run.trial.loss().is_some_and(|loss| loss > 0.0);
     let worst = runs.iter().filter(loses).max_by(|one, other| {
