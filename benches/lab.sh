@@ -4,7 +4,8 @@
 #   benches/lab.sh proof|predict|lossless|papers … [--long] [--out DIR]
 #
 #   proof     a server of 25 us for each packet: its threshold, its loss over rates, and bursts, against arithmetic
-#   predict   60 points of a plan that is written down before the calibration, three runs of each
+#   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s) and
+#             LOSSLESS (9 searches) are taken from the environment
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
 #   papers    the experiments of five papers, in their short form; --long takes most of a day
 #
@@ -21,11 +22,11 @@ while [ $# -gt 0 ]; do
         proof | predict | lossless | papers) parts+=("$1") ;;
         --long) form= ;;
         --out) out=$2 && shift ;;
-        *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+[ ${#parts[@]} -gt 0 ] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 out=${out:-docs/measurements/$(date +%F)-lab}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -84,7 +85,8 @@ proof() {
 }
 
 predict() {
-    run predict predict -o "$scratch/held" --plan 60 --seed "${SEED:-20261124}" --time 3s --repeat 3 --score --lossless 9
+    run predict predict -o "$scratch/held" --plan 60 --seed "${SEED:-20261124}" --time "${TIME:-3s}" --repeat 3 --score \
+        --lossless "${LOSSLESS:-9}"
     keep "$scratch/held" held-out
     xz -9 -c "$scratch/held/ledger.jsonl" >"$out/held-out-ledger.jsonl.xz"
 }
@@ -97,14 +99,14 @@ lossless() {
 }
 
 papers() {
-    run papers paper all $form -o "$scratch/papers"
+    run papers paper all $form -o "$scratch/papers" --budget "${BUDGET:-90m}"
     cp "$scratch"/papers/*.html "$scratch"/papers/*.json "$out/"
     cp -r "$scratch/papers/plots" "$out/papers-plots"
     local experiment
-    for experiment in "$scratch"/papers/*/*/; do
-        [ -e "$experiment/sweep.csv" ] || continue
-        xz -9 -c "$experiment/sweep.csv" \
-            >"$out/$(basename "$(dirname "$experiment")")-$(basename "$experiment").csv.xz"
+    for experiment in "$scratch"/papers/s?-*/; do
+        for file in "$experiment"/*.csv; do
+            [ -e "$file" ] && xz -9 -c "$file" >"$out/$(basename "$experiment").csv.xz"
+        done
     done
 }
 
