@@ -7,14 +7,14 @@
 #   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s) and
 #             LOSSLESS (9 searches) are taken from the environment
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
-#   papers    the experiments of five papers, in their short form; --long takes most of a day
+#   papers    the experiments of five papers, in their short form; --long takes most of a day; PAPERS=s1 is one of them
 #
 # Needs root, two processors and a release build of netsniff; tools that are not installed are left out, and said to be. Reports
 # go to docs/measurements/DATE-lab unless told: for each part its page, its plots, CSV and JSON, and what was printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-netsniff=$PWD/target/release/netsniff
+netsniff=target/release/netsniff
 form=--short out=
 parts=()
 while [ $# -gt 0 ]; do
@@ -99,7 +99,7 @@ lossless() {
 }
 
 papers() {
-    run papers paper all $form -o "$scratch/papers" --budget "${BUDGET:-90m}"
+    run "papers${PAPERS:+-$PAPERS}" paper "${PAPERS:-all}" $form -o "$scratch/papers" --budget "${BUDGET:-90m}"
     cp "$scratch"/papers/*.html "$scratch"/papers/*.json "$out/"
     cp -r "$scratch/papers/plots" "$out/papers-plots"
     local experiment

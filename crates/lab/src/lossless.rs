@@ -8,7 +8,7 @@ use crate::load::Load;
 use crate::search::{Bench, Found, Goal, Outcome, Purpose, search};
 use crate::stop::{Stop, Why};
 use crate::tools::{Setting, Tool};
-use crate::trial::{self, Trial};
+use crate::trial::{self, Fault, Trial};
 
 /// Rings hold so much of a short run that its rate is hardly more than what is held; so short ones take longer for
 /// small frames.
@@ -55,13 +55,15 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether it proves something: a run that steers does for the rate that it reached.
+    /// Whether it proves something: for the rate that it reached. One that is to prove a rate may have been slower all the
+    /// time, but not held up.
     #[must_use]
     pub fn is_proof(&self) -> bool {
-        self.trial.reached.is_some()
+        let trial = &self.trial;
+        trial.reached.is_some()
             && match self.purpose {
-                Purpose::Top | Purpose::Steer => self.trial.is_true_at_reached(),
-                Purpose::Confirm => self.trial.is_valid(),
+                Purpose::Top | Purpose::Steer => trial.is_true_at_reached(),
+                Purpose::Confirm => trial.is_valid() || trial.faults == [Fault::Rate],
             }
     }
 }
@@ -233,5 +235,25 @@ impl Bench for Series<'_> {
         }
         self.why = Some(Ended::Faulty);
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_slower_proves_the_rate_that_it_reached() {
+        let step = |purpose, reached, faults: &[Fault]| {
+            let trial = Trial { reached, faults: faults.to_vec(), ..Trial::default() };
+            Step { purpose, trial }.is_proof()
+        };
+        let (reached, confirm) = (Some(1e5), Purpose::Confirm);
+        assert!(step(confirm, reached, &[]) && step(confirm, reached, &[Fault::Rate]));
+        for faults in [&[Fault::Slips][..], &[Fault::Rate, Fault::Slips], &[Fault::Books]] {
+            assert!(!step(confirm, reached, faults), "{faults:?}");
+        }
+        assert!(step(Purpose::Steer, reached, &[Fault::Rate, Fault::Slips]));
+        assert!(!step(Purpose::Steer, reached, &[Fault::Wire]) && !step(confirm, None, &[]));
     }
 }
