@@ -225,6 +225,7 @@ impl Bench for Series<'_> {
             (self.tell)(&step);
             let outcome = step.trial.reached.filter(|_| step.is_proof()).map(|reached| Outcome {
                 reached,
+                kept: step.trial.kept_rate().unwrap_or(reached),
                 is_lossless: is_kept(&step.trial, self.subject.tolerated),
             });
             self.steps.push(step);

@@ -176,10 +176,6 @@ impl Tool {
                 DUMPCAP_SYNONYMS,
             ),
             other("netsniff-ng", "netsniff-ng with a ring of 64 MiB", NG, None, 64 * MIB, ng, &[]),
-            Self {
-                ring: None,
-                ..other("netsniff-ng-default", "netsniff-ng", NG_DEFAULT, None, 0, ng, &[])
-            },
         ]
     }
 
@@ -362,7 +358,6 @@ const TCPDUMP: &str = "tcpdump -Z root -i IFACE -B 65536 -w FILE";
 const TCPDUMP_DEFAULT: &str = "tcpdump -Z root -i IFACE -w FILE";
 const DUMPCAP: &str = "dumpcap -P -i IFACE -B 64 -w FILE";
 const DUMPCAP_DEFAULT: &str = "dumpcap -P -i IFACE -w FILE";
-const NG_DEFAULT: &str = "netsniff-ng --silent -i IFACE --out FILE";
 const NG: &str = "netsniff-ng --silent -i IFACE -S 64MiB --out FILE";
 
 fn split(words: &str) -> Vec<String> {

@@ -189,6 +189,12 @@ impl Trial {
         Some(lost as f64 / offered.max(1) as f64)
     }
 
+    /// Frames a second that were captured, of those that were sent.
+    #[must_use]
+    pub fn kept_rate(&self) -> Option<f64> {
+        Some(self.reached? * (1.0 - self.loss()?))
+    }
+
     /// The share of what was offered that the kernel lost before the interface handed it to sockets (PAPERS E-12).
     #[must_use]
     pub fn kernel_loss(&self) -> Option<f64> {

@@ -61,7 +61,9 @@ impl Bench for Series<'_> {
                 Purpose::Confirm => trial.is_valid(),
             };
             if let Some(reached) = trial.reached.filter(|_| is_proof) {
-                return Ok(Some(Outcome { reached, is_lossless: trial.is_lossless() }));
+                let (kept, is_lossless) =
+                    (trial.kept_rate().unwrap_or(reached), trial.is_lossless());
+                return Ok(Some(Outcome { reached, kept, is_lossless }));
             }
         }
         Ok(None)
