@@ -445,6 +445,14 @@ mod tests {
     }
 
     #[test]
+    fn rings_hold_what_is_kept_of_frames() {
+        let tool = Tool::all().into_iter().find(|tool| tool.name == "dumpcap").unwrap();
+        let short = Setting { name: "snaplen".to_owned(), value: "96".to_owned() };
+        let short = tool.with(&[short]).unwrap();
+        assert_eq!((tool.kept(1518), short.kept(1518), short.kept(64)), (1518, 100, 64));
+    }
+
+    #[test]
     fn commands_have_their_places() {
         let tool = Tool::of_command("mine=/usr/bin/cat IFACE -w FILE").unwrap();
         let words = tool.words(Path::new("/ns"), "rx0", Path::new("/s"));

