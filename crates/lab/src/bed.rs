@@ -1,7 +1,7 @@
 //! The testbed: a wire between who sends and who captures, and what is known of its two ends.
 //!
 //! Most are made: two network namespaces joined by a veth pair (`pair`). One may also be there, between two machines, of which
-//! the other one sends (`line`); nothing of it is changed. What a run needs of either is [`Ends`].
+//! the other one sends (`line`); nothing of it is changed. What a run needs of either is `Ends`.
 //!
 //! Who makes a bed starts a warden (`warden`): a process of its own that waits until its standard input is closed, which
 //! happens however its maker ends, and then kills what still runs and removes what was made. So nothing is left behind
