@@ -89,10 +89,11 @@ impl Waiter {
     }
 
     /// Sleeps once, as long as a part of the free ring takes to fill. Then the rate has fallen, and the
-    /// kernel knows better when something comes.
+    /// kernel knows better when something comes; as it does where the ring has so few units that one of them
+    /// is more than this part: a burst would fill the others meanwhile.
     fn sleep(&mut self, room: u32, left: Duration) -> Step {
         let nap = self.per_unit.map(|per_unit| {
-            let units = u64::from((room / SHARE).max(1));
+            let units = u64::from(room / SHARE);
             Duration::from_nanos(per_unit.saturating_mul(units)).min(LONGEST)
         });
         match nap.filter(|nap| *nap >= SHORTEST && *nap < left && !self.has_slept) {
@@ -146,12 +147,22 @@ mod tests {
         assert_eq!(waiter.next(after, 64, PATIENCE), Some(Step::Sleep(Duration::from_millis(8))));
         let again = waiter.next(after + 8 * MS, 64, PATIENCE);
         assert!(matches!(again, Some(Step::Poll(_))), "{again:?}: the rate has fallen");
-        // Where the ring is nearly full there is no time to sleep long.
+        // Where the ring has less room there is no time to sleep long.
         waiter.found(1, 21 * MS);
-        waiter.next(21 * MS, 4, PATIENCE);
-        let near = waiter.next(21 * MS + 6_000, 4, PATIENCE);
-        let Some(Step::Sleep(nap)) = near else { panic!("{near:?}") };
-        assert!(nap < Duration::from_millis(3), "{nap:?}");
+        waiter.next(21 * MS, 16, PATIENCE);
+        let near = waiter.next(21 * MS + 6_000, 16, PATIENCE);
+        assert_eq!(near, Some(Step::Sleep(Duration::from_millis(3))), "two of 1.5 ms");
+    }
+
+    #[test]
+    fn a_ring_of_few_units_is_left_to_the_kernel() {
+        let mut waiter = Waiter::new(Wait::Adaptive);
+        for number in 0..20 {
+            waiter.found(1, MS * number);
+        }
+        waiter.next(20 * MS, 4, PATIENCE);
+        let step = waiter.next(20 * MS + 6_000, 4, PATIENCE);
+        assert!(matches!(step, Some(Step::Poll(_))), "{step:?}");
     }
 
     #[test]
