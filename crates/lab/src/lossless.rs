@@ -68,15 +68,15 @@ impl Step {
     }
 }
 
-/// The runs that confirm the rate of a search that found one: the last ones.
-pub(crate) fn proof<'a>(
-    steps: &'a [Step],
-    goal: &Goal,
-    tolerated: f64,
-) -> impl Iterator<Item = &'a Step> {
-    let confirm = steps.iter().rev().take_while(|step| step.purpose == Purpose::Confirm);
-    let valid = confirm.filter(|step| step.is_proof());
-    valid.take(goal.confirmations as usize).filter(move |step| is_kept(&step.trial, tolerated))
+/// The runs that confirm the rate that a search found: one after another at the same rate, of which the slowest reached it.
+pub(crate) fn proof(steps: &[Step], found: Found) -> Vec<&Step> {
+    let (Found::Rate(rate) | Found::AtLeast(rate)) = found else { return Vec::new() };
+    let confirm = |step: &&Step| step.purpose == Purpose::Confirm && step.is_proof();
+    let confirm: Vec<_> = steps.iter().filter(confirm).collect();
+    let asked = |step: &Step| step.trial.load.rate;
+    let slowest = |of: &[&Step]| of.iter().filter_map(|step| step.trial.reached).reduce(f64::min);
+    let mut series = confirm.chunk_by(|one, other| asked(one) == asked(other));
+    series.rfind(|of| slowest(of) == Some(rate)).unwrap_or_default().to_vec()
 }
 
 /// What a search came to.
@@ -154,12 +154,7 @@ pub fn measure(
         Series { bed, netsniff, subject, stop, tell, top: None, why: None, steps: Vec::new() };
     let found = search(&mut series, goal)?;
     let (why, steps) = (series.why, series.steps);
-    let rate = match found {
-        Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
-        Found::Below(_) | Found::Ended => None,
-    };
-    let confirmed = proof(&steps, goal, tolerated).filter_map(|step| step.trial.offered()).sum();
-    let confirmed = if rate.is_some() { confirmed } else { 0 };
+    let confirmed = proof(&steps, found).iter().filter_map(|step| step.trial.offered()).sum();
     // The rule of three is for nothing lost.
     let loss_below = (confirmed > 0 && tolerated <= 0.0).then(|| 3.0 / confirmed as f64);
     let ended = why.map(|why| {

@@ -2,7 +2,9 @@
 //! runs as possible.
 //!
 //! Short runs halve the interval in which the rate must lie; one that loses something is made again, since machines are
-//! disturbed now and then. The lower end then stands if long runs lose nothing, else it is lowered. Where the sender's full speed loses nothing, the sender is the limit.
+//! disturbed now and then. The lower end then stands if long runs lose nothing, else it is lowered; and where long runs
+//! proved one rate and not another one, the interval between these is halved in turn, so that what is found is as exact as
+//! it is said to be. Where the sender's full speed loses nothing, the sender is the limit.
 
 /// How exact, and how sure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,9 +15,9 @@ pub struct Goal {
     pub steps: u32,
     /// Long runs without loss that confirm a rate.
     pub confirmations: u32,
-    /// By what part a rate is lowered that was not confirmed.
+    /// By what part a rate is lowered that was not confirmed, as long as none was.
     pub lowered: f64,
-    /// How often, at most.
+    /// How many rates are to be confirmed at most.
     pub attempts: u32,
 }
 
@@ -62,7 +64,7 @@ pub trait Bench {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "is", content = "rate", rename_all = "kebab-case")]
 pub enum Found {
-    /// This, the lowest of the runs that confirm it.
+    /// This: the slowest of the runs that confirm it reached so much.
     Rate(f64),
     /// At least this: the sender cannot do more.
     AtLeast(f64),
@@ -105,20 +107,32 @@ pub fn search(bench: &mut impl Bench, goal: &Goal) -> anyhow::Result<Found> {
             high = rate;
         }
     }
-    let mut rate = if low > 0.0 { low } else { high };
-    let mut tried = rate;
+    prove(bench, goal, low, high)
+}
+
+/// What long runs say of an interval that short ones left: they begin at its lower end.
+fn prove(bench: &mut impl Bench, goal: &Goal, low: f64, high: f64) -> anyhow::Result<Found> {
+    let (mut rate, mut lossy) = if low > 0.0 { (low, high) } else { (high, f64::INFINITY) };
+    let (mut tried, mut proved) = (rate, None);
     for _ in 0..goal.attempts {
         tried = rate;
         match confirm(bench, Some(rate), goal)? {
-            Confirmed::Lowest(rate) => return Ok(Found::Rate(rate)),
+            Confirmed::Lowest(reached) => proved = Some(reached),
             Confirmed::Ended => return Ok(Found::Ended),
-            // Short runs may have filled a large ring, and told of that alone.
             Confirmed::Not(kept) => {
+                lossy = rate;
+                // Short runs may have filled a large ring, and told of that alone.
                 rate = (rate * (1.0 - goal.lowered)).min(kept.max(rate * LEAST_OF_TRIED));
             }
         }
+        if let Some(proved) = proved {
+            if lossy - proved <= goal.width * lossy {
+                break;
+            }
+            rate = f64::midpoint(proved, lossy);
+        }
     }
-    Ok(Found::Below(tried))
+    Ok(proved.map_or(Found::Below(tried), Found::Rate))
 }
 
 /// A short run, and another one where it loses something.
@@ -175,7 +189,8 @@ mod tests {
             let hidden = if purpose == Purpose::Confirm { 1.0 } else { self.hidden };
             let is_lossless =
                 reached <= self.capacity * hidden && self.disturbed != Some(self.runs);
-            let kept = if is_lossless { reached } else { reached.min(self.capacity) };
+            // What the ring holds in the end was captured, too.
+            let kept = if is_lossless { reached } else { reached.min(self.capacity * 1.01) };
             Ok(Some(Outcome { reached, kept, is_lossless }))
         }
     }
@@ -190,7 +205,7 @@ mod tests {
             let mut bench = planted(capacity, 800_000.0);
             let found = search(&mut bench, &Goal::default()).unwrap();
             let Found::Rate(rate) = found else { panic!("{found:?} of {capacity}") };
-            assert!(rate <= capacity && rate > capacity * 0.9, "{rate} of {capacity}");
+            assert!(rate <= capacity && rate > capacity * 0.98, "{rate} of {capacity}");
             assert!(bench.runs < 36, "{} runs", bench.runs);
         }
     }
@@ -201,7 +216,7 @@ mod tests {
             let mut bench = Planted { hidden, ..planted(40_000.0, 800_000.0) };
             let found = search(&mut bench, &Goal::default()).unwrap();
             let Found::Rate(rate) = found else { panic!("{found:?}") };
-            assert!(rate <= 40_000.0 && rate > 36_000.0, "{rate}");
+            assert!(rate <= 40_000.0 && rate > 39_200.0, "{rate}");
         }
     }
 
@@ -211,7 +226,7 @@ mod tests {
             let mut bench = Planted { disturbed: Some(disturbed), ..planted(312_000.0, 800_000.0) };
             let found = search(&mut bench, &Goal::default()).unwrap();
             let Found::Rate(rate) = found else { panic!("{found:?}") };
-            assert!(rate > 312_000.0 * 0.85, "{rate}, where run {disturbed} is disturbed");
+            assert!(rate > 312_000.0 * 0.95, "{rate}, where run {disturbed} is disturbed");
         }
     }
 

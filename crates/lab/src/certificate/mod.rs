@@ -19,7 +19,7 @@ use self::envelope::{Envelope, Refused};
 use self::facts::Configuration;
 use self::key::{PrivateKey, PublicKey};
 use crate::lossless::{Cell, proof};
-use crate::search::{Found, Goal, Purpose};
+use crate::search::{Found, Purpose};
 use crate::trial::{Fault, Trial};
 
 /// The form of statements.
@@ -94,11 +94,8 @@ pub struct Repeated {
 impl Certified {
     /// What a search came to.
     #[must_use]
-    pub fn of(cell: &Cell, goal: &Goal) -> Self {
-        let proof: Vec<_> = match cell.found {
-            Found::Rate(_) | Found::AtLeast(_) => proof(&cell.steps, goal, 0.0).collect(),
-            Found::Below(_) | Found::Ended => Vec::new(),
-        };
+    pub fn of(cell: &Cell) -> Self {
+        let proof = proof(&cell.steps, cell.found);
         let sent = proof.iter().map(|step| step.trial.sent).sum();
         // Lossless trials have it.
         let captured = proof.iter().filter_map(|step| step.trial.counted.captured).sum();

@@ -9,8 +9,6 @@ use crate::load::Load;
 use crate::lossless::Step;
 use crate::tools::Counted;
 
-const GOAL: Goal = Goal { width: 0.04, steps: 12, confirmations: 2, lowered: 0.05, attempts: 8 };
-
 fn trial(rate: Option<f64>, sent: u64, lost: u64, faults: &[Fault]) -> Trial {
     let captured = Some(sent - lost);
     Trial {
@@ -60,12 +58,15 @@ fn only_the_runs_that_confirm_are_counted() {
             (Purpose::Confirm, trial(rate, 5001, 0, &[])),
             (Purpose::Confirm, trial(rate, 7000, 0, &[Fault::Slips])),
             (Purpose::Confirm, trial(rate, 4999, 0, &[])),
+            // What is looked for between this rate and the one above that lost.
+            (Purpose::Confirm, trial(Some(550.0), 5500, 0, &[])),
+            (Purpose::Confirm, trial(Some(550.0), 5500, 1, &[])),
         ],
     );
-    let certified = Certified::of(&cell, &GOAL);
+    let certified = Certified::of(&cell);
     assert_eq!((certified.sent, certified.captured, certified.confirmations), (10_000, 10_000, 2));
     assert_eq!((certified.loss_below, certified.confidence), (Some(3e-4), 0.95));
-    assert_eq!((certified.rate(), certified.runs), (Some(500.0), 7));
+    assert_eq!((certified.rate(), certified.runs), (Some(500.0), 9));
     // A run that steers may be off its rate.
     let repeated: Vec<_> =
         certified.repeated.iter().map(|run| (run.purpose, run.sent, &run.faults[..])).collect();
@@ -77,12 +78,12 @@ fn only_the_runs_that_confirm_are_counted() {
 #[test]
 fn what_is_not_certified_says_why() {
     let runs = || vec![(Purpose::Confirm, trial(Some(5.0), 50, 0, &[]))];
-    let below = Certified::of(&cell(Found::Below(5.0), runs()), &GOAL);
+    let below = Certified::of(&cell(Found::Below(5.0), runs()));
     assert_eq!((below.rate(), below.sent, below.loss_below), (None, 0, None));
     assert!(below.not_certified.unwrap().contains("at the lowest rate"));
     let why = Some("the budget is used up".to_owned());
     let ended = Cell { ended: why.clone(), ..cell(Found::Ended, runs()) };
-    let ended = Certified::of(&ended, &GOAL);
+    let ended = Certified::of(&ended);
     assert_eq!((ended.rate(), ended.not_certified, ended.sent), (None, why, 0));
     let never = Certified::unavailable(64, "a signal");
     assert_eq!((never.rate(), never.not_certified.as_deref()), (None, Some("a signal")));

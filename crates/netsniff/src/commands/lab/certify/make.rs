@@ -116,7 +116,7 @@ fn search(
         };
         let subject = Subject { tool, size, options: &[], tolerated: 0.0 };
         let cell = measure(&bed, &program, subject, &goal, &stop, &mut tell)?;
-        found.push(Certified::of(&cell, &goal));
+        found.push(Certified::of(&cell));
     }
     Ok(found)
 }
