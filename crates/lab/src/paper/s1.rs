@@ -1,5 +1,7 @@
 //! S1: buffers, load of the application, and ways to wait.
 
+mod paradox;
+
 use std::time::Duration;
 
 use super::score::{Seen, percent, rate};
@@ -101,6 +103,7 @@ fn experiments(scale: &Scale) -> Vec<Experiment> {
         sizes: sizes.to_vec(),
         kind: Kind::Sweep(sweep),
     };
+    let [naive, ours] = paradox::experiments(scale);
     vec![
         of(
             NAIVE,
@@ -116,6 +119,8 @@ fn experiments(scale: &Scale) -> Vec<Experiment> {
             work(),
             load(false),
         ),
+        naive,
+        ours,
         of(
             OVERLOAD,
             "A server of 20 us under 75,000 packets a second, by length of the run",
@@ -150,22 +155,18 @@ fn figures() -> Vec<Figure> {
         quantities: quantities.to_vec(),
         limits: Vec::new(),
     };
-    let levels = Across::Option("zip");
+    let [paradox, questions] = paradox::figures();
     vec![
         figure(
             "Figures 10 and 11: loss against load",
-            "The paper: loss grows with the load for 256 and 512 bytes, and falls with it for 64 bytes on Linux.",
+            "The paper: loss grows with the load for 256 and 512 bytes, and falls with it for 64 bytes on Linux, which is \
+             looked for below.",
             &[NAIVE, LOAD],
-            levels,
+            Across::Option("zip"),
             &[Quantity::Loss],
         ),
-        figure(
-            "Questions to the kernel for each packet, against load",
-            "The paper's reason for that paradox: who is faster than the packets asks the kernel for nearly every one.",
-            &[NAIVE, LOAD],
-            levels,
-            &[Quantity::Polls],
-        ),
+        paradox,
+        questions,
         Figure {
             limits: vec![(LIMIT, format!("limit: {}", percent(LIMIT)))],
             ..figure(
@@ -216,45 +217,6 @@ fn figures() -> Vec<Figure> {
 /// The loss at a level of compression.
 fn at_level(runs: &Selection<'_>, level: u32) -> Option<f64> {
     runs.set("zip", &level.to_string()).median(Quantity::Loss)
-}
-
-/// The most that loss falls from one level to a higher one in any case, of pairs of levels that are meant: from the least of
-/// the runs of the one to the most of those of the other. A single run that was disturbed makes it less, and none makes it
-/// more.
-fn fall(runs: &Selection<'_>, is_meant: impl Fn(u32, u32) -> bool) -> Option<(u32, u32, f64)> {
-    let ends = |level: u32| runs.set("zip", &level.to_string()).ends(Quantity::Loss);
-    let levels: Vec<_> = (0..=9).filter_map(|level| Some((level, ends(level)?))).collect();
-    let pairs = levels.iter().enumerate().flat_map(|(number, low)| {
-        levels[number + 1..].iter().map(move |high| (low.0, high.0, low.1.0 - high.1.1))
-    });
-    let meant = pairs.filter(|(low, high, _)| is_meant(*low, *high));
-    meant.max_by(|one, other| one.2.total_cmp(&other.2))
-}
-
-/// Questions to the kernel for each packet from which on they cost something.
-const MANY: f64 = 0.01;
-
-/// The paradox: more work and less loss, since the fast application asks the kernel for packets again and again, and the
-/// slower one at most half as often.
-fn paradox(results: &Results, experiment: &str) -> Seen {
-    let runs = results.of(experiment).size(64);
-    let at = |level: u32| runs.set("zip", &level.to_string());
-    let polls = |level: u32| at(level).median(Quantity::Polls);
-    let is_by_polls = |low: u32, high: u32| {
-        let both = polls(low).zip(polls(high));
-        both.is_none_or(|(before, after)| before >= MANY && after <= before / 2.0)
-    };
-    let caused = fall(&runs, is_by_polls).filter(|(_, _, fall)| *fall > POINTS);
-    let (low, high, _) = caused.or_else(|| fall(&runs, |_, _| true))?;
-    let words = |level: u32| {
-        let polls = polls(level);
-        let polls = polls.map_or("unavailable".to_owned(), |polls| format!("{polls:.4}"));
-        let (loss, number) = (at_level(&runs, level)?, at(level).runs().count());
-        let loss = percent(loss);
-        Some(format!("{loss} lost at level {level} ({polls} questions a packet, {number} runs)"))
-    };
-    let seen = format!("64 bytes: {}, {}", words(low)?, words(high)?);
-    Some((Some(caused.is_some()), seen))
 }
 
 fn grows(results: &Results) -> Seen {
@@ -391,8 +353,7 @@ fn adaptive(results: &Results) -> Seen {
 }
 
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
-    let ours =
-        paradox(results, LOAD).map(|(is_there, seen)| (is_there.map(|is_there| !is_there), seen));
+    let [naive, ours] = paradox::judge(results);
     let minor = waits(results, "none")
         .map(|(poll, busy, seen)| (Some((-POINTS..0.1).contains(&(poll - busy))), seen));
     let harmful =
@@ -403,12 +364,8 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
             "S1 fig. 10; D11",
             grows(results),
         ),
-        Score::of(
-            "At 64 bytes more load gives less loss, since a fast application polls for nearly every packet (naive mode)",
-            "S1 fig. 11; D12",
-            paradox(results, NAIVE),
-        ),
-        Score::of("Netsniff as it comes does not have that paradox (our claim)", "D12, D15", ours),
+        naive,
+        ours,
         Score::of(
             "In overload loss tends to 1 - N/rate, whatever the buffer, once that holds a small part of the run",
             "S1 4.2; D2, D3, X5b",
@@ -454,31 +411,11 @@ mod tests {
     }
 
     #[test]
-    fn a_paradox_is_seen_where_there_is_one() {
+    fn loss_that_rises_with_the_load_is_seen() {
         let at = |size, level, loss| {
             let load = Load { size, rate: None, ..Load::default() };
             run(&[("zip", level)], load, loss)
         };
-        let naive = vec![at(64, "0", 0.5), at(64, "1", 0.3), at(64, "9", 0.9)];
-        let ours = vec![at(64, "0", 0.2), at(64, "1", 0.19), at(64, "9", 0.9)];
-        let seen = verdicts(vec![(NAIVE, naive.clone()), (LOAD, ours)]);
-        assert_eq!(seen[..3], [Verdict::Unavailable, Verdict::Holds, Verdict::Holds]);
-        let seen = verdicts(vec![(LOAD, naive.clone())]);
-        assert_eq!(seen[1..3], [Verdict::Unavailable, Verdict::Fails]);
-        // A loss that falls, and not since the kernel is asked less often, is another matter.
-        let asking = |mut run: Run, polls: u64| {
-            run.trial.counted.books = Some(serde_json::json!({ "polls": polls }));
-            run
-        };
-        let asked = |polls: [u64; 3]| -> Vec<Run> {
-            naive.iter().cloned().zip(polls).map(|(run, polls)| asking(run, polls)).collect()
-        };
-        let [nearly_each, never] = [asked([400_000, 10_000, 0]), asked([9, 1, 0])];
-        assert_eq!(verdicts(vec![(NAIVE, nearly_each)])[1], Verdict::Holds);
-        assert_eq!(verdicts(vec![(NAIVE, never)])[1], Verdict::Fails);
-        // One run of a level that loses as little as another one, and runs are not told from noise.
-        let disturbed = [naive, vec![at(64, "0", 0.31)]].concat();
-        assert_eq!(verdicts(vec![(NAIVE, disturbed)])[1], Verdict::Fails);
         let loads = |most| {
             vec![at(256, "0", 0.2), at(256, "9", 0.6), at(512, "0", 0.2), at(512, "9", most)]
         };
