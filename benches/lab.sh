@@ -3,11 +3,13 @@
 #
 #   benches/lab.sh proof|predict|lossless|papers … [--long] [--out DIR]
 #
-#   proof     a server of 25 us for each packet: its threshold, its loss over rates, and bursts, against arithmetic
+#   proof     a server of 25 us for each packet: its threshold, with rings of 4 and of 64 MiB, its loss over rates and of bursts,
+#             and what is predicted of both, against arithmetic
 #   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s) and
 #             LOSSLESS (9 searches) are taken from the environment
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
-#   papers    the experiments of five papers, in their short form; --long takes most of a day; PAPERS=s1 is one of them
+#   papers    the experiments of five papers, in their short form, REPEAT (1) runs of each point; --long takes most of a day;
+#             PAPERS=s1 is one of them
 #
 # Needs root, two processors and a release build of netsniff; tools that are not installed are left out, and said to be. Reports
 # go to docs/measurements/DATE-lab unless told: for each part its page, its plots, CSV and JSON, and what was printed.
@@ -59,8 +61,8 @@ keep() {
 curve() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["faults"] == "" {
-            rate = $at["reached"]; seconds = $at["sent"] / rate; served = 40000 * (seconds - 1747 / rate)
-            low = 1 - (served + 3 * 1747) / $at["sent"]; high = 1 - (served + 1747) / $at["sent"]
+            rate = $at["reached"]; seconds = $at["sent"] / rate; served = 40000 * (seconds - 1771 / rate)
+            low = 1 - (served + 3 * 1771) / $at["sent"]; high = 1 - (served + 1771) / $at["sent"]
             if (low < 0) low = 0; if (high < 0) high = 0
             off = $at["loss"] < low ? low - $at["loss"] : $at["loss"] > high ? $at["loss"] - high : 0
             printf "%8.0f frames/s: %7.3f %% lost, arithmetic %7.3f to %7.3f %%, off by %.3f points\n", rate, $at["loss"] * 100, low * 100, high * 100, off * 100
@@ -69,18 +71,44 @@ curve() {
         END { printf "%d runs, at most %.3f points off\n", number, most * 100; exit !(number > 0 && most <= 0.03) }' "$1"
 }
 
+# What is lost of bursts, at a mean rate that is half of what the server manages, so that the ring is empty before each: what
+# is more than its four blocks hold. The kernel closes a block every 50 ms, full or not, which takes some room of some bursts.
+bursts() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["faults"] == "" {
+            burst = $at["send"]; sub(/burst=/, "", burst); burst += 0; room = 4 * 1771
+            lost = burst > room ? 1 - room / burst : 0
+            off = $at["loss"] > lost ? $at["loss"] - lost : lost - $at["loss"]
+            printf "bursts of %6d: %7.3f %% lost, arithmetic %7.3f %%, off by %.3f points\n", burst, $at["loss"] * 100, lost * 100, off * 100
+            if (off > most) most = off; number++
+        }
+        END { printf "%d runs with bursts, at most %.3f points off\n", number, most * 100; exit !(number > 0 && most <= 0.03) }' "$1"
+}
+
 proof() {
-    local arithmetic=$out/proof-arithmetic.txt
-    "$netsniff" lab lossless --tools work --set delay=25us --set ring=4M --sizes 512 -o "$scratch/threshold" \
-        >"$arithmetic" 2>"$scratch/threshold.log"
-    echo "The server manages 40,000 frames a second." >>"$arithmetic"
-    "$netsniff" lab sweep --tools work --vary delay=25us --vary ring=4M --sizes 512 --rates 30k:80k:10k,120k \
-        -o "$scratch/curve" >>"$arithmetic" 2>"$scratch/curve.log" || true
+    local arithmetic=$out/proof-arithmetic.txt server="--tools work --vary delay=25us --vary ring=4M --sizes 512" ring
+    echo "The server manages 40,000 frames a second." >"$arithmetic"
+    for ring in 4M 64M; do
+        echo "Threshold with a ring of $ring:" >>"$arithmetic"
+        "$netsniff" lab lossless --tools work --set delay=25us --set "ring=$ring" --sizes 512 -o "$scratch/threshold-$ring" \
+            >>"$arithmetic" 2>"$scratch/threshold.log"
+        keep "$scratch/threshold-$ring" "proof-$ring"
+    done
+    # shellcheck disable=SC2086  # words
+    "$netsniff" lab sweep $server --rates 30k:80k:10k,120k -o "$scratch/curve" >>"$arithmetic" 2>"$scratch/curve.log" || true
     curve "$scratch/curve/sweep.csv" >>"$arithmetic"
-    run proof-predict predict -o "$scratch/server" --delay 25us --ring 4M --rate 30k,38k,45k,60k,100k --time 10s --score
+    # shellcheck disable=SC2086  # words
+    "$netsniff" lab sweep $server --rates 20k --send burst=4000,6000,8000,10000,12000 --time 12s -o "$scratch/bursts" \
+        >>"$arithmetic" 2>"$scratch/bursts.log" || true
+    bursts "$scratch/bursts/sweep.csv" >>"$arithmetic"
+    server="-o $scratch/server --delay 25us --ring 4M --time 10s"
+    # shellcheck disable=SC2086  # words
+    run proof-predict predict $server --rate 30k,38k,45k,60k,100k --score
+    # shellcheck disable=SC2086  # words
+    run proof-predict-bursts predict $server --rate 20k --burst 6000,8000,12000 --score
     machine >>"$arithmetic"
     cat "$arithmetic"
-    keep "$scratch/threshold" proof && keep "$scratch/curve" proof && keep "$scratch/server" proof
+    keep "$scratch/curve" proof && keep "$scratch/bursts" proof-bursts && keep "$scratch/server" proof
 }
 
 predict() {
@@ -98,7 +126,7 @@ lossless() {
 }
 
 papers() {
-    run "papers${PAPERS:+-$PAPERS}" paper "${PAPERS:-all}" $form -o "$scratch/papers" --budget "${BUDGET:-90m}"
+    run "papers${PAPERS:+-$PAPERS}" paper "${PAPERS:-all}" $form ${REPEAT:+--repeat "$REPEAT"} -o "$scratch/papers" --budget "${BUDGET:-90m}"
     cp "$scratch"/papers/*.html "$scratch"/papers/*.json "$out/"
     cp -r "$scratch/papers/plots" "$out/papers-plots"
     local experiment

@@ -315,13 +315,13 @@ mod tests {
     fn predictions_are_what_arithmetic_says() {
         let model = model(2000.0, 7000.0);
         let above = model.predict(&question(200e3), 1000.0);
-        // 600,000 frames, of which seven blocks of 1747 are held; (1 - 0.4) / 8 us are served in a second.
-        let expected = 1.0 - (75e3 * 3.0 + 7.0 * 1747.0) / 600e3;
+        // 600,000 frames, of which seven blocks of 1771 are held; (1 - 0.4) / 8 us are served in a second.
+        let expected = 1.0 - (75e3 * 3.0 + 7.0 * 1771.0) / 600e3;
         near(above.total.value, expected, 0.01);
         assert!(above.total.low < expected && above.total.high > expected, "{above:?}");
         assert_eq!(above.kernel.value, 0.0);
         // It is full once (200 - 75) k/s have filled it.
-        near(above.first_loss.unwrap(), 7.0 * 1747.0 / 125e3, 0.03);
+        near(above.first_loss.unwrap(), 7.0 * 1771.0 / 125e3, 0.03);
         near(above.lossless.value, 100e3, 4e3);
         let below = model.predict(&question(90e3), 1000.0);
         assert_eq!((below.total.value, below.first_loss), (0.0, None));
@@ -335,7 +335,7 @@ mod tests {
         let question = Question { cost, ..question(50e3) };
         let gap = model.gap(512);
         // Frames that come every `gap` ns, of which one in 10 us is taken, fill seven of eight blocks.
-        let expected = 7.0 * 1747.0 / (1.0 - gap / 10_000.0);
+        let expected = 7.0 * 1771.0 / (1.0 - gap / 10_000.0);
         let survived = model.predict(&question, 0.0).survived.unwrap();
         near(survived / expected, 1.0, 0.1);
         let longer =

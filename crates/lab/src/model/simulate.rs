@@ -6,7 +6,7 @@ use netsniff_traffic::Random;
 
 use super::Costs;
 use super::stalls::Stalls;
-use crate::load::{FCS_LEN, RING_OVERHEAD};
+use crate::load::{BLOCK_HEADER, slot};
 
 /// How often blocks are closed that are not full: what netsniff asks for unless told.
 pub const RETIRE: f64 = 50e6;
@@ -20,7 +20,7 @@ const LEAST_BLOCKS: u64 = 2;
 /// Bytes that a frame takes in a ring, of so many with its frame check sequence.
 #[must_use]
 pub fn room(size: u32) -> f64 {
-    f64::from(size.saturating_sub(FCS_LEN)) + RING_OVERHEAD as f64
+    slot(size) as f64
 }
 
 /// Frames that come together.
@@ -41,7 +41,7 @@ pub struct Arrival {
 pub struct Queues {
     /// Frames that the processor's backlog holds.
     pub backlog: f64,
-    /// Bytes of a block of the ring.
+    /// Bytes of a block of the ring that frames may take.
     pub block: f64,
     /// Its blocks.
     pub blocks: u64,
@@ -54,7 +54,8 @@ impl Queues {
     #[must_use]
     pub fn new(ring: u64, backlog: u64) -> Self {
         let blocks = (ring / BLOCK).max(LEAST_BLOCKS);
-        Self { backlog: backlog as f64, block: BLOCK as f64, blocks, retire: RETIRE }
+        let block = (BLOCK - BLOCK_HEADER) as f64;
+        Self { backlog: backlog as f64, block, blocks, retire: RETIRE }
     }
 
     /// Frames of so many bytes that wait while one block is read.

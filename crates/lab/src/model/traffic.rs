@@ -259,7 +259,7 @@ mod tests {
         let arrivals: Vec<_> = traffic.even((1000.0, 0.01), (4, 10.0), Costs::default()).collect();
         let seen: Vec<_> = arrivals.iter().map(|of| (of.at, of.frames)).collect();
         assert_eq!(seen, [(0.0, 4.0), (4e6, 4.0), (8e6, 2.0)]);
-        assert_eq!(arrivals[0].room, room(200));
+        assert_eq!(arrivals[0].room, f64::midpoint(room(100), room(300)));
     }
 
     #[test]

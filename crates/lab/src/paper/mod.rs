@@ -121,6 +121,9 @@ pub struct Scale {
     pub trace_size: u32,
     /// Packets a second that `netsniff analyze` reads the trace with; `None` where that could not be measured.
     pub offline: Option<f64>,
+    /// Runs of every point of a sweep; `None` for as many as the form has. Of one directory it may be raised.
+    #[serde(skip)]
+    pub repeat: Option<u32>,
 }
 
 impl Scale {
@@ -135,8 +138,13 @@ impl Scale {
     }
 
     /// Runs of a point.
-    const fn repetitions(&self) -> u32 {
-        if self.is_short { 1 } else { 3 }
+    fn repetitions(&self) -> u32 {
+        self.repeated(if self.is_short { 1 } else { 3 })
+    }
+
+    /// Runs of a point that has so many in either form.
+    fn repeated(&self, usual: u32) -> u32 {
+        self.repeat.unwrap_or(usual)
     }
 
     /// How long a run sends.
@@ -190,7 +198,7 @@ mod tests {
 
     pub(super) fn scale(is_short: bool) -> Scale {
         let frames = Scale::SIZES.map(|size| (size, 1e6 - f64::from(size) * 100.0)).to_vec();
-        Scale { is_short, frames, trace: 6e5, trace_size: 315, offline: Some(1e6) }
+        Scale { is_short, frames, trace: 6e5, trace_size: 315, offline: Some(1e6), repeat: None }
     }
 
     /// Two rings that are one and the same in truth, since a ring has two blocks at least.
@@ -211,6 +219,20 @@ mod tests {
             }
         }
         None
+    }
+
+    #[test]
+    fn repetitions_are_of_every_sweep() {
+        let numbers = |repeat| -> Vec<u32> {
+            let papers = papers(&Scale { repeat, ..scale(true) });
+            let experiments = papers.iter().flat_map(|paper| &paper.experiments);
+            let of = |experiment: &Experiment| match &experiment.kind {
+                Kind::Sweep(sweep) => Some(sweep.repetitions),
+                Kind::Search { .. } => None,
+            };
+            experiments.filter_map(of).collect()
+        };
+        assert!(numbers(Some(5)).iter().all(|number| *number == 5) && numbers(None).contains(&1));
     }
 
     #[test]

@@ -171,6 +171,7 @@ mod tests {
             trace: 1e5,
             trace_size: 315,
             offline: Some(1e5),
+            repeat: None,
         };
         let scores = judge(&results, &scale);
         let verdicts: Vec<_> = scores.iter().map(|score| score.verdict).collect();

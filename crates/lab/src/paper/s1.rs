@@ -93,7 +93,7 @@ fn experiments(scale: &Scale) -> Vec<Experiment> {
     let huge = Sweep {
         paces: Scale::parts(scale.top(512), scale.either(&[0.4], &[0.3, 0.4, 0.5])),
         axes: vec![axis("ring", &["16M", "64M", "256M", "1G"])],
-        repetitions: 3,
+        repetitions: scale.repeated(3),
         ..base.clone()
     };
     let of = |name, title, sizes: &[u32], tools, sweep| Experiment {

@@ -48,7 +48,8 @@ pub(super) fn paper(scale: &Scale) -> Paper {
         kind: Kind::Sweep(Sweep {
             paces: vec![Pace::Gap { bytes: GAP, link }],
             times: vec![time],
-            repetitions: 1,
+            // Sizes are so many that neighbours repeat each other.
+            repetitions: scale.repeated(1),
             axes: axes.to_vec(),
             host: host.to_vec(),
             ..Sweep::default()

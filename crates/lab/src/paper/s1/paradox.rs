@@ -37,8 +37,8 @@ pub(super) fn experiments(scale: &Scale) -> [Experiment; 2] {
         kind: Kind::Sweep(Sweep {
             paces: Scale::parts(scale.top(SIZE), parts),
             times: scale.times(),
-            // One run of a point is no more than a disturbance.
-            repetitions: scale.repetitions().max(2),
+            // One run of a point may be no more than a disturbance.
+            repetitions: scale.repeated(if scale.is_short { 2 } else { 3 }),
             axes: [way, vec![axis("ring", &[ring]), axis("zip", levels)]].concat(),
             send: vec![axis("burst", &["1"])],
             host: vec![axis("placement", &["rps"])],

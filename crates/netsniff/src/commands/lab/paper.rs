@@ -46,6 +46,9 @@ pub(super) struct PaperArgs {
     /// Few values and short runs: minutes instead of hours
     #[arg(long)]
     short: bool,
+    /// How often every point of a sweep is run, instead of once or three times; with --resume also more often than before
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: Option<u32>,
     /// A directory for everything
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -130,6 +133,7 @@ pub(super) fn run(args: &PaperArgs) -> anyhow::Result<u8> {
         say("ended before it was known what the sender reaches");
         return Ok(FAILED);
     };
+    let scale = Scale { repeat: args.repeat, ..scale };
     let lab = Laboratory { args, output, stop: &stop, layout, scale };
     let is_wanted = |paper: &Paper| {
         args.papers.iter().any(|Which(which)| which.is_none_or(|name| name == paper.name))
@@ -380,7 +384,7 @@ mod tests {
         for is_short in [true, false] {
             let (trace, trace_size) = (6e5, 315);
             let frames = frames.clone();
-            let scale = Scale { is_short, frames, trace, trace_size, offline: None };
+            let scale = Scale { is_short, frames, trace, trace_size, offline: None, repeat: None };
             for experiment in papers(&scale).iter().flat_map(|paper| &paper.experiments) {
                 let tools = experiment.tools.iter();
                 let points = match &experiment.kind {

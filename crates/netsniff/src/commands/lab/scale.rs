@@ -133,7 +133,8 @@ fn measured(
     if stop.is_set() {
         return Ok(None);
     }
-    Ok(Some(Scale { is_short, frames: frames_of_sizes, trace: rate, trace_size, offline }))
+    let frames = frames_of_sizes;
+    Ok(Some(Scale { is_short, frames, trace: rate, trace_size, offline, repeat: None }))
 }
 
 /// Packets a second that the analysis of a file reaches on the processor that captures, with logs as a live one writes
