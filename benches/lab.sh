@@ -9,7 +9,7 @@
 #             LOSSLESS (9 searches) are taken from the environment
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
 #   papers    the experiments of five papers, in their short form, REPEAT (1) runs of each point; --long takes most of a day;
-#             PAPERS=s1 is one of them
+#             PAPERS=s1 is one of them, and GO_ON=DIR has the runs there, and goes on with them in a later call
 #
 # Needs root, two processors and a release build of netsniff; tools that are not installed are left out, and said to be. Reports
 # go to docs/measurements/DATE-lab unless told: for each part its page, its plots, CSV and JSON, and what was printed.
@@ -40,8 +40,8 @@ mkdir -p "$out"
 run() {
     local name=$1 code=0
     shift
-    echo "netsniff lab $*" >"$out/$name.txt"
-    "$netsniff" lab "$@" 2>>"$scratch/$name.log" | tee -a "$out/$name.txt" || code=$?
+    echo "netsniff lab $*" | sed "s|$scratch|DIR|g" >"$out/$name.txt"
+    "$netsniff" lab "$@" 2>>"$scratch/$name.log" | sed "s|$scratch|DIR|g" | tee -a "$out/$name.txt" || code=$?
     [ "$code" -le 1 ] || { tail -5 "$scratch/$name.log" >&2 && exit "$code"; }
     machine >>"$out/$name.txt"
     xz -9 -c "$scratch/$name.log" >"$out/$name.log.xz"
@@ -77,6 +77,8 @@ bursts() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["faults"] == "" {
             burst = $at["send"]; sub(/burst=/, "", burst); burst += 0; room = 4 * 1771
+            # Frames of a burst are about one microsecond apart, so that it fills the ring within this part of 50 ms.
+            room -= room / 1e6 / 0.05 * 1771 / 2
             lost = burst > room ? 1 - room / burst : 0
             off = $at["loss"] > lost ? $at["loss"] - lost : lost - $at["loss"]
             printf "bursts of %6d: %7.3f %% lost, arithmetic %7.3f %%, off by %.3f points\n", burst, $at["loss"] * 100, lost * 100, off * 100
@@ -91,21 +93,21 @@ proof() {
     for ring in 4M 64M; do
         echo "Threshold with a ring of $ring:" >>"$arithmetic"
         "$netsniff" lab lossless --tools work --set delay=25us --set "ring=$ring" --sizes 512 -o "$scratch/threshold-$ring" \
-            >>"$arithmetic" 2>"$scratch/threshold.log"
+            >>"$arithmetic" 2>"$scratch/threshold.log" || true
         keep "$scratch/threshold-$ring" "proof-$ring"
     done
     # shellcheck disable=SC2086  # words
     "$netsniff" lab sweep $server --rates 30k:80k:10k,120k -o "$scratch/curve" >>"$arithmetic" 2>"$scratch/curve.log" || true
     curve "$scratch/curve/sweep.csv" >>"$arithmetic"
     # shellcheck disable=SC2086  # words
-    "$netsniff" lab sweep $server --rates 20k --send burst=4000,6000,8000,10000,12000 --time 12s -o "$scratch/bursts" \
+    "$netsniff" lab sweep $server --rates 19k --send burst=4000,6000,8000,10000,12000 --time 12s -o "$scratch/bursts" \
         >>"$arithmetic" 2>"$scratch/bursts.log" || true
     bursts "$scratch/bursts/sweep.csv" >>"$arithmetic"
     server="-o $scratch/server --delay 25us --ring 4M --time 10s"
     # shellcheck disable=SC2086  # words
     run proof-predict predict $server --rate 30k,38k,45k,60k,100k --score
     # shellcheck disable=SC2086  # words
-    run proof-predict-bursts predict $server --rate 20k --burst 6000,8000,12000 --score
+    run proof-predict-bursts predict $server --rate 19k --burst 6000,8000,12000 --score
     machine >>"$arithmetic"
     cat "$arithmetic"
     keep "$scratch/curve" proof && keep "$scratch/bursts" proof-bursts && keep "$scratch/server" proof
@@ -126,11 +128,14 @@ lossless() {
 }
 
 papers() {
-    run "papers${PAPERS:+-$PAPERS}" paper "${PAPERS:-all}" $form ${REPEAT:+--repeat "$REPEAT"} -o "$scratch/papers" --budget "${BUDGET:-90m}"
-    cp "$scratch"/papers/*.html "$scratch"/papers/*.json "$out/"
-    cp -r "$scratch/papers/plots" "$out/papers-plots"
+    local directory=${GO_ON:-$scratch/papers} resume=
+    [ ! -d "$directory" ] || resume=--resume
+    # shellcheck disable=SC2086  # no words where there is nothing
+    run "papers${PAPERS:+-$PAPERS}" paper "${PAPERS:-all}" $form ${REPEAT:+--repeat "$REPEAT"} $resume -o "$directory" --budget "${BUDGET:-90m}"
+    cp "$directory"/*.html "$directory"/*.json "$out/"
+    cp -r "$directory/plots" "$out/papers-plots"
     local experiment
-    for experiment in "$scratch"/papers/s?-*/; do
+    for experiment in "$directory"/s?-*/; do
         for file in "$experiment"/*.csv; do
             [ -e "$file" ] && xz -9 -c "$file" >"$out/$(basename "$experiment").csv.xz"
         done
