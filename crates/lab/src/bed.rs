@@ -11,7 +11,6 @@ use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -28,10 +27,12 @@ use crate::tools::{Setting, Tool};
 
 mod line;
 mod pair;
+mod processors;
 mod warden;
 
 pub use self::line::{Sender, Wire};
 pub(crate) use self::pair::{inside, ip, raise};
+pub(crate) use self::processors::Processors;
 use self::warden::Warden;
 pub use self::warden::watch;
 pub use crate::remote::Destination;
@@ -94,6 +95,9 @@ impl Placement {
 pub struct Layout {
     /// Who pays for receiving.
     pub placement: Placement,
+    /// How many processors capture, and receive for it where the placement has that on the processor of the capture:
+    /// from [`CAPTURE_CPU`] on, and the sender's as the last one.
+    pub processors: u32,
     /// The share of its processor that a capture gets; `None` for all of it.
     pub quota: Option<f64>,
     /// Queues of each interface.
@@ -115,6 +119,7 @@ impl Default for Layout {
     fn default() -> Self {
         Self {
             placement: Placement::default(),
+            processors: 1,
             quota: None,
             queues: 1,
             sysctls: Vec::new(),
@@ -136,7 +141,8 @@ impl Layout {
         Self { placement: Placement::AsFound, wire: Some(wire), ..Self::default() }
     }
 
-    /// The same with other values: `placement`, `quota` in percent, `queues`, `tap` and the losses planted at it
+    /// The same with other values: `placement`, `processors` (a number, or `all` of this machine's), `quota` in percent,
+    /// `queues`, `tap` and the losses planted at it
     /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, settings of the kernel by their names,
     /// which have dots, and `profile` for several of these (`default`, `skopko64`).
     ///
@@ -146,14 +152,15 @@ impl Layout {
     pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
         let mut layout = self.clone();
         for Setting { name, value } in settings {
-            if self.wire.is_some() && name != "quota" {
+            if self.wire.is_some() && !["quota", "processors"].contains(&name.as_str()) {
                 return Err(format!(
                     "{name} is of a testbed that the lab makes: of a wire between machines it changes neither the \
-                     interfaces nor the kernel; only quota is left"
+                     interfaces nor the kernel; only quota and processors are left"
                 ));
             }
             match name.as_str() {
                 "placement" => layout.placement = Placement::parse(value)?,
+                "processors" => layout.processors = processors::parse(value, processors::there())?,
                 "quota" => layout.quota = quota::parse(value)?,
                 "queues" => {
                     let number =
@@ -176,7 +183,7 @@ impl Layout {
                 name => {
                     layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
                         format!(
-                            "a testbed has no {name:?}: it has placement, quota, queues, tap, loss-before, loss-at, \
+                            "a testbed has no {name:?}: it has placement, processors, quota, queues, tap, loss-before, loss-at, \
                              loss-behind, disk, disk-stall, profile, and settings of the kernel with dots in their names, as \
                              net.core.netdev_max_backlog"
                         )
@@ -217,7 +224,7 @@ trait Ends: fmt::Debug + Send {
     /// The interface that a tool captures on.
     fn interface(&self) -> &str;
 
-    /// A command where frames arrive, on the processor that captures.
+    /// A command where frames arrive, on the processors that capture.
     fn capture(&self, words: &[String]) -> Command;
 
     /// Runs the generator where frames are sent from, for so long at most: `netsniff`, where that is this machine.
@@ -267,6 +274,8 @@ pub struct Bed {
     disk: Option<Disk>,
     /// Where tools write their files.
     files: PathBuf,
+    /// Who captures.
+    processors: Processors,
     // These end before the warden looks what is left.
     ends: Box<dyn Ends>,
     _warden: Warden,
@@ -281,11 +290,13 @@ impl Bed {
     /// Without the right, ip(8), or two processors; beside another one, whose runs and this one's would be in each
     /// other's way; where the machine that is to send cannot.
     pub fn make(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let there = processors::there();
         ensure!(
-            processors > CAPTURE_CPU,
+            there > CAPTURE_CPU,
             "captures run on processor {CAPTURE_CPU}, beside whatever else there is, and there is one processor"
         );
+        processors::parse(&layout.processors.to_string(), there).map_err(anyhow::Error::msg)?;
+        let processors = Processors::of(layout.processors, there);
         warden::remove_orphans();
         let name = format!("{}{}", warden::PREFIX, process::Identity::of_self()?);
         let watching = Warden::start(warden, &name)?;
@@ -303,11 +314,11 @@ impl Bed {
             None => scratch.clone(),
         };
         let ends: Box<dyn Ends> = match &layout.wire {
-            Some(wire) => Box::new(line::Line::connect(wire, &name)?.0),
-            None => Box::new(pair::Pair::make(&name, &scratch, layout)?),
+            Some(wire) => Box::new(line::Line::connect(wire, &name, &processors)?.0),
+            None => Box::new(pair::Pair::make(&name, &scratch, layout, &processors)?),
         };
         let quota = layout.quota.map(|share| Quota::make(&name, share)).transpose()?;
-        Ok(Self { name, quota, disk: layout.disk, files, ends, _warden: watching })
+        Ok(Self { name, quota, disk: layout.disk, files, processors, ends, _warden: watching })
     }
 
     /// The name of the namespace that receives, where the bed has one.
@@ -359,6 +370,11 @@ impl Bed {
         self.disk
     }
 
+    /// The processors that capture.
+    pub(crate) fn processors(&self) -> &[usize] {
+        self.processors.numbers()
+    }
+
     /// A directory in memory for scratch files.
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
@@ -391,13 +407,8 @@ impl Bed {
 /// The processor that sends.
 pub const SENDER_CPU: usize = 0;
 
-/// The processor that captures.
+/// The processor that captures, or the first one that does.
 pub const CAPTURE_CPU: usize = 1;
-
-/// The words that run others on a processor.
-fn on_processor(processor: usize) -> [String; 3] {
-    ["taskset".to_owned(), "-c".to_owned(), processor.to_string()]
-}
 
 fn scratch(name: &str) -> PathBuf {
     Path::new(MEMORY).join(name)

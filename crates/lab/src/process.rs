@@ -83,8 +83,9 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     Some(Usage { cpu_ns, resident: bytes("VmRSS:")?, own: bytes("RssAnon:") })
 }
 
-/// Lets so many of the newest processes whose names begin so run on one processor alone; returns how many there are.
-pub(crate) fn pin_newest(name: &str, most: usize, processor: usize) -> anyhow::Result<usize> {
+/// Lets so many of the newest processes whose names begin so run on one of these processors alone each, in turn; returns
+/// how many there are.
+pub(crate) fn pin_newest(name: &str, most: usize, processors: &[usize]) -> anyhow::Result<usize> {
     let pids = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let is_named = |pid: &u32| {
@@ -94,9 +95,10 @@ pub(crate) fn pin_newest(name: &str, most: usize, processor: usize) -> anyhow::R
     let mut named: Vec<_> = pids.filter(is_named).collect();
     named.sort_by_key(|pid| std::cmp::Reverse(start_of(*pid)));
     named.truncate(most);
-    let mut set = CpuSet::new();
-    set.set(processor);
-    for pid in named.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+    let pids = named.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed()));
+    for (pid, processor) in pids.zip(processors.iter().cycle()) {
+        let mut set = CpuSet::new();
+        set.set(*processor);
         sched_setaffinity(Some(pid), &set).with_context(|| format!("cannot pin {name}"))?;
     }
     Ok(named.len())
@@ -130,10 +132,10 @@ pub(crate) fn on_processor<T: Send>(
     done.map_err(|_| anyhow::anyhow!("a thread panicked"))?
 }
 
-/// Keeps this thread off a processor, and off another one where there are more.
-pub(crate) fn avoid(never: usize, rather_not: usize) -> anyhow::Result<()> {
+/// Keeps this thread off processors, and off another one where there are more.
+pub(crate) fn avoid(never: &[usize], rather_not: usize) -> anyhow::Result<()> {
     let mut set = sched_getaffinity(None).context("cannot tell which processors there are")?;
-    set.unset(never);
+    never.iter().filter(|never| **never != rather_not).for_each(|never| set.unset(*never));
     if set.count() > 1 {
         set.unset(rather_not);
     }
@@ -171,6 +173,30 @@ pub(crate) fn interrupt(child: &mut Child, patience: Duration) -> anyhow::Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_keeps_off_processors_while_there_are_others() {
+        let left = |never: &[usize], rather_not: usize| {
+            let never = never.to_vec();
+            let mut before = sched_getaffinity(None).unwrap();
+            let after = thread::spawn(move || {
+                avoid(&never, rather_not).unwrap();
+                sched_getaffinity(None).unwrap()
+            });
+            before.unset(1);
+            if before.count() > 1 {
+                before.unset(0);
+            }
+            (after.join().unwrap(), before)
+        };
+        if sched_getaffinity(None).unwrap().count() < 2 {
+            return;
+        }
+        for never in [&[1][..], &[1, 0]] {
+            let (after, expected) = left(never, 0);
+            assert!(after == expected && !after.is_set(1), "{never:?}");
+        }
+    }
 
     #[test]
     fn a_process_is_known_by_its_number_and_its_start() {

@@ -302,7 +302,7 @@ pub fn run_and(
     );
     let scratch = Scratch::make(bed)?;
     let words = tool.words(netsniff, bed.interface(), &scratch.files);
-    let disk = bed.disk().map(|disk| Drain::open(disk, &tool.file(&scratch.files))).transpose()?;
+    let disk = scratch.drain(bed, tool)?;
     let mut running = Running::start(bed, tool, &words, &scratch)?;
     let mut counters = Counters::open(bed)?;
     let first = counters.read()?;

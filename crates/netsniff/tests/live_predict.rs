@@ -249,9 +249,9 @@ fn what_is_wrong_is_said() {
     }
     let (code, _, errors) = ledger.run(&["--rate", "1k", "--host", "queues=2"]);
     assert!(code == Some(1) && errors.contains("--calibrate makes a new one"), "{errors}");
-    for other in [["--placement", "none"], ["--quota", "50"]] {
+    for other in [["--placement", "none"], ["--quota", "50"], ["--host", "processors=2"]] {
         let (code, _, errors) = ledger.run(&[&["--rate", "1k"], &other[..]].concat());
-        assert!(code == Some(2) && errors.contains("of a whole processor"), "{errors}");
+        assert!(code == Some(2) && errors.contains("of one whole processor"), "{errors}");
     }
     let path = ledger.0.join("ledger.jsonl");
     let text = fs::read_to_string(&path).unwrap() + "{\"is\":\"pigeon\"}\n";

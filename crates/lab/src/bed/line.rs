@@ -10,7 +10,8 @@ use netsniff_capture::Interface;
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 
 use super::pair::counters;
-use super::{CAPTURE_CPU, Ends, MARK, SENDER_CPU, Said, TICK, on_processor};
+use super::processors;
+use super::{Ends, MARK, Processors, SENDER_CPU, Said, TICK};
 use crate::load::Load;
 use crate::remote::{Destination, Shell, Way, quoted};
 
@@ -49,7 +50,8 @@ impl Wire {
     ///
     /// Where it cannot be reached, has no such program or interface, or has another version of netsniff than this one.
     pub fn look(&self) -> anyhow::Result<Sender> {
-        Ok(Line::connect(self, "")?.1)
+        // Nothing captures.
+        Ok(Line::connect(self, "", &Processors::of(1, processors::there()))?.1)
     }
 
     /// The interface here, if frames can come to it.
@@ -122,6 +124,7 @@ fn version(shell: &mut Shell, wire: &Wire) -> anyhow::Result<String> {
 #[derive(Debug)]
 pub(super) struct Line {
     wire: Wire,
+    processors: Processors,
     mark: (&'static str, String),
     rx: Mutex<LinkReader>,
     there: Mutex<There>,
@@ -136,14 +139,19 @@ struct There {
 }
 
 impl Line {
-    /// Looks at both ends, and stays connected for the bed of a name.
-    pub(super) fn connect(wire: &Wire, bed: &str) -> anyhow::Result<(Self, Sender)> {
+    /// Looks at both ends, and stays connected for the bed of a name, of which these processors capture.
+    pub(super) fn connect(
+        wire: &Wire,
+        bed: &str,
+        processors: &Processors,
+    ) -> anyhow::Result<(Self, Sender)> {
         let rx = LinkReader::new(wire.here()?.index).context("cannot read counters")?;
         let mark = (MARK, bed.to_owned());
         let mut shell = Shell::connect(way(wire, &mark))?;
         let sender = Sender::ask(wire, &mut shell)?;
         let there = Mutex::new(There { shell, copied: None });
-        Ok((Self { wire: wire.clone(), mark, rx: Mutex::new(rx), there }, sender))
+        let (wire, processors) = (wire.clone(), processors.clone());
+        Ok((Self { wire, processors, mark, rx: Mutex::new(rx), there }, sender))
     }
 
     fn there(&self) -> MutexGuard<'_, There> {
@@ -174,7 +182,7 @@ impl Ends for Line {
     }
 
     fn capture(&self, words: &[String]) -> Command {
-        let [program, arguments @ ..] = on_processor(CAPTURE_CPU);
+        let [program, arguments @ ..] = self.processors.taskset();
         let mut command = Command::new(program);
         command.args(arguments).args(words);
         command

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::{Interface, in_namespace};
 
-use super::{CAPTURE_CPU, Ends, Layout, Placement, SENDER_CPU, Said, TICK, on_processor};
+use super::{Ends, Layout, Placement, Processors, SENDER_CPU, Said, TICK};
 use crate::load::Load;
 use crate::process;
 use crate::sysctl;
@@ -34,13 +34,19 @@ pub(super) fn receiver(bed: &str) -> String {
 pub(super) struct Pair {
     name: String,
     tap: Option<Tap>,
+    processors: Processors,
     tx: Mutex<LinkReader>,
     rx: Mutex<LinkReader>,
 }
 
 impl Pair {
-    /// Makes the namespaces of a bed with a name and a directory for scratch files.
-    pub(super) fn make(name: &str, scratch: &Path, layout: &Layout) -> anyhow::Result<Self> {
+    /// Makes the namespaces of a bed with a name, a directory for scratch files, and the processors that capture.
+    pub(super) fn make(
+        name: &str,
+        scratch: &Path,
+        layout: &Layout,
+        processors: &Processors,
+    ) -> anyhow::Result<Self> {
         let queues = layout.queues.to_string();
         build(name, &queues)?;
         let receiver = receiver(name);
@@ -50,19 +56,20 @@ impl Pair {
         for setting in &layout.sysctls {
             sysctl::change(scratch, &receiver, setting)?;
         }
-        place(name, layout)?;
+        place(name, layout, processors)?;
         let reader = |namespace: &str, name: &str| {
             let open = || LinkReader::new(Interface::find(name)?.index);
             let opened = in_namespace(namespace, open).context("cannot enter a namespace")?;
             opened.context("cannot read counters").map(Mutex::new)
         };
         let (tx, rx) = (reader(&sender(name), "tx0")?, reader(&receiver, "rx0")?);
-        Ok(Self { name: name.to_owned(), tap: layout.tap, tx, rx })
+        let processors = processors.clone();
+        Ok(Self { name: name.to_owned(), tap: layout.tap, processors, tx, rx })
     }
 
-    fn command(namespace: &str, processor: usize, words: &[String]) -> Command {
+    fn command(namespace: &str, processors: &Processors, words: &[String]) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace]).args(on_processor(processor)).args(words);
+        command.args(["netns", "exec", namespace]).args(processors.taskset()).args(words);
         command
     }
 }
@@ -73,7 +80,7 @@ impl Ends for Pair {
     }
 
     fn capture(&self, words: &[String]) -> Command {
-        Self::command(&receiver(&self.name), CAPTURE_CPU, words)
+        Self::command(&receiver(&self.name), &self.processors, words)
     }
 
     fn send(
@@ -85,7 +92,7 @@ impl Ends for Pair {
     ) -> anyhow::Result<Said> {
         let program = vec![netsniff.display().to_string()];
         let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
-        let mut command = Self::command(&sender(&self.name), SENDER_CPU, &words);
+        let mut command = Self::command(&sender(&self.name), &Processors::sender(), &words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start the generator")?;
         let end = Instant::now() + most;
@@ -150,7 +157,7 @@ fn build(bed: &str, number: &str) -> anyhow::Result<()> {
 }
 
 /// Lets who is to pay for receiving pay.
-fn place(bed: &str, layout: &Layout) -> anyhow::Result<()> {
+fn place(bed: &str, layout: &Layout, processors: &Processors) -> anyhow::Result<()> {
     let rx = &receiver(bed);
     // A veth has a NAPI only where it merges packets; ours are of different flows.
     let napi = "ethtool -K rx0 gro on";
@@ -158,14 +165,14 @@ fn place(bed: &str, layout: &Layout) -> anyhow::Result<()> {
         Placement::None | Placement::AsFound => Ok(()),
         Placement::Napi => inside(rx, napi),
         Placement::Rps => {
-            let mask = format!("{:x}", 1 << CAPTURE_CPU);
+            let mask = processors.mask();
             let each = "for queue in /sys/class/net/rx0/queues/rx-*";
             inside(rx, &format!("{each}; do echo {mask} >$queue/rps_cpus || exit 1; done"))
         }
         Placement::Thread => {
             inside(rx, &format!("{napi} && echo 1 >/sys/class/net/rx0/threaded"))?;
             let end = Instant::now() + PATIENCE;
-            while process::pin_newest("napi/rx0-", layout.queues as usize, CAPTURE_CPU)?
+            while process::pin_newest("napi/rx0-", layout.queues as usize, processors.numbers())?
                 < layout.queues as usize
             {
                 ensure!(Instant::now() < end, "rx0 has no NAPI thread for each queue");

@@ -91,6 +91,8 @@ pub fn differences(certified: &Configuration, now: &Configuration) -> Vec<Differ
     list.named("the version of ", &before.versions, &after.versions);
     let place = |it: &Configuration| Some(it.testbed.placement.name().to_owned());
     list.compare("--placement", place(certified), place(now), true);
+    let processors = |it: &Configuration| Some(it.testbed.processors.to_string());
+    list.compare("processors of the capture", processors(certified), processors(now), true);
     let queues = |it: &Configuration| Some(it.testbed.queues.to_string());
     list.compare("queues", queues(certified), queues(now), true);
     list.compare("--quota", quota(&certified.testbed), quota(&now.testbed), true);
@@ -235,6 +237,7 @@ pub(super) mod tests {
             true,
         );
         is(&|it| it.testbed.quota = Some(0.1), "--quota is 10 %, certified is none", true);
+        is(&|it| it.testbed.processors = 2, "processors of the capture is 2, certified is 1", true);
         is(
             &|it| it.testbed.placement = Placement::None,
             "--placement is none, certified is rps",

@@ -87,6 +87,8 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
     }
     let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.placement.name().to_owned()));
     fact("placement", of_a, of_b);
+    let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.processors.to_string()));
+    fact("processors of the capture", of_a, of_b);
     let quota = |setup: &Setup| {
         let share = setup.testbed.quota;
         Some(share.map_or("all".to_owned(), |share| format!("{} %", share * 100.0)))
@@ -171,6 +173,7 @@ mod tests {
         assert_eq!(names(|it| it.machine.versions.clear()), "");
         assert_eq!(names(|it| it.machine.versions[0].1.push('a')), "version of tcpdump");
         assert_eq!(names(|it| it.testbed.placement = Placement::Thread), "placement");
+        assert_eq!(names(|it| it.testbed.processors = 2), "processors of the capture");
         assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");
         let disk =
             |it: &mut Setup| it.testbed.disk = Some(Disk { rate: Some(1 << 20), stall: None });

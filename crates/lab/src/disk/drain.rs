@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::pipe::fcntl_setpipe_size;
 
 use super::{Disk, PIPE};
-use crate::bed::{CAPTURE_CPU, SENDER_CPU};
+use crate::bed::SENDER_CPU;
 use crate::process;
 use crate::tools;
 
@@ -90,8 +90,8 @@ pub(crate) struct Drain {
 
 impl Drain {
     /// Makes a FIFO that a tool may write to as its file. Until [`Self::begin`] all is taken at once, so that the tool
-    /// begins as ever.
-    pub(crate) fn open(disk: Disk, path: &Path) -> anyhow::Result<Self> {
+    /// begins as ever. `captures` are the processors of the tool.
+    pub(crate) fn open(disk: Disk, path: &Path, captures: &[usize]) -> anyhow::Result<Self> {
         let said = || format!("cannot make a FIFO in place of {}", path.display());
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).with_context(said)?;
         // Tools give their rights up.
@@ -106,6 +106,7 @@ impl Drain {
             disk,
             pipe,
             course: Arc::clone(&course),
+            captures: captures.to_vec(),
             turn: Duration::ZERO,
             written: Written::default(),
         };
@@ -146,6 +147,7 @@ struct Paced {
     disk: Disk,
     pipe: File,
     course: Arc<Course>,
+    captures: Vec<usize>,
     /// The first time, since the schedule holds, at which something is taken again.
     turn: Duration,
     written: Written,
@@ -155,7 +157,7 @@ impl Paced {
     /// Takes what comes until the tool has ended, and counts its packets.
     fn take_all(mut self) -> io::Result<Written> {
         // No disk takes a processor from a capture. Where there is no other one, the sender shares its own.
-        let _ = process::avoid(CAPTURE_CPU, SENDER_CPU);
+        let _ = process::avoid(&self.captures, SENDER_CPU);
         let packets = tools::frames_in(&mut self).ok().map(|(packets, _)| packets);
         // What is no capture is written, too.
         io::copy(&mut self, &mut io::sink())?;

@@ -48,6 +48,12 @@ impl Scratch {
         ["output", "errors"].map(|name| String::from_utf8_lossy(&said(name)).into_owned()).into()
     }
 
+    /// The planted disk under the tool's file, where the bed has one.
+    pub(super) fn drain(&self, bed: &Bed, tool: &Tool) -> anyhow::Result<Option<Drain>> {
+        let open = |disk| Drain::open(disk, &tool.file(&self.files), bed.processors());
+        bed.disk().map(open).transpose()
+    }
+
     /// What a tool that has ended captured, and what the planted disk has of it.
     pub(super) fn count(
         &self,

@@ -67,11 +67,14 @@ pub fn sender(sender: &Sender) -> Vec<(String, String)> {
 
 fn testbed(layout: &Layout) -> String {
     let quota = layout.quota.map(|share| format!(", {} % of its processor", share * 100.0));
+    let processors =
+        (layout.processors > 1).then(|| format!(", capture on {} processors", layout.processors));
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
     let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
     let tap = layout.tap.map(|tap| format!(", {}", tap.words()));
     let disk = layout.disk.map(|disk| format!(", files on {}", disk.words()));
-    let more = quota.into_iter().chain(queues).chain(tap).chain(disk).chain(changed);
+    let more =
+        quota.into_iter().chain(processors).chain(queues).chain(tap).chain(disk).chain(changed);
     let more = more.collect::<String>();
     match &layout.wire {
         None => format!(
@@ -147,6 +150,13 @@ mod tests {
             panic!("it is a waterfall");
         };
         waterfall.stages.into_iter().map(|stage| stage.lost).collect()
+    }
+
+    #[test]
+    fn several_processors_are_a_fact_of_a_testbed() {
+        let words = |processors| testbed(&Layout { processors, ..Layout::default() });
+        assert!(words(4).ends_with("placement rps, capture on 4 processors"), "{}", words(4));
+        assert!(words(1).ends_with("placement rps"), "{}", words(1));
     }
 
     #[test]

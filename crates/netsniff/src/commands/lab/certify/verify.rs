@@ -105,6 +105,7 @@ fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow:
     let layout = Layout {
         placement: args.placement.unwrap_or(certified.testbed.placement),
         quota: args.share().or(certified.testbed.quota),
+        processors: certified.testbed.processors,
         queues: certified.testbed.queues.clamp(1, MOST_QUEUES),
         // A certificate changes no settings of the machine.
         ..Layout::default()

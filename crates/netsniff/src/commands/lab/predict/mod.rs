@@ -285,8 +285,9 @@ impl Lab<'_> {
             let said = "no model knows a tap or a disk: predictions are of testbeds without them";
             return Err(UsageError(said.to_owned()).into());
         }
-        if layout.placement != Placement::Rps || layout.quota.is_some() {
-            let said = "the model is of --placement rps and of a whole processor: elsewhere frames wait in other queues";
+        let is_one_whole = layout.processors == 1 && layout.quota.is_none();
+        if layout.placement != Placement::Rps || !is_one_whole {
+            let said = "the model is of --placement rps and of one whole processor: elsewhere frames wait in other queues";
             return Err(UsageError(said.to_owned()).into());
         }
         let known = last_model(self.journal.entries()).cloned();
