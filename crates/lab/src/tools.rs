@@ -1,13 +1,13 @@
 //! What captures: THE list of tools that are measured, with how each is started and how its packets are counted.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_packet::{Batch, Progress, Source as _};
 
+use crate::content::Content;
 use crate::load::FCS_LEN;
+use crate::order::{self, Order};
 
 /// A tool with its settings.
 #[derive(Clone, Debug)]
@@ -73,8 +73,27 @@ pub struct Counted {
     pub dropped: Option<u64>,
     /// Packets that arrived and stand nowhere in its books.
     pub unexplained: Option<i64>,
+    /// How far packets were out of order as the kernel handed them to the tool: as netsniff says, of each ring by itself,
+    /// or as they stand in the file that another tool wrote.
+    #[serde(default)]
+    pub order: Option<Order>,
+    /// Packets that netsniff still had behind a later one when it recorded or analysed them, since they came too late to be
+    /// put in order.
+    #[serde(default)]
+    pub late: Option<u64>,
+    /// Packets that came to each of its threads that capture, where it tells.
+    #[serde(default)]
+    pub threads: Option<Vec<u64>>,
     /// What else netsniff says of the capture.
     pub books: Option<serde_json::Value>,
+}
+
+impl Counted {
+    /// The share that the busiest of its threads has of what came to all of them; `None` where it does not tell.
+    #[must_use]
+    pub fn largest_share(&self) -> Option<f64> {
+        order::largest_share(self.threads.as_deref()?)
+    }
 }
 
 /// An option of a tool and its value.
@@ -304,10 +323,13 @@ impl Tool {
     ///
     /// Where netsniff said nothing that can be read.
     pub fn counted(&self, output: &str, errors: &str, scratch: &Path) -> anyhow::Result<Counted> {
-        self.counted_by(output, errors, || packets_of(&self.file(scratch)))
+        self.counted_by(output, errors, || {
+            let content = Content::of(&self.file(scratch)).ok();
+            (content.map(|content| content.packets), content.map(|content| content.order))
+        })
     }
 
-    /// Likewise, where something else tells the packets of its file.
+    /// Likewise, where something else tells the packets of its file, and how far they are out of order.
     ///
     /// # Errors
     ///
@@ -316,10 +338,11 @@ impl Tool {
         &self,
         output: &str,
         errors: &str,
-        packets: impl FnOnce() -> Option<u64>,
+        content: impl FnOnce() -> (Option<u64>, Option<Order>),
     ) -> anyhow::Result<Counted> {
         let Counts::File(said) = self.counts else { return self.of_json(output) };
-        Ok(Counted { captured: packets(), dropped: said(errors), ..Counted::default() })
+        let (captured, order) = content();
+        Ok(Counted { captured, dropped: said(errors), order, ..Counted::default() })
     }
 
     /// Whether it writes a capture file.
@@ -345,6 +368,12 @@ impl Tool {
             captured: captured.as_u64(),
             dropped: books["ring_dropped"].as_u64().zip(refused).map(|(ring, own)| ring + own),
             unexplained: books["unexplained"].as_i64(),
+            order: order_of(books),
+            late: match self.counts {
+                Counts::Recorded => recording["out_of_order"].as_u64(),
+                _ => books["late"].as_u64(),
+            },
+            threads: threads_of(&report["capture"]),
             books: Some(books.clone()),
         })
     }
@@ -377,34 +406,17 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_shl(shift)
 }
 
-/// Packets of a capture file, which may have been cut when its writer was killed; `None` where there is none.
-fn packets_of(path: &Path) -> Option<u64> {
-    frames_of(path).ok().map(|(packets, _)| packets)
+/// How far the rings of an interface were out of order, by its books.
+fn order_of(books: &serde_json::Value) -> Option<Order> {
+    let (inversions, deepest) = (&books["inversions"], &books["deepest_inversion_ns"]);
+    Some(Order { inversions: inversions.as_u64()?, deepest_ns: deepest.as_u64()? })
 }
 
-/// Packets of a capture file, and their bytes on the wire.
-///
-/// # Errors
-///
-/// Where it cannot be read.
-pub fn frames_of(path: &Path) -> anyhow::Result<(u64, u64)> {
-    let file =
-        std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    frames_in(file).with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// Likewise of anything that is read.
-pub(crate) fn frames_in(input: impl Read) -> anyhow::Result<(u64, u64)> {
-    let mut reader = netsniff_pcapfile::Reader::new(input).context("it is no capture")?;
-    let (mut batch, mut packets, mut bytes) = (Batch::default(), 0, 0);
-    loop {
-        let state = reader.read_batch(&mut batch).context("it is damaged")?;
-        packets += batch.packets.len() as u64;
-        bytes += batch.packets.iter().map(|packet| u64::from(packet.wire_len)).sum::<u64>();
-        if state == Progress::End {
-            return Ok((packets, bytes));
-        }
-    }
+/// What came out of each ring: each has a thread of its own.
+fn threads_of(capture: &serde_json::Value) -> Option<Vec<u64>> {
+    let rings = capture.as_array()?.iter().filter(|books| books["ring"].is_u64());
+    let threads: Vec<u64> = rings.map(|ring| ring["delivered"].as_u64()).collect::<Option<_>>()?;
+    (!threads.is_empty()).then_some(threads)
 }
 
 /// `5 packets dropped by kernel`.
@@ -496,5 +508,32 @@ mod tests {
         let count = Tool::all().into_iter().find(|tool| tool.name == "count").unwrap();
         let counted = count.counted(said, "", Path::new("/")).unwrap();
         assert_eq!((counted.captured, counted.dropped), (Some(90), Some(10)));
+    }
+
+    #[test]
+    fn order_and_threads_are_told_by_books() {
+        let said = r#"{"capture": [
+            {"ring": null, "delivered": 90, "inversions": 7, "deepest_inversion_ns": 43000, "late": 2},
+            {"ring": 0, "delivered": 60, "inversions": 5, "deepest_inversion_ns": 43000, "late": 1},
+            {"ring": 1, "delivered": 30, "inversions": 2, "deepest_inversion_ns": 9, "late": 1},
+            {"ring": null, "delivered": null}],
+            "recording": {"recorded": {"packets": 90}, "out_of_order": 3}}"#;
+        let all = Tool::all();
+        let of = |name: &str, said: &str| {
+            let tool = all.iter().find(|tool| tool.name == name).unwrap();
+            tool.counted(said, "", Path::new("/")).unwrap()
+        };
+        let count = of("count", said);
+        assert_eq!(count.order, Some(Order { inversions: 7, deepest_ns: 43_000 }));
+        assert_eq!((count.late, count.threads), (Some(2), Some(vec![60, 30])));
+        assert_eq!(of("record", said).late, Some(3), "what stands so in its file");
+        // What is not told is not 0.
+        let mute = r#"{"capture": [{"delivered": 9, "inversions": null, "late": null}]}"#;
+        for name in ["work", "record", "analyze"] {
+            let counted = of(name, mute);
+            assert_eq!((counted.order, counted.late, counted.threads), (None, None, None));
+        }
+        let unread = of("tcpdump", "");
+        assert_eq!((unread.captured, unread.order, unread.threads), (None, None, None));
     }
 }

@@ -527,7 +527,7 @@ mod tests {
                 captured: Some(sent.frames),
                 dropped: Some(0),
                 unexplained: Some(0),
-                books: None,
+                ..Counted::default()
             },
             processors: Vec::new(),
             cpu_ns: 0,

@@ -77,6 +77,10 @@ fn every_tool_writes_to_a_planted_disk() {
         let written = trial.written.unwrap();
         assert_eq!(written.packets, Some(trial.sent), "{trial:?}");
         assert!(written.bytes >= trial.sent * STORED as u64, "{trial:?}");
+        let order = trial.counted.order;
+        assert!(written.order.is_some() && order.is_some(), "{trial:?}");
+        // Netsniff tells the order of its rings, and others have that of what the disk got.
+        assert!(tool.program.is_none() || order == written.order, "{trial:?}");
     }
 }
 

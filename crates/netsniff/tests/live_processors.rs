@@ -1,17 +1,34 @@
-//! Captures of the lab on several processors. Needs root; says so where it is missing.
+//! Captures of the lab on several processors: where they run, and what is told of the order of packets and of threads. Needs
+//! root; says so where it is missing.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use netsniff_lab::bed::{Bed, Layout};
-use netsniff_lab::tools::Setting;
+use netsniff_lab::load::Load;
+use netsniff_lab::order::Order;
+use netsniff_lab::tools::{Setting, Tool};
+use netsniff_lab::trial::{self, Trial};
 
 mod lab_bed;
 
 use lab_bed::{alone, make};
 
+const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
+
 fn setting(name: &str, value: &str) -> Setting {
     Setting { name: name.into(), value: value.into() }
+}
+
+fn load(size: u32) -> Load {
+    Load { size, rate: Some(5000.0), time: Duration::from_secs(1), ..Load::default() }
+}
+
+/// The first run that proves something, of ten.
+fn valid(bed: &Bed, tool: &Tool, load: &Load) -> Option<Trial> {
+    (0..10).map(|_| trial::run(bed, Path::new(NETSNIFF), tool, load).unwrap()).find(Trial::is_valid)
 }
 
 /// What the kernel tells of processes whose names begin so.
@@ -71,4 +88,45 @@ fn a_bed_captures_on_the_processors_that_it_is_told() {
     let layout = Layout { processors: 4096, ..Layout::default() };
     let refused = Bed::make(&["true".to_owned()], &layout).unwrap_err().to_string();
     assert!(refused.contains("\"4096\" is no number of processors"), "{refused}");
+}
+
+/// Rings tell how packets were shared and in what order they came, and so does the file that another tool wrote.
+#[test]
+fn order_and_threads_are_counted() {
+    let _alone = alone();
+    let test = "order_and_threads_are_counted";
+    let layout = Layout::default().with(&[setting("processors", "all")]).unwrap();
+    let Some(bed) = make(test, &layout) else { return };
+    let record = Tool::all().into_iter().find(|tool| tool.name == "record").unwrap();
+    let record = record.with(&[setting("workers", "2")]).unwrap();
+    for (flows, is_shared) in [("1", false), ("256", true)] {
+        let load = load(128).with(&[setting("flows", flows)]);
+        let Some(trial) = valid(&bed, &record, &load) else {
+            eprintln!("SKIPPED: {test}: this machine is too busy");
+            return;
+        };
+        let threads = trial.counted.threads.clone().unwrap();
+        assert_eq!((threads.len(), Some(threads.iter().sum())), (2, trial.counted.captured));
+        assert_eq!(threads.iter().all(|packets| *packets > 0), is_shared, "{threads:?}");
+        assert_eq!(trial.counted.largest_share().unwrap() < 1.0, is_shared);
+        let (order, captured) = (trial.counted.order.unwrap(), trial.counted.captured.unwrap());
+        assert!(order.inversions < captured && trial.counted.late.is_some(), "{trial:?}");
+    }
+
+    // 20 and 30 stand behind 50.
+    let script = std::env::temp_dir().join(format!("netsniff-order-{}", std::process::id()));
+    let word = |word: u32| -> String {
+        word.to_le_bytes().iter().map(|byte| format!("\\x{byte:02x}")).collect()
+    };
+    let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1].map(word).concat();
+    let packets = [10, 50, 20, 30, 60].map(|micros| [0, micros, 0, 60].map(word).concat());
+    let text = format!("printf '{head}{}' >\"$2\"\nexec sleep 60\n", packets.concat());
+    fs::write(&script, text).unwrap();
+    let mine = Tool::of_command(&format!("mine=bash {} IFACE FILE", script.display())).unwrap();
+    let trial = trial::run(&bed, Path::new(NETSNIFF), &mine, &load(128)).unwrap();
+    fs::remove_file(script).unwrap();
+    let counted = trial.counted;
+    assert_eq!(counted.captured, Some(5));
+    assert_eq!(counted.order, Some(Order { inversions: 2, deepest_ns: 30_000 }));
+    assert_eq!((counted.threads, counted.late), (None, None), "it does not tell");
 }

@@ -15,8 +15,9 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::{Disk, PIPE};
 use crate::bed::SENDER_CPU;
+use crate::content::Content;
+use crate::order::Order;
 use crate::process;
-use crate::tools;
 
 /// How often to look whether a tool has ended, where nothing comes.
 const TICK: Duration = Duration::from_millis(20);
@@ -31,6 +32,9 @@ pub struct Written {
     pub bytes: u64,
     /// Packets in them; `None` where they are no capture.
     pub packets: Option<u64>,
+    /// How far these are out of order.
+    #[serde(default)]
+    pub order: Option<Order>,
     /// The most nanoseconds that something waited which its schedule would have taken.
     pub late_ns: u64,
     /// Bytes that the pipe before it holds.
@@ -158,10 +162,12 @@ impl Paced {
     fn take_all(mut self) -> io::Result<Written> {
         // No disk takes a processor from a capture. Where there is no other one, the sender shares its own.
         let _ = process::avoid(&self.captures, SENDER_CPU);
-        let packets = tools::frames_in(&mut self).ok().map(|(packets, _)| packets);
+        let content = Content::read(&mut self).ok();
         // What is no capture is written, too.
         io::copy(&mut self, &mut io::sink())?;
-        Ok(Written { packets, pipe: PIPE, ..self.written })
+        let packets = content.map(|content| content.packets);
+        let order = content.map(|content| content.order);
+        Ok(Written { packets, order, pipe: PIPE, ..self.written })
     }
 
     /// Waits until it is time to take something. `is_idle` where nothing was there until now: then nothing is made up for.

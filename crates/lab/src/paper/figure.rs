@@ -180,7 +180,7 @@ mod tests {
             captured: Some(100),
             dropped: Some(100),
             books: Some(books),
-            unexplained: None,
+            ..Counted::default()
         };
         let busy = |idle| Busy { idle, ..Busy::default() };
         let trial = Trial {

@@ -64,7 +64,9 @@ impl Scratch {
         let written = disk.map(Drain::finish).transpose()?;
         let counted = match &written {
             None => tool.counted(&output, &errors, &self.files)?,
-            Some(written) => tool.counted_by(&output, &errors, || written.packets)?,
+            Some(written) => {
+                tool.counted_by(&output, &errors, || (written.packets, written.order))?
+            }
         };
         Ok((counted, written))
     }

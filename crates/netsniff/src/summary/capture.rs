@@ -12,6 +12,8 @@ use crate::recording::books::Statistics;
 pub struct CaptureBooks {
     /// What it is about.
     pub name: String,
+    /// The number of the ring, where it is about one.
+    pub ring: Option<usize>,
     /// Whether people want to see it: the only ring of an interface says the same as that.
     #[serde(skip)]
     pub is_shown: bool,
@@ -47,6 +49,13 @@ pub struct CaptureBooks {
     pub wakeups: Option<u64>,
     /// Groups of packets that came out of the ring.
     pub groups: Option<u64>,
+    /// Packets whose stamp is earlier than that of one before out of the same ring.
+    pub inversions: Option<u64>,
+    /// By how many nanoseconds at most; 0 where there is none.
+    pub deepest_inversion_ns: Option<u64>,
+    /// Packets that came to the analysis behind a later one: they waited for none, or not long enough. `None` where
+    /// nothing is analysed.
+    pub late: Option<u64>,
     /// Times that the kernel's time to receive was spent.
     pub time_squeezes: Option<u64>,
 }
@@ -57,14 +66,15 @@ impl CaptureBooks {
     pub fn of(entry: &Entry, with_rings: bool) -> Self {
         let report = entry.report.as_ref();
         let counters = report.map(|report| &report.counters);
-        let (name, is_ring) = match &entry.place {
-            Place::Interface(name) => (name.clone(), false),
-            Place::Ring(name, ring) => (format!("{name} ring {ring}"), true),
-            Place::Host => ("host".to_owned(), false),
+        let (name, ring) = match &entry.place {
+            Place::Interface(name) => (name.clone(), None),
+            Place::Ring(name, ring) => (format!("{name} ring {ring}"), Some(*ring)),
+            Place::Host => ("host".to_owned(), None),
         };
         Self {
             name,
-            is_shown: !is_ring || with_rings,
+            ring,
+            is_shown: ring.is_none() || with_rings,
             arrived: entry.arrived,
             lost_interface: entry.lost_interface,
             lost_backlog: entry.lost_backlog,
@@ -78,11 +88,14 @@ impl CaptureBooks {
             application_loss: entry.application_loss(),
             verdict: entry.verdict().map(|verdict| verdict.name().to_owned()),
             ring_high_water: counters
-                .filter(|_| is_ring)
+                .filter(|_| ring.is_some())
                 .map(|counters| (counters.occupancy.high_water, counters.occupancy.capacity)),
             polls: counters.map(|counters| counters.waiting.polls),
             wakeups: counters.map(|counters| counters.waiting.wakeups),
             groups: counters.map(|counters| counters.waiting.groups),
+            inversions: counters.map(|counters| counters.inversions),
+            deepest_inversion_ns: counters.map(|counters| counters.deepest_inversion),
+            late: report.filter(|report| report.analysed.is_some()).map(|report| report.late),
             time_squeezes: entry.time_squeezes,
         }
     }
@@ -225,7 +238,7 @@ pub(super) fn recorded(page: &mut Page, of: &Statistics) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::books::tests::entry;
+    use crate::books::tests::{entry, report};
     use crate::recording::books::Tally;
 
     fn text(entry: &Entry, recording: Option<&Statistics>) -> String {
@@ -258,6 +271,25 @@ mod tests {
         ] {
             assert_eq!(value(&text(&known, None), name), Some(expected), "{name}");
         }
+    }
+
+    #[test]
+    fn order_and_rings_are_told_to_programs() {
+        let told = report(100);
+        let place = Place::Ring("eth0".to_owned(), 1);
+        let of = |report| {
+            let place = place.clone();
+            CaptureBooks::of(&Entry { place, report, ..entry(None, None, None) }, true)
+        };
+        let books = of(Some(told.clone()));
+        assert_eq!((books.ring, books.delivered), (Some(1), Some(told.counters.delivered)));
+        assert_eq!(books.inversions, Some(told.counters.inversions));
+        assert_eq!(books.deepest_inversion_ns, Some(told.counters.deepest_inversion));
+        assert_eq!(books.late, Some(told.late));
+        let unread = of(Some(crate::pipeline::live::RingReport { analysed: None, ..told }));
+        assert_eq!((unread.late, of(None).inversions), (None, None));
+        let interface = CaptureBooks::of(&entry(None, None, None), true);
+        assert_eq!(interface.ring, None);
     }
 
     #[test]

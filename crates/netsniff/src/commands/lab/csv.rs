@@ -97,7 +97,8 @@ const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dr
                        slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,capture_cpu_softirq,capture_cpu_irq,\
                        capture_cpu_steal,capture_cpu_idle,sender_cpu_user,sender_cpu_system,sender_cpu_softirq,\
                        sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,memory_peak,memory_mean,own_peak,own_mean,polls,\
-                       wakeups,groups,ring_occupancy,ring_share,drift,is_burst,faults\n";
+                       wakeups,groups,ring_occupancy,out_of_order,out_of_order_deepest_ns,late,threads,largest_share,\
+                       ring_share,drift,is_burst,faults\n";
 
 fn columns(trial: &Trial) -> Vec<String> {
     let books = trial.counted.books.as_ref();
@@ -135,6 +136,11 @@ fn columns(trial: &Trial) -> Vec<String> {
         book("wakeups"),
         book("groups"),
         known(occupancy(books)),
+        known(trial.counted.order.map(|order| order.inversions)),
+        known(trial.counted.order.map(|order| order.deepest_ns)),
+        known(trial.counted.late),
+        known(trial.counted.threads.as_ref().map(Vec::len)),
+        known(trial.counted.largest_share()),
         known(trial.ring_share),
         known(trial.drift),
         trial.is_burst.to_string(),
@@ -182,6 +188,7 @@ mod tests {
 
     use netsniff_lab::model::Costs;
     use netsniff_lab::model::predict::{Prediction, Question};
+    use netsniff_lab::order::Order;
     use netsniff_lab::work::Cost;
 
     use super::*;
@@ -201,6 +208,25 @@ mod tests {
         assert_eq!(columns(&Trial::default()).len(), fields);
         assert_eq!(known(None::<u64>), "");
         assert_eq!(known(Some(0.25)), "0.25");
+    }
+
+    #[test]
+    fn order_and_threads_have_their_columns() {
+        let mut trial = Trial::default();
+        let of = |trial: &Trial| {
+            let values = columns(trial);
+            let names = COLUMNS.trim_end().split(',').zip(values);
+            let wanted = names.filter(|(name, _)| {
+                name.starts_with("out_of_order")
+                    || ["late", "threads", "largest_share"].contains(name)
+            });
+            wanted.map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&trial), [""; 5]);
+        trial.counted.order = Some(Order { inversions: 7, deepest_ns: 9000 });
+        trial.counted.late = Some(0);
+        trial.counted.threads = Some(vec![1, 3]);
+        assert_eq!(of(&trial), ["7", "9000", "0", "2", "0.75"]);
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use netsniff_lab::bed::{Bed, CAPTURE_CPU, Layout};
+use netsniff_lab::content::Content;
 use netsniff_lab::load::{FCS_LEN, Load};
 use netsniff_lab::paper::Scale;
 use netsniff_lab::stop::Stop;
-use netsniff_lab::tools::{Tool, frames_of};
+use netsniff_lab::tools::Tool;
 use netsniff_lab::trial;
 
 use super::common;
@@ -91,7 +92,7 @@ fn measured(
     let made = make.stdin(Stdio::null()).output().context("cannot make the trace")?;
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     ensure!(made.status.success(), "cannot make the trace: {}", said.trim());
-    let (frames, bytes) = frames_of(trace)?;
+    let Content { packets: frames, bytes, .. } = Content::of(trace)?;
     ensure!(frames > 0, "the trace is empty");
     let trace_size = u32::try_from(bytes / frames)?.saturating_add(FCS_LEN);
     let counting = Tool::all().into_iter().find(|tool| tool.name == "count");

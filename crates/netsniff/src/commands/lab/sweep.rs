@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use netsniff_lab::bed::Layout;
+use netsniff_lab::content::Content;
 use netsniff_lab::load::FCS_LEN;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::sweep::{self, Axis, Pace, Plan, Point};
-use netsniff_lab::tools::{Tool, frames_of};
+use netsniff_lab::tools::Tool;
 
 use super::campaign::{Campaign, Directory};
 use super::common::{self, CommonArgs, Head};
@@ -108,7 +109,8 @@ impl SweepArgs {
     /// Bytes of frames: of a capture's on average.
     fn sizes(&self) -> anyhow::Result<Vec<u32>> {
         let Some(path) = &self.replay else { return self.common.sizes() };
-        let (frames, bytes) = frames_of(path).context("cannot replay it")?;
+        let Content { packets: frames, bytes, .. } =
+            Content::of(path).context("cannot replay it")?;
         ensure!(frames > 0, "{} has no frames to replay", path.display());
         Ok(vec![u32::try_from(bytes / frames)?.saturating_add(FCS_LEN)])
     }
