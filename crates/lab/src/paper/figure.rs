@@ -113,6 +113,14 @@ pub enum Quantity {
     MemoryMean,
     /// How often the tool asked the kernel for packets, for each that it captured.
     Polls,
+    /// What of the captured packets came out of the order of time (PAPERS C15).
+    OutOfOrder,
+    /// By how many microseconds at most.
+    Deepest,
+    /// What of them netsniff could not put in order, since it came too late (PAPERS C16).
+    Late,
+    /// The share that the busiest of the threads that capture has of them (PAPERS E-9).
+    LargestShare,
 }
 
 impl Quantity {
@@ -134,6 +142,10 @@ impl Quantity {
                 let polls = trial.counted.books.as_ref()?["polls"].as_u64()?;
                 Some(polls as f64 / trial.counted.captured?.max(1) as f64)
             }
+            Self::OutOfOrder => of_captured(trial.counted.order?.inversions, trial),
+            Self::Deepest => Some(trial.counted.order?.deepest_ns as f64 / 1e3),
+            Self::Late => of_captured(trial.counted.late?, trial),
+            Self::LargestShare => trial.counted.largest_share(),
         }
     }
 
@@ -149,20 +161,29 @@ impl Quantity {
             Self::MemoryPeak => "most memory without the ring, MB",
             Self::MemoryMean => "mean memory without the ring, MB",
             Self::Polls => "questions to the kernel for each packet",
+            Self::OutOfOrder => "out of order, of what was captured",
+            Self::Deepest => "earlier than a packet before by at most, microseconds",
+            Self::Late => "too late to be put in order, of what was captured",
+            Self::LargestShare => "of what was captured, the busiest thread",
         }
     }
 
     /// Whether it is told in percent.
     #[must_use]
     pub const fn is_share(self) -> bool {
-        !matches!(self, Self::MemoryPeak | Self::MemoryMean | Self::Polls)
+        !matches!(self, Self::MemoryPeak | Self::MemoryMean | Self::Polls | Self::Deepest)
     }
+}
+
+fn of_captured(packets: u64, trial: &Trial) -> Option<f64> {
+    Some(packets as f64 / trial.counted.captured?.max(1) as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::machine::Busy;
+    use crate::order::Order;
     use crate::tools::Counted;
 
     #[test]
@@ -180,7 +201,10 @@ mod tests {
             captured: Some(100),
             dropped: Some(100),
             books: Some(books),
-            ..Counted::default()
+            order: Some(Order { inversions: 10, deepest_ns: 2500 }),
+            late: Some(5),
+            threads: Some(vec![75, 25]),
+            unexplained: None,
         };
         let busy = |idle| Busy { idle, ..Busy::default() };
         let trial = Trial {
@@ -199,6 +223,13 @@ mod tests {
         assert_eq!((of(Quantity::ApplicationLoss), of(Quantity::Cpu)), (0.5, 0.25));
         assert_eq!((of(Quantity::Busy), of(Quantity::Polls)), (0.25, 0.5));
         assert_eq!((of(Quantity::MemoryPeak), of(Quantity::MemoryMean)), (3.0, 1.0));
+        assert_eq!((of(Quantity::OutOfOrder), of(Quantity::Deepest)), (0.1, 2.5));
+        assert_eq!((of(Quantity::Late), of(Quantity::LargestShare)), (0.05, 0.75));
+        for unknown in
+            [Quantity::OutOfOrder, Quantity::Deepest, Quantity::Late, Quantity::LargestShare]
+        {
+            assert_eq!(unknown.of(&Trial::default()), None);
+        }
         assert_eq!(Quantity::Cpu.of(&Trial::default()), None);
         assert_eq!(Quantity::MemoryPeak.of(&Trial::default()), None);
     }

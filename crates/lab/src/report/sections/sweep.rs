@@ -1,8 +1,10 @@
 //! Losses over combinations of values.
 
 mod options;
+mod order;
 
 use super::{median, percent, waterfall, whole};
+use crate::paper::Quantity;
 use crate::report::plot::tick;
 use crate::report::{Axis, Chart, Dot, HeatMap, Mark, Part, Plot, Section, Series, Table, Unit};
 use crate::sweep::{Point, Run};
@@ -42,7 +44,8 @@ pub fn sweep(runs: &[Run]) -> Vec<Section> {
     let lost = Section { title: "Losses".to_owned(), parts: losses };
     let table =
         Section { title: "Every combination".to_owned(), parts: vec![Part::Table(table(&groups))] };
-    vec![lost, table]
+    let order = order::order(runs, &groups);
+    std::iter::once(lost).chain(order).chain([table]).collect()
 }
 
 /// What a curve is of.
@@ -104,27 +107,31 @@ fn of<'a>(trials: &'a [&Trial], value: impl Fn(&Trial) -> Option<f64> + 'a) -> V
     trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| value(trial)).collect()
 }
 
-fn against_rate(title: String, groups: &[Group<'_>]) -> Plot {
+/// A curve of a quantity over the rate for each group.
+fn curves(groups: &[Group<'_>], quantity: Quantity) -> Vec<Series> {
     let unknown = |value: Option<f64>| value.unwrap_or(f64::NAN);
     let dot = |(_, trials): &(Option<f64>, Vec<&Trial>)| {
-        let losses = of(trials, Trial::loss);
+        let values = of(trials, |trial| quantity.of(trial));
         let ends =
-            losses.iter().copied().reduce(f64::min).zip(losses.iter().copied().reduce(f64::max));
+            values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
         let x = unknown(median(of(trials, |trial| trial.reached)));
-        Dot { x, y: unknown(median(losses)), range: ends }
+        Dot { x, y: unknown(median(values)), range: ends }
     };
     let series = |group: &Group<'_>| {
         let dots = group.rates.iter().map(dot).collect();
         Series { name: group.name.clone(), dots, is_line: true }
     };
-    let series: Vec<_> = groups.iter().map(series).collect();
+    groups.iter().map(series).collect()
+}
+
+fn against_rate(title: String, groups: &[Group<'_>]) -> Plot {
+    let series = curves(groups, Quantity::Loss);
     let marks = series.iter().enumerate().filter_map(|(number, series)| {
         let at = knee(&series.dots)?;
         let label = format!("knee at {}: {}", whole(Some(at)), series.name);
         Some(Mark::x(at, label).of(number))
     });
-    let trials = groups.iter().flat_map(|group| &group.rates).flat_map(|(_, trials)| trials);
-    let faulty = trials.filter(|trial| !trial.is_valid()).count();
+    let faulty = faulty(groups);
     let caption = "Medians of runs that prove something; the thin lines reach from the least to the most that was lost. A knee \
                    is the highest rate up to which at most 0.1 % is lost, where more is above it.";
     let chart = Chart::Curves {
@@ -135,6 +142,11 @@ fn against_rate(title: String, groups: &[Group<'_>]) -> Plot {
         has_diagonal: false,
     };
     Plot::new(title, caption, chart).without(faulty, "runs that prove nothing")
+}
+
+fn faulty(groups: &[Group<'_>]) -> usize {
+    let trials = groups.iter().flat_map(|group| &group.rates).flat_map(|(_, trials)| trials);
+    trials.filter(|trial| !trial.is_valid()).count()
 }
 
 /// What is lost below a knee at most.
