@@ -1,4 +1,7 @@
-//! S2: live analysis under programmed rates and numbers of hosts: figures 1 to 8, with tcpdump beside.
+//! S2: live analysis under programmed rates and numbers of hosts: figures 1 to 8, with tcpdump beside; and the order of
+//! packets.
+
+mod order;
 
 use super::score::{Seen, megabytes, percent, rate};
 use super::{
@@ -61,19 +64,23 @@ pub(super) fn paper(scale: &Scale) -> Paper {
         kind: Kind::Sweep(sweep),
     };
     let analyze = ["analyze"];
+    let [in_order, windows] = order::experiments(scale);
     Paper {
         name: "s2",
         citation: "CAIA-TR-051004A: live capture performance of NetSniff, 2005",
         about: "Loss, memory and processor time of live analysis against programmed rates and numbers of hosts, with \
                 tcpdump on the same stream. Everything is as a user gets it, without options that make it faster. The frames \
-                of the trace are smaller than the paper's 870 bytes on average (trace_size in scale.json).",
+                of the trace are smaller than the paper's 870 bytes on average (trace_size in scale.json). For the order of \
+                packets the kernel also receives on all processors, by RPS, and the sender shares its own.",
         experiments: vec![
             of(RATES, "Programmed rates", &["analyze", "tcpdump-default"], rates),
             of(HOSTS, "Numbers of hosts at constant rates", &analyze, hosts),
             of(PARSERS, "With and without application parsers", &analyze, parsers),
             of(SLOWER, "A slower processor: shares of it", &analyze, slower),
+            in_order,
+            windows,
         ],
-        figures: figures(),
+        figures: figures().into_iter().chain(order::figures()).collect(),
         judge,
     }
 }
@@ -272,7 +279,7 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
         );
         Some((Some(many > one * MORE), seen))
     };
-    vec![
+    let mut scores = vec![
         Score::of(
             "Nothing is lost up to a rate, then steeply more",
             "S2 fig. 1; C6",
@@ -310,7 +317,9 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
             "S2; C14, A19",
             beside_tcpdump(results),
         ),
-    ]
+    ];
+    scores.extend(order::scores(results));
+    scores
 }
 
 #[cfg(test)]

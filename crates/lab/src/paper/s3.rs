@@ -1,6 +1,7 @@
-//! S3: four sessions of dumpcap over all sizes of frames with a gap of 12 bytes, and buffers before a disk.
+//! S3: four sessions of dumpcap over all sizes of frames with a gap of 12 bytes, buffers before a disk, and threads.
 
 mod disk;
+mod threads;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -65,7 +66,8 @@ pub(super) fn paper(scale: &Scale) -> Paper {
                 a nominal link whose smallest frames need 80 % of what the sender here can do, with 12 bytes between \
                 frames: dumpcap as it comes, with less of each packet, with settings of the kernel as high as the paper set \
                 them and a ring of 32 MB instead of 2, and with both; and netsniff as it comes. The two rings also before a \
-                planted disk that stalls, and on memory.",
+                planted disk that stalls, and on memory. One flow and many are captured by several threads on all \
+                processors, of which the sender shares one.",
         experiments: vec![
             session(DEFAULTS, "Session 1: dumpcap as it comes", dumpcap, &[], &[]),
             session(
@@ -99,6 +101,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
             session(OURS, "netsniff record as it comes", "record", &[], &[]),
             buffers,
             ours,
+            threads::experiment(scale),
         ],
         figures: figures(),
         judge,
@@ -141,6 +144,7 @@ fn figures() -> Vec<Figure> {
             &[Quantity::Busy],
         ),
         disk::figure(),
+        threads::figure(),
     ]
 }
 
@@ -331,6 +335,7 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
         ),
     ];
     scores.extend(disk::judge(results));
+    scores.extend(threads::scores(results));
     scores
 }
 
@@ -400,7 +405,7 @@ mod tests {
         let (none, some) =
             ([(72, 0.0), (104, 0.0), (200, 0.0)], [(72, 0.5), (104, 0.2), (200, 0.0)]);
         let seen = judged(&[(DEFAULTS, &none), (SNAPLENS, &none), (BUFFERS, &none), (BOTH, &none)]);
-        assert_eq!(seen, [Unavailable; 12]);
+        assert_eq!(seen, [Unavailable; 14]);
         let seen = judged(&[(DEFAULTS, &some), (SNAPLENS, &none), (BUFFERS, &some), (BOTH, &some)]);
         assert_eq!((seen[2], seen[5]), (Holds, Fails));
         // Of a session that was ended early only the small sizes are there.
