@@ -85,10 +85,12 @@ fn captures_are_sent_by_the_other_machine() {
     let can_restrict = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cgroup.controllers"];
     let quota = can_restrict.iter().any(|at| Path::new(at).exists());
     let quota = if quota { &["--quota", "80"][..] } else { &[] };
-    let runs = sweep(&machines, "replayed", &[&replay[..], quota].concat());
+    let all = ["--host", "processors=all"];
+    let runs = sweep(&machines, "replayed", &[&replay[..], quota, &all].concat());
     assert!(runs.len() >= 2, "{runs:?}");
     for run in &runs {
         assert_eq!(run["point"]["load"]["size"], 250);
+        assert_eq!(run["point"]["host"][0]["value"], "all");
         let trial = &run["trial"];
         assert!(trial["sent"].as_u64().unwrap() > 300, "{run}");
         assert_eq!(trial["counted"]["captured"], trial["sent"], "{run}");
