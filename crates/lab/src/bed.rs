@@ -11,6 +11,9 @@ use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -20,6 +23,7 @@ use crate::disk::Disk;
 use crate::load::Load;
 use crate::process;
 use crate::quota::{self, Quota};
+use crate::stop::Stop;
 use crate::storage;
 use crate::sysctl;
 use crate::tap::{self, Tap};
@@ -228,13 +232,13 @@ trait Ends: fmt::Debug + Send {
     fn capture(&self, words: &[String]) -> Command;
 
     /// Runs the generator where frames are sent from, for so long at most: `netsniff`, where that is this machine.
-    /// `meanwhile` is called again and again.
+    /// `meanwhile` is called again and again; where it fails, nothing more is sent.
     fn send(
         &self,
         netsniff: &Path,
         load: &Load,
         most: Duration,
-        meanwhile: &mut dyn FnMut(),
+        meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Said>;
 
     /// Frames that the interface that sends has counted.
@@ -253,6 +257,9 @@ trait Ends: fmt::Debug + Send {
         Ok(None)
     }
 }
+
+/// What is done again and again while frames are sent, and may end that.
+type Meanwhile<'a> = &'a mut dyn FnMut() -> anyhow::Result<()>;
 
 /// What the generator has said.
 #[derive(Debug)]
@@ -276,6 +283,8 @@ pub struct Bed {
     files: PathBuf,
     /// Who captures.
     processors: Processors,
+    /// What is set by a signal after which nothing more is sent.
+    signal: Option<Arc<AtomicBool>>,
     // These end before the warden looks what is left.
     ends: Box<dyn Ends>,
     _warden: Warden,
@@ -318,7 +327,15 @@ impl Bed {
             None => Box::new(pair::Pair::make(&name, &scratch, layout, &processors)?),
         };
         let quota = layout.quota.map(|share| Quota::make(&name, share)).transpose()?;
-        Ok(Self { name, quota, disk: layout.disk, files, processors, ends, _warden: watching })
+        Ok(Self { name, quota, disk: layout.disk, files, processors, signal: None, ends, _warden: watching })
+    }
+
+    /// The same, where a signal ends what is sent before its time. One of a terminal reaches the generator, too, but only
+    /// one that runs already.
+    #[must_use]
+    pub fn until(mut self, stop: &Stop<'_>) -> Self {
+        self.signal = Some(stop.signal());
+        self
     }
 
     /// The name of the namespace that receives, where the bed has one.
@@ -355,6 +372,10 @@ impl Bed {
 
     /// Sends a load, for so long at most; `netsniff` does, where it is sent from here. `meanwhile` is called again and
     /// again.
+    ///
+    /// # Errors
+    ///
+    /// Where the generator cannot be run, does not end, or a signal has ended it.
     pub(crate) fn send(
         &self,
         netsniff: &Path,
@@ -362,7 +383,13 @@ impl Bed {
         most: Duration,
         meanwhile: &mut dyn FnMut(),
     ) -> anyhow::Result<Said> {
-        self.ends.send(netsniff, load, most, meanwhile)
+        let mut meanwhile = || {
+            meanwhile();
+            let is_set = self.signal.as_ref().is_some_and(|signal| signal.load(Ordering::Relaxed));
+            ensure!(!is_set, "a signal has ended what was sent");
+            Ok(())
+        };
+        self.ends.send(netsniff, load, most, &mut meanwhile)
     }
 
     /// The slower disk that tools write to, where it has one.
@@ -390,8 +417,13 @@ impl Bed {
     #[must_use]
     pub fn capture(&self, words: &[String]) -> Command {
         let mut command = self.ends.capture(words);
-        command.env(MARK, &self.name);
+        self.mark(&mut command);
         command
+    }
+
+    /// Marks a command as one of the bed, which does not outlive it.
+    pub fn mark<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env(MARK, &self.name)
     }
 
     /// Takes a process that captures to its share of the processor.

@@ -185,12 +185,12 @@ impl Shell {
     ///
     /// # Errors
     ///
-    /// As [`Self::ask`], and where it takes longer than it may.
+    /// As [`Self::ask`], where it takes longer than it may, and what `meanwhile` fails with; either ends the connection.
     pub(crate) fn run(
         &mut self,
         words: &[String],
         patience: Duration,
-        (tick, meanwhile): (Duration, &mut dyn FnMut()),
+        (tick, meanwhile): (Duration, &mut dyn FnMut() -> anyhow::Result<()>),
     ) -> anyhow::Result<(String, Answer)> {
         self.asked += 1;
         let mark = format!("{}-{}", self.token, self.asked);
@@ -206,7 +206,12 @@ impl Shell {
             match self.line(tick)? {
                 Some(line) if line == mark => break,
                 Some(line) => writeln!(report, "{line}")?,
-                None => meanwhile(),
+                None => {
+                    if let Err(why) = meanwhile() {
+                        self.close();
+                        return Err(why);
+                    }
+                }
             }
             if Instant::now() >= end {
                 self.close();
@@ -329,7 +334,10 @@ mod tests {
             let mut shell = Shell::connect(way).unwrap();
             let command = [&["printf", "<%s>"][..], &odd].concat();
             let mut ticks = 0;
-            let mut tick = || ticks += 1;
+            let mut tick = || {
+                ticks += 1;
+                Ok(())
+            };
             let second = Duration::from_secs(1);
             let (said, answer) = shell.run(&words(&command), second, (second, &mut tick)).unwrap();
             let expected: String = odd.map(|word| format!("<{word}>")).concat();
@@ -352,7 +360,7 @@ mod tests {
             let file = std::env::temp_dir().join(format!("netsniff-pid-{}", std::process::id()));
             let sleep = format!("echo $$ >{}; exec sleep 60", file.display());
             let time = Duration::from_millis(500);
-            let error = shell.run(&words(&["sh", "-c", &sleep]), time, (time, &mut || ()));
+            let error = shell.run(&words(&["sh", "-c", &sleep]), time, (time, &mut || Ok(())));
             assert!(error.unwrap_err().to_string().contains("does not end"));
             let pid = std::fs::read_to_string(&file).unwrap();
             std::fs::remove_file(file).unwrap();

@@ -1,12 +1,13 @@
 //! How a run ends before its time: by a signal, or when the time that it may take is over.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Whether to go on.
 #[derive(Debug)]
 pub struct Stop<'a> {
-    signal: &'a AtomicBool,
+    signal: &'a Arc<AtomicBool>,
     end: Option<Instant>,
 }
 
@@ -34,8 +35,13 @@ impl Why {
 impl<'a> Stop<'a> {
     /// Ends once the signal is set, and, with a budget, before what would exceed it.
     #[must_use]
-    pub fn new(signal: &'a AtomicBool, budget: Option<Duration>) -> Self {
+    pub fn new(signal: &'a Arc<AtomicBool>, budget: Option<Duration>) -> Self {
         Self { signal, end: budget.and_then(|budget| Instant::now().checked_add(budget)) }
+    }
+
+    /// What is set by the signal, for what ends by itself then.
+    pub(crate) fn signal(&self) -> Arc<AtomicBool> {
+        Arc::clone(self.signal)
     }
 
     /// Whether a signal came.

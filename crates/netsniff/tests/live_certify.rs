@@ -1,92 +1,31 @@
 //! `netsniff lab certify`. What runs needs root; says so where it is missing.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use netsniff_lab::bed::{Layout, Placement};
-use netsniff_lab::certificate::facts::{Capture, Configuration};
-use netsniff_lab::certificate::key::PrivateKey;
-use netsniff_lab::certificate::{Certified, Statement, page};
+use netsniff_lab::certificate::Statement;
+use netsniff_lab::certificate::facts::Capture;
 use netsniff_lab::machine::Machine;
 use netsniff_lab::search::Found;
 use netsniff_lab::tools::Tool;
 use serde_json::Value;
 
 mod lab_bed;
+mod lab_certificate;
 
 use lab_bed::{alone, make};
+use lab_certificate::{Files, MODEST, PRIVATE, PUBLIC, layout};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
-/// By openssl genpkey -algorithm ed25519, and its public key by openssl pkey -pubout.
-const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----\n\
-    MC4CAQAwBQYDK2VwBCIEIIDpecF2fQOdPfFuDnm9y+y7/lG60z/o+pp5iB2zJTiw\n\
-    -----END PRIVATE KEY-----\n";
-const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----\n\
-    MCowBQYDK2VwAyEAO0fbpw7KH/LDMLBKdXYOphxXhZQ+nbeNWeKp4Ak53fg=\n\
-    -----END PUBLIC KEY-----\n";
-
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
-
-/// A rate that any host captures.
-const MODEST: f64 = 5000.0;
 
 fn can(test: &str) -> bool {
     make(test, &layout()).is_some()
 }
 
-fn layout() -> Layout {
-    Layout { placement: Placement::Rps, ..Layout::default() }
-}
-
-/// A directory that goes with this value, with a pair of keys in it.
-struct Files(PathBuf);
-
 impl Files {
-    fn make(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("netsniff-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        let files = Self(path);
-        files.write("key.pem", PRIVATE, 0o600);
-        files.write("key.pub.pem", PUBLIC, 0o644);
-        files
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    fn write(&self, name: &str, text: &str, mode: u32) {
-        fs::write(self.at(name), text).unwrap();
-        fs::set_permissions(self.at(name), fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    /// A certificate of this machine, for a rate that was never measured.
-    fn certify(&self, found: &[(u32, Found)], change: impl Fn(&mut Configuration)) {
-        let mut configuration = Configuration {
-            netsniff: env!("CARGO_PKG_VERSION").to_owned(),
-            machine: Machine::here(&[]),
-            testbed: layout(),
-            tool: Capture::of(&Tool::all()[0]),
-        };
-        change(&mut configuration);
-        let size = |&(size, found): &(u32, Found)| Certified {
-            found,
-            not_certified: None,
-            ..Certified::unavailable(size, "")
-        };
-        let sizes = found.iter().map(size).collect();
-        let key = PrivateKey::of_pem(PRIVATE).unwrap();
-        let made = "2026-01-02T03:04:05Z".to_owned();
-        let statement = Statement::new(made, configuration, sizes, &key.public()).unwrap();
-        let certificate = statement.sign(&key).unwrap();
-        self.write("certificate.json", &certificate, 0o644);
-        self.write("certificate.html", &page::report(&statement, &certificate).html(), 0o644);
-    }
-
     /// Verifies it; the exit code and what is told.
     fn verify(&self, more: &[&str]) -> (Option<i32>, Value) {
         self.verify_of("certificate.json", more)
@@ -98,12 +37,6 @@ impl Files {
         let (code, output, errors) = certify(&[&words[..], more].concat());
         let value = serde_json::from_str(&output);
         (code, value.unwrap_or_else(|_| panic!("{output}{errors}")))
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use netsniff_lab::bed::{Bed, Layout, Placement};
 use netsniff_lab::load::Load;
@@ -18,7 +17,7 @@ use netsniff_lab::work::Cost;
 
 mod lab_bed;
 
-use lab_bed::{alone, assert_swept, make};
+use lab_bed::{alone, assert_swept, left, make};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -143,72 +142,6 @@ fn start(arguments: &[&str]) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
-}
-
-/// What is there of a lab with this number: namespaces, processes, files.
-fn left(pid: u32) -> Vec<String> {
-    let name = format!("nslab-{pid}-");
-    let mut left = Vec::new();
-    for directory in ["/run/netns", "/dev/shm", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu"] {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        left.extend(names.filter(|file| file.starts_with(&name)));
-    }
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        left.extend(line.contains(&name).then_some(line));
-    }
-    left
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < end, "it does not come to that: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn signal(name: &str, pid: u32) {
-    let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
-    assert!(sent.success());
-}
-
-/// However it ends, nothing is left behind.
-#[test]
-fn nothing_stays_of_a_lab_that_is_ended() {
-    let _alone = alone();
-    if bed("nothing_stays_of_a_lab_that_is_ended", Placement::None).is_none() {
-        return;
-    }
-    let backlog = || fs::read_to_string("/proc/sys/net/core/netdev_max_backlog").unwrap();
-    let before = backlog();
-    let changed = ["--quota", "50", "--host", "net.core.netdev_max_backlog=777"];
-    for name in ["-INT", "-TERM", "-KILL"] {
-        let mut lab = start(&changed);
-        let pid = lab.id();
-        until("it captures", || left(pid).iter().any(|line| line.contains(" record ")));
-        assert_eq!(backlog(), "777\n");
-        signal(name, pid);
-        let status = lab.wait().unwrap();
-        until(&format!("nothing stays after {name}"), || left(pid).is_empty());
-        let expected = if name == "-KILL" { None } else { Some(1) };
-        assert_eq!(status.code(), expected, "{name}");
-        assert_eq!(backlog(), before, "{name}");
-    }
-    // Where the one who removes it is killed first, the next bed does.
-    let mut lab = start(&changed);
-    let pid = lab.id();
-    until("it captures", || left(pid).iter().any(|line| line.contains(" record ")));
-    let warden = format!("lab warden nslab-{pid}-");
-    assert!(Command::new("pkill").args(["-KILL", "-f", &warden]).status().unwrap().success());
-    signal("-KILL", pid);
-    lab.wait().unwrap();
-    assert!(!left(pid).is_empty(), "nobody was there to remove it");
-    assert_eq!(backlog(), "777\n");
-    drop(bed("nothing_stays", Placement::None));
-    assert_eq!((left(pid), backlog()), (vec![], before));
 }
 
 /// Two labs at once would measure each other.

@@ -11,7 +11,7 @@ use netsniff_capture::interface::{LinkCounters, LinkReader};
 
 use super::pair::counters;
 use super::processors;
-use super::{Ends, MARK, Processors, SENDER_CPU, Said, TICK};
+use super::{Ends, MARK, Meanwhile, Processors, SENDER_CPU, Said, TICK};
 use crate::load::Load;
 use crate::remote::{Destination, Shell, Way, quoted};
 
@@ -193,7 +193,7 @@ impl Ends for Line {
         _netsniff: &Path,
         load: &Load,
         most: Duration,
-        meanwhile: &mut dyn FnMut(),
+        meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Said> {
         let mut there = self.there();
         let mut load = load.clone();

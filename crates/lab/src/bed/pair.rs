@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::{Interface, in_namespace};
 
-use super::{Ends, Layout, Placement, Processors, SENDER_CPU, Said, TICK};
+use super::{Ends, Layout, Meanwhile, Placement, Processors, SENDER_CPU, Said, TICK};
 use crate::load::Load;
 use crate::process;
 use crate::sysctl;
@@ -88,7 +88,7 @@ impl Ends for Pair {
         netsniff: &Path,
         load: &Load,
         most: Duration,
-        meanwhile: &mut dyn FnMut(),
+        meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Said> {
         let program = vec![netsniff.display().to_string()];
         let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
@@ -97,12 +97,15 @@ impl Ends for Pair {
         let mut child = command.spawn().context("cannot start the generator")?;
         let end = Instant::now() + most;
         while process::wait(&mut child, TICK)?.is_none() {
-            meanwhile();
-            if Instant::now() >= end {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!("the generator does not end");
-            }
+            let ended = match meanwhile() {
+                Ok(()) if Instant::now() < end => continue,
+                Ok(()) => anyhow!("the generator does not end"),
+                Err(why) => why,
+            };
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(ended);
         }
         // Its report is one line, which a pipe has room for.
         let out = child.wait_with_output().context("cannot read the generator's report")?;

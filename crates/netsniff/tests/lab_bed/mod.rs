@@ -1,9 +1,11 @@
 //! What tests of the lab have in common.
 #![allow(dead_code, reason = "no test needs all of it")]
 
+use std::fs;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use netsniff_lab::bed::{Bed, Layout};
 
@@ -42,4 +44,34 @@ pub(crate) fn make(test: &str, layout: &Layout) -> Option<Bed> {
             None
         }
     }
+}
+
+/// What is there of a lab with this number: namespaces, processes, files.
+pub(crate) fn left(pid: u32) -> Vec<String> {
+    let name = format!("nslab-{pid}-");
+    let mut left = Vec::new();
+    for directory in ["/run/netns", "/dev/shm", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu"] {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        left.extend(names.filter(|file| file.starts_with(&name)));
+    }
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        left.extend(line.contains(&name).then_some(line));
+    }
+    left
+}
+
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end, "it does not come to that: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+pub(crate) fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    assert!(sent.success());
 }

@@ -57,7 +57,7 @@ impl Campaign<'_> {
                 // There is one at a time.
                 drop(bed.take());
                 let layout = self.layout.with(&point.host).map_err(UsageError)?;
-                bed = Some((&point.host, Bed::make(&warden, &layout)?));
+                bed = Some((&point.host, Bed::make(&warden, &layout)?.until(self.stop)));
             }
             let Some((_, made)) = &bed else { continue };
             let ended = sweep::run(made, &program, (self.tools, point), self.stop, &mut tell)?;

@@ -91,7 +91,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     let more = format!(", {most} at most where rates that short runs find are not confirmed");
     args.tell_plan(pairs.len(), "search", time, &more);
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(&warden, &layout)?;
+    let bed = Bed::make(&warden, &layout)?.until(&stop);
     let mut cells = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
         let mut tell = |step: &Step| {

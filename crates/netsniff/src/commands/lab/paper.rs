@@ -305,7 +305,10 @@ impl Laboratory<'_> {
         let path = self.directory(paper, experiment);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         let (program, warden) = super::programs()?;
-        let bed = if pairs.is_empty() { None } else { Some(Bed::make(&warden, &self.layout)?) };
+        let bed = match pairs {
+            [] => None,
+            _ => Some(Bed::make(&warden, &self.layout)?.until(self.stop)),
+        };
         let mut is_whole = true;
         for (number, (tool, size)) in pairs.iter().enumerate() {
             let Some(bed) = &bed else { break };

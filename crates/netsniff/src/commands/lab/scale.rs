@@ -87,9 +87,15 @@ fn measured(
     is_quiet: bool,
 ) -> anyhow::Result<Option<Scale>> {
     let (program, warden) = super::programs()?;
+    // What makes the trace, and what reads it, are of the testbed, too: they do not outlive it.
+    let bed = Bed::make(&warden, layout)?.until(stop);
     let mut make = Command::new(&program);
-    make.args(["generate", "hosts", "-q"]).args(SESSIONS).arg("-w").arg(trace);
+    bed.mark(&mut make).args(["generate", "hosts", "-q"]).args(SESSIONS).arg("-w").arg(trace);
     let made = make.stdin(Stdio::null()).output().context("cannot make the trace")?;
+    // A signal of the terminal reaches the generator, too.
+    if stop.is_set() {
+        return Ok(None);
+    }
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     ensure!(made.status.success(), "cannot make the trace: {}", said.trim());
     let Content { packets: frames, bytes, .. } = Content::of(trace)?;
@@ -97,7 +103,6 @@ fn measured(
     let trace_size = u32::try_from(bytes / frames)?.saturating_add(FCS_LEN);
     let counting = Tool::all().into_iter().find(|tool| tool.name == "count");
     let counting = counting.context("there is no tool that counts")?;
-    let bed = Bed::make(&warden, layout)?;
     let top = |load: &Load, what: &str| {
         if stop.before(TIME).is_some() {
             return Ok(None);
@@ -128,7 +133,7 @@ fn measured(
     let load = Load { size: trace_size, time: TIME, capture, ..Load::default() };
     let Some(rate) = top(&load, "the trace")? else { return Ok(None) };
     // Where live analysis writes its logs, too.
-    let offline = offline(&program, (trace, &bed.scratch().join("logs")), frames);
+    let offline = offline(&bed, &program, trace, frames);
     drop(bed);
     // A signal of the terminal reaches the analysis, too.
     if stop.is_set() {
@@ -139,13 +144,17 @@ fn measured(
 }
 
 /// Packets a second that the analysis of a file reaches on the processor that captures, with logs as a live one writes
-/// them into `logs`; `None` where it fails.
-fn offline(program: &Path, (trace, logs): (&Path, &Path), packets: u64) -> Option<f64> {
+/// them; `None` where it fails.
+fn offline(bed: &Bed, program: &Path, trace: &Path, packets: u64) -> Option<f64> {
+    let logs = bed.scratch().join("logs");
     let mut times = Vec::new();
     for _ in 0..READ {
         let mut command = Command::new("taskset");
-        command.args(["-c", &CAPTURE_CPU.to_string()]).arg(program).args(["analyze", "-q", "-o"]);
-        command.arg(logs).arg(trace);
+        bed.mark(&mut command)
+            .args(["-c", &CAPTURE_CPU.to_string()])
+            .arg(program)
+            .args(["analyze", "-q", "-o"]);
+        command.arg(&logs).arg(trace);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let begin = Instant::now();
         if !command.status().ok()?.success() {

@@ -102,7 +102,7 @@ fn search(
         ));
     }
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(&warden, layout)?;
+    let bed = Bed::make(&warden, layout)?.until(&stop);
     let mut found = Vec::new();
     for (number, &size) in sizes.iter().enumerate() {
         if stop.is_set() {

@@ -147,7 +147,7 @@ fn check(
         tell(rates.len(), each, time);
     }
     let stop = Stop::new(&signal, None);
-    let bed = Bed::make(&warden, layout)?;
+    let bed = Bed::make(&warden, layout)?.until(&stop);
     let mut checks = Vec::new();
     for certified in rates {
         let mut tell = |trial: &Trial| {

@@ -56,7 +56,8 @@ impl Lost<'_> {
         let (program, warden) = programs()?;
         let mut all = vec![Vec::new(); losses.len()];
         for (loss, rounds) in losses.iter().zip(&mut all) {
-            let bed = Bed::make(&warden, &layout(Tap { at: *loss, ..Tap::default() }))?;
+            let layout = layout(Tap { at: *loss, ..Tap::default() });
+            let bed = Bed::make(&warden, &layout)?.until(self.stop);
             for _ in 0..repeat {
                 if let Some(damage) = self.round(&bed, &program, &record)? {
                     rounds.push(damage);

@@ -327,7 +327,7 @@ impl Lab<'_> {
     fn make_bed(&mut self, layout: &netsniff_lab::bed::Layout) -> anyhow::Result<()> {
         if self.bed.is_none() {
             let (_, warden) = super::programs()?;
-            self.bed = Some(Bed::make(&warden, layout)?);
+            self.bed = Some(Bed::make(&warden, layout)?.until(self.stop));
         }
         Ok(())
     }
