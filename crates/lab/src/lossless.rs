@@ -140,7 +140,7 @@ fn long(tool: &Tool, size: u32, rate: f64) -> Duration {
 ///
 /// # Errors
 ///
-/// Where the tool or the generator cannot be run.
+/// Where no tool can be run on the testbed: of one that fails, the cell tells why.
 pub fn measure(
     bed: &Bed,
     netsniff: &Path,
@@ -157,12 +157,10 @@ pub fn measure(
     let confirmed = proof(&steps, found).iter().filter_map(|step| step.trial.offered()).sum();
     // The rule of three is for nothing lost.
     let loss_below = (confirmed > 0 && tolerated <= 0.0).then(|| 3.0 / confirmed as f64);
-    let ended = why.map(|why| {
-        match why {
-            Ended::Stopped(why) => why.words(),
-            Ended::Faulty => "runs proved nothing, again and again",
-        }
-        .to_owned()
+    let ended = why.map(|why| match why {
+        Ended::Stopped(why) => why.words().to_owned(),
+        Ended::Faulty => "runs proved nothing, again and again".to_owned(),
+        Ended::Unable(why) => why,
     });
     Ok(Cell {
         tool: tool.name.clone(),
@@ -176,10 +174,12 @@ pub fn measure(
     })
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Ended {
     Stopped(Why),
     Faulty,
+    /// The tool does not begin, for this reason.
+    Unable(String),
 }
 
 /// The runs of a search.
@@ -208,7 +208,7 @@ impl Bench for Series<'_> {
                 self.why = Some(Ended::Stopped(why));
                 return Ok(None);
             }
-            let trial = match trial::run(self.bed, self.netsniff, tool, &load) {
+            let trial = match trial::attempt(self.bed, self.netsniff, tool, &load) {
                 // The signal of a terminal reaches tools and generator, too: the run was cut.
                 _ if self.stop.is_set() => {
                     self.why = Some(Ended::Stopped(Why::Signal));
@@ -223,10 +223,16 @@ impl Bench for Series<'_> {
                 kept: step.trial.kept_rate().unwrap_or(reached),
                 is_lossless: is_kept(&step.trial, self.subject.tolerated),
             });
+            let failure = step.trial.failure.clone();
+            let is_unable = !step.trial.is_valid() && step.trial.is_final();
             self.steps.push(step);
             if let Some(outcome) = outcome {
                 self.top = self.top.or(Some(outcome.reached));
                 return Ok(Some(outcome));
+            }
+            if let Some(why) = failure.filter(|_| is_unable) {
+                self.why = Some(Ended::Unable(why));
+                return Ok(None);
             }
         }
         self.why = Some(Ended::Faulty);

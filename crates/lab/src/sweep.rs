@@ -178,11 +178,12 @@ pub fn duration(points: &[Point]) -> Duration {
     times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
-/// Runs a point until a run proves something, three times at most; `tell` hears of each run.
+/// Runs a point until a run proves something, three times at most; `tell` hears of each run. A tool that does not begin, or has
+/// no such option, is not tried again.
 ///
 /// # Errors
 ///
-/// Where the tool or the generator cannot be run, or the tool has no such option.
+/// Where no tool can be run on the testbed.
 pub fn run(
     bed: &Bed,
     netsniff: &Path,
@@ -192,33 +193,40 @@ pub fn run(
 ) -> anyhow::Result<Option<Why>> {
     let tool = tools.iter().find(|tool| tool.name == point.tool);
     let tool = tool.ok_or_else(|| anyhow::anyhow!("there is no tool {}", point.tool))?;
-    let tool = tool.with(&point.settings).map_err(anyhow::Error::msg)?;
+    let tool = match tool.with(&point.settings) {
+        Ok(tool) => tool,
+        Err(why) => {
+            let trial = Trial::unable(tool, &point.load, why);
+            tell(Run { point: point.clone(), trial })?;
+            return Ok(None);
+        }
+    };
     for _ in 0..TRIED {
         if let Some(why) = stop.before(point.load.time + AROUND) {
             return Ok(Some(why));
         }
-        let trial = match trial::run(bed, netsniff, &tool, &point.load) {
+        let trial = match trial::attempt(bed, netsniff, &tool, &point.load) {
             // A signal of the terminal reaches tool and generator, too.
             _ if stop.is_set() => return Ok(Some(Why::Signal)),
             result => result?,
         };
-        let is_valid = trial.is_valid();
+        let is_final = trial.is_final();
         tell(Run { point: point.clone(), trial })?;
-        if is_valid {
+        if is_final {
             break;
         }
     }
     Ok(None)
 }
 
-/// The points of a plan that have no run that proves something yet, nor three that do not.
+/// The points of a plan that have no run that proves something yet, nor one that cannot begin, nor three that prove nothing.
 #[must_use]
 pub fn left(points: Vec<Point>, runs: &[Run]) -> Vec<Point> {
     let is_done = |point: &Point| {
         let mut tried = 0;
         runs.iter().filter(|run| run.point == *point).any(|run| {
             tried += 1;
-            run.trial.is_valid() || tried >= TRIED
+            run.trial.is_final() || tried >= TRIED
         })
     };
     points.into_iter().filter(|point| !is_done(point)).collect()
@@ -306,5 +314,9 @@ mod tests {
         assert_eq!(left(points.clone(), &runs), points[1..]);
         let thrice = [&runs[..], &[bad]].concat();
         assert_eq!(left(points.clone(), &thrice), points[2..]);
+        let unable = [&runs[..], &[run(1, &[Fault::Unable])]].concat();
+        assert_eq!(left(points.clone(), &unable), points[2..], "it would not begin again");
+        let failed = [&runs[..1], &[run(1, &[Fault::Failed])]].concat();
+        assert_eq!(left(points.clone(), &failed), points, "it may not fail again");
     }
 }

@@ -1,18 +1,22 @@
 //! One run: a load, a tool, and everything that was counted meanwhile. A run checks itself: what the generator says it
 //! sent must be what both ends of the wire have counted.
 
+mod failure;
+mod running;
 mod scratch;
 
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::LinkCounters;
 use serde::Deserialize;
 
+use self::failure::Failure;
+pub use self::failure::attempt;
+use self::running::Running;
 use self::scratch::Scratch;
 use crate::bed::{Bed, Said};
 use crate::disk::{Drain, Written};
@@ -25,10 +29,6 @@ use crate::tools::{Counted, Tool};
 
 /// How long a tool may take to begin, and to end.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long a tool gets that does not say when it captures, and every other one in addition.
-const MOMENT: Duration = Duration::from_millis(1500);
-const SETTLE: Duration = Duration::from_millis(200);
 
 /// The share of frames that a sender which was held up may have moved its plan for.
 const MOST_SLIPS: f64 = 0.001;
@@ -67,6 +67,10 @@ pub enum Fault {
     Killed,
     /// The tool had more to do at the end than before, or less: it was not yet in a steady state.
     Unsteady,
+    /// The tool does not begin to capture, so that nothing was sent: it cannot be started, ends at once, or has no such option.
+    Unable,
+    /// The tool or the generator failed meanwhile.
+    Failed,
 }
 
 impl Fault {
@@ -86,6 +90,8 @@ impl Fault {
             Self::Count => "what was captured cannot be told",
             Self::Killed => "the tool did not end by itself",
             Self::Unsteady => "the tool was in no steady state",
+            Self::Unable => "the tool does not begin to capture",
+            Self::Failed => "the tool or the generator failed",
         }
     }
 }
@@ -150,6 +156,10 @@ pub struct Trial {
     pub ended: bool,
     /// Why it proves nothing.
     pub faults: Vec<Fault>,
+    /// What a tool or the generator said that could not be run ([`Fault::Unable`], [`Fault::Failed`]): then nothing else was
+    /// counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl Trial {
@@ -215,6 +225,12 @@ impl Trial {
         self.faults.is_empty()
     }
 
+    /// Whether to repeat it may prove more: a tool that does not begin does not begin the next time, either.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.is_valid() || self.faults.contains(&Fault::Unable)
+    }
+
     /// Whether it proves something for the rate that was reached, if not for the one that was asked for.
     #[must_use]
     pub fn is_true_at_reached(&self) -> bool {
@@ -278,7 +294,7 @@ struct Wire {
 ///
 /// # Errors
 ///
-/// Where the tool or the generator cannot be run.
+/// Where the tool or the generator cannot be run; [`attempt`] takes that for a run that proves nothing.
 pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
     run_and(bed, netsniff, tool, load, &mut |_| Ok(()))
 }
@@ -311,7 +327,7 @@ pub fn run_and(
     disk.iter().for_each(Drain::begin);
     let (sent, mut memory) = send(bed, netsniff, load, running.0.id())?;
     let processors = Times::now().since(&times);
-    let used = process::usage(running.0.id()).context("the tool ended before the load did")?;
+    let used = process::usage(running.0.id()).ok_or_else(|| Failure::ended(tool, &scratch))?;
     disk.iter().for_each(Drain::release);
     thread::sleep(tool.tail);
     if let Some(after) = process::usage(running.0.id()) {
@@ -319,7 +335,7 @@ pub fn run_and(
     }
     let last = counters.read()?;
     let ended = process::interrupt(&mut running.0, PATIENCE)?;
-    let (counted, written) = scratch.count(tool, disk)?;
+    let (counted, written) = scratch.count(tool, disk).map_err(Failure::of)?;
     if written.is_none() {
         look(&tool.file(&scratch.files))?;
     }
@@ -350,6 +366,7 @@ pub fn run_and(
         drift: memory.work.drift(),
         ended,
         faults: Vec::new(),
+        failure: None,
     };
     let is_held = trial.ring_share.is_some_and(|share| share > MOST_HELD);
     trial.is_burst = load.time < LONG || is_held;
@@ -397,49 +414,6 @@ fn faults(trial: &Trial, sent: &Sent, wire: &Wire) -> Vec<Fault> {
     let is_even = trial.load.capture.is_none() || trial.load.even_rate().is_some();
     check(is_even && trial.drift.is_some_and(|drift| drift > MOST_DRIFT), Fault::Unsteady);
     faults
-}
-
-/// A tool that captures, which is killed with this value.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    /// Starts a tool and waits until it captures.
-    fn start(bed: &Bed, tool: &Tool, words: &[String], scratch: &Scratch) -> anyhow::Result<Self> {
-        let mut command = bed.capture(words);
-        command
-            .stdin(Stdio::null())
-            .stdout(scratch.file("output")?)
-            .stderr(scratch.file("errors")?);
-        let child = command.spawn().with_context(|| format!("cannot start {}", tool.name))?;
-        let mut running = Self(child);
-        bed.restrict(running.0.id())?;
-        let end = Instant::now() + PATIENCE;
-        let begin = Instant::now();
-        loop {
-            if let Some(status) = running.0.try_wait().context("cannot wait for a tool")? {
-                let (_, errors) = scratch.said();
-                bail!("{} ended at once ({status}): {}", tool.name, errors.trim());
-            }
-            let is_ready = match tool.ready {
-                Some(words) => scratch.said().1.contains(words),
-                None => begin.elapsed() >= MOMENT,
-            };
-            if is_ready {
-                thread::sleep(SETTLE);
-                return Ok(running);
-            }
-            ensure!(Instant::now() < end, "{} does not say that it captures", tool.name);
-            thread::sleep(SETTLE / 10);
-        }
-    }
 }
 
 /// A tool's memory and work, looked at again and again.
@@ -491,9 +465,9 @@ fn send(bed: &Bed, netsniff: &Path, load: &Load, pid: u32) -> anyhow::Result<(Se
     };
     let Said { report, errors } = bed.send(netsniff, load, load.time + PATIENCE, &mut look)?;
     let sent: Sent = serde_json::from_str(&report)
-        .with_context(|| format!("the generator failed: {}", errors.trim()))?;
+        .map_err(|_| Failure::new(format!("the generator failed: {}", errors.trim())))?;
     if let Some(error) = &sent.error {
-        bail!("the generator failed: {error}");
+        bail!(Failure::new(format!("the generator failed: {error}")));
     }
     Ok((sent, memory))
 }
@@ -540,6 +514,7 @@ mod tests {
             drift: Some(0.02),
             ended: true,
             faults: Vec::new(),
+            failure: None,
         };
         (trial, sent)
     }

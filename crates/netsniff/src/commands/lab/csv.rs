@@ -98,17 +98,31 @@ const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dr
                        capture_cpu_steal,capture_cpu_idle,sender_cpu_user,sender_cpu_system,sender_cpu_softirq,\
                        sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,memory_peak,memory_mean,own_peak,own_mean,polls,\
                        wakeups,groups,ring_occupancy,out_of_order,out_of_order_deepest_ns,late,threads,largest_share,\
-                       ring_share,drift,is_burst,faults\n";
+                       ring_share,drift,is_burst,faults,failure\n";
 
 fn columns(trial: &Trial) -> Vec<String> {
+    let failure = known(trial.failure.as_deref());
+    let [names, counts, faults] = fields(trial);
+    // Of what could not be run nothing was counted.
+    let counts = match &trial.failure {
+        None => counts,
+        Some(_) => vec![String::new(); counts.len()],
+    };
+    [names, counts, faults, vec![failure]].concat()
+}
+
+/// What was to be run, what was counted, and why it proves nothing.
+fn fields(trial: &Trial) -> [Vec<String>; 3] {
     let books = trial.counted.books.as_ref();
     let book = |name: &str| known(books.and_then(|books| books[name].as_u64()));
     let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
-    let counts = vec![
+    let names = vec![
         trial.tool.clone(),
         trial.load.size.to_string(),
         known(trial.load.rate),
         trial.load.time.as_secs_f64().to_string(),
+    ];
+    let counts = vec![
         known(trial.reached),
         trial.sent.to_string(),
         trial.arrived.to_string(),
@@ -144,9 +158,9 @@ fn columns(trial: &Trial) -> Vec<String> {
         known(trial.ring_share),
         known(trial.drift),
         trial.is_burst.to_string(),
-        faults.join(" "),
     ];
-    [counts, shares(trial, CAPTURE_CPU), shares(trial, SENDER_CPU), rest].concat()
+    let counts = [counts, shares(trial, CAPTURE_CPU), shares(trial, SENDER_CPU), rest].concat();
+    [names, counts, vec![faults.join(" ")]]
 }
 
 /// What a processor did while frames were sent, as shares of the time.
@@ -186,9 +200,11 @@ fn field(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
+    use netsniff_lab::load::Load;
     use netsniff_lab::model::Costs;
     use netsniff_lab::model::predict::{Prediction, Question};
     use netsniff_lab::order::Order;
+    use netsniff_lab::tools::Tool;
     use netsniff_lab::work::Cost;
 
     use super::*;
@@ -206,6 +222,12 @@ mod tests {
     fn lines_have_as_many_fields_as_the_first_one() {
         let fields = COLUMNS.split(',').count();
         assert_eq!(columns(&Trial::default()).len(), fields);
+        let (tool, why) = (&Tool::all()[0], "it has no option x".to_owned());
+        let failed = columns(&Trial::unable(tool, &Load { size: 64, ..Load::default() }, why));
+        assert_eq!(failed.len(), fields);
+        assert_eq!(failed[..4], ["record", "64", "", "0"]);
+        assert!(failed[4..fields - 2].iter().all(String::is_empty), "nothing was counted");
+        assert_eq!(failed[fields - 2..], ["Unable", "it has no option x"]);
         assert_eq!(known(None::<u64>), "");
         assert_eq!(known(Some(0.25)), "0.25");
     }

@@ -92,7 +92,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     args.tell_plan(pairs.len(), "search", time, &more);
     let stop = Stop::new(&signal, args.budget);
     let bed = Bed::make(&warden, &layout)?.until(&stop);
-    let mut cells = Vec::new();
+    let (mut cells, mut failed) = (Vec::new(), Ok(()));
     for (number, pair) in pairs.iter().enumerate() {
         let mut tell = |step: &Step| {
             if !args.quiet {
@@ -101,8 +101,11 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         };
         let (tool, size) = *pair;
         let subject = Subject { tool, size, options: &options, tolerated };
-        cells.push(measure(&bed, &program, subject, &goal, &stop, &mut tell)?);
-        if stop.is_set() {
+        match measure(&bed, &program, subject, &goal, &stop, &mut tell) {
+            Ok(cell) => cells.push(cell),
+            Err(error) => failed = Err(error),
+        }
+        if stop.is_set() || failed.is_err() {
             break;
         }
     }
@@ -118,6 +121,8 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
         common::write_page(directory, "lossless", &page)?;
     }
     print(stdout(), &table::cells(&cells)).context("cannot print the table")?;
+    // What was measured is there, whatever prevents the rest.
+    failed?;
     let is_whole = cells.len() == pairs.len() && cells.iter().all(|cell| cell.ended.is_none());
     Ok(if is_whole { DONE } else { FAILED })
 }

@@ -246,24 +246,30 @@ impl Laboratory<'_> {
             paper.experiments.iter().flat_map(|experiment| experiment.tools.clone()).collect();
         let head = common::head((&tools, &missing), self.layout.clone());
         missing.iter().for_each(|what| say(&format!("{}: left out: {what}", paper.name)));
+        let mut failed = Ok(());
         for experiment in &paper.experiments {
             if !self.args.quiet {
                 say(&format!("{}: {}", paper.name, experiment.title));
             }
-            is_whole &= match self.left(paper, experiment, &results)? {
-                Left::Points(points) => self.sweep(paper, experiment, &points, &head)?,
+            let done = match self.left(paper, experiment, &results)? {
+                Left::Points(points) => self.sweep(paper, experiment, &points, &head),
                 Left::Searches(goal, tolerated, pairs) => {
                     let found = results.cells.remove(experiment.name).unwrap_or_default();
                     let of = (paper, experiment);
-                    self.search(of, (goal, tolerated), &pairs, found, &head)?
+                    self.search(of, (goal, tolerated), &pairs, found, &head)
                 }
             };
+            match done {
+                Ok(done) => is_whole &= done,
+                Err(error) => failed = Err(error),
+            }
             results = self.results(paper)?;
-            if self.stop.is_set() {
+            if self.stop.is_set() || failed.is_err() {
                 break;
             }
         }
         self.report(paper, &results, &head)?;
+        failed?;
         Ok(is_whole && missing.is_empty())
     }
 
@@ -285,7 +291,11 @@ impl Laboratory<'_> {
         };
         let ended = match points.first().map(|point| self.stop.before(point.load.time)) {
             Some(Some(why)) => Some(why),
-            _ => campaign.run(points, &mut |run| directory.add(run))?,
+            _ => match campaign.run(points, &mut |run| directory.add(run)) {
+                Ok(ended) => ended,
+                // What was measured is there, whatever prevents the rest.
+                Err(error) => return directory.finish(head).and(Err(error)),
+            },
         };
         directory.finish(head)?;
         if let Some(why) = ended {
@@ -309,7 +319,7 @@ impl Laboratory<'_> {
             [] => None,
             _ => Some(Bed::make(&warden, &self.layout)?.until(self.stop)),
         };
-        let mut is_whole = true;
+        let (mut is_whole, mut failed) = (true, Ok(()));
         for (number, (tool, size)) in pairs.iter().enumerate() {
             let Some(bed) = &bed else { break };
             let mut tell = |step: &_| {
@@ -318,7 +328,13 @@ impl Laboratory<'_> {
                 }
             };
             let subject = Subject { tool, size: *size, options: &[], tolerated };
-            let cell = measure(bed, &program, subject, goal, self.stop, &mut tell)?;
+            let cell = match measure(bed, &program, subject, goal, self.stop, &mut tell) {
+                Ok(cell) => cell,
+                Err(error) => {
+                    failed = Err(error);
+                    break;
+                }
+            };
             is_whole &= cell.ended.is_none();
             cells.push(cell);
             let json = serde_json::to_string_pretty(&Searches { head, cells: &cells })? + "\n";
@@ -328,7 +344,7 @@ impl Laboratory<'_> {
             }
         }
         common::write(&path, "lossless.csv", &super::csv::steps(&cells))?;
-        Ok(is_whole)
+        failed.map(|()| is_whole)
     }
 
     /// Writes a paper's page and its scores, and prints them.

@@ -159,11 +159,13 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let ended = campaign.run(&left, &mut |run| {
         runs.push(run.clone());
         directory.as_mut().map_or(Ok(()), |directory| directory.add(run))
-    })?;
+    });
+    // What was measured is there, whatever prevents the rest.
     if let Some(directory) = &directory {
         directory.finish(&head)?;
     }
     print(stdout(), &table::points(&points, &runs)).context("cannot print the table")?;
+    let ended = ended?;
     let is_proved =
         |point: &Point| runs.iter().any(|run| run.point == *point && run.trial.is_valid());
     Ok(if ended.is_none() && points.iter().all(is_proved) { DONE } else { FAILED })

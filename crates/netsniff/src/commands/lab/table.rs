@@ -44,7 +44,8 @@ pub(super) fn came(trial: &Trial) -> String {
         return lost;
     }
     let faults: Vec<_> = trial.faults.iter().map(|fault| fault.words()).collect();
-    format!("{lost}; {}", faults.join(", "))
+    let failure = trial.failure.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    format!("{lost}; {}{failure}", faults.join(", "))
 }
 
 fn lost(trial: &Trial) -> String {
