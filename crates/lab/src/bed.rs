@@ -326,7 +326,7 @@ impl Bed {
             Some(wire) => Box::new(line::Line::connect(wire, &name, &processors)?.0),
             None => Box::new(pair::Pair::make(&name, &scratch, layout, &processors)?),
         };
-        let quota = layout.quota.map(|share| Quota::make(&name, share)).transpose()?;
+        let quota = layout.quota.map(|share| Quota::make(&name, share, &scratch)).transpose()?;
         Ok(Self { name, quota, disk: layout.disk, files, processors, signal: None, ends, _warden: watching })
     }
 

@@ -14,6 +14,13 @@ const FIRST: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 /// Where those of the second version are.
 const SECOND: &str = "/sys/fs/cgroup";
 
+/// What shares are given out by in groups of the second version, and the file that tells of what their groups are.
+const CONTROLLER: &str = "cpu";
+const CONTROL: &str = "cgroup.subtree_control";
+
+/// In the scratch files of a testbed, where groups of the second version shared no processors out before.
+const JOURNAL: &str = "quota";
+
 /// In each period a group runs for its share of that: microseconds of the shortest period, and of the longest one that
 /// the kernel takes.
 const PERIOD: (f64, f64) = (10_000.0, 1_000_000.0);
@@ -56,19 +63,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Quota(PathBuf);
 
 impl Quota {
-    /// A group that gets a share of one processor.
+    /// A group that gets a share of one processor. What is changed beside it stands in `scratch`, for [`restore`].
     ///
     /// # Errors
     ///
     /// Where the kernel has no such groups, or without the right.
-    pub(crate) fn make(name: &str, share: f64) -> anyhow::Result<Self> {
+    pub(crate) fn make(name: &str, share: f64, scratch: &Path) -> anyhow::Result<Self> {
         let (time, period) = period(share);
         let (root, file, value) = match FIRST.iter().find(|root| has(root, "cpu.cfs_quota_us")) {
             Some(root) => (*root, "cpu.cfs_quota_us", time.to_string()),
             None if has(SECOND, "cgroup.controllers") => {
-                let control = Path::new(SECOND).join("cgroup.subtree_control");
-                // It may be on already, and may not be ours to change.
-                let _ = fs::write(control, "+cpu");
+                share_out(Path::new(SECOND), scratch)?;
                 (SECOND, "cpu.max", format!("{time} {period}"))
             }
             None => bail!("there are no control groups here that share processors out"),
@@ -90,6 +95,39 @@ impl Quota {
     pub(crate) fn take(&self, pid: u32) -> anyhow::Result<()> {
         write(&self.0, "cgroup.procs", &pid.to_string())
     }
+}
+
+/// Lets the groups of a root share processors out, and writes down where they did not before.
+fn share_out(root: &Path, scratch: &Path) -> anyhow::Result<()> {
+    let control = root.join(CONTROL);
+    let before = fs::read_to_string(&control).unwrap_or_default();
+    if before.split_whitespace().any(|controller| controller == CONTROLLER) {
+        return Ok(());
+    }
+    // First, so that it is known whatever comes next.
+    let journal = scratch.join(JOURNAL);
+    fs::write(&journal, CONTROLLER).context("cannot write down what groups there were")?;
+    if fs::write(&control, format!("+{CONTROLLER}")).is_err() {
+        // It may not be ours to change: then the group has no such file, which is said.
+        fs::remove_file(&journal).context("cannot remove what was written down")?;
+    }
+    Ok(())
+}
+
+/// Lets groups share no processors out where they did not before, once the group of the testbed is removed.
+///
+/// # Errors
+///
+/// Where it cannot be put back.
+pub(crate) fn restore(scratch: &Path) -> anyhow::Result<()> {
+    take_back(Path::new(SECOND), scratch)
+}
+
+fn take_back(root: &Path, scratch: &Path) -> anyhow::Result<()> {
+    if !scratch.join(JOURNAL).is_file() {
+        return Ok(());
+    }
+    write(root, CONTROL, &format!("-{CONTROLLER}"))
 }
 
 fn has(root: &str, file: &str) -> bool {
@@ -141,6 +179,35 @@ mod tests {
         assert_eq!(period(0.1), (1000, 10_000));
         assert_eq!(period(0.05), (1000, 20_000));
         assert_eq!(period(LEAST), (1000, 1_000_000));
+    }
+
+    /// A plain file keeps what was written to it last, which the kernel would take.
+    #[test]
+    fn what_groups_did_not_do_before_is_taken_back() {
+        let directory =
+            std::env::temp_dir().join(format!("netsniff-groups-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir(&directory).unwrap();
+        let (root, control) = (&*directory, directory.join(CONTROL));
+        let course = |before: &str| {
+            fs::write(&control, before).unwrap();
+            share_out(root, root).unwrap();
+            let meanwhile = fs::read_to_string(&control).unwrap();
+            take_back(root, root).unwrap();
+            let _ = fs::remove_file(root.join(JOURNAL));
+            [meanwhile, fs::read_to_string(&control).unwrap()]
+        };
+        assert_eq!(course("cpuset memory pids\n"), ["+cpu", "-cpu"]);
+        assert_eq!(course(""), ["+cpu", "-cpu"]);
+        let others = "cpuset cpu memory\n";
+        assert_eq!(course(others), [others, others], "it is others' to take back");
+        // What cannot be changed is not taken back.
+        fs::remove_file(&control).unwrap();
+        fs::create_dir(&control).unwrap();
+        share_out(root, root).unwrap();
+        assert!(!root.join(JOURNAL).exists());
+        take_back(root, root).unwrap();
+        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]

@@ -119,6 +119,9 @@ fn remove(name: &str) -> anyhow::Result<()> {
     }
     result = result.and(quota::remove(name));
     if is_ours(&scratch) {
+        let restored = quota::restore(&scratch);
+        is_restored &= restored.is_ok();
+        result = result.and(restored);
         let removed = storage::remove(&scratch, name, is_ours);
         is_restored &= removed.is_ok();
         result = result.and(removed);
