@@ -209,6 +209,11 @@ fn a_certificate_holds_until_something_is_worsened() {
         assert!(trial["sent"].as_u64().unwrap() > 5000, "{found}");
     }
 
+    // What would take longer than there is time is not begun.
+    let (code, found) = files.verify(&["--check", "5s", "--budget", "1s"]);
+    assert_eq!((code, &found["check"][0]["ended"]), (Some(1), &"budget".into()), "{found}");
+    assert!(says(&found, "was not checked: the budget is used up"), "{found}");
+
     // A capture that gets next to nothing.
     let (code, found) =
         files.verify(&["--check", "5s", "--quota", "10", "--set", "ring=256K", "--quiet"]);
@@ -268,6 +273,10 @@ fn other_machines_keys_and_bytes_do_not_hold() {
     files.certify(&rates, |it| it.testbed.quota = Some(0.5));
     assert_eq!(files.verify(&["--no-check"]).0, Some(0));
     assert_eq!(files.verify(&["--no-check", "--quota", "40"]).0, Some(1));
+    assert_eq!(files.verify(&["--no-check", "--quota", "50%"]).0, Some(0));
+    let (code, found) = files.verify(&["--no-check", "--quota", "100"]);
+    assert_eq!(code, Some(1), "{found}");
+    assert!(says(&found, "--quota is none, certified is 50 %"), "{found}");
 
     let text = fs::read_to_string(files.at("certificate.json")).unwrap();
     files.write(
@@ -329,12 +338,15 @@ fn what_is_wrong_is_said() {
     for option in [&["--check", "5s"][..], &["--no-check"], &["--json"], &["--public", "x"]] {
         is(&[&["--key", &key, "-o", &out], option].concat(), 2, option[0]);
     }
-    for option in [&["--sizes", "64"][..], &["--budget", "5s"], &["--tool", "count"], &["-o", "x"]]
-    {
+    for option in [&["--sizes", "64"][..], &["--tool", "count"], &["-o", "x"]] {
         is(&[&["--verify", "c.json"], option].concat(), 2, "cannot be used with");
     }
     is(&["--verify", "c.json", "--no-check", "--check", "5s"], 2, "cannot be used with");
     is(&["--key", &key, "-o", &out, "--sizes", "63"], 2, "frames have 64 to 1518 bytes");
+    for quota in ["0.01", "101"] {
+        let words = ["--key", &key, "-o", &out, "--quota", quota];
+        is(&words, 2, "is no share of a processor from 0.1 to 100 percent");
+    }
     is(&["--key", &key, "-o", &out, "--tool", "pigeon"], 2, "there is no tool pigeon");
     let tcpdump = ["--key", &key, "-o", &out, "--tool", "tcpdump", "--set", "blocks=8"];
     is(&tcpdump, 2, "has no {blocks} in it");

@@ -48,9 +48,10 @@ pub(super) struct BedArgs {
 
 /// A share of a processor; `None` for all of it.
 #[derive(Clone, Copy, Debug)]
-struct Quota(Option<f64>);
+pub(super) struct Quota(pub(super) Option<f64>);
 
-fn quota(text: &str) -> Result<Quota, String> {
+/// A share of a processor, in percent.
+pub(super) fn quota(text: &str) -> Result<Quota, String> {
     netsniff_lab::quota::parse(text).map(Quota)
 }
 

@@ -40,6 +40,9 @@ const SESSIONS: [&str; 12] = [
 /// How long the sender is measured with each size.
 const TIME: Duration = Duration::from_secs(2);
 
+/// What a run takes beside that.
+const AROUND: Duration = Duration::from_secs(3);
+
 /// Runs that may prove nothing, in all.
 const TRIED: usize = 3;
 
@@ -87,6 +90,11 @@ fn measured(
     is_quiet: bool,
 ) -> anyhow::Result<Option<Scale>> {
     let (program, warden) = super::programs()?;
+    if !is_quiet {
+        let runs = u32::try_from(Scale::SIZES.len() + 1)?;
+        let time = common::in_words((TIME + AROUND) * runs);
+        say(&format!("what the sender reaches is measured first, about {time}"));
+    }
     // What makes the trace, and what reads it, are of the testbed, too: they do not outlive it.
     let bed = Bed::make(&warden, layout)?.until(stop);
     let mut make = Command::new(&program);

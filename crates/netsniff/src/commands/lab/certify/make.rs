@@ -49,7 +49,7 @@ pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<u8> {
     let key = keys::private(key)?;
     fs::create_dir(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     let placement = args.placement.unwrap_or_default();
-    let layout = Layout { placement, quota: args.share(), ..Layout::default() };
+    let layout = Layout { placement, quota: args.share(None), ..Layout::default() };
     let before = configuration(&tool, layout.clone());
     let found = search(args, &tool, &sizes, &layout)?;
     let after = configuration(&tool, layout.clone());

@@ -13,6 +13,7 @@ use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::machine::Machine;
 use netsniff_lab::tools::{Setting, Tool};
 
+use super::common::{Quota, quota};
 use super::wire::NoWireArgs;
 use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity};
@@ -56,12 +57,12 @@ pub(super) struct CertifyArgs {
     #[arg(long, value_name = "WHERE", value_parser = Placement::parse)]
     placement: Option<Placement>,
     /// The share of its processor that a capture gets, as a slower host has it [default: all, or as certified]
-    #[arg(long, value_name = "PERCENT", value_parser = quantity::percentage)]
-    quota: Option<f64>,
+    #[arg(long, value_name = "PERCENT", value_parser = quota)]
+    quota: Option<Quota>,
     #[command(flatten)]
     _no_wire: NoWireArgs,
     /// Time that all of it may take; what would exceed it is not begun
-    #[arg(long, value_name = "TIME", value_parser = quantity::interval, conflicts_with = "verify")]
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     budget: Option<Duration>,
     /// A directory for the certificate
     #[arg(
@@ -124,9 +125,9 @@ impl CertifyArgs {
         Ok(tool.with(&self.set).map_err(UsageError)?)
     }
 
-    /// The share of a processor that is given.
-    fn share(&self) -> Option<f64> {
-        self.quota.map(|percent| percent / 100.0)
+    /// The share of a processor that is given, or else this one; `None` for all of it.
+    fn share(&self, otherwise: Option<f64>) -> Option<f64> {
+        self.quota.map_or(otherwise, |Quota(share)| share)
     }
 }
 

@@ -104,7 +104,7 @@ fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow:
     let tool = args.tool(&certified.tool.name)?;
     let layout = Layout {
         placement: args.placement.unwrap_or(certified.testbed.placement),
-        quota: args.share().or(certified.testbed.quota),
+        quota: args.share(certified.testbed.quota),
         processors: certified.testbed.processors,
         queues: certified.testbed.queues.clamp(1, MOST_QUEUES),
         // A certificate changes no settings of the machine.
@@ -146,7 +146,7 @@ fn check(
         let time = certify::planned(each, rates.len());
         tell(rates.len(), each, time);
     }
-    let stop = Stop::new(&signal, None);
+    let stop = Stop::new(&signal, args.budget);
     let bed = Bed::make(&warden, layout)?.until(&stop);
     let mut checks = Vec::new();
     for certified in rates {
