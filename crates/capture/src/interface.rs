@@ -71,6 +71,13 @@ impl Interface {
         len <= self.longest_frame() as usize - if is_tagged { 0 } else { 4 }
     }
 
+    /// The version of its driver, where that tells.
+    #[must_use]
+    pub fn driver_version(&self) -> Option<String> {
+        let version = call::driver_version(&question_socket().ok()?, &self.name).ok()?;
+        (!version.is_empty()).then_some(version)
+    }
+
     /// What it does with packets before they reach a capture, or after they left it.
     #[must_use]
     pub fn offloads(&self) -> Offloads {
@@ -79,6 +86,8 @@ impl Interface {
         let flags = call::ethtool_flags(&socket, &self.name).ok();
         // Numbers of <linux/ethtool.h>; the flags word has the last two.
         Offloads {
+            rx_checksum: ask(0x14),
+            tx_checksum: ask(0x16),
             tso: ask(0x1e),
             gso: ask(0x23),
             gro: ask(0x2b),
@@ -135,6 +144,10 @@ impl Interface {
 /// Offloads that change what a capture sees; `None` where the driver does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offloads {
+    /// The interface verifies checksums of received packets.
+    pub rx_checksum: Option<bool>,
+    /// The interface fills checksums in: own packets are captured without.
+    pub tx_checksum: Option<bool>,
     /// The interface cuts TCP segments: own packets are captured larger than the MTU.
     pub tso: Option<bool>,
     /// The stack cuts segments late: the same.

@@ -21,6 +21,7 @@ use netsniff_capture::interface::LinkCounters;
 
 use crate::disk::Disk;
 use crate::load::Load;
+use crate::nic::Nic;
 use crate::process;
 use crate::quota::{self, Quota};
 use crate::stop::Stop;
@@ -252,6 +253,9 @@ trait Ends: fmt::Debug + Send {
     /// What the interface has counted that frames arrive on.
     fn came(&self) -> anyhow::Result<LinkCounters>;
 
+    /// What is known of its interfaces on this machine.
+    fn nics(&self) -> Vec<Nic>;
+
     /// What reads the counts of a tap, where there is one.
     fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {
         Ok(None)
@@ -348,6 +352,11 @@ impl Bed {
     #[must_use]
     pub fn interface(&self) -> &str {
         self.ends.interface()
+    }
+
+    /// What is known of its interfaces on this machine.
+    pub(crate) fn nics(&self) -> Vec<Nic> {
+        self.ends.nics()
     }
 
     /// What reads the counts of its tap, where it has one.

@@ -42,6 +42,7 @@ pub mod load;
 pub mod lossless;
 pub mod machine;
 pub mod model;
+pub mod nic;
 pub mod order;
 pub mod paper;
 mod process;

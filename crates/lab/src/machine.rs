@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::nic::Nic;
 use crate::storage::Storage;
 
 /// Sysctls that receiving depends on.
@@ -39,6 +40,9 @@ pub struct Machine {
     /// Where capture files are, if not in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Storage>,
+    /// The interfaces that are measured on; empty where none could be looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<Nic>,
 }
 
 impl Machine {
@@ -61,6 +65,7 @@ impl Machine {
             sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
             versions: programs.iter().filter_map(version).collect(),
             files: None,
+            interfaces: Vec::new(),
         }
     }
 }

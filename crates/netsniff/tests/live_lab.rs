@@ -210,6 +210,24 @@ fn what_is_not_measured_is_unavailable() {
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["cells"][0]["found"]["is"], "ended");
     assert!(json["machine"]["kernel"].as_str().unwrap().starts_with("Linux"));
+    let interfaces = json["machine"]["interfaces"].as_array().unwrap();
+    let names: Vec<_> = interfaces.iter().map(|of| of["interface"].as_str().unwrap()).collect();
+    assert_eq!(names, ["tx0", "rx0"]);
+    for nic in interfaces {
+        assert_eq!((&nic["driver"], nic["version"].is_string()), (&"veth".into(), true), "{nic}");
+        // The testbed switches them off.
+        let offloads = nic["offloads"].as_array().unwrap();
+        for name in ["tso", "gso", "gro", "tx-checksumming"] {
+            assert!(offloads.contains(&serde_json::json!([name, false])), "{name}: {nic}");
+        }
+    }
+    let git = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let known = git.ok().filter(|out| out.status.success()).map(|out| out.stdout);
+    let known = known.map(|text| String::from_utf8(text).unwrap().trim().to_owned());
+    let told = json["revision"].as_str().map(|text| text.split(',').next().unwrap().to_owned());
+    assert_eq!(told, known, "what git says where the tests run");
+    let page = fs::read_to_string(directory.join("lossless.html")).unwrap();
+    assert!(page.contains("offloads of rx0") && page.contains("driver of tx0"));
     assert_eq!(fs::read_to_string(directory.join("lossless.csv")).unwrap().lines().count(), 1);
     fs::remove_dir_all(directory).unwrap();
 }

@@ -126,12 +126,22 @@ pub(crate) fn speed(socket: &Socket, name: &str) -> io::Result<Option<u32>> {
 
 /// Name of the driver.
 pub(crate) fn driver(socket: &Socket, name: &str) -> io::Result<String> {
-    // `struct ethtool_drvinfo` (`ETHTOOL_GDRVINFO`), 196 bytes: the driver's name is at 4, 32 bytes long.
+    driver_info(socket, name, 4)
+}
+
+/// Version of the driver, which may be empty.
+pub(crate) fn driver_version(socket: &Socket, name: &str) -> io::Result<String> {
+    driver_info(socket, name, 36)
+}
+
+/// A text of 32 bytes of `struct ethtool_drvinfo` (`ETHTOOL_GDRVINFO`), 196 bytes: the driver's name is at 4, its version at
+/// 36.
+fn driver_info(socket: &Socket, name: &str, at: usize) -> io::Result<String> {
     let mut data = [0_u32; 49];
     data[0] = 3;
     ethtool(socket, name, &mut data)?;
-    let bytes: Vec<u8> = data[1..9].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    Ok(bytes.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect())
+    let bytes = data.iter().flat_map(|word| word.to_ne_bytes()).skip(at).take(32);
+    Ok(bytes.take_while(|byte| *byte != 0).map(char::from).collect())
 }
 
 /// What an interface can stamp (`SOF_TIMESTAMPING_…`), and for which packets (bits of

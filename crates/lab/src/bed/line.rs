@@ -13,6 +13,7 @@ use super::pair::counters;
 use super::processors;
 use super::{Ends, MARK, Meanwhile, Processors, SENDER_CPU, Said, TICK};
 use crate::load::Load;
+use crate::nic::Nic;
 use crate::remote::{Destination, Shell, Way, quoted};
 
 /// Which wire is measured on, and how its other end is reached.
@@ -220,5 +221,9 @@ impl Ends for Line {
 
     fn came(&self) -> anyhow::Result<LinkCounters> {
         counters(&self.rx, &self.wire.interface)
+    }
+
+    fn nics(&self) -> Vec<Nic> {
+        Nic::look(&self.wire.interface).into_iter().collect()
     }
 }

@@ -12,6 +12,7 @@ use netsniff_capture::{Interface, in_namespace};
 
 use super::{Ends, Layout, Meanwhile, Placement, Processors, SENDER_CPU, Said, TICK};
 use crate::load::Load;
+use crate::nic::Nic;
 use crate::process;
 use crate::sysctl;
 use crate::tap::{self, Tap};
@@ -126,6 +127,16 @@ impl Ends for Pair {
 
     fn came(&self) -> anyhow::Result<LinkCounters> {
         counters(&self.rx, "rx0")
+    }
+
+    fn nics(&self) -> Vec<Nic> {
+        let (tx, rx) = (sender(&self.name), receiver(&self.name));
+        let monitor = self.tap.map(|_| (&rx, tap::MONITOR));
+        let all = [(&tx, "tx0"), (&rx, "rx0")].into_iter().chain(monitor);
+        let look = |(namespace, name): (&String, &str)| {
+            in_namespace(namespace, || Nic::look(name)).ok().flatten()
+        };
+        all.filter_map(look).collect()
     }
 
     fn meter(&self) -> anyhow::Result<Option<tap::Meter>> {

@@ -144,6 +144,7 @@ pub(super) mod tests {
     pub(in crate::certificate) fn configuration() -> Configuration {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let machine = Machine {
+            interfaces: Vec::new(),
             files: None,
             kernel: Some("Linux 6.12.1".to_owned()),
             processor: Some("A processor".to_owned()),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::distinct;
 use crate::bed::{Layout, Sender, Wire};
 use crate::machine::Machine;
+use crate::nic::Nic;
 use crate::storage::Storage;
 
 /// What a report says of where it was made.
@@ -44,7 +45,8 @@ const SENDER: [(&str, Told); 3] = [
     ("driver", |sender| sender.driver.clone()),
 ];
 
-/// All that they differ in. Versions of programs that only one of them ran are not.
+/// All that they differ in. Versions of programs that only one of them ran are not; nor is the revision of netsniff's source,
+/// of which the version tells as much as figures depend on: what is measured goes on after a change of a comment.
 #[must_use]
 pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -71,6 +73,13 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
         if let [Some(a), Some(b)] = of {
             fact(&format!("version of {name}"), Some(a), Some(b));
         }
+    }
+    // Reports of before do not have them.
+    for one in &first.interfaces {
+        let same = |other: &&Nic| other.interface == one.interface;
+        let Some(other) = second.interfaces.iter().find(same) else { continue };
+        fact(&format!("driver of {}", one.interface), one.driven(), other.driven());
+        fact(&format!("offloads of {}", one.interface), one.offloaded(), other.offloaded());
     }
     let wire = |setup: &Setup| {
         let wire = setup.testbed.wire.as_ref();
@@ -132,12 +141,22 @@ mod tests {
     use crate::bed::Placement;
     use crate::disk::Disk;
 
+    fn nic(name: &str) -> Nic {
+        Nic {
+            interface: name.to_owned(),
+            driver: Some("veth".to_owned()),
+            version: Some("1.0".to_owned()),
+            offloads: vec![("gro".to_owned(), false)],
+        }
+    }
+
     fn setup() -> Setup {
         let pairs = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         Setup {
             netsniff: "0.1.0".to_owned(),
             command: Vec::new(),
             machine: Machine {
+                interfaces: vec![nic("rx0")],
                 files: None,
                 kernel: Some("Linux 6.1".to_owned()),
                 processor: None,
@@ -172,6 +191,10 @@ mod tests {
         assert_eq!(names(|it| it.machine.sysctls.clear()), "net.core.netdev_budget");
         assert_eq!(names(|it| it.machine.versions.clear()), "");
         assert_eq!(names(|it| it.machine.versions[0].1.push('a')), "version of tcpdump");
+        let version = |it: &mut Setup| it.machine.interfaces[0].version = None;
+        assert_eq!(names(version), "driver of rx0");
+        assert_eq!(names(|it| it.machine.interfaces[0].offloads[0].1 = true), "offloads of rx0");
+        assert_eq!(names(|it| it.machine.interfaces.clear()), "", "of a report of before");
         assert_eq!(names(|it| it.testbed.placement = Placement::Thread), "placement");
         assert_eq!(names(|it| it.testbed.processors = 2), "processors of the capture");
         assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");

@@ -46,6 +46,10 @@ pub fn facts(
     if let Some(layout) = layout {
         fact("testbed", Some(testbed(layout)));
     }
+    for nic in &machine.interfaces {
+        fact(&format!("driver of {}", nic.interface), nic.driven());
+        fact(&format!("offloads of {}", nic.interface), nic.offloaded());
+    }
     for (name, value) in machine.sysctls.iter().chain(&machine.versions) {
         fact(name, Some(value.clone()));
     }

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use netsniff_lab::bed::{Layout, Placement, SENDER_CPU, Sender, Wire};
 use netsniff_lab::load::Load;
 use netsniff_lab::machine::Machine;
+use netsniff_lab::nic::Nic;
 use netsniff_lab::report::{Report, Section, sections};
 use netsniff_lab::storage::Storage;
 use netsniff_lab::sweep::Axis;
@@ -150,6 +151,8 @@ pub(super) fn frames_fit(sizes: &[usize]) -> anyhow::Result<Vec<u32>> {
 #[derive(Debug, Serialize)]
 pub(super) struct Head<'a> {
     netsniff: &'static str,
+    /// Of its source; `None` where git did not know when it was built.
+    revision: Option<&'static str>,
     command: Vec<String>,
     machine: Machine,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,17 +165,25 @@ pub(super) struct Head<'a> {
 impl Head<'_> {
     /// A page of these sections.
     pub(super) fn page(&self, title: &str, lead: &str, sections: Vec<Section>) -> Report {
+        let revision = self.revision.map_or("unavailable".to_owned(), str::to_owned);
         let version = ("netsniff".to_owned(), self.netsniff.to_owned());
+        let version = [version, ("revision".to_owned(), revision)];
         let facts = sections::facts(&self.command, &self.machine, self.testbed.as_ref());
         let sender = self.sender.iter().flat_map(sections::sender);
         let left_out = self.left_out.iter().map(|what| ("left out".to_owned(), what.clone()));
         Report {
             title: title.to_owned(),
             lead: vec![lead.to_owned()],
-            facts: std::iter::once(version).chain(facts).chain(sender).chain(left_out).collect(),
+            facts: version.into_iter().chain(facts).chain(sender).chain(left_out).collect(),
             sections,
         }
     }
+}
+
+/// The interfaces of a testbed; none where it cannot be made, which is said where it is needed.
+fn interfaces(layout: &Layout) -> Vec<Nic> {
+    let all = super::programs().and_then(|(_, warden)| Nic::all(&warden, layout));
+    all.unwrap_or_default()
 }
 
 /// How a report of these tools begins, with the testbed, where one was used.
@@ -183,10 +194,12 @@ pub(super) fn head<'a>(
     let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
     let testbed = testbed.into();
     let files = testbed.as_ref().and_then(|layout| layout.files.as_deref()).map(Storage::of);
+    let interfaces = testbed.as_ref().map_or_else(Vec::new, interfaces);
     Head {
         netsniff: env!("CARGO_PKG_VERSION"),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        machine: Machine { files, ..Machine::here(&programs) },
+        revision: Some(env!("NETSNIFF_REVISION")).filter(|revision| !revision.is_empty()),
+        machine: Machine { files, interfaces, ..Machine::here(&programs) },
         sender: None,
         testbed,
         left_out,
