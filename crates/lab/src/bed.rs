@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -331,7 +330,16 @@ impl Bed {
             None => Box::new(pair::Pair::make(&name, &scratch, layout, &processors)?),
         };
         let quota = layout.quota.map(|share| Quota::make(&name, share, &scratch)).transpose()?;
-        Ok(Self { name, quota, disk: layout.disk, files, processors, signal: None, ends, _warden: watching })
+        Ok(Self {
+            name,
+            quota,
+            disk: layout.disk,
+            files,
+            processors,
+            signal: None,
+            ends,
+            _warden: watching,
+        })
     }
 
     /// The same, where a signal ends what is sent before its time. One of a terminal reaches the generator, too, but only

@@ -134,6 +134,7 @@ impl Places {
             trace: 20_000.0,
             trace_size: 300,
             offline: None,
+            repeat: None,
         };
         for name in ["paper", "scaled"] {
             fs::create_dir(files.at(name)).unwrap();
