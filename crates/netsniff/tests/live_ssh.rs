@@ -72,6 +72,56 @@ fn two_machines_count_to_the_packet() {
     assert_eq!(sweep(&machines, "counted", &again), runs, "nothing is missing");
 }
 
+/// A search finds the rate of a sender that is no faster: where nothing is lost at that, it is a bound.
+#[test]
+fn a_search_finds_what_the_other_machine_can_send() {
+    let _alone = alone();
+    let test = "a_search_finds_what_the_other_machine_can_send";
+    let Some(machines) = Machines::make(test) else { return };
+    // As fast as possible is 4,000 frames a second there.
+    let slow = machines.directory.join("slow");
+    let script = format!(
+        "#!/bin/sh\nfor word; do shift; case $word in --topspeed) set -- \"$@\" --rate 4000;; \
+         *) set -- \"$@\" \"$word\";; esac; done\nexec {NETSNIFF} \"$@\"\n"
+    );
+    fs::write(&slow, script).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&slow, executable).unwrap();
+    let mut there = THERE;
+    let at = there.iter().position(|word| *word == "--sender-program").unwrap();
+    there[at + 1] = slow.to_str().unwrap();
+    let output = machines.directory.join("found");
+    let mut command = machines.lab("lossless");
+    command.args(there).args(["--tools", "count", "--set", "ring=4M", "--sizes", "1518", "-o"]);
+    let out = command.arg(&output).output().unwrap();
+    let [text, errors] = [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap());
+    if errors.contains("held up") && out.status.code() == Some(1) {
+        eprintln!("SKIPPED: {test}: this machine is too busy: {errors}");
+        return;
+    }
+    assert_eq!(out.status.code(), Some(0), "{errors}");
+    let report: Value =
+        serde_json::from_slice(&fs::read(output.join("lossless.json")).unwrap()).unwrap();
+    let cell = &report["cells"][0];
+    let rate = cell["found"]["rate"].as_f64().unwrap();
+    // On a busy machine something is lost at times, and then the rate is a little lower.
+    let is_found = ["at-least", "rate"].contains(&cell["found"]["is"].as_str().unwrap());
+    assert!(is_found && (3000.0..4400.0).contains(&rate), "{cell}");
+    assert!(text.contains("less than"), "{text}");
+    let steps = cell["steps"].as_array().unwrap();
+    let confirmed = steps.iter().filter(|step| step["purpose"] == "confirm");
+    assert!(confirmed.count() >= 3, "{cell}");
+    // Whatever was lost, frames are counted to the packet at both ends.
+    for step in steps {
+        assert_eq!(step["arrived"], step["sent"], "{step}");
+    }
+    assert!(cell["confirmed"].as_u64().unwrap() > 100_000, "{cell}");
+    assert_eq!(report["sender"]["netsniff"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(report["machine"]["interfaces"][0]["interface"], WIRE[1]);
+    until("all has ended there", || machines.running_there().is_empty());
+    assert_eq!(machines.files_there(), 0);
+}
+
 /// A capture is copied to the machine that sends, and goes with the lab.
 #[test]
 fn captures_are_sent_by_the_other_machine() {
