@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(left(points.clone(), &runs), points[1..]);
         let thrice = [&runs[..], &[bad]].concat();
         assert_eq!(left(points.clone(), &thrice), points[2..]);
-        let unable = [&runs[..], &[run(1, &[Fault::Unable])]].concat();
+        let unable = [&runs[..2], &[run(1, &[Fault::Unable])]].concat();
         assert_eq!(left(points.clone(), &unable), points[2..], "it would not begin again");
         let failed = [&runs[..1], &[run(1, &[Fault::Failed])]].concat();
         assert_eq!(left(points.clone(), &failed), points, "it may not fail again");
