@@ -342,6 +342,7 @@ fn a_planted_server_loses_what_arithmetic_says() {
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
             observations: Vec::new(),
+            left_out: 0,
             seconds: 0.0,
         };
         // When the kernel closes blocks that are not full is chance, and some bursts lose a block by it.

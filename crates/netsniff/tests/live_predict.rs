@@ -48,6 +48,7 @@ impl Ledger {
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
             observations: Vec::new(),
+            left_out: 0,
             seconds: 30.0,
         };
         let entry = Entry::Model { at: 1, model: Box::new(model) };

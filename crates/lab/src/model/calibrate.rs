@@ -1,14 +1,15 @@
-//! The runs that costs come from: a minute at most.
+//! The runs that costs come from: a minute at most, whatever is repeated.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 use super::fit::{Fit, Observation};
 use super::simulate::Queues;
+use super::stalls::{self, Stalls};
 use super::traffic::Traffic;
-use super::{Model, raw, stalls};
+use super::{Model, raw};
 use crate::bed::{Bed, CAPTURE_CPU, Layout};
 use crate::load::Load;
 use crate::process;
@@ -25,7 +26,8 @@ const LEVELS: [u32; 2] = [1, 6];
 
 /// Rates that are tried, as multiples of what a processor is thought to manage, and how many frames come together. Where
 /// they come one by one, interrupts take a part of the time, and less of it at the lower rate.
-const OVER: [(f64, u32); 4] = [(1.35, 32), (2.1, 32), (0.7, 1), (1.6, 1)];
+/// What matters most comes first: a calibration of which the time is over leaves out the rest.
+const OVER: [(f64, u32); 4] = [(1.35, 32), (1.6, 1), (2.1, 32), (0.7, 1)];
 
 /// A run that loses less than this has time left, and tells nothing; then the rate is raised so much, so often at most.
 const LEAST_LOSS: f64 = 0.04;
@@ -42,8 +44,11 @@ pub const RAW: Duration = Duration::from_millis(100);
 const WATCHED: Duration = Duration::from_secs(4);
 const SENT: Duration = Duration::from_millis(1500);
 
-/// How long all of it takes, about.
-pub const PLANNED: Duration = Duration::from_secs(55);
+/// How long all of it may take: what would take longer is not begun.
+pub const MOST: Duration = Duration::from_secs(60);
+
+/// What a run takes beside the time that frames are sent, before any run has shown it.
+const AROUND: Duration = Duration::from_millis(1500);
 
 /// What is thought of costs before anything is known, in nanoseconds.
 const GUESSED: f64 = 2500.0;
@@ -60,60 +65,6 @@ pub struct Subject<'a> {
     pub layout: &'a Layout,
     /// The capture whose frames are sent; `None` for stamped ones.
     pub traffic: Option<&'a Traffic>,
-}
-
-/// Runs everything that a model needs; `tell` hears of each run.
-///
-/// # Errors
-///
-/// Where a run fails, where it was ended, and where no run lost anything: then the sender is the limit.
-pub fn calibrate(
-    bed: &Bed,
-    netsniff: &Path,
-    subject: Subject<'_>,
-    stop: &Stop<'_>,
-    tell: &mut dyn FnMut(&str),
-) -> anyhow::Result<Model> {
-    let Subject { tool, layout, traffic } = subject;
-    let begin = Instant::now();
-    let stalls = stalls::watch(CAPTURE_CPU, WATCHED)?;
-    let still = stalls.lengths.iter().sum::<u64>() as f64 / stalls.watched.max(1) as f64;
-    tell(&format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len()));
-    let mut runs = Runs { bed, netsniff, tool, traffic, stop, tell, time: 1.0 - still };
-    let gaps = runs.gaps()?;
-    let mut observations = Vec::new();
-    let costs: Vec<_> = if tool.name == WORK {
-        LEVELS.map(|level| Cost { zip: Some(level), delay: None }).to_vec()
-    } else {
-        vec![Cost::default()]
-    };
-    for (size, gap) in &gaps {
-        for cost in &costs {
-            for over in OVER {
-                observations.extend(runs.observe((*size, *cost), over, 1e9 / gap)?);
-            }
-        }
-    }
-    let Some(fit) = Fit::of(&observations) else {
-        let top = gaps.iter().map(|(size, gap)| format!("{:.0} of {size} bytes", 1e9 / gap));
-        bail!(
-            "{} loses nothing that the sender can send, or next to nothing: up to {} frames a second; there is nothing to \
-             predict",
-            tool.name,
-            top.collect::<Vec<_>>().join(", ")
-        );
-    };
-    Ok(Model {
-        tool: tool.name.clone(),
-        layout: layout.clone(),
-        traffic: traffic.cloned(),
-        fit,
-        gaps,
-        stalls,
-        backlog: backlog()?,
-        observations,
-        seconds: begin.elapsed().as_secs_f64(),
-    })
 }
 
 /// The tool whose cost is a dial.
@@ -154,28 +105,168 @@ pub fn settings(cost: Cost, ring: u64) -> Vec<Setting> {
     [Some(ring), zip, delay].into_iter().flatten().collect()
 }
 
-struct Runs<'a> {
+/// Where runs are made, and by which clock.
+trait Host {
+    /// How long ago the calibration began.
+    fn elapsed(&self) -> Duration;
+
+    /// When the machine stands still.
+    fn stalls(&mut self) -> anyhow::Result<Stalls>;
+
+    /// What work costs by itself on frames of a size.
+    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<f64>;
+
+    /// A run.
+    fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial>;
+
+    /// Hears what is done.
+    fn tell(&mut self, text: &str);
+}
+
+/// A testbed.
+struct OnBed<'a> {
+    begin: Instant,
     bed: &'a Bed,
     netsniff: &'a Path,
-    tool: &'a Tool,
     traffic: Option<&'a Traffic>,
     stop: &'a Stop<'a>,
     tell: &'a mut dyn FnMut(&str),
-    /// The share of the time that the machine does not stand still.
-    time: f64,
 }
 
-impl Runs<'_> {
+impl Host for OnBed<'_> {
+    fn elapsed(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    fn stalls(&mut self) -> anyhow::Result<Stalls> {
+        stalls::watch(CAPTURE_CPU, WATCHED)
+    }
+
+    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<f64> {
+        raw_of(cost, size, self.traffic)
+    }
+
     fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
         if let Some(why) = self.stop.before(load.time) {
             bail!("the calibration was ended: {}", why.words());
         }
-        let trial = trial::run(self.bed, self.netsniff, tool, load)?;
+        trial::run(self.bed, self.netsniff, tool, load)
+    }
+
+    fn tell(&mut self, text: &str) {
+        (self.tell)(text);
+    }
+}
+
+/// Runs everything that a model needs, in time; `tell` hears of each run.
+///
+/// # Errors
+///
+/// Where a run fails, where it was ended, where there was not time for enough, and where no run lost anything: then the
+/// sender is the limit.
+pub fn calibrate(
+    bed: &Bed,
+    netsniff: &Path,
+    subject: Subject<'_>,
+    stop: &Stop<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<Model> {
+    let traffic = subject.traffic;
+    let mut host = OnBed { begin: Instant::now(), bed, netsniff, traffic, stop, tell };
+    calibrate_on(&mut host, subject, backlog()?)
+}
+
+fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyhow::Result<Model> {
+    let Subject { tool, layout, traffic } = subject;
+    let stalls = host.stalls()?;
+    let still = stalls.lengths.iter().sum::<u64>() as f64 / stalls.watched.max(1) as f64;
+    let said =
+        format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len());
+    host.tell(&said);
+    let mut runs = Runs { host, tool, traffic, time: 1.0 - still, around: AROUND };
+    let gaps = runs.gaps()?;
+    let Observed { observations, left_out } = runs.observe_all(&gaps)?;
+    if left_out > 0 {
+        let said = format!("{left_out} runs are left out, since {} s are over", MOST.as_secs());
+        runs.host.tell(&said);
+        ensure!(
+            observations.len() >= Fit::needed(&observations),
+            "{} s are too little for a model of {}: {} runs tell something, and {left_out} more were planned; runs that are \
+             repeated take most of it where the machine is busy",
+            MOST.as_secs(),
+            tool.name,
+            observations.len()
+        );
+    }
+    let Some(fit) = Fit::of(&observations) else {
+        let top = gaps.iter().map(|(size, gap)| format!("{:.0} of {size} bytes", 1e9 / gap));
+        bail!(
+            "{} loses nothing that the sender can send, or next to nothing: up to {} frames a second; there is nothing to \
+             predict",
+            tool.name,
+            top.collect::<Vec<_>>().join(", ")
+        );
+    };
+    Ok(Model {
+        tool: tool.name.clone(),
+        layout: layout.clone(),
+        traffic: traffic.cloned(),
+        fit,
+        gaps,
+        stalls,
+        backlog,
+        observations,
+        left_out,
+        seconds: host.elapsed().as_secs_f64(),
+    })
+}
+
+struct Runs<'a> {
+    host: &'a mut dyn Host,
+    tool: &'a Tool,
+    traffic: Option<&'a Traffic>,
+    /// The share of the time that the machine does not stand still.
+    time: f64,
+    /// The most that a run took so far beside the time that frames are sent.
+    around: Duration,
+}
+
+/// What runs told.
+struct Observed {
+    observations: Vec<Observation>,
+    /// Runs for which there was no time.
+    left_out: u32,
+}
+
+/// What came of a point.
+enum Seen {
+    Costs(Observation),
+    /// The sender cannot send too much.
+    Nothing,
+    NoTime,
+}
+
+impl Runs<'_> {
+    /// A run, and what work costs by itself right after it; `None` where there is no time for that.
+    fn run(
+        &mut self,
+        tool: &Tool,
+        load: &Load,
+        cost: Cost,
+    ) -> anyhow::Result<Option<(Trial, f64)>> {
+        let begin = self.host.elapsed();
+        if begin + load.time + self.around > MOST {
+            return Ok(None);
+        }
+        let trial = self.host.run(tool, load)?;
         let lost =
             trial.loss().map_or("unavailable".to_owned(), |loss| format!("{:.2} %", loss * 100.0));
         let rate = trial.reached.unwrap_or_default();
-        (self.tell)(&format!("{} bytes at {rate:.0} frames/s: {lost} lost", load.size));
-        Ok(trial)
+        self.host.tell(&format!("{} bytes at {rate:.0} frames/s: {lost} lost", load.size));
+        let raw = self.host.raw(cost, load.size)?;
+        let took = self.host.elapsed().saturating_sub(begin);
+        self.around = self.around.max(took.saturating_sub(load.time));
+        Ok(Some((trial, raw)))
     }
 
     fn load(&self, size: u32) -> Load {
@@ -196,8 +287,9 @@ impl Runs<'_> {
     }
 
     fn gap(&mut self, count: &Tool, size: u32) -> anyhow::Result<f64> {
+        let load = Load { time: SENT / 2, ..self.load(size) };
         for _ in 0..TRIED {
-            let trial = self.run(count, &Load { time: SENT / 2, ..self.load(size) })?;
+            let Some((trial, _)) = self.run(count, &load, Cost::default())? else { break };
             if let Some(reached) = trial.reached.filter(|_| trial.is_true_at_reached()) {
                 return Ok(1e9 / reached);
             }
@@ -205,52 +297,81 @@ impl Runs<'_> {
         bail!("no run tells how fast the sender sends {size} bytes")
     }
 
-    /// A run that is too much for the processor; `None` where the sender cannot send so much.
+    /// All points, as long as there is time. What one round has is enough for a model; each that follows makes it better.
+    fn observe_all(&mut self, gaps: &[(u32, f64)]) -> anyhow::Result<Observed> {
+        let costs: Vec<_> = if self.tool.name == WORK {
+            LEVELS.map(|level| Cost { zip: Some(level), delay: None }).to_vec()
+        } else {
+            vec![Cost::default()]
+        };
+        let mut observed = Observed { observations: Vec::new(), left_out: 0 };
+        for over in OVER {
+            for (size, gap) in gaps {
+                for cost in &costs {
+                    match self.observe((*size, *cost), over, 1e9 / gap)? {
+                        Seen::Costs(observation) => observed.observations.push(observation),
+                        Seen::Nothing => {}
+                        Seen::NoTime => observed.left_out += 1,
+                    }
+                }
+            }
+        }
+        Ok(observed)
+    }
+
+    /// A run that is too much for the processor.
     fn observe(
         &mut self,
         (size, cost): (u32, Cost),
         (over, burst): (f64, u32),
         top: f64,
-    ) -> anyhow::Result<Option<Observation>> {
+    ) -> anyhow::Result<Seen> {
         let tool = self.tool.with(&settings(cost, RING)).map_err(anyhow::Error::msg)?;
-        let room = Queues::new(RING, 0).frames(size);
         // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
-        let mut before = raw_of(cost, size, self.traffic)?;
+        let mut before = self.host.raw(cost, size)?;
         let mut rate = 1e9 / (before + GUESSED) * over;
         for _ in 0..TRIED {
             let together = Setting { name: "burst".to_owned(), value: burst.to_string() };
             let load = Load { rate: Some(rate.min(top * REACHED)), ..self.load(size) };
             let load = load.with(&[together]);
-            let trial = self.run(&tool, &load)?;
-            let after = raw_of(cost, size, self.traffic)?;
+            let Some((trial, after)) = self.run(&tool, &load, cost)? else {
+                return Ok(Seen::NoTime);
+            };
             let raw = f64::midpoint(before, after);
             before = after;
-            let (Some(captured), Some(reached)) = (trial.counted.captured, trial.reached) else {
-                bail!("{} does not tell what it captured", tool.name);
-            };
+            ensure!(
+                trial.counted.captured.is_some() && trial.reached.is_some(),
+                "{} does not tell what it captured",
+                tool.name
+            );
             if !trial.is_true_at_reached() {
                 continue;
             }
-            if trial.loss().is_some_and(|loss| loss >= LEAST_LOSS) {
-                let seconds = trial.sent as f64 / reached;
-                // What the ring held in the end was not served while frames came.
-                let served = (captured as f64 - room).max(0.0) / seconds;
-                // Drops of the backlog are the whole machine's.
-                let arrived = trial.sent.min(trial.arrived) as f64 / seconds;
-                return Ok(Some(Observation {
-                    size,
-                    raw,
-                    burst,
-                    rate: arrived,
-                    served,
-                    time: self.time,
-                }));
+            let of = Observation { size, raw, burst, rate: 0.0, served: 0.0, time: self.time };
+            if let Some(observation) = observed(&trial, of) {
+                return Ok(Seen::Costs(observation));
             }
             if rate >= top * REACHED {
-                return Ok(None);
+                return Ok(Seen::Nothing);
             }
             rate *= RAISED;
         }
-        Ok(None)
+        Ok(Seen::Nothing)
     }
 }
+
+/// What a run tells of costs; `None` where it lost next to nothing, so that it had time left.
+fn observed(trial: &Trial, of: Observation) -> Option<Observation> {
+    let (captured, reached) = (trial.counted.captured?, trial.reached?);
+    trial.loss().filter(|loss| *loss >= LEAST_LOSS)?;
+    let seconds = trial.sent as f64 / reached;
+    // What the ring held in the end was not served while frames came.
+    let room = Queues::new(RING, 0).frames(of.size);
+    let served = (captured as f64 - room).max(0.0) / seconds;
+    // Drops of the backlog are the whole machine's.
+    let rate = trial.sent.min(trial.arrived) as f64 / seconds;
+    Some(Observation { rate, served, ..of })
+}
+
+#[cfg(test)]
+mod tests;

@@ -63,17 +63,10 @@ impl Fit {
     /// The fit that explains most; `None` where there are fewer observations than sizes need, or none.
     #[must_use]
     pub fn of(observations: &[Observation]) -> Option<Self> {
-        let mut sizes: Vec<_> = observations.iter().map(|one| one.size).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let has_work = observations.iter().any(|one| one.raw > 0.0);
-        let by_size = sizes.len() > 1;
-        let by_burst = observations.iter().any(|one| one.burst != observations[0].burst);
-        // What cannot be told apart is left out: work where there is none, bytes where all sizes are one, and interrupts
-        // where all come alike.
-        let wanted = [has_work, true, by_size, true, by_size];
-        let needed = wanted.iter().filter(|is| **is).count() + 2 * usize::from(by_burst);
-        if observations.len() < needed.min(2 * sizes.len()) || observations.len() < 2 {
+        let wanted = wanted(observations);
+        let needed = Self::needed(observations);
+        let by_burst = by_burst(observations);
+        if observations.len() < needed.min(2 * sizes(observations)) || observations.len() < 2 {
             return None;
         }
         let of = |(wake, share)| fitted(observations, wanted, (wake, share));
@@ -90,6 +83,34 @@ impl Fit {
         let freedom = observations.len().saturating_sub(needed).max(1) as f64;
         Some(Self { spread: (left / freedom).sqrt().max(LEAST_SPREAD), ..best })
     }
+
+    /// How many observations it takes to tell all costs of these apart.
+    #[must_use]
+    pub fn needed(observations: &[Observation]) -> usize {
+        let wanted = wanted(observations).iter().filter(|is| **is).count();
+        wanted + 2 * usize::from(by_burst(observations))
+    }
+}
+
+/// How many sizes of frames there are.
+fn sizes(observations: &[Observation]) -> usize {
+    let mut sizes: Vec<_> = observations.iter().map(|one| one.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.len()
+}
+
+/// Whether some frames came by other numbers together than others.
+fn by_burst(observations: &[Observation]) -> bool {
+    observations.iter().any(|one| one.burst != observations[0].burst)
+}
+
+/// Which coefficients there are. What cannot be told apart is left out: work where there is none, and bytes where all sizes
+/// are one.
+fn wanted(observations: &[Observation]) -> [bool; NUMBER] {
+    let has_work = observations.iter().any(|one| one.raw > 0.0);
+    let by_size = sizes(observations) > 1;
+    [has_work, true, by_size, true, by_size]
 }
 
 /// What an interrupt may cost, in nanoseconds, at most.

@@ -58,6 +58,9 @@ pub struct Model {
     pub backlog: u64,
     /// What the fit comes from.
     pub observations: Vec<Observation>,
+    /// Runs that are missing in it, since the time of the calibration was over.
+    #[serde(default)]
+    pub left_out: u32,
     /// How long it took to find all that.
     pub seconds: f64,
 }

@@ -289,6 +289,7 @@ mod tests {
             stalls: NO_STALLS,
             backlog: 1000,
             observations: Vec::new(),
+            left_out: 0,
             seconds: 0.0,
         }
     }

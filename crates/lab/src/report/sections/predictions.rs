@@ -258,6 +258,8 @@ fn fitted(model: &Model) -> Vec<Part> {
         [vec![exact(one.size.into()), exact(one.burst.into())], numbers.map(whole).to_vec()]
             .concat()
     });
+    let left_out = exact(model.left_out.into());
+    let note = format!("{left_out} more runs were planned, for which there was no time.");
     let table = Table {
         columns: columns(&[
             "bytes",
@@ -268,7 +270,7 @@ fn fitted(model: &Model) -> Vec<Part> {
             "kept by the fit",
         ]),
         rows: rows.collect(),
-        note: None,
+        note: (model.left_out > 0).then_some(note),
     };
     vec![Part::Text(text), Part::Table(table)]
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail, ensure};
 use netsniff_lab::bed::{Bed, Placement};
 use netsniff_lab::load::{KEEP_GAPS, Load};
 use netsniff_lab::model::Model;
-use netsniff_lab::model::calibrate::{PLANNED, RAW, Subject, calibrate, raw_of, settings};
+use netsniff_lab::model::calibrate::{MOST, RAW, Subject, calibrate, raw_of, settings};
 use netsniff_lab::model::ledger::{Entry, Scored, models, scored};
 use netsniff_lab::model::plan::{Held, Pace, held};
 use netsniff_lab::model::predict::Question;
@@ -307,7 +307,7 @@ impl Lab<'_> {
             let traffic = model.traffic.as_ref().map(Traffic::again).transpose()?;
             return Ok(Model { traffic, ..model });
         }
-        self.say(&format!("calibrating, about {}", common::in_words(PLANNED)));
+        self.say(&format!("calibrating, {} at most", common::in_words(MOST)));
         self.make_bed(&layout)?;
         let Some(bed) = &self.bed else { bail!("there is no testbed") };
         let (program, _) = super::programs()?;

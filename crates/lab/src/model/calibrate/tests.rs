@@ -1,0 +1,145 @@
+//! Calibrations of a machine with costs that are planted, by a clock that only runs move.
+
+use super::*;
+
+/// A machine that serves as a fit says, and takes so long for each run beside the time that frames are sent.
+struct Planted {
+    fit: Fit,
+    around: Duration,
+    /// How many of the first tries of a load are disturbed.
+    disturbed: u32,
+    now: Duration,
+    tries: u32,
+    last: Option<Load>,
+    said: Vec<String>,
+}
+
+const FIT: Fit = Fit {
+    slower: 1.3,
+    kept: [900.0, 1.2],
+    frame: [1500.0, 0.4],
+    wake: 5000.0,
+    share: 0.6,
+    spread: 0.01,
+};
+
+fn planted(around: u64) -> Planted {
+    Planted {
+        fit: FIT,
+        around: Duration::from_millis(around),
+        disturbed: 0,
+        now: Duration::ZERO,
+        tries: 0,
+        last: None,
+        said: Vec::new(),
+    }
+}
+
+fn by_itself(cost: Cost, size: u32) -> f64 {
+    f64::from(cost.zip.unwrap_or(0)) * (2000.0 + 3.0 * f64::from(size))
+}
+
+impl Host for Planted {
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+
+    fn stalls(&mut self) -> anyhow::Result<Stalls> {
+        self.now += WATCHED;
+        Ok(Stalls { watched: 1, lengths: Vec::new() })
+    }
+
+    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<f64> {
+        self.now += RAW;
+        Ok(by_itself(cost, size))
+    }
+
+    fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
+        self.now += load.time + self.around;
+        self.tries = if self.last.as_ref() == Some(load) { self.tries + 1 } else { 1 };
+        self.last = Some(load.clone());
+        let rate = load.rate.unwrap_or(800e3);
+        let words = tool.words(Path::new("netsniff"), "rx0", Path::new("/"));
+        let zip = words.iter().position(|word| word == "--zip");
+        let zip = zip.map(|at| words[at + 1].parse().unwrap());
+        let burst = load.options.iter().find(|option| option.name == "burst");
+        let burst = burst.map_or(32, |burst| burst.value.parse().unwrap());
+        let raw = by_itself(Cost { zip, delay: None }, load.size);
+        let served = self.fit.costs(load.size, raw).served(rate, burst);
+        let sent = rate * load.time.as_secs_f64();
+        let room = Queues::new(RING, 0).frames(load.size);
+        let captured = (served * load.time.as_secs_f64() + room).min(sent) as u64;
+        let mut trial = Trial {
+            sent: sent as u64,
+            arrived: sent as u64,
+            reached: Some(rate),
+            ..Trial::default()
+        };
+        trial.counted.captured = Some(captured);
+        if self.tries <= self.disturbed && load.rate.is_some() {
+            trial.faults.push(trial::Fault::Wire);
+        }
+        Ok(trial)
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.said.push(text.to_owned());
+    }
+}
+
+fn of(host: &mut Planted, tool: &str) -> anyhow::Result<Model> {
+    let tool = Tool::all().into_iter().find(|one| one.name == tool).unwrap();
+    let layout = Layout::default();
+    calibrate_on(host, Subject { tool: &tool, layout: &layout, traffic: None }, 1000)
+}
+
+#[track_caller]
+fn finds_what_is_planted(model: &Model, by: f64) {
+    for (size, burst, raw) in [(512, 32, 9000.0), (900, 1, 20_000.0), (256, 8, 5000.0)] {
+        let [found, planted] = [model.fit, FIT].map(|fit| fit.costs(size, raw).knee(burst));
+        assert!((found / planted - 1.0).abs() < by, "{found}, not {planted}: {model:?}");
+    }
+}
+
+#[test]
+fn planted_costs_are_found_in_time() {
+    let mut host = planted(600);
+    let model = of(&mut host, "work").unwrap();
+    assert_eq!((model.observations.len(), model.left_out), (16, 0));
+    assert!(model.seconds < 60.0 && model.seconds == host.now.as_secs_f64(), "{}", model.seconds);
+    finds_what_is_planted(&model, 0.03);
+}
+
+#[test]
+fn what_there_is_no_time_for_is_left_out_and_told() {
+    for (around, disturbed) in [(1800, 0), (2500, 0), (900, 1)] {
+        let mut host = Planted { disturbed, ..planted(around) };
+        let model = of(&mut host, "work").unwrap();
+        assert!(host.now <= MOST, "{:?}", host.now);
+        let (seen, left_out) = (model.observations.len(), model.left_out);
+        assert!(left_out > 0 && seen + left_out as usize == 16, "{seen} and {left_out}");
+        let said = host.said.last().unwrap();
+        assert_eq!(*said, format!("{left_out} runs are left out, since 60 s are over"));
+        // All sizes and levels come first, and frames one by one soon.
+        let of = |burst| model.observations.iter().filter(|one| one.burst == burst).count();
+        assert!(of(32) >= 4 && of(1) >= 3, "{seen}");
+        finds_what_is_planted(&model, 0.1);
+    }
+}
+
+#[test]
+fn too_little_is_no_model() {
+    for (around, disturbed) in [(6000, 0), (1500, 2)] {
+        let mut host = Planted { disturbed, ..planted(around) };
+        let said = of(&mut host, "work").unwrap_err().to_string();
+        assert!(said.starts_with("60 s are too little for a model of work: "), "{said}");
+        assert!(host.now <= MOST, "{:?}", host.now);
+    }
+    // The first run already takes too long to know what is sent.
+    let said = of(&mut planted(70_000), "work").unwrap_err().to_string();
+    assert!(said.contains("no run tells how fast the sender sends 1024 bytes"), "{said}");
+    // What costs nothing loses nothing, however long it is tried.
+    let free = Fit { kept: [1.0, 0.0], frame: [1.0, 0.0], wake: 0.0, ..FIT };
+    let said = of(&mut Planted { fit: free, ..planted(500) }, "count").unwrap_err().to_string();
+    assert!(said.contains("loses nothing that the sender can send"), "{said}");
+}
