@@ -7,7 +7,8 @@ use netsniff_lab::model::predict::{Question, SECONDS};
 use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, search};
 use netsniff_lab::trial::Trial;
 
-use super::{AROUND, Lab, TRIED};
+use super::lab::Lab;
+use super::{AROUND, TRIED};
 
 /// How exact a search is, and how sure: as a prediction, of one run of some seconds.
 const GOAL: Goal = Goal { width: 0.03, steps: 8, confirmations: 1, lowered: 0.03, attempts: 4 };
