@@ -6,10 +6,11 @@ use std::process::Command;
 
 use netsniff_lab::bed::Layout;
 use netsniff_lab::model::Model;
-use netsniff_lab::model::fit::Fit;
+use netsniff_lab::model::fit::{Fit, Variant};
 use netsniff_lab::model::ledger::Entry;
 use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::traffic::Traffic;
+use netsniff_lab::tools::Setting;
 use netsniff_traffic::probe::frame;
 
 mod lab_bed;
@@ -17,6 +18,10 @@ mod lab_bed;
 use lab_bed::{alone, is_able};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
+
+/// Frames that cost nothing.
+const FREE: Fit =
+    Fit { slower: 1.0, kept: [0.0; 2], frame: [0.0; 2], wake: 0.0, share: 1.0, spread: 0.01 };
 
 /// A directory with a ledger that has a model: frames cost next to nothing but what the application takes.
 struct Ledger(PathBuf);
@@ -36,14 +41,8 @@ impl Ledger {
             tool: "work".to_owned(),
             layout: Layout::default(),
             traffic: traffic(&directory),
-            fit: Fit {
-                slower: 1.0,
-                kept: [0.0; 2],
-                frame: [0.0; 2],
-                wake: 0.0,
-                share: 1.0,
-                spread: 0.01,
-            },
+            fit: FREE,
+            variants: Vec::new(),
             gaps: vec![(128, 1500.0), (1024, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
@@ -51,10 +50,23 @@ impl Ledger {
             left_out: 0,
             seconds: 30.0,
         };
+        let ledger = Self(directory);
+        ledger.write(model);
+        ledger
+    }
+
+    fn write(&self, model: Model) {
         let entry = Entry::Model { at: 1, model: Box::new(model) };
         let line = serde_json::to_string(&entry).unwrap() + "\n";
-        fs::write(directory.join("ledger.jsonl"), line).unwrap();
-        Self(directory)
+        fs::write(self.0.join("ledger.jsonl"), line).unwrap();
+    }
+
+    /// Makes another model of its own.
+    fn change(&self, change: impl FnOnce(&mut Model)) {
+        let [Entry::Model { model, .. }] = &self.entries()[..] else { panic!("no model") };
+        let mut model = Model::clone(model);
+        change(&mut model);
+        self.write(model);
     }
 
     fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -107,10 +119,10 @@ fn what_is_asked_is_answered_and_written_down() {
     assert!(page.contains("<h2>Every prediction</h2>") && page.ends_with("</html>\n"), "{page}");
     let csv = fs::read_to_string(ledger.0.join("predictions.csv")).unwrap();
     let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((lines.len(), lines[0][17]), (3, "loss"), "{csv}");
+    assert_eq!((lines.len(), lines[0][18]), (3, "loss"), "{csv}");
     assert_eq!(lines[2][..6], ["1", "1", "asked", "512", "60000", "32"]);
-    assert_eq!(lines[2][17].parse(), Ok(losses[1]), "{csv}");
-    assert_eq!(lines[2][26..], ["0", "0", "", "", "", ""]);
+    assert_eq!(lines[2][18].parse(), Ok(losses[1]), "{csv}");
+    assert_eq!(lines[2][27..], ["0", "0", "", "", "", ""]);
     // Asking again adds to it.
     assert_eq!(ledger.run(&["-q", "--rate", "30k", "--delay", "25us"]).0, Some(0));
     assert_eq!(ledger.entries()[..3], entries[..]);
@@ -227,6 +239,55 @@ fn a_capture_is_predicted_and_run() {
     assert!(code == Some(1) && errors.contains("has changed since"), "{errors}");
 }
 
+/// Costs by how deep an analysis goes are told apart, from the question to the table.
+#[test]
+fn depths_are_asked_and_written_down() {
+    let ledger = Ledger::new("depths");
+    ledger.change(|model| {
+        model.tool = "analyze".to_owned();
+        model.variants = [("protocols", 30_000.0), ("tcp", 20_000.0)].map(variant).to_vec();
+    });
+    let asked = ["--tool", "analyze", "--rate", "60k", "--ring", "4M", "--time", "2s"];
+    let asked = |depths: &str| ledger.run(&[&asked[..], &["--depth", depths]].concat());
+    let (code, output, errors) = asked("protocols,tcp");
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(row(&output)[4..6], ["depth", "protocols"], "{output}");
+    let csv = fs::read_to_string(ledger.0.join("predictions.csv")).unwrap();
+    let lines: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| lines[0].iter().position(|column| *column == name).unwrap();
+    let (settings, lossless) = (column("settings"), column("lossless"));
+    for (line, (depth, expected)) in
+        lines[1..].iter().zip([("protocols", 1e9 / 30e3), ("tcp", 1e9 / 20e3)])
+    {
+        assert_eq!(line[settings], format!("depth={depth}"));
+        let rate: f64 = line[lossless].parse().unwrap();
+        assert!((rate / expected - 1.0).abs() < 0.1, "{rate}, not {expected}: {csv}");
+    }
+    // The page has what each costs.
+    let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();
+    assert!(page.contains("depth tcp") && page.contains("20,000"), "{page}");
+    let (code, _, errors) = asked("packets");
+    assert!(code == Some(2) && errors.contains("does not know depth=packets"), "{errors}");
+}
+
+fn variant((depth, kept): (&str, f64)) -> Variant {
+    let settings = vec![Setting { name: "depth".to_owned(), value: depth.to_owned() }];
+    Variant { settings, fit: Fit { kept: [kept, 0.0], ..FREE } }
+}
+
+/// What earlier versions have written down is still read, and still predicts.
+#[test]
+fn a_ledger_of_an_earlier_version_is_read() {
+    let ledger = Ledger::new("old");
+    let old =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/measurements/2026-11-23-predict.jsonl");
+    fs::copy(old, ledger.0.join("ledger.jsonl")).unwrap();
+    let before = ledger.entries().len();
+    let (code, _, errors) = ledger.run(&["--rate", "30k", "--zip", "4", "--time", "1s"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(ledger.entries().len(), before + 1);
+}
+
 #[test]
 fn what_is_wrong_is_said() {
     let ledger = Ledger::new("wrong");
@@ -234,6 +295,8 @@ fn what_is_wrong_is_said() {
         (&[][..], "--rate asks"),
         (&["--rate", "1k", "--tool", "pigeon"], "losses of pigeon cannot be predicted"),
         (&["--rate", "1k", "--tool", "record", "--zip", "1"], "are of the tool work alone"),
+        (&["--rate", "1k", "--depth", "tcp"], "--depth is of the tool analyze alone"),
+        (&["--rate", "1k", "--depth", "deep"], "possible values: packets, flows, tcp, protocols"),
         (&["--plan", "3"], "--seed"),
         (&["--rate", "1k", "--seed", "3"], "--plan"),
         (&["--rate", "900M", "--delay", "1us"], "are more than the sender can send here"),

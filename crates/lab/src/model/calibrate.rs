@@ -63,9 +63,14 @@ pub struct Subject<'a> {
     pub tool: &'a Tool,
     /// The testbed.
     pub layout: &'a Layout,
+    /// Settings of the tool that its cost depends on, each of which it is tried with; without any as it comes.
+    pub variants: &'a [Vec<Setting>],
     /// The capture whose frames are sent; `None` for stamped ones.
     pub traffic: Option<&'a Traffic>,
 }
+
+/// What is tried: settings, and what work is done for each packet.
+type Kind = (Vec<Setting>, Cost);
 
 /// The tool whose cost is a dial.
 const WORK: &str = "work";
@@ -177,7 +182,7 @@ pub fn calibrate(
 }
 
 fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyhow::Result<Model> {
-    let Subject { tool, layout, traffic } = subject;
+    let Subject { tool, layout, variants, traffic } = subject;
     let stalls = host.stalls()?;
     let still = stalls.lengths.iter().sum::<u64>() as f64 / stalls.watched.max(1) as f64;
     let said =
@@ -185,7 +190,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
     host.tell(&said);
     let mut runs = Runs { host, tool, traffic, time: 1.0 - still, around: AROUND };
     let gaps = runs.gaps()?;
-    let Observed { observations, left_out } = runs.observe_all(&gaps)?;
+    let Observed { observations, left_out } = runs.observe_all(&kinds(tool, variants), &gaps)?;
     if left_out > 0 {
         let said = format!("{left_out} runs are left out, since {} s are over", MOST.as_secs());
         runs.host.tell(&said);
@@ -198,7 +203,8 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
             observations.len()
         );
     }
-    let Some(fit) = Fit::of(&observations) else {
+    let variants = Fit::variants(&observations);
+    let Some(fit) = variants.first().map(|variant| variant.fit) else {
         let top = gaps.iter().map(|(size, gap)| format!("{:.0} of {size} bytes", 1e9 / gap));
         bail!(
             "{} loses nothing that the sender can send, or next to nothing: up to {} frames a second; there is nothing to \
@@ -212,6 +218,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         layout: layout.clone(),
         traffic: traffic.cloned(),
         fit,
+        variants,
         gaps,
         stalls,
         backlog,
@@ -297,18 +304,13 @@ impl Runs<'_> {
         bail!("no run tells how fast the sender sends {size} bytes")
     }
 
-    /// All points, as long as there is time. What one round has is enough for a model; each that follows makes it better.
-    fn observe_all(&mut self, gaps: &[(u32, f64)]) -> anyhow::Result<Observed> {
-        let costs: Vec<_> = if self.tool.name == WORK {
-            LEVELS.map(|level| Cost { zip: Some(level), delay: None }).to_vec()
-        } else {
-            vec![Cost::default()]
-        };
+    /// All points, as long as there is time: each round makes what the ones before told better.
+    fn observe_all(&mut self, kinds: &[Kind], gaps: &[(u32, f64)]) -> anyhow::Result<Observed> {
         let mut observed = Observed { observations: Vec::new(), left_out: 0 };
         for over in OVER {
             for (size, gap) in gaps {
-                for cost in &costs {
-                    match self.observe((*size, *cost), over, 1e9 / gap)? {
+                for kind in kinds {
+                    match self.observe((*size, kind), over, 1e9 / gap)? {
                         Seen::Costs(observation) => observed.observations.push(observation),
                         Seen::Nothing => {}
                         Seen::NoTime => observed.left_out += 1,
@@ -322,11 +324,12 @@ impl Runs<'_> {
     /// A run that is too much for the processor.
     fn observe(
         &mut self,
-        (size, cost): (u32, Cost),
+        (size, (variant, cost)): (u32, &Kind),
         (over, burst): (f64, u32),
         top: f64,
     ) -> anyhow::Result<Seen> {
-        let tool = self.tool.with(&settings(cost, RING)).map_err(anyhow::Error::msg)?;
+        let (settings, cost) = ([settings(*cost, RING), variant.clone()].concat(), *cost);
+        let tool = self.tool.with(&settings).map_err(anyhow::Error::msg)?;
         // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
         let mut before = self.host.raw(cost, size)?;
         let mut rate = 1e9 / (before + GUESSED) * over;
@@ -347,8 +350,9 @@ impl Runs<'_> {
             if !trial.is_true_at_reached() {
                 continue;
             }
-            let of = Observation { size, raw, burst, rate: 0.0, served: 0.0, time: self.time };
-            if let Some(observation) = observed(&trial, of) {
+            if let Some((rate, served)) = served(&trial, size) {
+                let (settings, time) = (variant.clone(), self.time);
+                let observation = Observation { settings, size, raw, burst, rate, served, time };
                 return Ok(Seen::Costs(observation));
             }
             if rate >= top * REACHED {
@@ -360,17 +364,30 @@ impl Runs<'_> {
     }
 }
 
-/// What a run tells of costs; `None` where it lost next to nothing, so that it had time left.
-fn observed(trial: &Trial, of: Observation) -> Option<Observation> {
+/// Frames a second that arrived and that were kept in a run; `None` where it lost next to nothing, so that it had time
+/// left.
+fn served(trial: &Trial, size: u32) -> Option<(f64, f64)> {
     let (captured, reached) = (trial.counted.captured?, trial.reached?);
     trial.loss().filter(|loss| *loss >= LEAST_LOSS)?;
     let seconds = trial.sent as f64 / reached;
     // What the ring held in the end was not served while frames came.
-    let room = Queues::new(RING, 0).frames(of.size);
-    let served = (captured as f64 - room).max(0.0) / seconds;
+    let room = Queues::new(RING, 0).frames(size);
     // Drops of the backlog are the whole machine's.
-    let rate = trial.sent.min(trial.arrived) as f64 / seconds;
-    Some(Observation { rate, served, ..of })
+    let arrived = trial.sent.min(trial.arrived);
+    Some((arrived as f64 / seconds, (captured as f64 - room).max(0.0) / seconds))
+}
+
+/// What of a tool is tried.
+fn kinds(tool: &Tool, variants: &[Vec<Setting>]) -> Vec<Kind> {
+    let costs: Vec<_> = if tool.name == WORK {
+        LEVELS.map(|level| Cost { zip: Some(level), delay: None }).to_vec()
+    } else {
+        vec![Cost::default()]
+    };
+    let as_it_comes = [Vec::new()];
+    let variants = if variants.is_empty() { &as_it_comes } else { variants };
+    let kinds = variants.iter().map(|variant| costs.iter().map(|cost| (variant.clone(), *cost)));
+    kinds.flatten().collect()
 }
 
 #[cfg(test)]

@@ -3,13 +3,19 @@
 //! With λ frames a second that arrived and μ that were kept, λ frame + μ kept and the interrupts are all the time there was.
 //! Frames that come one by one cost an interrupt each, those that come together share one, and all interrupts together take
 //! no more than a part of the time. Costs grow with the size of frames; what is kept costs also what the application does, of which [`raw`](super::raw) tells how long
-//! it takes by itself, and the fit how much longer in a capture. Least squares, and no cost is below 0.
+//! it takes by itself, and the fit how much longer in a capture. Where the application was tried with several settings, what is
+//! kept costs something else with each, and all else is the same: the kernel knows nothing of them. Least squares, and no
+//! cost is below 0.
 
 use super::Costs;
+use crate::tools::Setting;
 
 /// A run whose processor had no time left.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Observation {
+    /// Settings of the application that its cost depends on; none where it ran as it comes.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
     /// Bytes of frames.
     pub size: u32,
     /// What the application costs by itself for each, in nanoseconds.
@@ -22,6 +28,15 @@ pub struct Observation {
     pub served: f64,
     /// The share of the time that there was: the machine stood still for the rest.
     pub time: f64,
+}
+
+/// What frames cost where the application has some settings.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Variant {
+    /// The settings; none where it is as it comes.
+    pub settings: Vec<Setting>,
+    /// What frames cost then.
+    pub fit: Fit,
 }
 
 /// Coefficients of costs, in nanoseconds.
@@ -45,11 +60,11 @@ pub struct Fit {
 /// How exact no fit is, whatever its runs say: two runs of one load differ by more.
 const LEAST_SPREAD: f64 = 0.01;
 
-/// Coefficients.
-const NUMBER: usize = 5;
-
 /// Rounds of descent, enough for any digits that matter.
 const ROUNDS: u32 = 400;
+
+/// What moves by less, in microseconds, has come to rest.
+const STILL: f64 = 1e-12;
 
 impl Fit {
     /// The costs of frames of so many bytes, for which the application takes so many nanoseconds by itself.
@@ -60,58 +75,132 @@ impl Fit {
         Costs { wake: self.wake, share: self.share, frame: of(self.frame), kept }
     }
 
-    /// The fit that explains most; `None` where there are fewer observations than sizes need, or none.
+    /// The fit that explains most, for each of the settings that there are, in their order; none where there are fewer
+    /// observations than sizes need.
     #[must_use]
-    pub fn of(observations: &[Observation]) -> Option<Self> {
-        let wanted = wanted(observations);
-        let needed = Self::needed(observations);
-        let by_burst = by_burst(observations);
-        if observations.len() < needed.min(2 * sizes(observations)) || observations.len() < 2 {
-            return None;
+    pub fn variants(observations: &[Observation]) -> Vec<Variant> {
+        let wanted = Wanted::of(observations);
+        let needed = wanted.number();
+        let least = 2 * sizes(observations.iter()) * wanted.variants.len();
+        if observations.len() < needed.min(least) || observations.len() < 2 {
+            return Vec::new();
         }
-        let of = |(wake, share)| fitted(observations, wanted, (wake, share));
+        let of = |(wake, share)| fitted(observations, &wanted, (wake, share));
         let mut best = of((0.0, 1.0));
-        if by_burst {
+        if wanted.bursts {
             let mut around = (MOST_WAKE / 2.0, 0.5);
             for part in PARTS {
                 let all = interrupts(around, part).map(of);
-                best = all.min_by(|one, other| one.1.total_cmp(&other.1))?;
-                around = (best.0.wake, best.0.share);
+                best = all.min_by(|one, other| one.left.total_cmp(&other.left)).unwrap_or(best);
+                around = (best.wake, best.share);
             }
         }
-        let (best, left) = best;
         let freedom = observations.len().saturating_sub(needed).max(1) as f64;
-        Some(Self { spread: (left / freedom).sqrt().max(LEAST_SPREAD), ..best })
+        let spread = (best.left / freedom).sqrt().max(LEAST_SPREAD);
+        best.variants(&wanted, spread)
     }
 
     /// How many observations it takes to tell all costs of these apart.
     #[must_use]
     pub fn needed(observations: &[Observation]) -> usize {
-        let wanted = wanted(observations).iter().filter(|is| **is).count();
-        wanted + 2 * usize::from(by_burst(observations))
+        Wanted::of(observations).number()
     }
 }
 
 /// How many sizes of frames there are.
-fn sizes(observations: &[Observation]) -> usize {
-    let mut sizes: Vec<_> = observations.iter().map(|one| one.size).collect();
+fn sizes<'a>(observations: impl Iterator<Item = &'a Observation>) -> usize {
+    let mut sizes: Vec<_> = observations.map(|one| one.size).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes.len()
 }
 
-/// Whether some frames came by other numbers together than others.
-fn by_burst(observations: &[Observation]) -> bool {
-    observations.iter().any(|one| one.burst != observations[0].burst)
+/// What can be told apart. The rest is left out: work where there is none, bytes where all sizes are one, and interrupts where
+/// all come alike.
+struct Wanted<'a> {
+    work: bool,
+    bytes: bool,
+    bursts: bool,
+    /// Settings of the application, and whether it was tried with several sizes then.
+    variants: Vec<(&'a [Setting], bool)>,
 }
 
-/// Which coefficients there are. What cannot be told apart is left out: work where there is none, and bytes where all sizes
-/// are one.
-fn wanted(observations: &[Observation]) -> [bool; NUMBER] {
-    let has_work = observations.iter().any(|one| one.raw > 0.0);
-    let by_size = sizes(observations) > 1;
-    [has_work, true, by_size, true, by_size]
+impl<'a> Wanted<'a> {
+    fn of(observations: &'a [Observation]) -> Self {
+        let mut variants: Vec<(&[Setting], bool)> = Vec::new();
+        for Observation { settings, .. } in observations {
+            if !variants.iter().any(|(known, _)| known == settings) {
+                let alike = observations.iter().filter(|one| one.settings == *settings);
+                variants.push((settings, sizes(alike) > 1));
+            }
+        }
+        Self {
+            work: observations.iter().any(|one| one.raw > 0.0),
+            bytes: sizes(observations.iter()) > 1,
+            bursts: observations.iter().any(|one| one.burst != observations[0].burst),
+            variants,
+        }
+    }
+
+    /// Numbers to be found.
+    fn number(&self) -> usize {
+        let kept = self.variants.iter().map(|(_, bytes)| 1 + usize::from(*bytes));
+        usize::from(self.work)
+            + 1
+            + usize::from(self.bytes)
+            + kept.sum::<usize>()
+            + 2 * usize::from(self.bursts)
+    }
+
+    /// What one of the coefficients is multiplied with, in their order: work, what arrives and its bytes, and for each
+    /// variant what is kept and its bytes. 0 where it is not wanted.
+    fn row(&self, one: &Observation) -> Vec<f64> {
+        let (arrive, keep) = (one.rate * 1e-6, one.served * 1e-6);
+        let size = f64::from(one.size) / BYTES;
+        let only = |is_wanted: bool, value: f64| if is_wanted { value / one.time } else { 0.0 };
+        let mut row = vec![
+            only(self.work, keep * one.raw / UNIT),
+            only(true, arrive),
+            only(self.bytes, arrive * size),
+        ];
+        for (settings, bytes) in &self.variants {
+            let is_its = one.settings == *settings;
+            row.extend([only(is_its, keep), only(is_its && *bytes, keep * size)]);
+        }
+        row
+    }
 }
+
+/// Coefficients in the order of [`Wanted::row`], in microseconds and thousands of bytes.
+struct Found {
+    coefficients: Vec<f64>,
+    wake: f64,
+    share: f64,
+    /// What they leave: the sum of [`missed`].
+    left: f64,
+}
+
+impl Found {
+    fn variants(&self, wanted: &Wanted<'_>, spread: f64) -> Vec<Variant> {
+        let of =
+            |at: usize| [self.coefficients[at] * UNIT, self.coefficients[at + 1] * UNIT / BYTES];
+        let variant = |(number, (settings, _)): (usize, &(&[Setting], bool))| Variant {
+            settings: settings.to_vec(),
+            fit: Fit {
+                slower: self.coefficients[0],
+                kept: of(SHARED + 2 * number),
+                frame: of(1),
+                wake: self.wake,
+                share: self.share,
+                spread,
+            },
+        };
+        wanted.variants.iter().enumerate().map(variant).collect()
+    }
+}
+
+/// Coefficients that all variants have in common.
+const SHARED: usize = 3;
 
 /// What an interrupt may cost, in nanoseconds, at most.
 const MOST_WAKE: f64 = 32_000.0;
@@ -132,38 +221,25 @@ fn interrupts((wake, share): (f64, f64), part: f64) -> impl Iterator<Item = (f64
     each(wake, MOST_WAKE).flat_map(move |wake| each(share, 1.0).map(move |share| (wake, share)))
 }
 
-/// The best fit where an interrupt costs so much, and all take such a part of the time at most; and what it leaves: the sum
-/// of [`missed`].
-fn fitted(
-    observations: &[Observation],
-    wanted: [bool; NUMBER],
-    (wake, share): (f64, f64),
-) -> (Fit, f64) {
+/// The best fit where an interrupt costs so much, and all take such a part of the time at most.
+fn fitted(observations: &[Observation], wanted: &Wanted<'_>, (wake, share): (f64, f64)) -> Found {
     let bound = Costs { wake, share, ..Costs::default() };
     // As shares of the time that there was.
-    let rows: Vec<_> = observations.iter().map(|one| row(one, wanted)).collect();
+    let rows: Vec<_> = observations.iter().map(|one| wanted.row(one)).collect();
     let rest = |one: &Observation| 1.0 - bound.interrupts(one.rate, one.burst) / one.time;
     let targets: Vec<_> = observations.iter().map(rest).collect();
-    let errors = |found: &[f64; NUMBER]| -> Vec<f64> {
+    let errors = |found: &[f64]| -> Vec<f64> {
         rows.iter().zip(&targets).map(|(row, target)| dot(row, found) - target).collect()
     };
-    let (mut found, mut weights) = ([0.0; NUMBER], vec![1.0; rows.len()]);
+    let mut coefficients = vec![0.0; SHARED + 2 * wanted.variants.len()];
+    let mut weights = vec![1.0; rows.len()];
     for _ in 0..SETTLING {
-        found = non_negative(&rows, &targets, &weights, found);
+        coefficients = non_negative(&rows, &targets, &weights, coefficients);
         let weight = |error: &f64| (FAR / error.abs().max(1e-12)).min(1.0);
-        weights = errors(&found).iter().map(weight).collect();
+        weights = errors(&coefficients).iter().map(weight).collect();
     }
-    let left = errors(&found).iter().map(|error| missed(*error)).sum();
-    let [slower, kept, kept_byte, frame, frame_byte] = found;
-    let fit = Fit {
-        slower,
-        kept: [kept * UNIT, kept_byte * UNIT / BYTES],
-        frame: [frame * UNIT, frame_byte * UNIT / BYTES],
-        wake,
-        share,
-        spread: 0.0,
-    };
-    (fit, left)
+    let left = errors(&coefficients).iter().map(|error| missed(*error)).sum();
+    Found { coefficients, wake, share, left }
 }
 
 /// What is off by more than this share of the time counts as it is, and not squared (Huber 1964): a run that was disturbed
@@ -183,45 +259,41 @@ fn missed(error: f64) -> f64 {
 const UNIT: f64 = 1000.0;
 const BYTES: f64 = 1000.0;
 
-fn row(one: &Observation, wanted: [bool; NUMBER]) -> [f64; NUMBER] {
-    let (arrive, keep) = (one.rate * 1e-6, one.served * 1e-6);
-    let size = f64::from(one.size) / BYTES;
-    let all = [keep * one.raw / UNIT, keep, keep * size, arrive, arrive * size];
-    let mut row = [0.0; NUMBER];
-    for (at, value) in row.iter_mut().enumerate() {
-        *value = if wanted[at] { all[at] / one.time } else { 0.0 };
-    }
-    row
-}
-
-fn dot(one: &[f64; NUMBER], other: &[f64; NUMBER]) -> f64 {
+fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
 /// Least squares without negative coefficients, by coordinate descent on the normal equations, which finds them since the
 /// problem is convex.
 fn non_negative(
-    rows: &[[f64; NUMBER]],
+    rows: &[Vec<f64>],
     targets: &[f64],
     weights: &[f64],
-    mut found: [f64; NUMBER],
-) -> [f64; NUMBER] {
-    let (mut matrix, mut right) = ([[0.0; NUMBER]; NUMBER], [0.0; NUMBER]);
+    mut found: Vec<f64>,
+) -> Vec<f64> {
+    let number = found.len();
+    let (mut matrix, mut right) = (vec![vec![0.0; number]; number], vec![0.0; number]);
     for ((row, target), weight) in rows.iter().zip(targets).zip(weights) {
-        for at in 0..NUMBER {
+        for at in 0..number {
             right[at] += weight * row[at] * target;
-            for other in 0..NUMBER {
+            for other in 0..number {
                 matrix[at][other] += weight * row[at] * row[other];
             }
         }
     }
     for _ in 0..ROUNDS {
-        for at in 0..NUMBER {
+        let mut moved = 0.0;
+        for at in 0..number {
             let own = matrix[at][at];
             if own > 0.0 {
-                let rest = right[at] - dot(&matrix[at], &found) + own * found[at];
+                let before = found[at];
+                let rest = right[at] - dot(&matrix[at], &found) + own * before;
                 found[at] = f64::max(rest / own, 0.0);
+                moved = f64::max(moved, (found[at] - before).abs());
             }
+        }
+        if moved < STILL {
+            break;
         }
     }
     found
@@ -235,7 +307,15 @@ mod tests {
         let run = |&(size, burst, raw, over): &(u32, u32, f64, f64)| {
             let costs = fit.costs(size, raw);
             let rate = costs.knee(burst) * over;
-            Observation { size, raw, burst, rate, served: costs.served(rate, burst), time: 1.0 }
+            Observation {
+                settings: Vec::new(),
+                size,
+                raw,
+                burst,
+                rate,
+                served: costs.served(rate, burst),
+                time: 1.0,
+            }
         };
         runs.iter().map(run).collect()
     }
@@ -264,9 +344,50 @@ mod tests {
         (1024, 1, 20_000.0, 3.0),
     ];
 
+    /// The fit of an application that has no settings.
+    fn only(observations: &[Observation]) -> Option<Fit> {
+        let variants = Fit::variants(observations);
+        assert!(variants.iter().all(|variant| variant.settings.is_empty()) && variants.len() < 2);
+        variants.first().map(|variant| variant.fit)
+    }
+
+    #[test]
+    fn settings_have_costs_of_their_own() {
+        let deep = Fit { kept: [2500.0, 2.2], slower: 0.0, ..PLANTED };
+        let flat = Fit { kept: [700.0, 0.1], ..deep };
+        // Where nothing is kept at all, nothing is told of what that costs.
+        let runs = RUNS.map(|(size, burst, _, over)| (size, burst, 0.0, f64::min(over, 1.5)));
+        let depth = |name: &str| vec![Setting { name: "depth".to_owned(), value: name.to_owned() }];
+        let mut all = Vec::new();
+        for (fit, name) in [(deep, "protocols"), (flat, "flows")] {
+            let of = observed(&fit, &runs).into_iter();
+            all.extend(of.map(|one| Observation { settings: depth(name), ..one }));
+        }
+        let variants = Fit::variants(&all);
+        assert_eq!(variants.len(), 2, "{variants:?}");
+        for (variant, (planted, name)) in
+            variants.iter().zip([(deep, "protocols"), (flat, "flows")])
+        {
+            assert_eq!(variant.settings, depth(name));
+            for (size, burst) in [(64, 8), (512, 1), (1518, 1000)] {
+                let [found, planted] = [variant.fit, planted].map(|fit| fit.costs(size, 0.0));
+                let off = found.knee(burst) / planted.knee(burst) - 1.0;
+                assert!(off.abs() < 0.01, "{off}: {found:?} {planted:?}");
+            }
+        }
+        // What both have in common is told by both.
+        assert_eq!(variants[0].fit.frame, variants[1].fit.frame);
+        assert_eq!(Fit::needed(&all), 8);
+        // One that was seen with one size has no cost of bytes, and the other one keeps its own.
+        all.retain(|one| one.settings == depth("flows") || one.size == 128);
+        let variants = Fit::variants(&all);
+        assert_eq!((variants[0].fit.kept[1], Fit::needed(&all)), (0.0, 7));
+        assert!((variants[1].fit.kept[1] - 0.1).abs() < 0.05, "{variants:?}");
+    }
+
     #[test]
     fn planted_costs_are_found() {
-        let fit = Fit::of(&observed(&PLANTED, &RUNS)).unwrap();
+        let fit = only(&observed(&PLANTED, &RUNS)).unwrap();
         for (size, burst, raw) in [(64, 8, 1000.0), (512, 1, 5000.0), (1518, 1000, 30_000.0)] {
             let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
             assert!(
@@ -284,7 +405,7 @@ mod tests {
         for (number, run) in runs.iter_mut().enumerate() {
             run.served *= if number % 3 == 0 { 1.08 } else { 0.96 };
         }
-        let fit = Fit::of(&runs).unwrap();
+        let fit = only(&runs).unwrap();
         assert!((0.02..0.2).contains(&fit.spread), "{fit:?}");
     }
 
@@ -292,7 +413,7 @@ mod tests {
     fn a_disturbed_run_bends_nothing() {
         let mut runs = observed(&PLANTED, &RUNS);
         runs[1].served *= 0.05;
-        let fit = Fit::of(&runs).unwrap();
+        let fit = only(&runs).unwrap();
         for (size, burst, raw) in [(64, 8, 1000.0), (512, 32, 5000.0), (1518, 1000, 30_000.0)] {
             let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
             let off = found.knee(burst) / planted.knee(burst) - 1.0;
@@ -304,6 +425,7 @@ mod tests {
     fn nothing_costs_less_than_nothing() {
         // Twice as many come, and more than twice as many are kept: as if keeping them gave time.
         let run = |(rate, served)| Observation {
+            settings: Vec::new(),
             size: 512,
             raw: 0.0,
             burst: 32,
@@ -311,18 +433,18 @@ mod tests {
             served,
             time: 1.0,
         };
-        let fit = Fit::of(&[(100e3, 20e3), (200e3, 50e3)].map(run)).unwrap();
+        let fit = only(&[(100e3, 20e3), (200e3, 50e3)].map(run)).unwrap();
         assert!(fit.kept[0] == 0.0 && fit.frame[0] > 0.0, "{fit:?}");
     }
 
     #[test]
     fn what_cannot_be_told_apart_is_left_out() {
-        assert_eq!(Fit::of(&[]), None);
+        assert_eq!(only(&[]), None);
         let one_size =
             Fit { slower: 0.0, kept: [5000.0, 0.0], frame: [900.0, 0.0], wake: 0.0, ..PLANTED };
         let runs = observed(&one_size, &[(512, 32, 0.0, 1.2), (512, 32, 0.0, 1.9)]);
-        assert_eq!(Fit::of(&runs[..1]), None);
-        let fit = Fit::of(&runs).unwrap();
+        assert_eq!(only(&runs[..1]), None);
+        let fit = only(&runs).unwrap();
         assert!(
             (fit.costs(512, 0.0).knee(32) / one_size.costs(512, 0.0).knee(32) - 1.0).abs() < 1e-6
         );

@@ -250,6 +250,7 @@ mod tests {
             keeps_gaps: false,
             ring: 1 << 20,
             cost: crate::work::Cost::default(),
+            settings: Vec::new(),
             seconds: 1.0,
         };
         let prediction = Prediction {

@@ -33,10 +33,11 @@ pub mod simulate;
 pub mod stalls;
 pub mod traffic;
 
-use self::fit::{Fit, Observation};
+use self::fit::{Fit, Observation, Variant};
 use self::stalls::Stalls;
 use self::traffic::Traffic;
 use crate::bed::Layout;
+use crate::tools::Setting;
 
 /// A host with an application that captures.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -48,8 +49,12 @@ pub struct Model {
     /// The capture whose frames it is of; `None` for stamped ones.
     #[serde(default)]
     pub traffic: Option<Traffic>,
-    /// What frames cost.
+    /// What frames cost: where it was tried with several settings of the application, with the first of them.
     pub fit: Fit,
+    /// What they cost with each of the settings that it was tried with. Models of earlier versions have none: they are of
+    /// the application as it comes.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
     /// Sizes of frames, and how many nanoseconds they are apart at the sender's full speed.
     pub gaps: Vec<(u32, f64)>,
     /// When the machine stood still.
@@ -66,6 +71,17 @@ pub struct Model {
 }
 
 impl Model {
+    /// What frames cost where the application has these settings; `None` where it was not tried with them, or lost nothing
+    /// then.
+    #[must_use]
+    pub fn fit_with(&self, settings: &[Setting]) -> Option<Fit> {
+        if self.variants.is_empty() {
+            return settings.is_empty().then_some(self.fit);
+        }
+        let found = self.variants.iter().find(|variant| variant.settings == settings);
+        found.map(|variant| variant.fit)
+    }
+
     /// Nanoseconds between two frames of so many bytes at the sender's full speed, on a line through what is known.
     #[must_use]
     pub fn gap(&self, size: u32) -> f64 {

@@ -44,7 +44,7 @@ impl Pace {
 }
 
 /// A point.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Held {
     /// Everything but the rate, which is 0.
     pub question: Question,
@@ -72,6 +72,7 @@ pub fn held(seed: u64, number: u32, seconds: f64) -> Vec<Held> {
             keeps_gaps: false,
             ring: RINGS[pick(RINGS.len())] << 20,
             cost: Cost { zip: Some(levels[pick(levels.len())]), delay: None },
+            settings: Vec::new(),
             seconds,
         };
         Held { question, pace }
@@ -80,17 +81,18 @@ pub fn held(seed: u64, number: u32, seconds: f64) -> Vec<Held> {
 }
 
 impl Held {
-    /// The question with its rate, by a model, where the work takes so long by itself.
+    /// The question with its rate, by a model, where the work takes so long by itself; `None` as
+    /// [`Model::fit_with`].
     #[must_use]
-    pub fn question(&self, model: &Model, raw: f64) -> Question {
+    pub fn question(&self, model: &Model, raw: f64) -> Option<Question> {
         let question = &self.question;
         let most = 1e9 / model.gap(question.size) * REACHED;
-        let knee = model.costs(question, raw).knee(question.burst);
+        let knee = model.costs(question, raw)?.knee(question.burst);
         let rate = match self.pace {
             Pace::Below(part) | Pace::Near(part) => (knee * part).min(most),
-            Pace::Losing(share) => model.rate_of_loss(question, raw, share, most),
+            Pace::Losing(share) => model.rate_of_loss(question, raw, share, most)?,
         };
-        Question { rate: rate.round(), ..*question }
+        Some(Question { rate: rate.round(), ..question.clone() })
     }
 }
 

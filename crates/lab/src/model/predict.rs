@@ -6,6 +6,7 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 use super::simulate::{Arrival, Outcome, Queues, room, simulate};
 use super::stalls::Stalls;
 use super::{Costs, Model, TOGETHER};
+use crate::tools::Setting;
 use crate::work::Cost;
 
 /// Runs of the model for an interval.
@@ -24,7 +25,7 @@ const RATES: usize = 9;
 pub const SECONDS: f64 = 5.0;
 
 /// A load and a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Question {
     /// Bytes of frames, frame check sequence included.
     pub size: u32,
@@ -39,6 +40,9 @@ pub struct Question {
     pub ring: u64,
     /// What the application does for each packet.
     pub cost: Cost,
+    /// Settings of the application that its cost depends on; none where it is as it comes.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
     /// Seconds that frames are sent for.
     pub seconds: f64,
 }
@@ -86,30 +90,31 @@ pub struct Prediction {
 }
 
 impl Model {
-    /// What the processor does for a frame, where an application takes so long for it by itself.
+    /// What the processor does for a frame, where an application takes so long for it by itself; `None` as
+    /// [`Self::fit_with`].
     #[must_use]
-    pub fn costs(&self, question: &Question, raw: f64) -> Costs {
-        let costs = self.fit.costs(question.size, raw);
-        match question.cost.delay {
+    pub fn costs(&self, question: &Question, raw: f64) -> Option<Costs> {
+        let costs = self.fit_with(&question.settings)?.costs(question.size, raw);
+        Some(match question.cost.delay {
             None => costs,
             // Who waits for the time to pass does not mind what the kernel does meanwhile.
             Some(delay) => {
                 let kept = (delay.as_nanos() as f64).max(costs.frame + costs.kept);
                 Costs { wake: 0.0, share: 1.0, frame: 0.0, kept }
             }
-        }
+        })
     }
 
-    /// Answers a question, where the application takes so long for a frame by itself.
+    /// Answers a question, where the application takes so long for a frame by itself; `None` as [`Self::fit_with`].
     #[must_use]
-    pub fn predict(&self, question: &Question, raw: f64) -> Prediction {
-        let costs = self.costs(question, raw);
+    pub fn predict(&self, question: &Question, raw: f64) -> Option<Prediction> {
+        let costs = self.costs(question, raw)?;
         let outcomes: Vec<_> = self.draws(question, costs, &self.stalls).collect();
         let share = |of: fn(&Outcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
         let mut first: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.first_loss).collect();
         first.sort_by(f64::total_cmp);
         let is_usual = first.len() * 2 >= outcomes.len();
-        Prediction {
+        Some(Prediction {
             raw,
             costs,
             kernel: share(|outcome| outcome.lost_backlog / outcome.frames.max(1.0)),
@@ -120,18 +125,18 @@ impl Model {
             first_loss: first.get(first.len() / 2).filter(|_| is_usual).map(|at| at / 1e9),
             lossless: self.lossless(question, costs),
             survived: self.survived(question, costs),
-        }
+        })
     }
 
-    /// The rate at which so much is lost, at most `most`.
+    /// The rate at which so much is lost, at most `most`; `None` as [`Self::fit_with`].
     #[must_use]
-    pub fn rate_of_loss(&self, question: &Question, raw: f64, loss: f64, most: f64) -> f64 {
-        let costs = self.costs(question, raw);
+    pub fn rate_of_loss(&self, question: &Question, raw: f64, loss: f64, most: f64) -> Option<f64> {
+        let costs = self.costs(question, raw)?;
         let lost = |rate| {
-            let outcome = self.once(&Question { rate, ..*question }, costs, &NO_STALLS, 0);
+            let outcome = self.once(&Question { rate, ..question.clone() }, costs, &NO_STALLS, 0);
             outcome.loss() <= loss
         };
-        highest(costs.knee(question.burst) * 0.5, most, lost)
+        Some(highest(costs.knee(question.burst) * 0.5, most, lost))
     }
 
     /// The model with everything as it is fitted, and then with costs that are off by as much as the fit may be.
@@ -179,7 +184,7 @@ impl Model {
     }
 
     fn stamped(&self, question: &Question, costs: Costs) -> impl Iterator<Item = Arrival> + use<> {
-        let Question { size, rate, burst, seconds, .. } = *question;
+        let &Question { size, rate, burst, seconds, .. } = question;
         let gap = self.gap(size);
         let room = room(size);
         // Longer bursts come in groups, of which each joins the one before where that is still being taken.
@@ -199,8 +204,11 @@ impl Model {
         for (factor, draw) in self.factors(RATES).zip(0..) {
             let costs = costs.times(factor);
             let is_lossless = |rate| {
-                let question =
-                    Question { rate, seconds: self.long_enough(question, rate), ..*question };
+                let question = Question {
+                    rate,
+                    seconds: self.long_enough(question, rate),
+                    ..question.clone()
+                };
                 self.once(&question, costs, &self.stalls, draw).loss() == 0.0
             };
             // The sender does not send more.
@@ -228,7 +236,8 @@ impl Model {
         }
         let is_survived = |frames: f64| {
             let seconds = frames / rate;
-            let burst = Question { rate, burst: TOGETHER, keeps_gaps: false, seconds, ..*question };
+            let burst =
+                Question { rate, burst: TOGETHER, keeps_gaps: false, seconds, ..question.clone() };
             self.once(&burst, costs, &NO_STALLS, 0).loss() == 0.0
         };
         // What would fill the ring if nothing were read is where the search begins.
@@ -269,7 +278,7 @@ fn highest(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
 mod tests {
     use super::*;
     use crate::bed::Layout;
-    use crate::model::fit::Fit;
+    use crate::model::fit::{Fit, Variant};
     use std::time::Duration;
 
     fn model(frame: f64, kept: f64) -> Model {
@@ -285,6 +294,7 @@ mod tests {
                 share: 1.0,
                 spread: 0.01,
             },
+            variants: Vec::new(),
             gaps: vec![(128, 1000.0), (1024, 1500.0)],
             stalls: NO_STALLS,
             backlog: 1000,
@@ -303,6 +313,7 @@ mod tests {
             keeps_gaps: false,
             ring: 8 << 20,
             cost,
+            settings: Vec::new(),
             seconds: 3.0,
         }
     }
@@ -315,7 +326,7 @@ mod tests {
     #[test]
     fn predictions_are_what_arithmetic_says() {
         let model = model(2000.0, 7000.0);
-        let above = model.predict(&question(200e3), 1000.0);
+        let above = model.predict(&question(200e3), 1000.0).unwrap();
         // 600,000 frames, of which seven blocks of 1771 are held; (1 - 0.4) / 8 us are served in a second.
         let expected = 1.0 - (75e3 * 3.0 + 7.0 * 1771.0) / 600e3;
         near(above.total.value, expected, 0.01);
@@ -324,9 +335,28 @@ mod tests {
         // It is full once (200 - 75) k/s have filled it.
         near(above.first_loss.unwrap(), 7.0 * 1771.0 / 125e3, 0.03);
         near(above.lossless.value, 100e3, 4e3);
-        let below = model.predict(&question(90e3), 1000.0);
+        let below = model.predict(&question(90e3), 1000.0).unwrap();
         assert_eq!((below.total.value, below.first_loss), (0.0, None));
-        near(model.rate_of_loss(&question(0.0), 1000.0, expected, 500e3), 200e3, 2e3);
+        near(model.rate_of_loss(&question(0.0), 1000.0, expected, 500e3).unwrap(), 200e3, 2e3);
+    }
+
+    #[test]
+    fn settings_are_those_that_were_tried() {
+        let depth = |name: &str| vec![Setting { name: "depth".to_owned(), value: name.to_owned() }];
+        let [deep, flat] = [model(2000.0, 7000.0), model(2000.0, 2000.0)].map(|model| model.fit);
+        let variant = |settings, fit| Variant { settings, fit };
+        let variants = vec![variant(depth("tcp"), deep), variant(depth("flows"), flat)];
+        let known = Model { variants, ..model(1.0, 1.0) };
+        let lossless = |settings| {
+            let question = Question { settings, ..question(150e3) };
+            known.predict(&question, 0.0).map(|prediction| prediction.lossless.value)
+        };
+        near(lossless(depth("tcp")).unwrap(), 1e9 / 9000.0, 4e3);
+        near(lossless(depth("flows")).unwrap(), 250e3, 1e4);
+        assert_eq!((lossless(depth("packets")), lossless(Vec::new())), (None, None));
+        // A model that was never tried with settings is of none.
+        let question = Question { settings: depth("tcp"), ..question(150e3) };
+        assert_eq!(model(2000.0, 7000.0).predict(&question, 0.0), None);
     }
 
     #[test]
@@ -337,15 +367,19 @@ mod tests {
         let gap = model.gap(512);
         // Frames that come every `gap` ns, of which one in 10 us is taken, fill seven of eight blocks.
         let expected = 7.0 * 1771.0 / (1.0 - gap / 10_000.0);
-        let survived = model.predict(&question, 0.0).survived.unwrap();
+        let survived = model.predict(&question, 0.0).unwrap().survived.unwrap();
         near(survived / expected, 1.0, 0.1);
-        let longer =
-            Question { burst: survived as u32 + 2000, rate: 1000.0, seconds: 100.0, ..question };
-        assert!(model.predict(&longer, 0.0).total.value > 0.0);
-        let shorter = Question { burst: survived as u32 - 2000, ..longer };
-        assert_eq!(model.predict(&shorter, 0.0).total.value, 0.0);
+        let longer = Question {
+            burst: survived as u32 + 2000,
+            rate: 1000.0,
+            seconds: 100.0,
+            ..question.clone()
+        };
+        assert!(model.predict(&longer, 0.0).unwrap().total.value > 0.0);
+        let shorter = Question { burst: survived as u32 - 2000, ..longer.clone() };
+        assert_eq!(model.predict(&shorter, 0.0).unwrap().total.value, 0.0);
         // Who is faster than the sender survives everything.
         let fast = Question { cost: Cost::default(), ..question };
-        assert_eq!(model.predict(&fast, 0.0).survived, None);
+        assert_eq!(model.predict(&fast, 0.0).unwrap().survived, None);
     }
 }

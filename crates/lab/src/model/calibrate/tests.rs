@@ -65,7 +65,11 @@ impl Host for Planted {
         let burst = load.options.iter().find(|option| option.name == "burst");
         let burst = burst.map_or(32, |burst| burst.value.parse().unwrap());
         let raw = by_itself(Cost { zip, delay: None }, load.size);
-        let served = self.fit.costs(load.size, raw).served(rate, burst);
+        // What is looked at less deeply costs less.
+        let is_flat = words.iter().any(|word| word == "flows");
+        let [each, byte] = self.fit.kept;
+        let kept = if is_flat { [each / 2.0, byte / 2.0] } else { [each, byte] };
+        let served = Fit { kept, ..self.fit }.costs(load.size, raw).served(rate, burst);
         let sent = rate * load.time.as_secs_f64();
         let room = Queues::new(RING, 0).frames(load.size);
         let captured = (served * load.time.as_secs_f64() + room).min(sent) as u64;
@@ -88,9 +92,13 @@ impl Host for Planted {
 }
 
 fn of(host: &mut Planted, tool: &str) -> anyhow::Result<Model> {
+    with(host, tool, &[])
+}
+
+fn with(host: &mut Planted, tool: &str, variants: &[Vec<Setting>]) -> anyhow::Result<Model> {
     let tool = Tool::all().into_iter().find(|one| one.name == tool).unwrap();
     let layout = Layout::default();
-    calibrate_on(host, Subject { tool: &tool, layout: &layout, traffic: None }, 1000)
+    calibrate_on(host, Subject { tool: &tool, layout: &layout, variants, traffic: None }, 1000)
 }
 
 #[track_caller]

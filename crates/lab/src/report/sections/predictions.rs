@@ -7,6 +7,7 @@ use crate::model::plan::Pace;
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
 use crate::search::Found;
+use crate::tools::Setting;
 
 /// Sections about predictions and what they come from.
 #[must_use]
@@ -128,11 +129,19 @@ fn found(all: &[Scored<'_>]) -> Table {
 
 /// What the application does for each packet.
 fn work(scored: &Scored<'_>) -> String {
-    match (scored.question.cost.zip, scored.question.cost.delay) {
-        (Some(level), _) => format!("zip {level}"),
-        (None, Some(delay)) => format!("{} us", delay.as_nanos() as f64 / 1e3),
-        (None, None) => "-".to_owned(),
-    }
+    let cost = match (scored.question.cost.zip, scored.question.cost.delay) {
+        (Some(level), _) => Some(format!("zip {level}")),
+        (None, Some(delay)) => Some(format!("{} us", delay.as_nanos() as f64 / 1e3)),
+        (None, None) => None,
+    };
+    let all: Vec<_> = cost.into_iter().chain(words(&scored.question.settings)).collect();
+    if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+}
+
+/// Settings of the application; `None` where it is as it comes.
+fn words(settings: &[Setting]) -> Option<String> {
+    let words: Vec<_> = settings.iter().map(|one| format!("{} {}", one.name, one.value)).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn columns(names: &[&str]) -> Vec<(String, bool)> {
@@ -252,18 +261,45 @@ fn fitted(model: &Model) -> Vec<Part> {
         still * 100.0,
         exact(model.backlog)
     );
+    let mut parts = vec![Part::Text(text)];
+    if model.variants.len() > 1 {
+        parts.push(Part::Table(variants(model)));
+    }
+    parts.push(Part::Table(observed(model)));
+    parts
+}
+
+/// What is kept costs, by the settings of the application.
+fn variants(model: &Model) -> Table {
+    let rows = model.variants.iter().map(|variant| {
+        let [each, byte] = variant.fit.kept;
+        let settings = words(&variant.settings).unwrap_or_else(|| "as it comes".to_owned());
+        vec![settings, whole(each), format!("{byte:.2}")]
+    });
+    Table {
+        columns: columns(&["settings", "each that is kept, ns", "each byte of it, ns"]),
+        rows: rows.collect(),
+        note: Some("All else is the same whatever the settings are.".to_owned()),
+    }
+}
+
+/// The runs that the fit comes from.
+fn observed(model: &Model) -> Table {
     let rows = model.observations.iter().map(|one| {
+        let fit = model.fit_with(&one.settings).unwrap_or(model.fit);
         let costs = fit.costs(one.size, one.raw);
         let numbers = [one.raw, one.rate, one.served, costs.served(one.rate, one.burst)];
-        [vec![exact(one.size.into()), exact(one.burst.into())], numbers.map(whole).to_vec()]
-            .concat()
+        let settings = words(&one.settings).unwrap_or_else(|| "-".to_owned());
+        let of = vec![exact(one.size.into()), exact(one.burst.into()), settings];
+        [of, numbers.map(whole).to_vec()].concat()
     });
     let left_out = exact(model.left_out.into());
     let note = format!("{left_out} more runs were planned, for which there was no time.");
-    let table = Table {
+    Table {
         columns: columns(&[
             "bytes",
             "together",
+            "settings",
             "work by itself, ns",
             "frames/s that arrived",
             "kept",
@@ -271,6 +307,5 @@ fn fitted(model: &Model) -> Vec<Part> {
         ]),
         rows: rows.collect(),
         note: (model.left_out > 0).then_some(note),
-    };
-    vec![Part::Text(text), Part::Table(table)]
+    }
 }

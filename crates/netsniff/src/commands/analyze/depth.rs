@@ -6,7 +6,7 @@ use crate::commands::UsageError;
 
 /// How deep an analysis goes.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-pub(super) enum DepthArg {
+pub(in crate::commands) enum DepthArg {
     /// Packets are counted by layer and size; there are no connections
     Packets,
     /// Connections have counters, times, states and histories, but nobody looks for losses
@@ -19,15 +19,24 @@ pub(super) enum DepthArg {
 }
 
 impl DepthArg {
-    /// The depth, unless it leaves nothing for what else is asked for: `sampled` RTT, or `extracted`
-    /// files.
-    pub(super) fn depth(self, sampled: bool, extracted: bool) -> Result<Depth, UsageError> {
-        let depth = match self {
+    /// Its name as a value of --depth.
+    pub(in crate::commands) const fn name(self) -> &'static str {
+        self.plain().name()
+    }
+
+    const fn plain(self) -> Depth {
+        match self {
             Self::Packets => Depth::Packets,
             Self::Flows => Depth::Flows,
             Self::Tcp => Depth::Tcp,
             Self::Protocols => Depth::Protocols,
-        };
+        }
+    }
+
+    /// The depth, unless it leaves nothing for what else is asked for: `sampled` RTT, or `extracted`
+    /// files.
+    pub(super) fn depth(self, sampled: bool, extracted: bool) -> Result<Depth, UsageError> {
+        let depth = self.plain();
         let (flag, needed) = match depth {
             Depth::Packets | Depth::Flows | Depth::Tcp if extracted => ("--extract", "protocols"),
             Depth::Packets | Depth::Flows if sampled => ("--rtt-interval", "tcp"),

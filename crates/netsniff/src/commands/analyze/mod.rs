@@ -2,7 +2,7 @@
 
 mod args;
 mod aside;
-mod depth;
+pub(super) mod depth;
 mod extraction;
 mod files;
 mod live;

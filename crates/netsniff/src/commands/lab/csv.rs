@@ -33,7 +33,7 @@ pub(super) fn runs(runs: &[Run]) -> String {
     text
 }
 
-const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,seconds,kernel,kernel_low,kernel_high,\
+const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,settings,seconds,kernel,kernel_low,kernel_high,\
                            application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
                            lossless_high,first_loss,survived,textbook,valid,faulty,came,came_least,came_most,error,found,found_rate,found_error\n";
 
@@ -61,6 +61,7 @@ fn asked(scored: &Scored<'_>) -> Vec<String> {
         question.ring.to_string(),
         known(question.cost.zip),
         known(question.cost.delay.map(|delay| delay.as_nanos())),
+        words(&question.settings),
         question.seconds.to_string(),
     ]
 }
@@ -273,6 +274,7 @@ mod tests {
             keeps_gaps: false,
             ring: 1 << 20,
             cost: Cost { zip: None, delay: Some(Duration::from_micros(25)) },
+            settings: vec![Setting { name: "depth".to_owned(), value: "tcp".to_owned() }],
             seconds: 2.0,
         };
         let estimate = |value: f64| Estimate { value, low: value / 2.0, high: value * 2.0 };
@@ -303,7 +305,7 @@ mod tests {
         let [names, line] = &lines(&scored)[..] else { panic!() };
         assert_eq!(
             line,
-            "7,2,near the knee,512,200000,32,false,1048576,,25000,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
+            "7,2,near the knee,512,200000,32,false,1048576,,25000,depth=tcp,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
              100000,50000,200000,0.75,,0.5,2,1,0.375,0.25,0.5,0.125,,,"
         );
         assert_eq!(names.split(',').count(), line.split(',').count());
@@ -322,7 +324,7 @@ mod tests {
         scored.pace = None;
         let line = &lines(&scored)[1];
         assert!(line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,"), "{line}");
-        let kept = Question { keeps_gaps: true, ..question };
+        let kept = Question { keeps_gaps: true, ..question.clone() };
         scored.question = &kept;
         assert!(lines(&scored)[1].starts_with("7,2,asked,512,200000,,true,"));
     }

@@ -7,8 +7,11 @@ use anyhow::Context as _;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::traffic::Traffic;
+use netsniff_lab::tools::Setting;
 use netsniff_lab::work::{Cost, MOST_LEVEL};
 
+use super::csv::words;
+use crate::commands::analyze::depth::DepthArg;
 use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity, say};
 use crate::summary::number::exact;
@@ -37,6 +40,9 @@ pub(super) struct QuestionArgs {
     /// What `lab work` does for each packet: take so long
     #[arg(long, value_name = "TIME", conflicts_with = "zip", value_parser = quantity::interval)]
     pub(super) delay: Option<Duration>,
+    /// How deep `analyze` goes; several with commas between them. Each that is asked has costs of its own in the model
+    #[arg(long, value_name = "DEPTHS", value_delimiter = ',', value_enum, conflicts_with = "plan")]
+    pub(super) depth: Vec<DepthArg>,
     /// How long frames are sent
     #[arg(long, value_name = "TIME", value_parser = quantity::interval, default_value = "3s")]
     pub(super) time: Duration,
@@ -63,6 +69,22 @@ impl QuestionArgs {
         }
     }
 
+    /// Settings of the tool that its cost depends on: all that are asked for; none where it is as it comes.
+    pub(super) fn variants(&self) -> Vec<Vec<Setting>> {
+        let mut variants: Vec<Vec<Setting>> = Vec::new();
+        for depth in &self.depth {
+            let value = depth.name().to_owned();
+            let variant = vec![Setting { name: "depth".to_owned(), value }];
+            if !variants.contains(&variant) {
+                variants.push(variant);
+            }
+        }
+        if variants.is_empty() {
+            variants.push(Vec::new());
+        }
+        variants
+    }
+
     pub(super) fn questions(&self, traffic: Option<&Traffic>) -> Vec<Question> {
         let (sizes, rates, keeps_gaps) = self.paces(traffic);
         let mut costs: Vec<_> =
@@ -70,8 +92,11 @@ impl QuestionArgs {
         if costs.is_empty() {
             costs.push(Cost { zip: None, delay: self.delay });
         }
+        let variants = self.variants();
+        let applications =
+            variants.iter().flat_map(|variant| costs.iter().map(move |cost| (variant, cost)));
         let mut questions = Vec::new();
-        for cost in costs {
+        for (settings, &cost) in applications {
             for &ring in &self.rings {
                 for &burst in &self.burst {
                     for &size in &sizes {
@@ -82,6 +107,7 @@ impl QuestionArgs {
                             keeps_gaps,
                             ring: ring as u64,
                             cost,
+                            settings: settings.clone(),
                             seconds: self.time.as_secs_f64(),
                         }));
                     }
@@ -98,8 +124,23 @@ const MOST_FRAMES: f64 = 5e7;
 /// Questions at most.
 pub(super) const MOST_QUESTIONS: usize = 10_000;
 
+/// What is said of a question about settings that a model was not tried with.
+pub(super) fn unknown(question: &Question) -> String {
+    let asked = match &question.settings[..] {
+        [] => "the tool as it comes".to_owned(),
+        settings => words(settings),
+    };
+    format!(
+        "the model of the ledger does not know {asked}: it was not tried so, or lost nothing that the sender can send; \
+         --calibrate makes a new one"
+    )
+}
+
 /// Whether a question can be tried, and answered.
 pub(super) fn fits(model: &Model, question: &Question) -> Result<(), UsageError> {
+    if model.fit_with(&question.settings).is_none() {
+        return Err(UsageError(unknown(question)));
+    }
     let most = 1e9 / model.gap(question.size);
     if question.rate > most {
         let [rate, most] = [question.rate, most].map(|rate| exact(rate.round() as i128));

@@ -16,7 +16,7 @@ use netsniff_lab::work::Cost;
 
 use super::super::common;
 use super::super::journal::Journal;
-use super::super::question::fits;
+use super::super::question::{fits, unknown};
 use super::{AROUND, PredictArgs, last_model, limit};
 use crate::clock;
 use crate::commands::{UsageError, say};
@@ -61,9 +61,9 @@ impl Lab<'_> {
         }
         self.tell_older();
         self.tell_plan(asked.len());
-        let points = points.iter().map(|point| (point.question, Some(point)));
+        let points = points.iter().map(|point| (point.question.clone(), Some(point)));
         let asked: Vec<_> =
-            points.chain(questions.iter().map(|question| (*question, None))).collect();
+            points.chain(questions.iter().map(|question| (question.clone(), None))).collect();
         // Machines are faster and slower from minute to minute: what is run is predicted right before.
         let together = if self.args.score { 1 } else { asked.len().max(1) };
         for (number, some) in asked.chunks(together).enumerate() {
@@ -96,8 +96,11 @@ impl Lab<'_> {
             if self.is_over() {
                 return Ok(false);
             }
-            let question = point.map_or(*question, |point| point.question(model, raw));
-            self.predict(model, &question, raw, point.map(|point| point.pace))?;
+            let question = match point {
+                None => question.clone(),
+                Some(point) => point.question(model, raw).with_context(|| unknown(question))?,
+            };
+            self.predict(model, question, raw, point.map(|point| point.pace))?;
         }
         Ok(true)
     }
@@ -106,7 +109,7 @@ impl Lab<'_> {
     fn find_rate(&mut self, model: &Model) -> anyhow::Result<bool> {
         let all = scored(self.journal.entries());
         let Some(last) = all.last() else { return Ok(true) };
-        let (number, question) = (last.number, *last.question);
+        let (number, question) = (last.number, last.question.clone());
         let predicted = last.prediction.lossless.value;
         let (found, trials) = limit::find(self, model, &question, predicted)?;
         self.add(Entry::Rate { at: now(), number, found, trials })?;
@@ -166,7 +169,8 @@ impl Lab<'_> {
             }
         };
         let traffic = self.traffic.as_ref();
-        let subject = Subject { tool: &self.tool, layout: &layout, traffic };
+        let variants = self.args.asked.variants();
+        let subject = Subject { tool: &self.tool, layout: &layout, variants: &variants, traffic };
         let model = calibrate(bed, &program, subject, self.stop, &mut tell)?;
         self.say(&format!("calibrated in {:.1} s", model.seconds));
         self.add(Entry::Model { at: now(), model: Box::new(model.clone()) })?;
@@ -184,14 +188,15 @@ impl Lab<'_> {
     fn predict(
         &mut self,
         model: &Model,
-        question: &Question,
+        question: Question,
         raw: f64,
         pace: Option<Pace>,
     ) -> anyhow::Result<()> {
-        let prediction = Box::new(model.predict(question, raw));
+        let prediction = model.predict(&question, raw);
+        let prediction = Box::new(prediction.with_context(|| unknown(&question))?);
         let number = scored(self.journal.entries()).len();
         let number = u32::try_from(number).context("the ledger is full")?;
-        self.add(Entry::Prediction { at: now(), number, pace, question: *question, prediction })
+        self.add(Entry::Prediction { at: now(), number, pace, question, prediction })
     }
 
     /// Tells how long it takes, where no run is repeated.

@@ -47,7 +47,7 @@ struct Series<'a> {
 impl Bench for Series<'_> {
     fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
         let question =
-            Question { rate: rate.unwrap_or(self.most), seconds: SECONDS, ..*self.question };
+            Question { rate: rate.unwrap_or(self.most), seconds: SECONDS, ..self.question.clone() };
         for _ in 0..TRIED {
             if self.lab.stop.before(Duration::from_secs_f64(SECONDS) + AROUND).is_some() {
                 return Ok(None);

@@ -29,6 +29,9 @@ use crate::summary::number::exact;
 /// Predictions, what they come from, and what came.
 const LEDGER: &str = "ledger.jsonl";
 
+/// The tool that goes as deep as it is told to.
+const ANALYZE: &str = "analyze";
+
 /// How often a run that proves nothing is repeated, in all.
 const TRIED: u32 = 3;
 
@@ -43,6 +46,7 @@ const AROUND: Duration = Duration::from_secs(2);
 #[command(after_help = "Examples:\n  \
     netsniff lab predict -o model --size 512 --rate 100k,200k --zip 6      what will be lost\n  \
     netsniff lab predict -o model --score                                  and what is\n  \
+    netsniff lab predict -o deep --tool analyze --depth tcp,protocols --rate 200k   at two depths\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze         of a capture, as it was recorded\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze --rate 50k,200k --keep-gaps   and faster\n  \
     netsniff lab predict -o held --plan 60 --seed 7 --score --lossless 9   points that nobody knows before\n\n\
@@ -125,6 +129,9 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
     if tool.name != "work" && (is_dialled || args.plan.is_some()) {
         let said = "--zip, --delay and --plan are of the tool work alone";
         return Err(UsageError(said.to_owned()).into());
+    }
+    if tool.name != ANALYZE && !args.asked.depth.is_empty() {
+        return Err(UsageError("--depth is of the tool analyze alone".to_owned()).into());
     }
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot make {}", args.output.display()))?;

@@ -8,7 +8,7 @@ use netsniff_lab::model::Model;
 use netsniff_lab::model::calibrate::settings;
 use netsniff_lab::model::ledger::{Entry, Scored, models, scored};
 use netsniff_lab::model::predict::Question;
-use netsniff_lab::tools::{FLAG, Setting};
+use netsniff_lab::tools::{FLAG, Setting, Tool};
 use netsniff_lab::trial;
 
 use super::super::journal::Journal;
@@ -30,7 +30,7 @@ impl Lab<'_> {
         let missing = |journal: &Journal<Entry>, round: usize| -> Vec<(u32, Question)> {
             let all = scored(journal.entries());
             let missing = all.iter().filter(|one| is_missing(one, round));
-            missing.map(|one| (one.number, *one.question)).collect()
+            missing.map(|one| (one.number, one.question.clone())).collect()
         };
         // Rounds over all predictions, so that a disturbance does not meet all runs of one.
         for round in 1..=repeat {
@@ -62,8 +62,7 @@ impl Lab<'_> {
     ) -> anyhow::Result<Option<trial::Trial>> {
         let (program, _) = super::super::programs()?;
         let Some(bed) = &self.bed else { bail!("there is no testbed") };
-        let tool = self.tool.with(&settings(question.cost, question.ring));
-        let tool = tool.map_err(anyhow::Error::msg)?;
+        let tool = as_asked(&self.tool, question).map_err(anyhow::Error::msg)?;
         let (name, value) = match question.keeps_gaps {
             true => (KEEP_GAPS, FLAG.to_owned()),
             false => ("burst", question.burst.to_string()),
@@ -80,5 +79,35 @@ impl Lab<'_> {
             _ if self.stop.is_set() => Ok(None),
             result => result.map(Some),
         }
+    }
+}
+
+/// The tool with the ring, the work and the settings of a question.
+fn as_asked(tool: &Tool, question: &Question) -> Result<Tool, String> {
+    tool.with(&[settings(question.cost, question.ring), question.settings.clone()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_lab::work::Cost;
+
+    use super::*;
+
+    #[test]
+    fn what_is_run_is_what_was_asked() {
+        let question = Question {
+            size: 512,
+            rate: 1e5,
+            burst: 32,
+            keeps_gaps: false,
+            ring: 8 << 20,
+            cost: Cost::default(),
+            settings: vec![Setting { name: "depth".to_owned(), value: "tcp".to_owned() }],
+            seconds: 1.0,
+        };
+        let analyze = Tool::all().into_iter().find(|tool| tool.name == "analyze").unwrap();
+        let tool = as_asked(&analyze, &question).unwrap();
+        let words = tool.words(Path::new("netsniff"), "rx0", Path::new("/")).join(" ");
+        assert!(words.contains("--ring 8388608") && words.ends_with("--depth tcp"), "{words}");
     }
 }
