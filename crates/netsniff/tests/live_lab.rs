@@ -343,12 +343,13 @@ fn a_planted_server_loses_what_arithmetic_says() {
             gaps: vec![(size, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
+            services: Vec::new(),
             observations: Vec::new(),
             left_out: 0,
             seconds: 0.0,
         };
         // When the kernel closes blocks that are not full is chance, and some bursts lose a block by it.
-        let expected = model.predict(&question, 0.0).unwrap().total;
+        let expected = model.predict(&question, None).unwrap().total;
         assert!(expected.low > 0.05 && expected.high < expected.low + 0.08, "{expected:?}");
         let books = trial.counted.dropped.unwrap() + trial.counted.captured.unwrap();
         assert_eq!(books + trial.backlog_dropped, trial.sent, "{trial:?}");

@@ -46,6 +46,7 @@ impl Ledger {
             gaps: vec![(128, 1500.0), (1024, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
+            services: Vec::new(),
             observations: Vec::new(),
             left_out: 0,
             seconds: 30.0,
@@ -122,7 +123,7 @@ fn what_is_asked_is_answered_and_written_down() {
     assert_eq!((lines.len(), lines[0][18]), (3, "loss"), "{csv}");
     assert_eq!(lines[2][..6], ["1", "1", "asked", "512", "60000", "32"]);
     assert_eq!(lines[2][18].parse(), Ok(losses[1]), "{csv}");
-    assert_eq!(lines[2][27..], ["0", "0", "", "", "", ""]);
+    assert_eq!(lines[2][30..], ["0", "0", "", "", "", ""]);
     // Asking again adds to it.
     assert_eq!(ledger.run(&["-q", "--rate", "30k", "--delay", "25us"]).0, Some(0));
     assert_eq!(ledger.entries()[..3], entries[..]);

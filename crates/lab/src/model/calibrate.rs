@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 
 use super::fit::{Fit, Observation};
+use super::raw::{self, Raw};
 use super::simulate::Queues;
 use super::stalls::{self, Stalls};
 use super::traffic::Traffic;
-use super::{Model, raw};
+use super::{Model, Service};
 use crate::bed::{Bed, CAPTURE_CPU, Layout};
 use crate::load::Load;
 use crate::process;
@@ -83,20 +84,21 @@ fn backlog() -> anyhow::Result<u64> {
         .context("the kernel does not tell its backlog")
 }
 
-/// What work costs by itself on the processor that captures, on stamped frames of a size or on those of a capture.
+/// What work costs by itself on the processor that captures, on stamped frames of a size or on those of a capture; `None`
+/// of what no work is told of.
 ///
 /// # Errors
 ///
 /// As [`raw::stamped`] and [`raw::measure`].
-pub fn raw_of(cost: Cost, size: u32, traffic: Option<&Traffic>) -> anyhow::Result<f64> {
+pub fn raw_of(cost: Cost, size: u32, traffic: Option<&Traffic>) -> anyhow::Result<Option<Raw>> {
     if cost.zip.is_none() {
-        return Ok(0.0);
+        return Ok(None);
     }
     let frames = match traffic {
         Some(traffic) => traffic.samples().to_vec(),
         None => raw::stamped(size)?,
     };
-    Ok(process::on_processor(CAPTURE_CPU, move || raw::measure(cost, &frames, RAW))??.mean)
+    process::on_processor(CAPTURE_CPU, move || raw::measure(cost, &frames, RAW))?.map(Some)
 }
 
 /// The options of `lab work` that a cost is.
@@ -118,8 +120,8 @@ trait Host {
     /// When the machine stands still.
     fn stalls(&mut self) -> anyhow::Result<Stalls>;
 
-    /// What work costs by itself on frames of a size.
-    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<f64>;
+    /// What work costs by itself on frames of a size; `None` where nobody knows.
+    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>>;
 
     /// A run.
     fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial>;
@@ -147,7 +149,7 @@ impl Host for OnBed<'_> {
         stalls::watch(CAPTURE_CPU, WATCHED)
     }
 
-    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<f64> {
+    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>> {
         raw_of(cost, size, self.traffic)
     }
 
@@ -188,7 +190,8 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
     let said =
         format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len());
     host.tell(&said);
-    let mut runs = Runs { host, tool, traffic, time: 1.0 - still, around: AROUND };
+    let mut runs =
+        Runs { host, tool, traffic, time: 1.0 - still, around: AROUND, looks: Vec::new() };
     let gaps = runs.gaps()?;
     let Observed { observations, left_out } = runs.observe_all(&kinds(tool, variants), &gaps)?;
     if left_out > 0 {
@@ -203,6 +206,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
             observations.len()
         );
     }
+    let services = services(runs.looks);
     let variants = Fit::variants(&observations);
     let Some(fit) = variants.first().map(|variant| variant.fit) else {
         let top = gaps.iter().map(|(size, gap)| format!("{:.0} of {size} bytes", 1e9 / gap));
@@ -222,6 +226,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         gaps,
         stalls,
         backlog,
+        services,
         observations,
         left_out,
         seconds: host.elapsed().as_secs_f64(),
@@ -236,6 +241,8 @@ struct Runs<'a> {
     time: f64,
     /// The most that a run took so far beside the time that frames are sent.
     around: Duration,
+    /// What was seen of work by itself.
+    looks: Vec<Service>,
 }
 
 /// What runs told.
@@ -260,7 +267,7 @@ impl Runs<'_> {
         tool: &Tool,
         load: &Load,
         cost: Cost,
-    ) -> anyhow::Result<Option<(Trial, f64)>> {
+    ) -> anyhow::Result<Option<(Trial, Option<Raw>)>> {
         let begin = self.host.elapsed();
         if begin + load.time + self.around > MOST {
             return Ok(None);
@@ -321,18 +328,26 @@ impl Runs<'_> {
         Ok(observed)
     }
 
+    /// Keeps what was seen of work by itself.
+    fn look(&mut self, raw: Option<Raw>, size: u32, (settings, cost): &Kind) {
+        let service = |raw| Service { settings: settings.clone(), cost: *cost, size, raw };
+        self.looks.extend(raw.map(service));
+    }
+
     /// A run that is too much for the processor.
     fn observe(
         &mut self,
-        (size, (variant, cost)): (u32, &Kind),
+        (size, kind): (u32, &Kind),
         (over, burst): (f64, u32),
         top: f64,
     ) -> anyhow::Result<Seen> {
-        let (settings, cost) = ([settings(*cost, RING), variant.clone()].concat(), *cost);
+        let (variant, cost) = (&kind.0, kind.1);
+        let settings = [settings(cost, RING), variant.clone()].concat();
         let tool = self.tool.with(&settings).map_err(anyhow::Error::msg)?;
         // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
         let mut before = self.host.raw(cost, size)?;
-        let mut rate = 1e9 / (before + GUESSED) * over;
+        self.look(before, size, kind);
+        let mut rate = 1e9 / (mean(before) + GUESSED) * over;
         for _ in 0..TRIED {
             let together = Setting { name: "burst".to_owned(), value: burst.to_string() };
             let load = Load { rate: Some(rate.min(top * REACHED)), ..self.load(size) };
@@ -340,7 +355,8 @@ impl Runs<'_> {
             let Some((trial, after)) = self.run(&tool, &load, cost)? else {
                 return Ok(Seen::NoTime);
             };
-            let raw = f64::midpoint(before, after);
+            self.look(after, size, kind);
+            let raw = f64::midpoint(mean(before), mean(after));
             before = after;
             ensure!(
                 trial.counted.captured.is_some() && trial.reached.is_some(),
@@ -375,6 +391,27 @@ fn served(trial: &Trial, size: u32) -> Option<(f64, f64)> {
     // Drops of the backlog are the whole machine's.
     let arrived = trial.sent.min(trial.arrived);
     Some((arrived as f64 / seconds, (captured as f64 - room).max(0.0) / seconds))
+}
+
+fn mean(raw: Option<Raw>) -> f64 {
+    raw.unwrap_or_default().mean
+}
+
+/// Of each work and size the look in the middle, since machines are faster and slower from second to second.
+fn services(looks: Vec<Service>) -> Vec<Service> {
+    let mut kinds: Vec<Vec<Service>> = Vec::new();
+    let key = |of: &Service| (of.settings.clone(), of.cost, of.size);
+    for look in looks {
+        match kinds.iter_mut().find(|kind| key(&kind[0]) == key(&look)) {
+            Some(kind) => kind.push(look),
+            None => kinds.push(vec![look]),
+        }
+    }
+    let middle = |mut kind: Vec<Service>| {
+        kind.sort_by(|one, other| one.raw.mean.total_cmp(&other.raw.mean));
+        kind.swap_remove(kind.len() / 2)
+    };
+    kinds.into_iter().map(middle).collect()
 }
 
 /// What of a tool is tried.

@@ -72,7 +72,7 @@ impl Fit {
     pub fn costs(&self, size: u32, raw: f64) -> Costs {
         let of = |[each, byte]: [f64; 2]| each + byte * f64::from(size);
         let kept = self.slower * raw + of(self.kept);
-        Costs { wake: self.wake, share: self.share, frame: of(self.frame), kept }
+        Costs { wake: self.wake, share: self.share, frame: of(self.frame), kept, deviation: 0.0 }
     }
 
     /// The fit that explains most, for each of the settings that there are, in their order; none where there are fewer

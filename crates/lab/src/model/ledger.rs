@@ -255,7 +255,8 @@ mod tests {
         };
         let prediction = Prediction {
             raw: 0.0,
-            costs: Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 },
+            service: None,
+            costs: Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0, deviation: 0.0 },
             kernel: estimate(0.0),
             application: estimate(total),
             total: estimate(total),

@@ -34,10 +34,12 @@ pub mod stalls;
 pub mod traffic;
 
 use self::fit::{Fit, Observation, Variant};
+use self::raw::Raw;
 use self::stalls::Stalls;
 use self::traffic::Traffic;
 use crate::bed::Layout;
 use crate::tools::Setting;
+use crate::work::Cost;
 
 /// A host with an application that captures.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -61,6 +63,9 @@ pub struct Model {
     pub stalls: Stalls,
     /// Frames that the processor's backlog holds.
     pub backlog: u64,
+    /// What the application takes by itself; nothing where that is not known, or was not looked at by an earlier version.
+    #[serde(default)]
+    pub services: Vec<Service>,
     /// What the fit comes from.
     pub observations: Vec<Observation>,
     /// Runs that are missing in it, since the time of the calibration was over.
@@ -68,6 +73,19 @@ pub struct Model {
     pub left_out: u32,
     /// How long it took to find all that.
     pub seconds: f64,
+}
+
+/// What an application takes by itself for each frame of a size.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Service {
+    /// Settings of the application that its cost depends on.
+    pub settings: Vec<Setting>,
+    /// What it does for each packet.
+    pub cost: Cost,
+    /// Bytes of frames.
+    pub size: u32,
+    /// What it takes.
+    pub raw: Raw,
 }
 
 impl Model {
@@ -109,8 +127,11 @@ pub struct Costs {
     pub share: f64,
     /// For each that arrives.
     pub frame: f64,
-    /// In addition, for each that is kept.
+    /// In addition, for each that is kept: on average.
     pub kept: f64,
+    /// By how much that differs from frame to frame: the standard deviation. 0 where that is not known, too.
+    #[serde(default)]
+    pub deviation: f64,
 }
 
 /// Models of earlier versions had no bound.
@@ -157,8 +178,9 @@ impl Costs {
     /// All of them so many times as much.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
-        let Self { wake, share, frame, kept } = self;
-        Self { wake: wake * factor, share, frame: frame * factor, kept: kept * factor }
+        let Self { wake, share, frame, kept, deviation } = self;
+        let [wake, frame, kept, deviation] = [wake, frame, kept, deviation].map(|of| of * factor);
+        Self { wake, share, frame, kept, deviation }
     }
 }
 
@@ -172,7 +194,7 @@ mod tests {
 
     #[test]
     fn service_slows_as_the_rate_rises() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0, deviation: 0.0 };
         assert_eq!(costs.knee(1).round(), 100_000.0);
         for (rate, served) in
             [(50e3, 50e3), (100e3, 100e3), (250e3, 62_500.0), (500e3, 0.0), (900e3, 0.0)]
@@ -183,7 +205,8 @@ mod tests {
 
     #[test]
     fn interrupts_take_a_part_of_the_time_at_most() {
-        let costs = Costs { wake: 8000.0, share: 0.5, frame: 2000.0, kept: 10_000.0 };
+        let costs =
+            Costs { wake: 8000.0, share: 0.5, frame: 2000.0, kept: 10_000.0, deviation: 0.0 };
         // 20 us for each frame, of which 8 are an interrupt.
         assert_eq!(costs.knee(1), 50_000.0);
         assert_eq!(costs.knee(4000), costs.knee(32));

@@ -5,6 +5,7 @@ use netsniff_traffic::Random;
 
 use super::Model;
 use super::predict::Question;
+use super::raw::Raw;
 use crate::work::{Cost, MOST_LEVEL};
 
 /// Sizes of frames, bytes of rings, frames that leave together: none of them is one that models are made from, but for
@@ -84,7 +85,7 @@ impl Held {
     /// The question with its rate, by a model, where the work takes so long by itself; `None` as
     /// [`Model::fit_with`].
     #[must_use]
-    pub fn question(&self, model: &Model, raw: f64) -> Option<Question> {
+    pub fn question(&self, model: &Model, raw: Option<Raw>) -> Option<Question> {
         let question = &self.question;
         let most = 1e9 / model.gap(question.size) * REACHED;
         let knee = model.costs(question, raw)?.knee(question.burst);

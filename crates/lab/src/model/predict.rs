@@ -3,6 +3,7 @@
 use netsniff_traffic::Random;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
+use super::raw::Raw;
 use super::simulate::{Arrival, Outcome, Queues, room, simulate};
 use super::stalls::Stalls;
 use super::{Costs, Model, TOGETHER};
@@ -69,8 +70,11 @@ impl Estimate {
 /// What is to come.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Prediction {
-    /// What the application costs by itself for each frame, in nanoseconds, as it was measured for this.
+    /// What the application costs by itself for each frame on average, in nanoseconds, as it was measured for this.
     pub raw: f64,
+    /// How that is distributed; `None` where it is not known.
+    #[serde(default)]
+    pub service: Option<Raw>,
     /// What the processor does for a frame.
     pub costs: Costs,
     /// The share that is lost before the ring, of what is sent.
@@ -91,23 +95,27 @@ pub struct Prediction {
 
 impl Model {
     /// What the processor does for a frame, where an application takes so long for it by itself; `None` as
-    /// [`Self::fit_with`].
+    /// [`Self::fit_with`]. Where it is not known what the application takes, all that is known is in the fit, and nothing of
+    /// how its frames differ.
     #[must_use]
-    pub fn costs(&self, question: &Question, raw: f64) -> Option<Costs> {
-        let costs = self.fit_with(&question.settings)?.costs(question.size, raw);
+    pub fn costs(&self, question: &Question, raw: Option<Raw>) -> Option<Costs> {
+        let fit = self.fit_with(&question.settings)?;
+        let Raw { mean, deviation, .. } = raw.unwrap_or_default();
+        let costs = fit.costs(question.size, mean);
+        let costs = Costs { deviation: fit.slower * deviation, ..costs };
         Some(match question.cost.delay {
             None => costs,
             // Who waits for the time to pass does not mind what the kernel does meanwhile.
             Some(delay) => {
                 let kept = (delay.as_nanos() as f64).max(costs.frame + costs.kept);
-                Costs { wake: 0.0, share: 1.0, frame: 0.0, kept }
+                Costs { wake: 0.0, share: 1.0, frame: 0.0, kept, deviation: 0.0 }
             }
         })
     }
 
     /// Answers a question, where the application takes so long for a frame by itself; `None` as [`Self::fit_with`].
     #[must_use]
-    pub fn predict(&self, question: &Question, raw: f64) -> Option<Prediction> {
+    pub fn predict(&self, question: &Question, raw: Option<Raw>) -> Option<Prediction> {
         let costs = self.costs(question, raw)?;
         let outcomes: Vec<_> = self.draws(question, costs, &self.stalls).collect();
         let share = |of: fn(&Outcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
@@ -115,7 +123,8 @@ impl Model {
         first.sort_by(f64::total_cmp);
         let is_usual = first.len() * 2 >= outcomes.len();
         Some(Prediction {
-            raw,
+            raw: raw.unwrap_or_default().mean,
+            service: raw,
             costs,
             kernel: share(|outcome| outcome.lost_backlog / outcome.frames.max(1.0)),
             application: share(|outcome| {
@@ -130,7 +139,13 @@ impl Model {
 
     /// The rate at which so much is lost, at most `most`; `None` as [`Self::fit_with`].
     #[must_use]
-    pub fn rate_of_loss(&self, question: &Question, raw: f64, loss: f64, most: f64) -> Option<f64> {
+    pub fn rate_of_loss(
+        &self,
+        question: &Question,
+        raw: Option<Raw>,
+        loss: f64,
+        most: f64,
+    ) -> Option<f64> {
         let costs = self.costs(question, raw)?;
         let lost = |rate| {
             let outcome = self.once(&Question { rate, ..question.clone() }, costs, &NO_STALLS, 0);
@@ -297,6 +312,7 @@ mod tests {
             variants: Vec::new(),
             gaps: vec![(128, 1000.0), (1024, 1500.0)],
             stalls: NO_STALLS,
+            services: Vec::new(),
             backlog: 1000,
             observations: Vec::new(),
             left_out: 0,
@@ -326,7 +342,7 @@ mod tests {
     #[test]
     fn predictions_are_what_arithmetic_says() {
         let model = model(2000.0, 7000.0);
-        let above = model.predict(&question(200e3), 1000.0).unwrap();
+        let above = model.predict(&question(200e3), Some(Raw::even(1000.0))).unwrap();
         // 600,000 frames, of which seven blocks of 1771 are held; (1 - 0.4) / 8 us are served in a second.
         let expected = 1.0 - (75e3 * 3.0 + 7.0 * 1771.0) / 600e3;
         near(above.total.value, expected, 0.01);
@@ -335,9 +351,39 @@ mod tests {
         // It is full once (200 - 75) k/s have filled it.
         near(above.first_loss.unwrap(), 7.0 * 1771.0 / 125e3, 0.03);
         near(above.lossless.value, 100e3, 4e3);
-        let below = model.predict(&question(90e3), 1000.0).unwrap();
+        let below = model.predict(&question(90e3), Some(Raw::even(1000.0))).unwrap();
         assert_eq!((below.total.value, below.first_loss), (0.0, None));
-        near(model.rate_of_loss(&question(0.0), 1000.0, expected, 500e3).unwrap(), 200e3, 2e3);
+        near(
+            model.rate_of_loss(&question(0.0), Some(Raw::even(1000.0)), expected, 500e3).unwrap(),
+            200e3,
+            2e3,
+        );
+    }
+
+    #[test]
+    fn frames_that_differ_widen_the_interval_and_leave_the_mean() {
+        // A small ring near the knee: 2 blocks of 1771 frames, which all take 9 us, or 9 us on average.
+        let model = Model { fit: Fit { spread: 1e-6, ..model(0.0, 0.0).fit }, ..model(0.0, 0.0) };
+        let asked = Question { ring: 2 << 20, ..question(113e3) };
+        let [even, uneven] = [0.0, 45_000.0].map(|deviation| {
+            let raw = Raw { deviation, ..Raw::even(9000.0) };
+            model.predict(&asked, Some(raw)).unwrap()
+        });
+        let width = |prediction: &Prediction| prediction.total.high - prediction.total.low;
+        assert!(width(&uneven) > width(&even) + 0.002, "{even:?} {uneven:?}");
+        assert_eq!(even.costs.kept, uneven.costs.kept);
+        // Far above the knee all that is drawn comes to the mean.
+        let far = Question { ring: 16 << 20, rate: 200e3, ..asked };
+        let [even, uneven] = [0.0, 45_000.0].map(|deviation| {
+            let raw = Raw { deviation, ..Raw::even(9000.0) };
+            model.predict(&far, Some(raw)).unwrap().total.value
+        });
+        near(uneven, even, 0.003);
+        // Who takes a given time takes it for every frame.
+        let cost = Cost { zip: None, delay: Some(Duration::from_micros(10)) };
+        let costs =
+            model.costs(&Question { cost, ..far }, Some(Raw { deviation: 1.0, ..Raw::even(1.0) }));
+        assert_eq!(costs.unwrap().deviation, 0.0);
     }
 
     #[test]
@@ -349,14 +395,14 @@ mod tests {
         let known = Model { variants, ..model(1.0, 1.0) };
         let lossless = |settings| {
             let question = Question { settings, ..question(150e3) };
-            known.predict(&question, 0.0).map(|prediction| prediction.lossless.value)
+            known.predict(&question, None).map(|prediction| prediction.lossless.value)
         };
         near(lossless(depth("tcp")).unwrap(), 1e9 / 9000.0, 4e3);
         near(lossless(depth("flows")).unwrap(), 250e3, 1e4);
         assert_eq!((lossless(depth("packets")), lossless(Vec::new())), (None, None));
         // A model that was never tried with settings is of none.
         let question = Question { settings: depth("tcp"), ..question(150e3) };
-        assert_eq!(model(2000.0, 7000.0).predict(&question, 0.0), None);
+        assert_eq!(model(2000.0, 7000.0).predict(&question, None), None);
     }
 
     #[test]
@@ -367,7 +413,7 @@ mod tests {
         let gap = model.gap(512);
         // Frames that come every `gap` ns, of which one in 10 us is taken, fill seven of eight blocks.
         let expected = 7.0 * 1771.0 / (1.0 - gap / 10_000.0);
-        let survived = model.predict(&question, 0.0).unwrap().survived.unwrap();
+        let survived = model.predict(&question, None).unwrap().survived.unwrap();
         near(survived / expected, 1.0, 0.1);
         let longer = Question {
             burst: survived as u32 + 2000,
@@ -375,11 +421,11 @@ mod tests {
             seconds: 100.0,
             ..question.clone()
         };
-        assert!(model.predict(&longer, 0.0).unwrap().total.value > 0.0);
+        assert!(model.predict(&longer, None).unwrap().total.value > 0.0);
         let shorter = Question { burst: survived as u32 - 2000, ..longer.clone() };
-        assert_eq!(model.predict(&shorter, 0.0).unwrap().total.value, 0.0);
+        assert_eq!(model.predict(&shorter, None).unwrap().total.value, 0.0);
         // Who is faster than the sender survives everything.
         let fast = Question { cost: Cost::default(), ..question };
-        assert_eq!(model.predict(&fast, 0.0).unwrap().survived, None);
+        assert_eq!(model.predict(&fast, None).unwrap().survived, None);
     }
 }

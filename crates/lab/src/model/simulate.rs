@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use netsniff_traffic::Random;
+use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::Costs;
 use super::stalls::Stalls;
@@ -92,8 +93,10 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     bytes: f64,
-    /// Nanoseconds of the application that its frames need.
+    /// Nanoseconds of the application that its frames need: on average until it is closed, and from then on what they do.
     work: f64,
+    /// How far that may be off: the sum of the variances of its frames.
+    variance: f64,
 }
 
 /// The state of everything at a time.
@@ -112,6 +115,8 @@ struct Processor {
     closed: VecDeque<Block>,
     read: Option<Block>,
     next_retire: f64,
+    /// What decides how long the frames of a block take.
+    chance: Random,
     outcome: Outcome,
 }
 
@@ -123,8 +128,10 @@ pub fn simulate(
     stalls: &Stalls,
     random: &mut Random,
 ) -> Outcome {
+    // Stalls are the same whatever else is drawn.
+    let chance = Random::new(!random.clone().next_u64());
     let mut stall = Pauses::new(stalls, random);
-    let mut processor = Processor::new(*queues);
+    let mut processor = Processor::new(*queues, chance);
     // The kernel looks at blocks from time to time, and nobody knows when it began.
     processor.next_retire *= random.below(1 << 20) as f64 / f64::from(1 << 20);
     let mut now = 0.0;
@@ -171,7 +178,7 @@ impl<'a> Pauses<'a> {
 }
 
 impl Processor {
-    fn new(queues: Queues) -> Self {
+    fn new(queues: Queues, chance: Random) -> Self {
         Self {
             queues,
             backlog: VecDeque::new(),
@@ -182,6 +189,7 @@ impl Processor {
             closed: VecDeque::new(),
             read: None,
             next_retire: queues.retire,
+            chance,
             outcome: Outcome::default(),
         }
     }
@@ -237,7 +245,7 @@ impl Processor {
             let is_enough = needed <= time;
             let frames = if is_enough { first.frames } else { time / first.costs.frame };
             self.waiting = (self.waiting - frames).max(0.0);
-            self.keep(frames, first.room, first.costs.kept, first.at.max(now));
+            self.keep(frames, first.room, first.costs, first.at.max(now));
             if !is_enough {
                 first.frames -= frames;
                 self.backlog.push_front(first);
@@ -250,7 +258,7 @@ impl Processor {
     }
 
     /// Puts frames into the ring.
-    fn keep(&mut self, mut frames: f64, room: f64, work: f64, now: f64) {
+    fn keep(&mut self, mut frames: f64, room: f64, costs: Costs, now: f64) {
         while frames > 0.0 {
             self.reopen();
             let Some(open) = &mut self.open else {
@@ -261,7 +269,8 @@ impl Processor {
             let fits = ((self.queues.block - open.bytes) / room).floor();
             let put = frames.min(fits.max(0.0));
             open.bytes += put * room;
-            open.work += put * work;
+            open.work += put * costs.kept;
+            open.variance += put * costs.deviation.powi(2);
             frames -= put;
             if frames > 0.0 {
                 self.close(true);
@@ -283,10 +292,14 @@ impl Processor {
 
     /// Closes the open block: where it is full, or after some time where there is anything in it.
     fn close(&mut self, is_full: bool) {
-        if self.open.is_some_and(|open| is_full || open.bytes > 0.0) {
-            self.closed.extend(self.open.take());
-            self.reopen();
+        let Some(mut block) = self.open.take_if(|open| is_full || open.bytes > 0.0) else { return };
+        if block.variance > 0.0 {
+            // The sum of many frames, whatever the distribution of each.
+            let off = normal(&mut self.chance) * block.variance.sqrt();
+            block.work = (block.work + off).max(0.0);
         }
+        self.closed.push_back(block);
+        self.reopen();
     }
 
     /// Lets the application read for some time; a block is free once all of it was read.
@@ -311,6 +324,12 @@ impl Processor {
         // A little more, for what rounding left.
         self.run(now, now + needed * 1.001 + 1.0);
     }
+}
+
+/// A number from the standard normal distribution.
+fn normal(chance: &mut Random) -> f64 {
+    const STEPS: u64 = 1 << 32;
+    Normal::standard().inverse_cdf((chance.below(STEPS) as f64 + 0.5) / STEPS as f64)
 }
 
 #[cfg(test)]
@@ -345,13 +364,13 @@ mod tests {
 
     #[test]
     fn overload_loses_what_is_not_served() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0, deviation: 0.0 };
         for rate in [120e3, 200e3, 400e3] {
             near(lost(rate, 5.0, costs, 8).loss(), 1.0 - 100e3 / rate - 700.0 / (rate * 5.0));
         }
         assert_eq!(lost(99e3, 5.0, costs, 8).loss(), 0.0);
         // Each frame that comes slows the service of all.
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0, deviation: 0.0 };
         for rate in [150e3, 250e3, 400e3, 490e3] {
             near(lost(rate, 5.0, costs, 8).loss(), 1.0 - costs.served(rate, 8) / rate);
         }
@@ -364,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_ring_of_one_block_stands_still_while_it_is_read() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 1e9 / 320e3 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 1e9 / 320e3, deviation: 0.0 };
         for rate in [199e3, 250e3, 299e3] {
             near(lost(rate, 5.0, costs, 1).loss(), rate / (rate + 320e3));
         }
@@ -373,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_burst_that_the_ring_holds_is_survived() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0, deviation: 0.0 };
         // Blocks of 100 frames are full every 0.25 ms. The first is read from 0.25 to 1.25 ms, the second until 2.25 ms: so
         // there is room for 1000 frames until the third was read, and these have come after 2.5 ms.
         let outcome = |frames: f64| lost(400e3, frames / 400e3, costs, 8);
@@ -385,7 +404,7 @@ mod tests {
 
     #[test]
     fn what_comes_while_the_machine_stands_still_waits_in_the_backlog() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 500.0, kept: 500.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 500.0, kept: 500.0, deviation: 0.0 };
         // A stall of 5 ms in about 50: 500 frames wait at 100,000 a second, and at 400,000 only 1000 of 2000.
         let stalls = Stalls { watched: 500_000_000, lengths: vec![5_000_000; 10] };
         let lost = |rate| {
@@ -400,7 +419,7 @@ mod tests {
 
     #[test]
     fn time_that_passed_is_gone() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 500.0, kept: 500.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 500.0, kept: 500.0, deviation: 0.0 };
         // A tenth of a second, which is longer than blocks stay open, after a second each.
         let stalls = Stalls { watched: 10_000_000_000, lengths: vec![100_000_000; 10] };
         let arrivals = even(400e3, 60.0, costs);
@@ -417,6 +436,7 @@ mod tests {
                 share: 1.0,
                 frame: 1586.017 + f64::from(number) / 7.0,
                 kept: 9361.3,
+                deviation: 0.0,
             };
             let outcome = lost(100e3 + f64::from(number) * 1.1e3, 0.05, costs, 4);
             assert!(outcome.frames > 0.0 && outcome.loss() <= 1.0, "{outcome:?}");
@@ -425,7 +445,8 @@ mod tests {
 
     #[test]
     fn interrupts_leave_time_to_the_application() {
-        let costs = Costs { wake: 8000.0, share: 0.5, frame: 1000.0, kept: 20_000.0 };
+        let costs =
+            Costs { wake: 8000.0, share: 0.5, frame: 1000.0, kept: 20_000.0, deviation: 0.0 };
         for rate in [40e3, 60e3, 80e3, 150e3, 300e3] {
             let arrivals = (0..(rate * 3.0) as u32).map(|number| Arrival {
                 at: f64::from(number) * 1e9 / rate,
@@ -440,7 +461,7 @@ mod tests {
 
     #[test]
     fn blocks_are_closed_after_some_time() {
-        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0 };
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0, deviation: 0.0 };
         let group = |at, frames| Arrival { at, frames, room: 1000.0, costs };
         // Two blocks of 100 frames: what lay in the first was read long before the others come.
         let outcome = |at| {
@@ -449,5 +470,27 @@ mod tests {
         };
         assert_eq!(outcome(200e6).lost_ring, 0.0);
         assert_eq!(outcome(20e6).lost_ring, 70.0);
+    }
+
+    #[test]
+    fn blocks_take_as_long_as_their_frames_do_by_chance() {
+        let mut chance = Random::new(5);
+        let drawn: Vec<_> = (0..10_000).map(|_| normal(&mut chance)).collect();
+        let mean = drawn.iter().sum::<f64>() / 1e4;
+        let variance = drawn.iter().map(|one| one * one).sum::<f64>() / 1e4;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        // Two blocks of 100 frames, of which each takes 9 us and comes every 10: one that takes a tenth longer is too late, and
+        // blocks of frames that differ by their mean are off by a tenth.
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 9000.0, deviation: 9000.0 };
+        let alike = Costs { deviation: 0.0, ..costs };
+        let of_ring = |costs, blocks| {
+            let queues = Queues { retire: 1e12, ..queues(blocks) };
+            simulate(even(100e3, 5.0, costs), &queues, &NEVER, &mut Random::new(1)).loss()
+        };
+        let of = |costs| of_ring(costs, 2);
+        assert_eq!(of(alike), 0.0);
+        assert!(of(costs) > 0.002 && of(costs) < 0.05, "{}", of(costs));
+        // With room for more of them nothing is lost: they come to their mean.
+        assert_eq!(of_ring(costs, 32), 0.0);
     }
 }

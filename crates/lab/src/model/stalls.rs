@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::process;
 
 /// Shorter ones are of no account: ticks of the kernel.
-const LEAST: Duration = Duration::from_micros(100);
+pub(super) const LEAST: Duration = Duration::from_micros(100);
 
 /// What stood in the way of a program that only looked at the clock.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

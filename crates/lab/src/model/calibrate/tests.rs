@@ -10,6 +10,7 @@ struct Planted {
     disturbed: u32,
     now: Duration,
     tries: u32,
+    looks: u32,
     last: Option<Load>,
     said: Vec<String>,
 }
@@ -30,6 +31,7 @@ fn planted(around: u64) -> Planted {
         disturbed: 0,
         now: Duration::ZERO,
         tries: 0,
+        looks: 0,
         last: None,
         said: Vec::new(),
     }
@@ -49,9 +51,13 @@ impl Host for Planted {
         Ok(Stalls { watched: 1, lengths: Vec::new() })
     }
 
-    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<f64> {
+    fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>> {
         self.now += RAW;
-        Ok(by_itself(cost, size))
+        self.looks += 1;
+        // Now and then one is slower.
+        let slower = if self.looks.is_multiple_of(7) { 1.02 } else { 1.0 };
+        let mean = by_itself(cost, size) * slower;
+        Ok(cost.zip.map(|_| Raw { deviation: mean / 10.0, ..Raw::even(mean) }))
     }
 
     fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
@@ -116,6 +122,15 @@ fn planted_costs_are_found_in_time() {
     assert_eq!((model.observations.len(), model.left_out), (16, 0));
     assert!(model.seconds < 60.0 && model.seconds == host.now.as_secs_f64(), "{}", model.seconds);
     finds_what_is_planted(&model, 0.03);
+    // What the work takes is known by size and level.
+    let services = model.services.iter().map(|of| (of.size, of.cost.zip.unwrap(), of.raw));
+    let mut services: Vec<_> = services.collect();
+    services.sort_by_key(|(size, level, _)| (*size, *level));
+    let expected = [(128, 1), (128, 6), (1024, 1), (1024, 6)].map(|(size, level)| {
+        let mean = by_itself(Cost { zip: Some(level), delay: None }, size);
+        (size, level, Raw { deviation: mean / 10.0, ..Raw::even(mean) })
+    });
+    assert_eq!(services, expected);
 }
 
 #[test]

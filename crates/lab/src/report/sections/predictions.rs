@@ -1,13 +1,15 @@
 //! Predictions, and what came.
 
 use super::percent;
-use crate::model::Model;
 use crate::model::ledger::{Score, Scored, rates, score};
 use crate::model::plan::Pace;
+use crate::model::raw::Raw;
+use crate::model::{Model, Service};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
 use crate::search::Found;
 use crate::tools::Setting;
+use crate::work::Cost;
 
 /// Sections about predictions and what they come from.
 #[must_use]
@@ -129,12 +131,16 @@ fn found(all: &[Scored<'_>]) -> Table {
 
 /// What the application does for each packet.
 fn work(scored: &Scored<'_>) -> String {
-    let cost = match (scored.question.cost.zip, scored.question.cost.delay) {
+    application(scored.question.cost, &scored.question.settings)
+}
+
+fn application(cost: Cost, settings: &[Setting]) -> String {
+    let cost = match (cost.zip, cost.delay) {
         (Some(level), _) => Some(format!("zip {level}")),
         (None, Some(delay)) => Some(format!("{} us", delay.as_nanos() as f64 / 1e3)),
         (None, None) => None,
     };
-    let all: Vec<_> = cost.into_iter().chain(words(&scored.question.settings)).collect();
+    let all: Vec<_> = cost.into_iter().chain(words(settings)).collect();
     if all.is_empty() { "-".to_owned() } else { all.join(", ") }
 }
 
@@ -265,6 +271,7 @@ fn fitted(model: &Model) -> Vec<Part> {
     if model.variants.len() > 1 {
         parts.push(Part::Table(variants(model)));
     }
+    parts.push(services(model));
     parts.push(Part::Table(observed(model)));
     parts
 }
@@ -281,6 +288,31 @@ fn variants(model: &Model) -> Table {
         rows: rows.collect(),
         note: Some("All else is the same whatever the settings are.".to_owned()),
     }
+}
+
+/// What the application takes by itself.
+fn services(model: &Model) -> Part {
+    if model.services.is_empty() {
+        return Part::Text(format!(
+            "How long {} takes for a frame by itself, and how that is distributed, is unavailable: its frames count as alike, \
+             and the intervals have what the fit leaves.",
+            model.tool
+        ));
+    }
+    let rows = model.services.iter().map(|Service { settings, cost, size, raw }| {
+        let Raw { mean, median, p99, deviation } = *raw;
+        let of = vec![exact((*size).into()), application(*cost, settings)];
+        [of, [mean, median, p99, deviation].map(whole).to_vec()].concat()
+    });
+    Part::Table(Table {
+        columns: columns(&["bytes", "work", "mean ns", "median", "p99", "deviation"]),
+        rows: rows.collect(),
+        note: Some(
+            "What the application takes for a frame by itself. The mean is of the faster half of many frames at a time, the \
+             rest of single frames. How long a block of the ring takes is drawn by the deviation."
+                .to_owned(),
+        ),
+    })
 }
 
 /// The runs that the fit comes from.

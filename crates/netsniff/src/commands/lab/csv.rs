@@ -35,13 +35,13 @@ pub(super) fn runs(runs: &[Run]) -> String {
 
 const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,settings,seconds,kernel,kernel_low,kernel_high,\
                            application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
-                           lossless_high,first_loss,survived,textbook,valid,faulty,came,came_least,came_most,error,found,found_rate,found_error\n";
+                           lossless_high,first_loss,survived,textbook,raw,raw_median,raw_p99,valid,faulty,came,came_least,came_most,error\n";
 
 /// Every prediction and what came of it, a line for each.
 pub(super) fn predictions(all: &[Scored<'_>]) -> String {
     let mut text = PREDICTIONS.to_owned();
     for scored in all {
-        text += &line([asked(scored), predicted(scored), came(scored), found(scored)].concat());
+        text += &line([asked(scored), predicted(scored), came(scored)].concat());
     }
     text
 }
@@ -71,7 +71,9 @@ fn predicted(scored: &Scored<'_>) -> Vec<String> {
     let all = [prediction.kernel, prediction.application, prediction.total, prediction.lossless];
     let estimates = all.iter().flat_map(|Estimate { value, low, high }| [value, low, high]);
     let more = [prediction.first_loss, prediction.survived, Some(scored.textbook())];
-    estimates.map(f64::to_string).chain(more.map(known)).collect()
+    let raw = prediction.service;
+    let raw = [raw.map(|raw| raw.mean), raw.map(|raw| raw.median), raw.map(|raw| raw.p99)];
+    estimates.map(f64::to_string).chain(more.map(known)).chain(raw.map(known)).collect()
 }
 
 /// What came; the error is what was predicted less that.
@@ -86,18 +88,6 @@ fn came(scored: &Scored<'_>) -> Vec<String> {
         known(losses().reduce(f64::max)),
         known(loss.map(|loss| scored.prediction.total.value - loss)),
     ]
-}
-
-/// The rate without loss that was found by trying, or a bound of it; the error is by what part more was predicted.
-fn found(scored: &Scored<'_>) -> Vec<String> {
-    let (is, rate) = match scored.rate {
-        None => ("", None),
-        Some(Found::Rate(rate)) => ("rate", Some(rate)),
-        Some(Found::AtLeast(rate)) => ("at-least", Some(rate)),
-        Some(Found::Below(rate)) => ("below", Some(rate)),
-        Some(Found::Ended) => ("ended", None),
-    };
-    vec![is.to_owned(), known(rate), known(scored.rate_error())]
 }
 
 /// Settings in a field.
@@ -212,6 +202,7 @@ fn field(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use netsniff_lab::model::raw::Raw;
     use std::time::Duration;
 
     use netsniff_lab::load::Load;
@@ -279,8 +270,9 @@ mod tests {
         };
         let estimate = |value: f64| Estimate { value, low: value / 2.0, high: value * 2.0 };
         let prediction = Prediction {
-            raw: 0.0,
-            costs: Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0 },
+            raw: 5000.0,
+            service: Some(Raw { p99: 7000.0, ..Raw::even(5000.0) }),
+            costs: Costs { wake: 0.0, share: 1.0, frame: 2000.0, kept: 8000.0, deviation: 0.0 },
             kernel: estimate(0.125),
             application: estimate(0.25),
             total: estimate(0.5),
@@ -306,24 +298,13 @@ mod tests {
         assert_eq!(
             line,
             "7,2,near the knee,512,200000,32,false,1048576,,25000,depth=tcp,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
-             100000,50000,200000,0.75,,0.5,2,1,0.375,0.25,0.5,0.125,,,"
+             100000,50000,200000,0.75,,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125"
         );
         assert_eq!(names.split(',').count(), line.split(',').count());
-        for (rate, fields) in [
-            (Found::Rate(80e3), "rate,80000,0.25"),
-            (Found::AtLeast(90e3), "at-least,90000,"),
-            (Found::Below(10e3), "below,10000,"),
-            (Found::Ended, "ended,,"),
-        ] {
-            scored.rate = Some(rate);
-            let line = &lines(&scored)[1];
-            assert!(line.ends_with(&format!(",0.125,{fields}")), "{line}");
-        }
-        scored.rate = None;
         scored.losses.clear();
         scored.pace = None;
         let line = &lines(&scored)[1];
-        assert!(line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,"), "{line}");
+        assert!(line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,"), "{line}");
         let kept = Question { keeps_gaps: true, ..question.clone() };
         scored.question = &kept;
         assert!(lines(&scored)[1].starts_with("7,2,asked,512,200000,,true,"));

@@ -9,6 +9,7 @@ use netsniff_lab::model::calibrate::{MOST, RAW, Subject, calibrate, raw_of};
 use netsniff_lab::model::ledger::{Entry, Scored, models, scored};
 use netsniff_lab::model::plan::{Held, Pace, held};
 use netsniff_lab::model::predict::Question;
+use netsniff_lab::model::raw::Raw;
 use netsniff_lab::model::traffic::Traffic;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::tools::Tool;
@@ -189,7 +190,7 @@ impl Lab<'_> {
         &mut self,
         model: &Model,
         question: Question,
-        raw: f64,
+        raw: Option<Raw>,
         pace: Option<Pace>,
     ) -> anyhow::Result<()> {
         let prediction = model.predict(&question, raw);
@@ -235,14 +236,13 @@ fn is_among(number: usize, all: usize, chosen: u32) -> bool {
 }
 
 /// What the application costs by itself, for each question: the middle of some looks in rounds over all of them, since
-/// machines are faster and slower from second to second.
-/// `None` where it was ended.
+/// machines are faster and slower from second to second. `None` for what nobody knows, and for all where it was ended.
 fn raws(
     questions: &[&Question],
     traffic: Option<&Traffic>,
     stop: &Stop<'_>,
-) -> anyhow::Result<Option<Vec<f64>>> {
-    let mut looks: Vec<((u32, Cost), Vec<f64>)> = Vec::new();
+) -> anyhow::Result<Option<Vec<Option<Raw>>>> {
+    let mut looks: Vec<((u32, Cost), Vec<Raw>)> = Vec::new();
     for question in questions {
         let of = (question.size, question.cost);
         if !looks.iter().any(|(known, _)| *known == of) {
@@ -254,16 +254,16 @@ fn raws(
             if stop.before(RAW).is_some() {
                 return Ok(None);
             }
-            looks.push(raw_of(*cost, *size, traffic)?);
+            looks.extend(raw_of(*cost, *size, traffic)?);
         }
     }
     for (_, looks) in &mut looks {
-        looks.sort_by(f64::total_cmp);
+        looks.sort_by(|one, other| one.mean.total_cmp(&other.mean));
     }
     let middle = |question: &&Question| {
         let of = (question.size, question.cost);
-        let found = looks.iter().find(|(known, _)| *known == of);
-        found.map_or(0.0, |(_, looks)| looks[looks.len() / 2])
+        let (_, looks) = looks.iter().find(|(known, _)| *known == of)?;
+        looks.get(looks.len() / 2).copied()
     };
     Ok(Some(questions.iter().map(middle).collect()))
 }
