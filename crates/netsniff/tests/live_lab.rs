@@ -11,6 +11,7 @@ use netsniff_lab::model::Model;
 use netsniff_lab::model::fit::Fit;
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::stalls::Stalls;
+use netsniff_lab::model::wakes::Wakes;
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Fault, Trial};
 use netsniff_lab::work::Cost;
@@ -343,6 +344,7 @@ fn a_planted_server_loses_what_arithmetic_says() {
             gaps: vec![(size, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
+            wakes: Wakes::default(),
             services: Vec::new(),
             observations: Vec::new(),
             left_out: 0,

@@ -10,6 +10,7 @@ use netsniff_lab::model::fit::{Fit, Variant};
 use netsniff_lab::model::ledger::Entry;
 use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::traffic::Traffic;
+use netsniff_lab::model::wakes::Wakes;
 use netsniff_lab::tools::Setting;
 use netsniff_traffic::probe::frame;
 
@@ -46,6 +47,7 @@ impl Ledger {
             gaps: vec![(128, 1500.0), (1024, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
+            wakes: Wakes::default(),
             services: Vec::new(),
             observations: Vec::new(),
             left_out: 0,

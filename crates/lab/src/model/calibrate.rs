@@ -10,6 +10,7 @@ use super::raw::{self, Raw};
 use super::simulate::Queues;
 use super::stalls::{self, Stalls};
 use super::traffic::Traffic;
+use super::wakes::{self, Wakes};
 use super::{Model, Service};
 use crate::bed::{Bed, CAPTURE_CPU, Layout};
 use crate::load::Load;
@@ -41,8 +42,9 @@ const RING: u64 = 4 << 20;
 /// How long work is measured by itself.
 pub const RAW: Duration = Duration::from_millis(100);
 
-/// How long stalls are watched, and frames are sent.
+/// How long stalls are watched, waking is tried, and frames are sent.
 const WATCHED: Duration = Duration::from_secs(4);
+const WOKEN: Duration = Duration::from_secs(1);
 const SENT: Duration = Duration::from_millis(1500);
 
 /// How long all of it may take: what would take longer is not begun.
@@ -120,6 +122,9 @@ trait Host {
     /// When the machine stands still.
     fn stalls(&mut self) -> anyhow::Result<Stalls>;
 
+    /// How long it takes until who sleeps goes on.
+    fn wakes(&mut self) -> anyhow::Result<Wakes>;
+
     /// What work costs by itself on frames of a size; `None` where nobody knows.
     fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>>;
 
@@ -147,6 +152,10 @@ impl Host for OnBed<'_> {
 
     fn stalls(&mut self) -> anyhow::Result<Stalls> {
         stalls::watch(CAPTURE_CPU, WATCHED)
+    }
+
+    fn wakes(&mut self) -> anyhow::Result<Wakes> {
+        wakes::measure(CAPTURE_CPU, WOKEN)
     }
 
     fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>> {
@@ -190,6 +199,11 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
     let said =
         format!("stalls: {:.2} % of the time, {} of them", still * 100.0, stalls.lengths.len());
     host.tell(&said);
+    let wakes = host.wakes()?;
+    if let (Some(median), Some(p99)) = (wakes.quantile(0.5), wakes.quantile(0.99)) {
+        let [median, p99] = [median, p99].map(|nanos| nanos as f64 / 1e3);
+        host.tell(&format!("waking: {median:.0} us, one in 100 more than {p99:.0} us"));
+    }
     let mut runs =
         Runs { host, tool, traffic, time: 1.0 - still, around: AROUND, looks: Vec::new() };
     let gaps = runs.gaps()?;
@@ -225,6 +239,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         variants,
         gaps,
         stalls,
+        wakes,
         backlog,
         services,
         observations,
@@ -344,6 +359,9 @@ impl Runs<'_> {
         let (variant, cost) = (&kind.0, kind.1);
         let settings = [settings(cost, RING), variant.clone()].concat();
         let tool = self.tool.with(&settings).map_err(anyhow::Error::msg)?;
+        if self.host.elapsed() + SENT + self.around > MOST {
+            return Ok(Seen::NoTime);
+        }
         // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
         let mut before = self.host.raw(cost, size)?;
         self.look(before, size, kind);

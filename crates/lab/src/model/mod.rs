@@ -9,13 +9,15 @@
 //!
 //! The ring is one of blocks: one of them is read, and cannot be filled meanwhile, so that one less than all is room, and
 //! a ring of one block stands still while it is read. Before the ring is the processor's backlog. And machines stand still,
-//! now and then: how often and how long is measured, and happens in the model as it did.
+//! now and then: how often and how long is measured, and happens in the model as it did. An application that has nothing to
+//! read sleeps, and reads on a little later than it could.
 //!
 //! | module | concern |
 //! |---|---|
 //! | [`fit`] | costs, from runs that lost something |
 //! | [`raw`] | what an application costs without a capture |
 //! | [`stalls`] | when the machine stood still |
+//! | [`wakes`] | how an application waits, and how long it takes until it reads on |
 //! | [`mod@simulate`] | backlog, ring and application, step by step |
 //! | [`predict`] | losses with an interval, the rate without loss, bursts that are survived |
 //! | [`calibrate`] | the runs that the costs come from |
@@ -32,11 +34,13 @@ pub mod raw;
 pub mod simulate;
 pub mod stalls;
 pub mod traffic;
+pub mod wakes;
 
 use self::fit::{Fit, Observation, Variant};
 use self::raw::Raw;
 use self::stalls::Stalls;
 use self::traffic::Traffic;
+use self::wakes::Wakes;
 use crate::bed::Layout;
 use crate::tools::Setting;
 use crate::work::Cost;
@@ -61,6 +65,9 @@ pub struct Model {
     pub gaps: Vec<(u32, f64)>,
     /// When the machine stood still.
     pub stalls: Stalls,
+    /// How long it took until who slept went on; earlier versions do not know.
+    #[serde(default)]
+    pub wakes: Wakes,
     /// Frames that the processor's backlog holds.
     pub backlog: u64,
     /// What the application takes by itself; nothing where that is not known, or was not looked at by an earlier version.

@@ -4,8 +4,9 @@ use netsniff_traffic::Random;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::raw::Raw;
-use super::simulate::{Arrival, Outcome, Queues, room, simulate};
+use super::simulate::{Arrival, Held, Outcome, Queues, room, simulate};
 use super::stalls::Stalls;
+use super::wakes::Wakes;
 use super::{Costs, Model, TOGETHER};
 use crate::tools::Setting;
 use crate::work::Cost;
@@ -177,7 +178,10 @@ impl Model {
 
     fn once(&self, question: &Question, costs: Costs, stalls: &Stalls, seed: u64) -> Outcome {
         let queues = Queues::new(question.ring, self.backlog);
-        simulate(self.arrivals(question, costs), &queues, stalls, &mut Random::new(seed))
+        // Who has given times makes up for what it slept too long.
+        let wakes = if question.cost.delay.is_some() { &AT_ONCE } else { &self.wakes };
+        let held = Held { stalls, wakes };
+        simulate(self.arrivals(question, costs), &queues, held, &mut Random::new(seed))
     }
 
     fn arrivals<'a>(
@@ -273,6 +277,9 @@ const WHOLE: u64 = 500_000;
 /// No stalls at all.
 const NO_STALLS: Stalls = Stalls { watched: 1, lengths: Vec::new() };
 
+/// Nobody sleeps too long.
+const AT_ONCE: Wakes = Wakes { lengths: Vec::new() };
+
 /// The highest value between two for which something holds, where it holds for all that are lower.
 fn highest(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(high) {
@@ -312,6 +319,7 @@ mod tests {
             variants: Vec::new(),
             gaps: vec![(128, 1000.0), (1024, 1500.0)],
             stalls: NO_STALLS,
+            wakes: AT_ONCE,
             services: Vec::new(),
             backlog: 1000,
             observations: Vec::new(),

@@ -7,6 +7,7 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::Costs;
 use super::stalls::Stalls;
+use super::wakes::{Waiter, Wakes};
 use crate::load::{BLOCK_HEADER, slot};
 
 /// How often blocks are closed that are not full: what netsniff asks for unless told.
@@ -99,9 +100,18 @@ struct Block {
     variance: f64,
 }
 
+/// What keeps a processor and an application from what they have to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// When the machine stands still.
+    pub stalls: &'a Stalls,
+    /// How long it takes until an application that sleeps reads on.
+    pub wakes: &'a Wakes,
+}
+
 /// The state of everything at a time.
 #[derive(Debug)]
-struct Processor {
+struct Processor<'a> {
     queues: Queues,
     /// Frames in the backlog, each group with what it is made of.
     backlog: VecDeque<Arrival>,
@@ -115,7 +125,9 @@ struct Processor {
     closed: VecDeque<Block>,
     read: Option<Block>,
     next_retire: f64,
-    /// What decides how long the frames of a block take.
+    /// The application, where it has nothing to read.
+    waiter: Waiter<'a>,
+    /// What decides how long the frames of a block take, and waking.
     chance: Random,
     outcome: Outcome,
 }
@@ -125,13 +137,13 @@ struct Processor {
 pub fn simulate(
     arrivals: impl Iterator<Item = Arrival>,
     queues: &Queues,
-    stalls: &Stalls,
+    held: Held<'_>,
     random: &mut Random,
 ) -> Outcome {
     // Stalls are the same whatever else is drawn.
     let chance = Random::new(!random.clone().next_u64());
-    let mut stall = Pauses::new(stalls, random);
-    let mut processor = Processor::new(*queues, chance);
+    let mut stall = Pauses::new(held.stalls, random);
+    let mut processor = Processor::new(*queues, held.wakes, chance);
     // The kernel looks at blocks from time to time, and nobody knows when it began.
     processor.next_retire *= random.below(1 << 20) as f64 / f64::from(1 << 20);
     let mut now = 0.0;
@@ -177,8 +189,8 @@ impl<'a> Pauses<'a> {
     }
 }
 
-impl Processor {
-    fn new(queues: Queues, chance: Random) -> Self {
+impl<'a> Processor<'a> {
+    fn new(queues: Queues, wakes: &'a Wakes, chance: Random) -> Self {
         Self {
             queues,
             backlog: VecDeque::new(),
@@ -189,6 +201,7 @@ impl Processor {
             closed: VecDeque::new(),
             read: None,
             next_retire: queues.retire,
+            waiter: Waiter::new(wakes, queues.blocks),
             chance,
             outcome: Outcome::default(),
         }
@@ -219,7 +232,7 @@ impl Processor {
         loop {
             // Time may have passed without anything being done.
             while self.next_retire <= now {
-                self.close(false);
+                self.close(false, self.next_retire);
                 self.next_retire += self.queues.retire;
             }
             if now >= to {
@@ -227,7 +240,7 @@ impl Processor {
             }
             let end = to.min(self.next_retire);
             let left = self.receive(now, end - now);
-            self.read(left);
+            self.read(left, end);
             now = end;
         }
     }
@@ -273,7 +286,7 @@ impl Processor {
             open.variance += put * costs.deviation.powi(2);
             frames -= put;
             if frames > 0.0 {
-                self.close(true);
+                self.close(true, now);
             }
         }
     }
@@ -291,7 +304,7 @@ impl Processor {
     }
 
     /// Closes the open block: where it is full, or after some time where there is anything in it.
-    fn close(&mut self, is_full: bool) {
+    fn close(&mut self, is_full: bool, now: f64) {
         let Some(mut block) = self.open.take_if(|open| is_full || open.bytes > 0.0) else { return };
         if block.variance > 0.0 {
             // The sum of many frames, whatever the distribution of each.
@@ -299,13 +312,16 @@ impl Processor {
             block.work = (block.work + off).max(0.0);
         }
         self.closed.push_back(block);
+        self.waiter.is_ready(now, &mut self.chance);
         self.reopen();
     }
 
-    /// Lets the application read for some time; a block is free once all of it was read.
-    fn read(&mut self, mut time: f64) {
+    /// Lets the application read for the last part of the time until `end`; a block is free once all of it was read.
+    fn read(&mut self, part: f64, end: f64) {
+        let mut time = part.min(end - self.waiter.reads_from());
         while time > 0.0 {
             let Some(mut block) = self.read.take().or_else(|| self.closed.pop_front()) else {
+                self.waiter.idles(end - time);
                 return;
             };
             let spent = block.work.min(time);
@@ -313,6 +329,8 @@ impl Processor {
             block.work -= spent;
             if block.work > 0.0 {
                 self.read = Some(block);
+            } else {
+                self.waiter.has_read(end - time);
             }
         }
     }
@@ -337,6 +355,8 @@ mod tests {
     use super::*;
 
     const NEVER: Stalls = Stalls { watched: 1, lengths: Vec::new() };
+    const AT_ONCE: Wakes = Wakes { lengths: Vec::new() };
+    const FREE: Held<'_> = Held { stalls: &NEVER, wakes: &AT_ONCE };
 
     /// Frames of 1000 bytes at even gaps for some seconds, eight together.
     fn even(rate: f64, seconds: f64, costs: Costs) -> impl Iterator<Item = Arrival> {
@@ -354,7 +374,7 @@ mod tests {
     }
 
     fn lost(rate: f64, seconds: f64, costs: Costs, blocks: u64) -> Outcome {
-        simulate(even(rate, seconds, costs), &queues(blocks), &NEVER, &mut Random::new(1))
+        simulate(even(rate, seconds, costs), &queues(blocks), FREE, &mut Random::new(1))
     }
 
     #[track_caller]
@@ -409,7 +429,7 @@ mod tests {
         let stalls = Stalls { watched: 500_000_000, lengths: vec![5_000_000; 10] };
         let lost = |rate| {
             let arrivals = even(rate, 20.0, costs);
-            simulate(arrivals, &queues(1000), &stalls, &mut Random::new(7))
+            simulate(arrivals, &queues(1000), Held { stalls: &stalls, ..FREE }, &mut Random::new(7))
         };
         assert_eq!(lost(100e3).loss(), 0.0);
         let outcome = lost(400e3);
@@ -423,7 +443,12 @@ mod tests {
         // A tenth of a second, which is longer than blocks stay open, after a second each.
         let stalls = Stalls { watched: 10_000_000_000, lengths: vec![100_000_000; 10] };
         let arrivals = even(400e3, 60.0, costs);
-        let outcome = simulate(arrivals, &queues(1000), &stalls, &mut Random::new(3));
+        let outcome = simulate(
+            arrivals,
+            &queues(1000),
+            Held { stalls: &stalls, ..FREE },
+            &mut Random::new(3),
+        );
         let expected = 39_000.0 / 400e3;
         assert!((outcome.loss() - expected).abs() < 0.03, "{outcome:?}");
     }
@@ -454,7 +479,7 @@ mod tests {
                 room: 1000.0,
                 costs,
             });
-            let outcome = simulate(arrivals, &queues(8), &NEVER, &mut Random::new(1));
+            let outcome = simulate(arrivals, &queues(8), FREE, &mut Random::new(1));
             near(outcome.loss(), 1.0 - (costs.served(rate, 1) * 3.0 + 700.0) / (rate * 3.0));
         }
     }
@@ -466,7 +491,7 @@ mod tests {
         // Two blocks of 100 frames: what lay in the first was read long before the others come.
         let outcome = |at| {
             let arrivals = [group(0.0, 90.0), group(at, 180.0)].into_iter();
-            simulate(arrivals, &queues(2), &NEVER, &mut Random::new(1))
+            simulate(arrivals, &queues(2), FREE, &mut Random::new(1))
         };
         assert_eq!(outcome(200e6).lost_ring, 0.0);
         assert_eq!(outcome(20e6).lost_ring, 70.0);
@@ -485,12 +510,35 @@ mod tests {
         let alike = Costs { deviation: 0.0, ..costs };
         let of_ring = |costs, blocks| {
             let queues = Queues { retire: 1e12, ..queues(blocks) };
-            simulate(even(100e3, 5.0, costs), &queues, &NEVER, &mut Random::new(1)).loss()
+            simulate(even(100e3, 5.0, costs), &queues, FREE, &mut Random::new(1)).loss()
         };
         let of = |costs| of_ring(costs, 2);
         assert_eq!(of(alike), 0.0);
         assert!(of(costs) > 0.002 && of(costs) < 0.05, "{}", of(costs));
         // With room for more of them nothing is lost: they come to their mean.
         assert_eq!(of_ring(costs, 32), 0.0);
+    }
+
+    #[test]
+    fn who_wakes_late_has_less_room() {
+        // Blocks of 100 frames fill in 11 ms and are read in 9.9: where each is begun 2 ms late, the other one of two is full
+        // before it is done; a third one is room enough.
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 99_000.0, deviation: 0.0 };
+        let late = Wakes { lengths: vec![2_000_000] };
+        let of = |wakes: &Wakes, blocks| {
+            let held = Held { wakes, ..FREE };
+            let arrivals = even(9090.0, 10.0, costs);
+            let queues = Queues { retire: 1e12, ..queues(blocks) };
+            simulate(arrivals, &queues, held, &mut Random::new(1)).loss()
+        };
+        assert_eq!((of(&AT_ONCE, 2), of(&late, 3)), (0.0, 0.0));
+        assert!(of(&late, 2) > 0.03, "{}", of(&late, 2));
+        // Who is never idle never sleeps.
+        let busy = Costs { kept: 200_000.0, ..costs };
+        let of = |wakes: &Wakes| {
+            let held = Held { wakes, ..FREE };
+            simulate(even(9090.0, 10.0, busy), &queues(4), held, &mut Random::new(1)).loss()
+        };
+        near(of(&late), of(&AT_ONCE));
     }
 }

@@ -51,6 +51,11 @@ impl Host for Planted {
         Ok(Stalls { watched: 1, lengths: Vec::new() })
     }
 
+    fn wakes(&mut self) -> anyhow::Result<Wakes> {
+        self.now += WOKEN;
+        Ok(Wakes { lengths: vec![20_000, 30_000, 90_000] })
+    }
+
     fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>> {
         self.now += RAW;
         self.looks += 1;
@@ -131,6 +136,7 @@ fn planted_costs_are_found_in_time() {
         (size, level, Raw { deviation: mean / 10.0, ..Raw::even(mean) })
     });
     assert_eq!(services, expected);
+    assert_eq!(model.wakes.quantile(0.5), Some(30_000));
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn fitted(model: &Model) -> Vec<Part> {
          that is kept {:.0} ns and {:.2} ns for each byte in addition, and {:.2} times what the application needs by \
          itself. An interrupt, which frames that come together share, costs {:.0} ns, and all take {:.0} % of the time at \
          most. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and its \
-         backlog holds {} frames.",
+         backlog holds {} frames. {}",
         model.tool,
         model.seconds,
         fit.frame[0],
@@ -265,7 +265,8 @@ fn fitted(model: &Model) -> Vec<Part> {
         fit.share * 100.0,
         fit.spread * 100.0,
         still * 100.0,
-        exact(model.backlog)
+        exact(model.backlog),
+        woken(model)
     );
     let mut parts = vec![Part::Text(text)];
     if model.variants.len() > 1 {
@@ -274,6 +275,20 @@ fn fitted(model: &Model) -> Vec<Part> {
     parts.push(services(model));
     parts.push(Part::Table(observed(model)));
     parts
+}
+
+/// How long it takes until an application that sleeps reads on.
+fn woken(model: &Model) -> String {
+    let [median, p99] = [0.5, 0.99].map(|share| model.wakes.quantile(share));
+    match median.zip(p99) {
+        None => "How long it takes until who sleeps goes on is unavailable.".to_owned(),
+        Some((median, p99)) => {
+            let [median, p99] = [median, p99].map(|nanos| nanos as f64 / 1e3);
+            format!(
+                "Who sleeps goes on after {median:.0} us, and one in 100 after more than {p99:.0} us."
+            )
+        }
+    }
 }
 
 /// What is kept costs, by the settings of the application.
