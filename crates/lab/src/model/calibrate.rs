@@ -1,13 +1,15 @@
 //! The runs that costs come from: a minute at most, whatever is repeated.
 
+mod runs;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::fit::{Fit, Observation};
+use self::runs::{Observed, Runs};
+use super::fit::Fit;
 use super::raw::{self, Raw};
-use super::simulate::Queues;
 use super::stalls::{self, Stalls};
 use super::traffic::Traffic;
 use super::wakes::{self, Wakes};
@@ -34,6 +36,12 @@ const OVER: [(f64, u32); 4] = [(1.35, 32), (1.6, 1), (2.1, 32), (0.7, 1)];
 /// A run that loses less than this has time left, and tells nothing; then the rate is raised so much, so often at most.
 const LEAST_LOSS: f64 = 0.04;
 const RAISED: f64 = 1.5;
+
+/// One that loses more than this tells next to nothing of what is kept; then the rate is lowered so much.
+const MOST_LOSS: f64 = 0.95;
+const LOWERED: f64 = 0.4;
+
+/// How often a load is tried, with other rates or since a run proves nothing.
 const TRIED: u32 = 3;
 
 /// Bytes of the ring: little, so that what it holds is of no account.
@@ -204,8 +212,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         let [median, p99] = [median, p99].map(|nanos| nanos as f64 / 1e3);
         host.tell(&format!("waking: {median:.0} us, one in 100 more than {p99:.0} us"));
     }
-    let mut runs =
-        Runs { host, tool, traffic, time: 1.0 - still, around: AROUND, looks: Vec::new() };
+    let mut runs = Runs::new(host, &subject, 1.0 - still);
     let gaps = runs.gaps()?;
     let Observed { observations, left_out } = runs.observe_all(&kinds(tool, variants), &gaps)?;
     if left_out > 0 {
@@ -246,173 +253,6 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         left_out,
         seconds: host.elapsed().as_secs_f64(),
     })
-}
-
-struct Runs<'a> {
-    host: &'a mut dyn Host,
-    tool: &'a Tool,
-    traffic: Option<&'a Traffic>,
-    /// The share of the time that the machine does not stand still.
-    time: f64,
-    /// The most that a run took so far beside the time that frames are sent.
-    around: Duration,
-    /// What was seen of work by itself.
-    looks: Vec<Service>,
-}
-
-/// What runs told.
-struct Observed {
-    observations: Vec<Observation>,
-    /// Runs for which there was no time.
-    left_out: u32,
-}
-
-/// What came of a point.
-enum Seen {
-    Costs(Observation),
-    /// The sender cannot send too much.
-    Nothing,
-    NoTime,
-}
-
-impl Runs<'_> {
-    /// A run, and what work costs by itself right after it; `None` where there is no time for that.
-    fn run(
-        &mut self,
-        tool: &Tool,
-        load: &Load,
-        cost: Cost,
-    ) -> anyhow::Result<Option<(Trial, Option<Raw>)>> {
-        let begin = self.host.elapsed();
-        if begin + load.time + self.around > MOST {
-            return Ok(None);
-        }
-        let trial = self.host.run(tool, load)?;
-        let lost =
-            trial.loss().map_or("unavailable".to_owned(), |loss| format!("{:.2} %", loss * 100.0));
-        let rate = trial.reached.unwrap_or_default();
-        self.host.tell(&format!("{} bytes at {rate:.0} frames/s: {lost} lost", load.size));
-        let raw = self.host.raw(cost, load.size)?;
-        let took = self.host.elapsed().saturating_sub(begin);
-        self.around = self.around.max(took.saturating_sub(load.time));
-        Ok(Some((trial, raw)))
-    }
-
-    fn load(&self, size: u32) -> Load {
-        let capture = self.traffic.map(|traffic| traffic.path.clone());
-        Load { size, time: SENT, capture, ..Load::default() }
-    }
-
-    /// How far apart frames are that leave as fast as possible, where the capture does as little as it can.
-    fn gaps(&mut self) -> anyhow::Result<Vec<(u32, f64)>> {
-        let count = Tool::all().into_iter().find(|tool| tool.name == "count");
-        let count = count.context("there is no tool that only counts")?;
-        let mut gaps = Vec::new();
-        let sizes = self.traffic.map_or(SIZES.to_vec(), |traffic| vec![traffic.size()]);
-        for size in sizes {
-            gaps.push((size, self.gap(&count, size)?));
-        }
-        Ok(gaps)
-    }
-
-    fn gap(&mut self, count: &Tool, size: u32) -> anyhow::Result<f64> {
-        let load = Load { time: SENT / 2, ..self.load(size) };
-        for _ in 0..TRIED {
-            let Some((trial, _)) = self.run(count, &load, Cost::default())? else { break };
-            if let Some(reached) = trial.reached.filter(|_| trial.is_true_at_reached()) {
-                return Ok(1e9 / reached);
-            }
-        }
-        bail!("no run tells how fast the sender sends {size} bytes")
-    }
-
-    /// All points, as long as there is time: each round makes what the ones before told better.
-    fn observe_all(&mut self, kinds: &[Kind], gaps: &[(u32, f64)]) -> anyhow::Result<Observed> {
-        let mut observed = Observed { observations: Vec::new(), left_out: 0 };
-        for over in OVER {
-            for (size, gap) in gaps {
-                for kind in kinds {
-                    match self.observe((*size, kind), over, 1e9 / gap)? {
-                        Seen::Costs(observation) => observed.observations.push(observation),
-                        Seen::Nothing => {}
-                        Seen::NoTime => observed.left_out += 1,
-                    }
-                }
-            }
-        }
-        Ok(observed)
-    }
-
-    /// Keeps what was seen of work by itself.
-    fn look(&mut self, raw: Option<Raw>, size: u32, (settings, cost): &Kind) {
-        let service = |raw| Service { settings: settings.clone(), cost: *cost, size, raw };
-        self.looks.extend(raw.map(service));
-    }
-
-    /// A run that is too much for the processor.
-    fn observe(
-        &mut self,
-        (size, kind): (u32, &Kind),
-        (over, burst): (f64, u32),
-        top: f64,
-    ) -> anyhow::Result<Seen> {
-        let (variant, cost) = (&kind.0, kind.1);
-        let settings = [settings(cost, RING), variant.clone()].concat();
-        let tool = self.tool.with(&settings).map_err(anyhow::Error::msg)?;
-        if self.host.elapsed() + SENT + self.around > MOST {
-            return Ok(Seen::NoTime);
-        }
-        // Machines are faster and slower from second to second: what counts is how fast this one was at the time.
-        let mut before = self.host.raw(cost, size)?;
-        self.look(before, size, kind);
-        let mut rate = 1e9 / (mean(before) + GUESSED) * over;
-        for _ in 0..TRIED {
-            let together = Setting { name: "burst".to_owned(), value: burst.to_string() };
-            let load = Load { rate: Some(rate.min(top * REACHED)), ..self.load(size) };
-            let load = load.with(&[together]);
-            let Some((trial, after)) = self.run(&tool, &load, cost)? else {
-                return Ok(Seen::NoTime);
-            };
-            self.look(after, size, kind);
-            let raw = f64::midpoint(mean(before), mean(after));
-            before = after;
-            ensure!(
-                trial.counted.captured.is_some() && trial.reached.is_some(),
-                "{} does not tell what it captured",
-                tool.name
-            );
-            if !trial.is_true_at_reached() {
-                continue;
-            }
-            if let Some((rate, served)) = served(&trial, size) {
-                let (settings, time) = (variant.clone(), self.time);
-                let observation = Observation { settings, size, raw, burst, rate, served, time };
-                return Ok(Seen::Costs(observation));
-            }
-            if rate >= top * REACHED {
-                return Ok(Seen::Nothing);
-            }
-            rate *= RAISED;
-        }
-        Ok(Seen::Nothing)
-    }
-}
-
-/// Frames a second that arrived and that were kept in a run; `None` where it lost next to nothing, so that it had time
-/// left.
-fn served(trial: &Trial, size: u32) -> Option<(f64, f64)> {
-    let (captured, reached) = (trial.counted.captured?, trial.reached?);
-    trial.loss().filter(|loss| *loss >= LEAST_LOSS)?;
-    let seconds = trial.sent as f64 / reached;
-    // What the ring held in the end was not served while frames came.
-    let room = Queues::new(RING, 0).frames(size);
-    // Drops of the backlog are the whole machine's.
-    let arrived = trial.sent.min(trial.arrived);
-    Some((arrived as f64 / seconds, (captured as f64 - room).max(0.0) / seconds))
-}
-
-fn mean(raw: Option<Raw>) -> f64 {
-    raw.unwrap_or_default().mean
 }
 
 /// Of each work and size the look in the middle, since machines are faster and slower from second to second.

@@ -8,6 +8,7 @@
 //! cost is below 0.
 
 use super::Costs;
+use super::squares::{dot, non_negative};
 use crate::tools::Setting;
 
 /// A run whose processor had no time left.
@@ -59,12 +60,6 @@ pub struct Fit {
 
 /// How exact no fit is, whatever its runs say: two runs of one load differ by more.
 const LEAST_SPREAD: f64 = 0.01;
-
-/// Rounds of descent, enough for any digits that matter.
-const ROUNDS: u32 = 400;
-
-/// What moves by less, in microseconds, has come to rest.
-const STILL: f64 = 1e-12;
 
 impl Fit {
     /// The costs of frames of so many bytes, for which the application takes so many nanoseconds by itself.
@@ -231,10 +226,11 @@ fn fitted(observations: &[Observation], wanted: &Wanted<'_>, (wake, share): (f64
     let errors = |found: &[f64]| -> Vec<f64> {
         rows.iter().zip(&targets).map(|(row, target)| dot(row, found) - target).collect()
     };
-    let mut coefficients = vec![0.0; SHARED + 2 * wanted.variants.len()];
+    let number = SHARED + 2 * wanted.variants.len();
+    let mut coefficients = vec![0.0; number];
     let mut weights = vec![1.0; rows.len()];
     for _ in 0..SETTLING {
-        coefficients = non_negative(&rows, &targets, &weights, coefficients);
+        coefficients = non_negative(&rows, &targets, &weights, number);
         let weight = |error: &f64| (FAR / error.abs().max(1e-12)).min(1.0);
         weights = errors(&coefficients).iter().map(weight).collect();
     }
@@ -258,46 +254,6 @@ fn missed(error: f64) -> f64 {
 /// Coefficients are sought in microseconds, and bytes in thousands, so that all are near 1.
 const UNIT: f64 = 1000.0;
 const BYTES: f64 = 1000.0;
-
-fn dot(one: &[f64], other: &[f64]) -> f64 {
-    one.iter().zip(other).map(|(one, other)| one * other).sum()
-}
-
-/// Least squares without negative coefficients, by coordinate descent on the normal equations, which finds them since the
-/// problem is convex.
-fn non_negative(
-    rows: &[Vec<f64>],
-    targets: &[f64],
-    weights: &[f64],
-    mut found: Vec<f64>,
-) -> Vec<f64> {
-    let number = found.len();
-    let (mut matrix, mut right) = (vec![vec![0.0; number]; number], vec![0.0; number]);
-    for ((row, target), weight) in rows.iter().zip(targets).zip(weights) {
-        for at in 0..number {
-            right[at] += weight * row[at] * target;
-            for other in 0..number {
-                matrix[at][other] += weight * row[at] * row[other];
-            }
-        }
-    }
-    for _ in 0..ROUNDS {
-        let mut moved = 0.0;
-        for at in 0..number {
-            let own = matrix[at][at];
-            if own > 0.0 {
-                let before = found[at];
-                let rest = right[at] - dot(&matrix[at], &found) + own * before;
-                found[at] = f64::max(rest / own, 0.0);
-                moved = f64::max(moved, (found[at] - before).abs());
-            }
-        }
-        if moved < STILL {
-            break;
-        }
-    }
-    found
-}
 
 #[cfg(test)]
 mod tests {

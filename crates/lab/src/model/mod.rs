@@ -32,6 +32,7 @@ pub mod plan;
 pub mod predict;
 pub mod raw;
 pub mod simulate;
+mod squares;
 pub mod stalls;
 pub mod traffic;
 pub mod wakes;

@@ -1,5 +1,6 @@
 //! Calibrations of a machine with costs that are planted, by a clock that only runs move.
 
+use super::super::simulate::Queues;
 use super::*;
 
 /// A machine that serves as a fit says, and takes so long for each run beside the time that frames are sent.
@@ -19,8 +20,8 @@ const FIT: Fit = Fit {
     slower: 1.3,
     kept: [900.0, 1.2],
     frame: [1500.0, 0.4],
-    wake: 5000.0,
-    share: 0.6,
+    wake: 2500.0,
+    share: 0.5,
     spread: 0.01,
 };
 
@@ -146,7 +147,9 @@ fn what_there_is_no_time_for_is_left_out_and_told() {
         let model = of(&mut host, "work").unwrap();
         assert!(host.now <= MOST, "{:?}", host.now);
         let (seen, left_out) = (model.observations.len(), model.left_out);
-        assert!(left_out > 0 && seen + left_out as usize == 16, "{seen} and {left_out}");
+        // A run that is disturbed each time tells nothing.
+        let all = seen + left_out as usize;
+        assert!(left_out > 0 && (15..=16).contains(&all), "{seen} and {left_out}");
         let said = host.said.last().unwrap();
         assert_eq!(*said, format!("{left_out} runs are left out, since 60 s are over"));
         // All sizes and levels come first, and frames one by one soon.
@@ -171,4 +174,30 @@ fn too_little_is_no_model() {
     let free = Fit { kept: [1.0, 0.0], frame: [1.0, 0.0], wake: 0.0, ..FIT };
     let said = of(&mut Planted { fit: free, ..planted(500) }, "count").unwrap_err().to_string();
     assert!(said.contains("loses nothing that the sender can send"), "{said}");
+}
+
+#[test]
+fn every_setting_is_tried() {
+    let depths = ["protocols", "flows"];
+    let variants =
+        depths.map(|depth| vec![Setting { name: "depth".to_owned(), value: depth.to_owned() }]);
+    let fit = Fit { kept: [6000.0, 4.0], frame: [800.0, 0.2], ..FIT };
+    let model = with(&mut Planted { fit, ..planted(400) }, "analyze", &variants).unwrap();
+    // Lowering rates that lose all takes time, which some runs of the last round do not have then.
+    assert!(model.observations.len() >= 12, "{model:?}");
+    for (settings, part) in variants.iter().zip([1.0, 2.0]) {
+        let found = model.fit_with(settings).unwrap().costs(512, 0.0).kept;
+        let planted = (6000.0 + 4.0 * 512.0) / part;
+        assert!((found / planted - 1.0).abs() < 0.05, "{found}, not {planted}: {model:?}");
+    }
+    assert_eq!(model.fit_with(&[]), None, "it was not tried as it comes");
+    assert_eq!(model.services, [], "nobody knows what analyze takes by itself");
+    // Four of them are too many for all rounds, but not for a model.
+    let depths = ["protocols", "tcp", "flows", "packets"];
+    let variants =
+        depths.map(|depth| vec![Setting { name: "depth".to_owned(), value: depth.to_owned() }]);
+    let mut host = Planted { fit, ..planted(900) };
+    let model = with(&mut host, "analyze", &variants).unwrap();
+    assert!(host.now <= MOST && model.left_out > 0, "{:?}", host.now);
+    assert!(variants.iter().all(|settings| model.fit_with(settings).is_some()), "{model:?}");
 }
