@@ -11,6 +11,7 @@ use netsniff_lab::model::ledger::Entry;
 use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::traffic::Traffic;
 use netsniff_lab::model::wakes::Wakes;
+use netsniff_lab::search::Found;
 use netsniff_lab::tools::Setting;
 use netsniff_traffic::probe::frame;
 
@@ -125,7 +126,7 @@ fn what_is_asked_is_answered_and_written_down() {
     assert_eq!((lines.len(), lines[0][18]), (3, "loss"), "{csv}");
     assert_eq!(lines[2][..6], ["1", "1", "asked", "512", "60000", "32"]);
     assert_eq!(lines[2][18].parse(), Ok(losses[1]), "{csv}");
-    assert_eq!(lines[2][30..], ["0", "0", "", "", "", ""]);
+    assert_eq!(lines[2][30..], [&["0", "0"][..], &[""; 8]].concat());
     // Asking again adds to it.
     assert_eq!(ledger.run(&["-q", "--rate", "30k", "--delay", "25us"]).0, Some(0));
     assert_eq!(ledger.entries()[..3], entries[..]);
@@ -169,6 +170,37 @@ fn what_was_predicted_is_run_and_scored() {
     let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();
     // Each of two points, and the legend, on a light and on a dark page.
     assert_eq!(page.matches("<circle").count(), 3 * 2, "{page}");
+}
+
+/// The longest burst is what the ring holds and what is served meanwhile, and trying finds it.
+#[test]
+fn the_longest_burst_is_found_by_trying() {
+    let _alone = alone();
+    let ledger = Ledger::new("bursts");
+    let asked = ["--delay", "25us", "--ring", "4M", "--rate", "20k", "--time", "1s"];
+    let tried = ["--score", "--repeat", "1", "--bursts", "1"];
+    let (_, output, errors) = ledger.run(&[&asked[..], &tried].concat());
+    if !is_able() {
+        eprintln!("SKIPPED: the_longest_burst_is_found_by_trying needs a testbed: {errors}");
+        return;
+    }
+    let entries = ledger.entries();
+    let found = entries.iter().find_map(|entry| match entry {
+        Entry::Burst { number: 0, found, trials, .. } => Some((found, trials)),
+        _ => None,
+    });
+    let Some((Found::Rate(frames), trials)) = found else {
+        eprintln!("SKIPPED: this machine is too busy for a burst that proves something: {errors}");
+        return;
+    };
+    // Three blocks of 1747 frames beside the one that is read, and what is served meanwhile.
+    assert!((5000.0..7500.0).contains(frames), "{frames}: {errors}");
+    assert!(trials.iter().any(|trial| trial.is_valid() && trial.is_lossless()), "{errors}");
+    assert!(trials.iter().any(|trial| trial.is_valid() && !trial.is_lossless()), "{errors}");
+    assert!(output.contains("Bursts without loss"), "{output}");
+    let csv = fs::read_to_string(ledger.0.join("predictions.csv")).unwrap();
+    let last = csv.lines().last().unwrap().rsplit(',').nth(1).unwrap();
+    assert_eq!(last.parse(), Ok(*frames), "{csv}");
 }
 
 /// Frames of two sizes: a burst of 24,000, 8 us apart, and one at the end of the pause of 609 ms after it.
@@ -300,6 +332,7 @@ fn what_is_wrong_is_said() {
         (&["--rate", "1k", "--tool", "record", "--zip", "1"], "are of the tool work alone"),
         (&["--rate", "1k", "--depth", "tcp"], "--depth is of the tool analyze alone"),
         (&["--rate", "1k", "--depth", "deep"], "possible values: packets, flows, tcp, protocols"),
+        (&["--rate", "1k", "--bursts", "1"], "--score"),
         (&["--plan", "3"], "--seed"),
         (&["--rate", "1k", "--seed", "3"], "--plan"),
         (&["--rate", "900M", "--delay", "1us"], "are more than the sender can send here"),

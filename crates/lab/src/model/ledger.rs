@@ -59,6 +59,17 @@ pub enum Entry {
         /// The runs that found it.
         trials: Vec<Trial>,
     },
+    /// The longest burst at the sender's full speed that loses nothing, as it was found by trying.
+    Burst {
+        /// Nanoseconds since 1970.
+        at: i64,
+        /// The number of the prediction.
+        number: u32,
+        /// Its length, where a rate is: in frames.
+        found: Found,
+        /// The runs that found it.
+        trials: Vec<Trial>,
+    },
 }
 
 /// A prediction and what came of it.
@@ -80,6 +91,8 @@ pub struct Scored<'a> {
     pub faulty: usize,
     /// The rate without loss, where it was sought.
     pub rate: Option<Found>,
+    /// The longest burst that loses nothing, in frames, where it was sought.
+    pub burst: Option<Found>,
 }
 
 impl Scored<'_> {
@@ -102,16 +115,29 @@ impl Scored<'_> {
     /// not known, or only a bound of it.
     #[must_use]
     pub fn rate_error(&self) -> Option<f64> {
-        match self.rate? {
-            Found::Rate(rate) => Some(self.prediction.lossless.value / rate - 1.0),
-            Found::AtLeast(_) | Found::Below(_) | Found::Ended => None,
-        }
+        Some(self.prediction.lossless.value / exactly(self.rate)? - 1.0)
+    }
+
+    /// By what part the longest burst without loss was predicted too long, or too short where that is negative; `None`
+    /// likewise.
+    #[must_use]
+    pub fn burst_error(&self) -> Option<f64> {
+        Some(self.prediction.survived? / exactly(self.burst)? - 1.0)
     }
 
     /// What the textbook says: 1 - μ/λ above what the processor manages.
     #[must_use]
     pub fn textbook(&self) -> f64 {
         (1.0 - self.prediction.costs.knee(self.question.burst) / self.question.rate).max(0.0)
+    }
+}
+
+/// What was found, where it is more than a bound.
+#[must_use]
+pub fn exactly(found: Option<Found>) -> Option<f64> {
+    match found? {
+        Found::Rate(value) => Some(value),
+        Found::AtLeast(_) | Found::Below(_) | Found::Ended => None,
     }
 }
 
@@ -137,6 +163,7 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                 losses: Vec::new(),
                 faulty: 0,
                 rate: None,
+                burst: None,
             }),
             // A run before its prediction scores nothing.
             Entry::Run { number, trial, .. } => {
@@ -152,6 +179,10 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                 let of = all.iter_mut().filter(|scored| scored.number == *number);
                 of.for_each(|scored| scored.rate = Some(*found));
             }
+            Entry::Burst { number, found, .. } => {
+                let of = all.iter_mut().filter(|scored| scored.number == *number);
+                of.for_each(|scored| scored.burst = Some(*found));
+            }
             Entry::Model { .. } => models += 1,
             Entry::Plan { .. } => {}
         }
@@ -162,7 +193,17 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
 /// The median of how far off predicted rates without loss were, as parts of those that were found; and of how many.
 #[must_use]
 pub fn rates(all: &[Scored<'_>]) -> Option<(f64, usize)> {
-    let mut errors: Vec<_> = all.iter().filter_map(Scored::rate_error).map(f64::abs).collect();
+    middle(all.iter().filter_map(Scored::rate_error))
+}
+
+/// Likewise of the longest bursts without loss.
+#[must_use]
+pub fn bursts(all: &[Scored<'_>]) -> Option<(f64, usize)> {
+    middle(all.iter().filter_map(Scored::burst_error))
+}
+
+fn middle(errors: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
+    let mut errors: Vec<_> = errors.map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     let middle = errors.get(errors.len() / 2)?;
     let below = errors[(errors.len() - 1) / 2];
@@ -262,7 +303,7 @@ mod tests {
             total: estimate(total),
             first_loss: None,
             lossless: estimate(1e5),
-            survived: None,
+            survived: Some(12_000.0),
         };
         Entry::Prediction { at: 0, number, pace: None, question, prediction: Box::new(prediction) }
     }
@@ -320,6 +361,18 @@ mod tests {
         let entries = [&entries[..], &sought].concat();
         let (error, number) = rates(&scored(&entries)).unwrap();
         assert!((error - 0.225).abs() < 1e-9 && number == 2, "{error} of {number}");
+        assert_eq!(bursts(&scored(&entries)), None);
+        let tried = |number, found| Entry::Burst { at: 2, number, found, trials: Vec::new() };
+        let of = [
+            tried(0, Found::Rate(8000.0)),
+            tried(1, Found::Rate(16_000.0)),
+            tried(2, Found::Ended),
+        ];
+        let entries = [&entries[..], &of].concat();
+        let all = scored(&entries);
+        let errors = [0, 1, 2].map(|at| all[at].burst_error());
+        assert_eq!(errors, [Some(0.5), Some(-0.25), None]);
+        assert_eq!(bursts(&all), Some((0.375, 2)));
         let text = serde_json::to_string(&entries[1]).unwrap();
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entries[1]);
     }

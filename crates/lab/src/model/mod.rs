@@ -20,11 +20,13 @@
 //! | [`wakes`] | how an application waits, and how long it takes until it reads on |
 //! | [`mod@simulate`] | backlog, ring and application, step by step |
 //! | [`predict`] | losses with an interval, the rate without loss, bursts that are survived |
+//! | [`bursts`] | bursts that know nothing of each other, to try how long they may be |
 //! | [`calibrate`] | the runs that the costs come from |
 //! | [`traffic`] | a capture as traffic |
 //! | [`plan`] | points that a model is tried on |
 //! | [`ledger`] | every prediction, and what came |
 
+pub mod bursts;
 pub mod calibrate;
 pub mod fit;
 pub mod ledger;

@@ -1,7 +1,7 @@
 //! Predictions, and what came.
 
 use super::percent;
-use crate::model::ledger::{Score, Scored, rates, score};
+use crate::model::ledger::{Score, Scored, bursts, exactly, rates, score};
 use crate::model::plan::Pace;
 use crate::model::raw::Raw;
 use crate::model::{Model, Service};
@@ -24,6 +24,10 @@ pub fn predictions(model: Option<&Model>, all: &[Scored<'_>]) -> Vec<Section> {
     if all.iter().any(|scored| scored.rate.is_some()) {
         let parts = vec![Part::Table(found(all))];
         sections.push(Section { title: "Rates without loss".to_owned(), parts });
+    }
+    if all.iter().any(|scored| scored.burst.is_some()) {
+        let parts = vec![Part::Table(survived(all))];
+        sections.push(Section { title: "Bursts without loss".to_owned(), parts });
     }
     let parts = vec![Part::Table(ledger(all))];
     sections.push(Section { title: "Every prediction".to_owned(), parts });
@@ -92,13 +96,6 @@ fn verdict(all: &[Scored<'_>]) -> Option<String> {
 fn found(all: &[Scored<'_>]) -> Table {
     let row = |scored: &Scored<'_>| {
         let (lossless, found) = (scored.prediction.lossless, scored.rate?);
-        let words = match found {
-            Found::Rate(rate) => whole(rate),
-            Found::AtLeast(rate) => format!("\u{2265} {}", whole(rate)),
-            Found::Below(rate) => format!("< {}", whole(rate)),
-            Found::Ended => "-".to_owned(),
-        };
-        let off = scored.rate_error().map(|off| format!("{:+.1}", off * 100.0));
         Some(vec![
             scored.number.to_string(),
             exact(scored.question.size.into()),
@@ -106,13 +103,10 @@ fn found(all: &[Scored<'_>]) -> Table {
             work(scored),
             whole(lossless.value),
             format!("{} to {}", whole(lossless.low), whole(lossless.high)),
-            words,
-            off.unwrap_or_else(|| "-".to_owned()),
+            tried(found),
+            off_by(scored.rate_error()),
         ])
     };
-    let note = rates(all).map(|(off, number)| {
-        format!("Median of how far off they were: {:.1} %, of {number}.", off * 100.0)
-    });
     Table {
         columns: columns(&[
             "prediction",
@@ -125,7 +119,58 @@ fn found(all: &[Scored<'_>]) -> Table {
             "off by %",
         ]),
         rows: all.iter().filter_map(row).collect(),
-        note,
+        note: rates(all).map(median),
+    }
+}
+
+/// What was found by trying.
+fn tried(found: Found) -> String {
+    match found {
+        Found::Rate(value) => whole(value),
+        Found::AtLeast(value) => format!("\u{2265} {}", whole(value)),
+        Found::Below(value) => format!("< {}", whole(value)),
+        Found::Ended => "-".to_owned(),
+    }
+}
+
+fn off_by(part: Option<f64>) -> String {
+    part.map_or("-".to_owned(), |off| format!("{:+.1}", off * 100.0))
+}
+
+fn median((off, number): (f64, usize)) -> String {
+    format!("Median of how far off they were: {:.1} %, of {number}.", off * 100.0)
+}
+
+/// Predicted bursts without loss, and those that were found by trying.
+fn survived(all: &[Scored<'_>]) -> Table {
+    let row = |scored: &Scored<'_>| {
+        let found = scored.burst?;
+        let predicted = scored.prediction.survived;
+        let ratio = predicted.zip(exactly(Some(found))).map(|(one, other)| one / other);
+        Some(vec![
+            scored.number.to_string(),
+            exact(scored.question.size.into()),
+            exact(scored.question.ring >> 10),
+            work(scored),
+            predicted.map_or("any".to_owned(), whole),
+            tried(found),
+            ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+            off_by(scored.burst_error()),
+        ])
+    };
+    Table {
+        columns: columns(&[
+            "prediction",
+            "bytes",
+            "ring KiB",
+            "work",
+            "predicted frames",
+            "found",
+            "predicted / found",
+            "off by %",
+        ]),
+        rows: all.iter().filter_map(row).collect(),
+        note: bursts(all).map(median),
     }
 }
 

@@ -3,7 +3,7 @@
 use netsniff_lab::bed::{CAPTURE_CPU, SENDER_CPU};
 use netsniff_lab::lossless::{Cell, Step};
 use netsniff_lab::machine::Busy;
-use netsniff_lab::model::ledger::Scored;
+use netsniff_lab::model::ledger::{Scored, exactly};
 use netsniff_lab::model::plan::Pace;
 use netsniff_lab::model::predict::Estimate;
 use netsniff_lab::search::Found;
@@ -35,7 +35,8 @@ pub(super) fn runs(runs: &[Run]) -> String {
 
 const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,settings,seconds,kernel,kernel_low,kernel_high,\
                            application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
-                           lossless_high,first_loss,survived,textbook,raw,raw_median,raw_p99,valid,faulty,came,came_least,came_most,error\n";
+                           lossless_high,first_loss,survived,textbook,raw,raw_median,raw_p99,valid,faulty,came,came_least,came_most,error,\
+                           lossless_found,lossless_error,survived_found,survived_error\n";
 
 /// Every prediction and what came of it, a line for each.
 pub(super) fn predictions(all: &[Scored<'_>]) -> String {
@@ -87,6 +88,10 @@ fn came(scored: &Scored<'_>) -> Vec<String> {
         known(losses().reduce(f64::min)),
         known(losses().reduce(f64::max)),
         known(loss.map(|loss| scored.prediction.total.value - loss)),
+        known(exactly(scored.rate)),
+        known(scored.rate_error()),
+        known(exactly(scored.burst)),
+        known(scored.burst_error()),
     ]
 }
 
@@ -203,6 +208,7 @@ fn field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use netsniff_lab::model::raw::Raw;
+    use netsniff_lab::search::Found;
     use std::time::Duration;
 
     use netsniff_lab::load::Load;
@@ -278,7 +284,7 @@ mod tests {
             total: estimate(0.5),
             first_loss: Some(0.75),
             lossless: estimate(100e3),
-            survived: None,
+            survived: Some(6000.0),
         };
         let mut scored = Scored {
             number: 7,
@@ -287,7 +293,8 @@ mod tests {
             question: &question,
             prediction: &prediction,
             losses: vec![0.25, 0.5],
-            rate: None,
+            rate: Some(Found::AtLeast(90e3)),
+            burst: Some(Found::Rate(8000.0)),
             faulty: 1,
         };
         let lines = |scored: &Scored<'_>| {
@@ -298,13 +305,16 @@ mod tests {
         assert_eq!(
             line,
             "7,2,near the knee,512,200000,32,false,1048576,,25000,depth=tcp,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
-             100000,50000,200000,0.75,,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125"
+             100000,50000,200000,0.75,6000,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125,,,8000,-0.25"
         );
         assert_eq!(names.split(',').count(), line.split(',').count());
         scored.losses.clear();
         scored.pace = None;
         let line = &lines(&scored)[1];
-        assert!(line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,"), "{line}");
+        assert!(
+            line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,8000,-0.25"),
+            "{line}"
+        );
         let kept = Question { keeps_gaps: true, ..question.clone() };
         scored.question = &kept;
         assert!(lines(&scored)[1].starts_with("7,2,asked,512,200000,,true,"));

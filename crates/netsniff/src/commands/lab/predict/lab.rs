@@ -18,7 +18,7 @@ use netsniff_lab::work::Cost;
 use super::super::common;
 use super::super::journal::Journal;
 use super::super::question::{fits, unknown};
-use super::{AROUND, PredictArgs, last_model, limit};
+use super::{AROUND, PredictArgs, burst, last_model, limit};
 use crate::clock;
 use crate::commands::{UsageError, say};
 use crate::summary::number::exact;
@@ -76,7 +76,11 @@ impl Lab<'_> {
                 if !self.score(&model)? && self.is_over() {
                     return Ok(false);
                 }
-                if is_among(number, asked.len(), self.args.lossless) && !self.find_rate(&model)? {
+                let is_sought = |chosen| is_among(number, asked.len(), chosen);
+                if is_sought(self.args.lossless) && !self.find_rate(&model)? {
+                    return Ok(false);
+                }
+                if is_sought(self.args.bursts) && !self.find_burst(&model)? {
                     return Ok(false);
                 }
             }
@@ -114,6 +118,21 @@ impl Lab<'_> {
         let predicted = last.prediction.lossless.value;
         let (found, trials) = limit::find(self, model, &question, predicted)?;
         self.add(Entry::Rate { at: now(), number, found, trials })?;
+        Ok(!self.is_over())
+    }
+
+    /// Finds the longest burst without loss of the newest prediction; whether it could.
+    fn find_burst(&mut self, model: &Model) -> anyhow::Result<bool> {
+        let all = scored(self.journal.entries());
+        let Some(last) = all.last() else { return Ok(true) };
+        let (number, question) = (last.number, last.question.clone());
+        let prediction = last.prediction.clone();
+        let Some(predicted) = prediction.survived else {
+            self.say("bursts: none is thought to be too long for this, so none is tried");
+            return Ok(true);
+        };
+        let (found, trials) = burst::find(self, model, (&question, &prediction), predicted)?;
+        self.add(Entry::Burst { at: now(), number, found, trials })?;
         Ok(!self.is_over())
     }
 
@@ -207,7 +226,7 @@ impl Lab<'_> {
         let left = all.iter().filter(|one| one.model == newest && one.losses.is_empty()).count();
         let runs = if self.args.score { (asked + left) as u32 * self.args.repeat } else { 0 };
         let looks = RAW * LOOKS as u32 * asked as u32;
-        let searches = limit::PLANNED * self.args.lossless;
+        let searches = limit::PLANNED * self.args.lossless + burst::PLANNED * self.args.bursts;
         let time = looks + searches + (self.args.asked.time + AROUND) * runs;
         let (asked, runs) = (exact(asked as i128), exact(runs.into()));
         let time = common::in_words(time);

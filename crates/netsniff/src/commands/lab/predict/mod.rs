@@ -1,5 +1,6 @@
 //! `netsniff lab predict`: what will be lost, said before it is tried.
 
+mod burst;
 mod lab;
 mod limit;
 mod score;
@@ -40,7 +41,7 @@ const AROUND: Duration = Duration::from_secs(2);
 
 /// Say what a capture will lose, before it is tried, and how good that was
 ///
-/// A calibration of less than a minute finds what frames cost this machine. Every prediction is written down before it is
+/// A calibration of a minute at most finds what frames cost this machine. Every prediction is written down before it is
 /// run, and scored after.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -49,7 +50,7 @@ const AROUND: Duration = Duration::from_secs(2);
     netsniff lab predict -o deep --tool analyze --depth tcp,protocols --rate 200k   at two depths\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze         of a capture, as it was recorded\n  \
     netsniff lab predict -o web --replay web.pcapng --tool analyze --rate 50k,200k --keep-gaps   and faster\n  \
-    netsniff lab predict -o held --plan 60 --seed 7 --score --lossless 9   points that nobody knows before\n\n\
+    netsniff lab predict -o held --plan 60 --seed 7 --score --lossless 9 --bursts 9   points that nobody knows before\n\n\
     -o has ledger.jsonl, which is only added to: plan, model, predictions, runs; predict.html, a report with plots; and\n\
     predictions.csv, a line for each prediction and what came of it.\n\n\
     Exit code: 0 fine; 1 failed, or ended before all was done; 2 wrong usage")]
@@ -84,6 +85,10 @@ pub(super) struct PredictArgs {
     /// seconds long runs, ten or more
     #[arg(long, value_name = "N", requires = "score", requires = "plan", default_value_t = 0)]
     lossless: u32,
+    /// Find out by trying what the longest burst at the sender's full speed is that loses nothing, for so many of the
+    /// predictions: of each some ten runs of a few bursts, and more where rings are large
+    #[arg(long, value_name = "N", requires = "score", default_value_t = 0)]
+    bursts: u32,
     /// How often each prediction is run
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
