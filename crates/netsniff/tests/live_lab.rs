@@ -344,6 +344,7 @@ fn a_planted_server_loses_what_arithmetic_says() {
             gaps: vec![(size, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
+            clock: netsniff_lab::model::simulate::Clock::default(),
             wakes: Wakes::default(),
             services: Vec::new(),
             observations: Vec::new(),

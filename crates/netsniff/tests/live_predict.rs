@@ -48,6 +48,7 @@ impl Ledger {
             gaps: vec![(128, 1500.0), (1024, 2000.0)],
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             backlog: 1000,
+            clock: netsniff_lab::model::simulate::Clock::default(),
             wakes: Wakes::default(),
             services: Vec::new(),
             observations: Vec::new(),
@@ -193,7 +194,7 @@ fn the_longest_burst_is_found_by_trying() {
         eprintln!("SKIPPED: this machine is too busy for a burst that proves something: {errors}");
         return;
     };
-    // Three blocks of 1747 frames beside the one that is read, and what is served meanwhile.
+    // Three blocks of 1771 frames beside the one that is read, and what is served meanwhile.
     assert!((5000.0..7500.0).contains(frames), "{frames}: {errors}");
     assert!(trials.iter().any(|trial| trial.is_valid() && trial.is_lossless()), "{errors}");
     assert!(trials.iter().any(|trial| trial.is_valid() && !trial.is_lossless()), "{errors}");

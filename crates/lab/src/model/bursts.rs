@@ -20,7 +20,8 @@ impl Model {
         bursts: u32,
     ) -> Question {
         let frames = frames.round().clamp(1.0, f64::from(u32::MAX));
-        let held = Queues::new(question.ring, self.backlog).frames(question.size).min(frames);
+        let held =
+            Queues::new(question.ring, self.backlog, self.clock).frames(question.size).min(frames);
         let each = 1e9 / prediction.costs.knee(super::TOGETHER);
         let period = frames * self.gap(question.size) + LONGER * held * each + PAUSE;
         Question {
@@ -65,6 +66,7 @@ mod tests {
             stalls: Stalls { watched: 1, lengths: Vec::new() },
             wakes: Wakes::default(),
             backlog: 1000,
+            clock: crate::model::Clock::default(),
             services: Vec::new(),
             observations: Vec::new(),
             left_out: 0,

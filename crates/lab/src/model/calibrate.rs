@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use self::runs::{Observed, Runs};
 use super::fit::Fit;
 use super::raw::{self, Raw};
+use super::simulate::Clock;
 use super::stalls::{self, Stalls};
 use super::traffic::Traffic;
 use super::wakes::{self, Wakes};
@@ -85,6 +86,12 @@ type Kind = (Vec<Setting>, Cost);
 
 /// The tool whose cost is a dial.
 const WORK: &str = "work";
+
+/// When this kernel closes blocks.
+fn clock() -> Clock {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map_or(Clock::default(), |release| Clock::of(release.trim()))
+}
 
 /// The setting of the kernel that is now, which the testbed may have changed.
 fn backlog() -> anyhow::Result<u64> {
@@ -248,6 +255,7 @@ fn calibrate_on(host: &mut dyn Host, subject: Subject<'_>, backlog: u64) -> anyh
         stalls,
         wakes,
         backlog,
+        clock: clock(),
         services,
         observations,
         left_out,

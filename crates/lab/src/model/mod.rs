@@ -41,6 +41,7 @@ pub mod wakes;
 
 use self::fit::{Fit, Observation, Variant};
 use self::raw::Raw;
+use self::simulate::Clock;
 use self::stalls::Stalls;
 use self::traffic::Traffic;
 use self::wakes::Wakes;
@@ -73,6 +74,9 @@ pub struct Model {
     pub wakes: Wakes,
     /// Frames that the processor's backlog holds.
     pub backlog: u64,
+    /// When the kernel closes blocks.
+    #[serde(default)]
+    pub clock: Clock,
     /// What the application takes by itself; nothing where that is not known, or was not looked at by an earlier version.
     #[serde(default)]
     pub services: Vec<Service>,

@@ -177,7 +177,7 @@ impl Model {
     }
 
     fn once(&self, question: &Question, costs: Costs, stalls: &Stalls, seed: u64) -> Outcome {
-        let queues = Queues::new(question.ring, self.backlog);
+        let queues = Queues::new(question.ring, self.backlog, self.clock);
         // Who has given times makes up for what it slept too long.
         let wakes = if question.cost.delay.is_some() { &AT_ONCE } else { &self.wakes };
         let held = Held { stalls, wakes };
@@ -322,6 +322,7 @@ mod tests {
             wakes: AT_ONCE,
             services: Vec::new(),
             backlog: 1000,
+            clock: crate::model::Clock::default(),
             observations: Vec::new(),
             left_out: 0,
             seconds: 0.0,

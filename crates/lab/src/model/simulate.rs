@@ -49,15 +49,41 @@ pub struct Queues {
     pub blocks: u64,
     /// Nanoseconds after which an open block is closed.
     pub retire: f64,
+    /// From when they are counted.
+    pub clock: Clock,
+}
+
+/// From when the kernel counts the time after which it closes a block that is not full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Since it did so before, whatever blocks were begun since: from Linux 6.18 on, where a timer that repeats itself has
+    /// taken the place of the other one (`prb_retire_rx_blk_timer_expired` in net/packet/af_packet.c).
+    #[default]
+    Steady,
+    /// Since the block was begun.
+    Block,
+}
+
+impl Clock {
+    /// That of a release of the kernel, as uname(2) tells it.
+    #[must_use]
+    pub fn of(release: &str) -> Self {
+        let mut numbers = release.split(['.', '-']).map_while(|word| word.parse::<u32>().ok());
+        match (numbers.next(), numbers.next()) {
+            (Some(major), Some(minor)) if (major, minor) < (6, 18) => Self::Block,
+            _ => Self::Steady,
+        }
+    }
 }
 
 impl Queues {
     /// A ring of so many bytes behind a backlog of so many frames.
     #[must_use]
-    pub fn new(ring: u64, backlog: u64) -> Self {
+    pub fn new(ring: u64, backlog: u64, clock: Clock) -> Self {
         let blocks = (ring / BLOCK).max(LEAST_BLOCKS);
         let block = (BLOCK - BLOCK_HEADER) as f64;
-        Self { backlog: backlog as f64, block, blocks, retire: RETIRE }
+        Self { backlog: backlog as f64, block, blocks, retire: RETIRE, clock }
     }
 
     /// Frames of so many bytes that wait while one block is read.
@@ -232,8 +258,9 @@ impl<'a> Processor<'a> {
         loop {
             // Time may have passed without anything being done.
             while self.next_retire <= now {
-                self.close(false, self.next_retire);
+                let due = self.next_retire;
                 self.next_retire += self.queues.retire;
+                self.close(false, due);
             }
             if now >= to {
                 return;
@@ -273,7 +300,7 @@ impl<'a> Processor<'a> {
     /// Puts frames into the ring.
     fn keep(&mut self, mut frames: f64, room: f64, costs: Costs, now: f64) {
         while frames > 0.0 {
-            self.reopen();
+            self.reopen(now);
             let Some(open) = &mut self.open else {
                 self.outcome.lost_ring += frames;
                 self.outcome.first_loss.get_or_insert(now);
@@ -296,9 +323,12 @@ impl<'a> Processor<'a> {
     }
 
     /// Opens a block, where one is free.
-    fn reopen(&mut self) {
+    fn reopen(&mut self, now: f64) {
         if self.open.is_none() && self.in_use() < self.queues.blocks {
             self.open = Some(Block::default());
+            if self.queues.clock == Clock::Block {
+                self.next_retire = now + self.queues.retire;
+            }
             self.outcome.most_blocks = self.outcome.most_blocks.max(self.in_use());
         }
     }
@@ -313,7 +343,7 @@ impl<'a> Processor<'a> {
         }
         self.closed.push_back(block);
         self.waiter.is_ready(now, &mut self.chance);
-        self.reopen();
+        self.reopen(now);
     }
 
     /// Lets the application read for the last part of the time until `end`; a block is free once all of it was read.
@@ -370,7 +400,7 @@ mod tests {
     }
 
     fn queues(blocks: u64) -> Queues {
-        Queues { backlog: 1000.0, block: 100_000.0, blocks, retire: 50e6 }
+        Queues { backlog: 1000.0, block: 100_000.0, blocks, retire: 50e6, clock: Clock::Steady }
     }
 
     fn lost(rate: f64, seconds: f64, costs: Costs, blocks: u64) -> Outcome {
@@ -482,6 +512,27 @@ mod tests {
             let outcome = simulate(arrivals, &queues(8), FREE, &mut Random::new(1));
             near(outcome.loss(), 1.0 - (costs.served(rate, 1) * 3.0 + 700.0) / (rate * 3.0));
         }
+    }
+
+    #[test]
+    fn kernels_count_from_different_times() {
+        let of = ["6.18.44-fc", "7.0.1", "6.17.9-generic", "5.15.0-91-generic", "?"].map(Clock::of);
+        use Clock::{Block, Steady};
+        assert_eq!(of, [Steady, Steady, Block, Block, Steady]);
+        let costs = Costs { share: 1.0, kept: 10_000.0, ..Costs::default() };
+        // A block that was begun after 40 ms is closed at 50 ms by the one clock, and then read; by the other one at 90.
+        let group = |at, frames| Arrival { at, frames, room: 1000.0, costs };
+        let lost = |clock| {
+            let queues = Queues { clock, ..queues(2) };
+            let mut processor = Processor::new(queues, FREE.wakes, Random::new(1));
+            for arrival in [group(0.0, 100.0), group(40e6, 90.0), group(60e6, 150.0)] {
+                processor.run(processor.arrived.max(0.0), arrival.at);
+                processor.arrive(arrival);
+            }
+            processor.finish(60e6);
+            processor.outcome.lost_ring
+        };
+        assert_eq!((lost(Steady), lost(Block)), (0.0, 40.0));
     }
 
     #[test]

@@ -102,7 +102,8 @@ impl<'a> Waiter<'a> {
     pub(super) fn new(wakes: &'a Wakes, blocks: u64) -> Self {
         Self {
             wakes,
-            blocks: (blocks / SHARE).max(1) as f64,
+            // Where the ring has fewer, this is no nap.
+            blocks: (blocks / SHARE) as f64,
             per_block: None,
             looked: None,
             found: 0.0,
@@ -204,7 +205,7 @@ mod tests {
         let (known, mut chance) = (wakes(&[70_000]), Random::new(1));
         // So many blocks, of which one comes in so many milliseconds; until when it sleeps, and when it reads on.
         for (blocks, each, sleeps) in
-            [(64, 1.0, 8.0), (2, 3.0, 3.0), (2, 12.0, 0.0), (4, 0.01, 0.0)]
+            [(64, 1.0, 8.0), (8, 3.0, 3.0), (2, 3.0, 0.0), (8, 12.0, 0.0), (8, 0.01, 0.0)]
         {
             let mut waiter = Waiter::new(&known, blocks);
             waiter.is_ready(0.0, &mut chance);

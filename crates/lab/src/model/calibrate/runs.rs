@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use super::super::Service;
 use super::super::fit::Observation;
 use super::super::raw::Raw;
-use super::super::simulate::Queues;
+use super::super::simulate::{Clock, Queues};
 use super::super::traffic::Traffic;
 use super::{
     AROUND, GUESSED, Host, Kind, LEAST_LOSS, LOWERED, MOST, MOST_LOSS, OVER, RAISED, RAW, REACHED,
@@ -212,7 +212,7 @@ fn served(trial: &Trial, size: u32) -> Option<(f64, f64)> {
     trial.loss().filter(|loss| *loss >= LEAST_LOSS)?;
     let seconds = trial.sent as f64 / reached;
     // What the ring held in the end was not served while frames came.
-    let room = Queues::new(RING, 0).frames(size);
+    let room = Queues::new(RING, 0, Clock::default()).frames(size);
     // Drops of the backlog are the whole machine's.
     let arrived = trial.sent.min(trial.arrived);
     Some((arrived as f64 / seconds, (captured as f64 - room).max(0.0) / seconds))

@@ -1,6 +1,6 @@
 //! Calibrations of a machine with costs that are planted, by a clock that only runs move.
 
-use super::super::simulate::Queues;
+use super::super::simulate::{Clock, Queues};
 use super::*;
 
 /// A machine that serves as a fit says, and takes so long for each run beside the time that frames are sent.
@@ -83,7 +83,7 @@ impl Host for Planted {
         let kept = if is_flat { [each / 2.0, byte / 2.0] } else { [each, byte] };
         let served = Fit { kept, ..self.fit }.costs(load.size, raw).served(rate, burst);
         let sent = rate * load.time.as_secs_f64();
-        let room = Queues::new(RING, 0).frames(load.size);
+        let room = Queues::new(RING, 0, Clock::Steady).frames(load.size);
         let captured = (served * load.time.as_secs_f64() + room).min(sent) as u64;
         let mut trial = Trial {
             sent: sent as u64,

@@ -6,7 +6,6 @@ use netsniff_lab::machine::Busy;
 use netsniff_lab::model::ledger::{Scored, exactly};
 use netsniff_lab::model::plan::Pace;
 use netsniff_lab::model::predict::Estimate;
-use netsniff_lab::search::Found;
 use netsniff_lab::sweep::Run;
 use netsniff_lab::tools::Setting;
 use netsniff_lab::trial::Trial;
