@@ -414,6 +414,11 @@ impl Bed {
         self.disk
     }
 
+    /// The share of a processor that a capture gets, where it does not get all.
+    pub(crate) fn quota(&self) -> Option<f64> {
+        self.quota.as_ref().map(Quota::share)
+    }
+
     /// The processors that capture.
     pub(crate) fn processors(&self) -> &[usize] {
         self.processors.numbers()

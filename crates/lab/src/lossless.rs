@@ -8,7 +8,7 @@ use crate::load::Load;
 use crate::search::{Bench, Found, Goal, Outcome, Purpose, search};
 use crate::stop::{Stop, Why};
 use crate::tools::{Setting, Tool};
-use crate::trial::{self, Fault, Trial};
+use crate::trial::{self, Fault, Limit, Trial};
 
 /// Rings hold so much of a short run that its rate is hardly more than what is held; so short ones take longer for
 /// small frames.
@@ -103,6 +103,17 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// What ended the search: the sender, or what was in the way of the slowest run that lost something.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        if matches!(self.found, Found::AtLeast(_)) {
+            return Some(Limit::Sender);
+        }
+        let lost = self.steps.iter().filter(|step| step.is_proof() && !self.is_kept(&step.trial));
+        let reached = |step: &&Step| step.trial.reached.unwrap_or(f64::INFINITY);
+        lost.min_by(|one, other| reached(one).total_cmp(&reached(other)))?.trial.limit
+    }
+
     /// Whether a run loses no more than is tolerated.
     #[must_use]
     pub fn is_kept(&self, trial: &Trial) -> bool {

@@ -60,7 +60,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A group, which [`remove`] removes.
 #[derive(Debug)]
-pub(crate) struct Quota(PathBuf);
+pub(crate) struct Quota {
+    /// The directory of the group.
+    path: PathBuf,
+    /// Of one processor.
+    share: f64,
+}
 
 impl Quota {
     /// A group that gets a share of one processor. What is changed beside it stands in `scratch`, for [`restore`].
@@ -84,7 +89,12 @@ impl Quota {
             write(&path, "cpu.cfs_period_us", &period.to_string())?;
         }
         write(&path, file, &value)?;
-        Ok(Self(path))
+        Ok(Self { path, share })
+    }
+
+    /// The share of one processor.
+    pub(crate) const fn share(&self) -> f64 {
+        self.share
     }
 
     /// Puts a process into the group, with all of its threads.
@@ -93,7 +103,7 @@ impl Quota {
     ///
     /// Where it is gone.
     pub(crate) fn take(&self, pid: u32) -> anyhow::Result<()> {
-        write(&self.0, "cgroup.procs", &pid.to_string())
+        write(&self.path, "cgroup.procs", &pid.to_string())
     }
 }
 

@@ -2,6 +2,7 @@
 //! sent must be what both ends of the wire have counted.
 
 mod failure;
+mod limit;
 mod running;
 mod scratch;
 
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 use self::failure::Failure;
 pub use self::failure::attempt;
+pub use self::limit::Limit;
 use self::running::Running;
 use self::scratch::Scratch;
 use crate::bed::{Bed, Said};
@@ -152,6 +154,9 @@ pub struct Trial {
     /// short ones.
     #[serde(default)]
     pub drift: Option<f64>,
+    /// What was in the way, where something was lost and it can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// Whether the tool ended by itself when it was asked to.
     pub ended: bool,
     /// Why it proves nothing.
@@ -364,6 +369,7 @@ pub fn run_and(
             .map(|ring| Load::share_of_ring(tool.kept(load.size), ring, sent.frames)),
         is_burst: false,
         drift: memory.work.drift(),
+        limit: None,
         ended,
         faults: Vec::new(),
         failure: None,
@@ -375,6 +381,7 @@ pub fn run_and(
         back: last.rx.tx_packets.wrapping_sub(first.rx.tx_packets),
     };
     trial.faults = faults(&trial, &sent, &wire);
+    trial.limit = Limit::of(&trial, bed.processors(), bed.quota());
     Ok(trial)
 }
 
@@ -512,6 +519,7 @@ mod tests {
             ring_share: Some(0.05),
             is_burst: false,
             drift: Some(0.02),
+            limit: None,
             ended: true,
             faults: Vec::new(),
             failure: None,

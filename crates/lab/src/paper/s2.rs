@@ -8,6 +8,8 @@ use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
     axis, tools,
 };
+use crate::sweep::Run;
+use crate::trial::Limit;
 
 const RATES: &str = "rates";
 const HOSTS: &str = "hosts";
@@ -17,6 +19,10 @@ const SLOWER: &str = "slower";
 /// What the paper calls tolerable, and what is far beyond.
 const TOLERABLE: f64 = 0.005;
 const STEEP: f64 = 0.05;
+
+/// Shares of a processor, in percent.
+const QUOTAS: [&str; 3] = [WHOLE, "50", "25"];
+const WHOLE: &str = "100";
 
 /// What is this many times as much is more.
 const MORE: f64 = 1.1;
@@ -53,7 +59,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     };
     let slower = Sweep {
         paces: paces(&[0.05, 0.1, 0.2, 0.4], &[0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]),
-        host: vec![axis("quota", &["100", "50", "25"])],
+        host: vec![axis("quota", &QUOTAS)],
         ..base
     };
     let of = |name, title, names: &[&str], sweep| Experiment {
@@ -268,6 +274,26 @@ fn beside_tcpdump(results: &Results) -> Seen {
     Some((theirs.is_over(&ours), seen))
 }
 
+/// What is said to be in the way of captures that lose something, by their share of a processor.
+fn named(results: &Results) -> Seen {
+    let loses = |run: &Run| run.trial.loss().is_some_and(|loss| loss > TOLERATED);
+    let lossy = results.of(SLOWER).filter(loses);
+    let of = |quota: &str| {
+        let runs = lossy.set("quota", quota);
+        let trials: Vec<_> = runs.runs().map(|run| &run.trial).collect();
+        Limit::usual(trials.iter().copied())
+    };
+    let all = QUOTAS.map(|quota| (quota, of(quota)));
+    let is_named = |(quota, limit): &(&str, Option<Limit>)| {
+        limit.is_none_or(|limit| (limit == Limit::Quota) == (*quota != WHOLE))
+    };
+    let words = all.map(|(quota, limit)| {
+        format!("{quota} %: {}", limit.map_or("nothing lost, or unavailable", Limit::words))
+    });
+    let is_told = all.iter().any(|(quota, limit)| *quota != WHOLE && limit.is_some());
+    Some((is_told.then(|| all.iter().all(is_named)), words.join(", ")))
+}
+
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
     let hosts = |quantity, words: fn(f64) -> String, before: &str| {
         let [one, many] = hosts(results, quantity)?;
@@ -318,6 +344,11 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
             beside_tcpdump(results),
         ),
     ];
+    scores.push(Score::of(
+        "What is in the way is named: the share of a processor, where a capture has less than one (our claim)",
+        "C3",
+        named(results),
+    ));
     scores.extend(order::scores(results));
     scores
 }
@@ -328,7 +359,6 @@ mod tests {
     use super::*;
     use crate::load::Load;
     use crate::paper::Verdict;
-    use crate::sweep::Run;
 
     fn at(tool: &str, rate: f64, loss: f64, (cpu, memory): (f64, u64)) -> Run {
         let load = Load { size: 315, rate: Some(rate), ..Load::default() };
@@ -366,6 +396,32 @@ mod tests {
         assert_eq!((&seen[..3], seen[8]), (&[Holds, Fails, Fails][..], Fails));
         // Where nothing is lost there is no knee.
         assert_eq!(verdicts(runs(12)[..2].to_vec())[..2], [Verdict::Unavailable; 2]);
+    }
+
+    #[test]
+    fn the_share_of_a_processor_is_to_be_named() {
+        let of = |quota, loss, limit| {
+            let mut run = at("analyze", 1e5, loss, (0.5, 10));
+            run.point.host = vec![crate::paper::setting("quota", quota)];
+            run.trial.limit = limit;
+            run
+        };
+        let verdict = |runs: [Run; 3]| {
+            let runs = [(SLOWER.to_owned(), runs.to_vec())].into();
+            let results = Results { runs, ..Results::default() };
+            let scores = judge(&results, &super::super::tests::scale(true));
+            scores.iter().find(|score| score.source == "C3").unwrap().verdict
+        };
+        let (quota, tool) = (Some(Limit::Quota), Some(Limit::Tool));
+        let whole = of("100", 0.5, tool);
+        let [half, quarter] = ["50", "25"].map(|share| of(share, 0.5, quota));
+        let none = of("50", 0.0, None);
+        use Verdict::{Fails, Holds, Unavailable};
+        assert_eq!(verdict([whole.clone(), half.clone(), quarter.clone()]), Holds);
+        assert_eq!(verdict([whole.clone(), none.clone(), quarter.clone()]), Holds);
+        assert_eq!(verdict([whole.clone(), half, of("25", 0.5, tool)]), Fails);
+        assert_eq!(verdict([of("100", 0.5, quota), none.clone(), quarter]), Fails);
+        assert_eq!(verdict([whole, none.clone(), none]), Unavailable);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::lossless::{Cell, Step};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Dot, Part, Plot, Section, Series, Table, Value};
 use crate::search::{Found, Purpose};
+use crate::trial::Limit;
 
 /// Bars in one plot: more are lines.
 const MOST_BARS: usize = 42;
@@ -88,8 +89,16 @@ fn bars(y: Axis, cells: &[Cell], tools: &[&str], sizes: &[u32]) -> Bars {
 const AROUND: f64 = 20.0 * 8.0;
 
 fn table(cells: &[Cell]) -> Table {
-    let columns =
-        ["tool", "bytes", "frames/s", "Mbit/s", "frames, none lost", "loss below (95 %)", "runs"];
+    let columns = [
+        "tool",
+        "bytes",
+        "frames/s",
+        "Mbit/s",
+        "frames, none lost",
+        "loss below (95 %)",
+        "limited by",
+        "runs",
+    ];
     let row = |cell: &Cell| {
         let rate = match cell.found {
             Found::Rate(rate) => whole(rate),
@@ -100,15 +109,26 @@ fn table(cells: &[Cell]) -> Table {
         let bits =
             rate_of(cell.found).map(|rate| rate * (f64::from(cell.size) * 8.0 + AROUND) / 1e6);
         let below = cell.loss_below.map_or("-".to_owned(), |loss| format!("{loss:.1e}"));
+        let limit = cell.limit().map_or("-", Limit::words).to_owned();
         let (size, runs) = (cell.size.to_string(), cell.steps.len().to_string());
-        vec![cell.tool.clone(), size, rate, super::whole(bits), exact(cell.confirmed), below, runs]
+        vec![
+            cell.tool.clone(),
+            size,
+            rate,
+            super::whole(bits),
+            exact(cell.confirmed),
+            below,
+            limit,
+            runs,
+        ]
     };
     Table {
         columns: columns.iter().map(|name| ((*name).to_owned(), *name != "tool")).collect(),
         rows: cells.iter().map(row).collect(),
         note: Some(
             "Nothing is lost where all that was sent was captured and nobody says that anything was dropped. \u{2265}: the \
-             sender's limit. <: at the lowest rate that was tried something was lost. Mbit/s with preamble and gaps."
+             sender's limit. <: at the lowest rate that was tried something was lost. Mbit/s with preamble and gaps. limited by: \
+             what was in the way of the slowest run that lost something."
                 .to_owned(),
         ),
     }

@@ -8,7 +8,7 @@ use crate::paper::Quantity;
 use crate::report::plot::tick;
 use crate::report::{Axis, Chart, Dot, HeatMap, Mark, Part, Plot, Section, Series, Table, Unit};
 use crate::sweep::{Point, Run};
-use crate::trial::Trial;
+use crate::trial::{Limit, Trial};
 
 /// Curves in one plot: more cannot be told apart.
 const MOST_CURVES: usize = 7;
@@ -211,7 +211,7 @@ fn maps(groups: &[Group<'_>]) -> Vec<Plot> {
 }
 
 fn table(groups: &[Group<'_>]) -> Table {
-    const COLUMNS: [&str; 11] = [
+    const COLUMNS: [&str; 12] = [
         "tool, options",
         "bytes",
         "frames/s",
@@ -222,6 +222,7 @@ fn table(groups: &[Group<'_>]) -> Table {
         "CPU %",
         "memory MB",
         "polls/packet",
+        "limited by",
         "runs",
     ];
     let mut rows = Vec::new();
@@ -247,6 +248,7 @@ fn table(groups: &[Group<'_>]) -> Table {
                 whole(cpu),
                 whole(middle(|trial| Some(trial.memory_peak as f64 / 1e6))),
                 polls.map_or("-".to_owned(), |polls| format!("{polls:.5}")),
+                Limit::usual(trials.iter().copied()).map_or("-", Limit::words).to_owned(),
                 format!("{valid} of {}", trials.len()),
             ]);
         }

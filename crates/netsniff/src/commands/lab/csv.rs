@@ -8,7 +8,7 @@ use netsniff_lab::model::plan::Pace;
 use netsniff_lab::model::predict::Estimate;
 use netsniff_lab::sweep::Run;
 use netsniff_lab::tools::Setting;
-use netsniff_lab::trial::Trial;
+use netsniff_lab::trial::{Limit, Trial};
 
 /// Every run of searches, a line for each.
 pub(super) fn steps(cells: &[Cell]) -> String {
@@ -106,7 +106,7 @@ const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dr
                        capture_cpu_steal,capture_cpu_idle,sender_cpu_user,sender_cpu_system,sender_cpu_softirq,\
                        sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,memory_peak,memory_mean,own_peak,own_mean,polls,\
                        wakeups,groups,ring_occupancy,out_of_order,out_of_order_deepest_ns,late,threads,largest_share,\
-                       ring_share,drift,is_burst,faults,failure\n";
+                       ring_share,drift,is_burst,limit,faults,failure\n";
 
 fn columns(trial: &Trial) -> Vec<String> {
     let failure = known(trial.failure.as_deref());
@@ -166,6 +166,7 @@ fn fields(trial: &Trial) -> [Vec<String>; 3] {
         known(trial.ring_share),
         known(trial.drift),
         trial.is_burst.to_string(),
+        trial.limit.map_or("", Limit::words).to_owned(),
     ];
     let counts = [counts, shares(trial, CAPTURE_CPU), shares(trial, SENDER_CPU), rest].concat();
     [names, counts, vec![faults.join(" ")]]

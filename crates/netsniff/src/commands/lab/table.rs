@@ -6,7 +6,7 @@ use netsniff_lab::lossless::{Cell, Step};
 use netsniff_lab::search::{Found, Purpose};
 use netsniff_lab::sweep::{Point, Run};
 use netsniff_lab::tools::{Setting, Tool};
-use netsniff_lab::trial::Trial;
+use netsniff_lab::trial::{Limit, Trial};
 
 use crate::summary::number::exact;
 
@@ -51,7 +51,11 @@ pub(super) fn came(trial: &Trial) -> String {
 fn lost(trial: &Trial) -> String {
     match trial.loss() {
         Some(_) if trial.is_lossless() => "nothing lost".to_owned(),
-        Some(loss) => format!("{:.3} % lost", loss * 100.0),
+        Some(loss) => {
+            let limit =
+                trial.limit.map_or_else(String::new, |limit| format!(" ({})", limit.words()));
+            format!("{:.3} % lost{limit}", loss * 100.0)
+        }
         None => "loss unavailable".to_owned(),
     }
 }
@@ -67,8 +71,8 @@ fn planted(trial: &Trial) -> String {
 /// The highest rates, a line for each.
 pub(super) fn cells(cells: &[Cell]) -> String {
     let mut text = format!(
-        "{:<16} {:>5}  {:>14} {:>10}  {}\n",
-        "tool", "bytes", "frames/s", "Mbit/s", "at 95 % confidence"
+        "{:<16} {:>5}  {:>14} {:>10}  {:<30} {}\n",
+        "tool", "bytes", "frames/s", "Mbit/s", "limited by", "at 95 % confidence"
     );
     for cell in cells {
         let (rate, bits) = match cell.found {
@@ -88,8 +92,13 @@ pub(super) fn cells(cells: &[Cell]) -> String {
             }
             (None, None) => String::new(),
         };
+        let limit = cell.limit().map_or("-", Limit::words);
         // A String takes everything.
-        let _ = writeln!(text, "{:<16} {:>5}  {rate:>14} {bits:>10}  {sure}", cell.tool, cell.size);
+        let _ = writeln!(
+            text,
+            "{:<16} {:>5}  {rate:>14} {bits:>10}  {limit:<30} {sure}",
+            cell.tool, cell.size
+        );
     }
     text += "Rates without loss, or with as little as is tolerated: what was sent was captured. >= is the sender's limit.\n\
              Mbit/s are on a wire, preamble and gaps included.\n";
@@ -130,7 +139,7 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
     let has_tap = runs.iter().any(|run| run.trial.planted.is_some());
     let of_tap = |text: &str| if has_tap { format!(" {text:>9}") } else { String::new() };
     let mut text = format!(
-        "{:<40} {:>10}{} {:>9} {:>9} {:>9} {:>6} {:>9}  {}\n",
+        "{:<40} {:>10}{} {:>9} {:>9} {:>9} {:>6} {:>9}  {:<8} {}\n",
         "tool, bytes, options",
         "frames/s",
         of_tap("planted %"),
@@ -139,7 +148,8 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
         "appl. %",
         "CPU %",
         "MB",
-        "runs"
+        "runs",
+        "limited by"
     );
     // Where all runs take as long, that tells nothing.
     let has_times = points.windows(2).any(|pair| pair[0].load.time != pair[1].load.time);
@@ -169,16 +179,17 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
             [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
                 .map(percent);
         let planted = of_tap(&percent(middle(Trial::planted_loss)));
+        let limit = Limit::usual(valid.iter().copied()).map_or("-", Limit::words);
         // A String takes everything.
         let _ = writeln!(
             text,
-            "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {} of {}",
-            valid.len(),
-            all.len()
+            "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {:<8} {limit}",
+            format!("{} of {}", valid.len(), all.len())
         );
     }
     text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the interface had it, of\n\
-             what was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory.\n";
+             what was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory. limited by:\n\
+             what was in the way where something was lost.\n";
     text += &bursts(runs);
     if has_tap {
         text += "planted: lost on purpose, of what was sent; no other loss has it in it.\n";

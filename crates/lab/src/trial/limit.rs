@@ -1,0 +1,149 @@
+//! What was in the way of a capture that lost something (PAPERS C3).
+
+use super::Trial;
+
+/// What there was too little of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The kernel lost most of it before any socket had it: its backlog, or the ring of a NAPI, was full.
+    Kernel,
+    /// The share of a processor that the tool was given.
+    Quota,
+    /// Time of the processors that capture, of which other machines took the most.
+    Steal,
+    /// Time of the processors that capture, of which receiving took the most.
+    Receiving,
+    /// Time of the processors that capture, of which the tool took the most.
+    Tool,
+    /// The planted disk.
+    Disk,
+    /// The ring: it was full at times, though there was processor time left.
+    Ring,
+    /// What the sender can do.
+    Sender,
+}
+
+/// The share of a processor that is as good as nothing left.
+const LEFT: f64 = 0.1;
+
+/// The part of a quota that is as good as all of it.
+const USED: f64 = 0.9;
+
+impl Limit {
+    /// What a trial lost something for, whose tool ran on some processors, with such a share of one; `None` where nothing
+    /// was lost, or where that, or what the processors did, is unknown.
+    pub(super) fn of(trial: &Trial, processors: &[usize], quota: Option<f64>) -> Option<Self> {
+        let lost =
+            trial.offered()?.checked_sub(trial.counted.captured?).filter(|lost| *lost > 0)?;
+        if trial.offered()?.saturating_sub(trial.monitored()) * 2 > lost {
+            return Some(Self::Kernel);
+        }
+        let seconds = trial.sent as f64 / trial.reached?;
+        let tool = trial.cpu_ns as f64 / 1e9 / seconds;
+        if quota.is_some_and(|quota| tool >= quota * USED) {
+            return Some(Self::Quota);
+        }
+        let busy: Vec<_> =
+            processors.iter().map(|at| trial.processors.get(*at)).collect::<Option<_>>()?;
+        let sum = |of: fn(&crate::machine::Busy) -> f64| busy.iter().map(|it| of(it)).sum::<f64>();
+        if sum(|busy| busy.idle) < LEFT * busy.len() as f64 {
+            let receiving = sum(|busy| busy.softirq + busy.irq);
+            let all = [
+                (sum(|busy| busy.steal), Self::Steal),
+                (receiving, Self::Receiving),
+                (tool, Self::Tool),
+            ];
+            return all.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).map(|it| it.1);
+        }
+        Some(if trial.written.is_some() { Self::Disk } else { Self::Ring })
+    }
+
+    /// It in words that stand behind "limited by".
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Kernel => "the kernel, before the socket",
+            Self::Quota => "the share of a processor",
+            Self::Steal => "other virtual machines",
+            Self::Receiving => "the processor: receiving",
+            Self::Tool => "the processor: the tool",
+            Self::Disk => "the disk",
+            Self::Ring => "the ring: bursts or pauses",
+            Self::Sender => "the sender",
+        }
+    }
+
+    /// What most of some trials are limited by; `None` where none is by anything.
+    pub fn usual<'a>(trials: impl Iterator<Item = &'a Trial> + Clone) -> Option<Self> {
+        let limits = || trials.clone().filter_map(|trial| trial.limit);
+        let number = |limit: &Self| limits().filter(|other| other == limit).count();
+        limits().max_by_key(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Busy;
+    use crate::tools::Counted;
+
+    /// A second of 1000 frames, of which 400 are lost, and a tool that had so much of the processor beside others.
+    fn trial(tool: f64, busy: Busy) -> Trial {
+        Trial {
+            sent: 1000,
+            arrived: 1000,
+            reached: Some(1000.0),
+            counted: Counted { captured: Some(600), ..Counted::default() },
+            cpu_ns: (tool * 1e9) as u64,
+            processors: vec![Busy { idle: 1.0, ..Busy::default() }, busy],
+            ..Trial::default()
+        }
+    }
+
+    fn limit(trial: &Trial) -> Option<Limit> {
+        Limit::of(trial, &[1], None)
+    }
+
+    #[test]
+    fn who_takes_the_processor_is_told() {
+        let full = |user, softirq, steal| Busy { user, softirq, steal, ..Busy::default() };
+        assert_eq!(limit(&trial(0.7, full(0.7, 0.3, 0.0))), Some(Limit::Tool));
+        assert_eq!(limit(&trial(0.3, full(0.3, 0.7, 0.0))), Some(Limit::Receiving));
+        assert_eq!(limit(&trial(0.2, full(0.2, 0.2, 0.6))), Some(Limit::Steal));
+        // Where a tool has a share, another one may have the rest.
+        let busy = Busy { user: 0.25, idle: 0.75, ..Busy::default() };
+        assert_eq!(Limit::of(&trial(0.25, busy), &[1], Some(0.25)), Some(Limit::Quota));
+        assert_eq!(Limit::of(&trial(0.1, busy), &[1], Some(0.25)), Some(Limit::Ring));
+        // Both processors capture, and one of them had nothing to do.
+        let one = trial(0.9, full(0.9, 0.1, 0.0));
+        assert_eq!(Limit::of(&one, &[1, 0], None), Some(Limit::Ring));
+    }
+
+    #[test]
+    fn time_that_is_left_tells_of_the_ring_or_the_disk() {
+        let busy = Busy { user: 0.3, idle: 0.7, ..Busy::default() };
+        let lossy = trial(0.3, busy);
+        assert_eq!(limit(&lossy), Some(Limit::Ring));
+        let written = Some(crate::disk::Written::default());
+        assert_eq!(limit(&Trial { written, ..lossy.clone() }), Some(Limit::Disk));
+        // Most was lost before the socket, or less than half of it.
+        assert_eq!(limit(&Trial { arrived: 750, ..lossy.clone() }), Some(Limit::Kernel));
+        assert_eq!(limit(&Trial { arrived: 850, ..lossy.clone() }), Some(Limit::Ring));
+        let counted = |captured| Counted { captured, ..Counted::default() };
+        for nothing in [counted(Some(1000)), counted(None)] {
+            assert_eq!(limit(&Trial { counted: nothing, ..lossy.clone() }), None);
+        }
+        assert_eq!(limit(&Trial { processors: Vec::new(), ..lossy }), None, "unknown");
+    }
+
+    #[test]
+    fn the_usual_one_is_that_of_most() {
+        let of = |limit| Trial { limit, ..Trial::default() };
+        let [ring, tool] = [Limit::Ring, Limit::Tool].map(Some);
+        let trials = [of(tool), of(None), of(ring), of(None), of(None), of(ring)];
+        assert_eq!(Limit::usual(trials.iter()), ring);
+        assert_eq!(Limit::usual(trials[..1].iter()), tool);
+        assert_eq!(Limit::usual(trials[1..2].iter()), None);
+    }
+}
