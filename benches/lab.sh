@@ -4,9 +4,9 @@
 #   benches/lab.sh proof|predict|lossless|papers … [--long] [--out DIR]
 #
 #   proof     a server of 25 us for each packet: its threshold, with rings of 4 and of 64 MiB, its loss over rates and of bursts,
-#             and what is predicted of both, against arithmetic
-#   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s) and
-#             LOSSLESS (9 searches) are taken from the environment
+#             and what is predicted of both, against arithmetic; REPEAT (3) runs of each point
+#   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s),
+#             LOSSLESS and BURSTS (9 searches of each) are taken from the environment
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
 #   papers    the experiments of five papers, in their short form, REPEAT (1) runs of each point; --long takes most of a day;
 #             PAPERS=s1 is one of them, and GO_ON=DIR has the runs there, and goes on with them in a later call
@@ -24,11 +24,11 @@ while [ $# -gt 0 ]; do
         proof | predict | lossless | papers) parts+=("$1") ;;
         --long) form= ;;
         --out) out=$2 && shift ;;
-        *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+[ ${#parts[@]} -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 out=${out:-docs/measurements/$(date +%F)-lab}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -45,6 +45,12 @@ run() {
     [ "$code" -le 1 ] || { tail -5 "$scratch/$name.log" >&2 && exit "$code"; }
     machine >>"$out/$name.txt"
     xz -9 -c "$scratch/$name.log" >"$out/$name.log.xz"
+}
+
+# fine LOG: behind a command that ended with another code than 0; 1 tells of points without proof, which the report names.
+fine() {
+    local code=$?
+    [ "$code" -le 1 ] || { tail -5 "$1" >&2 && exit "$code"; }
 }
 
 # keep DIR NAME: the page of a report with its data, without the plots that the page has in it.
@@ -87,23 +93,34 @@ bursts() {
         END { printf "%d runs with bursts, at most %.3f points off\n", number, most * 100; exit !(number > 0 && most <= 0.03) }' "$1"
 }
 
+# threshold FILE: how far the rate that a search found is off 40,000 frames a second.
+threshold() {
+    sed -n 's/.*"rate": \([0-9.]*\)$/\1/p' "$1" | tail -1 | awk '
+        { off = ($1 / 40000 - 1) * 100; printf "found %.0f of 40,000 frames/s: off by %.2f %%\n", $1, off; number++ }
+        END { exit !(number == 1 && off <= 3 && off >= -3) }'
+}
+
 proof() {
-    local arithmetic=$out/proof-arithmetic.txt server="--tools work --vary delay=25us --vary ring=4M --sizes 512" ring
+    local arithmetic=$out/proof-arithmetic.txt ring
+    local server="--tools work --vary delay=25us --vary ring=4M --sizes 512 --repeat ${REPEAT:-3}"
     echo "The server manages 40,000 frames a second." >"$arithmetic"
     for ring in 4M 64M; do
         echo "Threshold with a ring of $ring:" >>"$arithmetic"
         "$netsniff" lab lossless --tools work --set delay=25us --set "ring=$ring" --sizes 512 -o "$scratch/threshold-$ring" \
-            >>"$arithmetic" 2>"$scratch/threshold.log" || true
+            >"$scratch/threshold.txt" 2>"$scratch/threshold.log" || fine "$scratch/threshold.log"
+        cat "$scratch/threshold.txt" >>"$arithmetic"
+        threshold "$scratch/threshold-$ring/lossless.json" >>"$arithmetic"
         keep "$scratch/threshold-$ring" "proof-$ring"
     done
     # shellcheck disable=SC2086  # words
-    "$netsniff" lab sweep $server --rates 30k:80k:10k,120k -o "$scratch/curve" >>"$arithmetic" 2>"$scratch/curve.log" || true
+    "$netsniff" lab sweep $server --rates 30k:80k:10k,120k -o "$scratch/curve" >>"$arithmetic" 2>"$scratch/curve.log" ||
+        fine "$scratch/curve.log"
     curve "$scratch/curve/sweep.csv" >>"$arithmetic"
     # shellcheck disable=SC2086  # words
     "$netsniff" lab sweep $server --rates 19k --send burst=4000,6000,8000,10000,12000 --time 12s -o "$scratch/bursts" \
-        >>"$arithmetic" 2>"$scratch/bursts.log" || true
+        >>"$arithmetic" 2>"$scratch/bursts.log" || fine "$scratch/bursts.log"
     bursts "$scratch/bursts/sweep.csv" >>"$arithmetic"
-    server="-o $scratch/server --delay 25us --ring 4M --time 10s"
+    server="-o $scratch/server --delay 25us --ring 4M --time 10s --repeat ${REPEAT:-3}"
     # shellcheck disable=SC2086  # words
     run proof-predict predict $server --rate 30k,38k,45k,60k,100k --score
     # shellcheck disable=SC2086  # words
@@ -115,7 +132,7 @@ proof() {
 
 predict() {
     run predict predict -o "$scratch/held" --plan 60 --seed "${SEED:-20261124}" --time "${TIME:-3s}" --repeat 3 --score \
-        --lossless "${LOSSLESS:-9}"
+        --lossless "${LOSSLESS:-9}" --bursts "${BURSTS:-9}"
     keep "$scratch/held" held-out
     xz -9 -c "$scratch/held/ledger.jsonl" >"$out/held-out-ledger.jsonl.xz"
 }

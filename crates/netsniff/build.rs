@@ -16,12 +16,17 @@ fn revision() -> Option<String> {
     let revision = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changes = git(&["status", "--porcelain", "--untracked-files=no", "--", "../.."])?;
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
-    println!("cargo::rerun-if-changed={log}");
+    // Without a log of heads cargo would build anew each time.
+    if std::path::Path::new(&log).is_file() {
+        println!("cargo::rerun-if-changed={log}");
+    }
     Some(revision + if changes.is_empty() { "" } else { ", with changes" })
 }
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=..");
+    for source in ["..", "../../Cargo.toml", "../../Cargo.lock"] {
+        println!("cargo::rerun-if-changed={source}");
+    }
     println!("cargo::rustc-env=NETSNIFF_REVISION={}", revision().unwrap_or_default());
 }

@@ -363,7 +363,8 @@ impl Bed {
     }
 
     /// What is known of its interfaces on this machine.
-    pub(crate) fn nics(&self) -> Vec<Nic> {
+    #[must_use]
+    pub fn nics(&self) -> Vec<Nic> {
         self.ends.nics()
     }
 

@@ -100,6 +100,7 @@ impl Fault {
 
 /// What was counted in one run.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(remote = "Self", default)]
 pub struct Trial {
     /// The tool.
     pub tool: String,
@@ -169,9 +170,12 @@ pub struct Trial {
 
 impl Trial {
     /// Frames that a tool could capture: all that were sent, but for those that were lost on purpose, which no tool is
-    /// to be blamed for. `None` where these are more, which contradicts itself.
+    /// to be blamed for. `None` where these are more, which contradicts itself, and where nothing could be counted.
     #[must_use]
     pub fn offered(&self) -> Option<u64> {
+        if self.failure.is_some() {
+            return None;
+        }
         self.sent.checked_sub(self.planted.map_or(0, |planted| planted.lost()))
     }
 
@@ -230,7 +234,8 @@ impl Trial {
         self.faults.is_empty()
     }
 
-    /// Whether to repeat it may prove more: a tool that does not begin does not begin the next time, either.
+    /// Whether to repeat it proves no more: it proves something, or its tool does not begin, which it will not the next time,
+    /// either.
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.is_valid() || self.faults.contains(&Fault::Unable)

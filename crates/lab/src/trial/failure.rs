@@ -56,6 +56,33 @@ pub(super) fn saying(what: String, errors: &str) -> String {
     }
 }
 
+/// What is known of a run that could not be made: nothing was counted, so that no numbers are written.
+#[derive(serde::Serialize)]
+struct Failed<'a> {
+    tool: &'a str,
+    load: &'a Load,
+    faults: &'a [Fault],
+    failure: &'a str,
+}
+
+impl serde::Serialize for Trial {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.failure {
+            None => Self::serialize(self, serializer),
+            Some(failure) => {
+                let Self { tool, load, faults, .. } = self;
+                serde::Serialize::serialize(&Failed { tool, load, faults, failure }, serializer)
+            }
+        }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Trial {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
 impl Trial {
     /// One of a tool that does not begin, for this reason.
     #[must_use]
@@ -87,5 +114,31 @@ pub fn attempt(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::
             Ok(Trial::failed(tool, load, failure))
         }
         trial => trial,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_counted_has_no_numbers() {
+        let load =
+            Load { size: 64, rate: Some(1e5), time: Duration::from_secs(1), ..Load::default() };
+        let tool = Tool::all().remove(0);
+        let failed = Trial::unable(&tool, &load, "it is not there".to_owned());
+        let json = serde_json::to_value(&failed).unwrap();
+        let names: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["failure", "faults", "load", "tool"]);
+        let read: Trial = serde_json::from_value(json).unwrap();
+        assert_eq!((&read.failure, &read.faults), (&failed.failure, &failed.faults));
+        assert_eq!((read.offered(), read.loss(), read.kernel_loss()), (None, None, None));
+        // Of what was counted all is written, and read again.
+        let counted = Trial { sent: 7, arrived: 6, load, ..Trial::default() };
+        let text = serde_json::to_string(&counted).unwrap();
+        assert!(text.contains("\"sent\":7") && text.contains("\"backlog_dropped\":0"), "{text}");
+        assert_eq!(serde_json::from_str::<Trial>(&text).unwrap(), counted);
     }
 }

@@ -73,7 +73,10 @@ impl<'a> Runs<'a> {
         self.host.tell(&format!("{} bytes at {rate:.0} frames/s: {lost} lost", load.size));
         let raw = self.host.raw(cost, load.size)?;
         let took = self.host.elapsed().saturating_sub(begin);
-        self.around = self.around.max(took.saturating_sub(load.time));
+        // One that had to be killed tells nothing of others.
+        if trial.ended {
+            self.around = self.around.max(took.saturating_sub(load.time));
+        }
         Ok(Some((trial, raw)))
     }
 
@@ -187,7 +190,8 @@ impl<'a> Runs<'a> {
                 continue;
             }
             if trial.loss().is_some_and(|loss| loss > MOST_LOSS) {
-                rate *= LOWERED;
+                // What was sent was at most what the sender can do.
+                rate = rate.min(top * REACHED) * LOWERED;
                 continue;
             }
             if let Some((arrived, served)) = served(&trial, size) {

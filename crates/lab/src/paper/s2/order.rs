@@ -99,16 +99,16 @@ fn several_processors(results: &Results) -> Seen {
     for tool in ["tcpdump", "record"] {
         let of = |processors: &str| runs.tool(tool).set("processors", processors);
         let (one, all) = (of(ONE), of(ALL));
-        let Some(many) = all.median(Quantity::OutOfOrder) else { continue };
-        let few = one.median(Quantity::OutOfOrder);
+        let both = all.median(Quantity::OutOfOrder).zip(one.median(Quantity::OutOfOrder));
+        let Some((many, few)) = both else { continue };
         // Stamps of microseconds show less than those of the ring: one tool that sees it is enough.
-        holds |= many > few.unwrap_or(0.0);
+        holds |= many > few;
         seen.push(format!(
             "{tool}: {} on all, by {} at most, {} on one",
             share(many),
             all.ends(Quantity::Deepest)
                 .map_or("unavailable".to_owned(), |(_, most)| microseconds(most)),
-            few.map_or("unavailable".to_owned(), share)
+            share(few)
         ));
     }
     (!seen.is_empty()).then(|| (Some(holds), seen.join("; ")))
@@ -210,6 +210,8 @@ mod tests {
         let mut mute = runs(0, 1, 0);
         mute.iter_mut().for_each(|run| run.trial.counted.order = None);
         assert_eq!(judged(ORDER, mute).0, [Unavailable; 3]);
+        // Nobody knows what one processor would have done.
+        assert_eq!(judged(ORDER, runs(0, 1, 0)[3..].to_vec()).0[0], Unavailable);
     }
 
     #[test]

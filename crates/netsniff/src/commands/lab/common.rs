@@ -180,13 +180,7 @@ impl Head<'_> {
     }
 }
 
-/// The interfaces of a testbed; none where it cannot be made, which is said where it is needed.
-fn interfaces(layout: &Layout) -> Vec<Nic> {
-    let all = super::programs().and_then(|(_, warden)| Nic::all(&warden, layout));
-    all.unwrap_or_default()
-}
-
-/// How a report of these tools begins, with the testbed, where one was used.
+/// How a report of these tools begins, with the testbed, where one was used; nothing is known of its interfaces yet.
 pub(super) fn head<'a>(
     (tools, left_out): (&[Tool], &'a [String]),
     testbed: impl Into<Option<Layout>>,
@@ -194,15 +188,56 @@ pub(super) fn head<'a>(
     let programs: Vec<_> = tools.iter().filter_map(|tool| tool.program.clone()).collect();
     let testbed = testbed.into();
     let files = testbed.as_ref().and_then(|layout| layout.files.as_deref()).map(Storage::of);
-    let interfaces = testbed.as_ref().map_or_else(Vec::new, interfaces);
     Head {
         netsniff: env!("CARGO_PKG_VERSION"),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         revision: Some(env!("NETSNIFF_REVISION")).filter(|revision| !revision.is_empty()),
-        machine: Machine { files, interfaces, ..Machine::here(&programs) },
+        machine: Machine { files, ..Machine::here(&programs) },
         sender: None,
         testbed,
         left_out,
+    }
+}
+
+impl Head<'_> {
+    /// The same with these interfaces.
+    pub(super) fn with_interfaces(mut self, interfaces: Vec<Nic>) -> Self {
+        self.machine.interfaces = interfaces;
+        self
+    }
+
+    /// The same with the interfaces of these testbeds, each looked at in one that is made for that; none of those that
+    /// cannot be made, which is said where they are needed. Where they differ, names tell of which testbed they are.
+    pub(super) fn of_interfaces(mut self, layouts: &[Layout]) -> Self {
+        // What else differs changes no interface.
+        let shape = |layout: &Layout| Layout {
+            placement: layout.placement,
+            queues: layout.queues,
+            tap: layout.tap.map(|_| netsniff_lab::tap::Tap::default()),
+            wire: layout.wire.clone(),
+            ..Layout::default()
+        };
+        let mut shapes: Vec<Layout> = Vec::new();
+        for shape in layouts.iter().map(shape) {
+            if !shapes.contains(&shape) {
+                shapes.push(shape);
+            }
+        }
+        let interfaces = &mut self.machine.interfaces;
+        for shape in shapes {
+            let all = super::programs().and_then(|(_, warden)| Nic::all(&warden, &shape));
+            for mut nic in all.unwrap_or_default() {
+                if interfaces.contains(&nic) {
+                    continue;
+                }
+                if interfaces.iter().any(|other| other.interface == nic.interface) {
+                    nic.interface +=
+                        &format!(" ({}, {} queues)", shape.placement.name(), shape.queues);
+                }
+                interfaces.push(nic);
+            }
+        }
+        self
     }
 }
 

@@ -76,6 +76,7 @@ pub(super) fn run(args: &LosslessArgs) -> anyhow::Result<u8> {
     }
     let signal = common::signal()?;
     let head = args.head((&tools, &left_out), layout.clone())?;
+    let head = head.of_interfaces(std::slice::from_ref(&layout));
     if let Some(directory) = &args.output {
         fs::create_dir(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;

@@ -33,7 +33,7 @@ use crate::commands::{DONE, FAILED, print, quantity, say};
     s3   four sessions of dumpcap over all sizes of frames (Skopko)\n  \
     s4   highest rates without loss of ways to capture (PF_RING)\n\n\
     Examples:\n  \
-    netsniff lab paper all --short -o papers         half an hour\n  \
+    netsniff lab paper all --short -o papers         three quarters of an hour\n  \
     netsniff lab paper s1 -o s1                      one of them, with all values\n  \
     netsniff lab paper s1 -o s1 --resume             what was interrupted goes on\n\n\
     Rates are parts of what the sender reaches here, which is measured first. -o has a page and a JSON file for each paper,\n\
@@ -46,7 +46,7 @@ pub(super) struct PaperArgs {
     /// Few values and short runs: minutes instead of hours
     #[arg(long)]
     short: bool,
-    /// How often every point of a sweep is run, instead of once or three times; with --resume also more often than before
+    /// How often every point of a sweep is run, instead of once to three times; with --resume also more often than before
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: Option<u32>,
     /// A directory for everything
@@ -245,6 +245,7 @@ impl Laboratory<'_> {
         let tools: Vec<Tool> =
             paper.experiments.iter().flat_map(|experiment| experiment.tools.clone()).collect();
         let head = common::head((&tools, &missing), self.layout.clone());
+        let head = head.of_interfaces(std::slice::from_ref(&self.layout));
         missing.iter().for_each(|what| say(&format!("{}: left out: {what}", paper.name)));
         let mut failed = Ok(());
         for experiment in &paper.experiments {

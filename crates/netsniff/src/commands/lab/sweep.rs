@@ -146,7 +146,11 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     let points = plan.points();
     check(&tools, &points, &layout)?;
     let signal = common::signal()?;
-    let head = common.head((&tools, &left_out), layout.clone())?;
+    let mut layouts: Vec<_> = points.iter().map(|point| &point.host).collect();
+    layouts.dedup();
+    let layouts = layouts.into_iter().map(|host| layout.with(host).map_err(UsageError));
+    let layouts = layouts.collect::<Result<Vec<_>, _>>()?;
+    let head = common.head((&tools, &left_out), layout.clone())?.of_interfaces(&layouts);
     let mut directory = match &common.output {
         None => None,
         Some(path) => Some(open(path, args.resume, &head)?),

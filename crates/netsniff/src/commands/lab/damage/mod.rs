@@ -280,7 +280,7 @@ impl DamageArgs {
         let testbed = (way == Way::Tap).then(|| lost::layout(Tap::default()));
         let pairs = tolerable.iter().map(|&(share, loss)| Tolerable { share, loss });
         let report = Report {
-            head: common::head((&[], &[]), testbed),
+            head: common::head((&[], &[]), testbed.clone()).of_interfaces(testbed.as_slice()),
             capture: self.replay.as_deref(),
             subject,
             counted: way,

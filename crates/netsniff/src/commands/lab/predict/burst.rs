@@ -5,7 +5,7 @@ use std::time::Duration;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::predict::{Prediction, Question};
 use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, search};
-use netsniff_lab::trial::Trial;
+use netsniff_lab::trial::{Fault, Trial};
 
 use super::super::question::seconds;
 use super::super::table;
@@ -22,6 +22,9 @@ const CONFIRMED: u32 = 4;
 /// Where a search begins, as a multiple of what was predicted.
 const ABOVE: f64 = 1.6;
 
+/// How often it begins again with longer ones, where all that was tried lost nothing.
+const WIDER: u32 = 4;
+
 /// How long one takes, about.
 pub(super) const PLANNED: Duration = Duration::from_secs(60);
 
@@ -37,7 +40,12 @@ pub(super) fn find(
     predicted: f64,
 ) -> anyhow::Result<(Found, Vec<Trial>)> {
     let mut series = Series { lab, model, asked, most: predicted * ABOVE, trials: Vec::new() };
-    let found = search(&mut series, &GOAL)?;
+    let mut found = search(&mut series, &GOAL)?;
+    for _ in 0..WIDER {
+        let Found::AtLeast(frames) = found else { break };
+        series.most = frames * ABOVE.powi(2);
+        found = search(&mut series, &GOAL)?;
+    }
     Ok((found, series.trials))
 }
 
@@ -63,7 +71,8 @@ impl Bench for Series<'_> {
             let Some(trial) = self.lab.run(self.model, &question)? else { return Ok(None) };
             self.lab.say(&format!("bursts of {frames:.0} frames: {}", table::trial(&trial)));
             self.trials.push(trial.clone());
-            if trial.is_valid() {
+            // Where bursts are far apart no quarter of a run is like another one.
+            if trial.faults.iter().all(|fault| *fault == Fault::Unsteady) {
                 let kept = trial.loss().map_or(frames, |loss| frames * (1.0 - loss));
                 let is_lossless = trial.is_lossless();
                 return Ok(Some(Outcome { reached: frames, kept, is_lossless }));

@@ -80,12 +80,38 @@ impl Lab<'_> {
                 if is_sought(self.args.lossless) && !self.find_rate(&model)? {
                     return Ok(false);
                 }
-                if is_sought(self.args.bursts) && !self.find_burst(&model)? {
+                let newest = scored(self.journal.entries()).len().checked_sub(1);
+                if let Some(newest) = newest.filter(|_| is_sought(self.args.bursts))
+                    && !self.find_burst(&model, newest)?
+                {
                     return Ok(false);
                 }
             }
         }
-        if self.args.score { self.score(&model) } else { Ok(true) }
+        if !self.args.score {
+            return Ok(true);
+        }
+        let is_whole = self.score(&model)?;
+        Ok((!asked.is_empty() || self.find_bursts(&model)?) && is_whole)
+    }
+
+    /// Finds bursts of some of the predictions that are there, where nothing else is asked; whether it could.
+    fn find_bursts(&mut self, model: &Model) -> anyhow::Result<bool> {
+        let left = self.without_burst();
+        for (at, number) in left.iter().enumerate() {
+            if is_among(at, left.len(), self.args.bursts) && !self.find_burst(model, *number)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Predictions of the newest model whose longest burst was not looked for: where they stand among all.
+    fn without_burst(&self) -> Vec<usize> {
+        let newest = models(self.journal.entries());
+        let all = scored(self.journal.entries());
+        let is_left = |one: &Scored<'_>| one.model == newest && one.burst.is_none();
+        (0..all.len()).filter(|at| is_left(&all[*at])).collect()
     }
 
     /// Predicts what is asked, and points of a plan with the rates that they come to; whether it could.
@@ -121,12 +147,12 @@ impl Lab<'_> {
         Ok(!self.is_over())
     }
 
-    /// Finds the longest burst without loss of the newest prediction; whether it could.
-    fn find_burst(&mut self, model: &Model) -> anyhow::Result<bool> {
+    /// Finds the longest burst without loss of a prediction, by where it stands among all; whether it could.
+    fn find_burst(&mut self, model: &Model, at: usize) -> anyhow::Result<bool> {
         let all = scored(self.journal.entries());
-        let Some(last) = all.last() else { return Ok(true) };
-        let (number, question) = (last.number, last.question.clone());
-        let prediction = last.prediction.clone();
+        let Some(one) = all.get(at) else { return Ok(true) };
+        let (number, question) = (one.number, one.question.clone());
+        let prediction = one.prediction.clone();
         let Some(predicted) = prediction.survived else {
             self.say("bursts: none is thought to be too long for this, so none is tried");
             return Ok(true);
@@ -226,7 +252,9 @@ impl Lab<'_> {
         let left = all.iter().filter(|one| one.model == newest && one.losses.is_empty()).count();
         let runs = if self.args.score { (asked + left) as u32 * self.args.repeat } else { 0 };
         let looks = RAW * LOOKS as u32 * asked as u32;
-        let searches = limit::PLANNED * self.args.lossless + burst::PLANNED * self.args.bursts;
+        let there = if asked == 0 { self.without_burst().len() } else { asked };
+        let bursts = self.args.bursts.min(u32::try_from(there).unwrap_or(u32::MAX));
+        let searches = limit::PLANNED * self.args.lossless + burst::PLANNED * bursts;
         let time = looks + searches + (self.args.asked.time + AROUND) * runs;
         let (asked, runs) = (exact(asked as i128), exact(runs.into()));
         let time = common::in_words(time);

@@ -31,7 +31,14 @@ pub(super) fn find(
     predicted: f64,
 ) -> anyhow::Result<(Found, Vec<Trial>)> {
     let mut series = Series { lab, model, question, most: predicted * ABOVE, trials: Vec::new() };
-    let found = search(&mut series, &GOAL)?;
+    let mut found = search(&mut series, &GOAL)?;
+    let top = 1e9 / model.gap(question.size);
+    while let Found::AtLeast(rate) = found
+        && series.most < top
+    {
+        series.most = (rate * ABOVE.powi(2)).min(top);
+        found = search(&mut series, &GOAL)?;
+    }
     Ok((found, series.trials))
 }
 

@@ -146,11 +146,14 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<u8> {
     let mut lab = Lab { args, tool, traffic, journal: &mut journal, stop: &stop, bed: None };
     let done = lab.work(&questions);
     let tool = lab.tool.clone();
+    let interfaces = lab.bed.as_ref().map_or_else(Vec::new, netsniff_lab::bed::Bed::nics);
     drop(lab);
     let all = scored(journal.entries());
     let model = last_model(journal.entries());
     if let Some(model) = model {
         let head = common::head((&[tool], &[]), model.layout.clone());
+        // Of what was measured on, if it was in this call.
+        let head = head.with_interfaces(interfaces);
         let lead = "What a capture will lose, said before it was tried, and what came.";
         let sections = sections::predictions(Some(model), &all);
         let page = head.page("Predicted losses", lead, sections);
