@@ -333,10 +333,10 @@ pub fn run_and(
     let mut counters = Counters::open(bed)?;
     let first = counters.read()?;
     let before = process::usage(running.0.id()).unwrap_or_default();
-    let times = Times::now();
+    let (times, begin) = (Times::now(), Instant::now());
     disk.iter().for_each(Drain::begin);
     let (sent, mut memory) = send(bed, netsniff, load, running.0.id())?;
-    let processors = Times::now().since(&times);
+    let (processors, watched) = (Times::now().since(&times), begin.elapsed());
     let used = process::usage(running.0.id()).ok_or_else(|| Failure::ended(tool, &scratch))?;
     disk.iter().for_each(Drain::release);
     thread::sleep(tool.tail);
@@ -386,7 +386,7 @@ pub fn run_and(
         back: last.rx.tx_packets.wrapping_sub(first.rx.tx_packets),
     };
     trial.faults = faults(&trial, &sent, &wire);
-    trial.limit = Limit::of(&trial, bed.processors(), bed.quota());
+    trial.limit = Limit::of(&trial, (bed.processors(), watched), bed.quota());
     Ok(trial)
 }
 

@@ -30,9 +30,10 @@ const SIZES: [u32; 2] = [128, 1024];
 const LEVELS: [u32; 2] = [1, 6];
 
 /// Rates that are tried, as multiples of what a processor is thought to manage, and how many frames come together. Where
-/// they come one by one, interrupts take a part of the time, and less of it at the lower rate.
+/// they come one by one, interrupts take as much of the time as they may, which tells that part and not what one costs:
+/// some that come together tell that, and many what frames cost beside it.
 /// What matters most comes first: a calibration of which the time is over leaves out the rest.
-const OVER: [(f64, u32); 4] = [(1.35, 32), (1.6, 1), (2.1, 32), (0.7, 1)];
+const OVER: [(f64, u32); 4] = [(1.35, 32), (1.6, 1), (1.6, 6), (2.1, 32)];
 
 /// A run that loses less than this has time left, and tells nothing; then the rate is raised so much, so often at most.
 const LEAST_LOSS: f64 = 0.04;

@@ -356,6 +356,25 @@ mod tests {
     }
 
     #[test]
+    fn some_frames_together_tell_what_an_interrupt_costs() {
+        // One by one they take all that interrupts may take, and many together share one: both tell nothing of it alone.
+        let runs = [
+            (128, 32, 2000.0, 1.3),
+            (128, 32, 6000.0, 2.0),
+            (128, 1, 2000.0, 2.0),
+            (128, 1, 6000.0, 2.0),
+            (128, 6, 2000.0, 1.6),
+            (128, 6, 6000.0, 1.6),
+            (1024, 32, 5000.0, 1.3),
+            (1024, 32, 19_000.0, 2.0),
+            (1024, 1, 5000.0, 2.0),
+            (1024, 6, 19_000.0, 1.6),
+        ];
+        let fit = only(&observed(&PLANTED, &runs)).unwrap();
+        assert!((fit.wake / PLANTED.wake - 1.0).abs() < 0.1, "{fit:?}");
+    }
+
+    #[test]
     fn noise_is_told() {
         let mut runs = observed(&PLANTED, &RUNS);
         for (number, run) in runs.iter_mut().enumerate() {

@@ -1,6 +1,9 @@
 //! What was in the way of a capture that lost something (PAPERS C3).
 
+use std::time::Duration;
+
 use super::Trial;
+use crate::machine::Busy;
 
 /// What there was too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -31,9 +34,13 @@ const LEFT: f64 = 0.1;
 const USED: f64 = 0.9;
 
 impl Limit {
-    /// What a trial lost something for, whose tool ran on some processors, with such a share of one; `None` where nothing
-    /// was lost, or where that, or what the processors did, is unknown.
-    pub(super) fn of(trial: &Trial, processors: &[usize], quota: Option<f64>) -> Option<Self> {
+    /// What a trial lost something for, whose tool ran on some processors that were watched for so long, with such a share of
+    /// one; `None` where nothing was lost, or where that, or what the processors did, is unknown.
+    pub(super) fn of(
+        trial: &Trial,
+        (processors, watched): (&[usize], Duration),
+        quota: Option<f64>,
+    ) -> Option<Self> {
         let lost =
             trial.offered()?.checked_sub(trial.counted.captured?).filter(|lost| *lost > 0)?;
         if trial.offered()?.saturating_sub(trial.monitored()) * 2 > lost {
@@ -46,8 +53,11 @@ impl Limit {
         }
         let busy: Vec<_> =
             processors.iter().map(|at| trial.processors.get(*at)).collect::<Option<_>>()?;
-        let sum = |of: fn(&crate::machine::Busy) -> f64| busy.iter().map(|it| of(it)).sum::<f64>();
-        if sum(|busy| busy.idle) < LEFT * busy.len() as f64 {
+        // Of the time that frames were sent; the generator needs some before and after that.
+        let sum = |of: fn(&Busy) -> f64| {
+            busy.iter().map(|it| of(it)).sum::<f64>() * watched.as_secs_f64() / seconds
+        };
+        if sum(|busy| 1.0 - busy.idle) > (1.0 - LEFT) * busy.len() as f64 {
             let receiving = sum(|busy| busy.softirq + busy.irq);
             let all = [
                 (sum(|busy| busy.steal), Self::Steal),
@@ -85,8 +95,9 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Busy;
     use crate::tools::Counted;
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     /// A second of 1000 frames, of which 400 are lost, and a tool that had so much of the processor beside others.
     fn trial(tool: f64, busy: Busy) -> Trial {
@@ -102,7 +113,7 @@ mod tests {
     }
 
     fn limit(trial: &Trial) -> Option<Limit> {
-        Limit::of(trial, &[1], None)
+        Limit::of(trial, (&[1], SECOND), None)
     }
 
     #[test]
@@ -113,11 +124,16 @@ mod tests {
         assert_eq!(limit(&trial(0.2, full(0.2, 0.2, 0.6))), Some(Limit::Steal));
         // Where a tool has a share, another one may have the rest.
         let busy = Busy { user: 0.25, idle: 0.75, ..Busy::default() };
-        assert_eq!(Limit::of(&trial(0.25, busy), &[1], Some(0.25)), Some(Limit::Quota));
-        assert_eq!(Limit::of(&trial(0.1, busy), &[1], Some(0.25)), Some(Limit::Ring));
+        assert_eq!(Limit::of(&trial(0.25, busy), (&[1], SECOND), Some(0.25)), Some(Limit::Quota));
+        assert_eq!(Limit::of(&trial(0.1, busy), (&[1], SECOND), Some(0.25)), Some(Limit::Ring));
+        // The generator needed a fifth of a second before it sent.
+        let early = trial(0.8, Busy { user: 0.67, softirq: 0.16, idle: 0.17, ..Busy::default() });
+        let watched = Duration::from_millis(1200);
+        assert_eq!(Limit::of(&early, (&[1], watched), None), Some(Limit::Tool));
+        assert_eq!(limit(&early), Some(Limit::Ring));
         // Both processors capture, and one of them had nothing to do.
         let one = trial(0.9, full(0.9, 0.1, 0.0));
-        assert_eq!(Limit::of(&one, &[1, 0], None), Some(Limit::Ring));
+        assert_eq!(Limit::of(&one, (&[1, 0], SECOND), None), Some(Limit::Ring));
     }
 
     #[test]
