@@ -43,9 +43,13 @@ impl Lab<'_> {
                     }
                     let Some(trial) = self.run(model, question)? else { return Ok(false) };
                     let rest = time * u32::try_from(left.len() - at - 1).unwrap_or(u32::MAX);
-                    let rest = common::in_words(rest);
+                    let rest = if rest.is_zero() {
+                        String::new()
+                    } else {
+                        format!(", {} left of it", common::in_words(rest))
+                    };
                     let run = table::trial(&trial);
-                    self.say(&format!("round {round} of {repeat}, {rest} left of it: {run}"));
+                    self.say(&format!("round {round} of {repeat}{rest}: {run}"));
                     self.add(Entry::Run { at: now(), number: *number, trial: Box::new(trial) })?;
                 }
             }
