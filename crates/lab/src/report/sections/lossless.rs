@@ -123,7 +123,10 @@ fn table(cells: &[Cell]) -> Table {
         ]
     };
     Table {
-        columns: columns.iter().map(|name| ((*name).to_owned(), *name != "tool")).collect(),
+        columns: columns
+            .iter()
+            .map(|name| ((*name).to_owned(), !["tool", "limited by"].contains(name)))
+            .collect(),
         rows: cells.iter().map(row).collect(),
         note: Some(
             "Nothing is lost where all that was sent was captured and nobody says that anything was dropped. \u{2265}: the \

@@ -254,7 +254,10 @@ fn table(groups: &[Group<'_>]) -> Table {
         }
     }
     Table {
-        columns: COLUMNS.iter().map(|name| ((*name).to_owned(), *name != COLUMNS[0])).collect(),
+        columns: COLUMNS
+            .iter()
+            .map(|name| ((*name).to_owned(), ![COLUMNS[0], "limited by"].contains(name)))
+            .collect(),
         rows,
         note: Some(
             "Medians of the runs that prove something, of all runs. planted: lost on purpose, of what was sent, which no other \
