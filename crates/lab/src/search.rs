@@ -110,6 +110,24 @@ pub fn search(bench: &mut impl Bench, goal: &Goal) -> anyhow::Result<Found> {
     prove(bench, goal, low, high)
 }
 
+/// Searches, and begins again with more where all that was tried lost nothing, as long as `more` raises the most that is
+/// tried: what begins at a guess is not to end there.
+///
+/// # Errors
+///
+/// As [`Bench::run`].
+pub fn widening<B: Bench>(
+    bench: &mut B,
+    goal: &Goal,
+    mut more: impl FnMut(&mut B) -> bool,
+) -> anyhow::Result<Found> {
+    let mut found = search(bench, goal)?;
+    while matches!(found, Found::AtLeast(_)) && more(bench) {
+        found = search(bench, goal)?;
+    }
+    Ok(found)
+}
+
 /// What long runs say of an interval that short ones left: they begin at its lower end.
 fn prove(bench: &mut impl Bench, goal: &Goal, low: f64, high: f64) -> anyhow::Result<Found> {
     let (mut rate, mut lossy) = if low > 0.0 { (low, high) } else { (high, f64::INFINITY) };
@@ -235,6 +253,21 @@ mod tests {
         let mut bench = planted(2e6, 800_000.0);
         assert_eq!(search(&mut bench, &Goal::default()).unwrap(), Found::AtLeast(800_000.0));
         assert_eq!(bench.runs, 4);
+    }
+
+    #[test]
+    fn what_begins_at_a_guess_goes_beyond_it() {
+        let widened = |most: f64| {
+            let mut bench = planted(400_000.0, 50_000.0);
+            widening(&mut bench, &Goal::default(), |bench| {
+                bench.sender *= 2.0;
+                bench.sender <= most
+            })
+            .unwrap()
+        };
+        let Found::Rate(rate) = widened(1e6) else { panic!("it is beyond the guess") };
+        assert!(rate <= 400_000.0 && rate > 392_000.0, "{rate}");
+        assert_eq!(widened(200_000.0), Found::AtLeast(200_000.0), "no further than there is more");
     }
 
     #[test]

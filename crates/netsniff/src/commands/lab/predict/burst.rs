@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use netsniff_lab::model::Model;
 use netsniff_lab::model::predict::{Prediction, Question};
-use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, search};
+use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, widening};
 use netsniff_lab::trial::{Fault, Trial};
 
 use super::super::question::seconds;
@@ -22,8 +22,8 @@ const CONFIRMED: u32 = 4;
 /// Where a search begins, as a multiple of what was predicted.
 const ABOVE: f64 = 1.6;
 
-/// How often it begins again with longer ones, where all that was tried lost nothing.
-const WIDER: u32 = 4;
+/// The longest that it goes on to where all that was tried lost nothing: this power of that multiple.
+const WIDER: i32 = 9;
 
 /// How long one takes, about.
 pub(super) const PLANNED: Duration = Duration::from_secs(60);
@@ -40,12 +40,11 @@ pub(super) fn find(
     predicted: f64,
 ) -> anyhow::Result<(Found, Vec<Trial>)> {
     let mut series = Series { lab, model, asked, most: predicted * ABOVE, trials: Vec::new() };
-    let mut found = search(&mut series, &GOAL)?;
-    for _ in 0..WIDER {
-        let Found::AtLeast(frames) = found else { break };
-        series.most = frames * ABOVE.powi(2);
-        found = search(&mut series, &GOAL)?;
-    }
+    let longest = predicted * ABOVE.powi(WIDER);
+    let found = widening(&mut series, &GOAL, |series| {
+        series.most *= ABOVE.powi(2);
+        series.most <= longest
+    })?;
     Ok((found, series.trials))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use netsniff_lab::model::Model;
 use netsniff_lab::model::predict::{Question, SECONDS};
-use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, search};
+use netsniff_lab::search::{Bench, Found, Goal, Outcome, Purpose, widening};
 use netsniff_lab::trial::Trial;
 
 use super::lab::Lab;
@@ -31,14 +31,12 @@ pub(super) fn find(
     predicted: f64,
 ) -> anyhow::Result<(Found, Vec<Trial>)> {
     let mut series = Series { lab, model, question, most: predicted * ABOVE, trials: Vec::new() };
-    let mut found = search(&mut series, &GOAL)?;
     let top = 1e9 / model.gap(question.size);
-    while let Found::AtLeast(rate) = found
-        && series.most < top
-    {
-        series.most = (rate * ABOVE.powi(2)).min(top);
-        found = search(&mut series, &GOAL)?;
-    }
+    let found = widening(&mut series, &GOAL, |series| {
+        let is_less = series.most < top;
+        series.most = (series.most * ABOVE.powi(2)).min(top);
+        is_less
+    })?;
     Ok((found, series.trials))
 }
 
