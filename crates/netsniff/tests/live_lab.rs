@@ -13,12 +13,12 @@ use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::wakes::Wakes;
 use netsniff_lab::tools::{Setting, Tool};
-use netsniff_lab::trial::{self, Fault, Trial};
+use netsniff_lab::trial::{self, Fault};
 use netsniff_lab::work::Cost;
 
 mod lab_bed;
 
-use lab_bed::{alone, assert_swept, left, make};
+use lab_bed::{alone, assert_swept, left, load, make, valid};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -29,15 +29,6 @@ fn bed(test: &str, placement: Placement) -> Option<Bed> {
 
 fn setting(name: &str, value: &str) -> Setting {
     Setting { name: name.into(), value: value.into() }
-}
-
-fn load(size: u32) -> Load {
-    Load { size, rate: Some(5000.0), time: Duration::from_secs(1), ..Load::default() }
-}
-
-/// The first run that proves something, of ten.
-fn valid(bed: &Bed, tool: &Tool, load: &Load) -> Option<Trial> {
-    (0..10).map(|_| trial::run(bed, Path::new(NETSNIFF), tool, load).unwrap()).find(Trial::is_valid)
 }
 
 /// Every tool that is here counts what was sent, and one that misses a known part is seen to.

@@ -4,31 +4,20 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use netsniff_lab::bed::{Bed, Layout};
-use netsniff_lab::load::Load;
 use netsniff_lab::order::Order;
 use netsniff_lab::tools::{Setting, Tool};
-use netsniff_lab::trial::{self, Trial};
+use netsniff_lab::trial;
 
 mod lab_bed;
 
-use lab_bed::{alone, make};
+use lab_bed::{alone, load, make, valid};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
 fn setting(name: &str, value: &str) -> Setting {
     Setting { name: name.into(), value: value.into() }
-}
-
-fn load(size: u32) -> Load {
-    Load { size, rate: Some(5000.0), time: Duration::from_secs(1), ..Load::default() }
-}
-
-/// The first run that proves something, of ten.
-fn valid(bed: &Bed, tool: &Tool, load: &Load) -> Option<Trial> {
-    (0..10).map(|_| trial::run(bed, Path::new(NETSNIFF), tool, load).unwrap()).find(Trial::is_valid)
 }
 
 /// What the kernel tells of processes whose names begin so.

@@ -2,12 +2,16 @@
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::load::Load;
+use netsniff_lab::tools::Tool;
+use netsniff_lab::trial::{self, Trial};
 
 /// There is one testbed at a time on a machine.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -74,4 +78,15 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 pub(crate) fn signal(name: &str, pid: u32) {
     let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
     assert!(sent.success());
+}
+
+/// A second of slow frames of a size.
+pub(crate) fn load(size: u32) -> Load {
+    Load { size, rate: Some(5000.0), time: Duration::from_secs(1), ..Load::default() }
+}
+
+/// The first run that proves something, of ten.
+pub(crate) fn valid(bed: &Bed, tool: &Tool, load: &Load) -> Option<Trial> {
+    let netsniff = Path::new(env!("CARGO_BIN_EXE_netsniff"));
+    (0..10).map(|_| trial::run(bed, netsniff, tool, load).unwrap()).find(Trial::is_valid)
 }
