@@ -1,4 +1,4 @@
-//! What the fuzz targets `decode` and `engine` check, on what they once found and on seeded noise.
+//! What the fuzz targets `decode`, `engine` and `conversations` check, on what they once found and on seeded noise.
 
 #![allow(unreachable_pub, reason = "the modules are public in the crate of the fuzz targets")]
 // Tests read files; the crate itself does not.
@@ -7,9 +7,12 @@
 use std::fs;
 use std::path::Path;
 
+use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_packet::LinkType;
 use netsniff_traffic::Random;
 
+#[path = "../../../fuzz/src/conversations.rs"]
+mod conversations;
 #[path = "../../../fuzz/src/decoding.rs"]
 mod decoding;
 #[path = "../../../fuzz/src/engine.rs"]
@@ -76,4 +79,13 @@ fn the_engine_keeps_its_promises() {
         connections += engine::check(&input);
     }
     assert!(connections > 4_000, "{connections} connections in all inputs");
+}
+
+#[test]
+fn conversations_are_the_same_however_they_are_cut() {
+    let found = findings("conversations");
+    assert!(!found.is_empty(), "the findings are in fuzz/regressions/conversations");
+    for input in found {
+        conversations::check(ProtocolSet::ALL, &input);
+    }
 }

@@ -95,6 +95,8 @@ pub(super) fn detect(heads: &Heads<'_>, is_hinted: bool) -> Detection {
         (Opening::Method | Opening::Request, _) | (_, Answer::Status) if is_hinted => {
             Detection::Yes
         }
+        // A server of version 0.9 answers a method that may yet come with anything.
+        (Opening::Unclear, Answer::Other) if is_hinted => Detection::Undecided,
         (_, Answer::Other) => Detection::No,
         (Opening::Method | Opening::Request, Answer::Status) => Detection::Yes,
         (Opening::Request, Answer::Unclear) if heads.originator.len() >= LARGE_REQUEST => {
@@ -194,7 +196,10 @@ mod tests {
             ("GET / HTTP/1.1\r\n", "", Yes, Undecided),
             ("GET / HTTP/1.1\r\n", "HTTP/1", Yes, Yes),
             ("GET /\r\n", "<html>", Yes, No),
-            ("", "220 mail", No, No),
+            ("", "220 mail", Undecided, No),
+            ("GE", "220 mail", Undecided, No),
+            ("EHLO", "220 mail", No, No),
+            ("TRACE /", "\0", Yes, No),
             ("FOO bar", "", Undecided, No),
             ("FOO bar", "HTTP/1.1 400 Bad", Yes, No),
             ("FOO bar", "220 mail", No, No),
