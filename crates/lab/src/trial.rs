@@ -100,7 +100,7 @@ impl Fault {
 
 /// What was counted in one run.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(remote = "Self", default)]
+#[serde(remote = "Self")]
 pub struct Trial {
     /// The tool.
     pub tool: String,

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::path::Path;
 
+use serde::de::{Deserialize as _, Error as _};
+
 use super::scratch::Scratch;
 use super::{Fault, Trial, run};
 use crate::bed::Bed;
@@ -57,12 +59,12 @@ pub(super) fn saying(what: String, errors: &str) -> String {
 }
 
 /// What is known of a run that could not be made: nothing was counted, so that no numbers are written.
-#[derive(serde::Serialize)]
-struct Failed<'a> {
-    tool: &'a str,
-    load: &'a Load,
-    faults: &'a [Fault],
-    failure: &'a str,
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Failed {
+    tool: String,
+    load: Load,
+    faults: Vec<Fault>,
+    failure: String,
 }
 
 impl serde::Serialize for Trial {
@@ -70,16 +72,24 @@ impl serde::Serialize for Trial {
         match &self.failure {
             None => Self::serialize(self, serializer),
             Some(failure) => {
-                let Self { tool, load, faults, .. } = self;
-                serde::Serialize::serialize(&Failed { tool, load, faults, failure }, serializer)
+                let Self { tool, load, faults, .. } = self.clone();
+                let failed = Failed { tool, load, faults, failure: failure.clone() };
+                serde::Serialize::serialize(&failed, serializer)
             }
         }
     }
 }
 
+/// Only a run that could not be made may do without numbers.
 impl<'de> serde::Deserialize<'de> for Trial {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
+        let value = serde_json::Value::deserialize(deserializer)?;
+        if value.get("failure").is_none() {
+            return Self::deserialize(value).map_err(D::Error::custom);
+        }
+        let failed: Failed = serde_json::from_value(value).map_err(D::Error::custom)?;
+        let Failed { tool, load, faults, failure } = failed;
+        Ok(Self { tool, load, faults, failure: Some(failure), ..Self::default() })
     }
 }
 
@@ -140,5 +150,8 @@ mod tests {
         let text = serde_json::to_string(&counted).unwrap();
         assert!(text.contains("\"sent\":7") && text.contains("\"backlog_dropped\":0"), "{text}");
         assert_eq!(serde_json::from_str::<Trial>(&text).unwrap(), counted);
+        let error =
+            serde_json::from_str::<Trial>(&text.replace("\"sent\"", "\"bent\"")).unwrap_err();
+        assert!(error.to_string().starts_with("missing field `sent`"), "{error}");
     }
 }
