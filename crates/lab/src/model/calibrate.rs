@@ -24,7 +24,7 @@ use crate::trial::{self, Trial};
 use crate::work::Cost;
 
 /// Sizes of frames.
-const SIZES: [u32; 2] = [128, 1024];
+const SIZES: [u32; 2] = [64, 1518];
 
 /// What `lab work` does for each packet; others do what they do.
 const LEVELS: [u32; 2] = [1, 6];

@@ -132,7 +132,7 @@ fn planted_costs_are_found_in_time() {
     let services = model.services.iter().map(|of| (of.size, of.cost.zip.unwrap(), of.raw));
     let mut services: Vec<_> = services.collect();
     services.sort_by_key(|(size, level, _)| (*size, *level));
-    let expected = [(128, 1), (128, 6), (1024, 1), (1024, 6)].map(|(size, level)| {
+    let expected = [(64, 1), (64, 6), (1518, 1), (1518, 6)].map(|(size, level)| {
         let mean = by_itself(Cost { zip: Some(level), delay: None }, size);
         (size, level, Raw { deviation: mean / 10.0, ..Raw::even(mean) })
     });
@@ -169,7 +169,7 @@ fn too_little_is_no_model() {
     }
     // The first run already takes too long to know what is sent.
     let said = of(&mut planted(70_000), "work").unwrap_err().to_string();
-    assert!(said.contains("no run tells how fast the sender sends 1024 bytes"), "{said}");
+    assert!(said.contains("no run tells how fast the sender sends 1518 bytes"), "{said}");
     // What costs nothing loses nothing, however long it is tried.
     let free = Fit { kept: [1.0, 0.0], frame: [1.0, 0.0], wake: 0.0, ..FIT };
     let said = of(&mut Planted { fit: free, ..planted(500) }, "count").unwrap_err().to_string();
