@@ -3,7 +3,7 @@
 use core::fmt;
 use std::path::Path;
 
-use serde::de::{Deserialize as _, Error as _};
+use serde::de::Error as _;
 
 use super::scratch::Scratch;
 use super::{Fault, Trial, run};
