@@ -1,6 +1,7 @@
 //! What the fuzz targets `decode`, `engine` and `conversations` check, on what they once found and on seeded noise.
 
 #![allow(unreachable_pub, reason = "the modules are public in the crate of the fuzz targets")]
+#![allow(dead_code, reason = "the modules are for others, too")]
 // Tests read files; the crate itself does not.
 #![allow(clippy::disallowed_methods)]
 
