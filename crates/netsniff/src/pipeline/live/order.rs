@@ -181,6 +181,9 @@ impl Order {
 }
 
 #[cfg(test)]
+mod statistics;
+
+#[cfg(test)]
 mod tests {
     use netsniff_packet::Stage;
 
