@@ -27,6 +27,9 @@ pub struct CaptureBooks {
     pub filtered: Option<u64>,
     /// Packets for which the ring had no room.
     pub ring_dropped: Option<u64>,
+    /// Nanoseconds after the first packet, between which the first one was lost at the ring; `None` where none was, or
+    /// nobody tells when.
+    pub first_drop_ns: Option<[u64; 2]>,
     /// Packets that came out of the ring.
     pub delivered: Option<u64>,
     /// Packets that are still in the ring.
@@ -80,6 +83,7 @@ impl CaptureBooks {
             lost_backlog: entry.lost_backlog,
             filtered: entry.filtered,
             ring_dropped: entry.ring_dropped(),
+            first_drop_ns: report.and_then(|report| report.onset.after_first()),
             delivered: entry.delivered(),
             in_ring: entry.in_ring(),
             unexplained: entry.unexplained(),
@@ -183,6 +187,10 @@ fn interface(page: &mut Page, books: &CaptureBooks) {
         let text = page.look(look, &text);
         page.line(&text);
     }
+    if let Some([since, until]) = books.first_drop_ns {
+        let after = format!("{} to {}", duration(since), duration(until));
+        page.line(&line("  first drop, after the first packet", after));
+    }
     if let Some((most, of)) = books.ring_high_water {
         page.line(&line("    most of the ring in use", format!("{most} of {of}")));
     }
@@ -238,7 +246,10 @@ pub(super) fn recorded(page: &mut Page, of: &Statistics) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netsniff_packet::Timestamp;
+
     use crate::books::tests::{entry, report};
+    use crate::pipeline::live::onset::Onset;
     use crate::recording::books::Tally;
 
     fn text(entry: &Entry, recording: Option<&Statistics>) -> String {
@@ -286,10 +297,30 @@ mod tests {
         assert_eq!(books.inversions, Some(told.counters.inversions));
         assert_eq!(books.deepest_inversion_ns, Some(told.counters.deepest_inversion));
         assert_eq!(books.late, Some(told.late));
+        assert_eq!(books.first_drop_ns, told.onset.after_first());
+        assert!(books.first_drop_ns.is_some());
         let unread = of(Some(crate::pipeline::live::RingReport { analysed: None, ..told }));
         assert_eq!((unread.late, of(None).inversions), (None, None));
+        assert_eq!(of(None).first_drop_ns, None);
         let interface = CaptureBooks::of(&entry(None, None, None), true);
         assert_eq!(interface.ring, None);
+    }
+
+    #[test]
+    fn people_see_when_packets_began_to_be_lost() {
+        let name = "first drop, after the first packet";
+        let mut entry = entry(Some(0), Some(0), Some(8));
+        assert_eq!(value(&text(&entry, None), name), None);
+        entry.report.iter_mut().for_each(|report| {
+            report.onset = Onset {
+                first_packet: Some(Timestamp::from_nanos(1_000)),
+                hole: Some((
+                    Some(Timestamp::from_nanos(1_030_001_000)),
+                    Timestamp::from_nanos(1_100_001_000),
+                )),
+            };
+        });
+        assert_eq!(value(&text(&entry, None), name), Some("1.03 s to 1.10 s"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::counters::{Occupancy, RingCounters, WaitCounters};
 
 use super::*;
+use crate::pipeline::live::onset::Onset;
 
 /// An interface to which 100 packets came, of which each of these got so many.
 pub(crate) fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> Entry {
@@ -144,6 +145,10 @@ pub(crate) fn report(from: u64) -> RingReport {
                 high_water: number() as u32,
                 capacity: number() as u32,
             },
+        },
+        onset: Onset {
+            first_packet: Some(Timestamp::from_nanos(number() as i64)),
+            hole: Some((None, Timestamp::from_nanos(number() as i64 + 50))),
         },
         analysed: Some(number()),
         by_depth: Some(PacketsByDepth::from_fn(|depth| by_depth[depth as usize])),

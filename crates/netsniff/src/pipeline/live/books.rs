@@ -7,6 +7,8 @@ use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::counters::RingCounters;
 use netsniff_packet::Timestamp;
 
+use super::onset::Onset;
+
 /// The state of an interface, as a ring sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkState {
@@ -24,6 +26,8 @@ pub enum LinkState {
 pub struct RingReport {
     /// What the kernel and the ring say.
     pub counters: RingCounters,
+    /// When it began to lose packets.
+    pub onset: Onset,
     /// Packets that were analysed; `None` where nothing is.
     pub analysed: Option<u64>,
     /// Those of them whose headers could be read, by depth.
@@ -63,6 +67,7 @@ impl RingReport {
         // Named one by one, so that a counter cannot be forgotten.
         let Self {
             counters,
+            onset,
             analysed,
             by_depth,
             shed,
@@ -80,6 +85,7 @@ impl RingReport {
             now,
         } = other;
         self.counters.add(counters);
+        self.onset.add(onset);
         self.analysed = both(self.analysed, *analysed);
         self.by_depth = self.by_depth.zip(*by_depth).map(|(own, other)| own.with(&other));
         self.shed += shed;

@@ -8,6 +8,7 @@ mod analysis;
 mod apart;
 pub mod books;
 pub mod merge;
+pub mod onset;
 pub mod order;
 mod recorded;
 mod ring;

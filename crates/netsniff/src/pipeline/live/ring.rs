@@ -7,6 +7,7 @@ use netsniff_capture::{Arrival, Receiver};
 use netsniff_packet::Timestamp;
 
 use super::books::{Control, LinkState, RingReport};
+use super::onset::Onset;
 use super::order::{Group, Order, Portion};
 use super::select::{Select, Wanted};
 
@@ -126,6 +127,7 @@ impl<C: Consumer> RingWork<'_, C> {
             reopen: self.reopen,
             link: LinkState::Up,
             downs: 0,
+            onset: Onset::default(),
             reported: 0,
             is_stopping: false,
             full_since: None,
@@ -147,6 +149,7 @@ struct Loop<'a, C> {
     reopen: Option<Reopen>,
     link: LinkState,
     downs: u64,
+    onset: Onset,
     /// The number of the report that was made last.
     reported: u64,
     is_stopping: bool,
@@ -185,6 +188,7 @@ impl<C: Consumer> Loop<'_, C> {
     fn rest(&mut self) {
         self.flush();
         if let Some(loss) = self.receiver.as_mut().and_then(|receiver| receiver.last_loss()) {
+            self.onset.note(Some(&loss), None);
             self.consumer.group(Group { data: &[], packets: &[], loss: Some(&loss) });
         }
     }
@@ -226,6 +230,7 @@ impl<C: Consumer> Loop<'_, C> {
                 let (select, consumer) = (&mut self.select, &mut self.consumer);
                 let mut each = |group: Group<'_>| consumer.group(select.group(group));
                 let loss = lent.loss.as_ref();
+                self.onset.note(loss, lent.packets.first().map(|first| first.timestamp));
                 let group = Group { data: lent.data, packets: lent.packets, loss };
                 self.order.push(Portion { group, goes_on: lent.goes_on }, &mut each);
             }
@@ -303,6 +308,7 @@ impl<C: Consumer> Loop<'_, C> {
             waiting: self.order.waiting() as u64,
             link: self.link,
             downs: self.downs,
+            onset: self.onset,
             ..RingReport::default()
         };
         self.select.fill(&mut report);
