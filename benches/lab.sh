@@ -61,12 +61,12 @@ keep() {
     done
 }
 
-# What is lost of so many frames a second by a server that takes 25 us for each, and whose ring has so many blocks: it begins
-# when the first block is full, and two to three blocks are in the ring when it ends.
+# What is lost of so many frames a second by a server that takes 25 us for each, from when it came or the one before was done:
+# what it is done with by the end, and one to three blocks that are in the ring then, are not.
 curve() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["faults"] == "" {
-            rate = $at["reached"]; seconds = $at["sent"] / rate; served = 40000 * (seconds - 1771 / rate)
+            rate = $at["reached"]; seconds = $at["sent"] / rate; served = 40000 * seconds
             low = 1 - (served + 3 * 1771) / $at["sent"]; high = 1 - (served + 1771) / $at["sent"]
             if (low < 0) low = 0; if (high < 0) high = 0
             off = $at["loss"] < low ? low - $at["loss"] : $at["loss"] > high ? $at["loss"] - high : 0
@@ -155,8 +155,9 @@ papers() {
     cp -r "$directory/plots" "$out/papers-plots"
     local experiment
     for experiment in "$directory"/s?-*/; do
-        for file in "$experiment"/*.csv; do
-            [ -e "$file" ] && xz -9 -c "$file" >"$out/$(basename "$experiment").csv.xz"
+        # What each processor did lies beside it, and is much.
+        for file in "$experiment"/{sweep,lossless}.csv; do
+            [ ! -e "$file" ] || xz -9 -c "$file" >"$out/$(basename "$experiment").csv.xz"
         done
     done
 }

@@ -179,8 +179,9 @@ impl Model {
     fn once(&self, question: &Question, costs: Costs, stalls: &Stalls, seed: u64) -> Outcome {
         let queues = Queues::new(question.ring, self.backlog, self.clock);
         // Who has given times makes up for what it slept too long.
-        let wakes = if question.cost.delay.is_some() { &AT_ONCE } else { &self.wakes };
-        let held = Held { stalls, wakes };
+        let is_by_time = question.cost.delay.is_some();
+        let wakes = if is_by_time { &AT_ONCE } else { &self.wakes };
+        let held = Held { stalls, wakes, is_by_time };
         simulate(self.arrivals(question, costs), &queues, held, &mut Random::new(seed))
     }
 

@@ -124,6 +124,8 @@ struct Block {
     work: f64,
     /// How far that may be off: the sum of the variances of its frames.
     variance: f64,
+    /// When a server by time is done with them.
+    until: f64,
 }
 
 /// What keeps a processor and an application from what they have to do.
@@ -133,6 +135,9 @@ pub struct Held<'a> {
     pub stalls: &'a Stalls,
     /// How long it takes until an application that sleeps reads on.
     pub wakes: &'a Wakes,
+    /// Whether the application is a server by time: it takes so long for a frame from when that arrived, or when the one
+    /// before was done, and makes up for what keeps it from that.
+    pub is_by_time: bool,
 }
 
 /// The state of everything at a time.
@@ -151,6 +156,8 @@ struct Processor<'a> {
     closed: VecDeque<Block>,
     read: Option<Block>,
     next_retire: f64,
+    /// When a server by time is free; `None` where it is none.
+    free: Option<f64>,
     /// The application, where it has nothing to read.
     waiter: Waiter<'a>,
     /// What decides how long the frames of a block take, and waking.
@@ -170,6 +177,7 @@ pub fn simulate(
     let chance = Random::new(!random.clone().next_u64());
     let mut stall = Pauses::new(held.stalls, random);
     let mut processor = Processor::new(*queues, held.wakes, chance);
+    processor.free = held.is_by_time.then_some(0.0);
     // The kernel looks at blocks from time to time, and nobody knows when it began.
     processor.next_retire *= random.below(1 << 20) as f64 / f64::from(1 << 20);
     let mut now = 0.0;
@@ -227,6 +235,7 @@ impl<'a> Processor<'a> {
             closed: VecDeque::new(),
             read: None,
             next_retire: queues.retire,
+            free: None,
             waiter: Waiter::new(wakes, queues.blocks),
             chance,
             outcome: Outcome::default(),
@@ -311,6 +320,10 @@ impl<'a> Processor<'a> {
             open.bytes += put * room;
             open.work += put * costs.kept;
             open.variance += put * costs.deviation.powi(2);
+            if let Some(free) = &mut self.free {
+                *free = free.max(now) + put * costs.kept;
+                open.until = *free;
+            }
             frames -= put;
             if frames > 0.0 {
                 self.close(true, now);
@@ -348,6 +361,15 @@ impl<'a> Processor<'a> {
 
     /// Lets the application read for the last part of the time until `end`; a block is free once all of it was read.
     fn read(&mut self, part: f64, end: f64) {
+        if self.free.is_some() {
+            while let Some(block) = self.read.take().or_else(|| self.closed.pop_front()) {
+                if block.until > end {
+                    self.read = Some(block);
+                    return;
+                }
+            }
+            return;
+        }
         let mut time = part.min(end - self.waiter.reads_from());
         while time > 0.0 {
             let Some(mut block) = self.read.take().or_else(|| self.closed.pop_front()) else {
@@ -386,7 +408,7 @@ mod tests {
 
     const NEVER: Stalls = Stalls { watched: 1, lengths: Vec::new() };
     const AT_ONCE: Wakes = Wakes { lengths: Vec::new() };
-    const FREE: Held<'_> = Held { stalls: &NEVER, wakes: &AT_ONCE };
+    const FREE: Held<'_> = Held { stalls: &NEVER, wakes: &AT_ONCE, is_by_time: false };
 
     /// Frames of 1000 bytes at even gaps for some seconds, eight together.
     fn even(rate: f64, seconds: f64, costs: Costs) -> impl Iterator<Item = Arrival> {
@@ -450,6 +472,29 @@ mod tests {
         let outcome = outcome(2000.0);
         assert_eq!(outcome.first_loss, Some(2.5e6));
         assert_eq!(outcome.most_blocks, 8);
+    }
+
+    #[test]
+    fn a_server_by_time_works_since_frames_arrive() {
+        let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0, deviation: 0.0 };
+        // Blocks of 100 frames, full every 0.42 ms. The m-th is done after m ms, so that the 14th finds the sixth not done after
+        // 5.46 ms; who begins when the first one is full has not done the fifth when the 13th is to begin.
+        let first = |is_by_time| {
+            let held = Held { is_by_time, ..FREE };
+            let arrivals = even(100.0 / 0.42e-3, 10e-3, costs);
+            simulate(arrivals, &queues(8), held, &mut Random::new(1)).first_loss.unwrap()
+        };
+        let [server, other] = [first(true), first(false)];
+        assert!((5.4e6..5.5e6).contains(&server), "{server}");
+        assert!((5.0e6..5.1e6).contains(&other), "{other}");
+        // Half a block is done as soon as it is read where it came that slowly.
+        let slow = simulate(
+            even(90e3, 5.0, costs),
+            &queues(2),
+            Held { is_by_time: true, ..FREE },
+            &mut Random::new(1),
+        );
+        assert_eq!(slow.loss(), 0.0);
     }
 
     #[test]
