@@ -19,21 +19,23 @@ use anyhow::{Context as _, bail, ensure};
 use netsniff_capture::interface::LinkCounters;
 
 use crate::disk::Disk;
+use crate::group::Group;
 use crate::load::Load;
+use crate::memory::{Bound, Pressure};
 use crate::nic::Nic;
 use crate::process;
-use crate::quota::{self, Quota};
+use crate::quota;
 use crate::stop::Stop;
 use crate::storage;
-use crate::sysctl;
-use crate::tap::{self, Tap};
-use crate::tools::{Setting, Tool};
+use crate::tap;
 
+mod layout;
 mod line;
 mod pair;
 mod processors;
 mod warden;
 
+pub use self::layout::{Layout, MOST_QUEUES, Placement};
 pub use self::line::{Sender, Wire};
 pub(crate) use self::pair::{inside, ip, raise};
 pub(crate) use self::processors::Processors;
@@ -46,182 +48,6 @@ const MEMORY: &str = "/dev/shm";
 
 /// What the environment of every process of a bed has, with the bed's name.
 const MARK: &str = "NETSNIFF_LAB";
-
-/// Who pays for receiving.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// The sender's processor also runs the receiver's softirq; the capture has its own processor for itself.
-    None,
-    /// The softirq runs on the processor of the capture, as where a card interrupts that: the usual case.
-    #[default]
-    Rps,
-    /// As [`Self::Rps`], by a NAPI thread on the processor of the capture.
-    Thread,
-    /// As [`Self::None`], by the NAPI of the interface, which has a ring of its own (256 frames for a veth).
-    Napi,
-    /// Whoever the machine has for it: of a wire that is there nothing is changed.
-    AsFound,
-}
-
-impl Placement {
-    /// THE list of those that a bed can be made with.
-    pub const ALL: [Self; 4] = [Self::None, Self::Rps, Self::Thread, Self::Napi];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Rps => "rps",
-            Self::Thread => "thread",
-            Self::Napi => "napi",
-            Self::AsFound => "as-found",
-        }
-    }
-
-    /// The one of this name.
-    ///
-    /// # Errors
-    ///
-    /// A sentence, where there is none.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|placement| placement.name() == text);
-        found.ok_or_else(|| {
-            format!("no placement {text:?}: there are {}", Self::ALL.map(Self::name).join(", "))
-        })
-    }
-}
-
-/// How a bed is made.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct Layout {
-    /// Who pays for receiving.
-    pub placement: Placement,
-    /// How many processors capture, and receive for it where the placement has that on the processor of the capture:
-    /// from [`CAPTURE_CPU`] on, and the sender's as the last one.
-    pub processors: u32,
-    /// The share of its processor that a capture gets; `None` for all of it.
-    pub quota: Option<f64>,
-    /// Queues of each interface.
-    pub queues: u32,
-    /// Settings of the kernel (sysctl(8)) that are changed while it stands.
-    pub sysctls: Vec<Setting>,
-    /// A tap that the capture is behind, with losses that are planted; without it the capture is on the wire itself.
-    pub tap: Option<Tap>,
-    /// A slower disk that tools write their files to; without it they are in memory.
-    pub disk: Option<Disk>,
-    /// A directory that tools write their files in; `None` for memory.
-    pub files: Option<PathBuf>,
-    /// The wire to another machine that sends; without it all is made on this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wire: Option<Wire>,
-}
-
-impl Default for Layout {
-    fn default() -> Self {
-        Self {
-            placement: Placement::default(),
-            processors: 1,
-            quota: None,
-            queues: 1,
-            sysctls: Vec::new(),
-            tap: None,
-            disk: None,
-            files: None,
-            wire: None,
-        }
-    }
-}
-
-/// Queues that an interface may have.
-pub const MOST_QUEUES: u32 = 64;
-
-impl Layout {
-    /// A wire that is there.
-    #[must_use]
-    pub fn of_wire(wire: Wire) -> Self {
-        Self { placement: Placement::AsFound, wire: Some(wire), ..Self::default() }
-    }
-
-    /// The same with other values: `placement`, `processors` (a number, or `all` of this machine's), `quota` in percent,
-    /// `queues`, `tap` and the losses planted at it
-    /// (`loss-before`, `loss-at`, `loss-behind`, in percent), `disk` and `disk-stall`, settings of the kernel by their names,
-    /// which have dots, and `profile` for several of these (`default`, `skopko64`).
-    ///
-    /// # Errors
-    ///
-    /// A sentence, where there is no such name or value, and for what is changed of no wire that is there.
-    pub fn with(&self, settings: &[Setting]) -> Result<Self, String> {
-        let mut layout = self.clone();
-        for Setting { name, value } in settings {
-            if self.wire.is_some() && !["quota", "processors"].contains(&name.as_str()) {
-                return Err(format!(
-                    "{name} is of a testbed that the lab makes: of a wire between machines it changes neither the \
-                     interfaces nor the kernel; only quota and processors are left"
-                ));
-            }
-            match name.as_str() {
-                "placement" => layout.placement = Placement::parse(value)?,
-                "processors" => layout.processors = processors::parse(value, processors::there())?,
-                "quota" => layout.quota = quota::parse(value)?,
-                "queues" => {
-                    let number =
-                        value.parse().ok().filter(|number| (1..=MOST_QUEUES).contains(number));
-                    let said = || format!("{value:?} is no number of queues up to {MOST_QUEUES}");
-                    layout.queues = number.ok_or_else(said)?;
-                }
-                name if let Some(disk) = Disk::with(layout.disk, name, value) => {
-                    layout.disk = disk?;
-                }
-                name if sysctl::is_name(name) && value.is_empty() => {
-                    return Err(format!("{name} has no value: {name}=VALUE"));
-                }
-                name if sysctl::is_name(name) => {
-                    layout.change(Setting { name: name.to_owned(), value: value.clone() });
-                }
-                "profile" => {
-                    sysctl::profile(value)?.into_iter().for_each(|setting| layout.change(setting));
-                }
-                name => {
-                    layout.tap = Tap::with(layout.tap, name, value).ok_or_else(|| {
-                        format!(
-                            "a testbed has no {name:?}: it has placement, processors, quota, queues, tap, loss-before, loss-at, \
-                             loss-behind, disk, disk-stall, profile, and settings of the kernel with dots in their names, as \
-                             net.core.netdev_max_backlog"
-                        )
-                    })??;
-                }
-            }
-        }
-        if layout.disk.is_some() && layout.files.is_some() {
-            return Err("files are in a directory or on a planted disk, and not both".to_owned());
-        }
-        Ok(layout)
-    }
-
-    /// Another setting of the kernel, instead of one of the same name.
-    fn change(&mut self, setting: Setting) {
-        self.sysctls.retain(|old| old.name != setting.name);
-        self.sysctls.push(setting);
-    }
-
-    /// Whether a tool can be tried on it.
-    ///
-    /// # Errors
-    ///
-    /// A sentence, where it cannot.
-    pub fn suits(&self, tool: &Tool) -> Result<(), String> {
-        match self.disk {
-            Some(_) if !tool.writes_file() => Err(format!(
-                "{} writes no capture file, so that no disk can be planted under it",
-                tool.name
-            )),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// What a run needs of the two ends of a wire.
 trait Ends: fmt::Debug + Send {
@@ -280,7 +106,9 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Bed {
     name: String,
-    quota: Option<Quota>,
+    /// What bounds the share of a processor, and that.
+    quota: Option<(Group, f64)>,
+    memory: Option<Bound>,
     disk: Option<Disk>,
     /// Where tools write their files.
     files: PathBuf,
@@ -329,10 +157,14 @@ impl Bed {
             Some(wire) => Box::new(line::Line::connect(wire, &name, &processors)?.0),
             None => Box::new(pair::Pair::make(&name, &scratch, layout, &processors)?),
         };
-        let quota = layout.quota.map(|share| Quota::make(&name, share, &scratch)).transpose()?;
+        let quota = |share| quota::make(&name, share, &scratch).map(|group| (group, share));
+        let quota = layout.quota.map(quota).transpose()?;
+        let memory = |bytes| Bound::make(&name, bytes, &scratch);
+        let memory = layout.memory.map(memory).transpose()?;
         Ok(Self {
             name,
             quota,
+            memory,
             disk: layout.disk,
             files,
             processors,
@@ -417,7 +249,21 @@ impl Bed {
 
     /// The share of a processor that a capture gets, where it does not get all.
     pub(crate) fn quota(&self) -> Option<f64> {
-        self.quota.as_ref().map(Quota::share)
+        self.quota.as_ref().map(|(_, share)| *share)
+    }
+
+    /// What bounds the memory of a capture, where something does.
+    pub(crate) const fn memory(&self) -> Option<&Bound> {
+        self.memory.as_ref()
+    }
+
+    /// What has happened where that is bounded; nothing where it is not.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel does not tell.
+    pub(crate) fn pressure(&self) -> anyhow::Result<Pressure> {
+        self.memory.as_ref().map_or_else(|| Ok(Pressure::default()), Bound::pressure)
     }
 
     /// The processors that capture.
@@ -449,13 +295,14 @@ impl Bed {
         command.env(MARK, &self.name)
     }
 
-    /// Takes a process that captures to its share of the processor.
+    /// Takes a process that captures to its share of the processor, and to the memory that it may have.
     ///
     /// # Errors
     ///
     /// Where it is gone.
     pub fn restrict(&self, pid: u32) -> anyhow::Result<()> {
-        self.quota.as_ref().map_or(Ok(()), |quota| quota.take(pid))
+        self.quota.as_ref().map_or(Ok(()), |(group, _)| group.take(pid))?;
+        self.memory.as_ref().map_or(Ok(()), |bound| bound.take(pid))
     }
 }
 

@@ -8,6 +8,8 @@
 //! | [`bed`] | a wire with two ends: namespaces, which go whatever happens, or another machine and this one |
 //! | `remote` | the other machine, by ssh |
 //! | `quota` | a share of a processor, as of a slower host |
+//! | `memory` | a bound on memory, as of a host that has little |
+//! | `group` | control groups of the kernel, which do that |
 //! | [`tap`] | losses that are planted, and counted by the kernel |
 //! | [`disk`] | a slower disk, planted, and what arithmetic says that it loses |
 //! | `sysctl` | settings of the kernel that are changed for a while |
@@ -38,9 +40,11 @@ pub mod compare;
 pub mod content;
 pub mod damage;
 pub mod disk;
+mod group;
 pub mod load;
 pub mod lossless;
 pub mod machine;
+mod memory;
 pub mod model;
 pub mod nic;
 pub mod order;

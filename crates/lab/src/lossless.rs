@@ -103,7 +103,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// What ended the search: the sender, or what was in the way of the slowest run that lost something.
+    /// What ended the search: the sender, or what was in the way of the slowest run that lost something, or of a tool that
+    /// failed.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
         if matches!(self.found, Found::AtLeast(_)) {
@@ -111,7 +112,9 @@ impl Cell {
         }
         let lost = self.steps.iter().filter(|step| step.is_proof() && !self.is_kept(&step.trial));
         let reached = |step: &&Step| step.trial.reached.unwrap_or(f64::INFINITY);
-        lost.min_by(|one, other| reached(one).total_cmp(&reached(other)))?.trial.limit
+        let slowest = lost.min_by(|one, other| reached(one).total_cmp(&reached(other)));
+        let mut failed = self.steps.iter().filter(|step| step.trial.failure.is_some());
+        slowest.or_else(|| failed.next())?.trial.limit
     }
 
     /// Whether a run loses no more than is tolerated.

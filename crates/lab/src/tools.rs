@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde::Deserialize as _;
 
 use crate::content::Content;
 use crate::load::FCS_LEN;
@@ -71,6 +72,14 @@ pub struct Counted {
     /// Packets that came to its socket and were dropped since it was too slow, as it says: by the kernel, or by itself where
     /// its own buffers were full.
     pub dropped: Option<u64>,
+    /// Those of them that came out of its ring and were refused, since what writes its file fell behind; `None` where it does
+    /// not tell.
+    #[serde(default)]
+    pub refused: Option<u64>,
+    /// Nanoseconds after its first packet, between which the first one was dropped at its ring; `None` where none was, or it
+    /// does not tell.
+    #[serde(default)]
+    pub first_drop_ns: Option<[u64; 2]>,
     /// Packets that arrived and stand nowhere in its books.
     pub unexplained: Option<i64>,
     /// How far packets were out of order as the kernel handed them to the tool: as netsniff says, of each ring by itself,
@@ -367,6 +376,8 @@ impl Tool {
         Ok(Counted {
             captured: captured.as_u64(),
             dropped: books["ring_dropped"].as_u64().zip(refused).map(|(ring, own)| ring + own),
+            refused: refused.filter(|_| matches!(self.counts, Counts::Recorded)),
+            first_drop_ns: <[u64; 2]>::deserialize(&books["first_drop_ns"]).ok(),
             unexplained: books["unexplained"].as_i64(),
             order: order_of(books),
             late: match self.counts {
@@ -505,15 +516,17 @@ mod tests {
                        "recording": {"recorded": {"packets": 60}, "refused": {"packets": 30}}}"#;
         let counted = record.counted(said, "", Path::new("/")).unwrap();
         assert_eq!((counted.captured, counted.dropped), (Some(60), Some(40)));
+        assert_eq!(counted.refused, Some(30));
         let count = Tool::all().into_iter().find(|tool| tool.name == "count").unwrap();
         let counted = count.counted(said, "", Path::new("/")).unwrap();
         assert_eq!((counted.captured, counted.dropped), (Some(90), Some(10)));
+        assert_eq!(counted.refused, None);
     }
 
     #[test]
     fn order_and_threads_are_told_by_books() {
         let said = r#"{"capture": [
-            {"ring": null, "delivered": 90, "inversions": 7, "deepest_inversion_ns": 43000, "late": 2},
+            {"ring": null, "delivered": 90, "first_drop_ns": [50, 70], "inversions": 7, "deepest_inversion_ns": 43000, "late": 2},
             {"ring": 0, "delivered": 60, "inversions": 5, "deepest_inversion_ns": 43000, "late": 1},
             {"ring": 1, "delivered": 30, "inversions": 2, "deepest_inversion_ns": 9, "late": 1},
             {"ring": null, "delivered": null}],
@@ -525,13 +538,15 @@ mod tests {
         };
         let count = of("count", said);
         assert_eq!(count.order, Some(Order { inversions: 7, deepest_ns: 43_000 }));
+        assert_eq!(count.first_drop_ns, Some([50, 70]));
         assert_eq!((count.late, count.threads), (Some(2), Some(vec![60, 30])));
         assert_eq!(of("record", said).late, Some(3), "what stands so in its file");
         // What is not told is not 0.
-        let mute = r#"{"capture": [{"delivered": 9, "inversions": null, "late": null}]}"#;
+        let mute = r#"{"capture": [{"delivered": 9, "first_drop_ns": null, "inversions": null, "late": null}]}"#;
         for name in ["work", "record", "analyze"] {
             let counted = of(name, mute);
             assert_eq!((counted.order, counted.late, counted.threads), (None, None, None));
+            assert_eq!(counted.first_drop_ns, None);
         }
         let unread = of("tcpdump", "");
         assert_eq!((unread.captured, unread.order, unread.threads), (None, None, None));

@@ -5,27 +5,28 @@ mod failure;
 mod limit;
 mod running;
 mod scratch;
+mod sending;
 
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::LinkCounters;
-use serde::Deserialize;
 
 use self::failure::Failure;
 pub use self::failure::attempt;
+use self::limit::Given;
 pub use self::limit::Limit;
 use self::running::Running;
 use self::scratch::Scratch;
-use crate::bed::{Bed, Said};
+use self::sending::{Sent, send};
+use crate::bed::Bed;
 use crate::disk::{Drain, Written};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
 use crate::process;
-use crate::steady::Work;
 use crate::tap::{Meter, Planted, Reading};
 use crate::tools::{Counted, Tool};
 
@@ -208,6 +209,15 @@ impl Trial {
         Some(lost as f64 / offered.max(1) as f64)
     }
 
+    /// Seconds after the first frame between which the first one was lost; `None` where nothing was, where something may have
+    /// been before the ring, or where the tool does not tell.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<[f64; 2]> {
+        let is_of_ring = self.backlog_dropped == 0 && self.missed == 0 && self.wire_dropped == 0;
+        let at = self.counted.first_drop_ns.filter(|_| is_of_ring)?;
+        Some(at.map(|nanos| nanos as f64 / 1e9))
+    }
+
     /// Frames a second that were captured, of those that were sent.
     #[must_use]
     pub fn kept_rate(&self) -> Option<f64> {
@@ -246,16 +256,6 @@ impl Trial {
     pub fn is_true_at_reached(&self) -> bool {
         self.faults.iter().all(|fault| matches!(fault, Fault::Slips | Fault::Rate))
     }
-}
-
-/// What the generator says.
-#[derive(Debug, Deserialize)]
-struct Sent {
-    frames: u64,
-    frames_per_second: Option<f64>,
-    stalls: u64,
-    slipped_ns: u64,
-    error: Option<String>,
 }
 
 /// Counters around a run.
@@ -333,6 +333,7 @@ pub fn run_and(
     let mut counters = Counters::open(bed)?;
     let first = counters.read()?;
     let before = process::usage(running.0.id()).unwrap_or_default();
+    let pressed = bed.pressure()?;
     let (times, begin) = (Times::now(), Instant::now());
     disk.iter().for_each(Drain::begin);
     let (sent, mut memory) = send(bed, netsniff, load, running.0.id())?;
@@ -386,7 +387,13 @@ pub fn run_and(
         back: last.rx.tx_packets.wrapping_sub(first.rx.tx_packets),
     };
     trial.faults = faults(&trial, &sent, &wire);
-    trial.limit = Limit::of(&trial, (bed.processors(), watched), bed.quota());
+    let given = Given {
+        processors: bed.processors(),
+        watched,
+        quota: bed.quota(),
+        is_short_of_memory: bed.pressure()?.reached > pressed.reached,
+    };
+    trial.limit = Limit::of(&trial, &given);
     Ok(trial)
 }
 
@@ -426,62 +433,6 @@ fn faults(trial: &Trial, sent: &Sent, wire: &Wire) -> Vec<Fault> {
     let is_even = trial.load.capture.is_none() || trial.load.even_rate().is_some();
     check(is_even && trial.drift.is_some_and(|drift| drift > MOST_DRIFT), Fault::Unsteady);
     faults
-}
-
-/// A tool's memory and work, looked at again and again.
-#[derive(Default)]
-struct Memory {
-    resident: Series,
-    own: Series,
-    work: Work,
-}
-
-impl Memory {
-    fn add(&mut self, usage: process::Usage) {
-        self.resident.add(usage.resident);
-        if let Some(own) = usage.own {
-            self.own.add(own);
-        }
-    }
-}
-
-/// A number that changes.
-#[derive(Default)]
-struct Series {
-    peak: u64,
-    sum: u64,
-    samples: u64,
-}
-
-impl Series {
-    fn add(&mut self, value: u64) {
-        self.peak = self.peak.max(value);
-        self.sum += value;
-        self.samples += 1;
-    }
-
-    fn mean(&self) -> Option<u64> {
-        self.sum.checked_div(self.samples)
-    }
-}
-
-/// Sends a load, with an eye on the memory of a process.
-fn send(bed: &Bed, netsniff: &Path, load: &Load, pid: u32) -> anyhow::Result<(Sent, Memory)> {
-    let mut memory = Memory::default();
-    let begin = Instant::now();
-    let mut look = || {
-        if let Some(usage) = process::usage(pid) {
-            memory.add(usage);
-            memory.work.add(begin.elapsed().as_secs_f64(), usage.cpu_ns);
-        }
-    };
-    let Said { report, errors } = bed.send(netsniff, load, load.time + PATIENCE, &mut look)?;
-    let sent: Sent = serde_json::from_str(&report)
-        .map_err(|_| Failure::new(format!("the generator failed: {}", errors.trim())))?;
-    if let Some(error) = &sent.error {
-        bail!(Failure::new(format!("the generator failed: {error}")));
-    }
-    Ok((sent, memory))
 }
 
 #[cfg(test)]

@@ -47,10 +47,16 @@ impl Output {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// A sweep; its exit code, what it prints, and what it says of errors.
+    /// A sweep of a tool that does not fail, and others; its exit code, what it prints, and what it says of errors.
     fn sweep(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let count = ["--tools", "count", "--sizes", "128", "--rates", "2k"];
+        self.sweep_of(&[&count[..], arguments].concat())
+    }
+
+    /// Any other.
+    fn sweep_of(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         let mut command = Command::new(NETSNIFF);
-        command.args(["lab", "sweep", "--tools", "count", "--sizes", "128", "--rates", "2k"]);
+        command.args(["lab", "sweep"]);
         let out = command.args(arguments).arg("-o").arg(&self.0).output().unwrap();
         let [output, errors] =
             [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -102,6 +108,47 @@ fn a_tool_that_fails_does_not_end_a_sweep() {
     let (code, _, errors) = output.sweep(&[&tools[..], &["--resume"]].concat());
     assert_eq!((code, output.runs().len()), (Some(1), runs.len()), "{errors}");
     assert!(errors.contains("0 runs, about"), "{errors}");
+}
+
+/// A recorder whose file is in memory needs more and more of it: it is killed at its bound, which is said.
+#[test]
+fn a_tool_that_needs_more_memory_than_it_may_have_is_told() {
+    let _alone = alone();
+    let test = "a_tool_that_needs_more_memory_than_it_may_have_is_told";
+    let there =
+        ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/cgroup.controllers"];
+    if !there.iter().any(|file| Path::new(file).exists()) {
+        eprintln!("SKIPPED: {test} needs control groups that bound memory");
+        return;
+    }
+    if make(test, &Layout::default()).is_none() {
+        return;
+    }
+    let output = Output::new("memory");
+    // 16 MB a second.
+    let words = ["--tools", "record", "--sizes", "1024", "--rates", "16k", "--time", "3s"];
+    let host = ["--repeat", "1", "--host", "memory=off,1G,24M"];
+    let (code, text, errors) = output.sweep_of(&[&words[..], &host].concat());
+    assert_eq!(code, Some(1), "{errors}");
+    let why = "; killed, since it needs more than 25165824 bytes of memory";
+    let mut killed = 0;
+    for run in output.runs().iter().filter(|run| run["point"]["tool"] == "record") {
+        let trial = &run["trial"];
+        if run["point"]["host"][0]["value"] == "24M" {
+            let said = trial["failure"].as_str().unwrap();
+            assert!(said.starts_with("record ended before the load did: "), "{run}");
+            assert!(said.ends_with(why), "{run}");
+            assert_eq!(trial["limit"], "memory", "{run}");
+            killed += 1;
+        } else {
+            assert!(trial["failure"].is_null() && trial["limit"] != "memory", "{run}");
+            assert!(trial["counted"]["captured"].as_u64().unwrap() > 20_000, "{run}");
+        }
+    }
+    assert!(killed > 0, "{errors}");
+    let row = text.lines().find(|line| line.contains("record, 1024, memory 24M")).unwrap();
+    assert!(row.ends_with(" memory"), "{row}");
+    assert!(errors.contains(why) && output.read("sweep.html").contains(why), "{errors}");
 }
 
 /// Where a testbed cannot be made nothing more is measured, but what was is written.

@@ -24,7 +24,7 @@ const SYSCTLS: &str = "/proc/sys/net/core";
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 
 /// Where control groups are.
-const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu"];
+const GROUPS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"];
 
 /// What of the machine a lab may change.
 #[derive(Debug, PartialEq, Eq)]
@@ -242,6 +242,10 @@ fn nothing_stays_of_any_lab_that_is_ended() {
     let can_restrict = GROUPS.iter().zip(["cgroup.controllers", "cpu.cfs_quota_us"]);
     let can_restrict = can_restrict.into_iter().any(|(at, file)| Path::new(at).join(file).exists());
     let quota = if can_restrict { &["--quota", "50"][..] } else { &[] };
+    let files =
+        ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/cgroup.controllers"];
+    let can_bound = files.iter().any(|file| Path::new(file).exists());
+    let memory = if can_bound { &["--host", "memory=4G"][..] } else { &[] };
     let profile = &["--host", "profile=skopko64"][..];
     let own = &["--files", &places.own][..];
     let slow = &["--host", "loss-at=1%", "--host", "disk=20M"][..];
@@ -258,6 +262,7 @@ fn nothing_stays_of_any_lab_that_is_ended() {
                 &["sweep", "--tools", "record", "--sizes", "128", "--rates", "2k"][..],
                 &["--time", "5m"],
                 quota,
+                memory,
                 profile,
                 slow,
             ]

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::pair::{self, ip};
 use super::{MARK, MEMORY, scratch};
+use crate::group;
 use crate::process;
-use crate::quota;
 use crate::storage;
 use crate::sysctl;
 
@@ -71,7 +71,7 @@ pub fn watch(name: &str) -> anyhow::Result<()> {
 
 /// What there is of beds that this user made: names, and their makers.
 fn traces() -> impl Iterator<Item = (String, process::Identity)> {
-    let places = [NAMES, MEMORY].into_iter().chain(quota::places());
+    let places = [NAMES, MEMORY].into_iter().chain(group::places());
     let entries = places.filter_map(|at| fs::read_dir(at).ok()).flatten().flatten();
     entries.filter(|entry| is_ours(&entry.path())).filter_map(|entry| {
         let file = entry.file_name().to_string_lossy().into_owned();
@@ -117,9 +117,9 @@ fn remove(name: &str) -> anyhow::Result<()> {
             result = result.and(removed);
         }
     }
-    result = result.and(quota::remove(name));
+    result = result.and(group::remove(name));
     if is_ours(&scratch) {
-        let restored = quota::restore(&scratch);
+        let restored = group::restore(&scratch);
         is_restored &= restored.is_ok();
         result = result.and(restored);
         let removed = storage::remove(&scratch, name, is_ours);

@@ -103,6 +103,11 @@ pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
         Some(share.map_or("all".to_owned(), |share| format!("{} %", share * 100.0)))
     };
     fact("share of the processor", quota(a), quota(b));
+    let memory = |setup: &Setup| {
+        let bytes = setup.testbed.memory;
+        Some(bytes.map_or("all".to_owned(), |bytes| format!("{bytes} bytes")))
+    };
+    fact("memory of the capture", memory(a), memory(b));
     let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.queues.to_string()));
     fact("queues", of_a, of_b);
     let changed = |setup: &Setup| {
@@ -198,6 +203,7 @@ mod tests {
         assert_eq!(names(|it| it.testbed.placement = Placement::Thread), "placement");
         assert_eq!(names(|it| it.testbed.processors = 2), "processors of the capture");
         assert_eq!(names(|it| it.testbed.quota = Some(0.5)), "share of the processor");
+        assert_eq!(names(|it| it.testbed.memory = Some(1 << 20)), "memory of the capture");
         let disk =
             |it: &mut Setup| it.testbed.disk = Some(Disk { rate: Some(1 << 20), stall: None });
         assert_eq!(names(disk), "planted disk");

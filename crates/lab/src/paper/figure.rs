@@ -205,6 +205,7 @@ mod tests {
             late: Some(5),
             threads: Some(vec![75, 25]),
             unexplained: None,
+            ..Counted::default()
         };
         let busy = |idle| Busy { idle, ..Busy::default() };
         let trial = Trial {

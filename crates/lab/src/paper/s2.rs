@@ -3,6 +3,7 @@
 
 mod order;
 
+use super::results::option;
 use super::score::{Seen, megabytes, percent, rate};
 use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
@@ -15,6 +16,7 @@ const RATES: &str = "rates";
 const HOSTS: &str = "hosts";
 const PARSERS: &str = "parsers";
 const SLOWER: &str = "slower";
+const MEMORY: &str = "memory";
 
 /// What the paper calls tolerable, and what is far beyond.
 const TOLERABLE: f64 = 0.005;
@@ -23,6 +25,10 @@ const STEEP: f64 = 0.05;
 /// Shares of a processor, in percent.
 const QUOTAS: [&str; 3] = [WHOLE, "50", "25"];
 const WHOLE: &str = "100";
+
+/// Bounds on memory, of which a recorder whose file is in memory needs more than the least in less than a second.
+const BOUNDS: [&str; 3] = ["off", "4G", LITTLE];
+const LITTLE: &str = "16M";
 
 /// What is this many times as much is more.
 const MORE: f64 = 1.1;
@@ -60,8 +66,10 @@ pub(super) fn paper(scale: &Scale) -> Paper {
     let slower = Sweep {
         paces: paces(&[0.05, 0.1, 0.2, 0.4], &[0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4]),
         host: vec![axis("quota", &QUOTAS)],
-        ..base
+        ..base.clone()
     };
+    let memory =
+        Sweep { paces: paces(&[0.2], &[0.2]), host: vec![axis("memory", &BOUNDS)], ..base };
     let of = |name, title, names: &[&str], sweep| Experiment {
         name,
         title,
@@ -83,6 +91,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
             of(HOSTS, "Numbers of hosts at constant rates", &analyze, hosts),
             of(PARSERS, "With and without application parsers", &analyze, parsers),
             of(SLOWER, "A slower processor: shares of it", &analyze, slower),
+            of(MEMORY, "A small memory", &["record"], memory),
             in_order,
             windows,
         ],
@@ -294,6 +303,27 @@ fn named(results: &Results) -> Seen {
     Some((is_told.then(|| all.iter().all(is_named)), words.join(", ")))
 }
 
+/// What is said to be in the way of captures by the memory that they may have.
+fn starved(results: &Results) -> Seen {
+    let of = |bound: &str| {
+        // Those that failed tell, too.
+        let runs = results.runs.get(MEMORY)?.iter();
+        let trials: Vec<_> =
+            runs.filter(|run| option(run, "memory") == Some(bound)).map(|run| &run.trial).collect();
+        (!trials.is_empty()).then(|| Limit::usual(trials.iter().copied()))
+    };
+    let all = BOUNDS.map(|bound| (bound, of(bound)));
+    let words = all.map(|(bound, limit)| {
+        let limit = limit.map_or("unavailable", |limit| limit.map_or("nothing lost", Limit::words));
+        format!("{bound}: {limit}")
+    });
+    let is_named = |(bound, limit): &(&str, Option<Option<Limit>>)| {
+        limit.map(|limit| (limit == Some(Limit::Memory)) == (*bound == LITTLE))
+    };
+    let named: Option<Vec<_>> = all.iter().map(is_named).collect();
+    Some((named.map(|named| named.into_iter().all(|it| it)), words.join(", ")))
+}
+
 fn judge(results: &Results, _: &Scale) -> Vec<Score> {
     let hosts = |quantity, words: fn(f64) -> String, before: &str| {
         let [one, many] = hosts(results, quantity)?;
@@ -348,6 +378,11 @@ fn judge(results: &Results, _: &Scale) -> Vec<Score> {
         "What is in the way is named: the share of a processor, where a capture has less than one (our claim)",
         "C3",
         named(results),
+    ));
+    scores.push(Score::of(
+        "What is in the way is named: memory, where a capture has too little of it, and nowhere else (our claim)",
+        "C3, memory",
+        starved(results),
     ));
     scores.extend(order::scores(results));
     scores
@@ -422,6 +457,36 @@ mod tests {
         assert_eq!(verdict([whole.clone(), half, of("25", 0.5, tool)]), Fails);
         assert_eq!(verdict([of("100", 0.5, quota), none.clone(), quarter]), Fails);
         assert_eq!(verdict([whole, none.clone(), none]), Unavailable);
+    }
+
+    #[test]
+    fn a_small_memory_is_to_be_named() {
+        let of = |memory, limit| {
+            let mut run = at("record", 1e5, 0.0, (0.5, 10));
+            run.point.host = vec![crate::paper::setting("memory", memory)];
+            run.trial.limit = limit;
+            run
+        };
+        let score = |runs: &[Run]| {
+            let runs = [(MEMORY.to_owned(), runs.to_vec())].into();
+            let results = Results { runs, ..Results::default() };
+            let scores = judge(&results, &super::super::tests::scale(true));
+            let score = scores.into_iter().find(|score| score.source == "C3, memory").unwrap();
+            (score.verdict, score.seen)
+        };
+        let all = |[off, much, little]: [Option<Limit>; 3]| {
+            score(&[of("off", off), of("4G", much), of("16M", little)])
+        };
+        let (memory, ring) = (Some(Limit::Memory), Some(Limit::Ring));
+        use Verdict::{Fails, Holds, Unavailable};
+        let said = "off: the ring: bursts or pauses, 4G: nothing lost, 16M: memory";
+        assert_eq!(all([ring, None, memory]), (Holds, said.to_owned()));
+        for fails in [[memory, None, memory], [None, memory, memory], [None, None, ring], [None; 3]]
+        {
+            assert_eq!(all(fails).0, Fails, "{fails:?}");
+        }
+        let said = "off: unavailable, 4G: unavailable, 16M: memory";
+        assert_eq!(score(&[of("16M", memory)]), (Unavailable, said.to_owned()));
     }
 
     #[test]

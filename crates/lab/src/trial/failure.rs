@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::de::Error as _;
 
 use super::scratch::Scratch;
-use super::{Fault, Trial, run};
+use super::{Fault, Limit, Trial, run};
 use crate::bed::Bed;
 use crate::load::Load;
 use crate::tools::Tool;
@@ -17,6 +17,8 @@ pub(super) struct Failure {
     /// [`Fault::Unable`] or [`Fault::Failed`].
     fault: Fault,
     words: String,
+    /// What there was too little of, where that is known.
+    limit: Option<Limit>,
 }
 
 impl fmt::Display for Failure {
@@ -30,12 +32,19 @@ impl core::error::Error for Failure {}
 impl Failure {
     /// One meanwhile.
     pub(super) const fn new(words: String) -> Self {
-        Self { fault: Fault::Failed, words }
+        Self { fault: Fault::Failed, words, limit: None }
     }
 
     /// A tool that does not begin.
     pub(super) const fn unable(words: String) -> Self {
-        Self { fault: Fault::Unable, words }
+        Self { fault: Fault::Unable, words, limit: None }
+    }
+
+    /// The same of a tool that the kernel has killed, since it may have so many bytes of memory and needs more.
+    fn starved(self, bytes: u64) -> Self {
+        let words =
+            format!("{}; killed, since it needs more than {bytes} bytes of memory", self.words);
+        Self { words, limit: Some(Limit::Memory), ..self }
     }
 
     /// A tool whose counts cannot be read.
@@ -64,6 +73,8 @@ struct Failed {
     tool: String,
     load: Load,
     faults: Vec<Fault>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<Limit>,
     failure: String,
 }
 
@@ -72,8 +83,8 @@ impl serde::Serialize for Trial {
         match &self.failure {
             None => Self::serialize(self, serializer),
             Some(failure) => {
-                let Self { tool, load, faults, .. } = self.clone();
-                let failed = Failed { tool, load, faults, failure: failure.clone() };
+                let Self { tool, load, faults, limit, .. } = self.clone();
+                let failed = Failed { tool, load, faults, limit, failure: failure.clone() };
                 serde::Serialize::serialize(&failed, serializer)
             }
         }
@@ -88,8 +99,9 @@ impl<'de> serde::Deserialize<'de> for Trial {
             return Self::deserialize(value).map_err(D::Error::custom);
         }
         let failed: Failed = serde_json::from_value(value).map_err(D::Error::custom)?;
-        let Failed { tool, load, faults, failure } = failed;
-        Ok(Self { tool, load, faults, failure: Some(failure), ..Self::default() })
+        let Failed { tool, load, faults, limit, failure } = failed;
+        let failure = Some(failure);
+        Ok(Self { tool, load, ended: true, faults, limit, failure, ..Self::default() })
     }
 }
 
@@ -100,12 +112,13 @@ impl Trial {
         Self::failed(tool, load, Failure::unable(why))
     }
 
-    fn failed(tool: &Tool, load: &Load, Failure { fault, words }: Failure) -> Self {
+    fn failed(tool: &Tool, load: &Load, Failure { fault, words, limit }: Failure) -> Self {
         Self {
             tool: tool.name.clone(),
             load: load.clone(),
             ended: true,
             faults: vec![fault],
+            limit,
             failure: Some(words),
             ..Self::default()
         }
@@ -118,13 +131,18 @@ impl Trial {
 ///
 /// Where no tool could be tried: what prevents counts, scratch files, or what is between two machines.
 pub fn attempt(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
-    match run(bed, netsniff, tool, load) {
-        Err(error) => {
-            let failure = error.downcast::<Failure>()?;
-            Ok(Trial::failed(tool, load, failure))
-        }
-        trial => trial,
-    }
+    let before = bed.pressure()?;
+    let error = match run(bed, netsniff, tool, load) {
+        Err(error) => error,
+        trial => return trial,
+    };
+    let failure = error.downcast::<Failure>()?;
+    let is_killed = bed.pressure()?.killed > before.killed;
+    let failure = match bed.memory().filter(|_| is_killed) {
+        Some(bound) => failure.starved(bound.bytes()),
+        None => failure,
+    };
+    Ok(Trial::failed(tool, load, failure))
 }
 
 #[cfg(test)]
@@ -139,12 +157,20 @@ mod tests {
             Load { size: 64, rate: Some(1e5), time: Duration::from_secs(1), ..Load::default() };
         let tool = Tool::all().remove(0);
         let failed = Trial::unable(&tool, &load, "it is not there".to_owned());
+        assert_eq!(failed.limit, None);
         let json = serde_json::to_value(&failed).unwrap();
         let names: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, ["failure", "faults", "load", "tool"]);
         let read: Trial = serde_json::from_value(json).unwrap();
         assert_eq!((&read.failure, &read.faults), (&failed.failure, &failed.faults));
         assert_eq!((read.offered(), read.loss(), read.kernel_loss()), (None, None, None));
+        let starved = Failure::new("it ended".to_owned()).starved(1 << 20);
+        let starved = Trial::failed(&tool, &failed.load, starved);
+        assert_eq!(starved.limit, Some(Limit::Memory));
+        let said = "it ended; killed, since it needs more than 1048576 bytes of memory";
+        assert_eq!(starved.failure.as_deref(), Some(said));
+        let json = serde_json::to_string(&starved).unwrap();
+        assert_eq!(serde_json::from_str::<Trial>(&json).unwrap(), starved);
         // Of what was counted all is written, and read again.
         let counted = Trial { sent: 7, arrived: 6, load, ..Trial::default() };
         let text = serde_json::to_string(&counted).unwrap();

@@ -13,13 +13,15 @@ pub enum Limit {
     Kernel,
     /// The share of a processor that the tool was given.
     Quota,
+    /// The memory that the tool may have.
+    Memory,
     /// Time of the processors that capture, of which other machines took the most.
     Steal,
     /// Time of the processors that capture, of which receiving took the most.
     Receiving,
     /// Time of the processors that capture, of which the tool took the most.
     Tool,
-    /// The planted disk.
+    /// The planted disk, or another one that netsniff's recorder says that it waits for.
     Disk,
     /// The ring: it was full at times, though there was processor time left.
     Ring,
@@ -33,14 +35,23 @@ const LEFT: f64 = 0.1;
 /// The part of a quota that is as good as all of it.
 const USED: f64 = 0.9;
 
+/// What a tool was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given<'a> {
+    /// The processors that it ran on.
+    pub(super) processors: &'a [usize],
+    /// For how long they were watched.
+    pub(super) watched: Duration,
+    /// The share of one that it had, where it had not all.
+    pub(super) quota: Option<f64>,
+    /// Whether it came to the bound of its memory meanwhile.
+    pub(super) is_short_of_memory: bool,
+}
+
 impl Limit {
-    /// What a trial lost something for, whose tool ran on some processors that were watched for so long, with such a share of
-    /// one; `None` where nothing was lost, or where that, or what the processors did, is unknown.
-    pub(super) fn of(
-        trial: &Trial,
-        (processors, watched): (&[usize], Duration),
-        quota: Option<f64>,
-    ) -> Option<Self> {
+    /// What a trial lost something for, whose tool was given that; `None` where nothing was lost, or where that, or what the
+    /// processors did, is unknown.
+    pub(super) fn of(trial: &Trial, given: &Given<'_>) -> Option<Self> {
         let lost =
             trial.offered()?.checked_sub(trial.counted.captured?).filter(|lost| *lost > 0)?;
         if trial.offered()?.saturating_sub(trial.monitored()) * 2 > lost {
@@ -48,14 +59,14 @@ impl Limit {
         }
         let seconds = trial.sent as f64 / trial.reached?;
         let tool = trial.cpu_ns as f64 / 1e9 / seconds;
-        if quota.is_some_and(|quota| tool >= quota * USED) {
+        if given.quota.is_some_and(|quota| tool >= quota * USED) {
             return Some(Self::Quota);
         }
         let busy: Vec<_> =
-            processors.iter().map(|at| trial.processors.get(*at)).collect::<Option<_>>()?;
+            given.processors.iter().map(|at| trial.processors.get(*at)).collect::<Option<_>>()?;
         // Of the time that frames were sent; the generator needs some before and after that.
         let sum = |of: fn(&Busy) -> f64| {
-            busy.iter().map(|it| of(it)).sum::<f64>() * watched.as_secs_f64() / seconds
+            busy.iter().map(|it| of(it)).sum::<f64>() * given.watched.as_secs_f64() / seconds
         };
         if sum(|busy| 1.0 - busy.idle) > (1.0 - LEFT) * busy.len() as f64 {
             let receiving = sum(|busy| busy.softirq + busy.irq);
@@ -66,7 +77,13 @@ impl Limit {
             ];
             return all.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).map(|it| it.1);
         }
-        Some(if trial.written.is_some() { Self::Disk } else { Self::Ring })
+        // Who waits for memory that is taken from others leaves the processor idle.
+        let is_behind = trial.counted.refused.is_some_and(|refused| refused * 2 > lost);
+        Some(match trial.written {
+            _ if given.is_short_of_memory => Self::Memory,
+            None if !is_behind => Self::Ring,
+            _ => Self::Disk,
+        })
     }
 
     /// It in words that stand behind "limited by".
@@ -75,6 +92,7 @@ impl Limit {
         match self {
             Self::Kernel => "the kernel, before the socket",
             Self::Quota => "the share of a processor",
+            Self::Memory => "memory",
             Self::Steal => "other virtual machines",
             Self::Receiving => "the processor: receiving",
             Self::Tool => "the processor: the tool",
@@ -112,8 +130,11 @@ mod tests {
         }
     }
 
+    const GIVEN: Given<'_> =
+        Given { processors: &[1], watched: SECOND, quota: None, is_short_of_memory: false };
+
     fn limit(trial: &Trial) -> Option<Limit> {
-        Limit::of(trial, (&[1], SECOND), None)
+        Limit::of(trial, &GIVEN)
     }
 
     #[test]
@@ -124,16 +145,17 @@ mod tests {
         assert_eq!(limit(&trial(0.2, full(0.2, 0.2, 0.6))), Some(Limit::Steal));
         // Where a tool has a share, another one may have the rest.
         let busy = Busy { user: 0.25, idle: 0.75, ..Busy::default() };
-        assert_eq!(Limit::of(&trial(0.25, busy), (&[1], SECOND), Some(0.25)), Some(Limit::Quota));
-        assert_eq!(Limit::of(&trial(0.1, busy), (&[1], SECOND), Some(0.25)), Some(Limit::Ring));
+        let quarter = Given { quota: Some(0.25), ..GIVEN };
+        assert_eq!(Limit::of(&trial(0.25, busy), &quarter), Some(Limit::Quota));
+        assert_eq!(Limit::of(&trial(0.1, busy), &quarter), Some(Limit::Ring));
         // The generator needed a fifth of a second before it sent.
         let early = trial(0.8, Busy { user: 0.67, softirq: 0.16, idle: 0.17, ..Busy::default() });
         let watched = Duration::from_millis(1200);
-        assert_eq!(Limit::of(&early, (&[1], watched), None), Some(Limit::Tool));
+        assert_eq!(Limit::of(&early, &Given { watched, ..GIVEN }), Some(Limit::Tool));
         assert_eq!(limit(&early), Some(Limit::Ring));
         // Both processors capture, and one of them had nothing to do.
         let one = trial(0.9, full(0.9, 0.1, 0.0));
-        assert_eq!(Limit::of(&one, (&[1, 0], SECOND), None), Some(Limit::Ring));
+        assert_eq!(Limit::of(&one, &Given { processors: &[1, 0], ..GIVEN }), Some(Limit::Ring));
     }
 
     #[test]
@@ -143,6 +165,17 @@ mod tests {
         assert_eq!(limit(&lossy), Some(Limit::Ring));
         let written = Some(crate::disk::Written::default());
         assert_eq!(limit(&Trial { written, ..lossy.clone() }), Some(Limit::Disk));
+        // A recorder that refuses most of what is lost has a slow disk.
+        let refused = |refused| {
+            let counted = Counted { refused: Some(refused), ..lossy.counted.clone() };
+            limit(&Trial { counted, ..lossy.clone() })
+        };
+        assert_eq!((refused(201), refused(200)), (Some(Limit::Disk), Some(Limit::Ring)));
+        // Where it was short of memory, that is why; but for a processor that is full in any case.
+        let short = Given { is_short_of_memory: true, ..GIVEN };
+        assert_eq!(Limit::of(&lossy, &short), Some(Limit::Memory));
+        let full = trial(0.9, Busy { user: 0.9, softirq: 0.1, ..Busy::default() });
+        assert_eq!(Limit::of(&full, &short), Some(Limit::Tool));
         // Most was lost before the socket, or less than half of it.
         assert_eq!(limit(&Trial { arrived: 750, ..lossy.clone() }), Some(Limit::Kernel));
         assert_eq!(limit(&Trial { arrived: 850, ..lossy.clone() }), Some(Limit::Ring));

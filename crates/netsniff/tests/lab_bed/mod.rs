@@ -54,7 +54,8 @@ pub(crate) fn make(test: &str, layout: &Layout) -> Option<Bed> {
 pub(crate) fn left(pid: u32) -> Vec<String> {
     let name = format!("nslab-{pid}-");
     let mut left = Vec::new();
-    for directory in ["/run/netns", "/dev/shm", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu"] {
+    let groups = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"];
+    for directory in ["/run/netns", "/dev/shm"].into_iter().chain(groups) {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         left.extend(names.filter(|file| file.starts_with(&name)));

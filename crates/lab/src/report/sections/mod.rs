@@ -71,15 +71,15 @@ pub fn sender(sender: &Sender) -> Vec<(String, String)> {
 
 fn testbed(layout: &Layout) -> String {
     let quota = layout.quota.map(|share| format!(", {} % of its processor", share * 100.0));
+    let memory = layout.memory.map(|bytes| format!(", {} MiB of memory", bytes >> 20));
     let processors =
         (layout.processors > 1).then(|| format!(", capture on {} processors", layout.processors));
     let queues = (layout.queues > 1).then(|| format!(", {} queues", layout.queues));
     let changed = layout.sysctls.iter().map(|it| format!(", {}={}", it.name, it.value));
     let tap = layout.tap.map(|tap| format!(", {}", tap.words()));
     let disk = layout.disk.map(|disk| format!(", files on {}", disk.words()));
-    let more =
-        quota.into_iter().chain(processors).chain(queues).chain(tap).chain(disk).chain(changed);
-    let more = more.collect::<String>();
+    let given = quota.into_iter().chain(memory).chain(processors);
+    let more = given.chain(queues).chain(tap).chain(disk).chain(changed).collect::<String>();
     match &layout.wire {
         None => format!(
             "two network namespaces joined by a veth pair (driver veth; offloads, ARP and IPv6 off), placement {}{more}",

@@ -179,7 +179,9 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
             [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
                 .map(percent);
         let planted = of_tap(&percent(middle(Trial::planted_loss)));
-        let limit = Limit::usual(valid.iter().copied()).map_or("-", Limit::words);
+        // Of those that failed it may be known, too.
+        let limit = [&valid, &all].into_iter().find_map(|of| Limit::usual(of.iter().copied()));
+        let limit = limit.map_or("-", Limit::words);
         // A String takes everything.
         let _ = writeln!(
             text,

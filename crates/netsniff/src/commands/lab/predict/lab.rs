@@ -179,8 +179,9 @@ impl Lab<'_> {
     /// The model of the ledger, or a new one.
     fn model(&mut self, is_planned: bool) -> anyhow::Result<Model> {
         let layout = self.args.bed.single()?;
-        if layout.tap.is_some() || layout.disk.is_some() || layout.files.is_some() {
-            let said = "no model knows a tap or a disk: predictions are of testbeds without them";
+        let has_more = layout.tap.is_some() || layout.disk.is_some() || layout.memory.is_some();
+        if has_more || layout.files.is_some() {
+            let said = "no model knows a tap, a disk or a bound on memory: predictions are of testbeds without them";
             return Err(UsageError(said.to_owned()).into());
         }
         let is_one_whole = layout.processors == 1 && layout.quota.is_none();
