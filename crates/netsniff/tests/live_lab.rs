@@ -343,13 +343,22 @@ fn a_planted_server_loses_what_arithmetic_says() {
             seconds: 0.0,
         };
         // When the kernel closes blocks that are not full is chance, and some bursts lose a block by it.
-        let expected = model.predict(&question, None).unwrap().total;
+        let prediction = model.predict(&question, None).unwrap();
+        let expected = prediction.total;
         assert!(expected.low > 0.05 && expected.high < expected.low + 0.08, "{expected:?}");
         let books = trial.counted.dropped.unwrap() + trial.counted.captured.unwrap();
         assert_eq!(books + trial.backlog_dropped, trial.sent, "{trial:?}");
         let lost = trial.counted.dropped.unwrap() as f64 / trial.sent as f64;
         let is_near = lost > expected.low - 0.03 && lost < expected.high + 0.03;
         assert!(is_near, "{lost} was lost of {expected:?}: {trial:?}");
+        // The ring tells it to a block, and what is predicted knows none of the pauses of this machine.
+        if burst == 32
+            && let Some([since, until]) = trial.first_loss()
+        {
+            let (at, block) = (prediction.first_loss.unwrap(), 2047.0 / rate);
+            let is_near = since - block < at && at < until + block;
+            assert!(is_near && until - since < 0.3, "{since} to {until}, not {at}: {trial:?}");
+        }
     }
 }
 

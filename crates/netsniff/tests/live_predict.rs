@@ -168,6 +168,11 @@ fn what_was_predicted_is_run_and_scored() {
     }
     assert_eq!(code, Some(0), "{errors}");
     assert!(output.contains("asked") && output.contains("half the spread"), "{output}");
+    // The one that loses tells when it began to.
+    let is_told = runs
+        .iter()
+        .any(|(number, trial)| *number == 1 && trial.is_valid() && trial.first_loss().is_some());
+    assert_eq!(output.contains("First losses"), is_told, "{output}");
     let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();
     // Each of two points, and the legend, on a light and on a dark page.
     assert_eq!(page.matches("<circle").count(), 3 * 2, "{page}");

@@ -87,6 +87,8 @@ pub struct Scored<'a> {
     pub prediction: &'a Prediction,
     /// Shares that were lost, of runs that prove something.
     pub losses: Vec<f64>,
+    /// Seconds after the first frame between which the first one was lost, of runs that tell.
+    pub first_losses: Vec<[f64; 2]>,
     /// Runs that prove nothing.
     pub faulty: usize,
     /// The rate without loss, where it was sought.
@@ -125,6 +127,22 @@ impl Scored<'_> {
         Some(self.prediction.survived? / exactly(self.burst)? - 1.0)
     }
 
+    /// When the first frame was lost, in seconds: the median of the middles of what runs tell, where at least half of those
+    /// that prove something do.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<f64> {
+        let is_usual = !self.losses.is_empty() && self.first_losses.len() * 2 >= self.losses.len();
+        let middles = self.first_losses.iter().map(|[since, until]| f64::midpoint(*since, *until));
+        median(middles.collect()).filter(|_| is_usual)
+    }
+
+    /// By what part the first loss was predicted too late, or too early where that is negative; `None` where it was not
+    /// predicted, or did not come.
+    #[must_use]
+    pub fn first_loss_error(&self) -> Option<f64> {
+        Some(self.prediction.first_loss? / self.first_loss().filter(|seen| *seen > 0.0)? - 1.0)
+    }
+
     /// What the textbook says: 1 - μ/λ above what the processor manages.
     #[must_use]
     pub fn textbook(&self) -> f64 {
@@ -161,6 +179,7 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                 question,
                 prediction,
                 losses: Vec::new(),
+                first_losses: Vec::new(),
                 faulty: 0,
                 rate: None,
                 burst: None,
@@ -171,7 +190,10 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                     continue;
                 };
                 match trial.loss().filter(|_| trial.is_valid()) {
-                    Some(loss) => scored.losses.push(loss),
+                    Some(loss) => {
+                        scored.losses.push(loss);
+                        scored.first_losses.extend(trial.first_loss());
+                    }
                     None => scored.faulty += 1,
                 }
             }
@@ -202,12 +224,22 @@ pub fn bursts(all: &[Scored<'_>]) -> Option<(f64, usize)> {
     middle(all.iter().filter_map(Scored::burst_error))
 }
 
+/// Likewise of when the first frame was lost.
+#[must_use]
+pub fn first_losses(all: &[Scored<'_>]) -> Option<(f64, usize)> {
+    middle(all.iter().filter_map(Scored::first_loss_error))
+}
+
 fn middle(errors: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
-    let mut errors: Vec<_> = errors.map(f64::abs).collect();
-    errors.sort_by(f64::total_cmp);
-    let middle = errors.get(errors.len() / 2)?;
-    let below = errors[(errors.len() - 1) / 2];
-    Some((f64::midpoint(below, *middle), errors.len()))
+    let errors: Vec<_> = errors.map(f64::abs).collect();
+    let number = errors.len();
+    Some((median(errors)?, number))
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.get(values.len() / 2)?;
+    Some(f64::midpoint(values[(values.len() - 1) / 2], *middle))
 }
 
 /// How good predictions are, as shares of what was sent.
@@ -375,5 +407,49 @@ mod tests {
         assert_eq!(bursts(&all), Some((0.375, 2)));
         let text = serde_json::to_string(&entries[1]).unwrap();
         assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entries[1]);
+    }
+
+    #[test]
+    fn first_losses_are_scored_where_most_runs_have_one() {
+        let predicted = |number, first_loss| {
+            let mut entry = prediction(number, 200e3, 0.5);
+            if let Entry::Prediction { prediction, .. } = &mut entry {
+                prediction.first_loss = first_loss;
+            }
+            entry
+        };
+        let lost = |number, first: Option<[u64; 2]>, before_ring: u64| {
+            let Entry::Run { at, number, mut trial } = run(number, 440, &[]) else {
+                unreachable!()
+            };
+            trial.counted.first_drop_ns = first;
+            trial.backlog_dropped = before_ring;
+            Entry::Run { at, number, trial }
+        };
+        let second = Some([900_000_000, 1_100_000_000]);
+        let entries = [
+            predicted(0, Some(1.5)),
+            lost(0, second, 0),
+            lost(0, Some([3_000_000_000, 5_000_000_000]), 0),
+            lost(0, None, 0),
+            predicted(1, Some(0.9)),
+            lost(1, second, 0),
+            lost(1, None, 0),
+            lost(1, None, 0),
+            predicted(2, None),
+            lost(2, second, 0),
+            predicted(3, Some(2.0)),
+            // What was lost before the ring may have been lost earlier.
+            lost(3, second, 7),
+            predicted(4, Some(0.75)),
+            lost(4, second, 0),
+        ];
+        let all = scored(&entries);
+        let of = |at: usize| (all[at].first_losses.len(), all[at].first_loss());
+        assert_eq!((of(0), of(1), of(3)), ((2, Some(2.5)), (1, None), (0, None)));
+        let errors: Vec<_> = all.iter().map(Scored::first_loss_error).collect();
+        assert_eq!(errors, [Some(-0.4), None, None, None, Some(-0.25)]);
+        let (error, number) = first_losses(&all).unwrap();
+        assert!((error - 0.325).abs() < 1e-9 && number == 2, "{error} of {number}");
     }
 }

@@ -1,7 +1,7 @@
 //! Predictions, and what came.
 
 use super::percent;
-use crate::model::ledger::{Score, Scored, bursts, exactly, rates, score};
+use crate::model::ledger::{Score, Scored, bursts, exactly, first_losses, rates, score};
 use crate::model::plan::Pace;
 use crate::model::raw::Raw;
 use crate::model::{Model, Service};
@@ -28,6 +28,10 @@ pub fn predictions(model: Option<&Model>, all: &[Scored<'_>]) -> Vec<Section> {
     if all.iter().any(|scored| scored.burst.is_some()) {
         let parts = vec![Part::Table(survived(all))];
         sections.push(Section { title: "Bursts without loss".to_owned(), parts });
+    }
+    if all.iter().any(|scored| scored.first_loss().is_some()) {
+        let parts = vec![Part::Table(first(all))];
+        sections.push(Section { title: "First losses".to_owned(), parts });
     }
     let parts = vec![Part::Table(ledger(all))];
     sections.push(Section { title: "Every prediction".to_owned(), parts });
@@ -171,6 +175,51 @@ fn survived(all: &[Scored<'_>]) -> Table {
         ]),
         rows: all.iter().filter_map(row).collect(),
         note: bursts(all).map(median),
+    }
+}
+
+/// When the first frame was predicted to be lost, and when it was.
+fn first(all: &[Scored<'_>]) -> Table {
+    let seconds = |at: f64| format!("{at:.3}");
+    let row = |scored: &Scored<'_>| {
+        let since = scored.first_losses.iter().map(|[since, _]| *since).reduce(f64::min)?;
+        let until = scored.first_losses.iter().map(|[_, until]| *until).reduce(f64::max)?;
+        Some(vec![
+            scored.number.to_string(),
+            exact(scored.question.size.into()),
+            whole(scored.question.rate),
+            exact(scored.question.burst.into()),
+            exact(scored.question.ring >> 10),
+            work(scored),
+            scored.prediction.first_loss.map_or("never".to_owned(), seconds),
+            scored.first_loss().map_or("-".to_owned(), seconds),
+            format!("{} to {}", seconds(since), seconds(until)),
+            format!("{} of {}", scored.first_losses.len(), scored.losses.len()),
+            off_by(scored.first_loss_error()),
+        ])
+    };
+    Table {
+        columns: columns(&[
+            "prediction",
+            "bytes",
+            "frames/s",
+            "burst",
+            "ring KiB",
+            "work",
+            "predicted s",
+            "came s",
+            "in all runs",
+            "runs",
+            "off by %",
+        ]),
+        rows: all.iter().filter_map(row).collect(),
+        note: first_losses(all).map(|of| {
+            format!(
+                "Seconds after the first frame. The ring tells between which two packets the first hole lies: came is the \
+                 median of the middles, where at least half of the runs lost something. {}",
+                median(of)
+            )
+        }),
     }
 }
 

@@ -145,6 +145,7 @@ impl Directory {
     /// Where they cannot be written.
     pub(super) fn finish(&self, head: &Head<'_>) -> anyhow::Result<()> {
         common::write(&self.path, "sweep.csv", &csv::runs(self.runs()))?;
+        common::write(&self.path, "processors.csv", &csv::processors(self.runs()))?;
         let lead =
             "What is lost of frames that are sent at many rates, and what the capture costs.";
         let page = head.page("Losses of captures", lead, sections::sweep(self.runs()));

@@ -32,10 +32,33 @@ pub(super) fn runs(runs: &[Run]) -> String {
     text
 }
 
+/// What every processor did in every run of a sweep, a line for each processor of each run.
+pub(super) fn processors(runs: &[Run]) -> String {
+    let mut text = "tool,bytes,asked,settings,send,host,repetition,processor,user,system,softirq,irq,steal,idle\n".to_owned();
+    for Run { point, trial } in runs {
+        let [settings, send, host] =
+            [&point.settings, &point.load.options, &point.host].map(|of| words(of));
+        for number in 0..trial.processors.len() {
+            let of_point = vec![
+                trial.tool.clone(),
+                trial.load.size.to_string(),
+                known(trial.load.rate),
+                settings.clone(),
+                send.clone(),
+                host.clone(),
+                point.repetition.to_string(),
+                number.to_string(),
+            ];
+            text += &line([of_point, shares(trial, number)].concat());
+        }
+    }
+    text
+}
+
 const PREDICTIONS: &str = "number,model,kind,bytes,rate,burst,keeps_gaps,ring,zip,delay_ns,settings,seconds,kernel,kernel_low,kernel_high,\
                            application,application_low,application_high,loss,loss_low,loss_high,lossless,lossless_low,\
                            lossless_high,first_loss,survived,textbook,raw,raw_median,raw_p99,valid,faulty,came,came_least,came_most,error,\
-                           lossless_found,lossless_error,survived_found,survived_error\n";
+                           lossless_found,lossless_error,survived_found,survived_error,first_loss_came,first_loss_error\n";
 
 /// Every prediction and what came of it, a line for each.
 pub(super) fn predictions(all: &[Scored<'_>]) -> String {
@@ -91,6 +114,8 @@ fn came(scored: &Scored<'_>) -> Vec<String> {
         known(scored.rate_error()),
         known(exactly(scored.burst)),
         known(scored.burst_error()),
+        known(scored.first_loss()),
+        known(scored.first_loss_error()),
     ]
 }
 
@@ -105,23 +130,26 @@ const COLUMNS: &str = "tool,bytes,asked,seconds,reached,sent,arrived,captured,dr
                        slipped_ns,cpu_ns,capture_cpu_user,capture_cpu_system,capture_cpu_softirq,capture_cpu_irq,\
                        capture_cpu_steal,capture_cpu_idle,sender_cpu_user,sender_cpu_system,sender_cpu_softirq,\
                        sender_cpu_irq,sender_cpu_steal,sender_cpu_idle,memory_peak,memory_mean,own_peak,own_mean,polls,\
-                       wakeups,groups,ring_occupancy,out_of_order,out_of_order_deepest_ns,late,threads,largest_share,\
+                       wakeups,groups,ring_occupancy,out_of_order,out_of_order_deepest_ns,late,first_drop_since_ns,first_drop_until_ns,threads,largest_share,\
                        ring_share,drift,is_burst,limit,faults,failure\n";
 
 fn columns(trial: &Trial) -> Vec<String> {
     let failure = known(trial.failure.as_deref());
-    let [names, counts, faults] = fields(trial);
+    let [names, counts, mut faults] = fields(trial);
     // Of what could not be run nothing was counted.
     let counts = match &trial.failure {
         None => counts,
         Some(_) => vec![String::new(); counts.len()],
     };
+    // What was in the way may be known all the same.
+    faults.insert(0, trial.limit.map_or("", Limit::words).to_owned());
     [names, counts, faults, vec![failure]].concat()
 }
 
 /// What was to be run, what was counted, and why it proves nothing.
 fn fields(trial: &Trial) -> [Vec<String>; 3] {
     let books = trial.counted.books.as_ref();
+    let first_drop = trial.counted.first_drop_ns;
     let book = |name: &str| known(books.and_then(|books| books[name].as_u64()));
     let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
     let names = vec![
@@ -161,12 +189,13 @@ fn fields(trial: &Trial) -> [Vec<String>; 3] {
         known(trial.counted.order.map(|order| order.inversions)),
         known(trial.counted.order.map(|order| order.deepest_ns)),
         known(trial.counted.late),
+        known(first_drop.map(|[since, _]| since)),
+        known(first_drop.map(|[_, until]| until)),
         known(trial.counted.threads.as_ref().map(Vec::len)),
         known(trial.counted.largest_share()),
         known(trial.ring_share),
         known(trial.drift),
         trial.is_burst.to_string(),
-        trial.limit.map_or("", Limit::words).to_owned(),
     ];
     let counts = [counts, shares(trial, CAPTURE_CPU), shares(trial, SENDER_CPU), rest].concat();
     [names, counts, vec![faults.join(" ")]]
@@ -215,6 +244,7 @@ mod tests {
     use netsniff_lab::model::Costs;
     use netsniff_lab::model::predict::{Prediction, Question};
     use netsniff_lab::order::Order;
+    use netsniff_lab::sweep::Point;
     use netsniff_lab::tools::Tool;
     use netsniff_lab::work::Cost;
 
@@ -230,6 +260,27 @@ mod tests {
     }
 
     #[test]
+    fn every_processor_has_a_line_of_its_own() {
+        let tool = Tool::all().remove(0);
+        let busy = |user, idle| Busy { user, idle, ..Busy::default() };
+        let load = Load { size: 64, rate: Some(5e4), ..Load::default() };
+        let mut trial = Trial { tool: tool.name.clone(), load: load.clone(), ..Trial::default() };
+        trial.processors = vec![busy(0.25, 0.5), busy(0.75, 0.125), busy(0.0, 1.0)];
+        let point = Point {
+            tool: tool.name,
+            load,
+            settings: vec![Setting { name: "ring".to_owned(), value: "2M".to_owned() }],
+            host: Vec::new(),
+            repetition: 2,
+        };
+        let text = processors(&[Run { point, trial }]);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert_eq!(lines[2], "record,64,50000,ring=2M,,,2,1,0.75,0,0,0,0,0.125");
+        assert!(lines.iter().all(|line| line.split(',').count() == 14), "{text}");
+    }
+
+    #[test]
     fn lines_have_as_many_fields_as_the_first_one() {
         let fields = COLUMNS.split(',').count();
         assert_eq!(columns(&Trial::default()).len(), fields);
@@ -239,6 +290,9 @@ mod tests {
         assert_eq!(failed[..4], ["record", "64", "", "0"]);
         assert!(failed[4..fields - 2].iter().all(String::is_empty), "nothing was counted");
         assert_eq!(failed[fields - 2..], ["Unable", "it has no option x"]);
+        let limit = Some(Limit::Memory);
+        let starved = Trial { limit, failure: Some("killed".to_owned()), ..Trial::default() };
+        assert_eq!(columns(&starved)[fields - 3..], ["memory", "", "killed"]);
         assert_eq!(known(None::<u64>), "");
         assert_eq!(known(Some(0.25)), "0.25");
     }
@@ -251,15 +305,17 @@ mod tests {
             let names = COLUMNS.trim_end().split(',').zip(values);
             let wanted = names.filter(|(name, _)| {
                 name.starts_with("out_of_order")
+                    || name.starts_with("first_drop")
                     || ["late", "threads", "largest_share"].contains(name)
             });
             wanted.map(|(_, value)| value).collect::<Vec<_>>()
         };
-        assert_eq!(of(&trial), [""; 5]);
+        assert_eq!(of(&trial), [""; 7]);
         trial.counted.order = Some(Order { inversions: 7, deepest_ns: 9000 });
         trial.counted.late = Some(0);
+        trial.counted.first_drop_ns = Some([30, 50]);
         trial.counted.threads = Some(vec![1, 3]);
-        assert_eq!(of(&trial), ["7", "9000", "0", "2", "0.75"]);
+        assert_eq!(of(&trial), ["7", "9000", "0", "30", "50", "2", "0.75"]);
     }
 
     #[test]
@@ -293,6 +349,7 @@ mod tests {
             question: &question,
             prediction: &prediction,
             losses: vec![0.25, 0.5],
+            first_losses: vec![[0.5, 1.5]],
             rate: Some(Found::AtLeast(90e3)),
             burst: Some(Found::Rate(8000.0)),
             faulty: 1,
@@ -305,14 +362,14 @@ mod tests {
         assert_eq!(
             line,
             "7,2,near the knee,512,200000,32,false,1048576,,25000,depth=tcp,2,0.125,0.0625,0.25,0.25,0.125,0.5,0.5,0.25,1,\
-             100000,50000,200000,0.75,6000,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125,,,8000,-0.25"
+             100000,50000,200000,0.75,6000,0.5,5000,5000,7000,2,1,0.375,0.25,0.5,0.125,,,8000,-0.25,1,-0.25"
         );
         assert_eq!(names.split(',').count(), line.split(',').count());
         scored.losses.clear();
         scored.pace = None;
         let line = &lines(&scored)[1];
         assert!(
-            line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,8000,-0.25"),
+            line.starts_with("7,2,asked,") && line.ends_with(",0,1,,,,,,,8000,-0.25,,"),
             "{line}"
         );
         let kept = Question { keeps_gaps: true, ..question.clone() };
