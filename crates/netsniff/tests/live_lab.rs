@@ -320,6 +320,7 @@ fn a_planted_server_loses_what_arithmetic_says() {
         };
         let free = Fit {
             slower: 1.0,
+            cold: 0.0,
             kept: [0.0; 2],
             frame: [0.0; 2],
             wake: 0.0,

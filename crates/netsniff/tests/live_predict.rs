@@ -22,8 +22,15 @@ use lab_bed::{alone, is_able};
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
 /// Frames that cost nothing.
-const FREE: Fit =
-    Fit { slower: 1.0, kept: [0.0; 2], frame: [0.0; 2], wake: 0.0, share: 1.0, spread: 0.01 };
+const FREE: Fit = Fit {
+    slower: 1.0,
+    cold: 0.0,
+    kept: [0.0; 2],
+    frame: [0.0; 2],
+    wake: 0.0,
+    share: 1.0,
+    spread: 0.01,
+};
 
 /// A directory with a ledger that has a model: frames cost next to nothing but what the application takes.
 struct Ledger(PathBuf);

@@ -50,6 +50,7 @@ mod tests {
     fn bursts_are_so_far_apart_that_each_meets_an_empty_ring() {
         let fit = Fit {
             slower: 1.0,
+            cold: 0.0,
             kept: [12_000.0, 0.0],
             frame: [1000.0, 0.0],
             wake: 0.0,

@@ -33,7 +33,7 @@ const LEVELS: [u32; 2] = [1, 6];
 /// they come one by one, interrupts take as much of the time as they may, which tells that part and not what one costs:
 /// some that come together tell that, and many what frames cost beside it.
 /// What matters most comes first: a calibration of which the time is over leaves out the rest.
-const OVER: [(f64, u32); 4] = [(1.35, 32), (1.6, 1), (1.6, 6), (2.1, 32)];
+pub(super) const OVER: [(f64, u32); 4] = [(1.35, 32), (1.6, 1), (1.6, 6), (2.1, 32)];
 
 /// A run that loses less than this has time left, and tells nothing; then the rate is raised so much, so often at most.
 const LEAST_LOSS: f64 = 0.04;
@@ -49,8 +49,9 @@ const TRIED: u32 = 3;
 /// Bytes of the ring: little, so that what it holds is of no account.
 const RING: u64 = 4 << 20;
 
-/// How long work is measured by itself.
+/// How long work is measured by itself, and on the smallest frames.
 pub const RAW: Duration = Duration::from_millis(100);
+const RAW_LEAST: Duration = Duration::from_millis(25);
 
 /// How long stalls are watched, waking is tried, and frames are sent.
 const WATCHED: Duration = Duration::from_secs(4);
@@ -112,10 +113,17 @@ pub fn raw_of(cost: Cost, size: u32, traffic: Option<&Traffic>) -> anyhow::Resul
     if cost.zip.is_none() {
         return Ok(None);
     }
-    let frames = match traffic {
-        Some(traffic) => traffic.samples().to_vec(),
-        None => raw::stamped(size)?,
+    let Some(traffic) = traffic else {
+        let [frames, least] = [raw::stamped(size)?, raw::stamped(SIZES[0])?];
+        let look = move || {
+            let raw = raw::measure(cost, &frames, RAW)?;
+            let least = raw::measure(cost, &least, RAW_LEAST)?.mean;
+            Ok(Some(Raw { least, ..raw }))
+        };
+        return process::on_processor(CAPTURE_CPU, look)?;
     };
+    // Frames of a capture have sizes of their own, of which the smallest tells nothing.
+    let frames = traffic.samples().to_vec();
     process::on_processor(CAPTURE_CPU, move || raw::measure(cost, &frames, RAW))?.map(Some)
 }
 

@@ -2,8 +2,9 @@
 //!
 //! With λ frames a second that arrived and μ that were kept, λ frame + μ kept and the interrupts are all the time there was.
 //! Frames that come one by one cost an interrupt each, those that come together share one, and all interrupts together take
-//! no more than a part of the time. Costs grow with the size of frames; what is kept costs also what the application does, of which [`raw`](super::raw) tells how long
-//! it takes by itself, and the fit how much longer in a capture. Where the application was tried with several settings, what is
+//! no more than a part of the time that frames leave. Costs grow with the size of frames; what is kept costs also what the application does, of which [`raw`](super::raw) tells how long
+//! it takes by itself, and the fit how much longer in a capture: by a part of all of it, and by a part of what it does for the smallest frame, since that is done
+//! in caches that others have used meanwhile. Where the application was tried with several settings, what is
 //! kept costs something else with each, and all else is the same: the kernel knows nothing of them. Least squares, and no
 //! cost is below 0.
 
@@ -21,6 +22,9 @@ pub struct Observation {
     pub size: u32,
     /// What the application costs by itself for each, in nanoseconds.
     pub raw: f64,
+    /// What it costs by itself for each of the smallest frames; 0 where that is not known.
+    #[serde(default)]
+    pub least: f64,
     /// Frames that came together.
     pub burst: u32,
     /// Frames a second that arrived.
@@ -45,13 +49,16 @@ pub struct Variant {
 pub struct Fit {
     /// By how much the application takes longer in a capture than by itself.
     pub slower: f64,
+    /// By how much of what it takes for the smallest frame it takes longer in addition.
+    #[serde(default)]
+    pub cold: f64,
     /// What is kept costs in addition, for each frame and for each byte of it.
     pub kept: [f64; 2],
     /// What arrives costs, for each frame and for each byte.
     pub frame: [f64; 2],
     /// What it costs that something arrives: an interrupt, for frames that come together.
     pub wake: f64,
-    /// The most of the time that interrupts take.
+    /// The most that interrupts take of the time that frames leave.
     #[serde(default = "super::whole")]
     pub share: f64,
     /// How exact it is: the standard deviation of the time that is explained, as a share of it.
@@ -62,11 +69,12 @@ pub struct Fit {
 const LEAST_SPREAD: f64 = 0.01;
 
 impl Fit {
-    /// The costs of frames of so many bytes, for which the application takes so many nanoseconds by itself.
+    /// The costs of frames of so many bytes, for which the application takes so many nanoseconds by itself, and so many for the
+    /// smallest ones.
     #[must_use]
-    pub fn costs(&self, size: u32, raw: f64) -> Costs {
+    pub fn costs(&self, size: u32, raw: f64, least: f64) -> Costs {
         let of = |[each, byte]: [f64; 2]| each + byte * f64::from(size);
-        let kept = self.slower * raw + of(self.kept);
+        let kept = self.slower * raw + self.cold * least + of(self.kept);
         Costs { wake: self.wake, share: self.share, frame: of(self.frame), kept, deviation: 0.0 }
     }
 
@@ -114,6 +122,8 @@ fn sizes<'a>(observations: impl Iterator<Item = &'a Observation>) -> usize {
 /// all come alike.
 struct Wanted<'a> {
     work: bool,
+    /// What the smallest frame takes, beside that.
+    cold: bool,
     bytes: bool,
     bursts: bool,
     /// Settings of the application, and whether it was tried with several sizes then.
@@ -129,9 +139,12 @@ impl<'a> Wanted<'a> {
                 variants.push((settings, sizes(alike) > 1));
             }
         }
+        let bytes = sizes(observations.iter()) > 1;
         Self {
             work: observations.iter().any(|one| one.raw > 0.0),
-            bytes: sizes(observations.iter()) > 1,
+            // Of one work alone that is as what everything that is kept costs.
+            cold: bytes && observations.iter().any(|one| one.least > 0.0),
+            bytes,
             bursts: observations.iter().any(|one| one.burst != observations[0].burst),
             variants,
         }
@@ -141,13 +154,14 @@ impl<'a> Wanted<'a> {
     fn number(&self) -> usize {
         let kept = self.variants.iter().map(|(_, bytes)| 1 + usize::from(*bytes));
         usize::from(self.work)
+            + usize::from(self.cold)
             + 1
             + usize::from(self.bytes)
             + kept.sum::<usize>()
             + 2 * usize::from(self.bursts)
     }
 
-    /// What one of the coefficients is multiplied with, in their order: work, what arrives and its bytes, and for each
+    /// What one of the coefficients is multiplied with, in their order: work, that of the smallest frame, what arrives and its bytes, and for each
     /// variant what is kept and its bytes. 0 where it is not wanted.
     fn row(&self, one: &Observation) -> Vec<f64> {
         let (arrive, keep) = (one.rate * 1e-6, one.served * 1e-6);
@@ -155,6 +169,7 @@ impl<'a> Wanted<'a> {
         let only = |is_wanted: bool, value: f64| if is_wanted { value / one.time } else { 0.0 };
         let mut row = vec![
             only(self.work, keep * one.raw / UNIT),
+            only(self.cold, keep * one.least / UNIT),
             only(true, arrive),
             only(self.bytes, arrive * size),
         ];
@@ -183,8 +198,9 @@ impl Found {
             settings: settings.to_vec(),
             fit: Fit {
                 slower: self.coefficients[0],
+                cold: self.coefficients[1],
                 kept: of(SHARED + 2 * number),
-                frame: of(1),
+                frame: of(ARRIVES),
                 wake: self.wake,
                 share: self.share,
                 spread,
@@ -194,8 +210,9 @@ impl Found {
     }
 }
 
-/// Coefficients that all variants have in common.
-const SHARED: usize = 3;
+/// Coefficients that all variants have in common, and where those of what arrives are.
+const SHARED: usize = 4;
+const ARRIVES: usize = 2;
 
 /// What an interrupt may cost, in nanoseconds, at most.
 const MOST_WAKE: f64 = 32_000.0;
@@ -216,26 +233,47 @@ fn interrupts((wake, share): (f64, f64), part: f64) -> impl Iterator<Item = (f64
     each(wake, MOST_WAKE).flat_map(move |wake| each(share, 1.0).map(move |share| (wake, share)))
 }
 
-/// The best fit where an interrupt costs so much, and all take such a part of the time at most.
+/// The best fit where an interrupt costs so much, and all take such a part at most of the time that frames leave.
 fn fitted(observations: &[Observation], wanted: &Wanted<'_>, (wake, share): (f64, f64)) -> Found {
-    let bound = Costs { wake, share, ..Costs::default() };
-    // As shares of the time that there was.
-    let rows: Vec<_> = observations.iter().map(|one| wanted.row(one)).collect();
-    let rest = |one: &Observation| 1.0 - bound.interrupts(one.rate, one.burst) / one.time;
-    let targets: Vec<_> = observations.iter().map(rest).collect();
-    let errors = |found: &[f64]| -> Vec<f64> {
-        rows.iter().zip(&targets).map(|(row, target)| dot(row, found) - target).collect()
-    };
     let number = SHARED + 2 * wanted.variants.len();
     let mut coefficients = vec![0.0; number];
-    let mut weights = vec![1.0; rows.len()];
+    let mut weights = vec![1.0; observations.len()];
+    let mut left = 0.0;
     for _ in 0..SETTLING {
+        // As shares of the time that there was. What frames leave for interrupts is of the round before.
+        let all = observations.iter().map(|one| {
+            let frame = arrives(&coefficients, one.size);
+            let bound = Costs { wake, share, frame, ..Costs::default() };
+            with_interrupts(one, wanted.row(one), &bound)
+        });
+        let (rows, targets): (Vec<_>, Vec<_>) = all.unzip();
         coefficients = non_negative(&rows, &targets, &weights, number);
+        let errors =
+            rows.iter().zip(&targets).map(|(row, target)| dot(row, &coefficients) - target);
+        let errors: Vec<_> = errors.collect();
+        left = errors.iter().map(|error| missed(*error)).sum();
         let weight = |error: &f64| (FAR / error.abs().max(1e-12)).min(1.0);
-        weights = errors(&coefficients).iter().map(weight).collect();
+        weights = errors.iter().map(weight).collect();
     }
-    let left = errors(&coefficients).iter().map(|error| missed(*error)).sum();
     Found { coefficients, wake, share, left }
+}
+
+/// What a frame costs that arrives.
+fn arrives(coefficients: &[f64], size: u32) -> f64 {
+    (coefficients[ARRIVES] + coefficients[ARRIVES + 1] * f64::from(size) / BYTES) * UNIT
+}
+
+/// A row of coefficients and what it is to come to, where interrupts cost what they are bound by: as much each, or a part of
+/// what frames leave, of which the frames' own part grows with what those cost.
+fn with_interrupts(one: &Observation, mut row: Vec<f64>, bound: &Costs) -> (Vec<f64>, f64) {
+    let interrupts = bound.interrupts(one.rate, one.burst);
+    let left = (1.0 - one.rate * bound.frame / 1e9).max(0.0);
+    // Rounding is not to decide.
+    if interrupts * (1.0 + 1e-9) < bound.share * left || left == 0.0 {
+        return (row, 1.0 - interrupts / one.time);
+    }
+    row[ARRIVES..SHARED].iter_mut().for_each(|part| *part *= 1.0 - bound.share);
+    (row, 1.0 - bound.share / one.time)
 }
 
 /// What is off by more than this share of the time counts as it is, and not squared (Huber 1964): a run that was disturbed
@@ -243,7 +281,7 @@ fn fitted(observations: &[Observation], wanted: &Wanted<'_>, (wake, share): (f64
 const FAR: f64 = 0.03;
 
 /// Rounds until weights are settled.
-const SETTLING: u32 = 8;
+const SETTLING: u32 = 20;
 
 /// How much an error counts.
 fn missed(error: f64) -> f64 {
@@ -261,12 +299,13 @@ mod tests {
 
     fn observed(fit: &Fit, runs: &[(u32, u32, f64, f64)]) -> Vec<Observation> {
         let run = |&(size, burst, raw, over): &(u32, u32, f64, f64)| {
-            let costs = fit.costs(size, raw);
+            let costs = fit.costs(size, raw, 0.0);
             let rate = costs.knee(burst) * over;
             Observation {
                 settings: Vec::new(),
                 size,
                 raw,
+                least: 0.0,
                 burst,
                 rate,
                 served: costs.served(rate, burst),
@@ -278,6 +317,7 @@ mod tests {
 
     const PLANTED: Fit = Fit {
         slower: 1.2,
+        cold: 0.0,
         kept: [600.0, 0.9],
         frame: [1100.0, 0.3],
         wake: 6000.0,
@@ -326,7 +366,7 @@ mod tests {
         {
             assert_eq!(variant.settings, depth(name));
             for (size, burst) in [(64, 8), (512, 1), (1518, 1000)] {
-                let [found, planted] = [variant.fit, planted].map(|fit| fit.costs(size, 0.0));
+                let [found, planted] = [variant.fit, planted].map(|fit| fit.costs(size, 0.0, 0.0));
                 let off = found.knee(burst) / planted.knee(burst) - 1.0;
                 assert!(off.abs() < 0.01, "{off}: {found:?} {planted:?}");
             }
@@ -345,7 +385,7 @@ mod tests {
     fn planted_costs_are_found() {
         let fit = only(&observed(&PLANTED, &RUNS)).unwrap();
         for (size, burst, raw) in [(64, 8, 1000.0), (512, 1, 5000.0), (1518, 1000, 30_000.0)] {
-            let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
+            let (found, planted) = (fit.costs(size, raw, 0.0), PLANTED.costs(size, raw, 0.0));
             assert!(
                 (found.knee(burst) / planted.knee(burst) - 1.0).abs() < 0.01,
                 "{found:?} {planted:?}"
@@ -375,6 +415,42 @@ mod tests {
     }
 
     #[test]
+    fn what_the_smallest_frame_takes_counts_beside_the_rest() {
+        let planted = Fit { cold: 0.4, slower: 1.0, ..PLANTED };
+        // Two works, each of which takes so long for the smallest frame, and for one of 1518 bytes.
+        let works = [[1300.0, 5800.0], [3100.0, 19_900.0]];
+        let mut all = Vec::new();
+        for [least, most] in works {
+            for (size, raw) in [(64, least), (1518, most)] {
+                for (burst, over) in [(32, 1.35), (1, 1.6), (6, 1.6), (32, 2.1)] {
+                    let costs = planted.costs(size, raw, least);
+                    let rate = costs.knee(burst) * over;
+                    let served = costs.served(rate, burst);
+                    let settings = Vec::new();
+                    all.push(Observation {
+                        settings,
+                        size,
+                        raw,
+                        least,
+                        burst,
+                        rate,
+                        served,
+                        time: 1.0,
+                    });
+                }
+            }
+        }
+        let fit = only(&all).unwrap();
+        for (size, burst, raw, least) in [(96, 8, 4400.0, 3000.0), (640, 1, 14_000.0, 3200.0)] {
+            let [found, planted] =
+                [fit, planted].map(|fit| fit.costs(size, raw, least).knee(burst));
+            assert!((found / planted - 1.0).abs() < 0.01, "{found}, not {planted}: {fit:?}");
+        }
+        assert!((fit.cold - 0.4).abs() < 0.05, "{fit:?}");
+        assert_eq!(Fit::needed(&all), 8);
+    }
+
+    #[test]
     fn noise_is_told() {
         let mut runs = observed(&PLANTED, &RUNS);
         for (number, run) in runs.iter_mut().enumerate() {
@@ -386,11 +462,16 @@ mod tests {
 
     #[test]
     fn a_disturbed_run_bends_nothing() {
-        let mut runs = observed(&PLANTED, &RUNS);
+        // As a calibration makes them.
+        let loads = [(64, 1300.0), (64, 3100.0), (1518, 5800.0), (1518, 19_900.0)];
+        let all = loads.into_iter().flat_map(|(size, raw)| {
+            super::super::calibrate::OVER.map(|(over, burst)| (size, burst, raw, over))
+        });
+        let mut runs = observed(&PLANTED, &all.collect::<Vec<_>>());
         runs[1].served *= 0.05;
         let fit = only(&runs).unwrap();
         for (size, burst, raw) in [(64, 8, 1000.0), (512, 32, 5000.0), (1518, 1000, 30_000.0)] {
-            let (found, planted) = (fit.costs(size, raw), PLANTED.costs(size, raw));
+            let (found, planted) = (fit.costs(size, raw, 0.0), PLANTED.costs(size, raw, 0.0));
             let off = found.knee(burst) / planted.knee(burst) - 1.0;
             assert!(off.abs() < 0.03, "{off}: {found:?} {planted:?}");
         }
@@ -403,6 +484,7 @@ mod tests {
             settings: Vec::new(),
             size: 512,
             raw: 0.0,
+            least: 0.0,
             burst: 32,
             rate,
             served,
@@ -421,7 +503,9 @@ mod tests {
         assert_eq!(only(&runs[..1]), None);
         let fit = only(&runs).unwrap();
         assert!(
-            (fit.costs(512, 0.0).knee(32) / one_size.costs(512, 0.0).knee(32) - 1.0).abs() < 1e-6
+            (fit.costs(512, 0.0, 0.0).knee(32) / one_size.costs(512, 0.0, 0.0).knee(32) - 1.0)
+                .abs()
+                < 1e-6
         );
         assert_eq!((fit.slower, fit.kept[1], fit.frame[1], fit.wake), (0.0, 0.0, 0.0, 0.0));
     }

@@ -135,8 +135,8 @@ impl Model {
 pub struct Costs {
     /// When some arrive while the kernel has nothing to do: an interrupt, which those that come together share.
     pub wake: f64,
-    /// The most of the processor's time that interrupts take: beyond it the kernel leaves frames to a thread, which shares
-    /// the processor with the application.
+    /// The most that interrupts take of the time that frames leave: beyond it what arrives finds the kernel at work, and needs
+    /// no interrupt of its own.
     #[serde(default = "whole")]
     pub share: f64,
     /// For each that arrives.
@@ -157,28 +157,29 @@ const fn whole() -> f64 {
 const TOGETHER: u32 = 32;
 
 impl Costs {
-    /// What an interrupt takes, so long after the one before.
+    /// What an interrupt takes for so many frames, so long after the one before.
     #[must_use]
-    pub fn interrupt(self, since: f64) -> f64 {
-        self.wake.min(self.share * since)
+    pub fn interrupt(self, since: f64, frames: f64) -> f64 {
+        self.wake.min(self.share * (since - frames * self.frame).max(0.0))
     }
 
     /// The part of the processor's time that interrupts take, where so many frames arrive a second.
     #[must_use]
     pub fn interrupts(self, rate: f64, burst: u32) -> f64 {
-        let since = together(burst) * 1e9 / rate;
-        self.interrupt(since) / since
+        let together = together(burst);
+        let since = together * 1e9 / rate;
+        self.interrupt(since, together) / since
     }
 
     /// Frames a second that a processor manages without loss, of which so many come together.
     #[must_use]
     pub fn knee(self, burst: u32) -> f64 {
-        let each = self.frame + self.kept;
-        let rate = 1e9 / (each + self.wake / together(burst));
-        if self.interrupts(rate, burst) < self.share {
-            rate
+        let (left, together) = (1.0 - self.share, together(burst));
+        // An interrupt takes no more than its share of what frames leave, which is that and what is kept.
+        if self.wake * left <= self.share * together * self.kept {
+            1e9 / (self.frame + self.kept + self.wake / together)
         } else {
-            (1.0 - self.share) / each * 1e9
+            left / (self.kept + left * self.frame) * 1e9
         }
     }
 
@@ -224,15 +225,18 @@ mod tests {
         // 20 us for each frame, of which 8 are an interrupt.
         assert_eq!(costs.knee(1), 50_000.0);
         assert_eq!(costs.knee(4000), costs.knee(32));
+        // Half of 16 us but for the two of the frame, and of 5 us.
         for (rate, burst, interrupts) in
-            [(50e3, 1, 0.4), (62.5e3, 1, 0.5), (200e3, 1, 0.5), (200e3, 32, 0.05)]
+            [(50e3, 1, 0.4), (62.5e3, 1, 0.4375), (200e3, 1, 0.3), (200e3, 32, 0.05)]
         {
             assert!((costs.interrupts(rate, burst) - interrupts).abs() < 1e-9, "{rate} {burst}");
         }
-        assert!((costs.served(100e3, 1) - 30e3).abs() < 1e-6);
+        // Where frames take all there is no interrupt.
+        assert_eq!(costs.interrupts(600e3, 1), 0.0);
+        assert!((costs.served(100e3, 1) - 40e3).abs() < 1e-6);
         // What is left is the application's, also where an interrupt takes longer than all else.
         let costs = Costs { wake: 90_000.0, ..costs };
-        assert!((costs.knee(1) - 0.5 / 12e-6).abs() < 1e-6);
+        assert!((costs.knee(1) - 0.5 / 11e-6).abs() < 1e-6);
         assert_eq!(costs.served(costs.knee(1), 1).round(), costs.knee(1).round());
     }
 }

@@ -101,8 +101,8 @@ impl Model {
     #[must_use]
     pub fn costs(&self, question: &Question, raw: Option<Raw>) -> Option<Costs> {
         let fit = self.fit_with(&question.settings)?;
-        let Raw { mean, deviation, .. } = raw.unwrap_or_default();
-        let costs = fit.costs(question.size, mean);
+        let Raw { mean, deviation, least, .. } = raw.unwrap_or_default();
+        let costs = fit.costs(question.size, mean, least);
         let costs = Costs { deviation: fit.slower * deviation, ..costs };
         Some(match question.cost.delay {
             None => costs,
@@ -311,6 +311,7 @@ mod tests {
             traffic: None,
             fit: Fit {
                 slower: 1.0,
+                cold: 0.0,
                 kept: [kept, 0.0],
                 frame: [frame, 0.0],
                 wake: 0.0,

@@ -30,13 +30,16 @@ pub struct Raw {
     pub p99: f64,
     /// The standard deviation of frames, but for those during which the machine stood still.
     pub deviation: f64,
+    /// What the smallest frame takes on average: what is done for each, whatever its size. 0 where that is not known.
+    #[serde(default)]
+    pub least: f64,
 }
 
 impl Raw {
     /// Every frame takes exactly so long.
     #[must_use]
     pub const fn even(mean: f64) -> Self {
-        Self { mean, median: mean, p99: mean, deviation: 0.0 }
+        Self { mean, median: mean, p99: mean, deviation: 0.0, least: 0.0 }
     }
 
     /// What the means of batches and the times of single frames tell, each in any order; `None` where there are none.
@@ -56,6 +59,7 @@ impl Raw {
             median,
             p99: singles[singles.len() * 99 / 100],
             deviation: average(&squares)?.sqrt(),
+            least: 0.0,
         })
     }
 }

@@ -253,7 +253,8 @@ impl<'a> Processor<'a> {
         }
         if arrival.frames > 0.0 {
             if self.backlog.is_empty() {
-                self.interrupt = arrival.costs.interrupt(arrival.at - self.arrived);
+                let since = arrival.at - self.arrived;
+                self.interrupt = arrival.costs.interrupt(since, arrival.frames);
             }
             self.waiting += arrival.frames;
             self.arrived = arrival.at;

@@ -42,9 +42,8 @@ impl Failure {
 
     /// The same of a tool that the kernel has killed, since it may have so many bytes of memory and needs more.
     fn starved(self, bytes: u64) -> Self {
-        let words =
-            format!("{}; killed, since it needs more than {bytes} bytes of memory", self.words);
-        Self { words, limit: Some(Limit::Memory), ..self }
+        let why = format!("killed, since it needs more than {bytes} bytes of memory");
+        Self { words: format!("{why}: {}", self.words), limit: Some(Limit::Memory), ..self }
     }
 
     /// A tool whose counts cannot be read.
@@ -63,7 +62,7 @@ impl Failure {
 pub(super) fn saying(what: String, errors: &str) -> String {
     match errors.trim() {
         "" => what,
-        said => format!("{what}: {said}"),
+        said => format!("{what}: {}", said.lines().collect::<Vec<_>>().join("; ")),
     }
 }
 
@@ -167,7 +166,7 @@ mod tests {
         let starved = Failure::new("it ended".to_owned()).starved(1 << 20);
         let starved = Trial::failed(&tool, &failed.load, starved);
         assert_eq!(starved.limit, Some(Limit::Memory));
-        let said = "it ended; killed, since it needs more than 1048576 bytes of memory";
+        let said = "killed, since it needs more than 1048576 bytes of memory: it ended";
         assert_eq!(starved.failure.as_deref(), Some(said));
         let json = serde_json::to_string(&starved).unwrap();
         assert_eq!(serde_json::from_str::<Trial>(&json).unwrap(), starved);

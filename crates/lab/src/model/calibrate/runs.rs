@@ -10,8 +10,8 @@ use super::super::raw::Raw;
 use super::super::simulate::{Clock, Queues};
 use super::super::traffic::Traffic;
 use super::{
-    AROUND, GUESSED, Host, Kind, LEAST_LOSS, LOWERED, MOST, MOST_LOSS, OVER, RAISED, RAW, REACHED,
-    RING, SENT, SIZES, Subject, TRIED, settings,
+    AROUND, GUESSED, Host, Kind, LEAST_LOSS, LOWERED, MOST, MOST_LOSS, OVER, RAISED, RAW,
+    RAW_LEAST, REACHED, RING, SENT, SIZES, Subject, TRIED, settings,
 };
 use crate::load::Load;
 use crate::tools::{Setting, Tool};
@@ -82,7 +82,7 @@ impl<'a> Runs<'a> {
 
     /// Whether there is time for a run that sends for so long, and for a look before it.
     fn has_time(&self, time: Duration) -> bool {
-        self.host.elapsed() + RAW + time + self.around <= MOST
+        self.host.elapsed() + RAW + RAW_LEAST + time + self.around <= MOST
     }
 
     fn load(&self, size: u32) -> Load {
@@ -179,7 +179,11 @@ impl<'a> Runs<'a> {
                 return Ok(Seen::NoTime);
             };
             self.look(after, size, kind);
-            let raw = f64::midpoint(mean(before), mean(after));
+            let middle = |of: fn(Raw) -> f64| {
+                let [before, after] = [before, after].map(|raw| of(raw.unwrap_or_default()));
+                f64::midpoint(before, after)
+            };
+            let (raw, least) = (middle(|raw| raw.mean), middle(|raw| raw.least));
             before = after;
             ensure!(
                 trial.counted.captured.is_some() && trial.reached.is_some(),
@@ -197,7 +201,8 @@ impl<'a> Runs<'a> {
             if let Some((arrived, served)) = served(&trial, size) {
                 self.learn(of, rate / first);
                 let (settings, rate, time) = (variant.clone(), arrived, self.time);
-                let observation = Observation { settings, size, raw, burst, rate, served, time };
+                let observation =
+                    Observation { settings, size, raw, least, burst, rate, served, time };
                 return Ok(Seen::Costs(observation));
             }
             if rate >= top * REACHED {

@@ -18,6 +18,7 @@ struct Planted {
 
 const FIT: Fit = Fit {
     slower: 1.3,
+    cold: 0.0,
     kept: [900.0, 1.2],
     frame: [1500.0, 0.4],
     wake: 2500.0,
@@ -81,7 +82,7 @@ impl Host for Planted {
         let is_flat = words.iter().any(|word| word == "flows");
         let [each, byte] = self.fit.kept;
         let kept = if is_flat { [each / 2.0, byte / 2.0] } else { [each, byte] };
-        let served = Fit { kept, ..self.fit }.costs(load.size, raw).served(rate, burst);
+        let served = Fit { kept, ..self.fit }.costs(load.size, raw, 0.0).served(rate, burst);
         let sent = rate * load.time.as_secs_f64();
         let room = Queues::new(RING, 0, Clock::Steady).frames(load.size);
         let captured = (served * load.time.as_secs_f64() + room).min(sent) as u64;
@@ -116,7 +117,7 @@ fn with(host: &mut Planted, tool: &str, variants: &[Vec<Setting>]) -> anyhow::Re
 #[track_caller]
 fn finds_what_is_planted(model: &Model, by: f64) {
     for (size, burst, raw) in [(512, 32, 9000.0), (900, 1, 20_000.0), (256, 8, 5000.0)] {
-        let [found, planted] = [model.fit, FIT].map(|fit| fit.costs(size, raw).knee(burst));
+        let [found, planted] = [model.fit, FIT].map(|fit| fit.costs(size, raw, 0.0).knee(burst));
         assert!((found / planted - 1.0).abs() < by, "{found}, not {planted}: {model:?}");
     }
 }
@@ -186,7 +187,7 @@ fn every_setting_is_tried() {
     // Lowering rates that lose all takes time, which some runs of the last round do not have then.
     assert!(model.observations.len() >= 12, "{model:?}");
     for (settings, part) in variants.iter().zip([1.0, 2.0]) {
-        let found = model.fit_with(settings).unwrap().costs(512, 0.0).kept;
+        let found = model.fit_with(settings).unwrap().costs(512, 0.0, 0.0).kept;
         let planted = (6000.0 + 4.0 * 512.0) / part;
         assert!((found / planted - 1.0).abs() < 0.05, "{found}, not {planted}: {model:?}");
     }

@@ -89,7 +89,11 @@ fn share(of: f64) -> String {
 }
 
 fn microseconds(of: f64) -> String {
-    if of >= 1000.0 { format!("{:.1} ms", of / 1000.0) } else { format!("{of:.0} us") }
+    match of {
+        _ if of >= 1000.0 => format!("{:.1} ms", of / 1000.0),
+        _ if of >= 1.0 => format!("{of:.0} us"),
+        _ => format!("{:.0} ns", of * 1000.0),
+    }
 }
 
 /// Whether more comes out of order where several processors receive.

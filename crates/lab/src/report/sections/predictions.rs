@@ -344,9 +344,9 @@ fn fitted(model: &Model) -> Vec<Part> {
         model.stalls.lengths.iter().sum::<u64>() as f64 / model.stalls.watched.max(1) as f64;
     let text = format!(
         "Of {}, fitted in {:.0} s: every frame that arrives costs the processor {:.0} ns and {:.2} ns for each byte; one \
-         that is kept {:.0} ns and {:.2} ns for each byte in addition, and {:.2} times what the application needs by \
-         itself. An interrupt, which frames that come together share, costs {:.0} ns, and all take {:.0} % of the time at \
-         most. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and its \
+         that is kept {:.0} ns and {:.2} ns for each byte in addition, {:.2} times what the application needs by \
+         itself, and {:.2} times what it needs for the smallest frame. An interrupt, which frames that come together share, costs {:.0} ns, and all take {:.0} % at most of the \
+         time that frames leave. That explains the time of the runs below to {:.1} %. The machine stood still for {:.2} % of the time, and its \
          backlog holds {} frames. {}",
         model.tool,
         model.seconds,
@@ -355,6 +355,7 @@ fn fitted(model: &Model) -> Vec<Part> {
         fit.kept[0],
         fit.kept[1],
         fit.slower,
+        fit.cold,
         fit.wake,
         fit.share * 100.0,
         fit.spread * 100.0,
@@ -409,7 +410,7 @@ fn services(model: &Model) -> Part {
         ));
     }
     let rows = model.services.iter().map(|Service { settings, cost, size, raw }| {
-        let Raw { mean, median, p99, deviation } = *raw;
+        let Raw { mean, median, p99, deviation, .. } = *raw;
         let of = vec![exact((*size).into()), application(*cost, settings)];
         [of, [mean, median, p99, deviation].map(whole).to_vec()].concat()
     });
@@ -428,7 +429,7 @@ fn services(model: &Model) -> Part {
 fn observed(model: &Model) -> Table {
     let rows = model.observations.iter().map(|one| {
         let fit = model.fit_with(&one.settings).unwrap_or(model.fit);
-        let costs = fit.costs(one.size, one.raw);
+        let costs = fit.costs(one.size, one.raw, one.least);
         let numbers = [one.raw, one.rate, one.served, costs.served(one.rate, one.burst)];
         let settings = words(&one.settings).unwrap_or_else(|| "-".to_owned());
         let of = vec![exact(one.size.into()), exact(one.burst.into()), settings];
