@@ -147,13 +147,15 @@ lossless() {
 }
 
 papers() {
-    local directory=${GO_ON:-$scratch/papers} resume=
+    local directory=${GO_ON:-$scratch/papers} resume= file experiment
     [ ! -d "$directory" ] || resume=--resume
     # shellcheck disable=SC2086  # no words where there is nothing
     run "papers${PAPERS:+-$PAPERS}" paper "${PAPERS:-all}" $form ${REPEAT:+--repeat "$REPEAT"} $resume -o "$directory" --budget "${BUDGET:-90m}"
-    cp "$directory"/*.html "$directory"/*.json "$out/"
+    for file in "$directory"/*.html "$directory"/*.json; do
+        sed "s|$directory|DIR|g" "$file" >"$out/$(basename "$file")"
+    done
+    sed -i "s|$directory|DIR|g" "$out/papers${PAPERS:+-$PAPERS}.txt"
     cp -r "$directory/plots" "$out/papers-plots"
-    local experiment
     for experiment in "$directory"/s?-*/; do
         # What each processor did lies beside it, and is much.
         for file in "$experiment"/{sweep,lossless}.csv; do

@@ -27,7 +27,8 @@ const MANY: f64 = 0.01;
 /// What is run: the ring of frames with poll(2), and netsniff's own way.
 pub(super) fn experiments(scale: &Scale) -> [Experiment; 2] {
     let levels = scale.either(&["0", "1", "3"], &["0", "1", "2", "3"]);
-    let parts = scale.either(&[0.18, 0.2, 0.22, 0.24], &[0.16, 0.18, 0.2, 0.22, 0.24, 0.26]);
+    let parts = scale
+        .either(&[0.12, 0.15, 0.18, 0.21, 0.24], &[0.12, 0.14, 0.16, 0.18, 0.2, 0.22, 0.24, 0.26]);
     let naive = vec![axis("backend", &["af-packet-v2"]), axis("wait", &["poll"])];
     let experiment = |name, title, ring: &str, way| Experiment {
         name,
