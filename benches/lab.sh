@@ -136,6 +136,9 @@ predict() {
     run predict predict -o "$scratch/held" --plan 60 --seed "${SEED:-20261124}" --time "${TIME:-3s}" --repeat 3 --score \
         --lossless "${LOSSLESS:-9}" --bursts "${BURSTS:-9}"
     keep "$scratch/held" held-out
+    for page in light dark; do
+        cp "$scratch"/held/plots/predict-what-was-predicted-*-"$page".svg "$out/held-out-$page.svg"
+    done
     xz -9 -c "$scratch/held/ledger.jsonl" >"$out/held-out-ledger.jsonl.xz"
 }
 
