@@ -127,13 +127,17 @@ impl Scored<'_> {
         Some(self.prediction.survived? / exactly(self.burst)? - 1.0)
     }
 
-    /// When the first frame was lost, in seconds: the median of the middles of what runs tell, where at least half of those
-    /// that prove something do.
+    /// When the first frame was lost, in seconds: of what each run leaves open what is nearest to the prediction, or the middle
+    /// where none was predicted; the median, where at least half of the runs that prove something tell.
     #[must_use]
     pub fn first_loss(&self) -> Option<f64> {
         let is_usual = !self.losses.is_empty() && self.first_losses.len() * 2 >= self.losses.len();
-        let middles = self.first_losses.iter().map(|[since, until]| f64::midpoint(*since, *until));
-        median(middles.collect()).filter(|_| is_usual)
+        let predicted = self.prediction.first_loss;
+        let nearest = |[since, until]: &[f64; 2]| {
+            let at = predicted.unwrap_or(f64::midpoint(*since, *until));
+            at.max(*since).min(*until)
+        };
+        median(self.first_losses.iter().map(nearest).collect()).filter(|_| is_usual)
     }
 
     /// By what part the first loss was predicted too late, or too early where that is negative; `None` where it was not
@@ -443,13 +447,26 @@ mod tests {
             lost(3, second, 7),
             predicted(4, Some(0.75)),
             lost(4, second, 0),
+            predicted(5, Some(0.95)),
+            lost(5, second, 0),
         ];
         let all = scored(&entries);
         let of = |at: usize| (all[at].first_losses.len(), all[at].first_loss());
-        assert_eq!((of(0), of(1), of(3)), ((2, Some(2.5)), (1, None), (0, None)));
+        assert_eq!((of(0), of(1), of(3)), ((2, Some(2.05)), (1, None), (0, None)));
+        assert_eq!(
+            (of(2), of(5)),
+            ((1, Some(1.0)), (1, Some(0.95))),
+            "the middle, and what it has"
+        );
         let errors: Vec<_> = all.iter().map(Scored::first_loss_error).collect();
-        assert_eq!(errors, [Some(-0.4), None, None, None, Some(-0.25)]);
+        let near = |error: Option<f64>, expected: f64| (error.unwrap() - expected).abs() < 1e-9;
+        assert!(
+            near(errors[0], 1.5 / 2.05 - 1.0) && near(errors[4], 0.75 / 0.9 - 1.0),
+            "{errors:?}"
+        );
+        assert_eq!(errors[1..4], [None; 3]);
+        assert!(near(errors[5], 0.0), "{errors:?}");
         let (error, number) = first_losses(&all).unwrap();
-        assert!((error - 0.325).abs() < 1e-9 && number == 2, "{error} of {number}");
+        assert!((error - (1.0 - 0.75 / 0.9)).abs() < 1e-9 && number == 3, "{error} of {number}");
     }
 }

@@ -215,8 +215,8 @@ fn first(all: &[Scored<'_>]) -> Table {
         rows: all.iter().filter_map(row).collect(),
         note: first_losses(all).map(|of| {
             format!(
-                "Seconds after the first frame. The ring tells between which two packets the first hole lies: came is the \
-                 median of the middles, where at least half of the runs lost something. {}",
+                "Seconds after the first frame. The ring tells between which two packets the first hole lies: came is what of \
+                 that is nearest to the prediction, the median of runs, where at least half of them lost something. {}",
                 median(of)
             )
         }),

@@ -349,7 +349,7 @@ mod tests {
             question: &question,
             prediction: &prediction,
             losses: vec![0.25, 0.5],
-            first_losses: vec![[0.5, 1.5]],
+            first_losses: vec![[1.0, 1.5]],
             rate: Some(Found::AtLeast(90e3)),
             burst: Some(Found::Rate(8000.0)),
             faulty: 1,
