@@ -64,7 +64,7 @@ pub struct Layout {
     /// Who pays for receiving.
     pub placement: Placement,
     /// How many processors capture, and receive for it where the placement has that on the processor of the capture:
-    /// from [`CAPTURE_CPU`] on, and the sender's as the last one.
+    /// from [`CAPTURE_CPU`](super::CAPTURE_CPU) on, and the sender's as the last one.
     pub processors: u32,
     /// The share of its processor that a capture gets; `None` for all of it.
     pub quota: Option<f64>,
