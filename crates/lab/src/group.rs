@@ -158,7 +158,9 @@ fn allow(controller: &Controller, root: &Path, scratch: &Path) -> anyhow::Result
 ///
 /// Where it cannot be put back.
 pub(crate) fn restore(scratch: &Path) -> anyhow::Result<()> {
-    ALL.iter().try_for_each(|controller| take_back(controller, Path::new(SECOND), scratch))
+    // What one cannot have back keeps no other from it.
+    let each = ALL.iter().map(|controller| take_back(controller, Path::new(SECOND), scratch));
+    each.fold(Ok(()), anyhow::Result::and)
 }
 
 fn take_back(controller: &Controller, root: &Path, scratch: &Path) -> anyhow::Result<()> {

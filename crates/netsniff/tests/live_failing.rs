@@ -15,7 +15,7 @@ use serde_json::Value;
 
 mod lab_bed;
 
-use lab_bed::{alone, make};
+use lab_bed::{BOUNDS, alone, has_groups, make};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -115,9 +115,7 @@ fn a_tool_that_fails_does_not_end_a_sweep() {
 fn a_tool_that_needs_more_memory_than_it_may_have_is_told() {
     let _alone = alone();
     let test = "a_tool_that_needs_more_memory_than_it_may_have_is_told";
-    let there =
-        ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/cgroup.controllers"];
-    if !there.iter().any(|file| Path::new(file).exists()) {
+    if !has_groups(BOUNDS) {
         eprintln!("SKIPPED: {test} needs control groups that bound memory");
         return;
     }

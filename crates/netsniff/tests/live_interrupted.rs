@@ -14,7 +14,7 @@ use netsniff_lab::search::Found;
 mod lab_bed;
 mod lab_certificate;
 
-use lab_bed::{alone, left, make, signal, until};
+use lab_bed::{BOUNDS, GROUPS, SHARES, alone, has_groups, left, make, signal, until};
 use lab_certificate::{Files, MODEST};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
@@ -22,9 +22,6 @@ const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 /// Settings of the kernel, among them all that profiles change.
 const SYSCTLS: &str = "/proc/sys/net/core";
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
-
-/// Where control groups are.
-const GROUPS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"];
 
 /// What of the machine a lab may change.
 #[derive(Debug, PartialEq, Eq)]
@@ -239,13 +236,8 @@ fn nothing_stays_of_any_lab_that_is_ended() {
     }
     let places = Places::make("interrupted");
     let before = Host::now();
-    let can_restrict = GROUPS.iter().zip(["cgroup.controllers", "cpu.cfs_quota_us"]);
-    let can_restrict = can_restrict.into_iter().any(|(at, file)| Path::new(at).join(file).exists());
-    let quota = if can_restrict { &["--quota", "50"][..] } else { &[] };
-    let files =
-        ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/cgroup.controllers"];
-    let can_bound = files.iter().any(|file| Path::new(file).exists());
-    let memory = if can_bound { &["--host", "memory=4G"][..] } else { &[] };
+    let quota = if has_groups(SHARES) { &["--quota", "50"][..] } else { &[] };
+    let memory = if has_groups(BOUNDS) { &["--host", "memory=4G"][..] } else { &[] };
     let profile = &["--host", "profile=skopko64"][..];
     let own = &["--files", &places.own][..];
     let slow = &["--host", "loss-at=1%", "--host", "disk=20M"][..];

@@ -18,7 +18,7 @@ use netsniff_lab::work::Cost;
 
 mod lab_bed;
 
-use lab_bed::{alone, assert_swept, left, load, make, valid};
+use lab_bed::{SHARES, alone, assert_swept, has_groups, left, load, make, valid};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -106,10 +106,7 @@ fn a_bed_has_its_placement() {
 fn a_quota_is_a_share_of_a_processor() {
     let _alone = alone();
     let layout = Layout { placement: Placement::None, quota: Some(0.2), ..Layout::default() };
-    if !["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cgroup.controllers"]
-        .iter()
-        .any(|at| Path::new(at).exists())
-    {
+    if !has_groups(SHARES) {
         eprintln!("SKIPPED: a_quota_is_a_share_of_a_processor needs control groups");
         return;
     }

@@ -122,9 +122,9 @@ fn what_is_asked_is_answered_and_written_down() {
         _ => None,
     });
     let losses: Vec<_> = losses.collect();
-    // Of 120,000 frames 80,000 are served but for the time until the first block of 1771 is full, and one to three blocks
-    // wait in the end, of those that are filled and the one that is read.
-    let lost = |blocks: f64| 1.0 - (80_000.0 - 40.0 * 29.5 + blocks * 1771.0) / 120_000.0;
+    // Of 120,000 frames 80,000 are served, and one to three blocks of 1771 wait in the end, of those that are filled and the
+    // one that is read.
+    let lost = |blocks: f64| 1.0 - (80_000.0 + blocks * 1771.0) / 120_000.0;
     assert!(losses[0] == 0.0 && losses[1] > lost(3.0) && losses[1] < lost(1.0), "{losses:?}");
     assert_eq!(row(&output)[..6], ["512", "20,000", "32", "4,096", "25", "us"], "{output}");
     let page = fs::read_to_string(ledger.0.join("predict.html")).unwrap();

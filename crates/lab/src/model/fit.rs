@@ -281,7 +281,7 @@ fn with_interrupts(one: &Observation, mut row: Vec<f64>, bound: &Costs) -> (Vec<
 const FAR: f64 = 0.03;
 
 /// Rounds until weights are settled.
-const SETTLING: u32 = 20;
+const SETTLING: u32 = 8;
 
 /// How much an error counts.
 fn missed(error: f64) -> f64 {

@@ -19,6 +19,20 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where control groups are.
+pub(crate) const GROUPS: [&str; 3] =
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"];
+
+/// Whether there are control groups that have this file, which those of the first version have, or any of the second.
+pub(crate) fn has_groups(file: &str) -> bool {
+    let has = |file: &&str| GROUPS.iter().any(|at| Path::new(at).join(file).exists());
+    [file, "cgroup.controllers"].iter().any(has)
+}
+
+/// What groups have that share processors out, and those that bound memory.
+pub(crate) const SHARES: &str = "cpu.cfs_quota_us";
+pub(crate) const BOUNDS: &str = "memory.limit_in_bytes";
+
 /// Whether this machine has what a testbed needs: the right to make namespaces, and two processors. A test that is skipped
 /// where it has proves nothing.
 pub(crate) fn is_able() -> bool {
@@ -54,8 +68,7 @@ pub(crate) fn make(test: &str, layout: &Layout) -> Option<Bed> {
 pub(crate) fn left(pid: u32) -> Vec<String> {
     let name = format!("nslab-{pid}-");
     let mut left = Vec::new();
-    let groups = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"];
-    for directory in ["/run/netns", "/dev/shm"].into_iter().chain(groups) {
+    for directory in ["/run/netns", "/dev/shm"].into_iter().chain(GROUPS) {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         left.extend(names.filter(|file| file.starts_with(&name)));

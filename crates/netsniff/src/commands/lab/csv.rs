@@ -6,7 +6,7 @@ use netsniff_lab::machine::Busy;
 use netsniff_lab::model::ledger::{Scored, exactly};
 use netsniff_lab::model::plan::Pace;
 use netsniff_lab::model::predict::Estimate;
-use netsniff_lab::sweep::Run;
+use netsniff_lab::sweep::{Point, Run};
 use netsniff_lab::tools::Setting;
 use netsniff_lab::trial::{Limit, Trial};
 
@@ -24,32 +24,24 @@ pub(super) fn steps(cells: &[Cell]) -> String {
 pub(super) fn runs(runs: &[Run]) -> String {
     let mut text = format!("settings,send,host,repetition,{COLUMNS}");
     for Run { point, trial } in runs {
-        let [settings, send, host] =
-            [&point.settings, &point.load.options, &point.host].map(|of| words(of));
-        let of_point = vec![settings, send, host, point.repetition.to_string()];
-        text += &line([of_point, columns(trial)].concat());
+        text += &line([varied(point), columns(trial)].concat());
     }
     text
+}
+
+/// What a sweep varies beside tool, size and rate: settings of the tool, the sender and the testbed, and the repetition.
+fn varied(point: &Point) -> Vec<String> {
+    let options = [&point.settings, &point.load.options, &point.host];
+    options.map(|of| words(of)).into_iter().chain([point.repetition.to_string()]).collect()
 }
 
 /// What every processor did in every run of a sweep, a line for each processor of each run.
 pub(super) fn processors(runs: &[Run]) -> String {
     let mut text = "tool,bytes,asked,settings,send,host,repetition,processor,user,system,softirq,irq,steal,idle\n".to_owned();
     for Run { point, trial } in runs {
-        let [settings, send, host] =
-            [&point.settings, &point.load.options, &point.host].map(|of| words(of));
         for number in 0..trial.processors.len() {
-            let of_point = vec![
-                trial.tool.clone(),
-                trial.load.size.to_string(),
-                known(trial.load.rate),
-                settings.clone(),
-                send.clone(),
-                host.clone(),
-                point.repetition.to_string(),
-                number.to_string(),
-            ];
-            text += &line([of_point, shares(trial, number)].concat());
+            let of_run = [subject(trial), varied(point), vec![number.to_string()]].concat();
+            text += &line([of_run, shares(trial, number)].concat());
         }
     }
     text
@@ -146,18 +138,18 @@ fn columns(trial: &Trial) -> Vec<String> {
     [names, counts, faults, vec![failure]].concat()
 }
 
+/// What was to be run: the tool, and the size and rate of frames.
+fn subject(trial: &Trial) -> Vec<String> {
+    vec![trial.tool.clone(), trial.load.size.to_string(), known(trial.load.rate)]
+}
+
 /// What was to be run, what was counted, and why it proves nothing.
 fn fields(trial: &Trial) -> [Vec<String>; 3] {
     let books = trial.counted.books.as_ref();
     let first_drop = trial.counted.first_drop_ns;
     let book = |name: &str| known(books.and_then(|books| books[name].as_u64()));
     let faults: Vec<_> = trial.faults.iter().map(|fault| format!("{fault:?}")).collect();
-    let names = vec![
-        trial.tool.clone(),
-        trial.load.size.to_string(),
-        known(trial.load.rate),
-        trial.load.time.as_secs_f64().to_string(),
-    ];
+    let names = [subject(trial), vec![trial.load.time.as_secs_f64().to_string()]].concat();
     let counts = vec![
         known(trial.reached),
         trial.sent.to_string(),
@@ -244,7 +236,6 @@ mod tests {
     use netsniff_lab::model::Costs;
     use netsniff_lab::model::predict::{Prediction, Question};
     use netsniff_lab::order::Order;
-    use netsniff_lab::sweep::Point;
     use netsniff_lab::tools::Tool;
     use netsniff_lab::work::Cost;
 
