@@ -30,6 +30,7 @@
 //! | [`work`] | an application with a cost that is known |
 //! | [`machine`] | what is measured on |
 //! | [`compare`] | two things that were measured, side by side |
+//! | [`mod@median`] | the middle of some values |
 //! | `steady` | whether a run came to a steady state |
 //! | [`stop`] | how a run ends before its time |
 
@@ -44,6 +45,7 @@ mod group;
 pub mod load;
 pub mod lossless;
 pub mod machine;
+pub mod median;
 mod memory;
 pub mod model;
 pub mod nic;

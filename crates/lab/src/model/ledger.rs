@@ -3,6 +3,7 @@
 use super::Model;
 use super::plan::{Held, Pace};
 use super::predict::{Prediction, Question};
+use crate::median::median;
 use crate::search::Found;
 use crate::trial::Trial;
 
@@ -238,12 +239,6 @@ fn middle(errors: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
     let errors: Vec<_> = errors.map(f64::abs).collect();
     let number = errors.len();
     Some((median(errors)?, number))
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.get(values.len() / 2)?;
-    Some(f64::midpoint(values[(values.len() - 1) / 2], *middle))
 }
 
 /// How good predictions are, as shares of what was sent.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Quantity;
 use crate::lossless::Cell;
+use crate::median::median;
 use crate::sweep::Run;
 use crate::trial::MOST_HELD;
 
@@ -141,10 +142,7 @@ impl<'a> Selection<'a> {
     /// The middle of a quantity.
     #[must_use]
     pub fn median(&self, quantity: Quantity) -> Option<f64> {
-        let mut values: Vec<_> = self.0.iter().filter_map(|run| quantity.of(&run.trial)).collect();
-        values.sort_by(f64::total_cmp);
-        let last = values.len().checked_sub(1)?;
-        Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
+        median(self.0.iter().filter_map(|run| quantity.of(&run.trial)).collect())
     }
 
     /// The least and the most of a quantity.

@@ -129,13 +129,6 @@ fn whole(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), number::whole)
 }
 
-/// The middle of some values.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,12 +174,5 @@ mod tests {
         let lost = lost(&trial);
         assert_eq!(lost, [10, 20, 30, 6, 33, 1].map(Some));
         assert_eq!(lost.into_iter().flatten().sum::<u64>() + 900, 1000);
-    }
-
-    #[test]
-    fn the_middle_of_values_is_told() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
     }
 }

@@ -1,5 +1,6 @@
 //! A paper's experiments: its figures, drawn of what was run here, and its claims with their scores.
 
+use crate::median::median;
 use crate::paper::{Across, Figure, Paper, Quantity, Results, Score, Verdict};
 use crate::report::number::whole;
 use crate::report::{Axis, Chart, Dot, Mark, Part, Plot, Section, Series, Table};
@@ -178,8 +179,8 @@ fn dots(runs: &[&Run], across: Across, quantity: Quantity) -> Vec<Dot> {
         let values: Vec<_> = of.iter().filter_map(|run| quantity.of(&run.trial)).collect();
         let range =
             values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
-        let x = super::median(of.iter().filter_map(|run| across.of(run)).collect())?;
-        Some(Dot { x, y: super::median(values)?, range })
+        let x = median(of.iter().filter_map(|run| across.of(run)).collect())?;
+        Some(Dot { x, y: median(values)?, range })
     };
     keys.iter().filter_map(dot).collect()
 }

@@ -3,7 +3,8 @@
 mod options;
 mod order;
 
-use super::{median, percent, waterfall, whole};
+use super::{percent, waterfall, whole};
+use crate::median::median;
 use crate::paper::Quantity;
 use crate::report::plot::tick;
 use crate::report::{Axis, Chart, Dot, HeatMap, Mark, Part, Plot, Section, Series, Table, Unit};

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use netsniff_lab::lossless::{Cell, Step};
+use netsniff_lab::median::median;
 use netsniff_lab::search::{Found, Purpose};
 use netsniff_lab::sweep::{Point, Run};
 use netsniff_lab::tools::{Setting, Tool};
@@ -158,10 +159,7 @@ pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
         let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
         let valid: Vec<&Trial> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
         let middle = |value: fn(&Trial) -> Option<f64>| {
-            let mut values: Vec<_> = valid.iter().filter_map(|trial| value(trial)).collect();
-            values.sort_by(f64::total_cmp);
-            (!values.is_empty())
-                .then(|| f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]))
+            median(valid.iter().filter_map(|trial| value(trial)).collect())
         };
         let percent = |value: Option<f64>| {
             value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{median, whole};
+use super::super::whole;
 use super::MOST_CURVES;
+use crate::median::median;
 use crate::paper::Across;
 use crate::report::{Axis, Chart, Dot, Plot, Series};
 use crate::sweep::{Point, Run};
