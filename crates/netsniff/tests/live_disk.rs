@@ -161,7 +161,7 @@ fn record_loses_before_a_planted_disk_what_arithmetic_says() {
     let (few, many) = (buffers(4 << 20) + 0.8 * ring(&small, BLOCK), buffers(32 << 20));
     let mut long = Vec::new();
     for (tool, host, seconds, room, is_lossless) in [
-        (&small, ("disk-stall", "300ms/1s"), 2, few, true),
+        (&small, ("disk-stall", "350ms/1s"), 2, few, true),
         (&small, ("disk-stall", "900ms/2s"), 4, few, false),
         (&record, ("disk-stall", "1s/2s"), 4, many, true),
         (&small, ("disk", "5M"), 2, few, false),

@@ -333,8 +333,11 @@ fn leaves_waiting(
     if full_since.get_or_insert_with(Instant::now).elapsed() >= time {
         return Ok(false);
     }
-    let Occupancy { used, capacity, .. } = receiver.occupancy()?;
-    Ok(used > 0 && u64::from(used) * 100 < u64::from(capacity) * u64::from(patience.percent))
+    let occupancy = receiver.occupancy()?;
+    let Occupancy { used, capacity, .. } = occupancy;
+    let fills_part = u64::from(used) * 100 < u64::from(capacity) * u64::from(patience.percent);
+    // One unit is being filled. A ring of a few large blocks that has no other has lost packets before the next look.
+    Ok(used > 0 && fills_part && occupancy.room() > 1)
 }
 
 #[cfg(test)]

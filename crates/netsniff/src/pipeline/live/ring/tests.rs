@@ -33,8 +33,10 @@ struct Player {
     last: Option<Loss>,
     control: &'static Control,
     seen: Seen,
-    /// How full the ring is in percent whenever somebody asks, the last value from then on.
+    /// How full the ring is whenever somebody asks, the last value from then on.
     fills: VecDeque<u32>,
+    /// How much fits it, in the same unit.
+    capacity: u32,
     lent: (Vec<u8>, Vec<PacketRecord>),
     facts: RingFacts,
 }
@@ -58,6 +60,7 @@ impl Player {
             control,
             seen: Seen::default(),
             fills: VecDeque::from([0]),
+            capacity: 100,
             lent: packets(&[]),
             facts: facts(),
         }
@@ -127,7 +130,7 @@ impl Receiver for Player {
         self.seen.asked.fetch_add(1, Ordering::Relaxed);
         let used =
             if self.fills.len() > 1 { self.fills.pop_front() } else { self.fills.front().copied() };
-        Ok(Occupancy { used: used.unwrap_or_default(), high_water: 0, capacity: 100 })
+        Ok(Occupancy { used: used.unwrap_or_default(), high_water: 0, capacity: self.capacity })
     }
 
     fn last_loss(&mut self) -> Option<Loss> {
@@ -429,4 +432,17 @@ fn a_ring_runs_where_it_is_told() {
         scope.spawn(move || drop(work.run()));
     });
     assert_eq!(*places.lock().unwrap(), [last]);
+}
+
+/// One unit is being filled, and no look comes in time where that is the last one.
+#[test]
+fn a_ring_of_few_units_keeps_a_free_one() {
+    for (used, capacity, leaves) in [(1, 1, false), (1, 2, false), (1, 3, true), (3, 4, false)] {
+        let fills = VecDeque::from([used]);
+        let mut player = Player { fills, capacity, ..Player::new(control(), []) };
+        let patience = Patience { percent: 80, ..LONG };
+        let mut consumer = full(&Notes::default(), 1, patience);
+        let left = leaves_waiting(&mut player, &mut consumer, &mut None, false).unwrap();
+        assert_eq!(left, leaves, "{used} of {capacity}");
+    }
 }
