@@ -212,16 +212,18 @@ impl<C: Consumer> Loop<'_, C> {
             receiver.stop()?;
             self.consumer.stopping();
         }
-        if leaves_waiting(
-            &mut **receiver,
-            &mut self.consumer,
-            &mut self.full_since,
-            self.is_stopping,
-        )? {
-            std::thread::sleep(NO_ROOM_PAUSE);
-            return Ok(Turn::GoOn);
-        }
-        match receiver.receive(PATIENCE)? {
+        let consumer = &mut self.consumer;
+        let patience =
+            match waits(&mut **receiver, consumer, &mut self.full_since, self.is_stopping)? {
+                Waits::ForPackets => PATIENCE,
+                // Who waits for packets is lent those that come, and they are to stay in the ring.
+                Waits::ForRoom { is_empty: true } => Duration::ZERO,
+                Waits::ForRoom { is_empty: false } => {
+                    std::thread::sleep(NO_ROOM_PAUSE);
+                    return Ok(Turn::GoOn);
+                }
+            };
+        match receiver.receive(patience)? {
             Arrival::Packets(lent) => {
                 self.link = LinkState::Up;
                 if let Some(last) = lent.packets.last() {
@@ -233,6 +235,10 @@ impl<C: Consumer> Loop<'_, C> {
                 self.onset.note(loss, lent.packets.first().map(|first| first.timestamp));
                 let group = Group { data: lent.data, packets: lent.packets, loss };
                 self.order.push(Portion { group, goes_on: lent.goes_on }, &mut each);
+            }
+            Arrival::Nothing(_) if patience.is_zero() => {
+                self.link = LinkState::Up;
+                std::thread::sleep(NO_ROOM_PAUSE);
             }
             Arrival::Nothing(settled) => {
                 self.link = LinkState::Up;
@@ -317,27 +323,41 @@ impl<C: Consumer> Loop<'_, C> {
     }
 }
 
+/// What a turn waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    ForPackets,
+    /// Behind a ring that has room for more.
+    ForRoom {
+        /// There is nothing in it, so that only its interface is to be looked at.
+        is_empty: bool,
+    },
+}
+
 /// Whether packets had better stay in the ring: while the consumer has no room and the ring has. At the stop
 /// they may do so no longer than `NO_ROOM_AT_STOP`.
-fn leaves_waiting(
+fn waits(
     receiver: &mut dyn Receiver,
     consumer: &mut impl Consumer,
     full_since: &mut Option<Instant>,
     is_stopping: bool,
-) -> netsniff_capture::Result<bool> {
+) -> netsniff_capture::Result<Waits> {
     let Some(patience) = consumer.wait_for_room() else {
         *full_since = None;
-        return Ok(false);
+        return Ok(Waits::ForPackets);
     };
     let time = patience.until_stop(is_stopping);
     if full_since.get_or_insert_with(Instant::now).elapsed() >= time {
-        return Ok(false);
+        return Ok(Waits::ForPackets);
     }
     let occupancy = receiver.occupancy()?;
     let Occupancy { used, capacity, .. } = occupancy;
     let fills_part = u64::from(used) * 100 < u64::from(capacity) * u64::from(patience.percent);
     // One unit is being filled. A ring of a few large blocks that has no other has lost packets before the next look.
-    Ok(used > 0 && fills_part && occupancy.room() > 1)
+    Ok(match fills_part && occupancy.room() > 1 {
+        true => Waits::ForRoom { is_empty: used == 0 },
+        false => Waits::ForPackets,
+    })
 }
 
 #[cfg(test)]

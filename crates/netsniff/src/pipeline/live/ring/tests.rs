@@ -49,6 +49,8 @@ struct Seen {
     /// How often somebody asked how full it is.
     asked: Arc<AtomicU32>,
     reports: Arc<Mutex<Vec<RingReport>>>,
+    /// How long somebody wanted to wait for packets, each time.
+    patiences: Arc<Mutex<Vec<Duration>>>,
 }
 
 impl Player {
@@ -73,7 +75,8 @@ impl Receiver for Player {
         Ok(())
     }
 
-    fn receive(&mut self, _: Duration) -> netsniff_capture::Result<Arrival<'_>> {
+    fn receive(&mut self, patience: Duration) -> netsniff_capture::Result<Arrival<'_>> {
+        self.seen.patiences.lock().unwrap().push(patience);
         loop {
             match self.steps.pop_front() {
                 Some(Step::Ask) => {
@@ -390,15 +393,16 @@ fn patience_begins_anew_once_there_was_room() {
     let mut since = None;
     let mut player = Player { fills: VecDeque::from([1]), ..Player::new(control(), []) };
     let patience = Patience { time: Duration::from_millis(5), ..LONG };
-    let mut leaves = |times| {
+    let mut waits_for = |times| {
         let mut consumer = full(&Notes::default(), times, patience);
-        leaves_waiting(&mut player, &mut consumer, &mut since, false).unwrap()
+        waits(&mut player, &mut consumer, &mut since, false).unwrap()
     };
-    assert!(leaves(1));
+    let room = Waits::ForRoom { is_empty: false };
+    assert_eq!(waits_for(1), room);
     std::thread::sleep(patience.time);
-    assert!(!leaves(1), "its time is over");
-    assert!(!leaves(0), "it has room");
-    assert!(leaves(1));
+    assert_eq!(waits_for(1), Waits::ForPackets, "its time is over");
+    assert_eq!(waits_for(0), Waits::ForPackets, "it has room");
+    assert_eq!(waits_for(1), room);
 }
 
 #[test]
@@ -437,12 +441,37 @@ fn a_ring_runs_where_it_is_told() {
 /// One unit is being filled, and no look comes in time where that is the last one.
 #[test]
 fn a_ring_of_few_units_keeps_a_free_one() {
-    for (used, capacity, leaves) in [(1, 1, false), (1, 2, false), (1, 3, true), (3, 4, false)] {
+    let room = |is_empty| Waits::ForRoom { is_empty };
+    for (used, capacity, expected) in [
+        (1, 1, Waits::ForPackets),
+        (1, 2, Waits::ForPackets),
+        (0, 2, room(true)),
+        (1, 3, room(false)),
+        (3, 4, Waits::ForPackets),
+    ] {
         let fills = VecDeque::from([used]);
         let mut player = Player { fills, capacity, ..Player::new(control(), []) };
         let patience = Patience { percent: 80, ..LONG };
         let mut consumer = full(&Notes::default(), 1, patience);
-        let left = leaves_waiting(&mut player, &mut consumer, &mut None, false).unwrap();
-        assert_eq!(left, leaves, "{used} of {capacity}");
+        let found = waits(&mut player, &mut consumer, &mut None, false).unwrap();
+        assert_eq!(found, expected, "{used} of {capacity}");
     }
+}
+
+/// What comes to an empty ring is to stay there, so nobody waits for it, who would be lent it at once.
+#[test]
+fn packets_that_come_while_there_is_no_room_stay_in_the_ring() {
+    let nothing = || Step::Nothing(Timestamp::EPOCH);
+    let steps = [nothing(), nothing(), Step::Packets(&[1], None, 1)];
+    let fills = VecDeque::from([0]);
+    let player = Player { fills, ..Player::new(control(), steps) };
+    let (seen, notes) = (player.seen.clone(), Notes::default());
+    let consumer = full(&notes, 2, LONG);
+    let RingWork { number, cpu, receiver, control, wanted, window, count, reopen, .. } =
+        work(player, &notes, None);
+    let work = RingWork { number, cpu, receiver, consumer, control, wanted, window, count, reopen };
+    assert_eq!(work.run().failure, None);
+    let patiences = seen.patiences.lock().unwrap().clone();
+    assert_eq!(patiences, [Duration::ZERO, Duration::ZERO, PATIENCE, PATIENCE]);
+    assert!(!notes.told().iter().any(|told| matches!(told, Told::Idle(_))), "{:?}", notes.told());
 }
