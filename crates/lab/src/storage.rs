@@ -42,15 +42,20 @@ impl Storage {
         Self { directory: directory.to_owned(), file_system, device, bytes_per_second }
     }
 
+    /// What it is on, in words.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+        format!("{} on {}", known(&self.file_system), known(&self.device))
+    }
+
     /// It in words.
     #[must_use]
     pub fn words(&self) -> String {
-        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
         let speed = self.bytes_per_second.map_or("unavailable".to_owned(), |speed| {
             format!("{:.1} MB a second, synchronized", speed / 1e6)
         });
-        let (system, device) = (known(&self.file_system), known(&self.device));
-        format!("{}, {system} on {device}, writes {speed}", self.directory.display())
+        format!("{}, {}, writes {speed}", self.directory.display(), self.place())
     }
 }
 

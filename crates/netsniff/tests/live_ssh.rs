@@ -5,12 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use netsniff_lab::certificate::Statement;
+use netsniff_lab::search::Found;
 use serde_json::Value;
 
 mod lab_bed;
+mod lab_certificate;
 mod ssh_bed;
 
 use lab_bed::alone;
+use lab_certificate::{Files, MODEST};
 use ssh_bed::{Machines, NETSNIFF, WIRE, until};
 
 /// Arguments of a lab whose other machine is as it should be.
@@ -275,6 +279,64 @@ fn a_machine_that_cannot_send_is_said() {
     assert_eq!(machines.files_there(), 0);
 }
 
+/// What is certified of a real interface holds there, and no longer once it is set otherwise; the machine that sent is
+/// reached where that is said, and not because a certificate names it.
+#[test]
+fn a_certificate_is_of_an_interface() {
+    let _alone = alone();
+    let test = "a_certificate_is_of_an_interface";
+    let Some(machines) = Machines::make(test) else { return };
+    let files = Files::make("wired");
+    let certify = |words: &[&str]| {
+        let out = machines.lab("certify").args(words).output().unwrap();
+        let [text, errors] = [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap());
+        (out.status.code(), text, errors)
+    };
+    // What it would certify is not measured in such a time.
+    let (key, made) = (files.at("key.pem"), files.at("made"));
+    let words = ["--key", &key, "--sizes", "128", "--budget", "1s", "-o", &made];
+    let (code, text, errors) = certify(&[&words[..], &THERE].concat());
+    assert_eq!(code, Some(1), "{text}{errors}");
+    assert!(text.contains("a wire from w0 of ssh://far to w1 of this machine"), "{text}");
+    assert!(text.contains("interface    w1, driver veth"), "{text}");
+    let certificate = fs::read_to_string(format!("{made}/certificate.json")).unwrap();
+    let (statement, _) = Statement::verified(&certificate, None).unwrap();
+    assert!(fs::read_to_string(format!("{made}/certificate.html")).unwrap().contains("the sender"));
+    files.certify(&[(128, Found::Rate(MODEST))], |it| *it = statement.configuration.clone());
+
+    let (file, public) = (files.at("certificate.html"), files.at("key.pub.pem"));
+    let given = ["--verify", &file, "--public", &public, "--check", "4s"];
+    let verify = |more: &[&str]| certify(&[&given[..], more].concat());
+    let (code, text, errors) = verify(&THERE);
+    if text.contains("was not proved") {
+        eprintln!("SKIPPED: {test}: this machine is too busy: {text}");
+        return;
+    }
+    assert_eq!((code, text.contains("It holds.")), (Some(0), true), "{text}{errors}");
+    let (code, text, _) = verify(&[]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("--sender is none, certified is ssh://far"), "{text}");
+    assert!(text.contains("another machine sent the frames"), "{text}");
+    let (code, text, _) = verify(&[&THERE[..], &["--quota", "1", "--set", "ring=128K"]].concat());
+    assert_eq!(code, Some(1));
+    assert!(text.contains("--quota is 1 %, certified is none"), "{text}");
+
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: {test}: offloads need ethtool");
+        return;
+    }
+    let before = statement.configuration.machine.interfaces[0].offloads.clone();
+    let is_on = before.iter().find(|(name, _)| name == "gro").unwrap().1;
+    let set = ["netns", "exec", &machines.receiver(), "ethtool", "-K", WIRE[1], "gro"];
+    let set = Command::new("ip").args(set).arg(if is_on { "off" } else { "on" }).output().unwrap();
+    assert!(set.status.success(), "{set:?}");
+    let no_check = ["--verify", &file, "--public", &public, "--no-check"];
+    let (code, text, _) = certify(&[&no_check[..], &THERE].concat());
+    assert_eq!(code, Some(1));
+    assert!(text.contains("It does not hold: what w1 offloads is"), "{text}");
+    until("all has ended there", || machines.running_there().is_empty());
+}
+
 /// What is no matter of such a wire is wrong usage.
 #[test]
 fn what_no_wire_has_is_said() {
@@ -292,13 +354,19 @@ fn what_no_wire_has_is_said() {
         (vec!["lossless", "--interface", "w1"], "--sender <URL>"),
         (there(&["--ssh", " "]), "it has no words"),
         (vec!["lossless", "--sender-interface", "a/b"], "\"a/b\" is no name of an interface"),
-        (vec!["predict", "-o", "x", "--sender", "ssh://far"], "only lab lossless and lab sweep"),
+        (
+            vec!["predict", "-o", "x", "--sender", "ssh://far"],
+            "only lab lossless, lab sweep and lab certify",
+        ),
         (
             vec!["paper", "s3", "-o", "x", "--sender", "ssh://far"],
-            "only lab lossless and lab sweep",
+            "only lab lossless, lab sweep and lab certify",
         ),
-        (vec!["certify", "--sender", "ssh://far"], "only lab lossless and lab sweep"),
-        (vec!["damage", "--sender", "ssh://far"], "only lab lossless and lab sweep"),
+        (
+            vec!["certify", "--key", "x", "-o", "x", "--sender", "ssh://far"],
+            "--sender-interface <IFACE>",
+        ),
+        (vec!["damage", "--sender", "ssh://far"], "only lab lossless, lab sweep and lab certify"),
     ] {
         let out = Command::new(NETSNIFF).arg("lab").args(&arguments).output().unwrap();
         let errors = String::from_utf8_lossy(&out.stderr).into_owned();

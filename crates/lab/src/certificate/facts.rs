@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bed::Layout;
+use crate::bed::{Layout, Sender, Wire};
 use crate::machine::Machine;
+use crate::nic::Nic;
+use crate::storage::Storage;
 use crate::tools::Tool;
 
 /// Where a command of a certificate writes, which is another directory for each run.
@@ -20,6 +22,9 @@ pub struct Configuration {
     pub machine: Machine,
     /// The testbed.
     pub testbed: Layout,
+    /// The machine that sends, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<Sender>,
     /// What captures.
     pub tool: Capture,
 }
@@ -69,6 +74,9 @@ impl Difference {
     }
 }
 
+/// What files are on where no directory is given.
+const MEMORY: &str = "memory";
+
 /// All differences.
 #[must_use]
 pub fn differences(certified: &Configuration, now: &Configuration) -> Vec<Difference> {
@@ -96,6 +104,11 @@ pub fn differences(certified: &Configuration, now: &Configuration) -> Vec<Differ
     let queues = |it: &Configuration| Some(it.testbed.queues.to_string());
     list.compare("queues", queues(certified), queues(now), true);
     list.compare("--quota", quota(&certified.testbed), quota(&now.testbed), true);
+    let files =
+        |machine: &Machine| Some(machine.files.as_ref().map_or(MEMORY.to_owned(), Storage::place));
+    list.compare("what files are on", files(before), files(after), true);
+    list.wire(certified, now);
+    list.interfaces(&before.interfaces, now);
     let command = |it: &Configuration| Some(it.tool.command.join(" "));
     list.compare("the command of the capture", command(certified), command(now), true);
     list.0
@@ -122,6 +135,46 @@ impl List {
 
     fn text(&mut self, what: &str, certified: &Option<String>, now: &Option<String>) {
         self.compare(what, certified.clone(), now.clone(), true);
+    }
+
+    /// Where frames come from. Another machine that sends the same frames is no other capture.
+    fn wire(&mut self, certified: &Configuration, now: &Configuration) {
+        let is_wired = certified.testbed.wire.is_some() && now.testbed.wire.is_some();
+        let url = |it: &Configuration| {
+            let wire = it.testbed.wire.as_ref();
+            Some(wire.map_or("none".to_owned(), |Wire { sender, .. }| sender.to_string()))
+        };
+        self.compare("--sender", url(certified), url(now), !is_wired);
+        let [before, after] = [&certified.sender, &now.sender].map(Option::as_ref);
+        let (Some(before), Some(after)) = (before, after) else { return };
+        let mut fact = |what: &str, value: fn(&Sender) -> Option<String>| {
+            self.compare(&format!("the {what} of the sender"), value(before), value(after), false);
+        };
+        fact("kernel", |it| it.kernel.clone());
+        fact("processor", |it| it.processor.clone());
+        fact("driver", |it| it.driver.clone());
+    }
+
+    /// What drives the interfaces of the same place, whatever their names are. A certificate from before they were in it
+    /// says nothing of them; and those of a testbed that is yet to be made are the same as ever.
+    fn interfaces(&mut self, certified: &[Nic], now: &Configuration) {
+        let there = &now.machine.interfaces;
+        if there.is_empty() && now.testbed.wire.is_none() {
+            return;
+        }
+        for (number, before) in certified.iter().enumerate() {
+            let (name, after) = (&before.interface, there.get(number));
+            let driver = |nic: &Nic| nic.driven();
+            let offloads = |nic: &Nic| nic.offloaded();
+            self.compare(
+                &format!("the driver of {name}"),
+                driver(before),
+                after.and_then(driver),
+                true,
+            );
+            let offloaded = after.and_then(offloads);
+            self.compare(&format!("what {name} offloads"), offloads(before), offloaded, true);
+        }
     }
 
     /// Values by their names, of which either side may lack some.
@@ -162,6 +215,7 @@ pub(super) mod tests {
             netsniff: "0.1.0".to_owned(),
             machine,
             testbed: Layout { placement: Placement::Rps, ..Layout::default() },
+            sender: None,
             tool: Capture::of(&Tool::all()[0]),
         }
     }
@@ -254,6 +308,88 @@ pub(super) mod tests {
         let (said, is_essential) = words(&|it| it.tool = Capture::of(&small));
         assert!(said.starts_with("the command of the capture is netsniff record"), "{said}");
         assert!(said.contains("--ring 64K") && said.contains("--ring 64M") && is_essential);
+    }
+
+    fn wired(change: impl Fn(&mut Configuration)) -> Vec<(String, bool)> {
+        let nic = |gro| Nic {
+            interface: "eth2".to_owned(),
+            driver: Some("ixgbe".to_owned()),
+            version: Some("6.1".to_owned()),
+            offloads: vec![("gro".to_owned(), gro)],
+        };
+        let wire = |host: &str| Wire {
+            sender: crate::bed::Destination::parse(&format!("ssh://{host}")).unwrap(),
+            sender_interface: "eth1".to_owned(),
+            sender_program: "netsniff".to_owned(),
+            interface: "eth2".to_owned(),
+            ssh: vec!["ssh".to_owned()],
+        };
+        let mut certified = configuration();
+        certified.testbed = Layout::of_wire(wire("far"));
+        certified.machine.interfaces = vec![nic(false)];
+        certified.sender = Some(Sender { kernel: Some("6.1".to_owned()), ..Sender::default() });
+        let mut now = certified.clone();
+        change(&mut now);
+        let differences = differences(&certified, &now);
+        differences.iter().map(|it| (it.words(), it.is_essential)).collect()
+    }
+
+    #[test]
+    fn interfaces_decide_and_senders_do_not() {
+        let is = |change: &dyn Fn(&mut Configuration), expected: &str, is_essential| {
+            assert_eq!(wired(change), [(expected.to_owned(), is_essential)]);
+        };
+        assert_eq!(wired(|_| {}), []);
+        is(
+            &|it| it.machine.interfaces[0].driver = Some("e1000e".to_owned()),
+            "the driver of eth2 is e1000e 6.1, certified is ixgbe 6.1",
+            true,
+        );
+        is(
+            &|it| it.machine.interfaces[0].offloads[0].1 = true,
+            "what eth2 offloads is gro on, certified is gro off",
+            true,
+        );
+        assert_eq!(wired(|it| it.machine.interfaces[0].interface = "eth3".to_owned()), []);
+        assert_eq!(wired(|it| it.machine.interfaces.clear()).len(), 2);
+        is(
+            &|it| it.sender.as_mut().unwrap().kernel = Some("6.2".to_owned()),
+            "the kernel of the sender is 6.2, certified is 6.1",
+            false,
+        );
+        // Nobody was asked.
+        assert_eq!(wired(|it| it.sender = None), []);
+        let other = crate::bed::Destination::parse("ssh://near").unwrap();
+        is(
+            &|it| it.testbed.wire.as_mut().unwrap().sender = other.clone(),
+            "--sender is ssh://near, certified is ssh://far",
+            false,
+        );
+        is(&|it| it.testbed.wire = None, "--sender is none, certified is ssh://far", true);
+    }
+
+    #[test]
+    fn what_files_are_on_decides() {
+        let disk = |directory: &str, device: &str| {
+            let storage = Storage {
+                directory: directory.into(),
+                file_system: Some("ext4".to_owned()),
+                device: Some(device.to_owned()),
+                bytes_per_second: None,
+            };
+            move |it: &mut Configuration| it.machine.files = Some(storage.clone())
+        };
+        let [difference] = &after(disk("/a", "/dev/sda"))[..] else { panic!() };
+        let said = "what files are on is ext4 on /dev/sda, certified is memory";
+        assert_eq!((difference.words().as_str(), difference.is_essential), (said, true));
+        let mut certified = configuration();
+        disk("/a", "/dev/sda")(&mut certified);
+        let now = |directory: &str, device: &str| {
+            let mut now = configuration();
+            disk(directory, device)(&mut now);
+            differences(&certified, &now).len()
+        };
+        assert_eq!([now("/b", "/dev/sda"), now("/a", "/dev/sdb")], [0, 1]);
     }
 
     /// netsniff only sends there.

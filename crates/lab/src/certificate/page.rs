@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Statement;
 use super::envelope::{Envelope, Refused};
-use super::facts::Capture;
+use super::facts::{Capture, Configuration};
 use super::key::PublicKey;
 use crate::report::{Part, Report, Section, blocks, sections};
 use crate::tools::Tool;
@@ -113,7 +113,9 @@ fn facts(statement: &Statement) -> Vec<(String, String)> {
         &configuration.machine,
         Some(&configuration.testbed),
     );
-    first.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(of_machine).collect()
+    let of_sender = configuration.sender.iter().flat_map(sections::sender);
+    let first = first.into_iter().map(|(name, value)| (name.to_owned(), value));
+    first.chain(of_machine).chain(of_sender).collect()
 }
 
 fn how_to_verify(statement: &Statement) -> Section {
@@ -127,7 +129,23 @@ fn how_to_verify(statement: &Statement) -> Section {
             "netsniff lab certify --verify certificate.html --public key.pub.pem\n".to_owned(),
         ),
     ];
-    let tool = &statement.configuration.tool;
+    let Configuration { tool, testbed, .. } = &statement.configuration;
+    if testbed.wire.is_some() {
+        parts.push(text(
+            "Another machine sent the frames. No address of a certificate is connected to: which machine is to send now, and \
+             where its wire ends, has to be given.",
+        ));
+        parts.push(Part::Code(
+            "netsniff lab certify --verify certificate.html --public key.pub.pem --sender ssh://HOST --sender-interface \
+             IFACE -i IFACE\n"
+                .to_owned(),
+        ));
+    }
+    if testbed.files.is_some() {
+        parts.push(text(
+            "Capture files were on a file system, and not in memory: --files gives a directory on the same one.",
+        ));
+    }
     if !Tool::all().iter().any(|known| Capture::of(known) == *tool) {
         parts.push(text(
             "The capture is a command that the user gave, or has options that the user gave. No command of a certificate is \

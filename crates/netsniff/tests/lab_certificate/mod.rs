@@ -57,6 +57,7 @@ impl Files {
             netsniff: env!("CARGO_PKG_VERSION").to_owned(),
             machine: Machine::here(&[]),
             testbed: layout(),
+            sender: None,
             tool: Capture::of(&Tool::all()[0]),
         };
         change(&mut configuration);

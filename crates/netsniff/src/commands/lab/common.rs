@@ -57,7 +57,7 @@ pub(super) fn quota(text: &str) -> Result<Quota, String> {
 }
 
 /// A directory that is there, by its whole name.
-fn directory(text: &str) -> Result<PathBuf, String> {
+pub(super) fn directory(text: &str) -> Result<PathBuf, String> {
     let path = fs::canonicalize(text).map_err(|error| error.to_string())?;
     if path.is_dir() { Ok(path) } else { Err("it is no directory".to_owned()) }
 }

@@ -86,7 +86,7 @@ pub(super) struct NoWireArgs {
 }
 
 fn refuse(_: &str) -> Result<String, String> {
-    Err("only lab lossless and lab sweep measure between two machines; this command needs a testbed of its own, whose \
+    Err("only lab lossless, lab sweep and lab certify measure between two machines; this command needs a testbed of its own, whose \
          kernel and interfaces it sets"
         .to_owned())
 }

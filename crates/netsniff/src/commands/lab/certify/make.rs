@@ -16,7 +16,7 @@ use netsniff_lab::stop::{Stop, Why};
 use netsniff_lab::tools::Tool;
 
 use super::super::{common, programs, table};
-use super::{CertifyArgs, configuration, keys, text};
+use super::{CertifyArgs, Surroundings, configuration, keys, text};
 use crate::calendar::Date;
 use crate::commands::sizes::Sizes;
 use crate::commands::{DONE, FAILED, print, say};
@@ -46,18 +46,21 @@ pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<u8> {
     if !tool.is_here() {
         bail!("{} is not installed", tool.name);
     }
-    let key = keys::private(key)?;
+    let (key, layout) = (keys::private(key)?, args.layout()?);
+    let (program, warden) = programs()?;
+    let now = || -> anyhow::Result<_> {
+        let around = Surroundings::of(&warden, &layout)?;
+        Ok(configuration(&tool, layout.clone(), around))
+    };
+    let before = now()?;
     fs::create_dir(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let placement = args.placement.unwrap_or_default();
-    let layout = Layout { placement, quota: args.share(None), ..Layout::default() };
-    let before = configuration(&tool, layout.clone());
-    let found = search(args, &tool, &sizes, &layout)?;
-    let after = configuration(&tool, layout.clone());
+    let found = search(args, &tool, &sizes, (&layout, &program, &warden))?;
+    let after = now()?;
     let changed = differences(&before, &after).into_iter().find(|it| it.is_essential);
     if let Some(changed) = changed {
         bail!("nothing is certified, since it changed meanwhile: {}", changed.words());
     }
-    let statement = Statement::new(now(), before, found, &key.public());
+    let statement = Statement::new(time_of_day(), before, found, &key.public());
     let statement = statement.map_err(anyhow::Error::msg)?;
     write(directory, &statement, &key)?;
     let [json, page] = [FILE, "certificate.html"].map(|name| directory.join(name));
@@ -84,10 +87,9 @@ fn search(
     args: &CertifyArgs,
     tool: &Tool,
     sizes: &[u32],
-    layout: &Layout,
+    (layout, program, warden): (&Layout, &Path, &[String]),
 ) -> anyhow::Result<Vec<Certified>> {
     let signal = common::signal()?;
-    let (program, warden) = programs()?;
     let goal = Goal::default();
     if !args.quiet {
         let times = sizes.iter().map(|size| planned(tool, *size, &goal));
@@ -102,7 +104,7 @@ fn search(
         ));
     }
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(&warden, layout)?.until(&stop);
+    let bed = Bed::make(warden, layout)?.until(&stop);
     let mut found = Vec::new();
     for (number, &size) in sizes.iter().enumerate() {
         if stop.is_set() {
@@ -115,14 +117,14 @@ fn search(
             }
         };
         let subject = Subject { tool, size, options: &[], tolerated: 0.0 };
-        let cell = measure(&bed, &program, subject, &goal, &stop, &mut tell)?;
+        let cell = measure(&bed, program, subject, &goal, &stop, &mut tell)?;
         found.push(Certified::of(&cell));
     }
     Ok(found)
 }
 
 /// The time of day, as RFC 3339 writes it.
-fn now() -> String {
+fn time_of_day() -> String {
     let Date { year, month, day, hour, minute, second } = Date::of(crate::clock::now());
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -8,13 +8,15 @@ mod verify;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use netsniff_lab::bed::{Layout, Placement};
+use netsniff_lab::bed::{Layout, Placement, Sender, Wire};
 use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::machine::Machine;
+use netsniff_lab::nic::Nic;
+use netsniff_lab::storage::Storage;
 use netsniff_lab::tools::{Setting, Tool};
 
-use super::common::{Quota, quota};
-use super::wire::NoWireArgs;
+use super::common::{Quota, directory, quota};
+use super::wire::WireArgs;
 use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity};
 
@@ -59,8 +61,11 @@ pub(super) struct CertifyArgs {
     /// The share of its processor that a capture gets, as a slower host has it [default: all, or as certified]
     #[arg(long, value_name = "PERCENT", value_parser = quota)]
     quota: Option<Quota>,
+    /// A directory for what the tool writes, instead of memory: a disk is certified, too; nothing stays in it
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    files: Option<PathBuf>,
     #[command(flatten)]
-    _no_wire: NoWireArgs,
+    wire: WireArgs,
     /// Time that all of it may take; what would exceed it is not begun
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     budget: Option<Duration>,
@@ -125,6 +130,17 @@ impl CertifyArgs {
         Ok(tool.with(&self.set).map_err(UsageError)?)
     }
 
+    /// The testbed, where none of it is certified yet.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`] for what is no matter of a wire between two machines.
+    fn layout(&self) -> Result<Layout, UsageError> {
+        let made = Layout { placement: self.placement.unwrap_or_default(), ..Layout::default() };
+        let layout = self.wire.layout(self.placement.is_some())?.unwrap_or(made);
+        Ok(Layout { quota: self.share(None), files: self.files.clone(), ..layout })
+    }
+
     /// The share of a processor that is given, or else this one; `None` for all of it.
     fn share(&self, otherwise: Option<f64>) -> Option<f64> {
         self.quota.map_or(otherwise, |Quota(share)| share)
@@ -145,13 +161,35 @@ fn named(name: &str) -> Result<Tool, UsageError> {
     Ok(all.swap_remove(at))
 }
 
+/// What else a rate depends on, which cannot always be looked at.
+#[derive(Clone, Debug, Default)]
+struct Surroundings {
+    interfaces: Vec<Nic>,
+    sender: Option<Sender>,
+}
+
+impl Surroundings {
+    /// Those of a testbed.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be made, or the other machine cannot send.
+    fn of(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
+        let sender = layout.wire.as_ref().map(Wire::look).transpose()?;
+        Ok(Self { interfaces: Nic::all(warden, layout)?, sender })
+    }
+}
+
 /// Everything that a rate depends on, as it is now.
-fn configuration(tool: &Tool, testbed: Layout) -> Configuration {
+fn configuration(tool: &Tool, testbed: Layout, around: Surroundings) -> Configuration {
     let programs: Vec<_> = tool.program.iter().cloned().collect();
+    let files = testbed.files.as_deref().map(Storage::of);
+    let Surroundings { interfaces, sender } = around;
     Configuration {
         netsniff: env!("CARGO_PKG_VERSION").to_owned(),
-        machine: Machine::here(&programs),
+        machine: Machine { files, interfaces, ..Machine::here(&programs) },
         testbed,
+        sender,
         tool: Capture::of(tool),
     }
 }

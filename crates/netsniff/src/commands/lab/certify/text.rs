@@ -40,8 +40,15 @@ pub(super) fn statement(statement: &Statement) -> String {
 
 fn configuration(configuration: &Configuration) -> String {
     let told = |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
-    let Configuration { netsniff, machine, testbed, tool } = configuration;
+    let Configuration { netsniff, machine, testbed, sender, tool } = configuration;
     let quota = testbed.quota.map_or(String::new(), |share| format!(", --quota {}", share * 100.0));
+    let wire = match &testbed.wire {
+        None => format!("--placement {}", testbed.placement.name()),
+        Some(wire) => format!(
+            "a wire from {} of {} to {} of this machine",
+            wire.sender_interface, wire.sender, wire.interface
+        ),
+    };
     let sysctls: Vec<_> =
         machine.sysctls.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let versions: Vec<_> = machine.versions.iter().map(|(_, version)| version.as_str()).collect();
@@ -52,7 +59,7 @@ fn configuration(configuration: &Configuration) -> String {
          kernel       {}\n\
          processors   {}, {}{}\n\
          clock source {}\n\
-         testbed      --placement {}{quota}\n\
+         testbed      {wire}{quota}\n\
          sysctls      {}\n",
         tool.name,
         tool.command.join(" "),
@@ -61,9 +68,19 @@ fn configuration(configuration: &Configuration) -> String {
         told(&machine.processor),
         machine.hypervisor.as_ref().map_or(String::new(), |what| format!(", {what}")),
         told(&machine.clocksource),
-        testbed.placement.name(),
         sysctls.join(" "),
     );
+    if let Some(files) = &machine.files {
+        text += &format!("files        {}\n", files.words());
+    }
+    for nic in &machine.interfaces {
+        let (driver, offloads) = (told(&nic.driven()), told(&nic.offloaded()));
+        text += &format!("interface    {}, driver {driver}; {offloads}\n", nic.interface);
+    }
+    if let Some(sender) = sender {
+        let facts = [&sender.kernel, &sender.processor, &sender.driver].map(told);
+        text += &format!("sender       {}\n", facts.join(", "));
+    }
     if !versions.is_empty() {
         text += &format!("version      {}\n", versions.join(", "));
     }

@@ -12,13 +12,14 @@ use netsniff_lab::certificate::key::PublicKey;
 use netsniff_lab::certificate::page::{self, Wording};
 use netsniff_lab::certificate::{Certified, Statement, Verdict};
 use netsniff_lab::certify::{self, Checked};
+use netsniff_lab::nic::Nic;
 use netsniff_lab::stop::Stop;
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::Trial;
 use serde::Serialize;
 
 use super::super::{common, programs};
-use super::{CertifyArgs, configuration, keys, text};
+use super::{CertifyArgs, Surroundings, configuration, keys, text};
 use crate::commands::{DONE, FAILED, print, say};
 
 /// All that was found.
@@ -97,20 +98,51 @@ fn open(
     Ok((statement, key, Some(wording)))
 }
 
+/// What is told where frames came from another machine.
+const NOT_WIRED: &str = "another machine sent the frames: which one is to send now, --sender, --sender-interface and -i say";
+
+/// The testbed that a certificate is of, as far as another one does not stand in the arguments.
+fn layout(args: &CertifyArgs, certified: &Layout) -> anyhow::Result<Layout> {
+    let made = Layout {
+        placement: args.placement.unwrap_or(certified.placement),
+        queues: certified.queues.clamp(1, MOST_QUEUES),
+        // A certificate changes no settings of the machine, writes in no directory, and reaches no other machine.
+        ..Layout::default()
+    };
+    Ok(Layout {
+        quota: args.share(certified.quota),
+        processors: certified.processors,
+        files: args.files.clone(),
+        ..args.wire.layout(args.placement.is_some())?.unwrap_or(made)
+    })
+}
+
+/// What a testbed is on; without a check as far as nothing has to be made or reached for that.
+fn surroundings(args: &CertifyArgs, layout: &Layout) -> anyhow::Result<Surroundings> {
+    let (_, warden) = programs()?;
+    match &layout.wire {
+        _ if !args.no_check => Surroundings::of(&warden, layout),
+        Some(_) => Ok(Surroundings { interfaces: Nic::all(&warden, layout)?, sender: None }),
+        None => Ok(Surroundings::default()),
+    }
+}
+
 /// Looks at the machine, and runs the check.
 fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow::Result<()> {
     let certified = &statement.configuration;
     // What is run is of our own list or given: a certificate may be from anybody.
     let tool = args.tool(&certified.tool.name)?;
-    let layout = Layout {
-        placement: args.placement.unwrap_or(certified.testbed.placement),
-        quota: args.share(certified.testbed.quota),
-        processors: certified.testbed.processors,
-        queues: certified.testbed.queues.clamp(1, MOST_QUEUES),
-        // A certificate changes no settings of the machine.
-        ..Layout::default()
+    let layout = layout(args, &certified.testbed)?;
+    let is_wired = layout.wire.is_some();
+    let around = match surroundings(args, &layout) {
+        Err(error) if is_wired => {
+            found.reasons.push(format!("it cannot be checked: {error:#}"));
+            return Ok(());
+        }
+        // A testbed that cannot be made is said where it is needed.
+        around => around.unwrap_or_default(),
     };
-    let now = configuration(&tool, layout.clone());
+    let now = configuration(&tool, layout.clone(), around);
     found.differences = differences(certified, &now);
     let essential = found.differences.iter().filter(|difference| difference.is_essential);
     found.reasons.extend(essential.map(Difference::words));
@@ -119,6 +151,8 @@ fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow:
         found.reasons.push("it certifies no rate".to_owned());
     } else if !tool.is_here() {
         found.reasons.push(format!("{} is not installed", tool.name));
+    } else if certified.testbed.wire.is_some() && !is_wired {
+        found.reasons.push(NOT_WIRED.to_owned());
     } else if !args.no_check {
         match check(args, &tool, &layout, &rates) {
             Ok(checks) => {
