@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What the lab finds on this machine, and whether it finds what is planted.
 #
-#   benches/lab.sh proof|predict|lossless|papers … [--long] [--out DIR]
+#   benches/lab.sh proof|predict|small|lossless|papers … [--long] [--out DIR]
 #
 #   proof     a server of 25 us for each packet: its threshold, with rings of 4 and of 64 MiB, its loss over rates and of bursts,
 #             and what is predicted of both, against arithmetic; REPEAT (3) runs of each point
 #   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s),
 #             LOSSLESS and BURSTS (9 searches of each) are taken from the environment
+#   small     rates without loss of rings of two blocks, which the kernel's clock decides: predicted, and then sought
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
 #   papers    the experiments of five papers, in their short form, REPEAT (1) runs of each point; --long takes most of a day;
 #             PAPERS=s1 is one of them, and GO_ON=DIR has the runs there, and goes on with them in a later call
@@ -21,14 +22,14 @@ form=--short out=
 parts=()
 while [ $# -gt 0 ]; do
     case $1 in
-        proof | predict | lossless | papers) parts+=("$1") ;;
+        proof | predict | small | lossless | papers) parts+=("$1") ;;
         --long) form= ;;
         --out) out=$2 && shift ;;
-        *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+[ ${#parts[@]} -gt 0 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 out=${out:-docs/measurements/$(date +%F)-lab}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -140,6 +141,17 @@ predict() {
         cp "$scratch"/held/plots/predict-what-was-predicted-*-"$page".svg "$out/held-out-$page.svg"
     done
     xz -9 -c "$scratch/held/ledger.jsonl" >"$out/held-out-ledger.jsonl.xz"
+}
+
+small() {
+    local load of="-o $scratch/small --ring 2M --time 3s"
+    for load in "1280 --burst 8 --zip 2" "1280 --burst 256 --zip 2" "512 --burst 8 --zip 3"; do
+        # shellcheck disable=SC2086  # words
+        "$netsniff" lab predict $of --rate 20k --size $load >/dev/null 2>>"$scratch/small.log" || fine "$scratch/small.log"
+    done
+    # shellcheck disable=SC2086  # words
+    run small predict $of --rate 40k --size 256 --burst 8 --zip 1 --repeat 3 --score --lossless 4
+    keep "$scratch/small" small
 }
 
 lossless() {
