@@ -145,12 +145,11 @@ predict() {
 
 small() {
     local load of="-o $scratch/small --ring 2M --time 3s"
-    for load in "1280 --burst 8 --zip 2" "1280 --burst 256 --zip 2" "512 --burst 8 --zip 3"; do
+    for load in "1280 --burst 8 --zip 2" "1280 --burst 256 --zip 2" "512 --burst 8 --zip 3" "256 --burst 8 --zip 1"; do
         # shellcheck disable=SC2086  # words
-        "$netsniff" lab predict $of --rate 20k --size $load >/dev/null 2>>"$scratch/small.log" || fine "$scratch/small.log"
+        "$netsniff" lab predict $of --rate 20k --size $load >/dev/null 2>>"$scratch/predicted.log" || fine "$scratch/predicted.log"
     done
-    # shellcheck disable=SC2086  # words
-    run small predict $of --rate 40k --size 256 --burst 8 --zip 1 --repeat 3 --score --lossless 4
+    run small predict -o "$scratch/small" --score --lossless 4
     keep "$scratch/small" small
 }
 

@@ -348,6 +348,7 @@ fn what_is_wrong_is_said() {
         (&["--rate", "1k", "--depth", "tcp"], "--depth is of the tool analyze alone"),
         (&["--rate", "1k", "--depth", "deep"], "possible values: packets, flows, tcp, protocols"),
         (&["--rate", "1k", "--bursts", "1"], "--score"),
+        (&["--rate", "1k", "--lossless", "1"], "--score"),
         (&["--plan", "3"], "--seed"),
         (&["--rate", "1k", "--seed", "3"], "--plan"),
         (&["--rate", "900M", "--delay", "1us"], "are more than the sender can send here"),

@@ -77,12 +77,11 @@ impl Lab<'_> {
                     return Ok(false);
                 }
                 let is_sought = |chosen| is_among(number, asked.len(), chosen);
-                if is_sought(self.args.lossless) && !self.find_rate(&model)? {
-                    return Ok(false);
-                }
-                let newest = scored(self.journal.entries()).len().checked_sub(1);
-                if let Some(newest) = newest.filter(|_| is_sought(self.args.bursts))
-                    && !self.find_burst(&model, newest)?
+                let Some(newest) = scored(self.journal.entries()).len().checked_sub(1) else {
+                    continue;
+                };
+                if is_sought(self.args.lossless) && !self.find_rate(&model, newest)?
+                    || is_sought(self.args.bursts) && !self.find_burst(&model, newest)?
                 {
                     return Ok(false);
                 }
@@ -92,12 +91,19 @@ impl Lab<'_> {
             return Ok(true);
         }
         let is_whole = self.score(&model)?;
-        Ok((!asked.is_empty() || self.find_bursts(&model)?) && is_whole)
+        Ok((!asked.is_empty() || self.find_rest(&model)?) && is_whole)
     }
 
-    /// Finds bursts of some of the predictions that are there, where nothing else is asked; whether it could.
-    fn find_bursts(&mut self, model: &Model) -> anyhow::Result<bool> {
-        let left = self.without_burst();
+    /// Finds rates and bursts without loss of some of the predictions that are there, where nothing else is asked; whether it
+    /// could.
+    fn find_rest(&mut self, model: &Model) -> anyhow::Result<bool> {
+        let left = self.without(|one| one.rate.is_none());
+        for (at, number) in left.iter().enumerate() {
+            if is_among(at, left.len(), self.args.lossless) && !self.find_rate(model, *number)? {
+                return Ok(false);
+            }
+        }
+        let left = self.without(|one| one.burst.is_none());
         for (at, number) in left.iter().enumerate() {
             if is_among(at, left.len(), self.args.bursts) && !self.find_burst(model, *number)? {
                 return Ok(false);
@@ -106,12 +112,11 @@ impl Lab<'_> {
         Ok(true)
     }
 
-    /// Predictions of the newest model whose longest burst was not looked for: where they stand among all.
-    fn without_burst(&self) -> Vec<usize> {
+    /// Predictions of the newest model of which something was not looked for: where they stand among all.
+    fn without(&self, is_left: fn(&Scored<'_>) -> bool) -> Vec<usize> {
         let newest = models(self.journal.entries());
         let all = scored(self.journal.entries());
-        let is_left = |one: &Scored<'_>| one.model == newest && one.burst.is_none();
-        (0..all.len()).filter(|at| is_left(&all[*at])).collect()
+        (0..all.len()).filter(|at| all[*at].model == newest && is_left(&all[*at])).collect()
     }
 
     /// Predicts what is asked, and points of a plan with the rates that they come to; whether it could.
@@ -136,12 +141,12 @@ impl Lab<'_> {
         Ok(true)
     }
 
-    /// Finds the rate without loss of the newest prediction; whether it could.
-    fn find_rate(&mut self, model: &Model) -> anyhow::Result<bool> {
+    /// Finds the rate without loss of a prediction, by where it stands among all; whether it could.
+    fn find_rate(&mut self, model: &Model, at: usize) -> anyhow::Result<bool> {
         let all = scored(self.journal.entries());
-        let Some(last) = all.last() else { return Ok(true) };
-        let (number, question) = (last.number, last.question.clone());
-        let predicted = last.prediction.lossless.value;
+        let Some(one) = all.get(at) else { return Ok(true) };
+        let (number, question) = (one.number, one.question.clone());
+        let predicted = one.prediction.lossless.value;
         let (found, trials) = limit::find(self, model, &question, predicted)?;
         self.add(Entry::Rate { at: now(), number, found, trials })?;
         Ok(!self.is_over())
@@ -253,9 +258,13 @@ impl Lab<'_> {
         let left = all.iter().filter(|one| one.model == newest && one.losses.is_empty()).count();
         let runs = if self.args.score { (asked + left) as u32 * self.args.repeat } else { 0 };
         let looks = RAW * LOOKS as u32 * asked as u32;
-        let there = if asked == 0 { self.without_burst().len() } else { asked };
-        let bursts = self.args.bursts.min(u32::try_from(there).unwrap_or(u32::MAX));
-        let searches = limit::PLANNED * self.args.lossless + burst::PLANNED * bursts;
+        let sought = |chosen: u32, is_left: fn(&Scored<'_>) -> bool| {
+            let there = if asked == 0 { self.without(is_left).len() } else { asked };
+            chosen.min(u32::try_from(there).unwrap_or(u32::MAX))
+        };
+        let rates = sought(self.args.lossless, |one| one.rate.is_none());
+        let bursts = sought(self.args.bursts, |one| one.burst.is_none());
+        let searches = limit::PLANNED * rates + burst::PLANNED * bursts;
         let time = looks + searches + (self.args.asked.time + AROUND) * runs;
         let (asked, runs) = (exact(asked as i128), exact(runs.into()));
         let time = common::in_words(time);

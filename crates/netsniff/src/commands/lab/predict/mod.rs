@@ -81,9 +81,9 @@ pub(super) struct PredictArgs {
     /// Run what was predicted, and tell how good it was
     #[arg(long)]
     score: bool,
-    /// Find out by trying what the highest rate without loss is, for so many of the predictions of a plan: of each some seven
-    /// seconds long runs, ten or more
-    #[arg(long, value_name = "N", requires = "score", requires = "plan", default_value_t = 0)]
+    /// Find out by trying what the highest rate without loss is, for so many of the predictions: of each ten runs or more, of
+    /// some seven seconds
+    #[arg(long, value_name = "N", requires = "score", default_value_t = 0)]
     lossless: u32,
     /// Find out by trying what the longest burst at the sender's full speed is that loses nothing, for so many of the
     /// predictions: of each some ten runs of a few bursts, and more where rings are large
