@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # What the lab finds on this machine, and whether it finds what is planted.
 #
-#   benches/lab.sh proof|predict|small|lossless|papers … [--long] [--out DIR]
+#   benches/lab.sh proof|predict|small|paradox|lossless|papers … [--long] [--out DIR]
 #
 #   proof     a server of 25 us for each packet: its threshold, with rings of 4 and of 64 MiB, its loss over rates and of bursts,
 #             and what is predicted of both, against arithmetic; REPEAT (3) runs of each point
 #   predict   60 points of a plan that is written down before the calibration, three runs of each; SEED, TIME (3s),
 #             LOSSLESS and BURSTS (9 searches of each) are taken from the environment
 #   small     rates without loss of rings of two blocks, which the kernel's clock decides: predicted, and then sought
+#   paradox   small packets, one by one, near what a naive capture manages: whether it loses less where it has more to do, and
+#             whether netsniff as it comes does; REPEAT (5) runs of each point
 #   lossless  the highest rates without loss: netsniff, and tcpdump and dumpcap as they come and with a ring of 64 MiB
 #   papers    the experiments of five papers, in their short form, REPEAT (1) runs of each point; --long takes most of a day;
 #             PAPERS=s1 is one of them, and GO_ON=DIR has the runs there, and goes on with them in a later call
@@ -22,14 +24,14 @@ form=--short out=
 parts=()
 while [ $# -gt 0 ]; do
     case $1 in
-        proof | predict | small | lossless | papers) parts+=("$1") ;;
+        proof | predict | small | paradox | lossless | papers) parts+=("$1") ;;
         --long) form= ;;
         --out) out=$2 && shift ;;
-        *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,19s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+[ ${#parts[@]} -gt 0 ] || { sed -n '2,19s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 out=${out:-docs/measurements/$(date +%F)-lab}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -151,6 +153,16 @@ small() {
     done
     run small predict -o "$scratch/small" --score --lossless 4
     keep "$scratch/small" small
+}
+
+paradox() {
+    local near="--tools work --vary zip=0,1,3 --send burst=1 --sizes 64 --rates 200k:300k:25k --host placement=rps --time 2s"
+    # shellcheck disable=SC2086  # words
+    run paradox-naive sweep $near --vary backend=af-packet-v2 --vary wait=poll --vary ring=64K --repeat "${REPEAT:-5}" \
+        -o "$scratch/paradox-naive"
+    # shellcheck disable=SC2086  # words
+    run paradox sweep $near --vary ring=4M --repeat "${REPEAT:-5}" -o "$scratch/paradox"
+    keep "$scratch/paradox-naive" paradox-naive && keep "$scratch/paradox" paradox
 }
 
 lossless() {
