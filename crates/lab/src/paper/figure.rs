@@ -168,6 +168,19 @@ impl Quantity {
         }
     }
 
+    /// What it is in.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Loss | Self::KernelLoss | Self::ApplicationLoss => "share of packets",
+            Self::OutOfOrder | Self::Late | Self::LargestShare => "share of packets",
+            Self::Cpu | Self::Busy => "share of a processor",
+            Self::MemoryPeak | Self::MemoryMean => "MB",
+            Self::Polls => "questions for each packet",
+            Self::Deepest => "microseconds",
+        }
+    }
+
     /// Whether it is told in percent.
     #[must_use]
     pub const fn is_share(self) -> bool {

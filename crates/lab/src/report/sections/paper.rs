@@ -105,10 +105,14 @@ fn left_out(plot: Plot, figure: &Figure, results: &Results) -> Plot {
     plot.without(faulty, "runs that prove nothing").without(mute, "runs that do not tell all of it")
 }
 
-/// What is upwards: one label where there are several quantities.
+/// What is upwards. Where there are several quantities, each line says which it is, and the axis what they are in.
 fn label(quantities: &[Quantity]) -> String {
-    let labels: Vec<_> = quantities.iter().map(|quantity| quantity.label()).collect();
-    labels.join("; ")
+    if let [quantity] = quantities {
+        return quantity.label().to_owned();
+    }
+    let mut units: Vec<_> = quantities.iter().map(|quantity| quantity.unit()).collect();
+    units.dedup();
+    units.join("; ")
 }
 
 fn curves(figure: &Figure, results: &Results) -> Vec<Series> {
@@ -217,6 +221,13 @@ mod tests {
         let (of, quantities, limits) =
             (vec!["x"], quantities.to_vec(), vec![(0.5, "limit".into())]);
         Figure { title: "f", caption: "c", of, across, quantities, limits }
+    }
+
+    #[test]
+    fn the_axis_of_several_quantities_has_their_unit() {
+        assert_eq!(label(&[Quantity::Loss]), "lost, of what was sent");
+        assert_eq!(label(&[Quantity::KernelLoss, Quantity::ApplicationLoss]), "share of packets");
+        assert_eq!(label(&[Quantity::MemoryMean, Quantity::MemoryPeak]), "MB");
     }
 
     #[test]
