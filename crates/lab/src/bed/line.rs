@@ -45,6 +45,13 @@ pub struct Sender {
 }
 
 impl Wire {
+    /// It in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { sender, sender_interface, interface, .. } = self;
+        format!("a wire from {sender_interface} of {sender} to {interface} of this machine")
+    }
+
     /// What is at the other end, where it can send.
     ///
     /// # Errors

@@ -85,10 +85,7 @@ fn testbed(layout: &Layout) -> String {
             "two network namespaces joined by a veth pair (driver veth; offloads, ARP and IPv6 off), placement {}{more}",
             layout.placement.name()
         ),
-        Some(wire) => format!(
-            "a wire from {} of {} to {} of this machine{more}",
-            wire.sender_interface, wire.sender, wire.interface
-        ),
+        Some(wire) => wire.words() + &more,
     }
 }
 

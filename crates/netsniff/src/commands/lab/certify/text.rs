@@ -44,10 +44,7 @@ fn configuration(configuration: &Configuration) -> String {
     let quota = testbed.quota.map_or(String::new(), |share| format!(", --quota {}", share * 100.0));
     let wire = match &testbed.wire {
         None => format!("--placement {}", testbed.placement.name()),
-        Some(wire) => format!(
-            "a wire from {} of {} to {} of this machine",
-            wire.sender_interface, wire.sender, wire.interface
-        ),
+        Some(wire) => wire.words(),
     };
     let sysctls: Vec<_> =
         machine.sysctls.iter().map(|(name, value)| format!("{name}={value}")).collect();
