@@ -97,15 +97,22 @@ impl Lab<'_> {
     /// Finds rates and bursts without loss of some of the predictions that are there, where nothing else is asked; whether it
     /// could.
     fn find_rest(&mut self, model: &Model) -> anyhow::Result<bool> {
-        let left = self.without(|one| one.rate.is_none());
+        let (rates, bursts) = (self.args.lossless, self.args.bursts);
+        Ok(self.find_each(model, rates, |one| one.rate.is_none(), Self::find_rate)?
+            && self.find_each(model, bursts, |one| one.burst.is_none(), Self::find_burst)?)
+    }
+
+    /// Finds something of so many of the predictions that are without it; whether it could.
+    fn find_each(
+        &mut self,
+        model: &Model,
+        chosen: u32,
+        is_left: fn(&Scored<'_>) -> bool,
+        find: fn(&mut Self, &Model, usize) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<bool> {
+        let left = self.without(is_left);
         for (at, number) in left.iter().enumerate() {
-            if is_among(at, left.len(), self.args.lossless) && !self.find_rate(model, *number)? {
-                return Ok(false);
-            }
-        }
-        let left = self.without(|one| one.burst.is_none());
-        for (at, number) in left.iter().enumerate() {
-            if is_among(at, left.len(), self.args.bursts) && !self.find_burst(model, *number)? {
+            if is_among(at, left.len(), chosen) && !find(self, model, *number)? {
                 return Ok(false);
             }
         }
