@@ -155,16 +155,20 @@ const fn loss(packets: u64) -> Loss {
 }
 
 fn work(player: Player, notes: &Notes, reopen: Option<Reopen>) -> RingWork<'static, Notes> {
+    RingWork { reopen, ..work_of(player, notes.clone()) }
+}
+
+fn work_of<C: Consumer>(player: Player, consumer: C) -> RingWork<'static, C> {
     RingWork {
         number: 0,
         cpu: None,
         control: player.control,
         receiver: Box::new(player),
-        consumer: notes.clone(),
+        consumer,
         wanted: None,
         window: Duration::from_micros(200),
         count: None,
-        reopen,
+        reopen: None,
     }
 }
 
@@ -344,9 +348,7 @@ fn run_full(times: u32, patience: Patience, fills: &[u32], stops: bool) -> (u32,
     }
     let (seen, notes) = (player.seen.clone(), Notes::default());
     let consumer = full(&notes, times, patience);
-    let RingWork { number, cpu, receiver, control, wanted, window, count, reopen, .. } =
-        work(player, &notes, None);
-    let work = RingWork { number, cpu, receiver, consumer, control, wanted, window, count, reopen };
+    let work = work_of(player, consumer);
     let begin = Instant::now();
     assert_eq!(work.run().failure, None);
     let mut told = notes.told();
@@ -427,12 +429,7 @@ fn a_ring_runs_where_it_is_told() {
     let places = Arc::<Mutex<Vec<usize>>>::default();
     let consumer = Place(Arc::clone(&places));
     std::thread::scope(|scope| {
-        let RingWork { number, control, receiver, window, .. } =
-            work(Player::new(control(), []), &Notes::default(), None);
-        let cpu = Some(last);
-        let (wanted, count, reopen) = (None, None, None);
-        let work =
-            RingWork { number, cpu, receiver, consumer, control, wanted, window, count, reopen };
+        let work = RingWork { cpu: Some(last), ..work_of(Player::new(control(), []), consumer) };
         scope.spawn(move || drop(work.run()));
     });
     assert_eq!(*places.lock().unwrap(), [last]);
@@ -467,10 +464,7 @@ fn packets_that_come_while_there_is_no_room_stay_in_the_ring() {
     let player = Player { fills, ..Player::new(control(), steps) };
     let (seen, notes) = (player.seen.clone(), Notes::default());
     let consumer = full(&notes, 2, LONG);
-    let RingWork { number, cpu, receiver, control, wanted, window, count, reopen, .. } =
-        work(player, &notes, None);
-    let work = RingWork { number, cpu, receiver, consumer, control, wanted, window, count, reopen };
-    assert_eq!(work.run().failure, None);
+    assert_eq!(work_of(player, consumer).run().failure, None);
     let patiences = seen.patiences.lock().unwrap().clone();
     assert_eq!(patiences, [Duration::ZERO, Duration::ZERO, PATIENCE, PATIENCE]);
     assert!(!notes.told().iter().any(|told| matches!(told, Told::Idle(_))), "{:?}", notes.told());
