@@ -1,4 +1,4 @@
-//! What the host counts for all of its interfaces together.
+//! What the host counts for all of its interfaces together, and where it tells of each without a lock.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,6 +8,10 @@ use crate::error::{Context as _, Error, Result};
 
 /// Where the kernel counts for each processor what it does with received packets.
 const SOFTNET_STAT: &str = "/proc/net/softnet_stat";
+
+/// Where it tells what each interface of this thread's namespace has counted. Unlike rtnetlink(7), it does not wait for
+/// who changes interfaces.
+const INTERFACES: &str = "/proc/thread-self/net/dev";
 
 /// More processors no kernel has (`CONFIG_NR_CPUS`).
 const MOST_PROCESSORS: usize = 8192;
@@ -21,10 +25,48 @@ pub struct HostCounters {
     pub time_squeezes: u64,
 }
 
+/// Packets between interfaces and the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets that wait.
+    pub waiting: u64,
+    /// Processors, each of which may have one in hand.
+    pub processors: u64,
+}
+
 /// Reads the host's counters again and again, from a file that stays open.
 #[derive(Debug)]
 pub struct HostReader {
     softnet: File,
+    interfaces: File,
+}
+
+/// What the interfaces had counted at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Interfaces(String);
+
+/// Packets that an interface has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Packets received and handed to the system.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+}
+
+impl Interfaces {
+    /// What the interface of this name has counted; `None` where there is none.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<Passed> {
+        let counted = self
+            .0
+            .lines()
+            .find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+        let mut columns = counted.split_ascii_whitespace();
+        let mut column = |skip| columns.nth(skip)?.parse().ok();
+        // Eight columns of what was received, bytes before packets, then as many of what was sent.
+        Some(Passed { rx_packets: column(1)?, tx_packets: column(7)? })
+    }
 }
 
 impl HostReader {
@@ -35,7 +77,17 @@ impl HostReader {
     /// Where /proc is not mounted.
     pub fn open() -> Result<Self> {
         let softnet = File::open(SOFTNET_STAT).trying(format!("open {SOFTNET_STAT}"))?;
-        Ok(Self { softnet })
+        let interfaces = File::open(INTERFACES).trying(format!("open {INTERFACES}"))?;
+        Ok(Self { softnet, interfaces })
+    }
+
+    /// What the interfaces have counted so far.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read.
+    pub fn interfaces(&mut self) -> Result<Interfaces> {
+        Ok(Interfaces(read(&self.interfaces, INTERFACES)?))
     }
 
     /// What was counted so far.
@@ -56,20 +108,34 @@ impl HostReader {
         Ok(parse_received(&self.text()?))
     }
 
-    fn text(&self) -> Result<String> {
-        let mut text = Vec::new();
-        let mut piece = [0; 4096];
-        loop {
-            let at = text.len() as u64;
-            let got = self.softnet.read_at(&mut piece, at);
-            let got = got.trying(format!("read {SOFTNET_STAT}"))?;
-            if got == 0 {
-                break;
-            }
-            text.extend_from_slice(&piece[..got]);
-        }
-        Ok(String::from_utf8_lossy(&text).into_owned())
+    /// Packets that interfaces have handed over and that wait for the stack, and how many processors may have one
+    /// more in hand; `None` where the kernel does not tell (before Linux 5.10).
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read.
+    pub fn backlog(&mut self) -> Result<Option<Backlog>> {
+        Ok(parse_backlog(&self.text()?))
     }
+
+    fn text(&self) -> Result<String> {
+        read(&self.softnet, SOFTNET_STAT)
+    }
+}
+
+/// A file from its begin.
+fn read(file: &File, name: &str) -> Result<String> {
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let at = text.len() as u64;
+        let got = file.read_at(&mut piece, at).trying(format!("read {name}"))?;
+        if got == 0 {
+            break;
+        }
+        text.extend_from_slice(&piece[..got]);
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// One more than the highest number of a processor that may ever be there.
@@ -112,6 +178,18 @@ fn parse_received(text: &str) -> Vec<u64> {
     received
 }
 
+/// The twelfth column of each line; `None` where one has none.
+fn parse_backlog(text: &str) -> Option<Backlog> {
+    const WAITING: usize = 11;
+    let mut backlog = Backlog::default();
+    for line in text.lines() {
+        let waiting = line.split_ascii_whitespace().nth(WAITING)?;
+        backlog.waiting += u64::from_str_radix(waiting, 16).ok()?;
+        backlog.processors += 1;
+    }
+    Some(backlog)
+}
+
 /// Bytes of memory that can be had without pressing others (`MemAvailable`); `None` where the kernel does not
 /// tell.
 #[must_use]
@@ -152,6 +230,28 @@ mod tests {
         assert_eq!(parse_received("a 0 0\nb 0 0\n"), [10, 11]);
         let mut reader = HostReader::open().unwrap();
         assert!(!reader.received().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_the_stack_is_known_where_the_kernel_tells() {
+        let text = "10 0 0 0 0 0 0 0 0 0 0 1a 0 0 0\n2b 0 0 0 0 0 0 0 0 0 0 3 1 3 0\n";
+        assert_eq!(parse_backlog(text), Some(Backlog { waiting: 29, processors: 2 }));
+        assert_eq!(parse_backlog("10 0 0 0 0 0 0 0 0 0 0\n"), None);
+    }
+
+    #[test]
+    fn interfaces_are_told_apart() {
+        let text = "Inter-|   Receive\n face |bytes\n    lo: 10 1 0 0 0 0 0 0 20 2 0 0 0 0 0 0\n\
+                    eth0.5:30 3 0 0 0 0 0 0 40 4 0 0 0 0 0 0\n  eth0: 50 5 0 0 0 0 0 0 60 6 0 0 0 0 0 0\n";
+        let of = |name| Interfaces(text.to_owned()).of(name);
+        let passed = |rx_packets, tx_packets| Some(Passed { rx_packets, tx_packets });
+        assert_eq!(
+            (of("lo"), of("eth0"), of("eth0.5")),
+            (passed(1, 2), passed(5, 6), passed(3, 4))
+        );
+        assert_eq!((of("eth"), of("eth1")), (None, None));
+        let here = HostReader::open().unwrap().interfaces().unwrap().of("lo").unwrap();
+        assert_eq!(here.rx_packets, here.tx_packets);
     }
 
     #[test]

@@ -225,6 +225,9 @@ pub struct LinkCounters {
 pub struct LinkReader {
     netlink: Netlink,
     index: u32,
+    /// What the kernel tells by itself, for a reader that wants to know of the end.
+    told: Option<Netlink>,
+    last: Option<LinkCounters>,
 }
 
 impl LinkReader {
@@ -235,7 +238,18 @@ impl LinkReader {
     /// Where no socket can be had.
     pub fn new(index: u32) -> Result<Self> {
         let netlink = Netlink::open().trying("open a netlink socket")?;
-        Ok(Self { netlink, index })
+        Ok(Self { netlink, index, told: None, last: None })
+    }
+
+    /// [`Self::new`] that is told what the interface has counted once it is removed, too. It listens to the kernel,
+    /// so [`Self::last_counters`] is to be called now and then.
+    ///
+    /// # Errors
+    ///
+    /// Where no socket can be had.
+    pub fn listening(index: u32) -> Result<Self> {
+        let told = Netlink::listen().trying("listen to what becomes of interfaces")?;
+        Ok(Self { told: Some(told), ..Self::new(index)? })
     }
 
     /// What it has counted; `None` once it is gone.
@@ -248,6 +262,16 @@ impl LinkReader {
             let stats = attribute(&attributes, libc::IFLA_STATS64).unwrap_or_default();
             LinkCounters::parse(stats)
         }))
+    }
+
+    /// What it had counted when it was removed; `None` while it is there, and where the kernel told it before this
+    /// reader was made, or with more at once than there was room for.
+    pub fn last_counters(&mut self) -> Option<LinkCounters> {
+        if let Some(link) = self.told.as_mut().and_then(|told| told.removed(self.index)) {
+            let stats = attribute(&link.attributes, libc::IFLA_STATS64).unwrap_or_default();
+            self.last = Some(LinkCounters::parse(stats));
+        }
+        self.last
     }
 
     /// Its name now; `None` once it is gone.

@@ -4,10 +4,12 @@
 mod bed;
 
 use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bed::{Bed, numbered, without_bpf};
 use netsniff_capture::backend::{Arrival, BACKENDS, Backend, Path, Receiver};
+use netsniff_capture::host::HostReader;
 use netsniff_capture::options::{Direction, Fanout, Options, Stamps, Wait};
 use netsniff_capture::{Interface, realtime};
 use netsniff_packet::filter::classic::Instruction;
@@ -163,6 +165,62 @@ fn odd() -> Vec<Instruction> {
         Instruction { code: 0x06, jt: 0, jf: 0, k: 70 },
         Instruction { code: 0x06, jt: 0, jf: 0, k: 0 },
     ]
+}
+
+/// What had surely passed the ring when the interface was read, and what it had counted.
+fn passed(host: &mut HostReader) -> (u64, u64) {
+    let came = host.interfaces().unwrap().of("rx0").unwrap().rx_packets;
+    let backlog = host.backlog().unwrap().unwrap_or_default();
+    (came.saturating_sub(backlog.waiting + backlog.processors), came)
+}
+
+/// Waits a little longer than a packet takes from one counter to the other, while packets are taken.
+fn settle(taken: &mut Taken, receiver: &mut dyn Receiver) {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(5) {
+        taken.take(receiver);
+    }
+}
+
+/// On a wire that never falls silent, what a ring has counted between its start and its gate is what came to the
+/// interface meanwhile, as well as the two can be read at one moment. Another thread shuts the gate.
+#[test]
+fn counters_close_while_traffic_goes_on() {
+    each("endless", |bed, backend, wait| {
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| bed.send_until(&ends, LIMIT));
+            let mut host = HostReader::open().unwrap();
+            let mut receiver = open(backend, &Options { wait, filter: odd(), ..small() });
+            let mut taken = Taken::default();
+            std::thread::sleep(Duration::from_millis(5));
+            let (first, _) = passed(&mut host);
+            std::thread::sleep(Duration::from_millis(5));
+            receiver.start().unwrap();
+            settle(&mut taken, receiver.as_mut());
+            let (_, started) = passed(&mut host);
+            for _ in 0..20 {
+                settle(&mut taken, receiver.as_mut());
+            }
+            let (shutting, _) = passed(&mut host);
+            settle(&mut taken, receiver.as_mut());
+            let gate = receiver.gate();
+            scope.spawn(move || gate.shut().unwrap()).join().unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            let (_, last) = passed(&mut host);
+            taken.drain(receiver.as_mut());
+            ends.store(true, Ordering::Relaxed);
+            let counters = receiver.counters().unwrap();
+            let parts = [counters.accepted, counters.dropped, counters.filtered];
+            let sum: u64 = parts.into_iter().map(Option::unwrap).sum();
+            let (least, most) = (shutting.saturating_sub(started), last - first);
+            assert!((least..=most).contains(&sum), "{least} <= {sum} <= {most}: {counters:?}");
+            assert!(sum > 50, "packets came: {counters:?}");
+            assert_eq!(Some(counters.delivered), counters.accepted, "all that got in came out");
+            assert_eq!(counters.delivered, taken.frames.len() as u64);
+            sender.join().unwrap();
+        });
+    });
 }
 
 /// The classic filter decides alike, and nobody knows what it refused.

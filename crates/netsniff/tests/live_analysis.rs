@@ -304,7 +304,9 @@ fn an_interface_that_goes_down_vanishes_and_returns() {
     let run = Run::start(&bed, "vanish", &[]);
     bed.ip(&["link", "del", "rx0"]);
     let done = run.wait();
-    assert_eq!(done.code, 0, "a run that is to end with the interface: {}", done.errors);
+    assert_eq!(done.code, 1, "a run that ends with its interface: {}", done.errors);
+    assert_eq!(done.errors.matches("the interface rx0 is gone").count(), 1, "{}", done.errors);
+    assert!(done.logs.join("capture.log").exists());
 }
 
 /// All rings leave the group with their interface, so that the one that comes back can have its number.

@@ -15,6 +15,7 @@
 mod queue;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_packet::Loss;
@@ -24,7 +25,9 @@ use super::listing::Description;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::{self, SharedTally};
 use super::xdp;
-use super::{Backend, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket};
+use super::{
+    Backend, Gate, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket,
+};
 use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
 use crate::error::{Context as _, Error, Result};
@@ -56,7 +59,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let chunk_len = chunk_len(interface)?;
     let queues = interface.queues()?;
     let sockets = shared_tally::make(SocketMap::create(queues))?;
-    let tally = SharedTally::make()?;
+    let tally = Arc::new(SharedTally::make()?);
     let program = xdp::load(redirect(sockets.number(), tally.tally(), wanted.as_ref()))?;
     let share = options.ring_bytes / queues.max(1) as usize;
     let mut memory = Negotiation { wanted: 0, granted: 0, refused: Vec::new() };
@@ -75,6 +78,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let facts = RingFacts {
         backend: BACKEND.name,
         interface: interface.name.clone(),
+        interface_index: interface.index,
         unit: Unit::Frame,
         unit_bytes: chunk_len as usize,
         units: opened.iter().map(|queue| queue.chunks as usize).sum(),
@@ -166,7 +170,7 @@ type BeforeInterface = (XdpLink, Program, SocketMap, Option<Socket>);
 #[derive(Debug)]
 struct Queues {
     _before_interface: BeforeInterface,
-    tally: SharedTally,
+    tally: Arc<SharedTally>,
     polls: PollSet,
     queues: Vec<Queue>,
     /// The queue that was lent from last, or is next.
@@ -179,6 +183,10 @@ struct Queues {
 impl Ring for Queues {
     fn entrance(&mut self) -> &mut dyn Entrance {
         self
+    }
+
+    fn gate(&self) -> Gate {
+        Gate::new(&self.tally)
     }
 
     fn look(&mut self, base: &mut Base) -> Result<bool> {
@@ -270,11 +278,6 @@ impl Ring for Queues {
 impl Entrance for Queues {
     fn admit(&mut self) -> Result<()> {
         self.tally.set_open(true);
-        Ok(())
-    }
-
-    fn refuse(&mut self) -> Result<()> {
-        self.tally.set_open(false);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::receiver::Entrance;
 use crate::error::{Context as _, Result};
-use crate::interface::{Interface, LinkReader};
+use crate::interface::{Interface, LinkCounters, LinkReader};
 
 /// What became of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,11 @@ impl LinkWatch {
             return Ok(LinkState::Up);
         }
         self.look(now)
+    }
+
+    /// What the interface has counted; `None` once it is gone.
+    pub(super) fn counters(&mut self) -> Result<Option<LinkCounters>> {
+        self.reader.counters()
     }
 
     fn look(&mut self, now: u64) -> Result<LinkState> {

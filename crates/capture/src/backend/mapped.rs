@@ -5,11 +5,11 @@ use core::marker::PhantomData;
 
 use netsniff_packet::Loss;
 
-use super::Lent;
 use super::listing::Listing;
 use super::losses::{Losses, RingState};
 use super::packet_socket::PacketSocket;
 use super::receiver::{Base, Entrance, Ring};
+use super::{Gate, Lent};
 use crate::error::{Error, Result};
 use crate::sys::clock::realtime;
 use crate::sys::slot_ring::{Run, SlotRing};
@@ -65,6 +65,10 @@ impl<S: Slots> Mapped<S> {
 impl<S: Slots> Ring for Mapped<S> {
     fn entrance(&mut self) -> &mut dyn Entrance {
         &mut self.socket
+    }
+
+    fn gate(&self) -> Gate {
+        self.socket.gate()
     }
 
     fn look(&mut self, base: &mut Base) -> Result<bool> {

@@ -6,6 +6,7 @@ mod af_xdp;
 mod block;
 mod counting;
 mod frame;
+mod gate;
 mod link;
 mod listing;
 mod losses;
@@ -19,11 +20,12 @@ mod xdp_copy;
 
 use std::time::Duration;
 
+pub use gate::{Gate, Shut};
 use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
 use crate::counters::{Occupancy, RingCounters};
 use crate::error::Result;
-use crate::interface::Interface;
+use crate::interface::{Interface, LinkCounters};
 use crate::negotiate::Negotiation;
 use crate::options::{Direction, Options};
 
@@ -95,6 +97,16 @@ pub trait Receiver: Send {
 
     /// What the ring is.
     fn facts(&self) -> &RingFacts;
+
+    /// The way to stop it from another thread. Whoever used it calls [`Receiver::stop`] all the same.
+    fn gate(&self) -> Gate;
+
+    /// What its interface has counted; `None` once it is gone.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel cannot be asked.
+    fn interface_counters(&mut self) -> Result<Option<LinkCounters>>;
 }
 
 /// What came.
@@ -135,6 +147,8 @@ pub struct RingFacts {
     pub backend: &'static str,
     /// The interface that it is bound to.
     pub interface: String,
+    /// Its number, which no other interface of the namespace ever had.
+    pub interface_index: u32,
     /// What the ring is counted in.
     pub unit: Unit,
     /// Bytes of each of them.

@@ -1,13 +1,14 @@
 //! What every kind of packet socket needs: binding, filter, direction, stamps, fan-out, counters.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_packet::filter::classic::Instruction;
 
 use super::counting::CountingFilter;
 use super::receiver::Entrance;
-use super::{RingFacts, StampSource, Unit};
+use super::{Gate, RingFacts, StampSource, Unit};
 use crate::counters::RingCounters;
 use crate::error::{Context as _, Error, Result, Right, permitted};
 use crate::interface::Interface;
@@ -16,7 +17,7 @@ use crate::options::{Direction, Fanout, Options, Stamps};
 use crate::sys::socket::Socket;
 
 /// A filter that refuses everything: `ret #0`.
-const REFUSE: [Instruction; 1] = [Instruction { code: 0x06, jt: 0, jf: 0, k: 0 }];
+pub(super) const REFUSE: [Instruction; 1] = [Instruction { code: 0x06, jt: 0, jf: 0, k: 0 }];
 
 /// `ldb [SKF_AD_OFF + SKF_AD_PKTTYPE]`, and the value of packets that this machine sends.
 const LOAD_PACKET_TYPE: Instruction = Instruction { code: 0x30, jt: 0, jf: 0, k: 0xffff_f000 + 4 };
@@ -25,7 +26,7 @@ const OUTGOING: u32 = 4;
 /// A bound packet socket that has its ring.
 #[derive(Debug)]
 pub(super) struct PacketSocket {
-    pub(super) socket: Socket,
+    pub(super) socket: Arc<Socket>,
     options: Options,
     /// Whether the kernel counts how often the ring became full.
     counts_freezes: bool,
@@ -54,7 +55,7 @@ impl PacketSocket {
     ) -> Result<Self> {
         bind(&socket, interface, options)?;
         let counting = refuses(options).then(|| CountingFilter::load(options)).flatten();
-        Ok(Self { socket, options: options.clone(), counts_freezes, counting })
+        Ok(Self { socket: Arc::new(socket), options: options.clone(), counts_freezes, counting })
     }
 
     /// What a ring of this socket is.
@@ -65,6 +66,7 @@ impl PacketSocket {
         RingFacts {
             backend: name,
             interface: interface.name.clone(),
+            interface_index: interface.index,
             unit: size.unit,
             unit_bytes: size.unit_bytes,
             units: size.units,
@@ -78,6 +80,11 @@ impl PacketSocket {
             busy_poll,
             xdp: None,
         }
+    }
+
+    /// What shuts it.
+    pub(super) fn gate(&self) -> Gate {
+        Gate::new(&self.socket)
     }
 
     /// Adds up the kernel's counters, which start anew at each reading, and returns the new drops.
@@ -111,10 +118,6 @@ impl Entrance for PacketSocket {
             }
             None => admit(&self.socket, &self.options),
         }
-    }
-
-    fn refuse(&mut self) -> Result<()> {
-        self.socket.attach_filter(&REFUSE).trying("attach a filter")
     }
 
     fn poll(&mut self, time: Duration) -> io::Result<libc::c_short> {

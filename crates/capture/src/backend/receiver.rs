@@ -7,10 +7,10 @@ use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
 use super::link::{LinkState, LinkWatch};
 use super::listing::{Listing, STAMP_MARGIN, Shape};
-use super::{Arrival, Lent, Receiver, RingFacts};
+use super::{Arrival, Gate, Lent, Receiver, RingFacts};
 use crate::counters::{Occupancy, RingCounters};
 use crate::error::{Context as _, Result};
-use crate::interface::Interface;
+use crate::interface::{Interface, LinkCounters};
 use crate::options::{Options, Wait};
 use crate::sys::clock::{monotonic, realtime};
 use crate::wait::{Step, Waiter};
@@ -22,6 +22,9 @@ const MARGIN: Duration = Duration::from_millis(20);
 pub(super) trait Ring: Send + fmt::Debug {
     /// What they come in by.
     fn entrance(&mut self) -> &mut dyn Entrance;
+
+    /// What shuts it, from any thread.
+    fn gate(&self) -> Gate;
 
     /// Finds out whether something is there, and notes how full the ring is.
     fn look(&mut self, base: &mut Base) -> Result<bool>;
@@ -48,9 +51,6 @@ pub(super) trait Ring: Send + fmt::Debug {
 pub(super) trait Entrance {
     /// Lets the wanted packets in.
     fn admit(&mut self) -> Result<()>;
-
-    /// Lets nothing in any more.
-    fn refuse(&mut self) -> Result<()>;
 
     /// Waits until packets are there or an error is pending, at most so long, and returns the events of
     /// poll(2).
@@ -132,6 +132,8 @@ pub(super) struct RingReceiver<R> {
     looked: u64,
     /// When all is there that was taken before the stop.
     stops_at: Option<u64>,
+    /// The same, before the stop or the end of the interface.
+    complete_at: Option<u64>,
 }
 
 impl<R: Ring> RingReceiver<R> {
@@ -145,6 +147,7 @@ impl<R: Ring> RingReceiver<R> {
             was_empty: false,
             looked: monotonic(),
             stops_at: None,
+            complete_at: None,
         })
     }
 
@@ -210,12 +213,27 @@ impl<R: Ring> RingReceiver<R> {
         Ok(None)
     }
 
+    /// When all is there that was taken up to the first call. A block that is open is closed when its time is
+    /// over, so that nothing of it is lost.
+    fn last_moment(&mut self) -> u64 {
+        let last = self.base.lag + MARGIN;
+        *self.complete_at.get_or_insert_with(|| monotonic() + last.as_nanos() as u64)
+    }
+
     /// What there is to say of the interface; nothing while it is up.
     fn arrival(&mut self, state: LinkState) -> Result<Option<Arrival<'static>>> {
         Ok(match state {
             LinkState::Up => None,
             LinkState::Down => Some(Arrival::Down),
+            // A block that is open is handed over when its time is over, also without its interface.
+            LinkState::Gone if monotonic() < self.last_moment() => {
+                std::thread::sleep(Duration::from_millis(1));
+                None
+            }
             LinkState::Gone => {
+                if self.ring.look(&mut self.base)? {
+                    return Ok(None);
+                }
                 self.ring.read_statistics(&mut self.base)?;
                 Some(Arrival::Gone)
             }
@@ -243,10 +261,8 @@ impl<R: Ring> Receiver for RingReceiver<R> {
 
     fn stop(&mut self) -> Result<()> {
         if self.stops_at.is_none() {
-            self.ring.entrance().refuse()?;
-            // A block that is open is closed when its time is over, so that nothing of it is lost.
-            let last = self.base.lag + MARGIN;
-            self.stops_at = Some(monotonic() + last.as_nanos() as u64);
+            self.ring.gate().shut()?;
+            self.stops_at = Some(self.last_moment());
         }
         Ok(())
     }
@@ -268,5 +284,13 @@ impl<R: Ring> Receiver for RingReceiver<R> {
 
     fn facts(&self) -> &RingFacts {
         &self.base.facts
+    }
+
+    fn gate(&self) -> Gate {
+        self.ring.gate()
+    }
+
+    fn interface_counters(&mut self) -> Result<Option<LinkCounters>> {
+        self.link.counters()
     }
 }

@@ -15,7 +15,7 @@ use super::listing::{Description, TAG};
 use super::losses::Told;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
-use super::{Backend, Lent, Path, Receiver, Unit, packet_socket};
+use super::{Backend, Gate, Lent, Path, Receiver, Unit, packet_socket};
 use crate::error::{Context as _, Error, Result};
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
@@ -180,6 +180,10 @@ impl Messages {
 impl Ring for Messages {
     fn entrance(&mut self) -> &mut dyn Entrance {
         &mut self.socket
+    }
+
+    fn gate(&self) -> Gate {
+        self.socket.gate()
     }
 
     fn look(&mut self, base: &mut Base) -> Result<bool> {

@@ -14,6 +14,7 @@
 //! between the two clocks, which the kernel moves together: it is as exact as the stamps of packet sockets.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_packet::{Loss, Timestamp};
@@ -23,7 +24,7 @@ use super::losses::Told;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::SharedTally;
 use super::xdp;
-use super::{Backend, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts};
+use super::{Backend, Gate, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts};
 use crate::ebpf::copy::{Copying, LONGEST, copy, record};
 use crate::ebpf::tally::Counter;
 use crate::error::{Error, Result, Right, refused};
@@ -63,7 +64,7 @@ struct XdpCopy {
     /// Before all that the program uses, so that it leaves first.
     _link: XdpLink,
     ring: RecordRing,
-    tally: SharedTally,
+    tally: Arc<SharedTally>,
     /// Makes the interface promiscuous, where that was asked for.
     _promiscuous: Option<Socket>,
     data: Box<[u8]>,
@@ -75,7 +76,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     check(options)?;
     let filter = xdp::wanted(options)?;
     let (ring, memory) = make_ring(options.ring_bytes)?;
-    let tally = SharedTally::make()?;
+    let tally = Arc::new(SharedTally::make()?);
     let copying = Copying {
         ring: ring.number(),
         tally: tally.tally(),
@@ -136,6 +137,7 @@ fn facts(
     Ok(RingFacts {
         backend: BACKEND.name,
         interface: interface.name.clone(),
+        interface_index: interface.index,
         unit: Unit::Byte,
         unit_bytes: 1,
         units: memory.granted,
@@ -252,6 +254,10 @@ impl Ring for XdpCopy {
         self
     }
 
+    fn gate(&self) -> Gate {
+        Gate::new(&self.tally)
+    }
+
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         self.note_occupancy(base);
         Ok(self.ring.peek().is_some())
@@ -309,11 +315,6 @@ impl Ring for XdpCopy {
 impl Entrance for XdpCopy {
     fn admit(&mut self) -> Result<()> {
         self.tally.set_open(true);
-        Ok(())
-    }
-
-    fn refuse(&mut self) -> Result<()> {
-        self.tally.set_open(false);
         Ok(())
     }
 

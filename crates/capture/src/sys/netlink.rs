@@ -18,6 +18,16 @@ pub(crate) struct Link {
     pub(crate) attributes: Vec<u8>,
 }
 
+impl Link {
+    /// Reads a message about a link (`struct ifinfomsg` behind `struct nlmsghdr`).
+    fn parse(message: &[u8]) -> Self {
+        Self {
+            flags: word(message, HEADER + 8).unwrap_or_default(),
+            attributes: message.get(HEADER + LINK..).unwrap_or_default().to_vec(),
+        }
+    }
+}
+
 /// A socket for questions about links.
 #[derive(Debug)]
 pub(crate) struct Netlink {
@@ -29,6 +39,38 @@ impl Netlink {
     pub(crate) fn open() -> io::Result<Self> {
         let socket = Socket::open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         Ok(Self { socket, sequence: 0 })
+    }
+
+    /// A socket to which the kernel tells what becomes of all links (`RTNLGRP_LINK`).
+    pub(crate) fn listen() -> io::Result<Self> {
+        let netlink = Self::open()?;
+        netlink.socket.bind_netlink(libc::RTMGRP_LINK as u32)?;
+        Ok(netlink)
+    }
+
+    /// What a link was when it was removed (`RTM_DELLINK`), if that was told by now. What is told of others, and of
+    /// what else became of it, is passed over.
+    pub(crate) fn removed(&mut self, interface: u32) -> Option<Link> {
+        let mut told = vec![0; 1 << 16];
+        let mut failures = 0;
+        loop {
+            let len = match self.receive_with(&mut told, libc::MSG_DONTWAIT) {
+                Ok(len) => len,
+                // More was told than there was room for: what is there comes with the next call.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) && failures < 2 => {
+                    failures += 1;
+                    continue;
+                }
+                Err(_) => return None,
+            };
+            let message = told.get(..len).unwrap_or_default();
+            // A bridge tells of ports that leave it in the same words, as another family.
+            let is_removal = half(message, 4) == Some(libc::RTM_DELLINK)
+                && message.get(HEADER) == Some(&(libc::AF_UNSPEC as u8));
+            if is_removal && word(message, HEADER + 4) == Some(interface) {
+                return Some(Link::parse(message));
+            }
+        }
     }
 
     /// Asks for a link (`RTM_GETLINK`).
@@ -63,10 +105,7 @@ impl Netlink {
                 let code = word(message, HEADER).unwrap_or_default() as i32;
                 return Err(io::Error::from_raw_os_error(-code));
             }
-            return Ok(Link {
-                flags: word(message, HEADER + 8).unwrap_or_default(),
-                attributes: message.get(HEADER + LINK..).unwrap_or_default().to_vec(),
-            });
+            return Ok(Link::parse(message));
         }
     }
 
@@ -78,9 +117,13 @@ impl Netlink {
     }
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receive_with(buffer, 0)
+    }
+
+    fn receive_with(&self, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
+        let (start, len) = (buffer.as_mut_ptr().cast(), buffer.len());
         // SAFETY: the kernel writes at most the length of `buffer` to it.
-        let got =
-            unsafe { libc::recv(self.socket.raw(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let got = unsafe { libc::recv(self.socket.raw(), start, len, flags) };
         check_size(got)
     }
 }

@@ -132,6 +132,15 @@ impl Socket {
         self.bind(&address)
     }
 
+    /// Binds a netlink socket to an address that the kernel chooses, in these groups.
+    pub(crate) fn bind_netlink(&self, groups: u32) -> io::Result<()> {
+        // SAFETY: the struct is integers, for which zeroes are values.
+        let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        address.nl_family = libc::AF_NETLINK as u16;
+        address.nl_groups = groups;
+        self.bind(&address)
+    }
+
     /// Binds an XDP socket to a queue of an interface.
     pub(crate) fn bind_xdp(&self, interface: u32, queue: u32, flags: u16) -> io::Result<()> {
         self.bind(&libc::sockaddr_xdp {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,18 @@ impl Bed {
     /// Sends frames as they are through a queue, which one way to send can choose.
     pub(crate) fn send_to_queue(&self, queue: u32, frames: Vec<Vec<u8>>) {
         self.send_by("af-xdp", queue, frames, Duration::ZERO);
+    }
+
+    /// Sends 2,000 numbered frames a second until it is told to end, or so long.
+    #[allow(dead_code, reason = "few tests need traffic that does not end")]
+    pub(crate) fn send_until(&self, ends: &AtomicBool, most: Duration) {
+        let begin = Instant::now();
+        let mut sequence = 0;
+        while !ends.load(Ordering::Relaxed) && begin.elapsed() < most {
+            let frames = (sequence..sequence + 40).map(|number| numbered(100, number)).collect();
+            self.send_paced(frames, Duration::from_micros(500));
+            sequence += 40;
+        }
     }
 
     fn send_by(&self, way: &str, queue: u32, frames: Vec<Vec<u8>>, interval: Duration) {

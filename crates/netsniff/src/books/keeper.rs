@@ -1,19 +1,25 @@
-//! Reads all counters at one moment and makes the books of them.
+//! Reads all counters around one moment and makes the books of them.
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use netsniff_capture::backend::RingFacts;
 use netsniff_capture::host::{HostCounters, HostReader};
-use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::options::Direction;
 use netsniff_packet::Timestamp;
 
 use super::entry::{Entry, Place};
-use crate::pipeline::live::{Control, RingReport};
+use super::sightings::{Arrived, LAG};
+use super::watched::Watched;
+use crate::pipeline::live::{Control, Moment, RingReport};
 
 /// How long the rings have to answer. One that is stalled tells nothing, and what it told before stands.
 const ANSWER: Duration = Duration::from_millis(200);
+
+/// How often the interfaces are read while a ring does not answer.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// How long before a reading of the rings the interfaces are read.
+pub const LEAD: Duration = Duration::from_micros(2500);
 
 /// A ring of a run.
 #[derive(Clone, Debug)]
@@ -24,18 +30,6 @@ pub struct RingPlace {
     pub facts: RingFacts,
 }
 
-/// An interface whose packets are captured.
-#[derive(Debug)]
-struct Watched {
-    name: String,
-    /// The sides that its packets are captured from.
-    direction: Direction,
-    reader: LinkReader,
-    /// What it had counted when the rings were started.
-    start: LinkCounters,
-    last: LinkCounters,
-}
-
 /// Keeps the books of one run.
 #[derive(Debug)]
 pub struct Keeper {
@@ -44,6 +38,8 @@ pub struct Keeper {
     sampling: u64,
     host: Option<HostReader>,
     host_start: HostCounters,
+    /// When nothing more was let into the rings. The interfaces are not read any more then.
+    shut: Option<Moment>,
     /// When the rows before were made.
     since: Timestamp,
 }
@@ -62,36 +58,73 @@ impl Keeper {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let interfaces = interfaces.iter().enumerate().map(|(number, interface)| {
-            let mut reader = LinkReader::new(interface.index)?;
-            let start = reader.counters()?;
-            let start = start.with_context(|| format!("{} is gone", interface.name))?;
-            let last = LinkCounters::default();
             let own = rings.iter().find(|ring| ring.interface == number);
             let direction = own.map_or_else(Direction::default, |ring| ring.facts.direction);
-            Ok(Watched { name: interface.name.clone(), direction, reader, start, last })
+            Watched::begin(interface, direction)
         });
         let interfaces = interfaces.collect::<anyhow::Result<_>>()?;
         let host_start = host.as_mut().and_then(|host| host.counters().ok()).unwrap_or_default();
-        Ok(Self { interfaces, rings, sampling, host, host_start, since: now })
+        Ok(Self { interfaces, rings, sampling, host, host_start, shut: None, since: now })
     }
 
-    /// Asks all rings, waits for them a short time, and makes the books.
-    pub fn read(&mut self, control: &Control) -> Vec<Entry> {
-        let before = self.arrivals();
-        let number = control.ask();
-        let begin = netsniff_capture::monotonic();
-        let mut answered = control.reports(number);
-        while !answered.1 && Duration::from_nanos(netsniff_capture::monotonic() - begin) < ANSWER {
-            std::thread::sleep(Duration::from_millis(1));
-            answered = control.reports(number);
-        }
-        self.entries(&answered.0, &before)
+    /// Starts the rings, and finds out what had arrived by then.
+    ///
+    /// # Errors
+    ///
+    /// What starting them fails at.
+    pub fn start<T>(&mut self, start: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+        self.look_for(LEAD);
+        let (moment, started) = Moment::of(start);
+        let started = started?;
+        self.look_for(LAG);
+        self.interfaces.iter_mut().for_each(|watched| watched.started(moment));
+        Ok(started)
+    }
+
+    /// Reads the counters of the interfaces, and follows those that came back. To be called now and then.
+    pub fn attend(&mut self, control: &Control) {
+        let (reports, _) = control.reports(0);
+        self.follow(&reports);
+        self.look();
+    }
+
+    /// Makes the books of the reports of this number, which the rings were asked for at `due`. It is to be called
+    /// [`LEAD`] before, waits for the rings a short time, and reads the interfaces meanwhile.
+    pub fn read(&mut self, control: &Control, number: u64, due: u64) -> Vec<Entry> {
+        let give_up = due.saturating_add(nanos(ANSWER));
+        let reports = loop {
+            self.look();
+            let (reports, are_new) = control.reports(number);
+            let last = reports.iter().filter_map(|report| report.read).map(|read| read.end).max();
+            let settled = last.unwrap_or(due).max(due).saturating_add(nanos(LAG));
+            let is_settled = self.latest().is_none_or(|latest| latest >= settled);
+            let now = netsniff_capture::monotonic();
+            if are_new && (is_settled || self.shut.is_some()) || now >= give_up {
+                // A report may be younger than the look.
+                self.look();
+                break reports;
+            }
+            // Whoever sleeps comes back later than he wanted, so that more has arrived.
+            if now >= settled {
+                std::thread::sleep(PAUSE);
+            }
+        };
+        self.entries(&reports)
+    }
+
+    /// Lets nothing more into the rings, and finds out what had arrived by then.
+    pub fn shut(&mut self, control: &Control) {
+        self.look_for(LEAD);
+        let shut = control.shut();
+        self.look_for(LAG);
+        self.shut = Some(shut);
     }
 
     /// The books of rings that have ended.
     pub fn close(&mut self, reports: &[RingReport]) -> Vec<Entry> {
-        let before = self.arrivals();
-        self.entries(reports, &before)
+        // Rings that ended by themselves were read at their end.
+        self.look_for(LAG);
+        self.entries(reports)
     }
 
     /// When the rows before were made; `now` is when those are that follow.
@@ -99,29 +132,70 @@ impl Keeper {
         core::mem::replace(&mut self.since, now)
     }
 
-    /// Packets that came to each interface since the start, by its own counters.
-    fn arrivals(&mut self) -> Vec<Option<u64>> {
-        self.interfaces.iter_mut().map(Watched::arrived).collect()
+    /// Reads the interfaces, and what waits between them and the rings.
+    fn look(&mut self) {
+        if self.shut.is_some() {
+            return;
+        }
+        let (moment, told) = Moment::of(|| self.host.as_mut().and_then(|of| of.interfaces().ok()));
+        let backlog = self.host.as_mut().and_then(|host| host.backlog().ok()).flatten();
+        for watched in &mut self.interfaces {
+            watched.look(told.as_ref().map(|told| (moment, told)), backlog);
+        }
     }
 
-    /// One entry for each interface, one for each ring, and one for the host. `before` is what had arrived
-    /// before the rings were asked.
-    fn entries(&mut self, reports: &[RingReport], before: &[Option<u64>]) -> Vec<Entry> {
-        let after = self.arrivals();
+    /// Reads the interfaces again and again, from now until so much later.
+    fn look_for(&mut self, time: Duration) {
+        let end = netsniff_capture::monotonic().saturating_add(nanos(time));
+        loop {
+            let is_last = netsniff_capture::monotonic() >= end;
+            self.look();
+            if is_last || self.shut.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// When the interfaces were read last; `None` where none is there.
+    fn latest(&self) -> Option<u64> {
+        self.interfaces.iter().filter_map(Watched::latest).min()
+    }
+
+    /// Goes on with interfaces that came back.
+    fn follow(&mut self, reports: &[RingReport]) {
+        for (number, watched) in self.interfaces.iter_mut().enumerate() {
+            let own = self.rings.iter().zip(reports).filter(|(ring, _)| ring.interface == number);
+            watched.follow(own.filter_map(|(_, report)| report.returned));
+        }
+    }
+
+    /// When the counters of a report were read. What was shut before that counts nothing more.
+    fn moment(&self, report: &RingReport) -> Option<Moment> {
+        match (self.shut, report.read) {
+            (Some(shut), Some(read)) if read.end < shut.begin => Some(read),
+            (shut, read) => shut.or(read),
+        }
+    }
+
+    /// One entry for each interface, one for each ring, and one for the host.
+    fn entries(&mut self, reports: &[RingReport]) -> Vec<Entry> {
+        self.follow(reports);
+        self.interfaces.iter_mut().for_each(Watched::ask_for_losses);
         let mut entries = Vec::new();
         for (number, watched) in self.interfaces.iter().enumerate() {
             let own = self.rings.iter().zip(reports);
             let own: Vec<_> = own.filter(|(ring, _)| ring.interface == number).collect();
-            let arrived = after.get(number).copied().flatten();
-            let earlier = before.get(number).copied().flatten();
+            let moments = own.iter().filter_map(|(_, report)| self.moment(report));
+            let arrived = watched.arrived(moments.reduce(Moment::with));
             let report = sum(own.iter().map(|(_, report)| *report));
             entries.push(Entry {
-                place: Place::Interface(watched.name.clone()),
+                place: Place::Interface(watched.name().to_owned()),
                 link: own.first().map(|(_, report)| report.link),
-                arrived,
+                // What the interface had no room for had come, too, and is in no other counter.
+                arrived: arrived.map(|arrived| arrived.likely.saturating_add(watched.lost())),
                 lost_interface: arrived.map(|_| watched.lost()),
                 filtered: filtered(report.as_ref()),
-                bound: arrived.zip(earlier).map(|(after, before)| after.saturating_sub(before)),
+                bound: arrived.map(Arrived::bound),
                 report,
                 facts: own.first().map(|(ring, _)| ring.facts.clone()),
                 ..self.blank(Place::Host)
@@ -132,9 +206,14 @@ impl Keeper {
                     filtered: filtered(Some(report)),
                     report: Some((*report).clone()),
                     facts: Some(ring.facts.clone()),
-                    ..self.blank(Place::Ring(watched.name.clone(), at))
+                    ..self.blank(Place::Ring(watched.name().to_owned(), at))
                 });
             }
+        }
+        let moments = reports.iter().filter_map(|report| self.moment(report));
+        let oldest = moments.map(|moment| moment.begin).min();
+        for watched in &mut self.interfaces {
+            watched.forget_before(oldest.unwrap_or_default());
         }
         self.host(&mut entries);
         entries
@@ -174,43 +253,13 @@ impl Keeper {
     }
 }
 
-impl Watched {
-    /// Packets that came to the interface since the start; `None` once it is gone.
-    fn arrived(&mut self) -> Option<u64> {
-        self.last = self.reader.counters().ok()??;
-        Some(arrived(&self.name, &self.start, &self.last, self.direction))
-    }
-
-    /// Packets that the hardware had no room for since the start.
-    fn lost(&self) -> u64 {
-        lost(&self.start, &self.last)
-    }
-}
-
-/// Packets that came to an interface between two readings, in a direction: those that it has counted, and
-/// those that it had no room for.
-fn arrived(name: &str, start: &LinkCounters, now: &LinkCounters, direction: Direction) -> u64 {
-    let received = now.rx_packets.saturating_sub(start.rx_packets);
-    let sent = now.tx_packets.saturating_sub(start.tx_packets);
-    let counted = match direction {
-        Direction::In => received,
-        Direction::Out => sent,
-        // What the loopback interface sends it receives, and is captured once.
-        Direction::Both if name == "lo" => received,
-        Direction::Both => received.saturating_add(sent),
-    };
-    counted.saturating_add(lost(start, now))
-}
-
-/// Packets that the hardware had no room for between two readings, which it has not counted as received.
-fn lost(start: &LinkCounters, now: &LinkCounters) -> u64 {
-    let lost = |of: &LinkCounters| of.rx_missed + of.rx_fifo + of.rx_over;
-    lost(now).saturating_sub(lost(start))
-}
-
 /// Packets that the kernel's filter refused, as the rings tell.
 fn filtered(report: Option<&RingReport>) -> Option<u64> {
     report.and_then(|report| report.counters.filtered)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The sum over several rings; `None` without any.

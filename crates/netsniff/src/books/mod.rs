@@ -6,10 +6,13 @@
 mod entry;
 mod keeper;
 mod metrics;
+mod sightings;
+mod watched;
 
 pub use entry::{Entry, Place};
-pub use keeper::{Keeper, RingPlace};
+pub use keeper::{Keeper, LEAD, RingPlace};
 pub use metrics::prometheus;
+pub use sightings::LAG;
 
 #[cfg(test)]
 pub(crate) use entry::tests;

@@ -146,6 +146,8 @@ pub(crate) fn report(from: u64) -> RingReport {
                 capacity: number() as u32,
             },
         },
+        read: None,
+        returned: None,
         onset: Onset {
             first_packet: Some(Timestamp::from_nanos(number() as i64)),
             hole: Some((None, Timestamp::from_nanos(number() as i64 + 50))),

@@ -4,45 +4,12 @@ use std::net::UdpSocket;
 
 use netsniff_analysis::Depth;
 use netsniff_capture::Interface;
+use netsniff_capture::counters::RingCounters;
 
 use super::super::entry::tests::report;
 use super::*;
 use crate::pipeline::live::LinkState;
 use crate::pipeline::live::testing::facts;
-
-const EARLIER: LinkCounters = LinkCounters {
-    rx_packets: 1000,
-    rx_bytes: 1,
-    tx_packets: 5000,
-    tx_bytes: 2,
-    rx_errors: 3,
-    rx_dropped: 4,
-    tx_dropped: 5,
-    rx_missed: 10,
-    rx_fifo: 20,
-    rx_over: 30,
-    rx_nohandler: 6,
-};
-
-#[test]
-fn what_arrives_is_counted_from_the_start_and_by_direction() {
-    let now = LinkCounters { rx_packets: 1007, tx_packets: 5013, ..EARLIER };
-    let since = |name, direction| arrived(name, &EARLIER, &now, direction);
-    assert_eq!([Direction::In, Direction::Out].map(|of| since("eth0", of)), [7, 13]);
-    assert_eq!((since("eth0", Direction::Both), since("lo", Direction::Both)), (20, 7));
-    // What the hardware had no room for had come, too, and is in no other counter.
-    let now = LinkCounters { rx_missed: 15, ..now };
-    assert_eq!(arrived("eth0", &EARLIER, &now, Direction::In), 7 + 5);
-}
-
-#[test]
-fn all_that_the_hardware_loses_is_lost_and_nothing_else() {
-    assert_eq!(lost(&EARLIER, &EARLIER), 0);
-    let now = LinkCounters { rx_missed: 11, rx_fifo: 22, rx_over: 34, ..EARLIER };
-    assert_eq!(lost(&EARLIER, &now), 1 + 2 + 4);
-    let other = LinkCounters { rx_errors: 90, rx_dropped: 90, rx_nohandler: 90, ..EARLIER };
-    assert_eq!(lost(&EARLIER, &other), 0, "of these the packets are not known to have been wanted");
-}
 
 /// The report of a ring whose filter does not count.
 fn untold(mut report: RingReport) -> RingReport {
@@ -70,8 +37,7 @@ fn send(number: u64) {
 fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
     let mut keeper = keeper(&[0, 1, 0]);
     let reports = [report(100), untold(report(1000)), report(10_000)];
-    let before = keeper.arrivals();
-    let entries = keeper.entries(&reports, &before);
+    let entries = keeper.entries(&reports);
     let places: Vec<_> = entries.iter().map(|entry| entry.place.clone()).collect();
     let (lo, ring) = (|| Place::Interface("lo".to_owned()), |n| Place::Ring("lo".to_owned(), n));
     assert_eq!(places, [lo(), ring(0), ring(1), lo(), ring(0)]);
@@ -90,23 +56,56 @@ fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
 #[test]
 fn what_one_ring_does_not_tell_the_interface_does_not_tell() {
     let mut keeper = keeper(&[0, 0]);
-    let before = keeper.arrivals();
-    let entries = keeper.entries(&[report(100), untold(report(200))], &before);
+    let entries = keeper.entries(&[report(100), untold(report(200))]);
     assert_eq!((entries[0].filtered, entries[0].unexplained()), (None, None));
     assert_eq!((entries[1].filtered, entries[2].filtered), (report(100).counters.filtered, None));
 }
 
 #[test]
-fn what_arrives_while_the_rings_are_asked_is_the_bound() {
+fn what_arrives_around_the_reading_is_the_bound() {
     let mut keeper = keeper(&[0]);
-    let before = keeper.arrivals();
-    send(50);
-    let entries = keeper.entries(&[report(100)], &before);
+    keeper.start(|| Ok(())).unwrap();
+    keeper.look_for(LEAD);
+    let (moment, ()) = Moment::of(|| send(50));
+    keeper.look_for(2 * LAG);
+    let entries = keeper.entries(&[RingReport { read: Some(moment), ..report(100) }]);
     let of_lo = &entries[0];
     assert!(of_lo.bound.unwrap() >= 50, "{:?}", of_lo.bound);
-    assert!(of_lo.arrived.unwrap() >= of_lo.bound.unwrap());
+    assert!(of_lo.arrived.unwrap() >= 50);
     // Each datagram arrives once, though it is sent and received. Others may send, too.
     assert!(of_lo.bound.unwrap() < 50_000);
+}
+
+/// Packets that the ring counts nowhere are more than the bound.
+#[test]
+fn a_counter_that_is_swallowed_shows() {
+    let mut keeper = keeper(&[0]);
+    keeper.host = HostReader::open().ok();
+    keeper.start(|| Ok(())).unwrap();
+    send(500);
+    keeper.look_for(LEAD);
+    let (moment, ()) = Moment::of(|| ());
+    keeper.look_for(2 * LAG);
+    let counters = RingCounters {
+        accepted: Some(0),
+        dropped: Some(0),
+        filtered: Some(0),
+        ..RingCounters::default()
+    };
+    let entries = keeper.entries(&[RingReport { read: Some(moment), counters, ..report(0) }]);
+    let (off, bound) = (entries[0].unexplained().unwrap(), entries[0].bound.unwrap());
+    assert!(off >= 500 && off.unsigned_abs() > bound, "{off} and {bound}");
+}
+
+#[test]
+fn what_was_shut_counts_nothing_more() {
+    let mut keeper = keeper(&[0]);
+    let moment = |begin, end| Some(Moment { begin, end });
+    let read = |begin, end| RingReport { read: moment(begin, end), ..report(100) };
+    assert_eq!(keeper.moment(&read(5, 6)), moment(5, 6));
+    keeper.shut = moment(10, 11);
+    assert_eq!(keeper.moment(&read(20, 21)), moment(10, 11));
+    assert_eq!(keeper.moment(&read(5, 6)), moment(5, 6), "it had failed before");
 }
 
 #[test]
@@ -163,19 +162,23 @@ fn rings_are_waited_for_but_not_one_that_is_stalled() {
     let mut keeper = keeper(&[0]);
     let control = Control::new(1);
     let delivered = |entries: Vec<Entry>| entries[1].delivered();
+    let ask = |keeper: &mut Keeper| {
+        let due = netsniff_capture::monotonic();
+        keeper.read(&control, control.ask(due), due)
+    };
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while control.wanted() == 0 {
+            while control.wanted().0 == 0 {
                 std::thread::sleep(Duration::from_millis(1));
             }
             std::thread::sleep(Duration::from_millis(30));
             control.report(0, 1, report(100));
         });
-        let answered = keeper.read(&control);
+        let answered = ask(&mut keeper);
         assert_eq!(delivered(answered), Some(report(100).counters.delivered));
     });
     let begin = netsniff_capture::monotonic();
-    let stalled = keeper.read(&control);
+    let stalled = ask(&mut keeper);
     let took = Duration::from_nanos(netsniff_capture::monotonic() - begin);
     assert_eq!(delivered(stalled), Some(report(100).counters.delivered), "what it told before");
     assert!((ANSWER..10 * ANSWER).contains(&took), "{took:?}");

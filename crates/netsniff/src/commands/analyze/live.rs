@@ -227,7 +227,7 @@ impl Session<'_> {
             .is_none()
             .then(|| Arc::new(Splits::new(rings.rings.iter().map(|ring| ring.place.interface))));
         let outcomes = std::thread::scope(|scope| {
-            let mut handles = Vec::new();
+            let mut waiting = Vec::new();
             for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
                 let also = recorder.as_ref().map(|recorder| -> Box<dyn Consumer> {
                     Box::new(Recording::new(Arc::clone(recorder), number))
@@ -237,8 +237,16 @@ impl Session<'_> {
                 if let Some(splits) = &splits {
                     analyser = analyser.with_splits(Arc::clone(splits), number);
                 }
-                let consumer = self.place(analyser)?;
-                let work = live::work(capture, number, ring, &control, consumer, self.reopener)?;
+                waiting.push((number, ring, self.place(analyser)?));
+            }
+            // One at once behind the other, so that the books know when.
+            let start = |(number, ring, consumer)| {
+                live::work(capture, number, ring, &control, consumer, self.reopener)
+            };
+            let works = keeper
+                .start(|| waiting.into_iter().map(start).collect::<anyhow::Result<Vec<_>>>())?;
+            let mut handles = Vec::new();
+            for (number, work) in works.into_iter().enumerate() {
                 let handle = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = handle.spawn_scoped(scope, move || work.run());
                 handles.push(handle.context("cannot start a thread for a ring")?);
@@ -255,6 +263,8 @@ impl Session<'_> {
         let since = keeper.turn(now);
         let mut failures: Vec<_> =
             finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
+        // Rings of one interface fail at the same.
+        failures.dedup();
         let outcome = sum(finished)?;
         scribe.recorder = None;
         let mut recorded_late = 0;

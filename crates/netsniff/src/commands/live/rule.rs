@@ -6,11 +6,12 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use netsniff_capture::monotonic;
 use netsniff_packet::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::contention::Contention;
-use crate::books::{Entry, Keeper, Place};
+use crate::books::{Entry, Keeper, LEAD, Place};
 use crate::clock;
 use crate::commands::say;
 use crate::pipeline::live::{Control, RingOutcome};
@@ -107,28 +108,37 @@ impl Rule<'_> {
         keeper: &mut Keeper,
         attendant: &mut dyn Attendant,
     ) -> Vec<Option<RingOutcome<C>>> {
-        let begin = Instant::now();
+        let begin = monotonic();
+        let last = self.duration.map_or(u64::MAX, |of| begin.saturating_add(nanos(of)));
         // The first books come soon, so that whoever looks sees that it works.
-        let mut due = begin + self.interval.min(FIRST);
+        let mut due = begin.saturating_add(nanos(self.interval.min(FIRST)));
+        // Rings are told before, and read their counters together.
+        let mut number = self.control.ask(due);
         let mut ended = None;
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
-            let now = Instant::now();
-            if self.signals.wants_end() || self.duration.is_some_and(|of| now >= begin + of) {
-                self.control.stop();
+            let is_near = |time: u64| monotonic().saturating_add(nanos(LEAD)) >= time;
+            if self.signals.wants_end() || is_near(last) {
+                self.control.end();
+            }
+            // Whatever the rings' threads do.
+            if self.control.ends() && !self.control.is_shut() {
+                keeper.shut(self.control);
             }
             if self.signals.wants_roll() {
                 attendant.roll();
             }
             attendant.tell();
             if let Some(why) = attendant.failure()
-                && !self.control.stops()
+                && !self.control.ends()
             {
                 say(&why);
-                self.control.stop();
+                self.control.end();
             }
-            if now >= due {
-                due = now + self.interval;
-                let mut entries = keeper.read(self.control);
+            keeper.attend(self.control);
+            if is_near(due) {
+                let mut entries = keeper.read(self.control, number, due);
+                due = due.max(monotonic()).saturating_add(nanos(self.interval));
+                number = self.control.ask(due);
                 let time = clock::now();
                 let since = keeper.turn(time);
                 attendant.books(&mut entries, time, since, false);
@@ -137,14 +147,21 @@ impl Rule<'_> {
                     self.contention = None;
                 }
             }
+            let now = Instant::now();
             if self.signals.wants_end() && now >= *ended.get_or_insert(now) + IMPATIENT {
                 self.signals.arm();
             }
-            std::thread::sleep(TICK);
+            let next = if self.control.ends() { due } else { due.min(last) };
+            let left = next.saturating_sub(nanos(LEAD)).saturating_sub(monotonic());
+            std::thread::sleep(TICK.min(Duration::from_nanos(left)));
         }
         self.signals.arm();
         rings.into_iter().map(|ring| ring.join().ok()).collect()
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What a line of the books was said to have.

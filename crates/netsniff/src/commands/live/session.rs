@@ -49,8 +49,14 @@ impl Session<'_> {
         };
         let outcomes = std::thread::scope(|scope| {
             let mut handles = Vec::new();
-            for (number, ring) in rings.rings.into_iter().enumerate() {
-                let work = work(capture, number, ring, &control, consumer(number), reopener)?;
+            let waiting: Vec<_> =
+                rings.rings.into_iter().enumerate().map(|of| (consumer(of.0), of)).collect();
+            let start = |(consumer, (number, ring))| {
+                work(capture, number, ring, &control, consumer, reopener)
+            };
+            let works = keeper
+                .start(|| waiting.into_iter().map(start).collect::<anyhow::Result<Vec<_>>>())?;
+            for (number, work) in works.into_iter().enumerate() {
                 let thread = std::thread::Builder::new().name(format!("ring {number}"));
                 let handle = thread.spawn_scoped(scope, move || work.run());
                 handles.push(handle.context("cannot start a thread for a ring")?);
@@ -67,6 +73,10 @@ impl Session<'_> {
         let now = clock::now();
         let since = keeper.turn(now);
         attendant.books(&mut entries, now, since, true);
-        Ok((entries, outcomes.into_iter().filter_map(|outcome| outcome.failure).collect()))
+        let mut failures: Vec<_> =
+            outcomes.into_iter().filter_map(|outcome| outcome.failure).collect();
+        // Rings of one interface fail at the same.
+        failures.dedup();
+        Ok((entries, failures))
     }
 }

@@ -1,10 +1,12 @@
 //! What each ring tells of itself while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use netsniff_analysis::depth::PacketsByDepth;
+use netsniff_capture::backend::Gate;
 use netsniff_capture::counters::RingCounters;
+use netsniff_capture::interface::LinkCounters;
 use netsniff_packet::Timestamp;
 
 use super::onset::Onset;
@@ -21,11 +23,54 @@ pub enum LinkState {
     Gone,
 }
 
+/// A moment that is known as well as this: it lies between two times of the monotonic clock, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// It is not earlier.
+    pub begin: u64,
+    /// It is not later.
+    pub end: u64,
+}
+
+impl Moment {
+    /// The moment at which something is done, with what came of it.
+    pub fn of<T>(done: impl FnOnce() -> T) -> (Self, T) {
+        let begin = netsniff_capture::monotonic();
+        let result = done();
+        (Self { begin, end: netsniff_capture::monotonic() }, result)
+    }
+
+    /// The time in which both lie.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { begin: self.begin.min(other.begin), end: self.end.max(other.end) }
+    }
+}
+
+/// How an interface was found that came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Return {
+    /// How often it has come back.
+    pub times: u64,
+    /// Its number.
+    pub index: u32,
+    /// What it had counted before the ring was started.
+    pub before: LinkCounters,
+    /// At once behind that.
+    pub at: LinkCounters,
+    /// When all was in the ring that it had counted before.
+    pub after: LinkCounters,
+}
+
 /// What one ring has counted at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct RingReport {
     /// What the kernel and the ring say.
     pub counters: RingCounters,
+    /// When these were read; `None` before.
+    pub read: Option<Moment>,
+    /// How the interface was found that the ring is bound to, where it is not the first one.
+    pub returned: Option<Return>,
     /// When it began to lose packets.
     pub onset: Onset,
     /// Packets that were analysed; `None` where nothing is.
@@ -61,12 +106,14 @@ pub struct RingReport {
 }
 
 impl RingReport {
-    /// Adds what another ring of the same interface has counted; the state of the interface stays.
+    /// Adds what another ring of the same interface has counted; what is told of the interface stays.
     pub fn add(&mut self, other: &Self) {
         let both = |own: Option<u64>, other: Option<u64>| Some(own? + other?);
         // Named one by one, so that a counter cannot be forgotten.
         let Self {
             counters,
+            read,
+            returned: _,
             onset,
             analysed,
             by_depth,
@@ -85,6 +132,7 @@ impl RingReport {
             now,
         } = other;
         self.counters.add(counters);
+        self.read = self.read.zip(*read).map(|(own, other)| own.with(other));
         self.onset.add(onset);
         self.analysed = both(self.analysed, *analysed);
         self.by_depth = self.by_depth.zip(*by_depth).map(|(own, other)| own.with(&other));
@@ -105,12 +153,18 @@ impl RingReport {
 /// What the thread that rules a run and the threads of its rings tell each other.
 #[derive(Debug)]
 pub struct Control {
-    stop: AtomicBool,
-    /// The number of reports that were asked for.
+    /// Somebody wants the run to end.
+    ends: AtomicBool,
+    /// Nothing more is let in.
+    is_shut: AtomicBool,
+    /// The number of the report that was asked for last.
     asked: AtomicU64,
+    /// When its counters are to be read, by the monotonic clock.
+    due: AtomicU64,
     /// Packets that all rings have handed to the analysis together.
     pub(super) taken: AtomicU64,
     rings: Vec<Mutex<(u64, RingReport)>>,
+    gates: Vec<Mutex<Option<Gate>>>,
 }
 
 impl Control {
@@ -118,38 +172,72 @@ impl Control {
     #[must_use]
     pub fn new(rings: usize) -> Self {
         Self {
-            stop: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+            is_shut: AtomicBool::new(false),
             asked: AtomicU64::new(0),
+            due: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             rings: (0..rings).map(|_| Mutex::default()).collect(),
+            gates: (0..rings).map(|_| Mutex::default()).collect(),
         }
     }
 
-    /// Ends the run.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+    /// Asks for the end of the run. The thread that rules it lets nothing more in soon.
+    pub fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
     }
 
     /// Whether the run is to end.
     #[must_use]
-    pub fn stops(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+    pub fn ends(&self) -> bool {
+        self.ends.load(Ordering::Relaxed)
     }
 
-    /// Asks every ring for a report, and returns its number.
-    pub fn ask(&self) -> u64 {
-        self.asked.fetch_add(1, Ordering::Relaxed) + 1
+    /// Lets nothing more into any ring, whatever their threads do, and tells when that was. What a gate has
+    /// failed at, the thread of its ring tries again.
+    pub fn shut(&self) -> Moment {
+        self.end();
+        let (moment, ()) = Moment::of(|| {
+            for gate in &self.gates {
+                if let Some(gate) = &*lock(gate) {
+                    let _ = gate.shut();
+                }
+            }
+        });
+        self.is_shut.store(true, Ordering::Release);
+        moment
     }
 
-    /// The number of the report that was asked for last.
-    pub(crate) fn wanted(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
+    /// Whether nothing more is let in.
+    #[must_use]
+    pub fn is_shut(&self) -> bool {
+        self.is_shut.load(Ordering::Acquire)
+    }
+
+    /// Says how a ring is shut.
+    pub fn put_gate(&self, ring: usize, gate: Gate) {
+        if let Some(place) = self.gates.get(ring) {
+            *lock(place) = Some(gate);
+        }
+    }
+
+    /// Asks every ring to read its counters at this time of the monotonic clock, and returns the number of the
+    /// reports.
+    pub fn ask(&self, due: u64) -> u64 {
+        self.due.store(due, Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Release) + 1
+    }
+
+    /// The number of the report that was asked for last, and when it is due.
+    pub(crate) fn wanted(&self) -> (u64, u64) {
+        let number = self.asked.load(Ordering::Acquire);
+        (number, self.due.load(Ordering::Relaxed))
     }
 
     /// Hands in a ring's report.
     pub(crate) fn report(&self, ring: usize, number: u64, report: RingReport) {
         if let Some(place) = self.rings.get(ring) {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = (number, report);
+            *lock(place) = (number, report);
         }
     }
 
@@ -158,10 +246,14 @@ impl Control {
     pub fn reports(&self, number: u64) -> (Vec<RingReport>, bool) {
         let mut are_new = true;
         let reports = self.rings.iter().map(|place| {
-            let place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = lock(place);
             are_new &= place.0 >= number;
             place.1.clone()
         });
         (reports.collect(), are_new)
     }
+}
+
+fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
 }

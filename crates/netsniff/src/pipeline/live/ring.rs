@@ -6,15 +6,16 @@ use netsniff_capture::counters::Occupancy;
 use netsniff_capture::{Arrival, Receiver};
 use netsniff_packet::Timestamp;
 
-use super::books::{Control, LinkState, RingReport};
+use super::books::{Control, LinkState, Moment, Return, RingReport};
 use super::onset::Onset;
 use super::order::{Group, Order, Portion};
 use super::select::{Select, Wanted};
+use crate::books::LAG;
 
 /// How long a ring is waited for before the thread looks at what else there is to do.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long to leave an interface alone that is down or gone.
+/// How far back time surely is known while an interface is down or gone.
 const LINK_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long packets stay in the ring until the consumer is asked again whether it has room.
@@ -132,6 +133,7 @@ impl<C: Consumer> RingWork<'_, C> {
             is_stopping: false,
             full_since: None,
             before: None,
+            returned: None,
         };
         turn.run()
     }
@@ -157,6 +159,7 @@ struct Loop<'a, C> {
     full_since: Option<Instant>,
     /// What earlier rings of an interface that went away and came back had counted.
     before: Option<RingReport>,
+    returned: Option<Return>,
 }
 
 /// What one turn of the loop came to.
@@ -175,7 +178,7 @@ impl<C: Consumer> Loop<'_, C> {
             }
         };
         if failure.is_some() {
-            self.control.stop();
+            self.control.end();
         }
         self.rest();
         self.consumer.finish();
@@ -200,14 +203,9 @@ impl<C: Consumer> Loop<'_, C> {
 
     /// Waits for packets once and does what came.
     fn turn(&mut self) -> netsniff_capture::Result<Turn> {
-        let wanted = self.control.wanted();
-        if wanted > self.reported {
-            let report = self.report();
-            self.control.report(self.number, wanted, report);
-            self.reported = wanted;
-        }
-        let Some(receiver) = &mut self.receiver else { return self.come_back() };
-        if self.control.stops() && !self.is_stopping {
+        let patience = self.answer();
+        let Some(receiver) = &mut self.receiver else { return self.come_back(patience) };
+        if self.control.is_shut() && !self.is_stopping {
             self.is_stopping = true;
             receiver.stop()?;
             self.consumer.stopping();
@@ -215,7 +213,7 @@ impl<C: Consumer> Loop<'_, C> {
         let consumer = &mut self.consumer;
         let patience =
             match waits(&mut **receiver, consumer, &mut self.full_since, self.is_stopping)? {
-                Waits::ForPackets => PATIENCE,
+                Waits::ForPackets => patience,
                 // Who waits for packets is lent those that come, and they are to stay in the ring.
                 Waits::ForRoom { is_empty: true } => Duration::ZERO,
                 Waits::ForRoom { is_empty: false } => {
@@ -251,57 +249,86 @@ impl<C: Consumer> Loop<'_, C> {
                     self.downs += 1;
                 }
                 self.link = LinkState::Down;
-                return Ok(self.pause());
+                return Ok(self.pause(patience));
             }
             Arrival::Gone => {
                 self.link = LinkState::Gone;
-                return Ok(self.gone());
+                return self.gone();
             }
             Arrival::End => return Ok(Turn::End),
         }
         Ok(Turn::GoOn)
     }
 
-    /// Leaves an interface alone for a while; flows go on to end.
-    fn pause(&mut self) -> Turn {
+    /// Tells what was counted, if somebody asked and the time has come. Returns how long to wait for packets until
+    /// it is to be called again.
+    fn answer(&mut self) -> Duration {
+        let (wanted, due) = self.control.wanted();
+        if wanted == self.reported {
+            return PATIENCE;
+        }
+        let left = Duration::from_nanos(due.saturating_sub(netsniff_capture::monotonic()));
+        if left.is_zero() {
+            let report = self.report();
+            self.control.report(self.number, wanted, report);
+            self.reported = wanted;
+            return PATIENCE;
+        }
+        left.min(PATIENCE)
+    }
+
+    /// Leaves an interface alone for a while, at most `patience`; flows go on to end.
+    fn pause(&mut self, patience: Duration) -> Turn {
         self.flush();
         self.consumer.idle(crate::clock::now() - LINK_PAUSE);
         if self.is_stopping {
             return Turn::End;
         }
-        std::thread::sleep(LINK_PAUSE);
+        std::thread::sleep(patience);
         Turn::GoOn
     }
 
-    /// Lets the ring of an interface go that is gone, or ends the run.
-    fn gone(&mut self) -> Turn {
+    /// Lets the ring of an interface go that is gone, or fails.
+    fn gone(&mut self) -> netsniff_capture::Result<Turn> {
         if self.reopen.is_none() {
-            self.control.stop();
-            return Turn::End;
+            let name = self.receiver.as_ref().map(|receiver| receiver.facts().interface.clone());
+            return Err(netsniff_capture::Error::Gone(name.unwrap_or_default()));
         }
         self.rest();
         self.before = Some(self.report());
         // As long as one ring is a member of a fan-out group, the group belongs to the interface that is gone.
         self.receiver = None;
-        Turn::GoOn
+        Ok(Turn::GoOn)
     }
 
     /// Goes on with an interface of the same name, once there is one.
-    fn come_back(&mut self) -> netsniff_capture::Result<Turn> {
-        self.is_stopping = self.control.stops();
-        if !self.is_stopping
-            && let Some(mut receiver) = self.reopen.as_mut().and_then(|reopen| reopen())
-        {
-            receiver.start()?;
-            self.receiver = Some(receiver);
-            return Ok(Turn::GoOn);
-        }
-        Ok(self.pause())
+    fn come_back(&mut self, patience: Duration) -> netsniff_capture::Result<Turn> {
+        self.is_stopping = self.control.is_shut();
+        let reopened =
+            if self.is_stopping { None } else { self.reopen.as_mut().and_then(|of| of()) };
+        let Some(mut receiver) = reopened else { return Ok(self.pause(patience)) };
+        let before = receiver.interface_counters()?.unwrap_or_default();
+        receiver.start()?;
+        // Where everything was shut before the gate was there, the next turn stops the ring.
+        self.control.put_gate(self.number, receiver.gate());
+        let at = receiver.interface_counters()?.unwrap_or_default();
+        std::thread::sleep(LAG);
+        let after = receiver.interface_counters()?.unwrap_or(at);
+        let times = self.returned.map_or(0, |returned| returned.times) + 1;
+        let index = receiver.facts().interface_index;
+        self.returned = Some(Return { times, index, before, at, after });
+        self.receiver = Some(receiver);
+        // The books go on with its counters from now on.
+        let report = self.report();
+        self.control.report(self.number, self.reported, report);
+        Ok(Turn::GoOn)
     }
 
     fn report(&mut self) -> RingReport {
         let earlier = self.before.as_ref().map(|before| &before.counters);
-        let now = self.receiver.as_mut().map(|receiver| receiver.counters().unwrap_or_default());
+        let (moment, now) = Moment::of(|| {
+            self.receiver.as_mut().map(|receiver| receiver.counters().unwrap_or_default())
+        });
         let counters = match (now, earlier) {
             (Some(mut now), Some(earlier)) => {
                 now.add(earlier);
@@ -311,6 +338,8 @@ impl<C: Consumer> Loop<'_, C> {
         };
         let mut report = RingReport {
             counters,
+            read: Some(moment),
+            returned: self.returned,
             waiting: self.order.waiting() as u64,
             link: self.link,
             downs: self.downs,

@@ -48,7 +48,7 @@ impl<'a> Select<'a> {
             if room <= packets.len() as u64 {
                 self.beyond_end += packets.len() as u64 - room;
                 packets = &packets[..room as usize];
-                self.control.stop();
+                self.control.end();
             }
         }
         Group { packets, ..group }
@@ -94,22 +94,22 @@ mod tests {
         let wanted = |packet: &Packet<'_>| packet.data[0].is_multiple_of(3);
         let (left, report) = run(select(&control, None, Some(Box::new(wanted))), &[9, 1, 2]);
         assert_eq!((left, report.filtered, report.beyond_end), (vec![3, 1, 1], 7, 0));
-        assert!(!control.stops());
+        assert!(!control.ends());
     }
 
     #[test]
     fn a_count_is_exact_over_all_rings_and_ends_the_run_with_the_last_one() {
         let control = Control::new(2);
         let (left, report) = run(select(&control, Some(10), None), &[4]);
-        assert_eq!((left, report.beyond_end, control.stops()), (vec![4], 0, false));
+        assert_eq!((left, report.beyond_end, control.ends()), (vec![4], 0, false));
         let (left, report) = run(select(&control, Some(10), None), &[6]);
         assert_eq!((left, report.beyond_end), (vec![6], 0));
-        assert!(control.stops(), "nobody waits for an eleventh");
+        assert!(control.ends(), "nobody waits for an eleventh");
         let (left, report) = run(select(&control, Some(10), None), &[5, 2]);
         assert_eq!((left, report.beyond_end), (vec![0, 0], 7));
 
         let control = Control::new(1);
         let (left, report) = run(select(&control, Some(10), None), &[4, 8, 3]);
-        assert_eq!((left, report.beyond_end, control.stops()), (vec![4, 6, 0], 5, true));
+        assert_eq!((left, report.beyond_end, control.ends()), (vec![4, 6, 0], 5, true));
     }
 }

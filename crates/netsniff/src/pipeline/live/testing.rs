@@ -35,6 +35,7 @@ pub(crate) fn facts() -> RingFacts {
     RingFacts {
         backend: "test",
         interface: "none".to_owned(),
+        interface_index: 1,
         unit: Unit::Block,
         unit_bytes: 1,
         units: 1,

@@ -5,8 +5,9 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use netsniff_capture::backend::{Lent, RingFacts};
+use netsniff_capture::backend::{Gate, Lent, RingFacts, Shut};
 use netsniff_capture::counters::RingCounters;
+use netsniff_capture::interface::LinkCounters;
 use netsniff_packet::{Loss, PacketRecord, Stage};
 
 use super::super::testing::{Hindered, Notes, Told, at, facts, packets};
@@ -44,6 +45,9 @@ struct Player {
 /// What can be seen of a receiver from outside.
 #[derive(Clone, Default)]
 struct Seen {
+    shut: Arc<Shutter>,
+    /// How often somebody asked what the interface has counted.
+    sights: Arc<AtomicU32>,
     starts: Arc<AtomicU32>,
     stops: Arc<AtomicU32>,
     /// How often somebody asked how full it is.
@@ -80,7 +84,7 @@ impl Receiver for Player {
         loop {
             match self.steps.pop_front() {
                 Some(Step::Ask) => {
-                    self.control.ask();
+                    self.control.ask(0);
                     return Ok(Arrival::Packets(Lent {
                         data: &mut [],
                         packets: &[],
@@ -142,6 +146,26 @@ impl Receiver for Player {
 
     fn facts(&self) -> &RingFacts {
         &self.facts
+    }
+
+    fn gate(&self) -> Gate {
+        Gate::new(&self.seen.shut)
+    }
+
+    fn interface_counters(&mut self) -> netsniff_capture::Result<Option<LinkCounters>> {
+        self.seen.sights.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(LinkCounters::default()))
+    }
+}
+
+/// A gate that counts how often it was shut.
+#[derive(Debug, Default)]
+struct Shutter(AtomicU32);
+
+impl Shut for Shutter {
+    fn shut(&self) -> netsniff_capture::Result<()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -254,8 +278,9 @@ fn a_run_ends_with_its_interface_unless_it_is_to_wait() {
     let player = Player::new(control(), [Step::Packets(&[1], None, 1), Step::Gone]);
     let control = player.control;
     let (told, outcome) = run(player);
-    assert_eq!((outcome.failure, outcome.report.link), (None, LinkState::Gone));
-    assert!(control.stops(), "the other rings end, too");
+    let why = Some("the interface none is gone".to_owned());
+    assert_eq!((outcome.failure, outcome.report.link), (why, LinkState::Gone));
+    assert!(control.ends(), "the other rings end, too");
     assert_eq!(told.last(), Some(&Told::Finish));
 }
 
@@ -287,7 +312,7 @@ fn an_interface_that_returns_goes_on_with_the_books() {
     assert_eq!(seen.starts.load(Ordering::Relaxed), 1);
     let RingReport { counters, downs, analysed, .. } = outcome.report;
     assert_eq!((counters.delivered, counters.dropped), (100 + 2 + 1, Some(7 + 2 + 1)));
-    assert_eq!((downs, analysed, control.stops()), (1, Some(3), false));
+    assert_eq!((downs, analysed, control.ends()), (1, Some(3), false));
     let told: Vec<_> =
         notes.told().into_iter().filter(|told| !matches!(told, Told::Idle(_))).collect();
     let place = |wanted: &Told| told.iter().position(|told| told == wanted).unwrap();
@@ -301,7 +326,7 @@ fn a_ring_that_fails_ends_the_run_and_says_why() {
     let control = player.control;
     let (told, outcome) = run(player);
     assert_eq!(outcome.failure.as_deref(), Some("cannot receive: broken"));
-    assert!(control.stops());
+    assert!(control.ends());
     assert_eq!(told, [Told::Occupied(1), Told::Packet(1), Told::Finish], "what came is not lost");
 }
 
@@ -309,7 +334,7 @@ fn a_ring_that_fails_ends_the_run_and_says_why() {
 fn what_the_ring_holds_at_the_stop_still_comes() {
     let player =
         Player::new(control(), [Step::Packets(&[1], None, 1), Step::Packets(&[2], None, 1)]);
-    player.control.stop();
+    let _ = player.control.shut();
     let seen = player.seen.clone();
     let (told, outcome) = run(player);
     assert_eq!(seen.stops.load(Ordering::Relaxed), 1);
@@ -344,7 +369,7 @@ fn run_full(times: u32, patience: Patience, fills: &[u32], stops: bool) -> (u32,
     let steps = [Step::Packets(&[1], None, 1), Step::Packets(&[2], None, 1)];
     let player = Player { fills: fills.iter().copied().collect(), ..Player::new(control(), steps) };
     if stops {
-        player.control.stop();
+        let _ = player.control.shut();
     }
     let (seen, notes) = (player.seen.clone(), Notes::default());
     let consumer = full(&notes, times, patience);
