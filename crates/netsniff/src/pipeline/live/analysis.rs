@@ -1,7 +1,7 @@
 //! The analysis of one ring's packets.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netsniff_analysis::flow::tracker::FINISH_STEPS;
 use netsniff_analysis::flow::turnover::Turn;
@@ -9,15 +9,16 @@ use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_capture::counters::Occupancy;
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
 use super::books::RingReport;
 use super::order::Group;
+use super::pace::Pace;
 use super::ring::{Consumer, Patience};
 use super::splits::Splits;
 use crate::output::{HandedOver, RowBuffer, RowProducer};
 use crate::pipeline::lane::Lane;
-use crate::pipeline::run::{Front, SLICE, Settings};
+use crate::pipeline::run::{Front, Settings};
 use crate::pipeline::shedding::Shedding;
 
 /// How far the analysis waits where what gets the packets, too, stands still: less than what makes it shed.
@@ -45,7 +46,10 @@ pub struct Analyser {
     /// Counts the flows that another ring has, too, where somebody can, with the number of this ring.
     splits: Option<(Arc<Splits>, usize)>,
     turns: Vec<Turn>,
+    pace: Pace,
     analysed: u64,
+    /// Packets that were left in the ring at the stop, and for which there was no time.
+    refused: u64,
     refused_rows: u64,
 }
 
@@ -71,7 +75,9 @@ impl Analyser {
             shedding: sheds.then(|| Shedding::new(options.deepest(), crate::clock::now())),
             splits: None,
             turns: Vec::new(),
+            pace: Pace::default(),
             analysed: 0,
+            refused: 0,
             refused_rows: 0,
         }
     }
@@ -113,6 +119,16 @@ impl Analyser {
         }
     }
 
+    /// Counts packets that there was no time for, and tells of them as of a loss.
+    fn refuse(&mut self, packets: &[PacketRecord]) {
+        let (Some(first), Some(last)) = (packets.first(), packets.last()) else { return };
+        self.refused += packets.len() as u64;
+        let (before, after) = (Some(first.timestamp), last.timestamp.max(first.timestamp));
+        let packets = packets.len() as u64;
+        self.front.loss(&Loss { before, after, packets, stage: Stage::System });
+        self.round(&[]);
+    }
+
     fn hand_over(&mut self, watermark: Timestamp) {
         let Some(writer) = &mut self.rows else { return };
         for rows in &mut self.done {
@@ -139,15 +155,24 @@ impl Consumer for Analyser {
         if let Some(loss) = group.loss {
             self.front.loss(loss);
         }
-        for slice in group.packets.chunks(SLICE) {
+        let mut left = group.packets;
+        while !left.is_empty() {
+            let begin = Instant::now();
+            if self.pace.is_over(begin) {
+                self.refuse(left);
+                return;
+            }
+            let (slice, behind) = left.split_at(self.pace.slice().min(left.len()));
+            left = behind;
             for (record, packet) in (Group { packets: slice, ..group }).iter() {
                 if let Some(why) = self.front.packet(&packet, record.range()) {
                     (self.unparsed)(&packet, &why);
                 }
             }
             self.round(group.data);
+            self.analysed += slice.len() as u64;
+            self.pace.took(slice.len(), begin.elapsed());
         }
-        self.analysed += group.packets.len() as u64;
         if group.packets.is_empty() && group.loss.is_some() {
             self.round(&[]);
         }
@@ -185,6 +210,7 @@ impl Consumer for Analyser {
         if let Some(rows) = &self.rows {
             rows.begin_end();
         }
+        self.pace.stop(Instant::now());
     }
 
     fn finish(&mut self) {
@@ -211,6 +237,7 @@ impl Consumer for Analyser {
         let packets = self.front.ingress.statistics();
         report.analysed = Some(self.analysed);
         report.late = packets.out_of_order;
+        report.refused += self.refused;
         report.refused_rows = self.refused_rows;
         report.flows = Some(self.lane.tracker().open_flows() as u64);
         report.flow_split = self.splits.as_ref().and_then(|(splits, ring)| splits.count(*ring));

@@ -10,6 +10,7 @@ pub mod books;
 pub mod merge;
 pub mod onset;
 pub mod order;
+mod pace;
 mod recorded;
 mod ring;
 mod select;
