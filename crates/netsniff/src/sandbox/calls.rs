@@ -156,7 +156,14 @@ pub(super) const NEEDED: &[c_long] = &[
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
+    libc::SYS_sendmmsg,
     libc::SYS_ppoll,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    libc::SYS_eventfd2,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
     // Memory.
