@@ -7,13 +7,14 @@ use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use live_bed::commands::{Ended, Scratch, json_of, netsniff};
 use live_bed::{Bed, Run};
 
 /// A generator that waits for orders, which ends with it.
-struct Listener(Child);
+struct Listener(Child, Receiver<Vec<String>>);
 
 impl Listener {
     fn start(bed: &Bed, arguments: &[&str]) -> Self {
@@ -29,17 +30,42 @@ impl Listener {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let listener = Self(child);
-        let first = lines.next().unwrap().unwrap();
-        assert!(first.contains(&format!("listening at {place}")), "{first}");
-        std::thread::spawn(move || lines.for_each(drop));
-        listener
+        let (said, errors) = channel();
+        let place = format!("listening at {place}");
+        let mut before = Vec::new();
+        loop {
+            let line = lines.next().unwrap_or_else(|| panic!("{before:?}")).unwrap();
+            if line.contains(&place) {
+                break;
+            }
+            before.push(line);
+        }
+        assert!(before[0].starts_with("netsniff: safety: user nobody"), "{before:?}");
+        std::thread::spawn(move || {
+            let _ = said.send(lines.map_while(Result::ok).collect());
+        });
+        Self(child, errors)
     }
 
-    fn end(mut self) {
+    /// What stands in the state of each of its threads.
+    fn threads(&self, field: &str) -> Vec<String> {
+        let of = |task: fs::DirEntry| fs::read_to_string(task.path().join("status")).unwrap();
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
+        let line = |text: String| {
+            text.lines().find_map(|line| line.strip_prefix(field).map(str::to_owned))
+        };
+        tasks
+            .filter_map(|task| line(of(task.unwrap())))
+            .map(|value| value.trim().to_owned())
+            .collect()
+    }
+
+    /// Ends it, and returns what it said meanwhile.
+    fn end(mut self) -> Vec<String> {
         let pid = self.0.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         assert_eq!(self.0.wait().unwrap().code(), Some(0));
+        self.1.recv().unwrap()
     }
 }
 
@@ -88,11 +114,16 @@ fn frames_are_sent_to_the_order_of_who_has_the_key() {
     }
     // Nobody is answered who has another key, or none.
     for key in [&["--key", keys[1].as_str()][..], &[]] {
-        let nothing = ask(&bed, &[&["--wait", "300ms"], key, &order].concat());
+        let begin = Instant::now();
+        let nothing = ask(&bed, &[key, &order].concat());
         assert_eq!(nothing.code, Some(1), "{}", nothing.errors);
         assert!(nothing.errors.contains("no answer came"), "{}", nothing.errors);
+        assert!(nothing.errors.contains("key"), "it says what may be wrong: {}", nothing.errors);
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
-    listener.end();
+    let warned = listener.end();
+    let warned = warned.iter().filter(|line| line.contains("not of who has the key"));
+    assert_eq!(warned.count(), 1, "once for eight datagrams");
     let nobody = ask(&bed, &order);
     assert!(nobody.errors.contains("nobody listens at 127.0.0.1:7000"), "{}", nobody.errors);
 }
@@ -162,6 +193,43 @@ fn orders_count_once() {
         assert_eq!(refused.code, Some(2));
         assert!(refused.errors.contains(words), "{}", refused.errors);
     }
+}
+
+/// It goes on as nobody, and one thread alone can open the interface again.
+#[test]
+fn a_listener_gives_up_its_rights() {
+    let Some(bed) = Bed::up("rights") else { return };
+    let listener = Listener::start(&bed, &["--way", "tx-ring"]);
+    let users = listener.threads("Uid:");
+    assert!(
+        users.len() > 1 && users.iter().all(|user| user.starts_with("65534\t65534\t65534")),
+        "{users:?}"
+    );
+    let rights = listener.threads("CapEff:");
+    let none = rights.iter().filter(|of| *of == "0000000000000000").count();
+    // CAP_NET_RAW is the thirteenth.
+    let raw = rights.iter().filter(|of| *of == "0000000000002000").count();
+    assert_eq!((none, raw), (rights.len() - 1, 1), "{rights:?}");
+    assert!(listener.threads("Seccomp:").iter().all(|of| of == "2"));
+    let sent = ask(&bed, &["--rate", "10k", "--count", "10"]);
+    assert_eq!(sent.code, Some(0), "{}", sent.errors);
+    listener.end();
+}
+
+/// Who asks while frames are being sent is answered at once, and gets a turn after that.
+#[test]
+fn an_order_waits_for_the_one_before() {
+    let Some(bed) = Bed::up("turns") else { return };
+    let listener = Listener::start(&bed, &[]);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| ask(&bed, &["--rate", "1k", "--duration", "4s"]));
+        pause(1000);
+        let second = ask(&bed, &["--rate", "1k", "--count", "10"]);
+        assert_eq!(second.code, Some(0), "{}", second.errors);
+        assert!(first.is_finished(), "it had its turn before");
+        assert_eq!(first.join().unwrap().code, Some(0));
+    });
+    listener.end();
 }
 
 fn pause(millis: u64) -> bool {

@@ -12,7 +12,7 @@ use netsniff_packet::LinkType;
 use crate::commands::UsageError;
 
 /// How to send.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct WireArgs {
     /// How frames get to the kernel: af-xdp, tx-ring or sendmmsg; the first of them that works, which is the
     /// order of their speed

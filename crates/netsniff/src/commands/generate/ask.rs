@@ -15,6 +15,9 @@ use crate::commands::{print, quantity, say};
 /// How long to wait for a ticket until the hello is said again: one of the two may have been lost.
 const AGAIN: Duration = Duration::from_millis(500);
 
+/// How often it is said: a listener answers at once, also while it sends.
+const TRIES: u32 = 4;
+
 /// Ask a `netsniff generate --listen` elsewhere for frames, and wait until they are sent
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
@@ -88,7 +91,10 @@ impl Desk {
     fn ticket(&mut self) -> anyhow::Result<(u64, String)> {
         let hello = Hello { asker: order::name()? };
         let json = serde_json::to_string(&hello)?;
-        while Instant::now() < self.end {
+        for _ in 0..TRIES {
+            if Instant::now() >= self.end {
+                break;
+            }
             self.send(Word::Hello, 0, &json)?;
             let again = self.end.min(Instant::now() + AGAIN);
             while let Some((number, ticket)) = self.receive::<Ticket>(Word::Ticket, again)? {
@@ -97,11 +103,16 @@ impl Desk {
                 }
             }
         }
-        bail!(self.no_answer())
+        let why = if self.seal.has_key() {
+            "it has another key than this one or none, or what is sent does not get there or back"
+        } else {
+            "it has a key, and --key says which; or what is sent does not get there or back"
+        };
+        bail!("no answer came from {} to {TRIES} tries: {why}", self.address)
     }
 
     fn no_answer(&self) -> String {
-        format!("no answer came from {}; it answers only who has its key", self.address)
+        format!("no answer came from {} in the time of --wait", self.address)
     }
 
     fn send(&self, word: Word, number: u64, json: &str) -> anyhow::Result<()> {

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -13,13 +14,18 @@ use serde::Serialize;
 use super::args::FrameArgs;
 use super::order::{self, Answer, Hello, MOST, Order, Seal, Ticket, Word};
 use super::{GenerateArgs, send, stop};
+use crate::commands::live::give_up;
 use crate::commands::{BELOW_QUALITY, DONE, FAILED, USAGE, UsageError, quantity, say};
-use crate::sending::wire::Wire;
+use crate::sandbox::{Outputs, SafetyArgs};
+use crate::sending::wire::{Wire, WireArgs};
 use crate::summary::number::exact;
 
 /// What an order may ask for where nothing else is said.
 const MOST_FRAMES: u64 = 1_000_000_000;
 const MOST_TIME: Duration = Duration::from_secs(60);
+
+/// Orders that may wait while frames are being sent.
+const WAITING: usize = 16;
 
 /// How often to look whether the run is to end.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,7 +36,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) struct ListenArgs {
     /// Wait at this address for orders over UDP, which `netsniff generate ask` sends; other addresses than those of
     /// loopback need --key
-    #[arg(long, value_name = "ADDR:PORT", requires = "interface", conflicts_with_all = [
+    #[arg(long, value_name = "ADDR:PORT", group = "opened", requires = "interface", conflicts_with_all = [
         "size", "count", "duration", "rate", "mbps", "ifg", "topspeed", "link", "burst", "poisson", "late", "flows",
         "proto", "ip", "port", "src_ip", "dst_ip", "src_mac", "dst_mac", "stream", "seed", "json", "quiet"])]
     pub(super) listen: Option<SocketAddr>,
@@ -43,6 +49,8 @@ pub(super) struct ListenArgs {
     /// Time that an order may take; 60s where it is not given
     #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
     most_time: Option<Duration>,
+    #[command(flatten)]
+    safety: SafetyArgs,
 }
 
 impl ListenArgs {
@@ -92,23 +100,42 @@ pub(super) fn listen(args: &GenerateArgs, address: SocketAddr) -> anyhow::Result
         .with_context(|| format!("cannot listen at {address} for orders"))?;
     socket.set_read_timeout(Some(TICK)).context("cannot wait for orders")?;
     let at = socket.local_addr().context("cannot tell the address for orders")?;
-    let (name, wires) = (order::name()?, Vec::new());
-    let mut desk = Desk { args, seal, stop: &stop, name, next: 1, wires, refused: 0 };
+    let (name, next) = (order::name()?, AtomicU64::new(1));
+    let mut desk = Desk {
+        args,
+        seal: &seal,
+        stop: &stop,
+        name: &name,
+        next: &next,
+        wires: Vec::new(),
+        door: None,
+    };
     // An interface that cannot be sent on is told now.
     desk.open()?;
+    let (output, safety) = (&args.output, &args.listen.safety);
+    let door = || Door::start(output.wire.clone(), output.to.interface.clone().unwrap_or_default());
+    desk.door = give_up(safety, Outputs::default(), false, Some(door))?;
     say(&format!("listening at {at}; SIGINT ends the run"));
-    let mut datagram = [0; MOST];
-    while !stop.load(Ordering::Relaxed) {
-        let (len, from) = match socket.recv_from(&mut datagram) {
-            Ok(received) => received,
-            Err(error) if is_no_order(&error) => continue,
-            Err(error) => return Err(error).context("cannot wait for orders"),
-        };
-        if let Some(answer) = desk.serve(&datagram[..len], from) {
-            // Whoever asked may be gone.
-            let _ = socket.send_to(answer.as_bytes(), from);
+    let (orders, taken) = sync_channel(WAITING);
+    let counter = Counter { seal: &seal, stop: &stop, name: &name, next: &next, has_warned: false };
+    let answer_to = &socket;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("orders".to_owned());
+        let counter = thread.spawn_scoped(scope, move || counter.run(answer_to, &orders));
+        let counter = counter.context("cannot start a thread for orders")?;
+        while let Ok(Taken { number, json, from }) = taken.recv() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Some(answer) = desk.answer_to(number, &json, from) {
+                // Whoever asked may be gone.
+                let _ = socket.send_to(answer.as_bytes(), from);
+            }
         }
-    }
+        drop(taken);
+        let ended = counter.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+        ended.context("cannot wait for orders")
+    })?;
     Ok(DONE)
 }
 
@@ -123,18 +150,111 @@ pub(super) fn is_no_order(error: &io::Error) -> bool {
     )
 }
 
-/// Takes orders.
-struct Desk<'a> {
-    args: &'a GenerateArgs,
-    seal: Seal,
+/// An order that waits to be carried out.
+struct Taken {
+    number: u64,
+    json: String,
+    from: SocketAddr,
+}
+
+/// Takes orders and hands tickets out, also while frames are being sent.
+struct Counter<'a> {
+    seal: &'a Seal,
     stop: &'a AtomicBool,
     /// What orders must name, and the number of the next one.
-    name: String,
-    next: u64,
+    name: &'a str,
+    next: &'a AtomicU64,
+    /// Whether it was told of those who have no key.
+    has_warned: bool,
+}
+
+impl Counter<'_> {
+    /// Serves until the end of the run.
+    fn run(mut self, socket: &UdpSocket, orders: &SyncSender<Taken>) -> io::Result<()> {
+        // Not on the processor that frames are sent on, where that was chosen.
+        let _ = netsniff_capture::unpin();
+        let mut datagram = [0; MOST];
+        while !self.stop.load(Ordering::Relaxed) {
+            let (len, from) = match socket.recv_from(&mut datagram) {
+                Ok(received) => received,
+                Err(error) if is_no_order(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            if let Some(answer) = self.serve(&datagram[..len], from, orders) {
+                // Whoever asked may be gone.
+                let _ = socket.send_to(answer.as_bytes(), from);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what a datagram asks for; `None` where nobody is to be answered here.
+    fn serve(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        orders: &SyncSender<Taken>,
+    ) -> Option<String> {
+        if let Some((_, json)) = self.seal.take(Word::Hello, datagram) {
+            let Hello { asker } = serde_json::from_str(json).ok()?;
+            let ticket = Ticket { asker, listener: self.name.to_owned() };
+            return put(self.seal, Word::Ticket, self.next.load(Ordering::Relaxed), &ticket);
+        }
+        if let Some((number, json)) = self.seal.take(Word::Order, datagram) {
+            // Where too many wait, whoever asks gets no answer, and asks again.
+            let _ = orders.try_send(Taken { number, json: json.to_owned(), from });
+            return None;
+        }
+        // Once, so that nobody fills a disk by it.
+        if !core::mem::replace(&mut self.has_warned, true) {
+            let what = if self.seal.has_key() { "not of who has the key" } else { "no order" };
+            say(&format!("a datagram from {from} is {what}; others like it are not told of"));
+        }
+        None
+    }
+}
+
+/// A datagram.
+fn put(seal: &Seal, word: Word, number: u64, content: &impl Serialize) -> Option<String> {
+    Some(seal.put(word, number, &serde_json::to_string(content).ok()?))
+}
+
+/// Opens the interface again, in a thread that kept the right to do so and does nothing else.
+struct Door(SyncSender<SyncSender<anyhow::Result<Wire>>>);
+
+impl Door {
+    /// Starts the thread, with the rights of the caller.
+    fn start(how: WireArgs, interface: String) -> anyhow::Result<Self> {
+        let (requests, asked) = sync_channel::<SyncSender<anyhow::Result<Wire>>>(1);
+        let thread = std::thread::Builder::new().name("reopen".to_owned());
+        let answer = move || {
+            for answer in asked {
+                let _ = answer.send(Wire::open(&how, &interface));
+            }
+        };
+        thread.spawn(answer).context("cannot start a thread")?;
+        Ok(Self(requests))
+    }
+
+    fn open(&self) -> anyhow::Result<Wire> {
+        let (answer, answered) = sync_channel(1);
+        self.0.send(answer).ok().context("nobody opens the interface again")?;
+        answered.recv().context("nobody opens the interface again")?
+    }
+}
+
+/// Carries orders out.
+struct Desk<'a> {
+    args: &'a GenerateArgs,
+    seal: &'a Seal,
+    stop: &'a AtomicBool,
+    /// What orders must name, and the number of the next one.
+    name: &'a str,
+    next: &'a AtomicU64,
     /// What is sent on; none where it failed.
     wires: Vec<Wire>,
-    /// Datagrams of those who have no key.
-    refused: u64,
+    /// Who opens it again, once the rights for it were given up.
+    door: Option<Door>,
 }
 
 impl Desk<'_> {
@@ -143,37 +263,20 @@ impl Desk<'_> {
         let output = &self.args.output;
         if self.wires.is_empty() {
             let interface = output.to.interface.as_deref().unwrap_or_default();
-            self.wires = output.wire.open(interface, None)?;
+            self.wires = match &self.door {
+                Some(door) => vec![door.open()?],
+                None => output.wire.open(interface, None)?,
+            };
         }
         Ok(())
     }
 
-    /// Does what a datagram asks for; `None` where nobody is to be answered.
-    fn serve(&mut self, datagram: &[u8], from: SocketAddr) -> Option<String> {
-        if let Some((_, json)) = self.seal.take(Word::Hello, datagram) {
-            let Hello { asker } = serde_json::from_str(json).ok()?;
-            let ticket = Ticket { asker, listener: self.name.clone() };
-            return self.put(Word::Ticket, self.next, &ticket);
-        }
-        if let Some((number, json)) = self.seal.take(Word::Order, datagram) {
-            let answer = self
-                .answer(number, json, from)
-                .unwrap_or_else(|said| Answer { error: Some(said), ..self.coded(USAGE) });
-            return self.put(Word::Answer, number, &answer);
-        }
-        self.refused += 1;
-        // Once for each power of two, so that nobody fills a disk by it.
-        if self.refused.is_power_of_two() {
-            let refused = exact(self.refused.into());
-            say(&format!(
-                "{refused} datagrams were not of who has the key; the last came from {from}"
-            ));
-        }
-        None
-    }
-
-    fn put(&self, word: Word, number: u64, content: &impl Serialize) -> Option<String> {
-        Some(self.seal.put(word, number, &serde_json::to_string(content).ok()?))
+    /// Carries an order out; `None` where the answer cannot be told.
+    fn answer_to(&mut self, number: u64, json: &str, from: SocketAddr) -> Option<String> {
+        let answer = self
+            .answer(number, json, from)
+            .unwrap_or_else(|said| Answer { error: Some(said), ..self.coded(USAGE) });
+        put(self.seal, Word::Answer, number, &answer)
     }
 
     /// Sends what an order asks for; the error is a sentence why it is refused.
@@ -182,10 +285,10 @@ impl Desk<'_> {
         if order.listener != self.name {
             return Err("the order is for another listener, or for one before this".to_owned());
         }
-        if number != self.next {
+        if number != self.next.load(Ordering::Relaxed) {
             return Err("another order came first: ask again".to_owned());
         }
-        self.next += 1;
+        self.next.store(number + 1, Ordering::Relaxed);
         let frames = self.bounded(order.frames()?)?;
         say(&format!("{from} asks for {}", json.chars().take(300).collect::<String>()));
         Ok(self.send(&frames).unwrap_or_else(|error| Answer {
@@ -214,7 +317,7 @@ impl Desk<'_> {
     }
 
     fn coded(&self, code: u8) -> Answer {
-        Answer { listener: self.name.clone(), code, error: None, report: None }
+        Answer { listener: self.name.to_owned(), code, error: None, report: None }
     }
 
     /// Frames within what an order may ask for.

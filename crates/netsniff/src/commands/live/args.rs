@@ -19,7 +19,7 @@ use crate::sandbox::SafetyArgs;
 #[command(next_help_heading = "Live capture (with -i)")]
 pub struct CaptureArgs {
     /// Capture on this interface; may be repeated
-    #[arg(short, long = "interface", value_name = "IFACE")]
+    #[arg(short, long = "interface", value_name = "IFACE", group = "opened")]
     pub interfaces: Vec<String>,
     /// The way that packets take: `tap` beside the system, `both` through a copying program before it, or
     /// `bypass`, which keeps what is captured from it

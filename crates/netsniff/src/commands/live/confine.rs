@@ -10,7 +10,7 @@ use netsniff_capture::{Interface, Options};
 use super::CaptureArgs;
 use crate::commands::say;
 use crate::pipeline::live::{IfGone, Reopen};
-use crate::sandbox::{Outputs, capabilities};
+use crate::sandbox::{Outputs, SafetyArgs, capabilities};
 
 /// Gives up what is not needed any more, and says what is left. Threads that are started from then on
 /// have no more; the first one must be.
@@ -25,16 +25,32 @@ pub fn confine(
 ) -> anyhow::Result<Option<Reopener>> {
     let waits = capture.if_gone() == IfGone::Wait;
     let outputs = outputs.with_pidfile(capture.pidfile.as_deref());
-    let active = capture.safety().sandbox(outputs, waits)?.enter()?;
-    let reopener = waits.then(Reopener::start).transpose()?;
+    give_up(capture.safety(), outputs, is_quiet, waits.then_some(Reopener::start))
+}
+
+/// Gives up what is not needed any more once everything is open, and says what is left. Only `opener`, if there is
+/// one, starts a thread that still has `CAP_NET_RAW`.
+///
+/// # Errors
+///
+/// Where the outputs cannot be written any more, and where the kernel refuses.
+pub fn give_up<T>(
+    safety: &SafetyArgs,
+    outputs: Outputs,
+    is_quiet: bool,
+    opener: Option<impl FnOnce() -> anyhow::Result<T>>,
+) -> anyhow::Result<Option<T>> {
+    let reopens = opener.is_some();
+    let active = safety.sandbox(outputs, reopens)?.enter()?;
+    let opened = opener.map(|start| start()).transpose()?;
     capabilities::keep_only(false)?;
     if !capabilities::are_only(false)? {
         bail!("capabilities are still there after they were given up");
     }
     if !is_quiet || !active.is_whole() {
-        say(&active.text(waits));
+        say(&active.text(reopens));
     }
-    Ok(reopener)
+    Ok(opened)
 }
 
 /// A thread that opens interfaces again, as others ask it to.

@@ -12,7 +12,7 @@ mod wanted;
 mod work;
 
 pub use args::CaptureArgs;
-pub use confine::{Reopener, confine};
+pub use confine::{Reopener, confine, give_up};
 pub use metrics::Metrics;
 pub use open::{Opening, Ring, Rings, tell};
 pub use rule::{Attendant, Rule, Signals, Told, warn};
