@@ -224,9 +224,14 @@ fn an_order_waits_for_the_one_before() {
     std::thread::scope(|scope| {
         let first = scope.spawn(|| ask(&bed, &["--rate", "1k", "--duration", "4s"]));
         pause(1000);
+        let begin = Instant::now();
         let second = ask(&bed, &["--rate", "1k", "--count", "10"]);
         assert_eq!(second.code, Some(0), "{}", second.errors);
-        assert!(first.is_finished(), "it had its turn before");
+        assert!(
+            begin.elapsed() > Duration::from_secs(2),
+            "not before its turn: {:?}",
+            begin.elapsed()
+        );
         assert_eq!(first.join().unwrap().code, Some(0));
     });
     listener.end();

@@ -111,15 +111,10 @@ impl Rule<'_> {
         let begin = monotonic();
         let last = self.duration.map_or(u64::MAX, |of| begin.saturating_add(nanos(of)));
         // The first books come soon, so that whoever looks sees that it works.
-        let mut due = begin.saturating_add(nanos(self.interval.min(FIRST)));
-        // Rings are told before, and read their counters together.
-        let mut number = self.control.ask(due);
+        let mut question = self.ask(begin.saturating_add(nanos(self.interval.min(FIRST))));
         let mut ended = None;
         while !rings.iter().all(ScopedJoinHandle::is_finished) {
-            let is_near = |time: u64| monotonic().saturating_add(nanos(LEAD)) >= time;
-            if self.signals.wants_end() || is_near(last) {
-                self.control.end();
-            }
+            self.end_if_wanted(last, attendant);
             // Whatever the rings' threads do.
             if self.control.ends() && !self.control.is_shut() {
                 keeper.shut(self.control);
@@ -128,36 +123,71 @@ impl Rule<'_> {
                 attendant.roll();
             }
             attendant.tell();
-            if let Some(why) = attendant.failure()
-                && !self.control.ends()
-            {
-                say(&why);
-                self.control.end();
-            }
             keeper.attend(self.control);
-            if is_near(due) {
-                let mut entries = keeper.read(self.control, number, due);
-                due = due.max(monotonic()).saturating_add(nanos(self.interval));
-                number = self.control.ask(due);
-                let time = clock::now();
-                let since = keeper.turn(time);
-                attendant.books(&mut entries, time, since, false);
-                if let Some(warning) = self.contention.as_mut().and_then(Contention::look) {
-                    say(&warning);
-                    self.contention = None;
-                }
+            if is_near(question.due) {
+                question = self.account(&question, keeper, attendant);
             }
             let now = Instant::now();
             if self.signals.wants_end() && now >= *ended.get_or_insert(now) + IMPATIENT {
                 self.signals.arm();
             }
-            let next = if self.control.ends() { due } else { due.min(last) };
+            let next = if self.control.ends() { question.due } else { question.due.min(last) };
             let left = next.saturating_sub(nanos(LEAD)).saturating_sub(monotonic());
             std::thread::sleep(TICK.min(Duration::from_nanos(left)));
         }
         self.signals.arm();
         rings.into_iter().map(|ring| ring.join().ok()).collect()
     }
+
+    /// Asks for the end of the run where a signal, the time or a failure does.
+    fn end_if_wanted(&self, last: u64, attendant: &mut dyn Attendant) {
+        if self.signals.wants_end() || is_near(last) {
+            self.control.end();
+        }
+        if let Some(why) = attendant.failure()
+            && !self.control.ends()
+        {
+            say(&why);
+            self.control.end();
+        }
+    }
+
+    /// Asks the rings for their counters at a time, which they are told before, so that they read them together.
+    fn ask(&self, due: u64) -> Question {
+        Question { number: self.control.ask(due), due }
+    }
+
+    /// Makes the books of the answers to a question, and asks the next one.
+    fn account(
+        &mut self,
+        question: &Question,
+        keeper: &mut Keeper,
+        attendant: &mut dyn Attendant,
+    ) -> Question {
+        let mut entries = keeper.read(self.control, question.number, question.due);
+        let due = question.due.max(monotonic()).saturating_add(nanos(self.interval));
+        let next = self.ask(due);
+        let time = clock::now();
+        let since = keeper.turn(time);
+        attendant.books(&mut entries, time, since, false);
+        if let Some(warning) = self.contention.as_mut().and_then(Contention::look) {
+            say(&warning);
+            self.contention = None;
+        }
+        next
+    }
+}
+
+/// What the rings were asked.
+struct Question {
+    number: u64,
+    /// When their counters are read, by the monotonic clock.
+    due: u64,
+}
+
+/// Whether it is time to read the interfaces before a moment.
+fn is_near(time: u64) -> bool {
+    monotonic().saturating_add(nanos(LEAD)) >= time
 }
 
 fn nanos(time: Duration) -> u64 {
