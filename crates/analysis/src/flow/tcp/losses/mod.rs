@@ -50,6 +50,60 @@ pub struct Again {
     pub may_be_doubled: bool,
 }
 
+/// The segment that revealed a hole: its sender sent it later than what it skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revealed {
+    /// When it was seen.
+    pub at: Timestamp,
+    /// Its time stamp (RFC 7323), where it has one.
+    pub stamp: Option<u32>,
+    /// The low 16 bits of its IP identification; 0 where there is none.
+    pub identification: u16,
+}
+
+impl Revealed {
+    /// By a segment of the side that skipped something.
+    const fn by(seen: &Observed<'_>) -> Self {
+        let stamp = match seen.tcp.options.timestamps {
+            Some((value, _)) => Some(value),
+            None => None,
+        };
+        Self { at: seen.time, stamp, identification: seen.identification }
+    }
+
+    /// By an acknowledgement, which tells nothing of when the data was sent.
+    const fn at(at: Timestamp) -> Self {
+        Self { at, stamp: None, identification: 0 }
+    }
+
+    /// Whether a segment was sent before this one, by its stamp or else by its number, where these
+    /// tell: what is sent again has a later stamp, and a later number on hosts that count packets.
+    #[must_use]
+    pub fn is_after(&self, seen: &Observed<'_>) -> Option<bool> {
+        if let (Some(own), Some((other, _))) = (self.stamp, seen.tcp.options.timestamps)
+            && own != other
+        {
+            return Some(delta(other, own) < 0);
+        }
+        let (own, other) = (self.identification, seen.identification);
+        let behind = own.wrapping_sub(other);
+        // Random numbers are near each other once in a thousand times.
+        (own != 0 && other != 0 && (1..=NEAR).contains(&behind)).then_some(true)
+    }
+}
+
+/// Packets of a host that are on their way together, at most.
+const NEAR: u16 = 64;
+
+/// What is known of a hole that a segment fills, or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The segment that revealed it.
+    pub revealed: Revealed,
+    /// When the receiver first showed that it lacks it.
+    pub lacked: Option<Timestamp>,
+}
+
 /// The losses of a connection, if it has any.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger(Option<Box<Losses>>);
@@ -96,7 +150,15 @@ impl Ledger {
         let Some(place) = seen.place else { return };
         let low = place.position - i64::from(delta(seen.tcp.sequence, from));
         let stream = self.open(seen.from);
-        stream.skip(low, place.position, seen.time, place.limits);
+        stream.skip(low, place.position, Revealed::by(seen), place.limits);
+    }
+
+    /// What is known of the oldest hole that the numbers of a segment up to `end` lie in.
+    #[cold]
+    pub(super) fn hole(&self, seen: &Observed<'_>, end: u32) -> Option<Skipped> {
+        let (place, losses) = (seen.place?, self.0.as_ref()?);
+        let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        losses.streams[seen.from & 1].hole(place.position, high)
     }
 
     /// The SYN of a side was missed, though that of the other side was seen; its data begins at
@@ -107,7 +169,8 @@ impl Ledger {
         let Some(place) = seen.place.filter(|_| missing > 0) else { return false };
         let stream = self.open(seen.from);
         stream.begin_at(place.position - missing);
-        stream.skip(place.position - missing, place.position, seen.time, place.limits);
+        let revealed = Revealed::by(seen);
+        stream.skip(place.position - missing, place.position, revealed, place.limits);
         true
     }
 
@@ -159,7 +222,7 @@ impl Ledger {
         let beyond = delta(seen.tcp.acknowledgement, next);
         if beyond > 0 {
             let low = place.acknowledged - i64::from(beyond);
-            stream.skip(low, place.acknowledged, seen.time, place.limits);
+            stream.skip(low, place.acknowledged, Revealed::at(seen.time), place.limits);
         }
         stream.acknowledge(place.acknowledged, seen.time, handshake, place.limits);
         stream.is_open()

@@ -7,7 +7,7 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::Gap;
-use super::{Again, is_past, nanos};
+use super::{Again, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::metrics::classify::Class;
 use crate::flow::tcp::metrics::handshake::Handshake;
 use crate::limits::Limits;
@@ -63,7 +63,8 @@ pub struct Surplus {
 struct Hole {
     low: i64,
     high: i64,
-    since: Timestamp,
+    /// What revealed it.
+    revealed: Revealed,
     /// When the receiver first acknowledged it.
     acknowledged: Option<Timestamp>,
     /// When the receiver first showed that it lacks it.
@@ -132,19 +133,32 @@ impl StreamLosses {
     }
 
     /// The numbers from `low` up to `high` were skipped.
-    pub(super) fn skip(&mut self, low: i64, high: i64, time: Timestamp, limits: &Limits) {
+    pub(super) fn skip(&mut self, low: i64, high: i64, revealed: Revealed, limits: &Limits) {
         // What an acknowledgement alone told of before is known.
         let low = low.max(self.top);
         self.top = self.top.max(high);
         if low >= high {
             return;
         }
-        if self.holes.len() >= limits.open_gaps.max(1) {
+        self.holes.push(Hole { low, high, revealed, acknowledged: None, lacked: None });
+        self.bound(revealed.at, limits);
+    }
+
+    /// Gives up the oldest holes where there are too many of them, however they came about: skipped
+    /// one after the other, or split.
+    fn bound(&mut self, time: Timestamp, limits: &Limits) {
+        while self.holes.len() > limits.open_gaps.max(1) {
             let hole = self.holes.remove(0);
             self.give_up(hole, time, limits);
         }
-        let hole = Hole { low, high, since: time, acknowledged: None, lacked: None };
-        self.holes.push(hole);
+    }
+
+    /// What is known of the first hole that has a number in common with those from `low` up to
+    /// `high`.
+    pub(super) fn hole(&self, low: i64, high: i64) -> Option<Skipped> {
+        let at = self.holes.partition_point(|hole| hole.high <= low);
+        let hole = self.holes.get(at).filter(|hole| hole.low < high)?;
+        Some(Skipped { revealed: hole.revealed, lacked: hole.lacked })
     }
 
     /// A hole for which there is no more room.
@@ -181,6 +195,7 @@ impl StreamLosses {
             index += self.holes.len() + 1 - before;
             self.filled(Hole { low: from, high: to, ..hole }, time, repair, limits);
         }
+        self.bound(time, limits);
     }
 
     fn filled(&mut self, part: Hole, time: Timestamp, repair: Repair, limits: &Limits) {
@@ -287,11 +302,14 @@ impl StreamLosses {
                 self.holes.insert(index, above);
                 index += 1;
             }
-            if below.lacked.is_some() && is_past(below.since, time, handshake.recovery().reorder) {
+            if below.lacked.is_some()
+                && is_past(below.revealed.at, time, handshake.recovery().reorder)
+            {
                 // It was lost and sent again, and the capture lost what was sent again.
                 self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
             }
         }
+        self.bound(time, limits);
         if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
             self.repaired_unseen(&lacking, position, time, handshake, limits);
         }
@@ -456,7 +474,7 @@ impl StreamLosses {
 
 impl Hole {
     const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
-        let Self { low, high, since, .. } = *self;
+        let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;
         Gap { what: Missing::Data, low, high, since, until, ended, cause }
     }
 }

@@ -8,7 +8,7 @@ use super::direction::{Counts, Direction, bit};
 use super::elapsed;
 use super::handshake::{Handshake, Recovery};
 use super::holes::Filled;
-use crate::flow::tcp::losses::{Again, Ledger};
+use crate::flow::tcp::losses::{Again, Ledger, Skipped};
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
@@ -26,6 +26,17 @@ pub enum Class {
     Unnecessary,
     /// Overtaken on the way.
     OutOfOrder,
+}
+
+/// What tells why numbers came that are not new, besides the state of their direction.
+#[derive(Clone, Copy, Debug)]
+struct Evidence {
+    /// The hole that they fill, where it is remembered.
+    hole: Option<Skipped>,
+    /// Whether they were surely sent after what revealed the hole, so that they were sent again.
+    is_later: bool,
+    /// The least time in which their sender answers what passes the tap; nanoseconds.
+    least_answer: Option<u64>,
 }
 
 impl Direction {
@@ -91,7 +102,16 @@ impl Direction {
         if self.is(bit::TIMING) && delta(tcp.sequence, self.timed_end) < 0 {
             self.set(bit::TIMING, false);
         }
-        let class = self.class(seen.time, tcp.sequence, known, filled, &handshake.recovery());
+        let hole = ledger.hole(seen, known);
+        let is_earlier = hole.and_then(|hole| hole.revealed.is_after(seen));
+        let least_answer = handshake.least_answer(seen.from);
+        let class = match (hole, is_earlier) {
+            (Some(_), Some(true)) => Class::OutOfOrder,
+            _ => {
+                let evidence = Evidence { hole, is_later: is_earlier.is_some(), least_answer };
+                self.class(seen, known, filled, &evidence, &handshake.recovery())
+            }
+        };
         if class == Class::Fast && !self.is(bit::RECOVERY) {
             self.set(bit::RECOVERY, true);
             self.recover = self.next;
@@ -99,7 +119,8 @@ impl Direction {
         self.count(class);
         let again = Again {
             class,
-            least_answer: handshake.least_answer(seen.from),
+            // What was sent before the lack was shown is no answer to it.
+            least_answer: least_answer.filter(|_| is_earlier != Some(true)),
             may_be_doubled: self.is(bit::LIKE_LAST) && seen.identification == 0,
         };
         let is_open = ledger.seen_again(seen, known, &again);
@@ -112,30 +133,44 @@ impl Direction {
     /// Judges by the evidence, the strongest first.
     fn class(
         &self,
-        time: Timestamp,
-        low: u32,
+        seen: &Observed<'_>,
         high: u32,
         filled: Filled,
+        evidence: &Evidence,
         recovery: &Recovery,
     ) -> Class {
-        let wait = elapsed(filled.since, time).unwrap_or(0);
-        let fills = filled.len > 0;
+        let (time, low) = (seen.time, seen.tcp.sequence);
+        let noticed = evidence.hole.map_or(filled.since, |hole| hole.revealed.at);
+        let wait = elapsed(noticed, time).unwrap_or(0);
+        let fills = filled.len > 0 || evidence.hole.is_some();
         if self.is_acknowledged(high) {
             // What was acknowledged before it was seen may have been captured late.
             let late = fills && wait <= recovery.reorder;
             return if late { Class::OutOfOrder } else { Class::Unnecessary };
         }
-        let many = self.duplicate_acks_in_row >= DUPLICATE_ACKS;
-        if fills && wait <= recovery.reorder && !many {
+        let is_answer = evidence.is_later || self.may_be_answer(time, low, evidence);
+        if fills && wait <= recovery.reorder && !is_answer {
             return Class::OutOfOrder;
         }
         if self.is_asked_for(time, low, recovery) {
             return Class::Fast;
         }
-        if fills && wait <= recovery.reorder_without_evidence && !many {
+        if fills && wait <= recovery.reorder_without_evidence && !is_answer {
             return Class::OutOfOrder;
         }
         Class::Timeout
+    }
+
+    /// Whether data that fills a hole may have been sent because the receiver showed that it lacks
+    /// just this: duplicate acknowledgements of another hole ask for nothing here, and an answer
+    /// takes its time.
+    fn may_be_answer(&self, time: Timestamp, low: u32, evidence: &Evidence) -> bool {
+        let Some(hole) = evidence.hole else {
+            return self.duplicate_acks_in_row >= DUPLICATE_ACKS && low == self.una;
+        };
+        let Some(lacked) = hole.lacked else { return false };
+        let age = elapsed(lacked, time);
+        evidence.least_answer.is_none_or(|least| age.is_none_or(|age| age >= least))
     }
 
     fn is_acknowledged(&self, high: u32) -> bool {
