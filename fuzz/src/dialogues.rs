@@ -168,7 +168,8 @@ impl Open {
             let acknowledged = tcp.acknowledgement;
             let peer = *self.first[1 - from].get_or_insert(acknowledged.wrapping_sub(1));
             let position = u64::from(acknowledged.wrapping_sub(peer));
-            self.streams[1 - from].acknowledge(position, now, around.limits);
+            let mut to = To(&mut self.turns, role(1 - from));
+            self.streams[1 - from].acknowledge(position, now, around, &mut to);
         }
         self.reset |= tcp.flags.any(TcpFlags::RST);
         let distance = tcp.sequence.wrapping_sub(first);
@@ -180,7 +181,8 @@ impl Open {
         let missing = u64::from(tcp.payload_len) - data.len() as u64;
         let mut to = To(&mut self.turns, role(from));
         if tcp.payload_len > 0 {
-            let arrival = Arrival { time: now, position, data, missing, sum: None };
+            let arrival =
+                Arrival { time: now, position, data, missing, sum: None, is_doubtful: false };
             self.streams[from].arrive(&arrival, around, &mut to);
         }
         if tcp.flags.any(TcpFlags::FIN) {

@@ -58,6 +58,14 @@ pub struct Sent {
     pub ip_bytes: u64,
 }
 
+impl Sent {
+    /// Takes back what was counted here and belongs elsewhere.
+    pub const fn take_back(&mut self, other: &Self) {
+        self.packets = self.packets.saturating_sub(other.packets);
+        self.ip_bytes = self.ip_bytes.saturating_sub(other.ip_bytes);
+    }
+}
+
 /// Payload bytes that one side sent in datagrams, by their length fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload(i64);

@@ -31,6 +31,8 @@ pub struct Delivery<'a> {
     pub acknowledged: Option<u64>,
     /// Where its sender's data ends, if it has a FIN.
     pub end: Option<u64>,
+    /// Whether it may never reach its receiver: it counts once it is acknowledged.
+    pub is_doubtful: bool,
 }
 
 /// Payload of a segment.
@@ -116,6 +118,12 @@ impl Streams {
         self.counted as isize - before as isize
     }
 
+    /// Whether nothing of either was seen.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        self.directions.iter().all(StreamReassembler::is_untouched)
+    }
+
     /// Bytes held behind holes.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -131,11 +139,13 @@ impl Streams {
             self.expire(now, around);
         }
         if let Some(position) = it.acknowledged {
-            self.directions[1 - from].acknowledge(position, now, around.streams.limits);
+            let (direction, mut to) = self.split(1 - from, &around.context, around.found);
+            direction.acknowledge(position, now, &mut around.streams, &mut to);
         }
         if let Some(payload) = it.payload {
             let Payload { position, data, missing, sum } = payload;
-            let arrival = Arrival { time, position, data, missing, sum };
+            let is_doubtful = it.is_doubtful;
+            let arrival = Arrival { time, position, data, missing, sum, is_doubtful };
             let (direction, mut to) = self.split(from, &around.context, around.found);
             direction.arrive(&arrival, &mut around.streams, &mut to);
         }

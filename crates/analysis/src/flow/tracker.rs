@@ -2,6 +2,7 @@
 //! that ends becomes a record.
 
 mod checksums;
+mod contest;
 mod depth;
 mod ending;
 mod findings;
@@ -10,12 +11,13 @@ mod update;
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::Verdict;
-use netsniff_packet::decode::{Ip, Tcp, Transport};
+use netsniff_packet::decode::{Ip, Tcp, TcpFlags, Transport};
 
 use super::history::Letters;
 use super::key::{FlowKey, Side, TCP};
 use super::report::proto;
 use super::table::FlowTable;
+use super::tcp::Claimed;
 use super::tcp::metrics::series::IntervalRtt;
 use super::turnover::{Turn, TurnEvent, Turnover};
 use super::wheel::{self, Armed, Wheel};
@@ -70,6 +72,8 @@ pub struct FlowTracker {
     turnover: Turnover,
     lost_at: Option<Timestamp>,
     weirds: Weirds,
+    /// The SYN of a connection that begins with an answer to it, and that came within another.
+    challenger: Option<Claimed>,
     /// What sessions found in the last datagram.
     findings: Findings,
     statistics: FlowStatistics,
@@ -114,6 +118,7 @@ impl FlowTracker {
             turnover: Turnover::default(),
             lost_at: None,
             weirds: Weirds::default(),
+            challenger: None,
             findings: Findings::new(options.extract),
             statistics: FlowStatistics::default(),
             remaining: Vec::new(),
@@ -224,7 +229,7 @@ impl FlowTracker {
         }
         let is_there = |&place: &u32| self.table.is_at(place, &lookup.key);
         let place = place.filter(is_there).or_else(|| self.table.find(lookup.hash, &lookup.key));
-        let depth = place.and_then(|place| self.depth_if_ongoing(place, unit, tick, observer));
+        let depth = place.and_then(|place| self.depth_if_ongoing(place, lookup, tick, observer));
         let place = match place.zip(depth) {
             Some((place, depth)) => {
                 if self.take(lookup, bytes, place, depth) {
@@ -272,10 +277,11 @@ impl FlowTracker {
     fn depth_if_ongoing<O: Observer>(
         &mut self,
         place: u32,
-        unit: &Unit,
+        lookup: &Lookup<'_>,
         tick: i64,
         observer: &mut O,
     ) -> Option<Depth> {
+        let unit = lookup.unit;
         let flow = self.table.flow(place)?;
         let depth = flow.depth.now();
         // Deadlines never lie before the tick for which the flow is armed.
@@ -287,13 +293,20 @@ impl FlowTracker {
             }
         }
         let Transport::Tcp(header) = &unit.decoded.transport else { return Some(depth) };
+        if !header.flags.any(TcpFlags::SYN) {
+            return Some(depth);
+        }
+        let from = usize::from(flow.originator != lookup.side);
         let is_reused = match &flow.exchange {
-            Exchange::Connection(tcp) => tcp.is_reused_by(header),
-            Exchange::Opening(first) => first.is_reused_by(header),
+            Exchange::Connection(tcp) => {
+                self.challenger = tcp.challenger_answered_by(header, from);
+                self.challenger.is_some() || tcp.is_reused_by(header, from)
+            }
+            Exchange::Opening(first) => first.is_reused_by(header, from),
             Exchange::Unopened | Exchange::Datagrams(_) => false,
         };
         if is_reused {
-            self.reuse(place, unit, header, observer);
+            self.reuse(place, lookup, header, observer);
             return None;
         }
         Some(depth)
@@ -301,9 +314,22 @@ impl FlowTracker {
 
     /// Ends a flow because this datagram begins another one with its addresses and ports.
     #[cold]
-    fn reuse<O: Observer>(&mut self, place: u32, unit: &Unit, header: &Tcp, observer: &mut O) {
-        let Some(flow) = self.table.flow(place) else { return };
+    fn reuse<O: Observer>(
+        &mut self,
+        place: u32,
+        lookup: &Lookup<'_>,
+        header: &Tcp,
+        observer: &mut O,
+    ) {
+        let unit = lookup.unit;
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        if let Some(challenger) = &self.challenger {
+            // Its SYN is one of the connection that begins, which the other side answers now.
+            flow.sent[1 - lookup.side as usize].take_back(&challenger.sent);
+        }
         let weird = match &flow.exchange {
+            // It was told when the SYN came.
+            _ if self.challenger.is_some() => None,
             Exchange::Connection(tcp) => {
                 tcp.reuse_weird(header, [flow.seen, unit.now], &self.limits)
             }
@@ -368,7 +394,9 @@ impl FlowTracker {
             bad_checksums: [0; 2],
         };
         let (source, destination) = flow.ends();
-        if roles::begins_at_server(unit, source, destination) {
+        if let Some(challenger) = self.challenger.take() {
+            flow.begin_with(&challenger, side, &self.limits);
+        } else if roles::begins_at_server(unit, source, destination) {
             flow.flip();
         }
         if self.depth < Depth::Protocols {

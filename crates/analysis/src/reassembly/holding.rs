@@ -18,11 +18,24 @@ pub(super) struct Segment {
     pub(super) data: Box<[u8]>,
     /// Bytes behind `data` that were not captured.
     pub(super) missing: u64,
+    /// Whether it counts only once it is acknowledged, unless others come in its place.
+    is_tentative: bool,
 }
 
 impl Segment {
-    const fn high(&self) -> u64 {
+    pub(super) const fn high(&self) -> u64 {
         self.position.saturating_add(self.data.len() as u64).saturating_add(self.missing)
+    }
+
+    fn as_arrival(&self) -> Arrival<'_> {
+        Arrival {
+            time: self.time,
+            position: self.position,
+            data: &self.data,
+            missing: self.missing,
+            sum: None,
+            is_doubtful: self.is_tentative,
+        }
     }
 }
 
@@ -63,11 +76,28 @@ impl Holding {
         self.segments.front().map(|segment| segment.time)
     }
 
-    /// Takes the first segment, if it begins at or before `next`.
-    pub(super) fn pop_at(&mut self, next: u64) -> Option<Segment> {
-        let segment = self.segments.pop_front_if(|segment| segment.position <= next)?;
+    /// Takes the first segment, if it begins at or before `next`, below `end`, and counts: below
+    /// `acknowledged` everything does.
+    pub(super) fn pop_at(&mut self, next: u64, acknowledged: u64, end: u64) -> Option<Segment> {
+        let segment = self.segments.pop_front_if(|segment| {
+            segment.position <= next
+                && segment.position < end
+                && (!segment.is_tentative || segment.high() <= acknowledged)
+        })?;
         self.bytes = self.bytes.saturating_sub(segment.data.len() + PER_SEGMENT);
         Some(segment)
+    }
+
+    /// Whether the first segment stands at `next` and waits to be acknowledged.
+    pub(super) fn is_tentative_at(&self, next: u64) -> bool {
+        self.segments.front().is_some_and(|first| first.is_tentative && first.position <= next)
+    }
+
+    /// Lets the first segment count.
+    pub(super) fn accept_first(&mut self) {
+        if let Some(first) = self.segments.front_mut() {
+            first.is_tentative = false;
+        }
     }
 
     /// Adds what is new of an arrival between `next` and `high`. Returns whether it contradicts
@@ -94,35 +124,70 @@ impl Holding {
                 low = from;
                 continue;
             }
-            is_contradicted |= meet(segment, it, low, to.min(high), overlap);
+            let to = to.min(high);
+            is_contradicted |= meet(segment, it, low, to, overlap);
+            if segment.is_tentative && !it.is_doubtful {
+                at = self.replace(at, it, low, to);
+            } else {
+                at += 1;
+            }
             low = to;
-            at += 1;
         }
         is_contradicted
     }
 
-    /// Drops what lies at `end` or behind it. Returns whether there was any.
-    pub(super) fn truncate(&mut self, end: u64) -> bool {
-        let mut is_cut = false;
-        while let Some(mut last) = self.segments.pop_back_if(|last| last.high() > end) {
-            is_cut = true;
+    /// Drops all that lies at `end` or behind it.
+    pub(super) fn truncate(&mut self, end: u64) {
+        while let Some(last) = self.segments.pop_back_if(|last| last.position >= end) {
             self.bytes = self.bytes.saturating_sub(last.data.len() + PER_SEGMENT);
-            if last.position < end {
-                last.data = part(&last.data, last.position, last.position, end).into();
-                last.missing = end - last.position - last.data.len() as u64;
-                self.bytes += last.data.len() + PER_SEGMENT;
-                self.segments.push_back(last);
-                break;
-            }
         }
-        is_cut
+    }
+
+    /// Cuts the segment that reaches over a position in two.
+    pub(super) fn split_at(&mut self, position: u64) {
+        let at = self.segments.partition_point(|segment| segment.high() <= position);
+        let Some(old) = self.segments.remove(at) else { return };
+        if old.position >= position {
+            self.segments.insert(at, old);
+            return;
+        }
+        self.bytes = self.bytes.saturating_sub(old.data.len() + PER_SEGMENT);
+        let whole = old.as_arrival();
+        self.add(at, &whole, position, old.high());
+        self.add(at, &whole, old.position, position);
+    }
+
+    /// Whether there is something behind `end`.
+    pub(super) fn reaches_beyond(&self, end: u64) -> bool {
+        self.segments.back().is_some_and(|last| last.high() > end)
+    }
+
+    /// Puts an arrival in the place of the part of the tentative segment at `at` that lies from `low`
+    /// to `high`. Returns the index behind it.
+    fn replace(&mut self, at: usize, it: &Arrival<'_>, low: u64, high: u64) -> usize {
+        let Some(old) = self.segments.remove(at) else { return at };
+        self.bytes = self.bytes.saturating_sub(old.data.len() + PER_SEGMENT);
+        let rest = old.as_arrival();
+        let mut next = at;
+        if old.position < low {
+            self.add(next, &rest, old.position, low);
+            next += 1;
+        }
+        self.add(next, it, low, high);
+        next += 1;
+        if high < old.high() {
+            self.add(next, &rest, high, old.high());
+        }
+        next
     }
 
     /// Adds the part of an arrival from `low` to `high` before the segment at `at`.
     fn add(&mut self, at: usize, it: &Arrival<'_>, low: u64, high: u64) {
         let data = part(it.data, it.position, low, high);
         let missing = high - low - data.len() as u64;
-        let segment = Segment { time: it.time, position: low, data: data.into(), missing };
+        let is_tentative = it.is_doubtful;
+        let segment =
+            Segment { time: it.time, position: low, data: data.into(), missing, is_tentative };
         self.bytes += segment.data.len() + PER_SEGMENT;
         self.segments.insert(at, segment);
     }

@@ -72,6 +72,9 @@ pub struct Arrival<'a> {
     pub missing: u64,
     /// [`checksum::sum`] of its bytes, where that is known.
     pub sum: Option<u16>,
+    /// Whether it may never reach its receiver: it counts once it is acknowledged, and gives way to
+    /// what comes in its place before that.
+    pub is_doubtful: bool,
 }
 
 /// Whoever takes the pieces, with the time at which each could be told.
@@ -102,8 +105,11 @@ pub struct StreamReassembler {
     next: u64,
     /// Everything below it was acknowledged.
     acknowledged: u64,
-    /// The position behind the last byte, once it is known.
+    /// The position behind the last byte, once a FIN told it. The FIN counts when it is acknowledged;
+    /// a FIN that was forged is refuted by an acknowledgement of what lies beyond it.
     end: u64,
+    /// When the end was known and everything before it had come.
+    end_time: Timestamp,
     has_ended: bool,
     /// Whether contradicting copies were told.
     has_contradictions: bool,
@@ -121,6 +127,7 @@ impl Default for StreamReassembler {
             next: 1,
             acknowledged: 1,
             end: u64::MAX,
+            end_time: Timestamp::default(),
             has_ended: false,
             has_contradictions: false,
             has_surplus: false,
@@ -137,6 +144,12 @@ impl StreamReassembler {
         self.holding.as_ref().map_or(0, |holding| size_of::<Holding>() + holding.bytes())
     }
 
+    /// Whether nothing of it was seen.
+    #[must_use]
+    pub const fn is_untouched(&self) -> bool {
+        self.next == 1 && self.end == u64::MAX && self.holding.is_none()
+    }
+
     /// Bytes that it holds beyond holes, to give back what all streams hold together.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -151,15 +164,15 @@ impl StreamReassembler {
         if it.position < self.next || reach > self.end {
             self.look_back(it, reach, to);
         }
-        let high = reach.min(self.end);
-        if self.has_ended || high <= self.next {
+        if self.has_ended || reach <= self.next {
             return;
         }
-        if self.holding.is_none() && it.position <= self.next {
-            self.hand_on(it, high, around.endings, to);
+        let is_sure = !it.is_doubtful || reach <= self.acknowledged;
+        if self.holding.is_none() && it.position <= self.next && reach <= self.end && is_sure {
+            self.hand_on(it, reach, around.endings, to);
             return;
         }
-        self.hold(it, high, around, to);
+        self.hold(it, reach, around, to);
     }
 
     /// Looks at what comes again, or comes behind the end.
@@ -213,7 +226,10 @@ impl StreamReassembler {
         if high > self.next {
             self.gap(it.time, high, GapCause::Snaplen, endings, to);
         }
-        self.note_end(it.time, to);
+        if self.end != u64::MAX {
+            self.end_time = self.end_time.max(it.time);
+            self.note_end(to);
+        }
     }
 
     #[cold]
@@ -224,17 +240,23 @@ impl StreamReassembler {
         around: &mut Surroundings<'_>,
         to: &mut impl Sink,
     ) {
+        let is_filling = it.position <= self.next
+            && self
+                .holding
+                .as_ref()
+                .is_some_and(|held| held.first().is_none_or(|at| at > self.next));
         let holding = self.holding.get_or_insert_with(|| Box::new(Holding::new(it.time)));
         let before = holding.bytes();
-        let is_contradicted = holding.insert(it, self.next, high, around.overlap);
-        *around.held_in_all += holding.bytes() - before;
+        // What lies behind a FIN stands apart.
+        let middle = high.min(self.end);
+        let is_contradicted = holding.insert(it, self.next, middle, around.overlap)
+            | holding.insert(it, self.next.max(middle), high, around.overlap);
+        *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
         if is_contradicted {
             self.note_contradiction(to);
         }
-        if it.position <= self.next {
-            around.endings.filled += 1;
-        }
-        self.release(it.time, around, to);
+        around.endings.filled += u64::from(is_filling);
+        self.release(it.time, it.time, around, to);
         self.judge_acknowledgement(it.time, around.limits);
         while let Some(holding) = &self.holding
             && (holding.bytes() > around.limits.stream_held_bytes
@@ -245,15 +267,52 @@ impl StreamReassembler {
         }
     }
 
-    /// Notes that everything below `position` was acknowledged.
+    /// Notes that everything below `position` was acknowledged, `now`.
     #[inline]
-    pub fn acknowledge(&mut self, position: u64, time: Timestamp, limits: &Limits) {
+    pub fn acknowledge(
+        &mut self,
+        position: u64,
+        now: Timestamp,
+        around: &mut Surroundings<'_>,
+        to: &mut impl Sink,
+    ) {
         // Further than the largest window (RFC 7323, 2.3) nobody can be.
         if position > self.acknowledged && position.saturating_sub(self.next) <= MAX_WINDOW {
             self.acknowledged = position;
-            if position > self.next && !self.has_ended {
-                self.judge_acknowledgement(time, limits);
+            if self.has_ended {
+                return;
             }
+            if self.end != u64::MAX || self.holding.is_some() {
+                self.acknowledged_what_waits(now, around, to);
+            }
+            if position > self.next && !self.has_ended {
+                self.judge_acknowledgement(now, around.limits);
+            }
+        }
+    }
+
+    /// An acknowledgement says whether a FIN was one, and lets doubtful segments count.
+    #[cold]
+    fn acknowledged_what_waits(
+        &mut self,
+        now: Timestamp,
+        around: &mut Surroundings<'_>,
+        to: &mut impl Sink,
+    ) {
+        if self.end != u64::MAX && self.acknowledged > self.end + 1 {
+            self.end = u64::MAX;
+        }
+        self.release(Timestamp::from_nanos(i64::MIN), now, around, to);
+        self.note_end(to);
+        if self.has_ended {
+            self.drop_held(around);
+        }
+    }
+
+    /// Lets go of what lies behind the end.
+    fn drop_held(&mut self, around: &mut Surroundings<'_>) {
+        if let Some(holding) = self.holding.take() {
+            *around.held_in_all = around.held_in_all.saturating_sub(holding.bytes());
         }
     }
 
@@ -309,7 +368,8 @@ impl StreamReassembler {
         }
     }
 
-    /// Gives up the first hole, and hands on what lies behind it.
+    /// Gives up the first hole, and hands on what lies behind it; or lets the first segment count,
+    /// where that stands in no hole.
     fn give_up(
         &mut self,
         time: Timestamp,
@@ -317,9 +377,21 @@ impl StreamReassembler {
         around: &mut Surroundings<'_>,
         to: &mut impl Sink,
     ) {
+        if self.next >= self.end {
+            self.drop_held(around);
+            return;
+        }
+        if let Some(holding) = &mut self.holding
+            && holding.is_tentative_at(self.next)
+        {
+            holding.accept_first();
+            self.release(Timestamp::from_nanos(i64::MIN), time, around, to);
+            self.judge_acknowledgement(time, around.limits);
+            return;
+        }
         let first = self.holding.as_ref().and_then(|holding| holding.first());
         let reached = self.acknowledged.min(self.end);
-        let until = match (first, cause) {
+        let until = match (first.map(|first| first.min(self.end)), cause) {
             (Some(first), GapCause::Capture) => first.min(reached),
             (Some(first), _) => first,
             (None, _) => reached,
@@ -330,7 +402,7 @@ impl StreamReassembler {
         if let Some(holding) = &mut self.holding {
             holding.due = None;
         }
-        self.release(time, around, to);
+        self.release(time, time, around, to);
         // The next hole is as old as what lies behind it: if each were given the whole time anew, a
         // stream that gets them faster would hold ever more.
         if let Some(holding) = &mut self.holding {
@@ -341,27 +413,37 @@ impl StreamReassembler {
         if first.is_none() {
             self.holding = None;
         }
-        self.note_end(time, to);
+        if self.end != u64::MAX {
+            self.end_time = self.end_time.max(time);
+            self.note_end(to);
+        }
     }
 
     /// Hands on what continues the stream out of what was held, which could not be told before
-    /// `time`.
-    fn release(&mut self, time: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+    /// `told`. What follows then is waited for from `now` on.
+    fn release(
+        &mut self,
+        told: Timestamp,
+        now: Timestamp,
+        around: &mut Surroundings<'_>,
+        to: &mut impl Sink,
+    ) {
         let Some(mut holding) = self.holding.take() else { return };
         let before = holding.bytes();
         let mut has_moved = false;
-        while let Some(segment) = holding.pop_at(self.next) {
-            let Segment { time: seen, position, data, missing } = segment;
-            let high = position.saturating_add(data.len() as u64).saturating_add(missing);
-            let arrival =
-                Arrival { time: seen.max(time), position, data: &data, missing, sum: None };
+        let mut time = told;
+        while let Some(segment) = holding.pop_at(self.next, self.acknowledged, self.end) {
+            time = time.max(segment.time);
+            let high = segment.high();
+            let Segment { position, ref data, missing, .. } = segment;
+            let arrival = Arrival { time, position, data, missing, sum: None, is_doubtful: false };
             self.hand_on(&arrival, high, around.endings, to);
             has_moved = true;
         }
         *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
         if has_moved {
             holding.due = None;
-            holding.since = time;
+            holding.since = now;
         }
         if holding.first().is_some() || holding.due.is_some() {
             self.holding = Some(holding);
@@ -391,30 +473,41 @@ impl StreamReassembler {
         around: &mut Surroundings<'_>,
         to: &mut impl Sink,
     ) {
-        if self.end != u64::MAX || position < self.next {
+        if self.end != u64::MAX || position < self.next || self.has_ended {
             return;
         }
-        self.end = position;
+        (self.end, self.end_time) = (position, time);
         if let Some(holding) = &mut self.holding {
             let before = holding.bytes();
-            if holding.truncate(position) {
-                *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
+            holding.split_at(position);
+            let is_beyond = holding.reaches_beyond(position);
+            *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
+            if is_beyond {
                 self.note_surplus(to);
             }
         }
-        self.note_end(time, to);
+        self.note_end(to);
     }
 
+    /// Tells the end, once everything before it was told and the FIN was acknowledged.
     #[inline]
-    fn note_end(&mut self, time: Timestamp, to: &mut impl Sink) {
-        if self.next >= self.end && !self.has_ended {
+    fn note_end(&mut self, to: &mut impl Sink) {
+        if self.next >= self.end && self.acknowledged > self.end && !self.has_ended {
             self.has_ended = true;
-            to.piece(time, Piece::End);
+            to.piece(self.end_time, Piece::End);
         }
     }
 
     /// Hands on all that is left, since the connection is over.
     pub fn finish(&mut self, time: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        // Nobody refuted the FIN.
+        if let Some(holding) = &mut self.holding
+            && self.end != u64::MAX
+        {
+            let before = holding.bytes();
+            holding.truncate(self.end);
+            *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
+        }
         while let Some(holding) = &self.holding {
             let is_acknowledged = holding.due.is_some();
             let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
@@ -428,7 +521,8 @@ impl StreamReassembler {
                 self.gap(time, self.end, cause, around.endings, to);
             }
             self.has_ended = true;
-            to.piece(time, Piece::End);
+            let is_known = self.end != u64::MAX;
+            to.piece(if is_known { self.end_time.min(time) } else { time }, Piece::End);
         }
     }
 }

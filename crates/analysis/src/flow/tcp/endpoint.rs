@@ -83,6 +83,12 @@ impl TcpEndpoint {
         self.last.reset(last);
     }
 
+    /// Whether nothing but SYN-ACKs were seen of a side that should have begun.
+    #[must_use]
+    pub const fn is_answering(&self) -> bool {
+        matches!(self.state, State::SynAckSent)
+    }
+
     /// Whether at most the SYN was acknowledged of what it sent.
     #[must_use]
     pub const fn nothing_acknowledged(&self) -> bool {

@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::endpoint::{State, TcpEndpoint};
-use super::machine::{Context, TcpConnection};
+use super::machine::{Context, RESPONDER, TcpConnection};
 use super::metrics::first::First;
 use crate::depth::Depth;
 use crate::flow::first_look;
@@ -33,18 +33,23 @@ impl TcpConnection {
     #[must_use]
     pub fn reopened(first: &First, begun: Timestamp, depth: Depth, limits: &Limits) -> Self {
         let mut tcp = Self::at(depth);
+        tcp.replay(first, begun, limits);
+        tcp.metrics.resume(first);
+        tcp
+    }
+
+    /// Takes a segment again that was seen at a time. What it adds to history and oddities was noted
+    /// when it came.
+    pub(super) fn replay(&mut self, first: &First, time: Timestamp, limits: &Limits) {
         let mut context = Context {
-            // What the segment adds to these was noted when it came.
             history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },
-            last_time: &mut begun.clone(),
+            last_time: &mut time.clone(),
             weirds: &mut Weirds::default(),
             limits,
             rtt_interval: None,
             rtt: &mut None,
         };
-        tcp.segment(&first.replay(begun).segment(), &mut context);
-        tcp.metrics.resume(first);
-        tcp
+        self.segment(&first.replay(time).segment(), &mut context);
     }
 
     /// The opening segment, where this is nothing but a SYN without peculiarities and without an
@@ -110,10 +115,11 @@ impl TcpConnection {
         self.handshake_done
     }
 
-    /// Whether a segment with these flags and this sequence number begins another connection with
-    /// the same addresses and ports.
+    /// Whether a segment of the side `from` with these flags and this sequence number begins another
+    /// connection with the same addresses and ports. Within a connection that goes on a SYN is none
+    /// before it is answered ([`Self::challenger_answered_by`]).
     #[must_use]
-    pub fn is_reused_by(&self, tcp: &Tcp) -> bool {
+    pub fn is_reused_by(&self, tcp: &Tcp, from: usize) -> bool {
         if !tcp.flags.any(TcpFlags::SYN) {
             return false;
         }
@@ -129,15 +135,24 @@ impl TcpConnection {
         if self.is_closed() {
             return true;
         }
-        if tcp.sequence == beginner.start {
-            return false;
+        if !with_ack && from == RESPONDER {
+            // It crosses the SYN of the originator (RFC 9293, 3.5), or came before the SYN-ACK that was
+            // captured first.
+            return match (originator.state, responder.state) {
+                (State::SynSent, State::Inactive) => false,
+                (State::SynAckSent, State::Inactive) => tcp.sequence != responder.start,
+                _ => tcp.sequence != responder.start && !self.is_going_on(),
+            };
         }
-        // SYN and SYN-ACK may have been captured in the wrong order.
-        let swapped = !with_ack
-            && beginner.state == State::SynAckSent
-            && responder.state == State::Inactive
-            && tcp.sequence == responder.start;
-        !swapped
+        tcp.sequence != beginner.start && (with_ack || !self.is_going_on())
+    }
+
+    /// Whether both sides have said that the connection stands, and neither that it ends.
+    const fn is_going_on(&self) -> bool {
+        let [originator, responder] = &self.ends;
+        matches!(originator.state, State::Established)
+            && matches!(responder.state, State::Established)
+            && self.is_confirmed()
     }
 
     /// What is odd about a segment that begins another connection ([`Self::is_reused_by`]), by

@@ -4,6 +4,8 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
+use super::acceptance::Refusal;
+use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
@@ -48,6 +50,8 @@ pub struct Segment<'a> {
     pub traffic_class: u8,
     /// The low 16 bits of the IP identification; 0 where there is none.
     pub identification: u16,
+    /// Bytes of its packet by the length field of the IP header.
+    pub ip_bytes: u32,
 }
 
 impl<'a> Segment<'a> {
@@ -62,6 +66,7 @@ impl<'a> Segment<'a> {
             ttl: ip.ttl,
             traffic_class: ip.traffic_class,
             identification: ip.identification as u16,
+            ip_bytes: ip.total_len,
         }
     }
 
@@ -106,6 +111,8 @@ pub struct Taken {
     pub position: Option<u64>,
     /// Up to where it acknowledges the peer's stream.
     pub acknowledged: Option<u64>,
+    /// Whether something about it tells that it may never reach its receiver.
+    pub is_doubtful: bool,
 }
 
 /// Whether and how a segment ended its sender's side.
@@ -152,6 +159,8 @@ pub struct TcpConnection {
     pub ends: [TcpEndpoint; 2],
     /// What its segments tell of path and hosts.
     pub metrics: Metrics,
+    /// What segments said that were not taken.
+    pub(super) contest: Option<Box<Contest>>,
 }
 
 impl Default for TcpConnection {
@@ -174,6 +183,7 @@ impl Default for TcpConnection {
             half_closed_at: Timestamp::MAX,
             missed_bytes: 0,
             metrics: Metrics::default(),
+            contest: None,
         }
     }
 }
@@ -184,6 +194,9 @@ impl TcpConnection {
     pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Taken {
         self.flipped = false;
         self.hastened = false;
+        if let Some(refusal) = self.refusal(segment, *context.last_time) {
+            return self.leave_out(segment, &refusal, context);
+        }
         self.note_partial(segment);
         let tcp = segment.tcp;
         let length = sequence_length(tcp);
@@ -233,7 +246,40 @@ impl TcpConnection {
         }
         let is_data = !underflow && !segment.has(TcpFlags::RST);
         let first = position.wrapping_add(u64::from(segment.has(TcpFlags::SYN)));
-        Taken { is_flipped: self.flipped, from, position: is_data.then_some(first), acknowledged }
+        Taken {
+            is_flipped: self.flipped,
+            from,
+            position: is_data.then_some(first),
+            acknowledged,
+            is_doubtful: self.metrics.is_doubtful(&observed),
+        }
+    }
+
+    /// Leaves out a segment that neither side can have taken; its letter tells that it came.
+    #[cold]
+    fn leave_out(
+        &mut self,
+        segment: &Segment<'_>,
+        refusal: &Refusal,
+        context: &mut Context<'_>,
+    ) -> Taken {
+        let shift = if segment.is_originator() { 0 } else { 16 };
+        if context.history.is_first(refusal.kind() << shift) {
+            context.weirds.add(refusal.weird);
+        }
+        let sender = &self.ends[segment.from];
+        let (position, _) = sender.last.relative(segment.tcp.sequence, sender.start);
+        self.note_history(segment, position, &mut context.history);
+        if refusal.is_rival {
+            self.note_rival(segment);
+        }
+        Taken {
+            is_flipped: false,
+            from: segment.from,
+            position: None,
+            acknowledged: None,
+            is_doubtful: false,
+        }
     }
 
     /// Whether no begin was seen.
@@ -250,6 +296,7 @@ impl TcpConnection {
         self.ends[0].assembler.heap_bytes()
             + self.ends[1].assembler.heap_bytes()
             + self.metrics.heap_bytes()
+            + self.contest.as_ref().map_or(0, |contest| size_of::<Contest>() + contest.heap_bytes())
     }
 
     /// Reads every cache line that a segment may need, to have them at hand.
@@ -260,6 +307,13 @@ impl TcpConnection {
         let ends = orig.last.number ^ orig.fin_position as u32 ^ resp.last.number;
         let rest = resp.fin_position as u32 ^ self.seen as u32 ^ self.metrics.touch();
         (ends ^ rest) as i64 ^ self.missed_bytes as i64
+    }
+
+    /// Whether it may be another connection, or begin otherwise, than it was taken for.
+    #[must_use]
+    #[inline]
+    pub const fn is_undecided(&self) -> bool {
+        self.contest.is_some() || self.seen == 1
     }
 
     /// Whether the last segment may have brought the deadline forward.

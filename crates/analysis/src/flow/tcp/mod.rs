@@ -3,6 +3,8 @@
 //! | module | concern |
 //! |---|---|
 //! | [`sequence`] | numbers that wrap |
+//! | `acceptance` | which segments are of the connection |
+//! | `contest` | what the others said |
 //! | [`assembler`] | which bytes were seen |
 //! | [`endpoint`] | one side |
 //! | [`machine`] | a segment's way through the connection |
@@ -12,7 +14,9 @@
 //! | [`metrics`] | what path and hosts are like |
 //! | [`transitions`] | how flags change the states |
 
+mod acceptance;
 pub mod assembler;
+mod contest;
 mod delivery;
 pub mod endpoint;
 mod lifetime;
@@ -22,5 +26,6 @@ pub mod metrics;
 pub mod sequence;
 pub mod transitions;
 
+pub use contest::Claimed;
 pub use endpoint::{State, TcpEndpoint};
 pub use machine::{Segment, TcpConnection};

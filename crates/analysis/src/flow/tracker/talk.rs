@@ -12,7 +12,7 @@ use crate::file::HashKinds;
 use crate::flow::Flow;
 use crate::flow::attached::Talk;
 use crate::flow::expectations::{Expectations, Route};
-use crate::flow::key::Endpoint;
+use crate::flow::key::{Endpoint, Side};
 use crate::flow::streams::{Around, Delivery, Payload, Streams};
 use crate::flow::tcp::machine::Taken;
 use crate::flow::tcp::{Segment, TcpConnection};
@@ -58,6 +58,11 @@ impl Talking {
             hashes: self.hashes,
             is_midstream: flow.tcp().is_some_and(TcpConnection::is_partial),
         }
+    }
+
+    /// Gives back bytes that streams held.
+    pub(super) const fn give_back(&mut self, held: usize) {
+        self.held_bytes = self.held_bytes.saturating_sub(held);
     }
 
     /// Gives a TCP connection that begins `now` the conversation that was announced for it.
@@ -198,6 +203,7 @@ impl FlowTracker {
             change = flow.attached_bytes() as isize - before as isize;
         }
         let context = self.talking.context(flow, &self.limits);
+        let is_damaged = self.verdict == Verdict::Bad && flow.has_mostly_good(lookup.side);
         let Some(attached) = &mut flow.attached else { return };
         let Talk::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
@@ -205,7 +211,8 @@ impl FlowTracker {
         }
         let endings = &mut self.statistics.holes;
         let mut around = self.talking.around(context, endings, &mut self.findings);
-        let delivery = delivery(lookup, segment, taken, bytes, self.verdict);
+        let mut delivery = delivery(lookup, segment, taken, bytes, self.verdict);
+        delivery.is_doubtful |= is_damaged;
         streams.segment(&delivery, &mut around);
         if streams.conversation().is_over() {
             flow.contradicted = true;
@@ -249,6 +256,14 @@ impl FlowTracker {
     }
 }
 
+impl Flow {
+    /// Whether most packets of a side have right checksums, so that one with a wrong one is not left
+    /// to the network card of its sender.
+    const fn has_mostly_good(&self, side: Side) -> bool {
+        self.bad_checksums[side as usize] as u64 * 2 < self.sent[side as usize].packets
+    }
+}
+
 /// What a segment brings for the streams of its connection.
 #[inline]
 fn delivery<'a>(
@@ -277,6 +292,7 @@ fn delivery<'a>(
         payload,
         acknowledged: taken.acknowledged,
         end: end.map(|position| position.saturating_add(len.into())),
+        is_doubtful: taken.is_doubtful,
     }
 }
 

@@ -36,6 +36,10 @@ impl FlowTracker {
                     flow.last = unit.time;
                     return false;
                 }
+                let segment = match flow.tcp() {
+                    Some(tcp) if tcp.is_undecided() => self.decide(segment, place),
+                    _ => segment,
+                };
                 return self.segment(lookup, &segment, bytes, place);
             }
             Transport::Udp(header) => {

@@ -73,8 +73,23 @@ impl Test {
     }
 
     fn cut_segment(&mut self, time: i64, position: u64, data: &str, missing: u64) -> &mut Self {
+        self.arrive(time, position, data, missing, false)
+    }
+
+    fn doubtful(&mut self, time: i64, position: u64, data: &str) -> &mut Self {
+        self.arrive(time, position, data, 0, true)
+    }
+
+    fn arrive(
+        &mut self,
+        time: i64,
+        position: u64,
+        data: &str,
+        missing: u64,
+        is_doubtful: bool,
+    ) -> &mut Self {
         let data = data.as_bytes();
-        let arrival = Arrival { time: ms(time), position, data, missing, sum: None };
+        let arrival = Arrival { time: ms(time), position, data, missing, sum: None, is_doubtful };
         self.with(|stream, around, out| {
             stream.expire(ms(time), around, out);
             stream.arrive(&arrival, around, out);
@@ -85,7 +100,7 @@ impl Test {
     fn acknowledge(&mut self, time: i64, position: u64) -> &mut Self {
         self.with(|stream, around, out| {
             stream.expire(ms(time), around, out);
-            stream.acknowledge(position, ms(time), around.limits);
+            stream.acknowledge(position, ms(time), around, out);
         });
         self
     }
@@ -105,8 +120,74 @@ impl Test {
 fn segments_in_order_pass_at_once() {
     let mut test = Test::new();
     test.segment(0, 1, "abc").segment(1, 4, "def").end(1, 7);
+    assert_eq!(test.out.text, "abcdef");
+    // A FIN counts once it is acknowledged, with the time at which it came.
+    test.acknowledge(5, 8);
     assert_eq!(test.out.text, "abcdef.");
     assert_eq!(test.out.times, [0, 1, 1]);
+}
+
+#[test]
+fn a_fin_that_the_receiver_did_not_get_ends_nothing() {
+    for decoy in [1, 3, 4] {
+        let mut test = Test::new();
+        test.segment(0, 1, "ab").end(1, decoy).segment(2, 3, "cdef").acknowledge(3, 7);
+        if decoy == 1 {
+            assert_eq!(test.out.oddities, [""; 0], "a FIN before what was seen is none");
+        } else {
+            assert_eq!(test.out.oddities, ["data_after_FIN"], "{decoy}");
+        }
+        assert_eq!(test.out.text, "abcdef", "{decoy}");
+        test.segment(4, 7, "g").end(4, 8).acknowledge(5, 9);
+        assert_eq!(test.out.text, "abcdefg.", "{decoy}");
+        assert_eq!(test.stream.held(), 0);
+    }
+}
+
+#[test]
+fn doubtful_segments_count_once_they_are_acknowledged() {
+    let mut test = Test::new();
+    test.doubtful(0, 1, "abc").segment(1, 4, "def");
+    assert_eq!(test.out.text, "");
+    test.acknowledge(2, 3);
+    assert_eq!(test.out.text, "", "a part of it");
+    test.acknowledge(3, 7);
+    assert_eq!((test.out.text.as_str(), &test.out.times[..]), ("abcdef", &[0, 1][..]));
+    assert!(test.out.oddities.is_empty() && !test.stream.is_waiting());
+    // Without acknowledgements they count in the end, or after a while.
+    let mut test = Test::new();
+    assert_eq!(test.doubtful(0, 1, "abc").segment(1, 4, "def").finish(2), "abcdef.");
+    let mut test = Test::new();
+    test.doubtful(0, 1, "abc").segment(1, 4, "def").segment(2_000, 7, "g");
+    assert_eq!(test.out.text, "abcdefg");
+}
+
+#[test]
+fn what_comes_in_the_place_of_doubtful_segments_counts() {
+    for (pieces, expected) in [
+        (&[(1, "xy"), (3, "z")][..], "xyz"),
+        (&[(3, "z"), (1, "xy")], "xyz"),
+        (&[(1, "x")], "xbc"),
+        (&[(2, "y")], "ayc"),
+        (&[(3, "z")], "abz"),
+        (&[(1, "xyzuvw")], "xyzuvw"),
+    ] {
+        let mut test = Test::new();
+        test.doubtful(0, 1, "abc");
+        for &(position, data) in pieces {
+            test.segment(1, position, data);
+        }
+        test.acknowledge(2, 4);
+        assert_eq!(test.out.text, expected, "{pieces:?}");
+        assert_eq!(test.out.oddities, ["retransmission_inconsistency"], "{pieces:?}");
+    }
+    // The same bytes again are no oddity, and a doubtful copy changes nothing.
+    let mut test = Test::new();
+    test.doubtful(0, 1, "abc").segment(1, 1, "ab").segment(1, 3, "c").segment(2, 6, "f");
+    test.doubtful(3, 6, "X").segment(4, 4, "de").acknowledge(5, 7);
+    assert_eq!(test.out.text, "abcdef");
+    assert_eq!(test.out.oddities, ["retransmission_inconsistency"]);
+    assert_eq!(test.endings.filled, 1);
 }
 
 #[test]
@@ -272,7 +353,7 @@ fn what_the_capture_cut_off_is_a_gap_at_its_place() {
     assert_eq!(test.out.text, "abcd[2 snaplen]g");
     // The end lies in what was cut off.
     let mut test = Test::new();
-    test.cut_segment(0, 3, "c", 6).end(1, 5).segment(2, 1, "ab");
+    test.cut_segment(0, 3, "c", 6).end(1, 5).segment(2, 1, "ab").acknowledge(3, 6);
     assert_eq!(test.out.text, "abc[1 snaplen].");
 }
 
@@ -280,16 +361,17 @@ fn what_the_capture_cut_off_is_a_gap_at_its_place() {
 fn nothing_lies_behind_the_end() {
     let mut test = Test::new();
     test.segment(0, 1, "abc").end(0, 4).segment(1, 4, "def").segment(2, 3, "cdef");
+    test.acknowledge(3, 5);
     assert_eq!(test.out.text, "abc.");
     assert_eq!(test.out.oddities, ["data_after_FIN"]);
     let mut test = Test::new();
-    test.end(0, 4).segment(1, 1, "abcdef").segment(2, 5, "ef");
+    test.end(0, 4).segment(1, 1, "abcdef").segment(2, 5, "ef").acknowledge(3, 5);
     assert_eq!(test.out.text, "abc.");
     assert_eq!(test.out.oddities, ["data_after_FIN"], "once");
     // What came before the end was known.
     let mut test = Test::new();
     test.segment(0, 3, "cdef").segment(1, 9, "ij").end(2, 4).segment(3, 1, "ab");
-    assert_eq!(test.out.text, "abc.");
+    assert_eq!(test.finish(4), "abc.");
     assert_eq!((test.out.oddities.as_slice(), test.held), (&["data_after_FIN"][..], 0));
     // A keep-alive, and a repetition.
     let mut test = Test::new();

@@ -140,17 +140,25 @@ impl StreamLosses {
         if low >= high {
             return;
         }
-        self.holes.push(Hole { low, high, revealed, acknowledged: None, lacked: None });
-        self.bound(revealed.at, limits);
+        let hole = Hole { low, high, revealed, acknowledged: None, lacked: None };
+        self.add(self.holes.len(), hole, revealed.at, limits);
     }
 
-    /// Gives up the oldest holes where there are too many of them, however they came about: skipped
-    /// one after the other, or split.
-    fn bound(&mut self, time: Timestamp, limits: &Limits) {
-        while self.holes.len() > limits.open_gaps.max(1) {
-            let hole = self.holes.remove(0);
-            self.give_up(hole, time, limits);
+    /// Adds a hole before the one at `index`, however it came about: skipped, or split from another.
+    /// Where there are too many, the oldest is given up. Returns the index behind it.
+    fn add(&mut self, index: usize, hole: Hole, time: Timestamp, limits: &Limits) -> usize {
+        let mut index = index;
+        if self.holes.len() >= limits.open_gaps.max(1) {
+            if index == 0 {
+                self.give_up(hole, time, limits);
+                return 0;
+            }
+            let oldest = self.holes.remove(0);
+            self.give_up(oldest, time, limits);
+            index -= 1;
         }
+        self.holes.insert(index, hole);
+        index + 1
     }
 
     /// What is known of the first hole that has a number in common with those from `low` up to
@@ -188,14 +196,14 @@ impl StreamLosses {
                 index += 1;
                 continue;
             }
-            let rest = [Hole { high: from, ..hole }, Hole { low: to, ..hole }];
-            let rest = rest.into_iter().filter(|part| part.low < part.high);
-            let before = self.holes.len();
-            self.holes.splice(index..=index, rest);
-            index += self.holes.len() + 1 - before;
+            self.holes.remove(index);
+            for part in [Hole { high: from, ..hole }, Hole { low: to, ..hole }] {
+                if part.low < part.high {
+                    index = self.add(index, part, time, limits);
+                }
+            }
             self.filled(Hole { low: from, high: to, ..hole }, time, repair, limits);
         }
-        self.bound(time, limits);
     }
 
     fn filled(&mut self, part: Hole, time: Timestamp, repair: Repair, limits: &Limits) {
@@ -299,8 +307,7 @@ impl StreamLosses {
             hole.acknowledged = Some(time);
             let below = *hole;
             if above.low < above.high {
-                self.holes.insert(index, above);
-                index += 1;
+                index = self.add(index, above, time, limits);
             }
             if below.lacked.is_some()
                 && is_past(below.revealed.at, time, handshake.recovery().reorder)
@@ -309,7 +316,6 @@ impl StreamLosses {
                 self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
             }
         }
-        self.bound(time, limits);
         if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
             self.repaired_unseen(&lacking, position, time, handshake, limits);
         }

@@ -100,6 +100,8 @@ pub struct Direction {
     last_identification: u16,
     /// What the last packet was, see [`digest`].
     last_digest: u64,
+    /// The latest of its time stamps.
+    pub(super) stamp: u32,
     /// The last window offered, scaled.
     pub(super) window: u32,
     pub(super) window_min: u32,
@@ -247,9 +249,34 @@ impl Direction {
         if seen.has(rare) {
             self.note_flags(seen);
         }
-        if seen.tcp.options.timestamps.is_some() {
+        if let Some((value, _)) = seen.tcp.options.timestamps {
+            if !self.is(bit::TIMESTAMPS) || delta(value, self.stamp) > 0 {
+                self.stamp = value;
+            }
             self.set(bit::TIMESTAMPS, true);
         }
+    }
+
+    /// Whether a segment of this side, which was noted, has a mark of those that are sent to be seen
+    /// and not to arrive: it has fewer hops to live than others, an older stamp than one before it (RFC
+    /// 7323, 5), or no acknowledgement (RFC 9293, 3.10.7.4).
+    #[inline]
+    pub(super) fn doubts(&self, seen: &Observed<'_>) -> bool {
+        let is_late = match seen.tcp.options.timestamps {
+            Some((value, _)) => delta(value, self.stamp) < 0,
+            None => false,
+        };
+        let is_unacknowledging = !seen.has(TcpFlags::ACK) && !seen.has(TcpFlags::SYN);
+        seen.ttl < self.ttl_max || is_late || is_unacknowledging
+    }
+
+    /// Whether a segment of the other side acknowledges what this one was not seen to send (RFC 9293,
+    /// 3.10.7.4).
+    #[inline]
+    pub(super) const fn is_ahead(&self, seen: &Observed<'_>) -> bool {
+        self.is(bit::BEGUN)
+            && seen.has(TcpFlags::ACK)
+            && delta(seen.tcp.acknowledgement, self.next) > 1
     }
 
     #[cold]

@@ -40,7 +40,7 @@ const TIMESTAMPS: u16 = 0x8000;
 impl First {
     /// A segment that is the first.
     #[must_use]
-    pub(super) fn of(seen: &Observed<'_>) -> Self {
+    pub(in crate::flow::tcp) fn of(seen: &Observed<'_>) -> Self {
         let options = &seen.tcp.options;
         let mut flags_and_options = seen.tcp.flags.0 & FLAGS;
         for (is_set, bit) in [
@@ -125,12 +125,14 @@ impl First {
     }
 
     /// Whether a segment with these flags and this sequence number begins another connection than
-    /// this plain SYN does. A SYN with an acknowledgement does not, since the originator was heard.
+    /// this plain SYN does. A SYN with an acknowledgement does not, since the originator was heard,
+    /// nor does one of the other side, which crosses it. `from` is the index of its sender.
     #[must_use]
-    pub const fn is_reused_by(&self, tcp: &Tcp) -> bool {
+    pub const fn is_reused_by(&self, tcp: &Tcp, from: usize) -> bool {
         tcp.flags.any(TcpFlags::SYN)
             && !tcp.flags.any(TcpFlags::ACK)
             && tcp.sequence != self.sequence
+            && from == self.sender()
     }
 
     /// How often it came again.
@@ -145,7 +147,25 @@ impl First {
         self.duplicates
     }
 
-    pub(super) const fn flip(&mut self) {
+    /// Whether a segment has its sequence number.
+    #[must_use]
+    pub const fn has_number(&self, tcp: &Tcp) -> bool {
+        tcp.sequence == self.sequence
+    }
+
+    /// The sequence number behind it, which is the one that acknowledges it.
+    #[must_use]
+    pub const fn next_number(&self) -> u32 {
+        self.sequence.wrapping_add(1)
+    }
+
+    /// Index of who sent it: 0 is the originator.
+    #[must_use]
+    pub const fn sender(&self) -> usize {
+        self.from()
+    }
+
+    pub(in crate::flow::tcp) const fn flip(&mut self) {
         self.from = match self.from {
             From::Originator => From::Responder,
             From::Responder => From::Originator,
@@ -211,6 +231,7 @@ impl Replay {
             ttl: self.first.ttl,
             traffic_class: self.first.traffic_class,
             identification: self.first.identification,
+            ip_bytes: 0,
         }
     }
 }
@@ -243,7 +264,7 @@ mod tests {
     }
 
     fn segment(time: Timestamp, tcp: &Tcp, identification: u16) -> Segment<'_> {
-        Segment { time, from: 0, tcp, ttl: 61, traffic_class: 2, identification }
+        Segment { time, from: 0, tcp, ttl: 61, traffic_class: 2, identification, ip_bytes: 40 }
     }
 
     /// What a connection and the rest of its flow are after a segment.
@@ -336,7 +357,10 @@ mod tests {
         for flags in 0..0x200 {
             for sequence in [999, 1000, 1001] {
                 let next = Tcp { sequence, flags: TcpFlags(flags), ..syn };
-                assert_eq!(first.is_reused_by(&next), straight.is_reused_by(&next), "{next:?}");
+                for from in [0, 1] {
+                    let is_reused = straight.is_reused_by(&next, from);
+                    assert_eq!(first.is_reused_by(&next, from), is_reused, "{from} {next:?}");
+                }
             }
         }
     }

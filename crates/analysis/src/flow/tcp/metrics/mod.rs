@@ -145,6 +145,12 @@ impl Metrics {
         self.first.filter(|_| self.full.is_none())
     }
 
+    /// The first segment, whatever came after it.
+    #[must_use]
+    pub(in crate::flow::tcp) const fn opening(&self) -> Option<First> {
+        self.first
+    }
+
     /// Goes on with the count of repetitions that `first` has.
     pub(in crate::flow::tcp) const fn resume(&mut self, first: &First) {
         self.first = Some(*first);
@@ -176,6 +182,17 @@ impl Metrics {
     pub fn handshake_nanos(&self) -> Option<u64> {
         let handshake = &self.full.as_ref()?.handshake;
         handshake.originator?.checked_add(handshake.responder?)
+    }
+
+    /// Whether something about a segment that was taken tells that it may never reach its receiver,
+    /// or that the receiver drops it.
+    #[must_use]
+    #[inline]
+    pub(in crate::flow::tcp) fn is_doubtful(&self, seen: &Observed<'_>) -> bool {
+        let Some(full) = &self.full else { return false };
+        let [low, high] = &full.directions;
+        let (sender, peer) = if seen.from == 0 { (low, high) } else { (high, low) };
+        sender.doubts(seen) || peer.is_ahead(seen)
     }
 
     /// What tells of losses, where more than the opening was seen.

@@ -1,0 +1,240 @@
+//! Which segments belong to a connection. A segment that neither side can have taken (RFC 9293,
+//! 3.10.7) was forged, is of an older connection, or tells of one that begins: it changes no state,
+//! no position and no end, and is told as an oddity.
+//!
+//! The tap does not see what the hosts see. What the capture may have missed is granted to every
+//! number: all that a window, its scale and the time allow. A number beyond that is believed once
+//! the other side says it, too.
+
+use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TcpFlags;
+
+use super::endpoint::{State, TcpEndpoint};
+use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
+use super::metrics::elapsed;
+use super::sequence::delta;
+
+/// Numbers so near each other are those of one flight: the largest window without a scale.
+const NEAR: u32 = 65_535;
+
+/// The largest window that there is (RFC 7323, 2.3).
+const MAX_WINDOW: u64 = 1 << 30;
+
+/// The shortest round trip, where the handshake tells none: hosts of one rack; nanoseconds.
+const LEAST_RTT: u64 = 20_000;
+
+/// Why a segment is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The oddity's name.
+    pub weird: &'static str,
+    /// Whether it may begin a connection anew, or number one otherwise, if the other side says so.
+    pub is_rival: bool,
+}
+
+impl Refusal {
+    /// The kind of the oddity, of which each is told once of a side: one bit.
+    pub(super) fn kind(&self) -> u32 {
+        match self.weird {
+            "RST_outside_window" | "unacceptable_RST" => 0x0100,
+            "segment_outside_window" => 0x0200,
+            "ack_of_unsent_data" => 0x0800,
+            "active_connection_reuse" => 0x1000,
+            _ => 0x2000,
+        }
+    }
+}
+
+const fn refuse(weird: &'static str) -> Option<Refusal> {
+    Some(Refusal { weird, is_rival: false })
+}
+
+const fn rival(weird: &'static str) -> Option<Refusal> {
+    Some(Refusal { weird, is_rival: true })
+}
+
+impl TcpConnection {
+    /// Why the segment is not one of this connection, whose packet before it came at `last`; `None`
+    /// where it is.
+    #[inline]
+    pub(super) fn refusal(&self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+        let (sender, peer) = (&self.ends[segment.from & 1], &self.ends[1 - (segment.from & 1)]);
+        let tcp = segment.tcp;
+        let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+        let is_near = |number, end: &TcpEndpoint| delta(number, end.last.number) <= NEAR as i32;
+        let is_plain = !segment.has(control) && segment.has(TcpFlags::ACK);
+        let are_established =
+            matches!((sender.state, peer.state), (State::Established, State::Established));
+        if is_plain
+            && are_established
+            && is_near(tcp.sequence, sender)
+            && is_near(tcp.acknowledgement, peer)
+        {
+            return None;
+        }
+        self.refusal_of_rare(segment, last)
+    }
+
+    #[cold]
+    fn refusal_of_rare(&self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+        if self.unwatched || self.seen == 0 {
+            return None;
+        }
+        if self.is_opening() {
+            return self.refusal_while_opening(segment);
+        }
+        if segment.has(TcpFlags::SYN) {
+            return self.refusal_of_syn(segment);
+        }
+        if segment.has(TcpFlags::RST) {
+            return self.refusal_of_reset(segment);
+        }
+        self.refusal_of_numbers(segment, last)
+    }
+
+    /// Whether nothing but a SYN of the originator was seen.
+    fn is_opening(&self) -> bool {
+        let [originator, responder] = &self.ends;
+        self.seen == 1 && originator.state == State::SynSent && responder.state == State::Inactive
+    }
+
+    /// A host that has sent a SYN takes nothing but an answer to it (RFC 9293, 3.10.7.3).
+    fn refusal_while_opening(&self, segment: &Segment<'_>) -> Option<Refusal> {
+        let (opener, tcp) = (&self.ends[ORIGINATOR], segment.tcp);
+        if segment.is_originator() {
+            // The RST that answers a segment of an older connection has that one's number.
+            let is_own = delta(tcp.sequence, opener.last.number).unsigned_abs() <= NEAR;
+            return if segment.has(TcpFlags::RST) && !segment.has(TcpFlags::SYN) && !is_own {
+                refuse("RST_outside_window")
+            } else {
+                None
+            };
+        }
+        let sent = delta(opener.last.number, opener.start);
+        let answers = delta(tcp.acknowledgement, opener.start);
+        let is_answer = segment.has(TcpFlags::ACK) && (1..=sent).contains(&answers);
+        if segment.has(TcpFlags::SYN) {
+            // Two SYNs that cross answer nothing (RFC 9293, 3.5).
+            let is_fine = is_answer || !segment.has(TcpFlags::ACK);
+            return if is_fine { None } else { refuse("bad_SYN_ack") };
+        }
+        if is_answer {
+            return None;
+        }
+        if segment.has(TcpFlags::RST) {
+            return refuse("unacceptable_RST");
+        }
+        // The capture may have missed the answer, and what the originator sent upon it.
+        let may_be_later = segment.has(TcpFlags::ACK)
+            && tcp.payload_len > 0
+            && (1..=NEAR as i32).contains(&answers);
+        if may_be_later { None } else { refuse("ack_of_unsent_data") }
+    }
+
+    /// A SYN with another number than that of its side. What it says counts only if the other side
+    /// answers it (RFC 5961, 4).
+    fn refusal_of_syn(&self, segment: &Segment<'_>) -> Option<Refusal> {
+        let (sender, peer) = (&self.ends[segment.from & 1], &self.ends[1 - (segment.from & 1)]);
+        let tcp = segment.tcp;
+        if self.seen & (1 << segment.from) == 0 || tcp.sequence == sender.start {
+            return None;
+        }
+        if !segment.has(TcpFlags::ACK) {
+            return rival("active_connection_reuse");
+        }
+        if segment.is_originator() {
+            // A scan with SYN-ACKs, whose numbers nobody answers.
+            return None;
+        }
+        let answers = delta(tcp.acknowledgement, peer.start);
+        let is_answer = (1..=delta(peer.last.number, peer.start)).contains(&answers);
+        Some(Refusal { weird: "SYN_seq_jump", is_rival: is_answer && !self.is_confirmed() })
+    }
+
+    /// Whether the originator has acknowledged a number of the responder.
+    pub(super) const fn is_confirmed(&self) -> bool {
+        let responder = &self.ends[RESPONDER];
+        responder.acknowledged.full() > responder.start as u64
+    }
+
+    /// A RST outside of what its receiver awaits resets nothing (RFC 9293, 3.10.7.4).
+    fn refusal_of_reset(&self, segment: &Segment<'_>) -> Option<Refusal> {
+        let from = segment.from & 1;
+        let sender = &self.ends[from];
+        if self.seen & (1 << from) == 0 {
+            return None;
+        }
+        // What was acknowledged is not awaited any more, give or take a FIN.
+        let acknowledged = sender.acknowledged.full().max(sender.start.into());
+        let awaited = sender.last.full().saturating_sub(acknowledged).saturating_add(1);
+        let beyond = delta(segment.tcp.sequence, sender.last.number);
+        let distance = u64::from(beyond.unsigned_abs());
+        let most = if beyond < 0 { awaited } else { self.window_of(1 - from) };
+        if distance <= most { None } else { refuse("RST_outside_window") }
+    }
+
+    /// Numbers beyond all that can have been sent since the last packet.
+    fn refusal_of_numbers(&self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+        let from = segment.from & 1;
+        let tcp = segment.tcp;
+        let time = elapsed(last, segment.time).unwrap_or(0);
+        let is_odd = |side: usize, number: u32| {
+            self.seen & (1 << side) != 0
+                && self.exceeds(side, number, time)
+                && !self.is_claimed(side, number, 1 - from)
+        };
+        if is_odd(from, tcp.sequence) {
+            return rival("segment_outside_window");
+        }
+        if segment.has(TcpFlags::ACK) && is_odd(1 - from, tcp.acknowledgement) {
+            return rival("ack_of_unsent_data");
+        }
+        None
+    }
+
+    /// Whether a number lies further beyond what `side` has sent than it can have sent in `time`
+    /// nanoseconds: a window in each round trip.
+    fn exceeds(&self, side: usize, number: u32, time: u64) -> bool {
+        let end = &self.ends[side];
+        let last = end.last.full().max(end.acknowledged.full());
+        let beyond = delta(number, last as u32);
+        if beyond <= NEAR as i32 {
+            return false;
+        }
+        let rtt = self.metrics.handshake_nanos().unwrap_or(LEAST_RTT).max(LEAST_RTT);
+        let flights = (time / rtt).saturating_add(2);
+        u64::from(beyond.unsigned_abs()) > self.window_of(1 - side).saturating_mul(flights)
+    }
+
+    /// The most that `side` lets the other send at once. Without its SYN nobody knows its scale.
+    fn window_of(&self, side: usize) -> u64 {
+        if self.partial || self.ends[side].state == State::Inactive {
+            return MAX_WINDOW;
+        }
+        u64::from(self.ends[side].window.max(NEAR))
+    }
+
+    /// Whether `by` said before that `side` has sent about what stands at a number. A side that was
+    /// not seen cannot say it, so that the other's word counts.
+    fn is_claimed(&self, side: usize, number: u32, by: usize) -> bool {
+        let Some(contest) = &self.contest else { return false };
+        let by = if self.seen & (1 << by) == 0 { 1 - by } else { by };
+        let claim = contest.claims[side & 1][by & 1];
+        claim.is_some_and(|claim| delta(claim, number).unsigned_abs() <= NEAR)
+    }
+
+    /// Notes what a segment that is not taken says.
+    #[cold]
+    pub(super) fn note_rival(&mut self, segment: &Segment<'_>) {
+        let contest = self.contest.get_or_insert_default();
+        if segment.has(TcpFlags::SYN) {
+            contest.note_syn(segment);
+            return;
+        }
+        let from = segment.from & 1;
+        contest.claims[from][from] = Some(segment.tcp.sequence);
+        if segment.has(TcpFlags::ACK) {
+            contest.claims[1 - from][from] = Some(segment.tcp.acknowledgement);
+        }
+    }
+}
