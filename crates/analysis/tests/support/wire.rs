@@ -1,6 +1,8 @@
 //! TCP connections segment by segment, with positions in place of sequence numbers, and what the
 //! engine makes of them.
 
+use core::net::IpAddr;
+
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::{Limits, Options};
@@ -42,13 +44,26 @@ pub(crate) struct Wire {
     next: [i64; 2],
     overlap: Overlap,
     identification: u16,
+    /// Whether the next segment has a wrong checksum.
+    is_damaged: bool,
+    /// The time stamp of the next segment (RFC 7323).
+    stamp: Option<u32>,
 }
 
 impl Wire {
     /// A connection to a port that has not begun.
     pub(crate) fn new(port: u16) -> Self {
-        let client = Host::new([192, 0, 2, 1].into(), 40_000);
-        let server = Host::new([198, 51, 100, 1].into(), port);
+        Self::between([192, 0, 2, 1].into(), [198, 51, 100, 1].into(), port)
+    }
+
+    /// A connection over IPv6.
+    pub(crate) fn over_v6(port: u16) -> Self {
+        let host = |last| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]);
+        Self::between(host(1), host(2), port)
+    }
+
+    fn between(client: IpAddr, server: IpAddr, port: u16) -> Self {
+        let (client, server) = (Host::new(client, 40_000), Host::new(server, port));
         Self {
             frames: Vec::new(),
             now: Timestamp::from_secs_nanos(1_767_225_600, 0),
@@ -57,7 +72,39 @@ impl Wire {
             next: [0; 2],
             overlap: Overlap::First,
             identification: 0,
+            is_damaged: false,
+            stamp: None,
         }
+    }
+
+    /// Segments have time stamps, the next one this.
+    pub(crate) const fn stamped(&mut self, first: u32) -> &mut Self {
+        self.stamp = Some(first);
+        self
+    }
+
+    /// Where the numbers of client and server begin.
+    pub(crate) const fn initial(&mut self, client: u32, server: u32) -> &mut Self {
+        self.initial = [client, server];
+        self
+    }
+
+    /// What follows passes so many hops less than other packets of its side may.
+    pub(crate) const fn expired(&mut self, side: Side) -> &mut Self {
+        self.hosts[side as usize].ttl = 1;
+        self
+    }
+
+    /// What follows may reach its receiver again.
+    pub(crate) const fn arrives(&mut self, side: Side) -> &mut Self {
+        self.hosts[side as usize].ttl = 64;
+        self
+    }
+
+    /// The next segment has a wrong checksum.
+    pub(crate) const fn damaged(&mut self) -> &mut Self {
+        self.is_damaged = true;
+        self
     }
 
     /// The next connection between the same ports, with other numbers.
@@ -96,6 +143,13 @@ impl Wire {
     /// Any segment, of which the ends know nothing.
     pub(crate) fn put(&mut self, side: Side, part: &Part<'_>) -> &mut Self {
         let [own, other] = [side as usize, side.other() as usize];
+        let mut stamps = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut options = &stamps[..0];
+        if let Some(stamp) = &mut self.stamp {
+            stamps[4..8].copy_from_slice(&stamp.to_be_bytes());
+            *stamp = stamp.wrapping_add(1);
+            options = &stamps;
+        }
         let header = TcpHeader {
             source_port: 0,
             destination_port: 0,
@@ -109,12 +163,17 @@ impl Wire {
             window: part.window,
             checksum: 0,
             urgent_pointer: part.urgent,
-            options: &[],
+            options,
         };
         self.identification += 1;
         let [source, destination] = [&self.hosts[own], &self.hosts[other]];
         let frame = tcp_frame(source, destination, self.identification, &header, part.data);
-        self.frames.push((self.now, frame.unwrap()));
+        let mut frame = frame.unwrap();
+        if core::mem::take(&mut self.is_damaged) {
+            let at = frame.len() - part.data.len() - options.len() - 4;
+            frame[at] ^= 0x55;
+        }
+        self.frames.push((self.now, frame));
         self.pass(1)
     }
 
@@ -163,6 +222,12 @@ impl Wire {
         self.put(side, &part);
         self.next[side as usize] += 1;
         self.acks(side.other())
+    }
+
+    /// The capture begins behind the first segment.
+    pub(crate) fn drop_first(&mut self) -> &mut Self {
+        self.frames.remove(0);
+        self
     }
 
     /// How many segments there were so far.

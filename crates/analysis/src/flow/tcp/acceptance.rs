@@ -136,7 +136,9 @@ impl TcpConnection {
     fn refusal_of_syn(&self, segment: &Segment<'_>) -> Option<Refusal> {
         let (sender, peer) = (&self.ends[segment.from & 1], &self.ends[1 - (segment.from & 1)]);
         let tcp = segment.tcp;
-        if self.seen & (1 << segment.from) == 0 || tcp.sequence == sender.start {
+        // Some hosts acknowledge a SYN before they answer it.
+        let has_begun = self.seen & (1 << segment.from) != 0 && sender.state != State::Inactive;
+        if !has_begun || tcp.sequence == sender.start {
             return None;
         }
         if !segment.has(TcpFlags::ACK) {

@@ -105,7 +105,11 @@ impl TcpConnection {
         depth: Depth,
         limits: &Limits,
     ) -> Option<Self> {
-        let opening = self.metrics.opening().filter(First::is_plain_syn)?;
+        // A SYN with data is remembered by its number alone.
+        let originator = &self.ends[ORIGINATOR];
+        let has_syn = self.metrics.evidence().is_some_and(|(sides, _)| sides[ORIGINATOR].has_syn());
+        let by_number = has_syn.then(|| First::syn(originator.start, originator.window_scale));
+        let opening = self.metrics.opening().filter(First::is_plain_syn).or(by_number)?;
         let mut tcp = Self::reopened(&opening, begun, depth, limits);
         tcp.replay(&answer.first, answer.time, limits);
         Some(tcp)

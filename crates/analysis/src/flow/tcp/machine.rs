@@ -267,9 +267,12 @@ impl TcpConnection {
         if context.history.is_first(refusal.kind() << shift) {
             context.weirds.add(refusal.weird);
         }
-        let sender = &self.ends[segment.from];
-        let (position, _) = sender.last.relative(segment.tcp.sequence, sender.start);
-        self.note_history(segment, position, &mut context.history);
+        // The letter of a SYN is one of the connection that it may begin.
+        if segment.has(TcpFlags::ACK) || !segment.has(TcpFlags::SYN) {
+            let sender = &self.ends[segment.from];
+            let (position, _) = sender.last.relative(segment.tcp.sequence, sender.start);
+            self.note_history(segment, position, &mut context.history);
+        }
         if refusal.is_rival {
             self.note_rival(segment);
         }

@@ -100,7 +100,7 @@ pub struct Direction {
     last_identification: u16,
     /// What the last packet was, see [`digest`].
     last_digest: u64,
-    /// The latest of its time stamps.
+    /// The latest of its time stamps; 0 where none is known.
     pub(super) stamp: u32,
     /// The last window offered, scaled.
     pub(super) window: u32,
@@ -250,7 +250,7 @@ impl Direction {
             self.note_flags(seen);
         }
         if let Some((value, _)) = seen.tcp.options.timestamps {
-            if !self.is(bit::TIMESTAMPS) || delta(value, self.stamp) > 0 {
+            if self.stamp == 0 || delta(value, self.stamp) > 0 {
                 self.stamp = value;
             }
             self.set(bit::TIMESTAMPS, true);
@@ -263,7 +263,7 @@ impl Direction {
     #[inline]
     pub(super) fn doubts(&self, seen: &Observed<'_>) -> bool {
         let is_late = match seen.tcp.options.timestamps {
-            Some((value, _)) => delta(value, self.stamp) < 0,
+            Some((value, _)) => self.stamp != 0 && delta(value, self.stamp) < 0,
             None => false,
         };
         let is_unacknowledging = !seen.has(TcpFlags::ACK) && !seen.has(TcpFlags::SYN);

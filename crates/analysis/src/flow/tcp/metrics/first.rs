@@ -69,6 +69,25 @@ impl First {
         }
     }
 
+    /// The SYN of an originator of which its number and the shift of its window are known.
+    #[must_use]
+    pub(in crate::flow::tcp) const fn syn(sequence: u32, window_scale: u8) -> Self {
+        Self {
+            sequence,
+            acknowledgement: 0,
+            flags_and_options: TcpFlags::SYN.0 | WINDOW_SCALE,
+            window: 0,
+            identification: 0,
+            mss: 0,
+            repeats: 0,
+            duplicates: 0,
+            ttl: 0,
+            traffic_class: 0,
+            window_scale,
+            from: From::Originator,
+        }
+    }
+
     /// Takes a segment without payload, if it repeats the first and that is a SYN.
     #[inline]
     pub(super) const fn repeat(&mut self, seen: &Observed<'_>) -> bool {

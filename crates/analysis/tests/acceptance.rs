@@ -1,0 +1,304 @@
+//! Segments that no host of a connection took: forged, of an older connection, or beside the
+//! handshake. The rows are those of what was said, and the oddity is told.
+
+mod support;
+
+use netsniff_packet::decode::TcpFlags;
+use support::wire::{ACK, Client, FIN_ACK, Logs, Part, RST_ACK, SYN, SYN_ACK, Server, Wire};
+
+const REQUEST: &[u8] = b"GET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
+const DECOY: &[u8] = b"GET /good HTTP/1.1\r\nHost: good.example\r\n\r\n";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const RST: TcpFlags = TcpFlags::RST;
+/// Distances of numbers that have nothing to do with those of the connection.
+const FAR: [i64; 6] = [77_777, 777_777, 1_612_364_734, 0x7fff_ffff, -77_777, -1_000_000_000];
+
+/// Connections over both versions of IP, to ports that are known and that are not, whose numbers begin
+/// at several places.
+fn wires() -> Vec<Wire> {
+    let mut wires = Vec::new();
+    for port in [80, 8081, 50_001] {
+        for wire in [Wire::new(port), Wire::over_v6(port)] {
+            for (client, server) in [(1_000, 5_000), (u32::MAX - 20, u32::MAX - 50), (1 << 31, 7)] {
+                let mut wire = wire.clone();
+                wire.initial(client, server);
+                wires.push(wire);
+            }
+        }
+    }
+    wires
+}
+
+fn exchange(wire: &mut Wire) -> &mut Wire {
+    wire.says(Client, REQUEST).says(Server, RESPONSE).ends(Client).ends(Server)
+}
+
+/// The one connection has the exchange with its bytes, and these oddities among others.
+#[track_caller]
+fn expect(wire: &Wire, weirds: &[&str]) -> Logs {
+    let logs = wire.logs();
+    assert_eq!(logs.http(), ["GET /evil 0 200 OK 5"]);
+    let conn = ["service", "conn_state", "orig_bytes", "resp_bytes", "capture_missed_bytes"];
+    assert_eq!(logs.lines("conn", &conn), ["http SF 42 43 0"]);
+    assert_eq!(logs.lines("conn", &["network_missed_bytes", "quality"]), ["0 clean"]);
+    let told = logs.lines("weird", &["name"]);
+    for weird in weirds {
+        assert!(told.iter().any(|name| name == weird), "{weird} in {told:?}");
+    }
+    logs
+}
+
+#[test]
+fn answers_with_other_numbers_are_none_once_the_client_has_chosen() {
+    for wire in wires() {
+        for far in FAR {
+            let stray = |wire: &Wire| Part { flags: SYN_ACK, position: far, ..wire.part(Server) };
+            // The wrong one comes first, second, behind the handshake, or within the exchange.
+            for place in 0..4 {
+                let mut wire = wire.clone();
+                wire.syn(Client, SYN, b"");
+                if place == 0 {
+                    wire.put(Server, &Part { acknowledged: 1, ..stray(&wire) });
+                }
+                wire.syn(Server, SYN_ACK, b"");
+                if place == 1 {
+                    wire.put(Server, &Part { acknowledged: 1, ..stray(&wire) });
+                }
+                wire.acks(Client);
+                if place == 2 {
+                    wire.put(Server, &stray(&wire));
+                }
+                wire.says(Client, REQUEST);
+                if place == 3 {
+                    wire.put(Server, &stray(&wire));
+                }
+                wire.says(Server, RESPONSE).ends(Client).ends(Server);
+                expect(&wire, &["SYN_seq_jump"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_before_the_answer_count_for_nothing() {
+    for wire in wires() {
+        for far in FAR {
+            for (flags, acknowledged, data) in [
+                (ACK, far, &b""[..]),
+                (ACK, far, b"old data"),
+                (RST, 0, b""),
+                (RST_ACK, far, b""),
+                (RST_ACK, 1, b""),
+                (FIN_ACK, 1, b""),
+                (FIN_ACK, far, b""),
+            ] {
+                let mut wire = wire.clone();
+                wire.syn(Client, SYN, b"");
+                let stray = Part { flags, position: far, acknowledged, data, ..wire.part(Server) };
+                wire.put(Server, &stray);
+                if !flags.any(RST) {
+                    // What the client answers (RFC 9293, 3.10.7.3) has the number of the stray segment.
+                    wire.put(
+                        Client,
+                        &Part { flags: RST, position: acknowledged, ..wire.part(Client) },
+                    );
+                }
+                wire.syn(Server, SYN_ACK, b"").acks(Client);
+                expect(exchange(&mut wire), &[]);
+                assert!(!wire.logs().weirds().is_empty(), "{flags:?} {acknowledged}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_far_out_of_the_window_changes_nothing() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            for far in [1_612_364_734, 0x3fff_ffff, -1_000_000_000] {
+                for (flags, is_number, weird) in [
+                    (RST, true, "RST_outside_window"),
+                    (RST_ACK, true, "RST_outside_window"),
+                    (ACK, false, "ack_of_unsent_data"),
+                    (FIN_ACK, false, "ack_of_unsent_data"),
+                ] {
+                    if far < 0 && !is_number {
+                        continue;
+                    }
+                    let mut wire = wire.clone();
+                    wire.open().says(Client, REQUEST);
+                    let own = wire.part(side);
+                    let stray = if is_number {
+                        Part { flags, position: own.position + far, ..own }
+                    } else {
+                        Part { flags, acknowledged: own.acknowledged + far, ..own }
+                    };
+                    wire.put(side, &stray).says(Server, RESPONSE).ends(Client).ends(Server);
+                    expect(&wire, &[weird]);
+                }
+                if far > 0 {
+                    let mut wire = wire.clone();
+                    wire.open().says(Client, REQUEST);
+                    let position = wire.next(side) + far;
+                    wire.data_at(side, position, b"far out").says(Server, RESPONSE);
+                    expect(wire.ends(Client).ends(Server), &["segment_outside_window"]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_syn_within_a_connection_is_none_until_it_is_answered() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            for far in FAR {
+                let mut wire = wire.clone();
+                wire.open();
+                let syn = Part { flags: SYN, position: far, ..wire.part(side) };
+                wire.put(side, &syn).pass(100).put(side, &syn);
+                let logs = expect(exchange(&mut wire), &["active_connection_reuse"]);
+                assert_eq!(logs.weirds().len(), 1, "told once");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_connection_begins_with_the_syn_that_was_answered() {
+    for wire in wires() {
+        let mut wire = wire;
+        wire.open().says(Client, REQUEST).says(Server, RESPONSE);
+        wire.anew(3_000_000_000, 2_000_000_000).open();
+        let logs = exchange(&mut wire).logs();
+        assert_eq!(logs.http(), ["GET /evil 0 200 OK 5"; 2]);
+        let columns =
+            ["conn_state", "history", "orig_pkts", "resp_pkts", "orig_bytes", "resp_bytes"];
+        let mut rows = logs.lines("conn", &columns);
+        rows.sort();
+        assert_eq!(rows, ["S1 ShADad 4 3 42 43", "SF ShADadFf 6 5 42 43"]);
+        assert_eq!(logs.lines("weird", &["name"]), ["active_connection_reuse"]);
+    }
+}
+
+#[test]
+fn decoys_that_expire_or_are_damaged_are_not_what_was_read() {
+    let pieces: [&[(usize, usize)]; 5] = [
+        &[(0, 42)],
+        &[(0, 20), (20, 42)],
+        &[(5, 9), (0, 5), (9, 42)],
+        &[(9, 42), (5, 9), (0, 5)],
+        &[(0, 1), (1, 6), (6, 7), (7, 42)],
+    ];
+    for wire in wires() {
+        for pieces in pieces {
+            for is_damaged in [false, true] {
+                let mut wire = wire.clone();
+                wire.open();
+                if is_damaged {
+                    wire.damaged();
+                } else {
+                    wire.expired(Client);
+                }
+                wire.data_at(Client, 1, DECOY).arrives(Client);
+                for &(from, to) in pieces {
+                    wire.data_at(Client, 1 + from as i64, &REQUEST[from..to]);
+                }
+                wire.hides(Client, REQUEST).acks(Server).says(Server, RESPONSE);
+                expect(wire.ends(Client).ends(Server), &["retransmission_inconsistency"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fin_that_never_arrived_ends_nothing() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            for is_expired in [false, true] {
+                let mut wire = wire.clone();
+                wire.open();
+                if is_expired {
+                    wire.expired(side);
+                }
+                let fin = Part { flags: FIN_ACK, ..wire.part(side) };
+                wire.put(side, &fin).arrives(side);
+                expect(exchange(&mut wire), &["data_after_FIN"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_gets_a_syn_ack_that_is_taken_has_begun() {
+    for wire in wires() {
+        for second in 0..4 {
+            let mut wire = wire.clone();
+            wire.syn(Client, SYN, b"").syn(Server, SYN_ACK, b"");
+            if second == 3 {
+                // Repeated.
+                wire.put(Server, &Part { flags: SYN_ACK, position: 0, ..wire.part(Server) });
+            }
+            match second {
+                0 | 3 => wire.acks(Client),
+                1 => wire.sends(Server, b"220 hello\r\n"),
+                _ => wire.sends(Client, b"hello\r\n"),
+            };
+            wire.drop_first();
+            let logs = wire.logs();
+            let columns = ["id.orig_p", "orig_bytes", "resp_bytes", "history"];
+            let expected = match second {
+                0 | 3 => "40000 0 0 ^hA",
+                1 => "40000 0 11 ^hd",
+                _ => "40000 7 0 ^hD",
+            };
+            assert_eq!(logs.lines("conn", &columns), [expected]);
+        }
+        // A RST, or nothing, makes the sender a scanner where the ports do not tell.
+        let mut wire = wire.clone();
+        wire.syn(Client, SYN, b"").syn(Server, SYN_ACK, b"");
+        wire.put(Client, &Part { flags: RST, ..wire.part(Client) });
+        wire.drop_first();
+        let row = &wire.logs().lines("conn", &["id.resp_p", "id.orig_p"])[0];
+        let known = row == "80 40000";
+        assert!(known || row.starts_with("40000 "), "{row}");
+    }
+}
+
+#[test]
+fn two_syns_make_one_connection() {
+    for wire in wires() {
+        for is_acknowledged_first in [false, true] {
+            let mut wire = wire.clone();
+            wire.syn(Client, SYN, b"");
+            if is_acknowledged_first {
+                wire.acks(Server);
+            }
+            wire.syn(Server, SYN, b"");
+            // The client answers the SYN of the server (RFC 9293, 3.5, figure 7).
+            wire.put(Client, &Part { flags: SYN_ACK, position: 0, ..wire.part(Client) });
+            wire.acks(Server);
+            expect(exchange(&mut wire), &["simultaneous_open"]);
+        }
+    }
+}
+
+#[test]
+fn stamps_are_older_or_newer_around_the_wrap() {
+    // Values of RFC 7323 are compared modulo 2^32, and the first may be any.
+    for first in [1_u32, 0x7fff_ffff, 0x8000_0001, 0xffff_fff8] {
+        let mut wire = Wire::new(80);
+        wire.stamped(first).open();
+        // What was sent in order counts, whatever comes in its place.
+        wire.data_at(Client, 1, REQUEST).data_at(Client, 1, DECOY).hides(Client, REQUEST);
+        wire.acks(Server).says(Server, RESPONSE).ends(Client).ends(Server);
+        expect(&wire, &["retransmission_inconsistency"]);
+        // What has an older stamp is dropped by its receiver.
+        let mut wire = Wire::new(80);
+        wire.stamped(first).open().stamped(first.wrapping_sub(1_000));
+        wire.data_at(Client, 1, DECOY).stamped(first.wrapping_add(10));
+        wire.data_at(Client, 1, &REQUEST[..7]).data_at(Client, 8, &REQUEST[7..]);
+        wire.hides(Client, REQUEST).acks(Server).says(Server, RESPONSE).ends(Client).ends(Server);
+        expect(&wire, &["retransmission_inconsistency"]);
+    }
+}
