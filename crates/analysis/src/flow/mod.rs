@@ -252,6 +252,13 @@ impl Flow {
         self.letters = Letters::default();
     }
 
+    /// Engine time at which it began. Its own stamps may have run back since, or have been behind
+    /// already then: what passed by them counts from there.
+    const fn begun(&self) -> Timestamp {
+        let passed = self.last.nanos_since(self.start);
+        if passed > 0 { self.seen.offset(-passed) } else { self.seen }
+    }
+
     /// When it ends without further packets.
     #[must_use]
     #[inline]
@@ -265,10 +272,10 @@ impl Flow {
                 } else {
                     limits.udp_inactivity
                 };
-                (self.seen + silence).min(tcp.deadline(self.start, self.seen, limits))
+                (self.seen + silence).min(tcp.deadline(self.begun(), self.seen, limits))
             }
             Exchange::Opening(_) | Exchange::Unopened => {
-                (self.seen + limits.udp_inactivity).min(self.start + limits.tcp_attempt)
+                (self.seen + limits.udp_inactivity).min(self.begun() + limits.tcp_attempt)
             }
             Exchange::Datagrams(_) => {
                 let inactive = self.seen + silence_of(self.key.protocol, limits);
@@ -281,7 +288,7 @@ impl Flow {
     fn end_of_exchange(&self, protocol: ProtocolId) -> Timestamp {
         let Some(exchange) = protocol.protocol().exchange() else { return Timestamp::MAX };
         let interval = exchange.interval;
-        first_look(self.start + interval, interval, self.seen + exchange.silence)
+        first_look(self.begun() + interval, interval, self.seen + exchange.silence)
     }
 }
 

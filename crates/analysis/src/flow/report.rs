@@ -43,7 +43,8 @@ impl Flow {
         let (originator, responder) = self.ends();
         let (orig_sent, resp_sent) = self.sent_by_role();
         let duration = Interval::in_micros(self.start, self.last).nanos();
-        let sizes = (duration > 0).then(|| self.sizes());
+        // Zeek tells no sizes without a duration; where stamps ran back they are known all the same.
+        let sizes = (duration > 0 || self.last < self.start).then(|| self.sizes());
         let history = self.letters.as_str();
         let verdict = &knowledge.verdict;
         let service = self.services().names();

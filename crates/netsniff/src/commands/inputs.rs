@@ -4,10 +4,12 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{IsTerminal as _, Read, stdin};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
+use super::reordered::Reordered;
 use super::say;
 
 /// Bytes from a file or from standard input.
@@ -38,6 +40,8 @@ pub(crate) struct Refused {
 pub(crate) struct Inputs {
     pub(crate) files: Vec<CaptureFile>,
     pub(crate) merged: Merged<Input>,
+    /// Puts packets back into the order of their stamps, where that is wanted.
+    reordered: Option<Reordered>,
 }
 
 impl Inputs {
@@ -54,7 +58,12 @@ impl Inputs {
                 Err(error) => refused.push(error),
             }
         }
-        (Self { files, merged: Merged::new(readers) }, refused)
+        (Self { files, merged: Merged::new(readers), reordered: None }, refused)
+    }
+
+    /// Lets packets wait for those with earlier stamps, for no longer than `window`.
+    pub(crate) fn reorder(&mut self, window: Duration) {
+        self.reordered = Some(Reordered::new(window));
     }
 
     /// The size of all files together; `None` where it is not known of one.
@@ -102,9 +111,19 @@ impl Source for Inputs {
     type Error = Infallible;
 
     fn read_batch(&mut self, batch: &mut Batch) -> Result<Progress, Infallible> {
+        let Some(mut reordered) = self.reordered.take() else { return Ok(self.read(batch)) };
+        let progress = reordered.read_batch(batch, |batch| self.read(batch));
+        self.reordered = Some(reordered);
+        Ok(progress)
+    }
+}
+
+impl Inputs {
+    /// Reads the next packets as they stand in the files.
+    fn read(&mut self, batch: &mut Batch) -> Progress {
         loop {
             let error = match self.merged.read_batch(batch) {
-                Ok(progress) => return Ok(progress),
+                Ok(progress) => return progress,
                 Err(error) => error,
             };
             if let Some(file) = self.files.get_mut(error.input) {
@@ -112,7 +131,7 @@ impl Source for Inputs {
             }
             if self.files.len() <= 1 {
                 batch.clear_packets();
-                return Ok(Progress::End);
+                return Progress::End;
             }
         }
     }
@@ -218,7 +237,7 @@ mod tests {
         };
         let files = inputs.iter().map(file).collect();
         let readers = inputs.into_iter().map(|input| Reader::new(input).unwrap()).collect();
-        Inputs { files, merged: Merged::new(readers) }
+        Inputs { files, merged: Merged::new(readers), reordered: None }
     }
 
     /// The packets that come before the end.

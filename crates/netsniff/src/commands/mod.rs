@@ -16,6 +16,7 @@ pub mod pseudonyms;
 pub(crate) mod quantity;
 pub mod receive;
 pub mod record;
+mod reordered;
 pub mod replay;
 pub mod rolling;
 pub mod schema;

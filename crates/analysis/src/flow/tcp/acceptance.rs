@@ -138,7 +138,9 @@ impl TcpConnection {
         let tcp = segment.tcp;
         // Some hosts acknowledge a SYN before they answer it.
         let has_begun = self.seen & (1 << segment.from) != 0 && sender.state != State::Inactive;
-        if !has_begun || tcp.sequence == sender.start {
+        // Behind its end a side is numbered by no SYN any more.
+        let has_ended = matches!(sender.state, State::Closed | State::Reset) && self.is_confirmed();
+        if !has_begun || has_ended || tcp.sequence == sender.start {
             return None;
         }
         if !segment.has(TcpFlags::ACK) {

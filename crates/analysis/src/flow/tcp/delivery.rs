@@ -116,19 +116,13 @@ impl TcpConnection {
         self.ends[from].did_end = true;
         if self.close_deferred {
             let finish = self.deferred_finish;
-            self.close(from, finish, *context.last_time, context.limits);
+            self.close(from, finish, context.now, context.limits);
             self.close_deferred = false;
         }
     }
 
     /// Reports a side as closed, and with it perhaps the whole connection.
-    pub(super) fn close(
-        &mut self,
-        from: usize,
-        finished: bool,
-        last_time: Timestamp,
-        limits: &Limits,
-    ) {
+    pub(super) fn close(&mut self, from: usize, finished: bool, now: Timestamp, limits: &Limits) {
         if self.is_pending(from) {
             self.close_deferred = true;
             self.deferred_finish |= finished;
@@ -150,9 +144,9 @@ impl TcpConnection {
             self.timers_cancelled = true;
             self.attempt_until = Timestamp::MAX;
             self.half_closed_at = Timestamp::MAX;
-            self.remove_at = self.remove_at.min(last_time + limits.tcp_close);
+            self.remove_at = self.remove_at.min(now + limits.tcp_close);
         } else if end.previous != State::Inactive && !self.timers_cancelled {
-            self.half_closed_at = last_time;
+            self.half_closed_at = now;
         }
     }
 }

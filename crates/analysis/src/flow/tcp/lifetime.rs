@@ -42,6 +42,7 @@ impl TcpConnection {
     /// when it came.
     pub(super) fn replay(&mut self, first: &First, time: Timestamp, limits: &Limits) {
         let mut context = Context {
+            now: time,
             history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },
             last_time: &mut time.clone(),
             weirds: &mut Weirds::default(),

@@ -85,6 +85,8 @@ impl<'a> Segment<'a> {
 
 /// The parts of a flow that a segment changes besides its connection.
 pub struct Context<'a> {
+    /// Engine time, by which connections end: stamps may run back.
+    pub now: Timestamp,
     /// The letters.
     pub history: History<'a>,
     /// The time of the last packet that counts for the duration.
@@ -242,7 +244,7 @@ impl TcpConnection {
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);
         if close.closed {
-            self.close(from, close.finished, *context.last_time, context.limits);
+            self.close(from, close.finished, context.now, context.limits);
         }
         let is_data = !underflow && !segment.has(TcpFlags::RST);
         let first = position.wrapping_add(u64::from(segment.has(TcpFlags::SYN)));

@@ -90,7 +90,7 @@ impl TcpConnection {
         } else {
             self.set_state(ORIGINATOR, State::SynSent);
         }
-        self.attempt_until = segment.time + context.limits.tcp_attempt;
+        self.attempt_until = context.now + context.limits.tcp_attempt;
     }
 
     /// Returns the sender's index, which changes where SYN and SYN-ACK were captured in the wrong

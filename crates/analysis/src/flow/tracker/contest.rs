@@ -86,6 +86,7 @@ impl Flow {
         let mut tcp = TcpConnection::at(self.depth.now());
         let Self { kinds, letters, last, .. } = self;
         let mut context = Context {
+            now: syn.time,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,
             weirds: &mut Weirds::default(),

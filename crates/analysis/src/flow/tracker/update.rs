@@ -97,6 +97,7 @@ impl FlowTracker {
             _ => begun.insert(TcpConnection::at(depth.now())),
         };
         let mut context = tcp::machine::Context {
+            now: lookup.unit.now,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,
             weirds: &mut self.weirds,

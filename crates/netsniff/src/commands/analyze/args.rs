@@ -13,6 +13,7 @@ use netsniff_packet::filter::Filter;
 use super::depth::DepthArg;
 use super::extraction::ExtractionArgs;
 use super::selection;
+use super::timeouts::{self, Timeouts};
 use crate::commands::inputs::is_stdin;
 use crate::commands::live::CaptureArgs;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
@@ -115,6 +116,9 @@ pub struct AnalyzeArgs {
     /// Connections that the table may hold; then as for --memory
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     max_flows: Option<usize>,
+    /// Silences after which flows end, as tcp=15min,udp=2min; docs/timeouts.md has all names and defaults
+    #[arg(long, value_name = "NAME=TIME,…", value_parser = timeouts::parse)]
+    timeout: Option<Timeouts>,
     /// End with exit code 4 where the capture has less than this percentage of the packets (by its
     /// own drop counters), or where less than this percentage of the TCP connections that would show
     /// a loss have the quality `clean`; also where nothing tells
@@ -286,6 +290,7 @@ impl AnalyzeArgs {
 
     pub(super) fn limits(&self) -> Result<Limits, UsageError> {
         let limits = self.extraction.bound(Limits::default());
+        let limits = self.timeout.as_ref().map_or(limits, |timeouts| timeouts.set(limits));
         let limits = Limits { flows: self.max_flows.unwrap_or(limits.flows), ..limits };
         let Some(memory) = self.memory else { return Ok(limits) };
         let rest = self.beyond_buffers(memory)?;

@@ -11,6 +11,7 @@ mod named;
 mod origin;
 mod report;
 mod selection;
+mod timeouts;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
@@ -58,6 +59,9 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
     let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
+    if let Some(window) = args.capture().file_window() {
+        inputs.reorder(window);
+    }
     for input in &refused {
         say(&format!("{}: {}", name(&input.path), input.said));
     }

@@ -65,8 +65,9 @@ pub struct CaptureArgs {
     /// Processors to run on, as 1,2: the rings in turn, and on the last one what writes the logs
     #[arg(long, value_name = "LIST", requires = "interfaces", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// How long packets wait for earlier ones, as 200us; 0 for not at all
-    #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = window)]
+    /// How long packets wait for earlier ones, as 200us, which is the default live; 0 for not at all, as for
+    /// files
+    #[arg(long, value_name = "TIME", value_parser = window)]
     reorder: Option<Duration>,
     /// End after so long, as 10s or 5min
     #[arg(long, value_name = "TIME", requires = "interfaces", value_parser = interval)]
@@ -261,6 +262,11 @@ impl CaptureArgs {
     /// How long packets wait for earlier ones.
     pub fn window(&self) -> Duration {
         self.reorder.unwrap_or(crate::pipeline::live::WINDOW)
+    }
+
+    /// The same for files, if it is wanted.
+    pub fn file_window(&self) -> Option<Duration> {
+        self.reorder.filter(|window| !window.is_zero())
     }
 
     /// One in so many pairs of addresses is wanted.

@@ -21,7 +21,7 @@ pub(crate) mod testing;
 pub use analysis::{Analyser, TakeUnparsed};
 pub use apart::{Apart, Work};
 pub use books::{Control, LinkState, Moment, Return, RingReport};
-pub use order::{Group, WINDOW};
+pub use order::{Group, Order, Portion, WINDOW};
 pub use recorded::{Recording, SharedRecorder};
 pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
 pub use select::Wanted;

@@ -291,6 +291,7 @@ mod tests {
         let (mut kinds, mut letters, mut last) = (1, Letters::default(), BEGUN);
         let mut weirds = Weirds::default();
         let mut context = Context {
+            now: segment.time,
             history: History { seen: &mut kinds, letters: &mut letters, grown: 0 },
             last_time: &mut last,
             weirds: &mut weirds,
