@@ -25,6 +25,12 @@ pub(crate) struct Fate {
     pub(crate) behind: f64,
     /// What the capture does.
     pub(crate) capture: Impairment,
+    /// Probability that a frame is late on its way to the tap, and behind it.
+    pub(crate) reordering: (f64, f64),
+    /// Probability that the network doubles a frame before the tap.
+    pub(crate) duplication: f64,
+    /// By how much late ones and doubles are later, at most.
+    pub(crate) jitter: Duration,
 }
 
 /// Plays `count` dialogues that depend on nothing but the seed, and writes what was captured of them to a file.
@@ -69,6 +75,10 @@ fn dialogue(number: u16, fate: &Fate, random: &mut Random) -> (Setup, Story) {
             Duration::from_micros(200 + pick(40_000)),
         ),
         loss_around_tap: (fate.before, fate.behind),
+        reordering: fate.reordering.0,
+        reordering_behind: fate.reordering.1,
+        duplication: fate.duplication,
+        jitter: fate.jitter,
         mss: [536, 1220, 1460][pick(3) as usize],
         window_scale: [None, Some(7)][pick(2) as usize],
         sack: pick(4) > 0,

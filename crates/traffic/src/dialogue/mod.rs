@@ -340,6 +340,7 @@ impl Dialogue {
             self.story.lost.push(lost(first.0));
             return [None; 2];
         }
+        let arrival = timestamp + second.1 + self.lateness(self.setup.reordering_behind);
         let double = self.lateness(self.setup.duplication);
         let double = (!double.is_zero()).then(|| timestamp + double);
         if let Some(timestamp) = double {
@@ -350,7 +351,7 @@ impl Dialogue {
             self.story.lost.push(lost(second.0));
             return [None, double.map(|at| at + second.1)];
         }
-        [Some(timestamp + second.1), double.map(|at| at + second.1)]
+        [Some(arrival), double.map(|at| at + second.1)]
     }
 
     /// With a probability some time, else none.

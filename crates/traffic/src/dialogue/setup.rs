@@ -57,6 +57,8 @@ pub struct Setup {
     pub loss_around_tap: (f64, f64),
     /// Probability that a TCP segment or datagram takes longer to the tap than others, so that it comes behind them.
     pub reordering: f64,
+    /// Probability that it takes longer from the tap to its receiver than others.
+    pub reordering_behind: f64,
     /// Probability that the network doubles it before the tap.
     pub duplication: f64,
     /// By how much late ones and doubles are later, at most.
@@ -92,6 +94,7 @@ impl Default for Setup {
             loss: (0.0, 0.0),
             loss_around_tap: (0.0, 0.0),
             reordering: 0.0,
+            reordering_behind: 0.0,
             duplication: 0.0,
             jitter: Duration::from_millis(1),
             seed: 1,
