@@ -36,8 +36,9 @@ crate::record! {
         /// Whether the last attempt to log in succeeded, inferred from the sizes of the server's
         /// encrypted answers; unset where they do not tell, and where they are compressed.
         auth_success: Option<bool> => "auth_success", bool, None, Plain, Zeek;
-        /// Attempts to log in that were seen. The first failure only tells how failures look.
-        auth_attempts: u64 => "auth_attempts", count, Times, Plain, Zeek;
+        /// Attempts to log in that were seen. The first failure only tells how failures look. Unset where
+        /// the stream is cut so that sizes do not tell.
+        auth_attempts: Option<u64> => "auth_attempts", count, Times, Plain, Zeek;
         /// Whether the connection leaves the site; unset where both ends are local, or none is.
         direction: Option<Direction> => "direction", enum, None, Plain, Zeek;
         /// The client's identification string.

@@ -3,7 +3,11 @@
 
 use md5::{Digest, Md5};
 
+use super::framing::Framing;
 use super::packet::string;
+
+/// Names of a list that are looked at (`max_algorithms`): longer lists would cost their square.
+const MAX_NAMES: usize = 100;
 
 /// Bytes of the random number before the lists.
 const COOKIE_LEN: usize = 16;
@@ -34,6 +38,8 @@ pub(super) struct Agreed {
     pub(super) compression: Box<[u8]>,
     pub(super) key_exchange: Box<[u8]>,
     pub(super) host_key: Box<[u8]>,
+    /// How the server frames what it encrypts.
+    pub(super) framing: Framing,
 }
 
 impl Offer {
@@ -80,6 +86,10 @@ impl Agreed {
             compression: both_ways(&client.compression, &server.compression),
             key_exchange: one_of(&client.key_exchange, &server.key_exchange).into(),
             host_key: one_of(&client.host_key, &server.host_key).into(),
+            framing: Framing::of(
+                one_of(&client.cipher[1], &server.cipher[1]),
+                one_of(&client.mac[1], &server.mac[1]),
+            ),
         }
     }
 
@@ -117,7 +127,7 @@ impl Agreed {
 
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        let Self { cipher, mac, compression, key_exchange, host_key } = self;
+        let Self { cipher, mac, compression, key_exchange, host_key, framing: _ } = self;
         [cipher, mac, compression, key_exchange, host_key].iter().map(|name| name.len()).sum()
     }
 }
@@ -140,7 +150,7 @@ fn both_ways(client: &[Box<[u8]>; 2], server: &[Box<[u8]>; 2]) -> Box<[u8]> {
 }
 
 fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
-    list.split(|&byte| byte == b',').filter(|name| !name.is_empty())
+    list.split(|&byte| byte == b',').filter(|name| !name.is_empty()).take(MAX_NAMES)
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ pub struct Login {
     pub(super) hassh: [Option<String>; 2],
     /// Whether the login succeeded.
     pub(super) success: Option<bool>,
-    /// Attempts that were seen.
-    pub(super) attempts: u64,
+    /// Attempts that were seen; `None` where nothing tells.
+    pub(super) attempts: Option<u64>,
 }
 
 impl Login {
@@ -40,7 +40,7 @@ impl Login {
             host_key_fingerprint: None,
             hassh: [None, None],
             success: None,
-            attempts: 0,
+            attempts: Some(0),
         }
     }
 

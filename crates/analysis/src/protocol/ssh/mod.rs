@@ -6,11 +6,13 @@
 //! | [`packet`] | packets before they are encrypted |
 //! | [`algorithms`] | what the sides offer, what is agreed, HASSH |
 //! | [`authentication`] | whether the login succeeded, by the sizes of what is encrypted |
+//! | [`framing`] | how long what is encrypted is |
 //! | [`login`] | a connection up to its login: a row of the log |
 //! | [`session`] | the order of it all |
 
 mod algorithms;
 mod authentication;
+mod framing;
 mod login;
 mod packet;
 mod session;

@@ -1,8 +1,7 @@
 //! Packets before they are encrypted: RFC 4253 section 6, and those of SSH 1.
 
-/// Bytes of a packet by its length field, beyond which it is none: every implementation must take
-/// 35000 in all (RFC 4253, 6.1), and none sends more before the login.
-const MAX_LEN: usize = 35_000;
+/// Bytes of a packet by its length field, beyond which it is none: OpenSSH's `PACKET_MAX_SIZE`.
+const MAX_LEN: usize = 256 << 10;
 
 /// `SSH_MSG_KEXINIT`, RFC 4253 section 12.
 pub(super) const KEXINIT: u8 = 20;
@@ -78,7 +77,7 @@ mod tests {
         assert!(matches!(second(&bytes[..9]), Packet::Needs(10)));
         assert!(matches!(second(&bytes[..3]), Packet::Needs(4)));
         assert!(matches!(second(&[0, 0, 0, 2, 2, 21]), Packet::Malformed));
-        assert!(matches!(second(&[0, 1, 0, 0]), Packet::Malformed));
+        assert!(matches!(second(&[0, 5, 0, 0]), Packet::Malformed));
         // Three bytes of padding, number, CRC.
         let bytes = [0, 0, 0, 5, 7, 7, 7, 2, 1, 2, 3, 4, 9];
         let Packet::Message { number, body, len } = first(&bytes) else { panic!() };

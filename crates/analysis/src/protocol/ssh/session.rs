@@ -135,6 +135,7 @@ impl SshSession {
         if let [Some(client), Some(server)] = &self.offers {
             let agreed = Agreed::between(client, server);
             self.host_key_message = agreed.host_key_message();
+            self.authentication = Authentication::new(agreed.framing);
             login.agreed = Some(agreed);
             self.offers = [None, None];
         }
@@ -149,9 +150,9 @@ impl SshSession {
         }
         match input.from {
             Role::Originator => self.authentication.client(),
-            Role::Responder => self.authentication.server(input.time, input.data.len()),
+            Role::Responder => self.authentication.server(input.time, input.data),
         }
-        if self.authentication.success == Some(true) {
+        if self.authentication.has_succeeded() {
             return Progress::Done;
         }
         Progress::Consumed(input.data.len())
@@ -170,8 +171,7 @@ impl Session for SshSession {
     fn end(&mut self, found: &mut Findings) {
         self.authentication.close();
         if let Some(mut login) = self.login.take() {
-            login.success = self.authentication.success;
-            login.attempts = self.authentication.attempts;
+            (login.success, login.attempts) = self.authentication.result();
             found.records.push(ProtocolRecord::Ssh(login));
         }
     }
