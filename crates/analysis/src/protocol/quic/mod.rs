@@ -32,6 +32,9 @@ pub(super) struct Quic;
 /// Octets of the longest connection identifier, RFC 9000 section 17.2.
 const MAX_IDENTIFIER: usize = 20;
 
+/// Octets of the shortest identifier that a client makes up for the server, RFC 9000 section 7.2.
+const MIN_FIRST_IDENTIFIER: usize = 8;
+
 /// Octets of the smallest datagram that may begin a connection, RFC 9000 section 14.1.
 const MIN_DATAGRAM: usize = 1200;
 
@@ -48,17 +51,26 @@ impl Protocol for Quic {
         &["quic", "ssl"]
     }
 
-    /// A packet with a long header of a known version; or one that begins a connection in a version
-    /// that nobody knows, so that the server tells its own. Ports tell nothing: DTLS uses 443, too.
+    /// A packet with a long header of a known version; one that begins a connection in a version that
+    /// nobody knows, so that the server tells its own; or what the server says to that. Ports tell
+    /// nothing: DTLS uses 443, too.
     fn detect_datagram(&self, payload: &[u8]) -> bool {
-        if payload.first().is_none_or(|first| first & (LONG | FIXED) != LONG | FIXED) {
-            return false;
-        }
         let Some(invariant) = Invariant::of(payload) else { return false };
         let identifiers = [invariant.destination, invariant.source];
+        let has_all = |bits| invariant.first & bits == bits;
         identifiers.iter().all(|it| it.len() <= MAX_IDENTIFIER)
-            && (Version::of(invariant.version).is_some()
-                || version::is_reserved(invariant.version) && payload.len() >= MIN_DATAGRAM)
+            && match invariant.version {
+                version::NEGOTIATION => {
+                    has_all(LONG) && invariant.offered().any(|it| Version::of(it).is_some())
+                }
+                version => {
+                    has_all(LONG | FIXED)
+                        && (Version::of(version).is_some()
+                            || payload.len() >= MIN_DATAGRAM
+                                && (version::is_reserved(version)
+                                    || invariant.destination.len() >= MIN_FIRST_IDENTIFIER))
+                }
+            }
     }
 
     fn session(&self, _: &Context<'_>) -> Box<dyn Session> {

@@ -39,6 +39,11 @@ impl<'a> Invariant<'a> {
             rest: reader.rest(),
         })
     }
+
+    /// The versions that a version negotiation offers, RFC 8999 section 6.
+    pub(super) fn offered(&self) -> impl Iterator<Item = u32> + use<'a> {
+        self.rest.as_chunks().0.iter().map(|version| u32::from_be_bytes(*version))
+    }
 }
 
 /// A packet with a long header of a version that is read.

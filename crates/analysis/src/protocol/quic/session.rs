@@ -4,7 +4,7 @@ use super::connection::QuicConnection;
 use super::messages::FirstMessage;
 use super::packet::{FIXED, Frame, Frames, Invariant, LONG, Packet};
 use super::protection::Keys;
-use super::version::{PacketType, Version};
+use super::version::{self, PacketType, Version};
 use crate::protocol::findings::{Findings, ProtocolRecord};
 use crate::protocol::session::{Datagram, Role, Session};
 use crate::protocol::tls::fingerprint::Carrier;
@@ -15,6 +15,10 @@ use crate::protocol::tls::negotiation::{Negotiation, Sender};
 /// Packets that are none of QUIC, of which no more are told (`max_discarded_packet_events`).
 const MAX_DISCARDED: u32 = 100;
 
+/// Versions that a client tries one after another. It takes one that the server has told (RFC 9000,
+/// 6.2); each is a row.
+const MAX_ATTEMPTS: u8 = 8;
+
 /// `client_hello` and `server_hello`, RFC 8446 section 4.
 const HELLOS: [u8; 2] = [1, 2];
 
@@ -23,6 +27,13 @@ const HELLOS: [u8; 2] = [1, 2];
 pub(super) struct QuicSession {
     row: Option<Box<QuicConnection>>,
     negotiation: Negotiation,
+    /// The versions of client and server, as their last packets had them.
+    versions: [Option<u32>; 2],
+    attempts: u8,
+    /// Whether nothing shows yet that this is QUIC at all: a version that nobody knows is no evidence.
+    is_doubtful: bool,
+    /// What the client's first packet tells of keys.
+    origin: Option<Origin>,
     /// The keys of client and server, once the client's first packet was seen.
     keys: Option<Box<[Keys; 2]>>,
     /// The first messages of client and server.
@@ -36,6 +47,13 @@ pub(super) struct QuicSession {
     is_over: bool,
 }
 
+/// What the keys of Initial packets follow from, RFC 9001 section 5.2.
+#[derive(Debug)]
+struct Origin {
+    version: u32,
+    destination: Box<[u8]>,
+}
+
 /// What ends the analysis of a conversation: a packet that is none, or one that cannot be read.
 struct Unreadable;
 
@@ -45,6 +63,10 @@ impl QuicSession {
         Self {
             row: None,
             negotiation: Negotiation::new(Carrier::Quic),
+            versions: [None; 2],
+            attempts: 1,
+            is_doubtful: false,
+            origin: None,
             keys: None,
             messages: Default::default(),
             identifier_len: 0,
@@ -63,6 +85,15 @@ impl QuicSession {
         found: &mut Findings,
     ) -> Result<usize, Unreadable> {
         let first = bytes.first().copied().unwrap_or_default();
+        let is_negotiation = |it: &Invariant<'_>| it.version == version::NEGOTIATION;
+        if first & LONG != 0 && Invariant::of(bytes).is_some_and(|it| is_negotiation(&it)) {
+            // The client may begin anew, or, as this can be forged, go on (RFC 9000, 6.2).
+            if self.is_doubtful {
+                self.tell(found);
+            }
+            self.letter(sender, b'U', found);
+            return Ok(bytes.len());
+        }
         if first & FIXED == 0 {
             self.discarded = self.discarded.saturating_add(1);
             if self.is_confirmed && self.discarded <= MAX_DISCARDED {
@@ -83,12 +114,12 @@ impl QuicSession {
         }
         let invariant = Invariant::of(bytes).ok_or(Unreadable)?;
         let Some(version) = Version::of(invariant.version) else {
-            self.row(sender, &invariant);
-            self.letter(sender, b'U', found);
-            self.tell(found);
-            return Err(Unreadable);
+            self.unknown_version(sender, &invariant, found)?;
+            return Ok(bytes.len());
         };
         let packet = Packet::of(bytes, &invariant, version).ok_or(Unreadable)?;
+        self.is_doubtful = false;
+        self.note_version(sender.from, version.number, found)?;
         if packet.kind == PacketType::Retry {
             self.retry(sender, &invariant, found);
             return Ok(packet.len);
@@ -107,6 +138,80 @@ impl QuicSession {
         Ok(packet.len)
     }
 
+    /// Takes a packet of a version that cannot be read. What the server makes of it decides how the
+    /// client goes on.
+    fn unknown_version(
+        &mut self,
+        sender: Sender,
+        invariant: &Invariant<'_>,
+        found: &mut Findings,
+    ) -> Result<(), Unreadable> {
+        if self.versions[sender.from.index()] == Some(invariant.version) {
+            return Ok(());
+        }
+        self.note_version(sender.from, invariant.version, found)?;
+        self.is_doubtful = !self.is_confirmed && !version::is_reserved(invariant.version);
+        self.row(sender, invariant);
+        self.letter(sender, b'U', found);
+        if !self.is_doubtful {
+            self.tell(found);
+        }
+        Ok(())
+    }
+
+    /// Notes the version of a packet. A client that changes to one that the server has not chosen
+    /// begins anew, before the server's hello: with another row and other keys (RFC 9000, 6.2).
+    fn note_version(
+        &mut self,
+        from: Role,
+        version: u32,
+        found: &mut Findings,
+    ) -> Result<(), Unreadable> {
+        let [client, server] = self.versions;
+        self.versions[from.index()] = Some(version);
+        let is_anew = from == Role::Originator
+            && client.is_some_and(|client| client != version)
+            && server != Some(version)
+            && !self.messages[Role::Responder.index()].is_whole();
+        if !is_anew {
+            return Ok(());
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        if self.attempts > MAX_ATTEMPTS {
+            found.weirds.add("QUIC_too_many_versions");
+            return Err(Unreadable);
+        }
+        self.drop_doubtful();
+        self.tell(found);
+        self.negotiation.tell(found);
+        self.negotiation = Negotiation::new(Carrier::Quic);
+        (self.keys, self.origin) = (None, None);
+        self.messages = Default::default();
+        self.short = [0; 2];
+        Ok(())
+    }
+
+    /// The keys for an Initial packet. They follow from the client's first one; where the server goes
+    /// on in another version, from that and the other version (RFC 9369, 4.1).
+    fn initial_keys(
+        &mut self,
+        from: Role,
+        version: Version,
+        invariant: &Invariant<'_>,
+    ) -> Option<&mut [Keys; 2]> {
+        if self.origin.is_none() && from == Role::Originator {
+            let destination = invariant.destination.into();
+            self.origin = Some(Origin { version: version.number, destination });
+            self.keys = Keys::of(version, invariant.destination).map(Box::new);
+        }
+        let origin = self.origin.as_mut()?;
+        if origin.version != version.number {
+            origin.version = version.number;
+            self.keys = Keys::of(version, &origin.destination).map(Box::new);
+        }
+        self.keys.as_deref_mut()
+    }
+
     /// Reads an Initial packet, until the first message of its side is whole.
     fn initial(
         &mut self,
@@ -120,15 +225,15 @@ impl QuicSession {
         if self.messages[side].is_whole() {
             return Ok(());
         }
-        if self.keys.is_none() && sender.from == Role::Originator {
-            self.keys = Keys::of(version, invariant.destination).map(Box::new);
+        if self.initial_keys(sender.from, version, invariant).is_none() {
+            return Ok(());
         }
-        let Some(keys) = &mut self.keys else { return Ok(()) };
         let own = match sender.from {
             Role::Originator => invariant.source,
             Role::Responder => invariant.destination,
         };
         self.identifier_len = own.len();
+        let Some(keys) = &mut self.keys else { return Ok(()) };
         let payload = keys[side].open(packet, number_at).ok_or(Unreadable)?;
         self.is_confirmed = true;
         for frame in Frames::new(&payload) {
@@ -147,7 +252,7 @@ impl QuicSession {
         }
         if self.messages.iter().all(FirstMessage::is_whole) {
             // Connections are long, and nothing more is opened.
-            self.keys = None;
+            (self.keys, self.origin) = (None, None);
         }
         Ok(())
     }
@@ -187,7 +292,7 @@ impl QuicSession {
         }
         self.letter(sender, b'R', found);
         self.tell(found);
-        self.keys = None;
+        (self.keys, self.origin) = (None, None);
         self.messages = Default::default();
     }
 
@@ -211,7 +316,14 @@ impl QuicSession {
         }
     }
 
+    fn drop_doubtful(&mut self) {
+        if self.is_doubtful {
+            self.row = None;
+        }
+    }
+
     fn tell(&mut self, found: &mut Findings) {
+        self.is_doubtful = false;
         found.records.extend(self.row.take().map(ProtocolRecord::Quic));
     }
 }
@@ -229,6 +341,7 @@ impl Session for QuicSession {
     }
 
     fn end(&mut self, found: &mut Findings) {
+        self.drop_doubtful();
         self.tell(found);
         self.negotiation.tell(found);
     }
@@ -241,6 +354,7 @@ impl Session for QuicSession {
         let row = self.row.as_ref().map_or(0, |row| size_of::<QuicConnection>() + row.heap_bytes());
         let keys = self.keys.as_ref().map_or(0, |_| size_of::<[Keys; 2]>());
         let messages = self.messages.iter().map(FirstMessage::heap_bytes).sum::<usize>();
-        size_of::<Self>() + row + keys + messages + self.negotiation.heap_bytes()
+        let origin = self.origin.as_ref().map_or(0, |origin| origin.destination.len());
+        size_of::<Self>() + row + origin + keys + messages + self.negotiation.heap_bytes()
     }
 }

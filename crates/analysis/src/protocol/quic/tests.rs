@@ -195,6 +195,97 @@ fn a_close_and_a_version_that_is_not_read_end_rows() {
     assert_eq!(histories(&datagrams), ["ISu"]);
 }
 
+/// A first packet of a version that nobody knows.
+fn unknown(version: u32) -> (Role, Vec<u8>) {
+    let mut unknown = header(0xc0, version, FIRST, &[0xc1]);
+    unknown.resize(1200, 0);
+    (C, unknown)
+}
+
+fn negotiation(first: u8) -> (Role, Vec<u8>) {
+    let offered = [0x1a2a_3a4a_u32, 1, version::V2].map(u32::to_be_bytes).concat();
+    (S, [header(first, 0, &[0xc1], FIRST), offered].concat())
+}
+
+const RESERVED: u32 = 0xbaba_baba;
+const OTHER: u32 = 0x5130_3530;
+
+#[test]
+fn another_version_follows_a_version_negotiation() {
+    for (version, name) in [(V1, "1"), (V2, "quicv2")] {
+        for (first, has_row) in [(RESERVED, true), (OTHER, true)] {
+            // The server's packet may have any bits but the first, and may not be captured.
+            for answer in [Some(0xc0), Some(0x80), None] {
+                let mut datagrams = vec![unknown(first), unknown(first)];
+                datagrams.extend(answer.map(negotiation));
+                datagrams.extend(whole(version));
+                let rows = log("quic", &datagrams);
+                assert_eq!(rows.len(), 1 + usize::from(has_row), "{first:x} {answer:?}");
+                assert_eq!(rows[0]["history"], "U");
+                let row = &rows[rows.len() - 1];
+                assert_eq!(
+                    (row["version"].as_str(), row["history"].as_str()),
+                    (name, "ISXishHOoO")
+                );
+                assert!(row["ja4"].starts_with("q13d0103h3_"));
+                assert_eq!(log("ssl", &datagrams)[0]["version"], "TLSv13");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_known_version_may_be_refused() {
+    let hello = crypto(0, &client_hello());
+    let other = [9; 8];
+    let mut datagrams = vec![(C, initial(V1, C, FIRST, 0, &hello)), negotiation(0xc0)];
+    datagrams.push((C, initial(V2, C, &other, 0, &hello)));
+    datagrams.push((S, initial(V2, S, &other, 0, &crypto(0, &server_hello()))));
+    let rows = log("quic", &datagrams);
+    assert_eq!(histories(&datagrams), ["ISu", "ISis"]);
+    assert_eq!(
+        (rows[1]["version"].as_str(), rows[1]["client_initial_dcid"].as_str()),
+        ("quicv2", "0909090909090909")
+    );
+    let histories: Vec<_> =
+        log("ssl", &datagrams).iter().map(|row| row["ssl_history"].clone()).collect();
+    assert_eq!(histories, ["C", "Cs"]);
+}
+
+#[test]
+fn a_forged_negotiation_changes_nothing() {
+    let mut datagrams = whole(V1);
+    datagrams.insert(1, negotiation(0xc0));
+    datagrams.insert(4, negotiation(0xc0));
+    assert_eq!(histories(&datagrams), ["ISXuishHuOoO"]);
+    assert_eq!(log("ssl", &datagrams)[0]["ssl_history"], "Cs");
+}
+
+#[test]
+fn a_server_may_go_on_in_another_version() {
+    // RFC 9368, 2.3: the keys follow from the client's first identifier, and from the new version.
+    let mut datagrams = vec![whole(V1)[0].clone()];
+    datagrams.push((S, initial(V2, S, FIRST, 0, &crypto(0, &server_hello()))));
+    datagrams.push((C, handshake(V2, C)));
+    assert_eq!(histories(&datagrams), ["ISXisH"]);
+    assert_eq!(log("ssl", &datagrams)[0]["ssl_history"], "Cs");
+}
+
+#[test]
+fn versions_that_nobody_knows_are_no_evidence() {
+    let datagrams: Vec<_> = (0..5).map(|number| unknown(OTHER + number)).collect();
+    assert_eq!(histories(&datagrams), [""; 0]);
+}
+
+#[test]
+fn attempts_are_bounded() {
+    let datagrams: Vec<_> = (0..40)
+        .map(|number| unknown(if number % 2 == 0 { RESERVED } else { 0x1a2a_3a4a }))
+        .collect();
+    let (rows, weirds) = rows(told(&datagrams));
+    assert_eq!((rows.len(), weirds), (8, vec!["QUIC_too_many_versions"]));
+}
+
 #[test]
 fn what_cannot_be_opened_ends_it() {
     let mut changed = initial(V1, C, FIRST, 0, &crypto(0, &client_hello()));
@@ -218,6 +309,7 @@ fn the_begin_of_a_connection_is_detected() {
     assert!(!Quic.detect_datagram(&unknown));
     unknown.resize(1200, 0);
     assert!(Quic.detect_datagram(&unknown));
+    assert!(Quic.detect_datagram(&negotiation(0x80).1));
     let long = header(0xc0, 1, &[0; 21], &[]);
     for other in [&[][..], &[0x40, 1, 2], &[0xc0, 0, 0, 0, 1], &[0x80, 0, 0, 0, 1, 0, 0], &long] {
         assert!(!Quic.detect_datagram(other), "{other:?}");

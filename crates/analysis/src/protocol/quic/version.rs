@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+/// What stands for the version where a server tells those that it speaks, RFC 8999 section 6.
+pub(super) const NEGOTIATION: u32 = 0;
 /// Version 1, RFC 9000.
 pub(super) const V1: u32 = 1;
 /// Version 2, RFC 9369.
