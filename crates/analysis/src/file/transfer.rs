@@ -10,12 +10,16 @@ use super::mime;
 use crate::correlator::Content;
 use crate::flow::roles;
 use crate::log::files::Files;
-use crate::protocol::{Connection, Context, Findings, ProtocolRecord, Role};
+
+use crate::protocol::{Connection, Context, Findings, OcspStatus, ProtocolRecord, Role, ocsp};
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 /// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
 const HEAD: usize = 4_096;
+
+/// The kind of files that are replies of OCSP.
+pub(crate) const OCSP_REPLY: &str = "application/ocsp-response";
 
 /// The flow that carries files, as sessions keep it.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +65,8 @@ pub struct FileTransfer {
     head: Vec<u8>,
     is_told: bool,
     mime_type: Option<&'static str>,
+    /// All of a reply of OCSP, while it is short enough to be read.
+    reply: Option<Vec<u8>>,
     hashing: Option<Box<Hashing>>,
     extracted_bytes: u64,
     /// Where its content goes, from the first bytes on.
@@ -95,6 +101,7 @@ impl FileTransfer {
             head: Vec::new(),
             is_told: false,
             mime_type: None,
+            reply: None,
             hashing: Hashing::new(carrier.hashes),
             extracted_bytes: carrier.extracted_bytes,
             outlet: None,
@@ -161,11 +168,20 @@ impl FileTransfer {
         self.last = time;
         self.extract(data, found);
         self.seen += data.len() as u64;
+        let mut behind = data;
         if !self.is_told {
             let wanted = HEAD.saturating_sub(self.head.len()).min(data.len());
             self.head.extend_from_slice(&data[..wanted]);
+            behind = &data[wanted..];
             if self.head.len() >= HEAD {
                 self.tell();
+            }
+        }
+        if let Some(reply) = &mut self.reply {
+            if reply.len() + behind.len() <= ocsp::MAX_REPLY {
+                reply.extend_from_slice(behind);
+            } else {
+                self.reply = None;
             }
         }
         if let Some(hashing) = &mut self.hashing {
@@ -198,6 +214,7 @@ impl FileTransfer {
         self.missing = self.missing.saturating_add(len);
         self.hashing = None;
         self.tell();
+        self.reply = None;
     }
 
     /// Tells its kind by what came so far.
@@ -205,8 +222,16 @@ impl FileTransfer {
         if !self.is_told {
             self.is_told = true;
             self.mime_type = mime::of(&self.head);
-            self.head = Vec::new();
+            let head = core::mem::take(&mut self.head);
+            self.reply = (self.mime_type == Some(OCSP_REPLY)).then_some(head);
         }
+    }
+
+    /// Takes it for a reply of OCSP, as the protocol tells.
+    pub(crate) fn set_ocsp_reply(&mut self) {
+        self.is_told = true;
+        self.mime_type = Some(OCSP_REPLY);
+        self.reply = Some(Vec::new());
     }
 
     /// Notes that its end was not seen.
@@ -218,6 +243,7 @@ impl FileTransfer {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.head.capacity()
+            + self.reply.as_ref().map_or(0, Vec::capacity)
             + self.filename.as_ref().map_or(0, |name| name.len())
             + self.hashing.as_ref().map_or(0, |_| size_of::<Hashing>())
             + self.outlet.as_ref().map_or(0, |outlet| outlet.heap_bytes())
@@ -227,6 +253,9 @@ impl FileTransfer {
     pub fn end(mut self, found: &mut Findings) {
         self.tell();
         let Some(begun) = self.begun else { return };
+        if let Some(reply) = self.reply.take() {
+            tell_reply(begun, self.fuid, &reply, found);
+        }
         // Hashes of a part are no hashes of the file.
         let is_whole = self.missing == 0 && self.total.is_none_or(|total| total <= self.seen);
         let hashing = self.hashing.take().filter(|_| is_whole);
@@ -299,7 +328,7 @@ impl FileReport {
             id_resp_p: Some(Port(connection.responder.port)),
             source: Some(file.source),
             depth: file.depth,
-            analyzers: &[],
+            analyzers: if file.mime_type == Some(OCSP_REPLY) { &["OCSP_REPLY"] } else { &[] },
             mime_type: file.mime_type,
             filename: file.filename.as_deref(),
             duration,
@@ -319,6 +348,19 @@ impl FileReport {
             extracted_size: extracted.map(Extracted::size),
         })
     }
+}
+
+/// Tells what a reply of OCSP says.
+fn tell_reply(ts: Timestamp, fuid: Uid, reply: &[u8], found: &mut Findings) {
+    let Some(reply) = ocsp::Reply::of(reply) else {
+        found.weirds.add("OCSP_invalid_reply");
+        return;
+    };
+    if reply.has_more {
+        found.weirds.add("OCSP_too_many_statuses");
+    }
+    let told = |status| ProtocolRecord::Ocsp(Box::new(OcspStatus { ts, fuid, status }));
+    found.records.extend(reply.statuses.into_iter().map(told));
 }
 
 /// The name under which the content of a file is kept, as Zeek's `extract-all-files` has it.

@@ -12,6 +12,7 @@ pub mod http;
 pub mod imap;
 pub mod irc;
 pub mod ntp;
+pub mod ocsp;
 pub mod pop3;
 pub mod quic;
 pub mod rtt;
@@ -37,6 +38,7 @@ pub use http::Http;
 pub use imap::Imap;
 pub use irc::Irc;
 pub use ntp::Ntp;
+pub use ocsp::Ocsp;
 pub use pop3::Pop3;
 pub use quic::Quic;
 pub use rtt::Rtt;
@@ -71,6 +73,7 @@ pub const LOGS: &[&LogType] = &[
     Imap::LOG,
     Ssl::LOG,
     X509::LOG,
+    Ocsp::LOG,
     Quic::LOG,
     Ftp::LOG,
     Irc::LOG,

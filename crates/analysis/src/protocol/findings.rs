@@ -12,7 +12,7 @@ use super::ntp;
 use super::quic::QuicConnection;
 use super::socks::Proxying;
 use super::ssh::Login;
-use super::tls::Known;
+use super::tls::{Known, OcspStatus};
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
@@ -116,6 +116,8 @@ pub enum ProtocolRecord {
     Imap(Box<imap::Row>),
     /// A row of the `quic` log.
     Quic(Box<QuicConnection>),
+    /// A row of the `ocsp` log.
+    Ocsp(Box<OcspStatus>),
 }
 
 /// The flow that a record belongs to.
@@ -151,6 +153,7 @@ impl ProtocolRecord {
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
+            Self::Ocsp(status) => status.report(|row| observer.record(key, row)),
             Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
         }
     }

@@ -68,9 +68,10 @@ pub use session::{
 pub use smtp::Transaction as MailTransaction;
 pub use socks::Proxying;
 pub use ssh::Login;
+pub(crate) use tls::ocsp;
 #[cfg(test)]
 pub(crate) use tls::presented;
-pub use tls::{Certificate, Presented, TlsHandshake};
+pub use tls::{Certificate, OcspStatus, Presented, TlsHandshake};
 pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;

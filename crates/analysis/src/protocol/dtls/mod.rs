@@ -34,7 +34,7 @@ impl Protocol for Dtls {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["ssl", "x509"]
+        &["ssl", "x509", "ocsp", "files"]
     }
 
     /// A ClientHello, as Zeek's `dpd.sig` finds it.
@@ -42,8 +42,8 @@ impl Protocol for Dtls {
         is_client_hello(payload).unwrap_or(false)
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
-        Box::new(DtlsSession::new())
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+        Box::new(DtlsSession::new(Some(context.into())))
     }
 }
 

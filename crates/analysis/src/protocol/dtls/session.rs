@@ -1,6 +1,7 @@
 //! Datagrams of DTLS: records, RFC 6347 section 4.1 and RFC 9147 section 4.
 
 use super::fragments::{Fragment, Message as Fragmented};
+use crate::file;
 use crate::protocol::findings::Findings;
 use crate::protocol::session::{Datagram, Session};
 use crate::protocol::tls::fingerprint::Carrier;
@@ -43,9 +44,9 @@ enum Stop {
 
 impl DtlsSession {
     /// Nothing was said yet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(files: Option<file::Carrier>) -> Self {
         Self {
-            negotiation: Negotiation::new(Carrier::Dtls),
+            negotiation: Negotiation::new(Carrier::Dtls, files),
             messages: Default::default(),
             is_encrypted: [false; 2],
             stray: 0,

@@ -39,7 +39,7 @@ fn client_hello() -> Vec<u8> {
 
 fn told(datagrams: &[(Role, Vec<u8>)]) -> Findings {
     let mut found = Findings::default();
-    let mut session = DtlsSession::new();
+    let mut session = DtlsSession::new(None);
     for (at, (from, payload)) in datagrams.iter().enumerate() {
         let time = Timestamp::from_nanos(at as i64);
         session.datagram(&Datagram { time, from: *from, port: 4433, payload }, &mut found);

@@ -62,7 +62,7 @@ impl QuicSession {
     pub(super) fn new() -> Self {
         Self {
             row: None,
-            negotiation: Negotiation::new(Carrier::Quic),
+            negotiation: Negotiation::new(Carrier::Quic, None),
             versions: [None; 2],
             attempts: 1,
             is_doubtful: false,
@@ -184,7 +184,7 @@ impl QuicSession {
         self.drop_doubtful();
         self.tell(found);
         self.negotiation.tell(found);
-        self.negotiation = Negotiation::new(Carrier::Quic);
+        self.negotiation = Negotiation::new(Carrier::Quic, None);
         (self.keys, self.origin) = (None, None);
         self.messages = Default::default();
         self.short = [0; 2];

@@ -1,5 +1,6 @@
 //! The hellos, RFC 8446 sections 4.1.2 and 4.1.3, which are those of SSL 3 with extensions.
 
+use super::names::TLS13;
 use super::reader::{Reader, numbers};
 
 /// `server_name`, RFC 6066 section 3.
@@ -110,8 +111,9 @@ impl<'a> ServerHello<'a> {
         let version = reader.u16()?;
         let random: [u8; 32] = reader.array()?;
         let is_retry = random == RETRY;
-        // Drafts of TLS 1.3 up to the 21st had neither session identifier nor compression.
-        let is_early_draft = (0x7f00..0x7f16).contains(&version);
+        // Drafts of TLS 1.3 up to the 21st had neither session identifier nor compression; some had the
+        // final version already.
+        let is_early_draft = (0x7f00..0x7f16).contains(&version) || version == TLS13;
         let session_id = if is_early_draft { &[][..] } else { reader.vector8()? };
         let cipher = reader.u16()?;
         if !is_early_draft {
@@ -324,6 +326,8 @@ pub(in crate::protocol) mod tests {
         let mut body = vec![0x7f, 0x12];
         body.extend([9; 32]);
         body.extend([0x13, 0x01, 0, 0]);
+        assert_eq!(ServerHello::of(&body).unwrap().cipher, 0x1301);
+        body[..2].copy_from_slice(&[3, 4]);
         assert_eq!(ServerHello::of(&body).unwrap().cipher, 0x1301);
     }
 

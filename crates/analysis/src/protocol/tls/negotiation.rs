@@ -1,11 +1,10 @@
 //! What client and server agree on, message by message, as Zeek's `base/protocols/ssl/main.zeek`
 //! finds it out. TLS, DTLS and QUIC share it.
 
-use std::sync::Arc;
+mod chain;
 
 use netsniff_packet::Timestamp;
 
-use super::certificate::Presented;
 use super::ciphers;
 use super::fingerprint::Carrier;
 use super::handshake::Message;
@@ -14,12 +13,9 @@ use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
 use crate::correlator::Content;
+use crate::file;
 use crate::protocol::findings::{Findings, ProtocolRecord};
 use crate::protocol::session::Role;
-
-/// Certificates of one side that are told. Chains have five; a side that sends more in one message
-/// after another would fill the log.
-const MAX_CERTIFICATES: usize = 100;
 
 /// `named_curve`, RFC 8422 section 5.4.
 const NAMED_CURVE: u8 = 3;
@@ -31,6 +27,10 @@ pub(in crate::protocol) type Unreadable = &'static str;
 #[derive(Debug)]
 pub(in crate::protocol) struct Negotiation {
     carrier: Carrier,
+    /// The flow as a carrier of files, if these are wanted.
+    files: Option<file::Carrier>,
+    /// Replies of OCSP that came.
+    staples: u64,
     /// The row, which is told once.
     row: Box<TlsHandshake>,
     is_begun: bool,
@@ -61,10 +61,12 @@ pub(in crate::protocol) struct Sender {
 }
 
 impl Negotiation {
-    /// Nothing was said yet.
-    pub(in crate::protocol) fn new(carrier: Carrier) -> Self {
+    /// Nothing was said yet, in a flow that carries files if they are wanted.
+    pub(in crate::protocol) fn new(carrier: Carrier, files: Option<file::Carrier>) -> Self {
         Self {
             carrier,
+            files,
+            staples: 0,
             row: Box::default(),
             is_begun: false,
             is_told: false,
@@ -132,6 +134,7 @@ impl Negotiation {
             2 => letter = if self.server_hello(sender, body, found)? { b'j' } else { letter },
             11 => self.certificates(sender, body, found)?,
             12 => self.server_key_exchange(body),
+            22 => self.certificate_status(sender, body, found),
             16 => self.has_client_key_exchange |= self.is_client(sender.from),
             _ => {}
         }
@@ -337,51 +340,6 @@ impl Negotiation {
             && let Some(group) = reader.u16()
         {
             self.row.group = Some(group);
-        }
-    }
-
-    fn certificates(
-        &mut self,
-        sender: Sender,
-        body: &[u8],
-        found: &mut Findings,
-    ) -> Result<(), Unreadable> {
-        let mut list = Reader::new(Reader::new(body).vector24().ok_or("SSL_invalid_certificates")?);
-        let mut is_first = true;
-        while !list.is_empty() {
-            let certificate = list.vector24().ok_or("SSL_invalid_certificates")?;
-            self.certificate(sender, certificate, is_first, found);
-            is_first = false;
-        }
-        Ok(())
-    }
-
-    fn certificate(&mut self, sender: Sender, bytes: &[u8], is_host: bool, found: &mut Findings) {
-        if bytes.is_empty() {
-            found.weirds.add("zero_length_certificate");
-            return;
-        }
-        let is_client = self.is_client(sender.from);
-        let [server, client] = self.row.chains.get_or_insert_default();
-        let is_first_of_server = !is_client && server.is_empty();
-        let chain = if is_client { client } else { server };
-        if chain.len() >= MAX_CERTIFICATES {
-            found.weirds.add("SSL_too_many_certificates");
-            return;
-        }
-        let Some(seen) = found.known.certificate(bytes) else {
-            found.weirds.add("x509_cert_parse_error");
-            return;
-        };
-        chain.push(Arc::clone(seen.certificate.fingerprint()));
-        if is_first_of_server && is_host {
-            let name = self.row.server_name.as_deref();
-            self.row.matches_name = name.map(|name| seen.certificate.is_for(name));
-        }
-        let certificate = Arc::clone(&seen.certificate);
-        let presented = Presented { certificate, time: sender.time, is_host, is_client };
-        if seen.is_news(&presented) {
-            found.records.push(ProtocolRecord::Fact(Content::Certificate(presented)));
         }
     }
 }

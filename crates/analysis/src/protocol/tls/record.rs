@@ -7,7 +7,7 @@ use crate::protocol::session::Role;
 pub(super) const HEADER_LEN: usize = 5;
 
 /// Octets of the longest record, RFC 5246 section 6.2.3.
-const MAX_LEN: usize = (1 << 14) + 2048;
+pub(super) const MAX_LEN: usize = (1 << 14) + 2048;
 
 /// `change_cipher_spec`.
 pub(in crate::protocol) const CHANGE_CIPHER_SPEC: u8 = 20;

@@ -3,17 +3,21 @@
 use super::fingerprint::Carrier;
 use super::handshake::Assembler;
 use super::hello::{Ssl2ServerHello, is_ssl2_client_hello};
-use super::names::{SSL2, SSL3, TLS10, TLS11, TLS12};
+use super::names::{SSL2, SSL3, TLS10, TLS11, TLS12, TLS13, is_tls13_draft};
 use super::negotiation::{Negotiation, Sender, Unreadable};
 use super::reader::Reader;
 use super::record::{
     ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER_LEN, HEARTBEAT, Kind, Layer,
 };
+use crate::file;
 use crate::protocol::findings::Findings;
 use crate::protocol::session::{Bytes, Gap, Onward, Progress, Role, Session};
 
 /// Octets of a record in SSL 2 before its body: length and type, and two that are the body's begin.
 const SSL2_PREFIX: usize = 3;
+
+/// Alerts that are read of one record (`max_alerts_per_record`). TLS 1.3 has one (RFC 8446, 5.1).
+const MAX_ALERTS: usize = 10;
 
 /// One conversation in TLS.
 #[derive(Debug)]
@@ -24,16 +28,26 @@ pub(super) struct TlsSession {
     messages: [Assembler; 2],
     /// Which sides send encrypted records.
     is_encrypted: [bool; 2],
+    /// Octets of an encrypted record that are to come. They are not skipped, so that a gap among them
+    /// is seen.
+    hidden: [usize; 2],
+    /// Which sides have said a whole message of the handshake.
+    has_spoken: [bool; 2],
+    /// Of which sides an empty record was told.
+    has_empty_record: [bool; 2],
 }
 
 impl TlsSession {
-    /// Nothing was said yet.
-    pub(super) fn new() -> Self {
+    /// Nothing was said yet, in a flow that carries files if they are wanted.
+    pub(super) fn new(files: Option<file::Carrier>) -> Self {
         Self {
-            negotiation: Negotiation::new(Carrier::Tcp),
+            negotiation: Negotiation::new(Carrier::Tcp, files),
             layer: Layer::default(),
             messages: Default::default(),
             is_encrypted: [false; 2],
+            hidden: [0; 2],
+            has_spoken: [false; 2],
+            has_empty_record: [false; 2],
         }
     }
 
@@ -49,6 +63,11 @@ impl TlsSession {
         *is_encrypted
     }
 
+    /// Whether the server chose TLS 1.3, or a draft of it.
+    fn is_tls13(&self) -> bool {
+        self.negotiation.version().is_some_and(|it| it == TLS13 || is_tls13_draft(it))
+    }
+
     /// Takes a record in the clear.
     fn record(
         &mut self,
@@ -58,22 +77,29 @@ impl TlsSession {
         found: &mut Findings,
     ) -> Result<(), Unreadable> {
         let mut reader = Reader::new(content);
+        let side = sender.from.index();
+        if content.is_empty() && kind != APPLICATION_DATA && !self.has_empty_record[side] {
+            self.has_empty_record[side] = true;
+            found.weirds.add("SSL_empty_record");
+        }
         match kind {
-            CHANGE_CIPHER_SPEC => {
-                self.is_encrypted[sender.from.index()] = true;
-                self.negotiation.change_cipher_spec(sender, found);
-            }
+            CHANGE_CIPHER_SPEC => self.change_cipher_spec(sender, found),
             ALERT => {
                 self.negotiation.begin(sender.time);
-                // Zeek reads as many alerts as there are in a record.
-                while let Some([_, description]) = reader.array() {
+                let max = if self.is_tls13() { 1 } else { MAX_ALERTS };
+                for [_, description] in core::iter::from_fn(|| reader.array()).take(max) {
                     self.negotiation.alert(sender, u16::from(description), found);
+                }
+                if content.len() > 2 * max {
+                    found.weirds.add("SSL_excessive_alerts_in_record");
                 }
             }
             HANDSHAKE => {
                 self.negotiation.begin(sender.time);
                 let (negotiation, mut result) = (&mut self.negotiation, Ok(()));
-                self.messages[sender.from.index()].push(content, |message| {
+                let has_spoken = &mut self.has_spoken[side];
+                self.messages[side].push(content, |message| {
+                    *has_spoken = true;
                     result = negotiation.message(sender, message, found);
                     result.is_ok()
                 });
@@ -86,6 +112,19 @@ impl TlsSession {
         Ok(())
     }
 
+    /// Takes a ChangeCipherSpec. One that comes before its side's hello has nothing to change to:
+    /// servers refuse it or drop it. In TLS 1.3 it has no meaning, and a hello in the clear may follow
+    /// it (RFC 8446, appendix D.4).
+    fn change_cipher_spec(&mut self, sender: Sender, found: &mut Findings) {
+        let side = sender.from.index();
+        if !self.has_spoken[side] {
+            found.weirds.add("SSL_early_change_cipher_spec");
+        } else if !self.is_tls13() {
+            self.is_encrypted[side] = true;
+        }
+        self.negotiation.change_cipher_spec(sender, found);
+    }
+
     /// Takes a record of SSL 2.
     fn ssl2_record(
         &mut self,
@@ -95,6 +134,7 @@ impl TlsSession {
         found: &mut Findings,
     ) -> Result<(), Unreadable> {
         let body = record.get(SSL2_PREFIX..).unwrap_or_default();
+        self.has_spoken[sender.from.index()] = true;
         match (kind, sender.from) {
             (0, _) => {
                 let error = Reader::new(body).u16().unwrap_or_default();
@@ -134,6 +174,12 @@ impl TlsSession {
 impl Session for TlsSession {
     fn bytes(&mut self, bytes: &Bytes<'_>, found: &mut Findings) -> Progress {
         let sender = Sender { from: bytes.from, time: bytes.time };
+        let hidden = &mut self.hidden[bytes.from.index()];
+        if *hidden > 0 {
+            let now = bytes.data.len().min(*hidden);
+            *hidden -= now;
+            return Progress::Consumed(now);
+        }
         let Some(&start) = bytes.data.first_chunk::<HEADER_LEN>() else {
             return Progress::Need(HEADER_LEN);
         };
@@ -149,7 +195,8 @@ impl Session for TlsSession {
                 self.negotiation.establish(sender, found);
                 return Progress::Done;
             }
-            return Progress::Skip(header.len as u64);
+            self.hidden[bytes.from.index()] = header.len - HEADER_LEN;
+            return Progress::Consumed(HEADER_LEN);
         }
         if header.is_too_long() {
             return self.give_up("SSL_record_too_long", found);

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use netsniff_packet::{Address, Timestamp};
 
 use super::hello::tests::{alpn, client, retry, server, server_name, vector16};
+use super::record::HANDSHAKE;
 use super::*;
 use crate::correlator::Content;
 use crate::flow::key::Endpoint;
+use crate::limits::Limits;
 use crate::log::conn::Proto;
 use crate::protocol::findings::{Connection, Findings, ProtocolRecord};
 use crate::protocol::session::{Bytes, Progress, Role};
@@ -100,7 +102,7 @@ pub(in crate::protocol) fn cells(row: &impl Record) -> Row {
 /// What a session makes of turns, each of which is cut at these places.
 fn told(turns: &[(Role, Vec<u8>)], cut: impl Fn(&[u8]) -> Vec<usize>) -> Findings {
     let mut found = Findings::default();
-    let mut session = TlsSession::new();
+    let mut session = TlsSession::new(None);
     let (mut unread, mut skip) = ([vec![], vec![]], [0_u64; 2]);
     'all: for (at, (from, bytes)) in turns.iter().enumerate() {
         let mut ends = cut(bytes);
@@ -285,6 +287,53 @@ fn ssl_2_goes_on_or_turns_to_tls() {
 }
 
 #[test]
+fn a_staple_is_a_file_and_tells_a_status() {
+    let context = Context {
+        limits: &Limits::default(),
+        name: 1,
+        port: 443,
+        hashes: crate::file::HashKinds::default(),
+        is_midstream: false,
+    };
+    let staple = |kind: u8, reply: &[u8]| {
+        let len = u32::try_from(reply.len()).unwrap().to_be_bytes();
+        handshake(22, &[&[kind], &len[1..], reply].concat())
+    };
+    let reply = ocsp::tests::reply();
+    let hello = handshake(2, &server(0x0303, &[], 0x2f, &[]));
+    let played = |staples: &[u8]| {
+        let (mut found, mut session) =
+            (Findings::default(), TlsSession::new(Some((&context).into())));
+        let client = handshake(1, &client_hello());
+        for (from, bytes) in [(C, client.as_slice()), (S, &hello), (S, staples)] {
+            let mut rest = bytes;
+            while !rest.is_empty() {
+                let time = Timestamp::from_nanos(5);
+                match session.bytes(&Bytes { time, from, data: rest }, &mut found) {
+                    Progress::Consumed(len) => rest = &rest[len..],
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        session.end(&mut found);
+        let count =
+            |it: fn(&ProtocolRecord) -> bool| found.records.iter().filter(|r| it(r)).count();
+        let counts = [
+            count(|it| matches!(it, ProtocolRecord::Ocsp(_))),
+            count(|it| matches!(it, ProtocolRecord::File(_))),
+        ];
+        (counts, found.weirds.drain().map(|it| it.name).collect::<Vec<_>>())
+    };
+    assert_eq!(played(&staple(1, &reply)), ([1, 1], vec![]));
+    // Other kinds, none, and what is no reply.
+    assert_eq!(played(&staple(2, &reply)), ([0, 0], vec![]));
+    assert_eq!(played(&staple(1, &[])), ([0, 0], vec![]));
+    assert_eq!(played(&staple(1, &reply[1..])), ([0, 1], vec!["OCSP_invalid_reply"]));
+    let (counts, weirds) = played(&staple(1, &reply).repeat(40));
+    assert_eq!((counts, weirds[0]), ([20, 20], "SSL_too_many_staples"));
+}
+
+#[test]
 fn what_is_no_tls_lets_go() {
     let (rows, weirds) = rows_of(&[(C, b"GET / HTTP/1.1\r\n".to_vec())]);
     assert_eq!((rows.len(), weirds), (0, vec!["SSL_invalid_record"]));
@@ -292,7 +341,7 @@ fn what_is_no_tls_lets_go() {
     let turns =
         [(C, handshake(1, &client_hello())), (S, b"\x16\x03\x01\0\0\x03\0\x80\x01\0".to_vec())];
     let (rows, weirds) = rows_of(&turns);
-    assert_eq!((rows.len(), weirds), (1, vec!["SSL_invalid_record"]));
+    assert_eq!((rows.len(), weirds), (1, vec!["SSL_empty_record", "SSL_invalid_record"]));
     assert_eq!(columns(&rows[0].1, &["ssl_history", "established"]), ["C", "F"]);
     let too_long = [&[22, 3, 1, 0xff, 0xff][..], &[0; 100]].concat();
     assert_eq!(rows_of(&[(C, too_long)]).1, ["SSL_record_too_long"]);

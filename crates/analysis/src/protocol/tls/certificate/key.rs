@@ -1,7 +1,7 @@
 //! Public keys, RFC 3279 and RFC 5480: what algorithm, how long, on which curve. Algorithms have the
 //! long names that OpenSSL gives them, as in Zeek.
 
-use super::der::{self, BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE};
+use super::der::{self, BIT_STRING, Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE};
 
 /// `rsaEncryption` (1.2.840.113549.1.1.1).
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
@@ -53,7 +53,7 @@ impl Key {
         let read = match object {
             RSA | RSA_OF_RDP => rsa(key),
             DSA => dsa(fields.content(SEQUENCE)),
-            EC => ec(fields.content(OBJECT)),
+            EC => fields.next().and_then(ec),
             _ => None,
         };
         Some(match read {
@@ -80,10 +80,21 @@ fn dsa(parameters: Option<&[u8]>) -> Option<Key> {
     Some(Key { kind: Some("dsa"), length: Some(bits(prime)), ..Key::default() })
 }
 
-/// A key on a curve that is named; others are not read.
-fn ec(curve: Option<&[u8]>) -> Option<Key> {
-    let (name, order) = named_curve(curve?)?;
-    Some(Key { kind: Some("ecdsa"), length: Some(order), curve: Some(name), ..Key::default() })
+/// A key on a curve that is named, or given by its parameters (RFC 3279, 2.3.5).
+fn ec(curve: Element<'_>) -> Option<Key> {
+    let kind = Some("ecdsa");
+    if curve.tag == SEQUENCE {
+        let mut parameters = Elements::new(curve.content);
+        parameters.content(INTEGER)?;
+        // The field, the curve, its base.
+        parameters.content(SEQUENCE)?;
+        parameters.content(SEQUENCE)?;
+        parameters.content(OCTET_STRING)?;
+        let order = parameters.content(INTEGER)?;
+        return Some(Key { kind, length: Some(bits(order)), ..Key::default() });
+    }
+    let (name, order) = named_curve(Some(curve).filter(|it| it.tag == OBJECT)?.content)?;
+    Some(Key { kind, length: Some(order), curve: Some(name), ..Key::default() })
 }
 
 /// The length of an unsigned number in bits.

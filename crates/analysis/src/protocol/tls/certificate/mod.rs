@@ -7,6 +7,7 @@
 //! | [`time`] | when a certificate is valid |
 //! | [`key`] | the key and the algorithms |
 //! | [`extension`] | other names and constraints |
+//! | [`ocsp`] | whether it was revoked, by replies of OCSP |
 //! | [`hostname`] | whether a certificate is for a host |
 
 mod der;
@@ -14,6 +15,7 @@ mod extension;
 mod hostname;
 mod key;
 mod name;
+pub(crate) mod ocsp;
 mod time;
 
 use core::net::IpAddr;
