@@ -159,10 +159,33 @@ fn cut_hellos_are_found_behind_other_protocols() {
     socks.client(b"\x05\x01\x00").server(b"\x05\x00");
     socks.client(b"\x05\x01\x00\x03\x09a.example\x01\xbb");
     socks.server(b"\x05\x00\x00\x01\xc0\x00\x02\x01\x10\x00");
-    for (mut turns, port) in [(smtp, 25), (connect, 3128), (socks, 1080)] {
+    let mut rdp = Script::default();
+    let x224 = |code: u8, variable: &[u8]| {
+        let len = 11 + variable.len() as u8;
+        [&[3, 0, 0, len, len - 5, code, 0, 0, 0, 0, 0], variable].concat()
+    };
+    rdp.client(x224(0xe0, b"Cookie: mstshash=user\r\n\x01\0\x08\0\x03\0\0\0"));
+    rdp.server(x224(0xd0, &[2, 0, 8, 0, 2, 0, 0, 0]));
+    for (mut turns, port) in [(smtp, 25), (connect, 3128), (socks, 1080), (rdp, 4000)] {
         handshake(&mut turns, &client, &server);
         let row = ["evil.example", "TLSv12", "true", "CsnGIi", CIPHER];
         assert_eq!(turns.heard(port).cells("ssl", &COLUMNS), [row], "{port}");
+    }
+}
+
+#[test]
+fn rdp_without_tls_is_rdp_and_no_more() {
+    for answer in [&[2, 0, 8, 0, 0, 0, 0, 0][..], &[3, 0, 8, 0, 5, 0, 0, 0], &[]] {
+        let mut turns = Script::default();
+        turns
+            .client([&[3, 0, 0, 19, 14, 0xe0, 0, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0][..]].concat());
+        let len = 11 + answer.len() as u8;
+        turns.server([&[3, 0, 0, len, len - 5, 0xd0, 0, 0, 0, 0, 0], answer].concat());
+        turns.client(record(HANDSHAKE, &client_hello()));
+        let heard = turns.heard(3389);
+        assert_eq!(heard.services(), Some("rdp"));
+        assert_eq!(heard.cells("ssl", &["version"]).len(), 0);
+        assert_eq!(heard.oddities(), [""; 0]);
     }
 }
 

@@ -4,8 +4,8 @@ use core::fmt;
 use core::num::NonZeroU8;
 
 use super::{
-    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, smtp, socks,
-    ssh, telnet, tls, websocket,
+    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, rdp, smtp,
+    socks, ssh, telnet, tls, websocket,
 };
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
@@ -23,6 +23,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &quic::Quic,
     &dtls::Dtls,
     &tls::Tls,
+    &rdp::Rdp,
     &ssh::Ssh,
     &ftp::Ftp,
     &carried::FtpData,

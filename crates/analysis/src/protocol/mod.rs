@@ -37,6 +37,7 @@ mod mime;
 mod ntp;
 mod pop3;
 mod quic;
+mod rdp;
 mod recent;
 mod sasl;
 mod session;
