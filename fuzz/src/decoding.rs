@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use netsniff_packet::anonymize::frame::{PacketAnonymizer, PayloadMode};
 use netsniff_packet::anonymize::{Keep, Key, Method};
-use netsniff_packet::decode::{self, Decoded, Ip, Stop, Transport, tunnel};
+use netsniff_packet::decode::{self, Decoded, Ip, Stop, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Anonymizer, LinkType};
 
 /// Tunnels within tunnels that are followed here; more than any analysis does.
@@ -64,9 +64,12 @@ const USED: &[u8] =
 /// Checks what was decoded, and goes on inside.
 fn walk(decoded: &Decoded, data: &[u8], wire_len: usize, depth: usize) {
     consistent(decoded, data, wire_len);
-    let found = tunnel::find(decoded, data);
+    let found = tunnel::find(decoded, data, TunnelPorts::KNOWN);
     if let Transport::Udp(udp) = &decoded.transport {
-        assert!(found.is_none() || tunnel::may_be_in_udp(udp, data), "find without may_be");
+        assert!(
+            found.is_none() || tunnel::may_be_in_udp(udp, data, TunnelPorts::KNOWN),
+            "find without may_be"
+        );
     }
     match found {
         Some(Ok(found)) => {

@@ -11,7 +11,7 @@ use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::anonymize::{Keep, Key, Method};
-use netsniff_packet::decode::tunnel;
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Anonymizer, Batch, Loss, Stage, Timestamp};
 
 use crate::packets::{Event, events};
@@ -275,6 +275,6 @@ impl Row {
 
     fn has_tunnel_port(&self) -> bool {
         let ports = self.text.split(' ').filter_map(|field| field.split_once("_p="));
-        ports.filter_map(|(_, port)| port.parse().ok()).any(tunnel::is_tunnel_port)
+        ports.filter_map(|(_, port)| port.parse().ok()).any(|port| TunnelPorts::KNOWN.has(port))
     }
 }

@@ -1,5 +1,6 @@
 //! What the fuzz targets check.
 
+pub mod anonymity;
 pub mod conversations;
 pub mod decoding;
 pub mod dialogues;

@@ -4,9 +4,10 @@
 //! same two addresses, and can be shared out among workers.
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use netsniff_packet::checksum::{self, Verdict};
-use netsniff_packet::decode::{self, Decoded, Transport, tunnel};
+use netsniff_packet::decode::{self, Decoded, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
 use crate::depth::Depth;
@@ -36,6 +37,7 @@ pub use unparsed::Unparsed;
 #[derive(Debug)]
 pub struct Ingress {
     tunnel_depth: u8,
+    tunnel_ports: Arc<TunnelPorts>,
     checksums: ChecksumMode,
     /// The depth in force, and the deepest that there may be.
     depth: Depth,
@@ -58,6 +60,7 @@ impl Ingress {
     pub fn new(limits: Limits, options: Options) -> Self {
         Self {
             tunnel_depth: limits.tunnel_depth,
+            tunnel_ports: Arc::clone(&options.tunnel_ports),
             checksums: options.checksums,
             depth: options.deepest(),
             deepest: options.deepest(),
@@ -67,7 +70,7 @@ impl Ingress {
             ties: Ties::new(),
             tie: 0,
             fragments: Fragments::new(limits),
-            tunnels: Tunnels::new(limits, Naming::new(options.anonymizer)),
+            tunnels: Tunnels::new(limits, options.tunnel_ports, Naming::new(options.anonymizer)),
             statistics: PacketStatistics::default(),
         }
     }
@@ -122,7 +125,7 @@ impl Ingress {
         decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
         let pair = unit.ip().map_or(0, |ip| FlowKey::pair(ip.source, ip.destination));
         self.tie = self.ties.number(self.now, pair);
-        if is_plain(&unit.decoded, packet.data, &self.tunnels)
+        if self.is_plain(&unit.decoded, packet.data)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)
             && !self.checksums.discards(header)
         {
@@ -147,6 +150,9 @@ impl Ingress {
         let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
         walk.datagram(&decoded, packet.data, &Outside::default());
         let (layers, fate) = (walk.layers, walk.fate);
+        // What is unknown inside a flow belongs to that flow, which has a row.
+        let has_row = units.len() > first;
+        let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
         let is_decoded = self.statistics.packet(packet, layers, fate, self.now);
         if is_decoded && !units.mark_packet(first) {
             self.statistics.without_flow.add(self.depth, 1);
@@ -185,6 +191,23 @@ impl Ingress {
         self.deadline = self.tunnels.deadline().unwrap_or(Timestamp::MAX).min(fragments);
     }
 
+    /// Whether a packet is one datagram and nothing more: no oddity, no fragment, no tunnel, and no
+    /// datagram of a flow that carries tunnels.
+    #[inline]
+    fn is_plain(&self, decoded: &Decoded, data: &[u8]) -> bool {
+        if decoded.stop.is_some() || !decoded.oddities.is_empty() {
+            return false;
+        }
+        match &decoded.transport {
+            Transport::Tcp(_) | Transport::Icmp(_) => true,
+            Transport::Udp(udp) => {
+                !self.tunnels.has_unexpected_carriers()
+                    && !tunnel::may_be_in_udp(udp, data, &self.tunnel_ports)
+            }
+            Transport::Sctp(_) | Transport::Other | Transport::None => false,
+        }
+    }
+
     /// Closes what is still open at the end of the input.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         self.tunnels.finish(self.now, observer);
@@ -208,21 +231,5 @@ impl ChecksumMode {
     #[inline]
     pub(crate) const fn discards(self, verdict: Verdict) -> bool {
         matches!(self, Self::Discard) && verdict.is_wrong()
-    }
-}
-
-/// Whether a packet is one datagram and nothing more: no oddity, no fragment, no tunnel, and no
-/// datagram of a flow that carries tunnels.
-#[inline]
-fn is_plain(decoded: &Decoded, data: &[u8], tunnels: &Tunnels) -> bool {
-    if decoded.stop.is_some() || !decoded.oddities.is_empty() {
-        return false;
-    }
-    match &decoded.transport {
-        Transport::Tcp(_) | Transport::Icmp(_) => true,
-        Transport::Udp(udp) => {
-            !tunnels.has_unexpected_carriers() && !tunnel::may_be_in_udp(udp, data)
-        }
-        Transport::Sctp(_) | Transport::Other | Transport::None => false,
     }
 }

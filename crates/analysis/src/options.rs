@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use netsniff_packet::Anonymizer;
+use netsniff_packet::decode::TunnelPorts;
 
 use crate::depth::Depth;
 use crate::file::{Extract, HashKinds};
@@ -19,6 +20,8 @@ pub struct Options {
     pub rtt_interval: Option<Duration>,
     /// The capture was taken on a gateway, which is itself a hop: hop counts are one lower.
     pub gateway: bool,
+    /// The UDP ports on which tunnels are looked for.
+    pub tunnel_ports: Arc<TunnelPorts>,
     /// What becomes of packets with wrong checksums.
     pub checksums: ChecksumMode,
     /// One in so many pairs of addresses is captured; `None` where all are, or nobody knows.

@@ -75,6 +75,14 @@ impl Unit {
         FlowKey::of(self.ip()?, &self.decoded.transport)
     }
 
+    /// Belongs to its pair of hosts and a protocol above IP from now on, whatever its ports are.
+    pub(crate) const fn stand_above_ip(&mut self, protocol: u8) {
+        self.decoded.transport = Transport::Other;
+        if let Some(ip) = &mut self.decoded.ip {
+            ip.protocol = protocol;
+        }
+    }
+
     /// 128 bits that name the flow with this `key`, if this is its first datagram.
     #[must_use]
     pub fn flow_name(&self, key: &FlowKey) -> u128 {

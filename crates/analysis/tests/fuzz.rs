@@ -12,6 +12,8 @@ use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_packet::LinkType;
 use netsniff_traffic::Random;
 
+#[path = "../../../fuzz/src/anonymity.rs"]
+mod anonymity;
 #[path = "../../../fuzz/src/conversations.rs"]
 mod conversations;
 #[path = "../../../fuzz/src/decoding.rs"]
@@ -35,6 +37,15 @@ fn findings(target: &str) -> Vec<Vec<u8>> {
 fn noise(random: &mut Random) -> Vec<u8> {
     let len = 100 + random.below(900);
     (0..len).map(|_| random.below(256) as u8).collect()
+}
+
+#[test]
+fn anonymisation_leaves_no_address_of_any_packet() {
+    findings("anonymity").iter().for_each(|input| anonymity::check(input));
+    let mut random = Random::new(3);
+    for _ in 0..5_000 {
+        anonymity::check(&noise(&mut random));
+    }
 }
 
 #[test]

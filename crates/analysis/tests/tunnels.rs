@@ -287,3 +287,98 @@ fn garbage_neither_panics_nor_invents_parents() {
         inner_rows(&run(&list));
     }
 }
+
+/// The VXLAN of Linux, GRE in UDP and MPLS in UDP; hosts are the tunnel of GRE, whatever its ports.
+#[test]
+fn tunnels_in_udp_on_further_ports_are_followed() {
+    let gre_in = |port| udp([1, 2], [port, 4754], &gre(&inner(port)));
+    let labels = [&[0, 1, 1, 64][..], &inner(7)].concat();
+    let rows = run(&[
+        (0, udp([1, 2], [40_000, 8472], &vxlan(&inner(1)))),
+        (0, gre_in(40_001)),
+        (1, gre_in(40_002)),
+        (2, udp([1, 2], [40_003, 6635], &labels)),
+        // None of these is a tunnel.
+        (3, udp([1, 2], [40_004, 8472], b"\x08 is no tunnel, whatever comes first")),
+        (3, udp([1, 2], [40_005, 4754], &gre(b"no packet"))),
+        (3, udp([1, 2], [40_006, 6635], b"\0\x01\x01\x40 and no packet")),
+    ]);
+    let mut found = tunnel_rows(&rows);
+    found.sort();
+    let expected =
+        ["0 GRE DISCOVER", "0 MPLS CLOSE", "0 MPLS DISCOVER", "0 VXLAN CLOSE", "0 VXLAN DISCOVER"];
+    assert_eq!(found, expected);
+    let parents: BTreeSet<_> = inner_rows(&rows).iter().map(|row| &row["tunnel_parents"]).collect();
+    assert_eq!((inner_rows(&rows).len(), parents.len()), (4, 3));
+    assert_eq!(rows.log("conn").len(), 4 + 7, "each carrier has a row of its own");
+}
+
+#[test]
+fn ports_of_tunnels_are_the_users_choice() {
+    let list = [(0, udp([1, 2], [40_000, 9999], &vxlan(&inner(1))))];
+    let of = |ports: Option<&str>| {
+        let ports = ports.map(|text| text.parse().unwrap()).unwrap_or_default();
+        let options = Options { tunnel_ports: std::sync::Arc::new(ports), ..Options::default() };
+        let mut engine = Engine::new(Limits::default(), options, 0);
+        let mut rows = Rows::default();
+        packets(&list).for_each(|packet| engine.packet(&packet, &mut rows));
+        engine.finish(&mut rows);
+        (rows.log("tunnel").len(), rows.log("conn").len())
+    };
+    assert_eq!(of(None), (0, 1));
+    assert_eq!(of(Some("vxlan=9999")), (2, 2));
+}
+
+/// What nobody can read is not analysed; what has a row is.
+#[test]
+fn books_tell_what_is_unknown() {
+    let ethernet = |kind: [u8; 2], payload: &[u8]| [&[2; 12], &kind[..], payload].concat();
+    let v6 = |next: u8| {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 8, next, 64];
+        bytes.extend([0x20; 32]);
+        bytes.extend([9; 8]);
+        bytes
+    };
+    let arp = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &[2; 20]].concat();
+    let unknown_in_gre = |kind: [u8; 2]| ipv4(47, [1, 2], &[&[0, 0], &kind[..], &[7; 60]].concat());
+    let framed = [&[0, 0, 0x65, 0x58][..], &ethernet([0x88, 0xcc], &[1; 40])].concat();
+    let acknowledgement = [0x20, 0x81, 0x88, 0x0b, 0, 0, 0, 1, 0, 0, 0, 5];
+    for (name, data, is_known) in [
+        ("LLDP", ethernet([0x88, 0xcc], &[1; 40]), false),
+        ("an unknown type behind a tag", ethernet([0x81, 0], &[0, 7, 0x12, 0x34, 1, 2]), false),
+        ("spanning tree", ethernet([0, 38], &[0x42; 38]), false),
+        ("PPPoE discovery", ethernet([0x88, 0x63], &[0x11, 9, 0, 0, 0, 0]), false),
+        ("ARP", ethernet([8, 6], &arp), true),
+        ("GRE with an unknown type", ethernet([8, 0], &unknown_in_gre([0x12, 0x34])), false),
+        ("GRE with a frame of LLDP", ethernet([8, 0], &ipv4(47, [1, 2], &framed)), false),
+        ("GRE that acknowledges", ethernet([8, 0], &ipv4(47, [1, 2], &acknowledgement)), true),
+        ("ESP in IPv6", ethernet([0x86, 0xdd], &v6(50)), false),
+        ("an unknown protocol", ethernet([8, 0], &ipv4(253, [1, 2], &[7; 9])), true),
+        ("an unknown protocol in IPv6", ethernet([0x86, 0xdd], &v6(253)), true),
+        (
+            "a frame of LLDP in VXLAN",
+            {
+                let mut frame = vec![8, 0, 0, 0, 0, 0, 7, 0];
+                frame.extend(ethernet([0x88, 0xcc], &[1; 40]));
+                ethernet([8, 0], &udp([1, 2], [5, 4789], &frame))
+            },
+            true,
+        ),
+    ] {
+        let mut engine = Engine::new(Limits::default(), Options::default(), 0);
+        let mut rows = Rows::default();
+        let packet = Packet {
+            timestamp: Timestamp::EPOCH,
+            data: &data,
+            wire_len: data.len() as u32,
+            link_type: LinkType::ETHERNET,
+            interface: 0,
+        };
+        engine.packet(&packet, &mut rows);
+        engine.finish(&mut rows);
+        let counts = engine.ingress().statistics();
+        let books = (counts.unknown, counts.decoded, counts.stopped);
+        assert_eq!(books, if is_known { (0, 1, 0) } else { (1, 0, 0) }, "{name}");
+        assert_eq!(engine.packets_by_depth().total(), counts.decoded, "{name}");
+    }
+}

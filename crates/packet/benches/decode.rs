@@ -9,7 +9,7 @@ use builder::Builder;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use netsniff_packet::LinkType;
-use netsniff_packet::decode::{self, Decoded, tunnel};
+use netsniff_packet::decode::{self, Decoded, TunnelPorts, tunnel};
 use netsniff_packet::wire::ethernet::ethertype;
 use netsniff_packet::wire::ipv4::protocol;
 use netsniff_packet::wire::vxlan::VxlanHeader;
@@ -112,7 +112,9 @@ fn vxlan(bencher: Bencher<'_, '_>) {
         for packet in &packets {
             let data = black_box(packet.as_slice());
             let outer = decode::packet(LinkType::ETHERNET, data, data.len() as u32);
-            let tunnel = tunnel::find(&outer, data).expect("a tunnel").expect("a whole one");
+            let tunnel = tunnel::find(&outer, data, TunnelPorts::KNOWN)
+                .expect("a tunnel")
+                .expect("a whole one");
             black_box(&tunnel.decode(data));
         }
     });
@@ -128,7 +130,7 @@ fn no_tunnel(bencher: Bencher<'_, '_>) {
     let decoded = decode::packet(LinkType::ETHERNET, &packet, packet.len() as u32);
     bencher.counter(ItemsCount::new(PACKETS)).bench(|| {
         for _ in 0..PACKETS {
-            black_box(tunnel::find(black_box(&decoded), black_box(&packet)));
+            black_box(tunnel::find(black_box(&decoded), black_box(&packet), TunnelPorts::KNOWN));
         }
     });
 }

@@ -1,7 +1,7 @@
 //! The Internet checksum, RFC 1071: computing it and judging it.
 
 use crate::Address;
-use crate::decode::{Decoded, Ip, Tcp, Transport, tunnel};
+use crate::decode::{Decoded, Ip, Tcp, Transport, TunnelPorts, tunnel};
 use crate::wire::ipv4::{Ipv4View, protocol};
 use crate::wire::tcp::TcpView;
 use crate::wire::udp::UdpView;
@@ -208,7 +208,7 @@ pub fn transport(decoded: &Decoded, data: &[u8]) -> Verdict {
         Transport::Udp(udp) if udp.checksum == 0 => without_checksum(ip, decoded, data),
         Transport::Udp(udp) => {
             // The length field, not that of IP, tells what the checksum covers.
-            let len = match usize::from(udp.len) {
+            let len = match udp.len as usize {
                 // A jumbogram, RFC 2675, section 4.
                 0 if !ip.source.is_v4() => segment.len(),
                 len => len,
@@ -244,7 +244,7 @@ fn judge(ip: &Ip, segment: &[u8], field: impl FnOnce() -> Option<u16>) -> Verdic
 
 #[cold]
 fn without_checksum(ip: &Ip, decoded: &Decoded, data: &[u8]) -> Verdict {
-    if ip.source.is_v4() || matches!(tunnel::find(decoded, data), Some(Ok(_))) {
+    if ip.source.is_v4() || matches!(tunnel::find(decoded, data, TunnelPorts::KNOWN), Some(Ok(_))) {
         Verdict::Absent
     } else {
         Verdict::Bad

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use netsniff_packet::anonymize::frame::{Cut, Left, PacketAnonymizer, PayloadMode};
 use netsniff_packet::anonymize::{Anonymizer, Keep, Key, Method};
 use netsniff_packet::checksum::{self, Verdict};
-use netsniff_packet::decode::{self, Decoded, Layer, Transport, tunnel};
+use netsniff_packet::decode::{self, Decoded, Layer, Transport, TunnelPorts, tunnel};
 use netsniff_packet::wire::ethernet::ethertype;
 use netsniff_packet::wire::ipv4::protocol;
 use netsniff_packet::{Address, Batch, LinkType, Packet, Progress, Source};
@@ -38,7 +38,7 @@ fn levels(link_type: LinkType, data: &[u8], wire_len: u32) -> Vec<(Decoded, [Ver
         let header = decoded.ip.map(|ip| checksum::ip_header(&data[ip.offset as usize..]));
         let verdicts = [header.unwrap_or_default(), checksum::transport(&decoded, data)];
         levels.push((decoded, verdicts));
-        match tunnel::find(&decoded, data) {
+        match tunnel::find(&decoded, data, TunnelPorts::KNOWN) {
             Some(Ok(tunnel)) if levels.len() < 8 => decoded = tunnel.decode(data),
             _ => return levels,
         }
@@ -225,6 +225,82 @@ fn addresses_in_messages_are_mapped() {
     let home = [&[0xc9, 16][..], &V6, &[1, 2, 0, 0]].concat();
     let home = packets::extension(protocol::UDP, &home, &udp(9, b""));
     replaced(&over_v6(protocol::DESTINATION_OPTIONS, &home), &V6, &v6);
+}
+
+/// Every packet of the fixtures, and some that carry no IP.
+fn all_kinds() -> Vec<(&'static str, LinkType, Vec<u8>)> {
+    const EAPOL: u16 = 0x888e;
+    let others = packets::uppers().into_iter().chain(packets::tunnels());
+    let others = others.map(|(name, data)| (name, LinkType::ETHERNET, data));
+    let [first, second, third, fourth] = packets::HOSTS;
+    let eapol = packets::snap(EAPOL, &[&[2, 3, 0, 95][..], &first, &second].concat());
+    let radiotap = |frame: &[u8]| packets::radiotap(&[0], &[], frame);
+    let plain = |payload: &[u8]| packets::wlan([0x08, 0x02], 3, &[], payload);
+    let two = [&fourth[..], &third, &[0, 8], &packets::snap(0x1234, &[]), &[0; 2]].concat();
+    let two = packets::wlan([0x88, 2], 3, &[0x80, 0], &[&two[..], &two].concat());
+    let air = [
+        ("EAPOL", plain(&eapol)),
+        ("beacon", packets::wlan([0x80, 0], 3, &[], &[&[0; 12][..], &[0, 6], &fourth].concat())),
+        ("request to send", [&[0xb4, 0, 0, 0][..], &first, &second, &third[..4]].concat()),
+        ("acknowledgement", [&[0xd4, 0, 0, 0][..], &first, &second[..4]].concat()),
+        ("encrypted", packets::wlan([0x08, 0x41], 3, &[], &fourth)),
+        ("null data with four addresses", packets::wlan([0x48, 3], 4, &[], &third[..4])),
+        ("two frames in one", two),
+    ];
+    let wired = [
+        ("EAPOL on a wire", ethernet(EAPOL, &third)),
+        ("802.3 without LLC", ethernet(0, &third)),
+        ("encrypted MACsec", ethernet(0x88e5, &[&[0x2c, 0, 0, 0, 0, 1][..], &third].concat())),
+    ];
+    let untapped = air.clone().map(|(name, data)| (name, LinkType::IEEE802_11, data));
+    let tapped = air.map(|(name, data)| (name, LinkType::IEEE802_11_RADIOTAP, radiotap(&data)));
+    let wired = wired.map(|(name, data)| (name, LinkType::ETHERNET, data));
+    packets::links().into_iter().chain(others).chain(untapped).chain(tapped).chain(wired).collect()
+}
+
+/// Three bytes of an address in a row, which is its vendor or its number.
+fn remains(data: &[u8]) -> Option<&[u8]> {
+    let parts =
+        packets::HOSTS.map(|host| [[host[0], host[1], host[2]], [host[3], host[4], host[5]]]);
+    data.windows(3).find(|window| parts.as_flattened().iter().any(|part| part == window))
+}
+
+#[test]
+fn no_hardware_address_is_left_of_any_link_type() {
+    let map = anonymizer();
+    for mode in MODES {
+        let mut anonymizer = PacketAnonymizer::new(Arc::clone(&map), mode);
+        for (name, link_type, data) in all_kinds() {
+            for len in 0..=data.len() {
+                let mut changed = data[..len].to_vec();
+                let left = anonymizer.packet(link_type, &mut changed, data.len() as u32);
+                let told = remains(&changed[..left.len]);
+                assert_eq!(told, None, "{name}, {mode:?}, {len} of {} bytes", data.len());
+            }
+        }
+    }
+}
+
+/// Whoever adds a link type adds a packet of it, and so what becomes of its addresses.
+#[test]
+fn every_link_type_that_is_decoded_has_a_packet_with_addresses() {
+    let packets = packets::links();
+    let bare = [
+        LinkType::NULL,
+        LinkType::LOOP,
+        LinkType::PPP,
+        LinkType::PPP_HDLC,
+        LinkType::PPP_ETHER,
+        LinkType::RAW,
+        LinkType::IPV4,
+        LinkType::IPV6,
+    ];
+    for link_type in (0..=u16::MAX).map(LinkType).filter(|&it| decode::supported(it)) {
+        let mut of_type = packets.iter().filter(|(_, of, _)| *of == link_type).peekable();
+        assert!(of_type.peek().is_some(), "{link_type} has no packet in tests/packets");
+        let has_address = of_type.any(|(.., data)| remains(data).is_some());
+        assert_eq!(has_address, !bare.contains(&link_type), "{link_type}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::fmt::Display;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
 use netsniff_packet::decode::{self, Decoded, Transport};
 use netsniff_packet::wire::ethernet::EthernetHeader;
@@ -134,7 +135,7 @@ impl Findings {
             let inner = tunnel.decode(data).ip;
             inner.map_or(String::new(), |ip| format!("{} {}", ip.source, ip.destination))
         };
-        let ours = match tunnel::find(decoded, data) {
+        let ours = match tunnel::find(decoded, data, TunnelPorts::KNOWN) {
             None => String::new(),
             Some(Err(stop)) => stop.weird.to_owned(),
             // TShark knows Teredo by its port only.
@@ -262,7 +263,7 @@ const WEIRDS: &[&str] = &[
 fn weirds(decoded: &Decoded, data: &[u8], depth: usize, found: &mut BTreeSet<String>) {
     found.extend(decoded.oddities.iter().map(|oddity| oddity.weird().to_owned()));
     found.extend(decoded.stop.map(|stop| stop.weird.to_owned()));
-    match tunnel::find(decoded, data) {
+    match tunnel::find(decoded, data, TunnelPorts::KNOWN) {
         Some(Ok(tunnel)) if depth < 4 => weirds(&tunnel.decode(data), data, depth + 1, found),
         Some(Err(stop)) => found.extend([stop.weird.to_owned()]),
         _ => {}

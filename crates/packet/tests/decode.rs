@@ -3,11 +3,14 @@
 mod packets;
 
 use netsniff_packet::decode::tunnel::{self, Tunnel};
-use netsniff_packet::decode::{self, Decoded, Layer, Oddity, Transport};
+use netsniff_packet::decode::{self, Decoded, Layer, Oddity, Transport, TunnelPorts};
 use netsniff_packet::wire::ethernet::ethertype;
 use netsniff_packet::wire::ipv4::protocol;
 use netsniff_packet::{LinkType, checksum};
-use packets::{ethernet, extension, fragment, ipv4, ipv6, segment, tcp, udp};
+use packets::{
+    ethernet, extension, fragment, geneve, ipv4, ipv6, segment, tcp, timed_segment, udp, vlan,
+    vxlan,
+};
 
 fn frame(data: &[u8]) -> Decoded {
     decode::packet(LinkType::ETHERNET, data, data.len() as u32)
@@ -31,7 +34,8 @@ fn every_link_type_leads_to_the_segment() {
         assert!(decoded.oddities.is_empty(), "{name}");
         assert_eq!(ports(&decoded), (1000, 80), "{name}: {decoded:?}");
         let Transport::Tcp(tcp) = decoded.transport else { unreachable!() };
-        assert_eq!(&data[tcp.payload_offset as usize..], b"payload", "{name}");
+        let start = tcp.payload_offset as usize;
+        assert_eq!(&data[start..start + tcp.payload_len as usize], b"payload", "{name}");
         assert_eq!(tcp.options.timestamps, Some((1, 2)), "{name}");
     }
     assert!(!decode::supported(LinkType::USB_LINUX));
@@ -143,7 +147,7 @@ fn length_0_means_what_the_frame_carried() {
 
 /// The tunnel in a frame, which must be a whole one.
 fn the_tunnel(name: &str, data: &[u8]) -> Tunnel {
-    match tunnel::find(&frame(data), data) {
+    match tunnel::find(&frame(data), data, TunnelPorts::KNOWN) {
         Some(Ok(tunnel)) => tunnel,
         other => panic!("{name}: {other:?}"),
     }
@@ -173,10 +177,15 @@ fn every_tunnel_leads_to_the_inner_packet() {
         ("PPTP", 5),
         ("PPTP, short", 5),
         ("VXLAN", 9),
+        ("VXLAN of Linux", 9),
+        ("VXLAN, reserved bits", 9),
         ("Geneve", 9),
         ("Geneve with IP", 9),
         ("GTP-U", 3),
         ("GTP-U with extension", 3),
+        ("GRE in UDP, bridging", 5),
+        ("MPLS in UDP", 16),
+        ("MPLS in UDP, Ethernet", 16),
     ];
     assert_eq!(identifiers, expected);
 }
@@ -188,9 +197,9 @@ fn other_traffic_on_the_ports_of_tunnels_is_no_tunnel() {
     for first in 0..=255 {
         let mut query = query.to_vec();
         query[0] = first;
-        for port in [4789, 6081, 2152, 2123, 3544, 5072, 53] {
+        for port in [4789, 8472, 6081, 2152, 2123, 3544, 5072, 4754, 6635, 53] {
             let data = ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &udp(port, &query)));
-            let found = tunnel::find(&frame(&data), &data);
+            let found = tunnel::find(&frame(&data), &data, TunnelPorts::KNOWN);
             assert_eq!(found, None, "port {port}, id {first:#04x}");
         }
     }
@@ -200,7 +209,7 @@ fn other_traffic_on_the_ports_of_tunnels_is_no_tunnel() {
 fn a_tunnel_that_disagrees_with_its_content_is_named() {
     let named = |number, payload: &[u8]| {
         let data = ethernet(ethertype::IPV4, &ipv4(number, &[], payload));
-        match tunnel::find(&frame(&data), &data) {
+        match tunnel::find(&frame(&data), &data, TunnelPorts::KNOWN) {
             Some(Err(stop)) => stop.weird,
             other => panic!("{other:?}"),
         }
@@ -268,7 +277,7 @@ fn exercise(link_type: LinkType, data: &[u8], wire_len: u32) -> usize {
             let _ = checksum::ip_header(data.get(ip.offset as usize..).unwrap_or_default());
         }
         let _ = checksum::transport(&decoded, data);
-        match tunnel::find(&decoded, data) {
+        match tunnel::find(&decoded, data, TunnelPorts::KNOWN) {
             Some(Ok(tunnel)) if depth < 8 => decoded = tunnel.decode(data),
             _ => return depth,
         }
@@ -327,4 +336,105 @@ fn tcp_options_are_read_in_any_order() {
     let data = ethernet(ethertype::IPV4, &ipv4(protocol::TCP, &[], &tcp(&bad, b"")));
     let Transport::Tcp(tcp_header) = frame(&data).transport else { panic!() };
     assert!(tcp_header.options.malformed && tcp_header.options.mss == Some(1460));
+}
+
+/// From the end of the fixed header on, what a snap length leaves of a segment is one.
+#[test]
+fn a_segment_whose_options_the_capture_cut_has_all_but_them() {
+    let options = [2, 4, 5, 180, 4, 2, 1, 3, 3, 7, 0, 0];
+    for (name, data, header) in [
+        ("IPv4", ethernet(ethertype::IPV4, &ipv4(protocol::TCP, &[], &tcp(&options, b"x"))), 54),
+        ("IPv6", ethernet(ethertype::IPV6, &ipv6(protocol::TCP, &tcp(&options, b"x"))), 74),
+        (
+            "VLAN",
+            ethernet(
+                ethertype::VLAN,
+                &vlan(7, ethertype::IPV6, &ipv6(protocol::TCP, &tcp(&options, b"x"))),
+            ),
+            78,
+        ),
+    ] {
+        for kept in 0..data.len() {
+            let decoded = decode::packet(LinkType::ETHERNET, &data[..kept], data.len() as u32);
+            let Transport::Tcp(tcp) = decoded.transport else {
+                assert!(kept < header, "{name} at {kept}");
+                continue;
+            };
+            assert!(kept >= header && decoded.stop.is_none(), "{name} at {kept}");
+            assert_eq!((tcp.payload_len, tcp.payload_captured), (1, 0), "{name} at {kept}");
+            let is_cut = kept < header + options.len();
+            assert_eq!((tcp.options.cut, tcp.options.mss.is_some()), (is_cut, !is_cut));
+        }
+        // What the sender left out was not cut.
+        let short = decode::packet(LinkType::ETHERNET, &data[..header], header as u32);
+        assert!(short.stop.is_some(), "{name}");
+    }
+}
+
+/// A length of 0 stands for one that does not fit into 16 bits, at every level.
+#[test]
+fn big_datagrams_have_the_length_of_their_frame() {
+    let big = vec![7; 70_000];
+    let zeroed = |mut data: Vec<u8>, at: usize| {
+        data[at..at + 2].fill(0);
+        data
+    };
+    let outer = |payload: &[u8]| {
+        let udp = zeroed(udp(payload[0].into(), &payload[1..]), 4);
+        [
+            zeroed(ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &udp)), 16),
+            zeroed(ethernet(ethertype::IPV6, &ipv6(protocol::UDP, &udp)), 18),
+        ]
+    };
+    for data in outer(&[&[9][..], &big].concat()) {
+        for kept in [70, 1000, data.len()] {
+            let decoded = decode::packet(LinkType::ETHERNET, &data[..kept], data.len() as u32);
+            let Transport::Udp(udp) = decoded.transport else { panic!("{decoded:?}") };
+            assert_eq!((udp.len, udp.payload_len), (70_008, 70_000), "{kept} bytes captured");
+        }
+    }
+    let mut small = ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &udp(9, b"small")));
+    small[38..40].fill(0);
+    assert!(matches!(frame(&small).transport, Transport::Udp(udp) if udp.len == 0));
+}
+
+#[test]
+fn a_big_packet_is_found_in_every_tunnel() {
+    let big = [&timed_segment()[..], &vec![7; 70_000]].concat();
+    let mut v4 = ipv4(protocol::TCP, &[], &big);
+    v4[2..4].fill(0);
+    let mut v6 = ipv6(protocol::TCP, &big);
+    v6[4..6].fill(0);
+    for (name, port, payload) in [
+        ("VXLAN", 4789, vxlan(9, &ethernet(ethertype::IPV4, &v4))),
+        ("VXLAN, IPv6", 8472, vxlan(9, &ethernet(ethertype::IPV6, &v6))),
+        ("Geneve", 6081, geneve(ethertype::IPV4, &[], &v4)),
+        ("Geneve, IPv6", 6081, geneve(ethertype::IPV6, &[], &v6)),
+    ] {
+        let mut datagram = udp(port, &payload);
+        datagram[4..6].fill(0);
+        let mut data = ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &datagram));
+        data[16..18].fill(0);
+        for kept in [200, data.len()] {
+            let outer = decode::packet(LinkType::ETHERNET, &data[..kept], data.len() as u32);
+            let found = tunnel::find(&outer, &data[..kept], TunnelPorts::KNOWN);
+            let inner = found.expect(name).expect(name).decode(&data[..kept]);
+            let Transport::Tcp(tcp) = inner.transport else { panic!("{name}: {inner:?}") };
+            assert_eq!(tcp.payload_len, 70_007, "{name}");
+        }
+    }
+}
+
+#[test]
+fn tunnels_are_found_on_further_ports_where_these_are_told() {
+    let ports: TunnelPorts = "vxlan=9999,geneve=9998".parse().unwrap();
+    let inner = ethernet(ethertype::IPV4, &segment());
+    for (port, payload) in
+        [(9999, vxlan(9, &inner)), (9998, geneve(ethertype::IPV4, &[], &segment()))]
+    {
+        let data = ethernet(ethertype::IPV6, &ipv6(protocol::UDP, &udp(port, &payload)));
+        assert_eq!(tunnel::find(&frame(&data), &data, TunnelPorts::KNOWN), None);
+        let found = tunnel::find(&frame(&data), &data, &ports).unwrap().unwrap();
+        assert_eq!(self::ports(&found.decode(&data)), (1000, 80));
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Most bytes belong to few long flows, and what is said in them is said at their begin.
 
-use netsniff_packet::decode::{self, Decoded, TcpFlags, Transport, tunnel};
+use netsniff_packet::decode::{self, Decoded, TcpFlags, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Packet, Timestamp};
 
 use super::key::FlowKey;
@@ -106,7 +106,9 @@ impl FlowCutoff {
 fn innermost(packet: &Packet<'_>) -> Decoded {
     let mut decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
     for _ in 0..MAX_DEPTH {
-        let Some(Ok(found)) = tunnel::find(&decoded, packet.data) else { break };
+        let Some(Ok(found)) = tunnel::find(&decoded, packet.data, TunnelPorts::KNOWN) else {
+            break;
+        };
         let inner = found.decode(packet.data);
         if inner.ip.is_none() || inner.stop.is_some() {
             break;

@@ -210,7 +210,7 @@ impl Half {
             sack_permitted: side.sack_permitted(),
             sacks: Some(counts.sacks),
             dsacks: Some(counts.dsacks),
-            timestamps: Some(side.timestamps()),
+            timestamps: side.timestamps(),
             ce_marks: Some(counts.congestion_experienced),
             ece: Some(counts.ecn_echoes),
             cwr: Some(counts.window_reduced),

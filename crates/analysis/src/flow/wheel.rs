@@ -115,7 +115,7 @@ impl Wheel {
     }
 
     /// Takes the entries that come up before the tick `until`, with the tick that has then passed,
-    /// and moves on. Call it until it returns nothing. A jump over more than a turn takes all
+    /// and moves on, past ticks for which nothing is armed. Call it until it returns nothing. A jump over more than a turn takes all
     /// entries at once. Slots keep no memory, so that the wheel takes what is armed and not the most
     /// that each slot ever had.
     pub fn pass(&mut self, until: i64) -> Option<(i64, Vec<Entry>)> {
@@ -128,17 +128,29 @@ impl Wheel {
             let all = self.slots.iter_mut().flat_map(core::mem::take).collect();
             return Some((until - 1, all));
         }
-        let tick = self.current;
-        self.current += 1;
+        // Ticks for which nothing is armed cost nothing, however far time leaps.
+        let next = self.ahead().map(|ahead| self.current.saturating_add(ahead as i64));
+        let Some(tick) = next.filter(|&tick| tick < until) else {
+            self.current = until;
+            return None;
+        };
+        self.current = tick + 1;
         let slot = slot_of(tick);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         Some((tick, core::mem::take(&mut self.slots[slot])))
     }
 
-    /// Takes one entry of those that come up first, with its tick.
-    pub fn pop_first(&mut self) -> Option<(i64, Entry)> {
+    /// Ticks from the current one to the first for which something is armed.
+    fn ahead(&self) -> Option<usize> {
         let from = slot_of(self.current);
         let at = self.next_occupied(from, SLOTS).or_else(|| self.next_occupied(0, from))?;
+        Some((at + SLOTS - from) % SLOTS)
+    }
+
+    /// Takes one entry of those that come up first, with its tick.
+    pub fn pop_first(&mut self) -> Option<(i64, Entry)> {
+        let ahead = self.ahead()?;
+        let at = (slot_of(self.current) + ahead) % SLOTS;
         let slot = &mut self.slots[at];
         let entry = slot.pop()?;
         if slot.is_empty() {
@@ -146,7 +158,6 @@ impl Wheel {
             *slot = Vec::new();
             self.occupied[at / 64] &= !(1 << (at % 64));
         }
-        let ahead = (at + SLOTS - from) % SLOTS;
         Some((self.current.saturating_add(ahead as i64), entry))
     }
 
@@ -224,6 +235,31 @@ mod tests {
             [(i64::MAX / 2 - 1, 1), (i64::MAX / 2 - 1, 2)]
         );
         assert_eq!(wheel.current(), i64::MAX / 2);
+    }
+
+    /// As many calls as there are ticks with entries, and one that finds none, wherever they lie.
+    #[test]
+    fn ticks_without_entries_cost_no_call() {
+        for start in [0, 63, SLOTS as i64 - 1, -70_000] {
+            let mut wheel = Wheel::default();
+            wheel.start(start);
+            for ahead in [5, 64, 20_000, SLOTS as i64 - 1] {
+                wheel.arm(1, start + ahead);
+            }
+            let calls = |wheel: &mut Wheel, until: i64| {
+                let mut ticks = Vec::new();
+                while let Some((tick, entries)) = wheel.pass(until) {
+                    assert!(!entries.is_empty(), "an empty tick was told");
+                    ticks.push(tick - start);
+                }
+                assert_eq!(wheel.current(), until);
+                ticks
+            };
+            assert_eq!(calls(&mut wheel, start + 5), []);
+            assert_eq!(calls(&mut wheel, start + 20_000), [5, 64]);
+            assert_eq!(calls(&mut wheel, start + SLOTS as i64), [20_000, SLOTS as i64 - 1]);
+            assert_eq!(calls(&mut wheel, start + 2 * SLOTS as i64), []);
+        }
     }
 
     #[test]

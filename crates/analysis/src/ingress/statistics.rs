@@ -26,7 +26,7 @@ impl Count {
 
 /// What all packets amount to.
 ///
-/// Every packet is in exactly one of `unsupported`, `stopped`, `discarded` and `decoded`.
+/// Every packet is in exactly one of `unsupported`, `unknown`, `stopped`, `discarded` and `decoded`.
 #[derive(Clone, Debug, Default)]
 pub struct PacketStatistics {
     /// Packets read, with their bytes on the wire.
@@ -37,13 +37,16 @@ pub struct PacketStatistics {
     pub cut: u64,
     /// Packets of link types that are not supported.
     pub unsupported: BTreeMap<LinkType, Count>,
+    /// Packets whose last header says that something follows which is not known, and of which no
+    /// other log tells: an EtherType, a protocol in GRE, what is in LLC.
+    pub unknown: u64,
     /// Packets whose headers could not be read to the end, because they are malformed or cut, be
     /// it inside a tunnel.
     pub stopped: u64,
     /// Packets that were left out because of an IPv4 header with a wrong checksum, be it inside a
     /// tunnel.
     pub discarded: u64,
-    /// Packets whose headers were read to the end.
+    /// Packets whose headers were read to the end, and that are understood.
     pub decoded: u64,
     /// Those of them that belong to no flow, ARP and fragments for example, by the depth in force when
     /// they came. The others are counted with their flows, by
@@ -86,6 +89,8 @@ pub(super) enum Fate {
     /// Its headers were read to the end, if its link type is supported.
     #[default]
     Passed,
+    /// What follows the last header is not known, and nothing tells of the packet.
+    Unknown,
     /// A header could not be read.
     Stopped(Stop),
     /// A header's checksum was wrong, and such packets are not wanted.
@@ -112,6 +117,8 @@ impl PacketStatistics {
             self.stopped += 1;
         } else if fate == Fate::Discarded {
             self.discarded += 1;
+        } else if fate == Fate::Unknown {
+            self.unknown += 1;
         } else if layers == Layers::default() && !decode::supported(packet.link_type) {
             let count = self.unsupported.entry(packet.link_type).or_default();
             count.packets += 1;
@@ -146,6 +153,7 @@ impl PacketStatistics {
         for (&link_type, &count) in &other.unsupported {
             self.unsupported.entry(link_type).or_default().add(count);
         }
+        self.unknown += other.unknown;
         self.stopped += other.stopped;
         self.discarded += other.discarded;
         self.decoded += other.decoded;

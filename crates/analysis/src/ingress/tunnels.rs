@@ -10,10 +10,11 @@
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::decode::tunnel::{self, TunnelKind};
-use netsniff_packet::decode::{Transport, Udp};
+use netsniff_packet::decode::tunnel::TunnelKind;
+use netsniff_packet::decode::{Transport, TunnelPorts, Udp};
 
 use crate::flow::key::{Endpoint, FlowKey, Side, UDP};
 use crate::flow::{roles, silence_of};
@@ -44,6 +45,7 @@ pub struct TunnelStatistics {
 #[derive(Debug)]
 pub struct Tunnels {
     limits: Limits,
+    ports: Arc<TunnelPorts>,
     naming: Naming,
     /// The map's hashes are keyed at random, so that senders cannot aim at one bucket; nothing
     /// depends on its order.
@@ -92,9 +94,10 @@ struct Carrier {
 
 impl Tunnels {
     /// None yet.
-    pub(super) fn new(limits: Limits, naming: Naming) -> Self {
+    pub(super) fn new(limits: Limits, ports: Arc<TunnelPorts>, naming: Naming) -> Self {
         Self {
             limits,
+            ports,
             naming,
             carriers: HashMap::new(),
             timers: BinaryHeap::new(),
@@ -123,7 +126,7 @@ impl Tunnels {
     /// Whether the flow of a datagram must be followed, although it showed no tunnel: its ports
     /// are a tunnel's, or it showed one before.
     pub(super) fn is_followed(&self, unit: &Unit) -> bool {
-        has_tunnel_port(&unit.decoded.transport)
+        has_tunnel_port(&unit.decoded.transport, &self.ports)
             || self.unexpected > 0
                 && unit.flow_key().is_some_and(|(key, _)| self.carriers.contains_key(&key))
     }
@@ -148,6 +151,8 @@ impl Tunnels {
     fn carry(&mut self, unit: &Unit, prolongs: bool) -> Option<Uid> {
         let (key, side) = unit.flow_key()?;
         let deadline = self.deadline_of(&key, unit);
+        let is_expected =
+            key.protocol != UDP || has_tunnel_port(&unit.decoded.transport, &self.ports);
         let has_room = self.carriers.len() < self.limits.tunnels;
         let carrier = match self.carriers.entry(key) {
             Entry::Occupied(entry) if !prolongs => return Some(entry.get().uid),
@@ -159,7 +164,8 @@ impl Tunnels {
             Entry::Vacant(entry) => {
                 self.statistics.begun += 1;
                 let uid = Uid::new(self.naming.flow_name(unit, &key));
-                let carrier = Carrier::new(self.statistics.begun, uid, unit, (&key, side));
+                let carrier =
+                    Carrier::new(self.statistics.begun, uid, unit, (&key, side), is_expected);
                 self.unexpected += usize::from(!carrier.is_expected);
                 entry.insert(carrier)
             }
@@ -281,13 +287,19 @@ pub(super) fn is_plain_udp(udp: &Udp) -> bool {
 }
 
 /// Whether one of the ports is a tunnel's.
-fn has_tunnel_port(transport: &Transport) -> bool {
+fn has_tunnel_port(transport: &Transport, ports: &TunnelPorts) -> bool {
     let Transport::Udp(udp) = transport else { return false };
-    tunnel::is_tunnel_port(udp.source_port) || tunnel::is_tunnel_port(udp.destination_port)
+    ports.has(udp.source_port) || ports.has(udp.destination_port)
 }
 
 impl Carrier {
-    fn new(number: u64, uid: Uid, unit: &Unit, (key, side): (&FlowKey, Side)) -> Self {
+    fn new(
+        number: u64,
+        uid: Uid,
+        unit: &Unit,
+        (key, side): (&FlowKey, Side),
+        is_expected: bool,
+    ) -> Self {
         let (mut originator, mut responder) = key.ends_from(side);
         if roles::begins_at_server(unit, originator, responder) {
             core::mem::swap(&mut originator, &mut responder);
@@ -297,7 +309,7 @@ impl Carrier {
             uid,
             originator,
             responder,
-            is_expected: key.protocol != UDP || has_tunnel_port(&unit.decoded.transport),
+            is_expected,
             deadline: Timestamp::MAX,
             active: None,
             armed: Timestamp::MAX,

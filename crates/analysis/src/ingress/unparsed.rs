@@ -19,20 +19,18 @@ pub enum Unparsed {
 }
 
 impl Unparsed {
-    /// Judges a packet by the layers that were met in it.
+    /// Judges a packet by how far it went, and the layers that were met in it.
     pub(super) fn of(link_type: LinkType, layers: Layers, fate: Fate) -> Option<Self> {
-        let is_understood = [Layer::Ipv4, Layer::Ipv6, Layer::Arp];
         match fate {
             Fate::Stopped(stop) => Some(Self::Stopped(stop)),
-            Fate::Discarded => None,
-            Fate::Passed if is_understood.iter().any(|&layer| layers.contains(layer)) => None,
-            Fate::Passed if decode::supported(link_type) => {
-                let is_read =
-                    |layer: &&Layer| layers.contains(**layer) && **layer != Layer::OtherNetwork;
+            Fate::Unknown => {
+                let unread = [Layer::OtherNetwork, Layer::OtherTransport];
+                let is_read = |layer: &&Layer| layers.contains(**layer) && !unread.contains(*layer);
                 let last = Layer::ALL.iter().rev().find(is_read);
                 last.copied().map(Self::NothingAbove)
             }
-            Fate::Passed => Some(Self::LinkType(link_type)),
+            Fate::Passed if !decode::supported(link_type) => Some(Self::LinkType(link_type)),
+            Fate::Passed | Fate::Discarded => None,
         }
     }
 }
@@ -40,7 +38,9 @@ impl Unparsed {
 impl fmt::Display for Unparsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LinkType(LinkType(number)) => write!(f, "link type {number} is not supported"),
+            Self::LinkType(link_type) => {
+                write!(f, "link type {} ({link_type}) is not supported", link_type.0)
+            }
             Self::Stopped(stop) => {
                 let Stop { weird, layer, offset, needed, had, cut } = *stop;
                 write!(f, "{weird}: {} header at offset {offset}", layer.name())?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
-use netsniff_packet::decode::{self, Decoded, Ip, Layers, Stop, Transport, Udp};
+use netsniff_packet::decode::{self, Decoded, Ip, Layer, Layers, Stop, Transport, Udp};
 use netsniff_packet::wire::ipv4::protocol;
 
 use super::Ingress;
@@ -76,10 +76,16 @@ impl<'a, O: Observer> Walk<'a, O> {
         if decoded.stop.is_some() || !decoded.oddities.is_empty() {
             self.report_oddities(decoded);
         }
-        let Some(ip) = decoded.ip else { return false };
         if decoded.stop.is_some() {
             return false;
         }
+        let Some(ip) = decoded.ip else {
+            // A link type that is not supported has no layer at all.
+            let is_read =
+                decoded.layers.contains(Layer::Arp) || decoded.layers == Layers::default();
+            self.fate = if is_read { self.fate } else { Fate::Unknown };
+            return false;
+        };
         if ip.fragment.is_some() {
             return self.fragment(decoded, &ip, header_checksum, data, outside);
         }
@@ -100,7 +106,7 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// A datagram of UDP, which may carry another one.
     fn udp(&mut self, mut unit: Unit, udp: &Udp, data: &[u8], outside: &Outside) {
-        let found = tunnel::find(&unit.decoded, data).filter(|_| is_plain_udp(udp));
+        let found = self.find(&unit.decoded, data).filter(|_| is_plain_udp(udp));
         let is_carrier = is_plain_udp(udp) && self.ingress.tunnels.is_followed(&unit);
         if self.ingress.checksums == ChecksumMode::Discard && (found.is_some() || is_carrier) {
             // Nothing inside counts where the datagram itself does not.
@@ -114,6 +120,11 @@ impl<'a, O: Observer> Walk<'a, O> {
         }
         if let Some(Ok(found)) = found {
             self.units.push(unit.clone());
+            if found.kind == TunnelKind::Gre {
+                // As without UDP, the hosts are the tunnel: UDP ports are chosen by what is inside, to
+                // spread flows over paths (RFC 8086, section 3.1).
+                unit.stand_above_ip(protocol::GRE);
+            }
             self.tunnel(&unit, &found, data, outside);
             return;
         }
@@ -121,6 +132,11 @@ impl<'a, O: Observer> Walk<'a, O> {
             self.ingress.tunnels.note(&unit);
         }
         self.units.push(unit);
+    }
+
+    /// The tunnel that a datagram carries, if any.
+    fn find(&self, decoded: &Decoded, data: &[u8]) -> Option<Result<Tunnel, Stop>> {
+        tunnel::find(decoded, data, &self.ingress.tunnel_ports)
     }
 
     /// What the checksum of the datagram's IP header says. Those of fragments were looked at when
@@ -151,13 +167,18 @@ impl<'a, O: Observer> Walk<'a, O> {
     fn other(&mut self, unit: Unit, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
         match ip.protocol {
             protocol::IPV4 | protocol::IPV6 | protocol::GRE => {
-                match tunnel::find(&unit.decoded, data) {
+                match self.find(&unit.decoded, data) {
                     Some(Ok(found)) => self.tunnel(&unit, &found, data, outside),
                     Some(Err(stop)) => {
                         self.report_stop(ip, &stop);
                         false
                     }
-                    None => false,
+                    None => {
+                        let version = data.get(ip.payload_offset as usize + 1).map(|byte| byte & 7);
+                        // Enhanced GRE without a payload only acknowledges (RFC 2637, 4.1).
+                        self.fate = if version == Some(1) { self.fate } else { Fate::Unknown };
+                        false
+                    }
                 }
             }
             protocol::NO_NEXT_HEADER => {
@@ -174,7 +195,10 @@ impl<'a, O: Observer> Walk<'a, O> {
             }
             // What is above stays unknown, and Zeek has no connection for it; for the same in IPv4
             // it has one.
-            protocol::ESP if !ip.source.is_v4() => false,
+            protocol::ESP if !ip.source.is_v4() => {
+                self.fate = Fate::Unknown;
+                false
+            }
             _ => {
                 self.units.push(unit);
                 true
@@ -237,7 +261,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             // A datagram put together is no fragment again, else there would be no end to it.
             let stop = Stop {
                 weird: "nested_fragment",
-                layer: decode::Layer::Fragment,
+                layer: Layer::Fragment,
                 offset: ip.offset,
                 needed: 0,
                 had: ip.payload_captured,
@@ -361,7 +385,7 @@ impl<'a, O: Observer> Walk<'a, O> {
 
 /// Whether the IP header itself is in order, whatever is above it.
 fn is_header_whole(decoded: &Decoded) -> bool {
-    decoded.stop.is_none_or(|stop| stop.layer != decode::Layer::Ipv4)
+    decoded.stop.is_none_or(|stop| stop.layer != Layer::Ipv4)
 }
 
 /// The header with its offset counted from `base` bytes before.

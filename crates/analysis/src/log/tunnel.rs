@@ -49,6 +49,8 @@ crate::words! {
         Vxlan => "Tunnel::VXLAN",
         /// Geneve, RFC 8926.
         Geneve => "Tunnel::GENEVE",
+        /// MPLS in UDP, RFC 7510, which Zeek does not read.
+        Mpls => "Tunnel::MPLS",
     }
 }
 
@@ -74,6 +76,7 @@ impl From<TunnelKind> for TunnelType {
             TunnelKind::Gtpu => Self::Gtpv1,
             TunnelKind::Teredo => Self::Teredo,
             TunnelKind::Ayiya => Self::Ayiya,
+            TunnelKind::Mpls => Self::Mpls,
         }
     }
 }

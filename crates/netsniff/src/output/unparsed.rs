@@ -20,23 +20,43 @@ pub struct UnparsedFile {
     writer: Option<PcapngWriter<BufWriter<File>>>,
     /// The link types of the interfaces in the file.
     link_types: Vec<LinkType>,
+    /// Bytes that it may have, and those that it has.
+    limit: u64,
+    bytes: u64,
+    /// Packets for which there was no room.
+    left_out: u64,
 }
+
+/// More than the blocks of a packet, its comment apart, and of a new interface take.
+const BLOCKS: u64 = 256;
 
 impl UnparsedFile {
     /// The file in a directory. One of an earlier run is removed. With an anonymizer, its packets have
-    /// pseudonyms, and no payload.
+    /// pseudonyms, and no payload. It has at most `limit` bytes; what is beyond them is counted.
     ///
     /// # Errors
     ///
     /// When it cannot be removed.
-    pub fn new(directory: &Path, anonymizer: Option<Arc<Anonymizer>>) -> anyhow::Result<Self> {
+    pub fn new(
+        directory: &Path,
+        anonymizer: Option<Arc<Anonymizer>>,
+        limit: u64,
+    ) -> anyhow::Result<Self> {
         let path = directory.join("unparsed.pcapng");
         if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
             fs::remove_file(&path).with_context(|| format!("cannot replace {}", path.display()))?;
         }
         let anonymizer =
             anonymizer.map(|it| (PacketAnonymizer::new(it, PayloadMode::Cut), Vec::new()));
-        Ok(Self { path, anonymizer, writer: None, link_types: Vec::new() })
+        Ok(Self {
+            path,
+            anonymizer,
+            writer: None,
+            link_types: Vec::new(),
+            limit,
+            bytes: 0,
+            left_out: 0,
+        })
     }
 
     /// Adds a packet with the reason.
@@ -50,6 +70,13 @@ impl UnparsedFile {
     }
 
     fn write(&mut self, packet: &Packet<'_>, why: &Unparsed) -> io::Result<()> {
+        let comment = why.to_string();
+        let bytes = self.bytes.saturating_add((packet.data.len() + comment.len()) as u64 + BLOCKS);
+        if bytes > self.limit {
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.bytes = bytes;
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => {
@@ -80,16 +107,19 @@ impl UnparsedFile {
             let left = anonymizer.packet(packet.link_type, buffer, packet.wire_len);
             packet.data = buffer.get(..left.len).unwrap_or_default();
         }
-        writer.write_packet_with_comment(&packet, &why.to_string())
+        writer.write_packet_with_comment(&packet, &comment)
     }
 
-    /// Ends the file.
+    /// Ends the file, and returns how many packets it had no room for.
     ///
     /// # Errors
     ///
     /// When it cannot be written to its end.
-    pub fn finish(self) -> anyhow::Result<()> {
-        let Some(writer) = self.writer else { return Ok(()) };
-        writer.finish().map(drop).with_context(|| format!("cannot write {}", self.path.display()))
+    pub fn finish(self) -> anyhow::Result<u64> {
+        if let Some(writer) = self.writer {
+            let finished = writer.finish();
+            finished.with_context(|| format!("cannot write {}", self.path.display()))?;
+        }
+        Ok(self.left_out)
     }
 }

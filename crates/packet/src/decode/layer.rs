@@ -41,6 +41,20 @@ layers! {
     Nflog = "nflog",
     /// 802.1Q or 802.1ad.
     Vlan = "vlan",
+    /// VN-Tag, which port extenders put before the tags of VLANs.
+    VnTag = "vntag",
+    /// E-TAG of IEEE 802.1BR.
+    ETag = "etag",
+    /// The service instance of provider backbone bridging, IEEE 802.1ah.
+    Pbb = "ieee8021ah",
+    /// High-availability seamless redundancy, IEC 62439-3.
+    Hsr = "hsr",
+    /// Cisco metadata: the tag of a security group.
+    Cmd = "cmd",
+    /// MACsec, IEEE 802.1AE.
+    Macsec = "macsec",
+    /// Network service header, RFC 8300.
+    Nsh = "nsh",
     /// MPLS.
     Mpls = "mpls",
     /// PPPoE session.
@@ -89,7 +103,7 @@ layers! {
 
 /// A set of [`Layer`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layers(u32);
+pub struct Layers(u64);
 
 impl Layers {
     /// Adds a layer.
@@ -122,7 +136,7 @@ impl Layers {
     /// The set as bits; bit n is the layer with number n.
     #[must_use]
     #[inline]
-    pub const fn bits(self) -> u32 {
+    pub const fn bits(self) -> u64 {
         self.0
     }
 }

@@ -1,7 +1,7 @@
 //! Link layers up to the IP header.
 
 use super::walk::Frame;
-use super::{Decoded, Layer, Oddity, cooked, network, wlan};
+use super::{Decoded, Layer, Oddity, cooked, network, tag, wlan};
 use crate::LinkType;
 use crate::wire::arp::ArpView;
 use crate::wire::ethernet::{EthernetView, ethertype};
@@ -11,8 +11,8 @@ use crate::wire::mpls::MplsView;
 use crate::wire::pppoe::{PppoeView, ppp_protocol};
 use crate::wire::vlan::VlanView;
 
-/// The EtherType of Cisco FabricPath: 16 bytes, then the frame as it was.
-const FABRIC_PATH: u16 = 0x8903;
+/// Length of the header of Cisco FabricPath: addresses, EtherType and a tag.
+pub(crate) const FABRIC_PATH_LEN: usize = 16;
 /// The greatest payload of an IEEE 802.3 frame, and so the greatest value of its length field.
 const MAX_LENGTH_FIELD: u16 = 1500;
 
@@ -29,8 +29,8 @@ pub(crate) enum Next {
     Mpls(usize),
     /// A PPP frame, with or without address and control field.
     Ppp(usize),
-    /// IEEE 802.11.
-    Wlan(usize),
+    /// IEEE 802.11, with its header padded to a whole number of words or not.
+    Wlan(usize, bool),
     /// IP of the version that its first nibble tells.
     Ip(usize),
     /// A protocol that is not decoded.
@@ -56,7 +56,7 @@ const fn start(link_type: LinkType) -> Start {
         LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Start::At(Next::Ip(0)),
         LinkType::PPP | LinkType::PPP_HDLC => Start::At(Next::Ppp(0)),
         LinkType::PPP_ETHER => Start::At(Next::EtherType(ethertype::PPPOE_SESSION, 0)),
-        LinkType::IEEE802_11 => Start::At(Next::Wlan(0)),
+        LinkType::IEEE802_11 => Start::At(Next::Wlan(0, false)),
         LinkType::IEEE802_11_RADIOTAP => Start::Header(wlan::radiotap),
         LinkType::LINUX_SLL => Start::Header(cooked::version_1),
         LinkType::LINUX_SLL2 => Start::Header(cooked::version_2),
@@ -96,6 +96,16 @@ pub(super) fn ethernet_told(
     run(decoded, frame, Next::Ethernet(offset), tell);
 }
 
+/// Walks from an MPLS label, and tells each step before it is taken.
+pub(super) fn mpls_told(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    offset: usize,
+    tell: impl FnMut(Next),
+) {
+    run(decoded, frame, Next::Mpls(offset), tell);
+}
+
 /// Walks from an Ethernet header.
 pub(super) fn ethernet(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
     ethernet_told(decoded, frame, offset, |_| {});
@@ -114,7 +124,7 @@ fn run(decoded: &mut Decoded, mut frame: Frame<'_>, mut next: Next, mut tell: im
             }
             Next::Mpls(offset) => mpls(decoded, frame, offset),
             Next::Ppp(offset) => ppp(decoded, frame, offset),
-            Next::Wlan(offset) => wlan::frame(decoded, frame, offset),
+            Next::Wlan(offset, is_padded) => wlan::frame(decoded, frame, offset, is_padded),
             Next::Ip(offset) => return network::ip(decoded, frame, offset),
             Next::Other => return decoded.layers.insert(Layer::OtherNetwork),
             Next::End => return,
@@ -155,7 +165,7 @@ fn ethernet_header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Ne
         return cut(decoded, frame, "truncated_ethernet_frame", Layer::Ethernet, (offset, LEN));
     };
     match view.ethertype() {
-        FABRIC_PATH => Next::Ethernet(offset + 16),
+        ethertype::FABRIC_PATH => Next::Ethernet(offset + FABRIC_PATH_LEN),
         length @ 0..=MAX_LENGTH_FIELD => {
             let length = usize::from(length);
             if frame.wire_from(offset + LEN) < length {
@@ -183,7 +193,7 @@ fn ether_type(decoded: &mut Decoded, frame: Frame<'_>, kind: u16, offset: usize)
         }
         ethertype::ARP | ethertype::RARP => arp(decoded, frame, offset),
         ethertype::BRIDGING => Next::Ethernet(offset),
-        _ => Next::Other,
+        _ => tag::follow(decoded, frame, kind, offset),
     }
 }
 
@@ -295,6 +305,9 @@ pub(super) fn is_ethernet(data: &[u8]) -> bool {
         | ethertype::SERVICE_VLAN
         | ethertype::QINQ
         | ethertype::MPLS
+        | ethertype::MPLS_MULTICAST
+        | ethertype::SERVICE_INSTANCE
+        | ethertype::NSH
         | ethertype::PPPOE_DISCOVERY
         | ethertype::PPPOE_SESSION => true,
         length => {

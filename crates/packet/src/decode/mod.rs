@@ -7,18 +7,23 @@ use crate::address::Address;
 
 mod cooked;
 mod gre;
+mod in_udp;
 mod layer;
 mod link;
 mod network;
+mod ports;
+mod tag;
 mod transport;
 pub mod tunnel;
 mod walk;
-mod wlan;
+pub(crate) mod wlan;
 
 pub use layer::{Layer, Layers, Oddities, Oddity};
-pub(crate) use link::Next;
-pub use walk::{ethernet, ip, packet, packet_into, reassembled, supported, transport};
-pub(crate) use walk::{ethernet_told, packet_told};
+pub(crate) use link::{FABRIC_PATH_LEN, Next};
+pub use ports::{NoTunnelPorts, TunnelPorts};
+pub(crate) use tag::len as tag_len;
+pub use walk::{ethernet, ip, mpls, packet, packet_into, reassembled, supported, transport};
+pub(crate) use walk::{ethernet_told, mpls_told, packet_told};
 
 /// What one walk found, from the first header to the transport header or to where it had to stop.
 ///
@@ -197,6 +202,8 @@ pub struct TcpOptions {
     pub sack_permitted: bool,
     /// Whether the options were malformed; what stood before the fault is set.
     pub malformed: bool,
+    /// Whether the capture has only a part of the options, or none: nothing of them is set.
+    pub cut: bool,
     /// Window scale shift as sent (RFC 7323 allows at most 14).
     pub window_scale: Option<u8>,
     /// Maximum segment size, RFC 9293.
@@ -212,8 +219,9 @@ pub struct Udp {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Length field: header and payload.
-    pub len: u16,
+    /// Length of header and payload by the length field. Where the field is 0 since the length does
+    /// not fit into it (segmentation offload, jumbograms of RFC 2675), that by the IP header.
+    pub len: u32,
     /// Checksum field; 0 where the sender computed none.
     pub checksum: u16,
     /// Offset of the payload.

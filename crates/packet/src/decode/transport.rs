@@ -78,6 +78,13 @@ fn tcp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
     };
     let header_len = view.header_len();
     let Some(options) = view.options() else {
+        if payload.len >= header_len && header_len >= TcpView::LEN {
+            // The capture ends within the options: what they would have told stays unset.
+            let mut tcp = tcp_value(view, payload.above(header_len), None);
+            tcp.options.cut = true;
+            decoded.transport = Transport::Tcp(tcp);
+            return;
+        }
         decoded.stop = Some(bad_tcp_header_len(payload, header_len));
         let lost = if header_len < TcpView::LEN { payload.len } else { header_len };
         let mut tcp = tcp_value(view, payload.above(lost), None);
@@ -118,6 +125,7 @@ fn tcp_value(view: TcpView<'_>, above: Extent, timestamps: Option<(u32, u32)>) -
             sack_count: 0,
             sack: [(0, 0); 4],
             malformed: false,
+            cut: false,
         },
     }
 }
@@ -170,7 +178,10 @@ fn udp(decoded: &mut Decoded, frame: Frame<'_>, payload: Extent) {
     decoded.transport = Transport::Udp(Udp {
         source_port: view.source_port(),
         destination_port: view.destination_port(),
-        len: view.datagram_len(),
+        len: match view.datagram_len() {
+            0 if payload.len > usize::from(u16::MAX) => payload.len as u32,
+            len => u32::from(len),
+        },
         checksum: view.checksum(),
         payload_offset: above.offset as u32,
         payload_len: above.len as u32,

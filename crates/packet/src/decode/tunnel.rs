@@ -3,14 +3,14 @@
 //! A port alone never makes a tunnel: the header and the inner packet must agree with the lengths
 //! around them, so that other traffic on the same port stays what it is.
 
-use super::link::is_ethernet;
-use super::{Decoded, Ip, Layer, Stop, Transport, Udp, gre, walk};
-use crate::wire::ethernet::ethertype;
-use crate::wire::geneve::GeneveView;
-use crate::wire::gtpu::{GtpuView, T_PDU};
+pub use super::in_udp::may_be_in_udp;
+use super::ports::TunnelPorts;
+use super::{Decoded, Ip, Layer, Stop, Transport, gre, in_udp, walk};
+use crate::wire::arp::ArpView;
+use crate::wire::ethernet::{EthernetView, ethertype};
 use crate::wire::ipv4::{Ipv4View, protocol};
 use crate::wire::ipv6::Ipv6View;
-use crate::wire::vxlan::VxlanView;
+use crate::wire::vlan::VlanView;
 
 /// The kinds of tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +29,8 @@ pub enum TunnelKind {
     Teredo,
     /// AYIYA, draft-massar-v6ops-ayiya.
     Ayiya,
+    /// MPLS in UDP, RFC 7510.
+    Mpls,
 }
 
 impl TunnelKind {
@@ -43,6 +45,7 @@ impl TunnelKind {
             Self::Gtpu => "Tunnel::GTPv1",
             Self::Teredo => "Tunnel::TEREDO",
             Self::Ayiya => "Tunnel::AYIYA",
+            Self::Mpls => "Tunnel::MPLS",
         }
     }
 
@@ -57,6 +60,7 @@ impl TunnelKind {
             Self::Gtpu => Layer::Gtpu,
             Self::Teredo => Layer::Teredo,
             Self::Ayiya => Layer::Ayiya,
+            Self::Mpls => Layer::Mpls,
         }
     }
 }
@@ -68,6 +72,8 @@ pub enum Inner {
     Ip,
     /// An Ethernet frame.
     Ethernet,
+    /// A stack of MPLS labels.
+    Mpls,
 }
 
 /// A tunnel that was found.
@@ -94,6 +100,7 @@ impl Tunnel {
         match self.inner {
             Inner::Ip => walk::ip(data, self.offset, self.end),
             Inner::Ethernet => walk::ethernet(data, self.offset, self.end),
+            Inner::Mpls => walk::mpls(data, self.offset, self.end),
         }
     }
 }
@@ -102,13 +109,13 @@ impl Tunnel {
 ///
 /// `None` means that there is none. A tunnel directly above IP whose header is malformed or whose
 /// inner packet disagrees with it is an error, named as in Zeek's `weird` log; above UDP it counts
-/// as something else on that port.
+/// as something else on that port. `ports` are those on which tunnels above UDP are looked for.
 #[must_use]
 #[inline]
-pub fn find(decoded: &Decoded, data: &[u8]) -> Option<Result<Tunnel, Stop>> {
+pub fn find(decoded: &Decoded, data: &[u8], ports: &TunnelPorts) -> Option<Result<Tunnel, Stop>> {
     let ip = decoded.ip.as_ref()?;
     match decoded.transport {
-        Transport::Udp(udp) => in_udp(&udp, data).map(Ok),
+        Transport::Udp(udp) => in_udp::find(&udp, data, ports).map(Ok),
         Transport::Other => above_ip(ip, data),
         _ => None,
     }
@@ -132,11 +139,11 @@ pub(super) struct Above<'a> {
     /// How many there were.
     pub(super) len: usize,
     /// Offset of the first.
-    offset: u32,
+    pub(super) offset: u32,
 }
 
 impl<'a> Above<'a> {
-    fn new(data: &'a [u8], offset: u32, len: u32, captured: u32) -> Self {
+    pub(super) fn new(data: &'a [u8], offset: u32, len: u32, captured: u32) -> Self {
         let (start, end) = (offset as usize, offset.saturating_add(captured) as usize);
         Self { data: data.get(start..end).unwrap_or_default(), len: len as usize, offset }
     }
@@ -166,6 +173,30 @@ impl<'a> Above<'a> {
         }
     }
 
+    /// Whether an Ethernet frame with IP, whose lengths agree, or with ARP is at an offset.
+    pub(super) fn has_ip_in_ethernet(&self, at: usize) -> bool {
+        let Some(view) = self.data.get(at..).and_then(EthernetView::parse) else { return false };
+        let (mut kind, mut at) = (view.ethertype(), at + EthernetView::LEN);
+        while matches!(kind, ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::QINQ) {
+            let Some(tag) = self.data.get(at..).and_then(VlanView::parse) else { return false };
+            (kind, at) = (tag.ethertype(), at + VlanView::LEN);
+        }
+        let data = self.data.get(at..).unwrap_or_default();
+        let version = match kind {
+            ethertype::ARP => {
+                return ArpView::parse(data).is_some_and(|arp| {
+                    data.len() >= arp.packet_len() && matches!(arp.operation(), 1..=4)
+                });
+            }
+            ethertype::IPV4 => 4,
+            ethertype::IPV6 => 6,
+            _ => return false,
+        };
+        // Short frames are padded.
+        let left = self.len.saturating_sub(at);
+        ip_version_and_len(data, left).is_some_and(|(found, len)| found == version && len <= left)
+    }
+
     /// A tunnel with an IP packet at `at` that has the version and fills what is left.
     pub(super) fn inner_ip(
         &self,
@@ -177,7 +208,7 @@ impl<'a> Above<'a> {
         let layer = kind.layer();
         let data = self.data.get(at..).unwrap_or_default();
         let left = self.len.saturating_sub(at);
-        let Some((found, len)) = ip_version_and_len(data) else {
+        let Some((found, len)) = ip_version_and_len(data, left) else {
             let header_len = match data.first().map(|byte| byte >> 4) {
                 None | Some(4) => Ipv4View::LEN,
                 Some(6) => Ipv6View::LEN,
@@ -200,163 +231,19 @@ impl<'a> Above<'a> {
     }
 }
 
-/// Version and length of an IP packet by its header.
-fn ip_version_and_len(data: &[u8]) -> Option<(u8, usize)> {
+/// Version and length of an IP packet by its header. A length of 0 stands for one that does not fit
+/// into its field (segmentation offload, jumbograms of RFC 2675): it is all that is `left`.
+fn ip_version_and_len(data: &[u8], left: usize) -> Option<(u8, usize)> {
+    let is_big = left > usize::from(u16::MAX);
+    let or_left = |len: u16, header_len: usize| match len {
+        0 if is_big => left,
+        len => header_len + usize::from(len),
+    };
     match data.first()? >> 4 {
         4 => Ipv4View::parse(data)
             .filter(|view| view.header_len() >= Ipv4View::LEN)
-            .map(|view| (4, usize::from(view.total_len()))),
-        6 => Ipv6View::parse(data).map(|view| (6, Ipv6View::LEN + usize::from(view.payload_len()))),
+            .map(|view| (4, or_left(view.total_len(), 0))),
+        6 => Ipv6View::parse(data).map(|view| (6, or_left(view.payload_len(), Ipv6View::LEN))),
         _ => None,
     }
-}
-
-/// Whether tunnels are expected on a UDP port.
-#[must_use]
-#[inline]
-pub const fn is_tunnel_port(port: u16) -> bool {
-    matches!(port, VXLAN_PORT | GENEVE_PORT | GTPU_PORT | GTPC_PORT | TEREDO_PORT | AYIYA_PORT)
-}
-
-const VXLAN_PORT: u16 = 4789;
-const GENEVE_PORT: u16 = 6081;
-const GTPU_PORT: u16 = 2152;
-/// The control plane's, on which user packets are seen as well.
-const GTPC_PORT: u16 = 2123;
-const TEREDO_PORT: u16 = 3544;
-const AYIYA_PORT: u16 = 5072;
-
-/// Whether a tunnel may follow a UDP header in a packet, which is worth a call of [`find`]. Nearly
-/// every datagram is told to carry none by its ports and the first bytes of its payload.
-#[must_use]
-#[inline]
-pub fn may_be_in_udp(udp: &Udp, data: &[u8]) -> bool {
-    is_tunnel_port(udp.source_port)
-        || is_tunnel_port(udp.destination_port)
-        || may_be_teredo(data.get(udp.payload_offset as usize..).unwrap_or_default())
-}
-
-/// Whether a payload begins like Teredo, RFC 4380 section 5.1.1: with an IPv6 header, with an
-/// origin indication before one, or with an authentication header.
-#[inline]
-fn may_be_teredo(payload: &[u8]) -> bool {
-    match payload {
-        [0, 0, ..] => payload.get(8).is_some_and(|byte| byte >> 4 == 6),
-        [0, 1, ..] => true,
-        [first, ..] => first >> 4 == 6,
-        [] => false,
-    }
-}
-
-#[inline]
-fn in_udp(udp: &Udp, data: &[u8]) -> Option<Tunnel> {
-    if is_tunnel_port(udp.source_port) || is_tunnel_port(udp.destination_port) {
-        return on_tunnel_port(udp, data);
-    }
-    // Teredo clients talk to each other from any port: behind an indication, or directly in IPv6.
-    if may_be_in_udp(udp, data) { teredo(&above_udp(udp, data), false) } else { None }
-}
-
-fn above_udp<'a>(udp: &Udp, data: &'a [u8]) -> Above<'a> {
-    Above::new(data, udp.payload_offset, udp.payload_len, udp.payload_captured)
-}
-
-#[inline(never)]
-fn on_tunnel_port(udp: &Udp, data: &[u8]) -> Option<Tunnel> {
-    let above = above_udp(udp, data);
-    let by_port = |port| match port {
-        VXLAN_PORT => vxlan(&above),
-        GENEVE_PORT => geneve(&above),
-        GTPU_PORT | GTPC_PORT => gtpu(&above),
-        TEREDO_PORT => teredo(&above, true),
-        AYIYA_PORT => ayiya(&above),
-        _ => None,
-    };
-    by_port(udp.destination_port)
-        .or_else(|| by_port(udp.source_port))
-        .or_else(|| teredo(&above, false))
-}
-
-fn vxlan(above: &Above<'_>) -> Option<Tunnel> {
-    let view = VxlanView::parse(above.data)?;
-    let (after_flags, last) = view.reserved();
-    let flags_fit = match view.flags() {
-        VxlanView::VALID_VNI => after_flags == 0,
-        flags => flags == VxlanView::VALID_VNI | VxlanView::GROUP_POLICY,
-    };
-    let fits = flags_fit && last == 0 && is_ethernet(above.data.get(VxlanView::LEN..)?);
-    fits.then(|| above.tunnel(VxlanView::LEN, Inner::Ethernet, TunnelKind::Vxlan, Some(view.vni())))
-}
-
-fn geneve(above: &Above<'_>) -> Option<Tunnel> {
-    let view = GeneveView::parse(above.data)?;
-    if view.version() != 0 || view.reserved_set() {
-        return None;
-    }
-    let (at, vni) = (view.header_len(), Some(view.vni()));
-    match view.protocol() {
-        ethertype::BRIDGING if is_ethernet(above.data.get(at..)?) => {
-            Some(above.tunnel(at, Inner::Ethernet, TunnelKind::Geneve, vni))
-        }
-        ethertype::IPV4 => above.inner_ip(at, Some(4), TunnelKind::Geneve, vni).ok(),
-        ethertype::IPV6 => above.inner_ip(at, Some(6), TunnelKind::Geneve, vni).ok(),
-        _ => None,
-    }
-}
-
-fn gtpu(above: &Above<'_>) -> Option<Tunnel> {
-    let view = GtpuView::parse(above.data)?;
-    let is_user_packet =
-        view.version() == 1 && view.protocol_type() && view.message_type() == T_PDU;
-    if !is_user_packet || GtpuView::MIN_LEN + usize::from(view.payload_len()) > above.len {
-        return None;
-    }
-    above.inner_ip(view.header_len()?, None, TunnelKind::Gtpu, Some(view.teid())).ok()
-}
-
-/// Where the port does not tell, an address with the prefix of Teredo must.
-fn teredo(above: &Above<'_>, is_port: bool) -> Option<Tunnel> {
-    const PREFIX: [u8; 4] = [0x20, 0x01, 0, 0];
-    let at = teredo_indications(above.data)?;
-    let data = above.data.get(at..)?;
-    let view = Ipv6View::parse(data).filter(|view| view.version() == 6)?;
-    let has_prefix = view.source().starts_with(&PREFIX) || view.destination().starts_with(&PREFIX);
-    let left = above.len.checked_sub(at)?;
-    let len = Ipv6View::LEN + usize::from(view.payload_len());
-    // A bubble may have bytes behind it that belong to no packet.
-    let is_bubble = view.next_header() == protocol::NO_NEXT_HEADER && view.payload_len() == 0;
-    let fits = len == left || len < left && is_bubble;
-    (fits && (is_port || has_prefix)).then(|| above.tunnel(at, Inner::Ip, TunnelKind::Teredo, None))
-}
-
-/// Length of the authentication and origin indications (RFC 4380, 5.1.1) before the packet.
-fn teredo_indications(data: &[u8]) -> Option<usize> {
-    const ORIGIN: usize = 8;
-    const NONCE_AND_CONFIRMATION: usize = 9;
-    let mut at = 0;
-    if let &[0, 1, id_len, auth_len, ..] = data {
-        at = 4 + usize::from(id_len) + usize::from(auth_len) + NONCE_AND_CONFIRMATION;
-    }
-    match *data.get(at..)? {
-        [0, 0, ..] => Some(at + ORIGIN),
-        [first, ..] if first >> 4 == 6 => Some(at),
-        _ => None,
-    }
-}
-
-fn ayiya(above: &Above<'_>) -> Option<Tunnel> {
-    const MIN_LEN: usize = 8;
-    const FORWARD: u8 = 1;
-    let &[lens, signature, operation, next_header, ..] = above.data.first_chunk::<MIN_LEN>()?;
-    let identity_len = 1usize << (lens >> 4);
-    let at = MIN_LEN + identity_len + usize::from(signature >> 4) * 4;
-    let version = match next_header {
-        protocol::IPV4 => 4,
-        protocol::IPV6 => 6,
-        _ => return None,
-    };
-    if operation & 0x0f != FORWARD {
-        return None;
-    }
-    above.inner_ip(at, Some(version), TunnelKind::Ayiya, None).ok()
 }

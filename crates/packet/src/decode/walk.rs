@@ -156,6 +156,26 @@ pub fn ethernet(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
     decoded
 }
 
+/// Walks from an MPLS label at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
+#[must_use]
+pub fn mpls(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
+    let mut decoded = Decoded::default();
+    link::mpls_told(&mut decoded, Frame::new(data, wire_len), offset as usize, |_| {});
+    decoded
+}
+
+/// As [`mpls`], and tells each step through the link layer before it is taken.
+pub(crate) fn mpls_told(
+    data: &[u8],
+    offset: u32,
+    wire_len: u32,
+    tell: impl FnMut(link::Next),
+) -> Decoded {
+    let mut decoded = Decoded::default();
+    link::mpls_told(&mut decoded, Frame::new(data, wire_len), offset as usize, tell);
+    decoded
+}
+
 /// Decodes the transport header at the start of `data`, which follows an IP header with this
 /// protocol number; `len` is the length of the whole payload by that header, in bytes.
 ///
@@ -262,8 +282,10 @@ mod tests {
         let decoded = packet(LinkType::ETHERNET, &frame[..60], frame.len() as u32);
         let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
         assert_eq!((tcp.payload_len, tcp.payload_captured), (100, 0));
+        assert!(tcp.options.cut && tcp.options.timestamps.is_none() && decoded.stop.is_none());
+        let decoded = packet(LinkType::ETHERNET, &frame[..57], frame.len() as u32);
         let stop = decoded.stop.unwrap();
-        assert_eq!((stop.weird, stop.needed, stop.cut), ("truncated_header", 32, true));
+        assert_eq!((stop.weird, stop.needed, stop.cut), ("internally_truncated_header", 20, true));
     }
 
     #[test]

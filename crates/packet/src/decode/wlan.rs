@@ -21,11 +21,12 @@ mod flag {
 
 /// Passes a frame's header. Only unencrypted data frames have a payload that can be read; of an
 /// aggregate (A-MSDU, IEEE 802.11-2020, 9.3.2.2) the first frame is taken, and others are told of.
-pub(super) fn frame(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -> Next {
-    header(decoded, frame, offset, false)
-}
-
-fn header(decoded: &mut Decoded, frame: Frame<'_>, offset: usize, is_padded: bool) -> Next {
+pub(super) fn frame(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    offset: usize,
+    is_padded: bool,
+) -> Next {
     const MIN_LEN: usize = 24;
     decoded.layers.insert(Layer::Wlan);
     let data = frame.from(offset);
@@ -95,12 +96,13 @@ pub(super) fn radiotap(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) -
     let Some(fields) = data.get(..len) else {
         return cut(decoded, frame, weird, Layer::Radiotap, (offset, len));
     };
-    let is_padded = radiotap_flags(fields).is_some_and(|flags| flags & DATA_PAD != 0);
-    header(decoded, frame, offset + len, is_padded)
+    let flags = radiotap_flags_at(fields).and_then(|at| fields.get(at));
+    let is_padded = flags.is_some_and(|flags| flags & DATA_PAD != 0);
+    Next::Wlan(offset + len, is_padded)
 }
 
-/// The flags field; only the time stamp, aligned to 8 bytes, can stand before it.
-fn radiotap_flags(header: &[u8]) -> Option<u8> {
+/// Where the flags field is; only the time stamp, aligned to 8 bytes, can stand before it.
+pub(crate) fn radiotap_flags_at(header: &[u8]) -> Option<usize> {
     const TIME_STAMP: u32 = 1;
     const FLAGS: u32 = 2;
     const MORE: u32 = 1 << 31;
@@ -115,7 +117,7 @@ fn radiotap_flags(header: &[u8]) -> Option<u8> {
     if present & TIME_STAMP != 0 {
         at = usize::next_multiple_of(at, 8) + 8;
     }
-    if present & FLAGS == 0 { None } else { header.get(at).copied() }
+    (present & FLAGS != 0).then_some(at)
 }
 
 #[cfg(test)]

@@ -30,6 +30,22 @@ pub mod ethertype {
     pub const ERSPAN: u16 = 0x88be;
     /// ERSPAN type III, carried in GRE.
     pub const ERSPAN_III: u16 = 0x22eb;
+    /// Provider backbone bridging (IEEE 802.1ah): the service instance tag.
+    pub const SERVICE_INSTANCE: u16 = 0x88e7;
+    /// MACsec, IEEE 802.1AE.
+    pub const MACSEC: u16 = 0x88e5;
+    /// Cisco FabricPath.
+    pub const FABRIC_PATH: u16 = 0x8903;
+    /// Cisco metadata, which has the tag of a security group.
+    pub const CISCO_METADATA: u16 = 0x8909;
+    /// VN-Tag of port extenders, before its standard.
+    pub const VN_TAG: u16 = 0x8926;
+    /// High-availability seamless redundancy, IEC 62439-3.
+    pub const HSR: u16 = 0x892f;
+    /// E-TAG of port extenders, IEEE 802.1BR.
+    pub const E_TAG: u16 = 0x893f;
+    /// Network service header, RFC 8300.
+    pub const NSH: u16 = 0x894f;
     /// The tag that switches used for QinQ before 802.1ad.
     pub const QINQ: u16 = 0x9100;
     /// Values below this one are lengths of an IEEE 802.3 frame, not types.

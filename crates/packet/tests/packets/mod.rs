@@ -21,6 +21,14 @@ use netsniff_packet::wire::udp::UdpHeader;
 use netsniff_packet::wire::vlan::VlanTag;
 use netsniff_packet::wire::vxlan::VxlanHeader;
 
+/// Addresses of hosts, none of which another field has: what stays of one is seen.
+pub(crate) const HOSTS: [[u8; 6]; 4] = [
+    [0x38, 0x94, 0xed, 0x12, 0x34, 0x56],
+    [0x3c, 0x22, 0xfb, 0x65, 0x43, 0x21],
+    [0xf4, 0xf5, 0xe8, 0xaa, 0xbb, 0xcc],
+    [0xb8, 0x27, 0xeb, 0xdd, 0xee, 0xff],
+];
+
 /// What `emit` wrote, and `payload` behind it.
 pub(crate) fn header(emit: impl FnOnce(&mut [u8]) -> Option<usize>, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 512];
@@ -31,7 +39,8 @@ pub(crate) fn header(emit: impl FnOnce(&mut [u8]) -> Option<usize>, payload: &[u
 }
 
 pub(crate) fn ethernet(ethertype: u16, payload: &[u8]) -> Vec<u8> {
-    let value = EthernetHeader { destination: [2; 6], source: [4; 6], ethertype };
+    let [destination, source, ..] = HOSTS;
+    let value = EthernetHeader { destination, source, ethertype };
     header(|buffer| value.emit(buffer), payload)
 }
 
@@ -149,7 +158,12 @@ pub(crate) fn gtpu(extensions: Option<(u8, &[u8])>, payload: &[u8]) -> Vec<u8> {
 
 /// A segment with addresses of version 4.
 pub(crate) fn segment() -> Vec<u8> {
-    ipv4(protocol::TCP, &[], &tcp(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], b"payload"))
+    ipv4(protocol::TCP, &[], &timed_segment())
+}
+
+/// A segment with time stamps.
+pub(crate) fn timed_segment() -> Vec<u8> {
+    tcp(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], b"payload")
 }
 
 /// A datagram with addresses of version 6.
@@ -186,22 +200,14 @@ pub(crate) fn links() -> Vec<(&'static str, LinkType, Vec<u8>)> {
     let ppp = prefixed(&[0xff, 0x03, 0x00, 0x21], &ip);
     let wire = |kind, payload: &[u8]| (LinkType::ETHERNET, ethernet(kind, payload));
     let pseudo_wire = prefixed(&[0; 4], &ethernet(ethertype::IPV4, &ip));
-    let mut sll = vec![0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0];
-    sll.extend(&ip);
-    let mut sll2 = vec![8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0];
-    sll2.extend(&ip);
-    let nflog = [&[2, 0, 0, 0, 5, 0, 10, 0, 9, 0, 0, 0, 4, 0, 9, 0][..], &ip].concat();
-    let nflog_big = [&[2, 0, 0, 0, 0, 5, 0, 10, 9, 0, 0, 0, 0, 4, 0, 9][..], &ip].concat();
-    let mut four_addresses_qos = vec![0x88, 0x83];
-    four_addresses_qos.extend([0; 28 + 2 + 4]);
-    four_addresses_qos.extend(&snapped);
-    let mut data_frame = vec![0x08, 0x01];
-    data_frame.extend([0; 22]);
-    data_frame.extend(&snapped);
-    // Time stamp and flags, which say that the header is padded to a multiple of 4.
-    let mut radiotap = vec![0, 0, 17, 0, 3, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x20, 0x88, 0x01];
-    radiotap.extend([0; 22 + 2 + 2]);
-    radiotap.extend(&snapped);
+    let host = &HOSTS[0][..];
+    let sll = [&[0, 0, 0, 1, 0, 6][..], host, &[0, 0, 8, 0], &ip].concat();
+    let sll2 = [&[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6][..], host, &[0, 0], &ip].concat();
+    // Field 8 is the hardware address: length, padding, address.
+    let nflog = [&[2, 0, 0, 0, 16, 0, 8, 0, 0, 6, 0, 0][..], host, &[0; 2], &[4, 0, 9, 0], &ip];
+    let nflog = nflog.concat();
+    let nflog_big = [&[2, 0, 0, 0, 0, 16, 0, 8, 0, 6, 0, 0][..], host, &[0; 2], &[0, 4, 0, 9], &ip];
+    let nflog_big = nflog_big.concat();
     let packets = [
         ("Ethernet", wire(ethertype::IPV4, &ip)),
         ("QinQ", wire(ethertype::SERVICE_VLAN, &tagged)),
@@ -226,13 +232,131 @@ pub(crate) fn links() -> Vec<(&'static str, LinkType, Vec<u8>)> {
         ("LOOP", (LinkType::LOOP, prefixed(&[0, 0, 0, 30], &ip))),
         ("NFLOG, little", (LinkType::NFLOG, nflog)),
         ("NFLOG, big", (LinkType::NFLOG, nflog_big)),
-        ("802.11", (LinkType::IEEE802_11, data_frame)),
-        ("802.11, four addresses, QoS, HT", (LinkType::IEEE802_11, four_addresses_qos)),
-        ("radiotap", (LinkType::IEEE802_11_RADIOTAP, radiotap)),
         ("RAW", (LinkType::RAW, ip.clone())),
         ("IPV4", (LinkType::IPV4, ip)),
+        ("IPV6", (LinkType::IPV6, ipv6(protocol::TCP, &timed_segment()))),
     ];
-    packets.into_iter().map(|(name, (link_type, bytes))| (name, link_type, bytes)).collect()
+    let packets = packets.into_iter().map(|(name, (link_type, bytes))| (name, link_type, bytes));
+    let tags = tags().into_iter().map(|(name, bytes)| (name, LinkType::ETHERNET, bytes));
+    packets.chain(wireless()).chain(tags).collect()
+}
+
+/// An IEEE 802.11 header: frame control, so many addresses of hosts, and what follows them.
+pub(crate) fn wlan(control: [u8; 2], addresses: usize, behind: &[u8], payload: &[u8]) -> Vec<u8> {
+    let [first, second, third, fourth] = HOSTS;
+    let mut bytes = [&control[..], &[0; 2], &first, &second, &third, &[0; 2]].concat();
+    if addresses > 3 {
+        bytes.extend(fourth);
+    }
+    bytes.extend(behind);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A radiotap header with presence words and fields.
+pub(crate) fn radiotap(words: &[u32], fields: &[u8], payload: &[u8]) -> Vec<u8> {
+    let len = 4 + 4 * words.len() + fields.len();
+    let mut bytes = vec![0, 0, len as u8, 0];
+    words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    bytes.extend(fields);
+    bytes.extend(payload);
+    bytes
+}
+
+/// Packets that went over the air; all carry [`segment`].
+fn wireless() -> Vec<(&'static str, LinkType, Vec<u8>)> {
+    const TIME_AND_FLAGS: u32 = 3;
+    const MORE: u32 = 1 << 31;
+    const OWN: u32 = 1 << 29;
+    const VENDOR: u32 = 1 << 30;
+    let snapped = snap(ethertype::IPV4, &segment());
+    let plain = |payload: &[u8]| wlan([0x08, 0x01], 3, &[], payload);
+    let four = wlan([0x88, 0x83], 4, &[0; 2 + 4], &snapped);
+    let len = (snapped.len() as u16).to_be_bytes();
+    let subframe = [&HOSTS[3][..], &HOSTS[2], &len, &snapped].concat();
+    let aggregate = wlan([0x88, 0x02], 3, &[0x80, 0], &subframe);
+    let aggregate_ht = wlan([0x88, 0x83], 4, &[0x80, 0, 1, 2, 3, 4], &subframe);
+    let padded = wlan([0x88, 0x01], 3, &[0, 0, 9, 9], &snapped);
+    let time = [1, 2, 3, 4, 5, 6, 7, 8];
+    let with = |flags: u8, frame: &[u8]| {
+        radiotap(&[TIME_AND_FLAGS], &[&time[..], &[flags]].concat(), frame)
+    };
+    let several = [&[0; 4][..], &time, &[0], &[0; 7]].concat();
+    let vendor = [&time[..], &[0], &[0; 3], &HOSTS[3]].concat();
+    let air = [
+        ("802.11", plain(&snapped)),
+        ("802.11, four addresses, QoS, HT", four.clone()),
+        ("802.11, aggregate", aggregate.clone()),
+        ("802.11, aggregate, four addresses, HT", aggregate_ht),
+        ("802.11, check sequence", [&plain(&snapped)[..], &HOSTS[0][..4]].concat()),
+    ];
+    let tapped = [
+        ("radiotap", with(0x20, &padded)),
+        ("radiotap, four addresses", with(0, &four)),
+        ("radiotap, aggregate", with(0, &aggregate)),
+        ("radiotap, check sequence", with(0x10, &[&plain(&snapped)[..], &HOSTS[1][..4]].concat())),
+        (
+            "radiotap, several words",
+            radiotap(
+                &[TIME_AND_FLAGS | OWN | MORE, 0x20 | OWN | MORE, 0x20],
+                &several,
+                &plain(&snapped),
+            ),
+        ),
+        ("radiotap, vendor", radiotap(&[TIME_AND_FLAGS | VENDOR], &vendor, &plain(&snapped))),
+    ];
+    let air = air.into_iter().map(|(name, bytes)| (name, LinkType::IEEE802_11, bytes));
+    let tapped =
+        tapped.into_iter().map(|(name, bytes)| (name, LinkType::IEEE802_11_RADIOTAP, bytes));
+    air.chain(tapped).collect()
+}
+
+/// A network service header with metadata behind its path.
+pub(crate) fn nsh(metadata_type: u8, next: u8, metadata: &[u8], payload: &[u8]) -> Vec<u8> {
+    let words = 2 + metadata.len() as u8 / 4;
+    [&[0x0f, 0xc0 | words, metadata_type, next, 0, 0, 1, 255][..], metadata, payload].concat()
+}
+
+/// Ethernet frames with tags of switches; all carry [`segment`].
+pub(crate) fn tags() -> Vec<(&'static str, Vec<u8>)> {
+    let ip = segment();
+    let inner = ethernet(ethertype::IPV4, &ip);
+    let tagged =
+        |tag: &[u8], kind: u16, payload: &[u8]| [tag, &kind.to_be_bytes(), payload].concat();
+    let behind_vlan = |payload: &[u8]| tagged(&[0x80, 9, 0, 1], ethertype::VLAN, payload);
+    let vlan_ip = vlan(11, ethertype::IPV4, &ip);
+    let e_tag = [0x20, 5, 0, 7, 0, 0];
+    let service = prefixed(&[0, 0, 0, 99], &inner);
+    let channel = [&[0x20, 0, 0, 0, 0, 1][..], &HOSTS[2], &[0, 1]].concat();
+    let context = [&HOSTS[3][..], &HOSTS[2], &[0; 4]].concat();
+    let fabric_path = [&HOSTS[3][..], &HOSTS[2], &[0x89, 0x03, 0, 1], &inner].concat();
+    vec![
+        ("VN-Tag", ethernet(ethertype::VN_TAG, &behind_vlan(&vlan_ip))),
+        ("VN-Tag, no VLAN", ethernet(ethertype::VN_TAG, &tagged(&[0; 4], ethertype::IPV4, &ip))),
+        (
+            "VN-Tag behind VLAN",
+            ethernet(ethertype::VLAN, &vlan(3, ethertype::VN_TAG, &behind_vlan(&vlan_ip))),
+        ),
+        ("E-TAG", ethernet(ethertype::E_TAG, &tagged(&e_tag, ethertype::IPV4, &ip))),
+        ("E-TAG and VLAN", ethernet(ethertype::E_TAG, &tagged(&e_tag, ethertype::VLAN, &vlan_ip))),
+        ("PBB", ethernet(ethertype::SERVICE_INSTANCE, &service)),
+        (
+            "PBB behind a B-TAG",
+            ethernet(ethertype::SERVICE_VLAN, &vlan(5, ethertype::SERVICE_INSTANCE, &service)),
+        ),
+        ("HSR", ethernet(ethertype::HSR, &tagged(&[0, 60, 0, 1], ethertype::IPV4, &ip))),
+        (
+            "Cisco metadata",
+            ethernet(ethertype::CISCO_METADATA, &tagged(&[1, 1, 0, 1, 0, 9], ethertype::IPV4, &ip)),
+        ),
+        ("MACsec", ethernet(ethertype::MACSEC, &tagged(&[0, 0, 0, 0, 0, 1], ethertype::IPV4, &ip))),
+        ("MACsec, channel", ethernet(ethertype::MACSEC, &tagged(&channel, ethertype::IPV4, &ip))),
+        ("NSH, IP", ethernet(ethertype::NSH, &nsh(1, 1, &context, &ip))),
+        ("NSH, Ethernet", ethernet(ethertype::NSH, &nsh(2, 3, &context, &inner))),
+        ("NSH in NSH", ethernet(ethertype::NSH, &nsh(2, 4, &[], &nsh(2, 1, &context, &ip)))),
+        ("NSH, MPLS", ethernet(ethertype::NSH, &nsh(2, 5, &[], &mpls(true, &ip)))),
+        ("FabricPath", fabric_path),
+    ]
 }
 
 /// Packets above IP, in Ethernet frames.
@@ -264,9 +388,9 @@ pub(crate) fn uppers() -> Vec<(&'static str, Vec<u8>)> {
         hardware: 1,
         protocol: ethertype::IPV4,
         operation: 1,
-        sender_hardware: &[1; 6],
+        sender_hardware: &HOSTS[0],
         sender_protocol: &[2; 4],
-        target_hardware: &[0; 6],
+        target_hardware: &HOSTS[1],
         target_protocol: &[3; 4],
     };
     let over_ipv4 = |number, payload: &[u8]| ethernet(ethertype::IPV4, &ipv4(number, &[], payload));
@@ -316,10 +440,16 @@ pub(crate) fn tunnels() -> Vec<(&'static str, Vec<u8>)> {
         ("PPTP", in_gre(keyed(1, ethertype::PPP), &prefixed(&[0xff, 3, 0, 0x21], &ip))),
         ("PPTP, short", in_gre(keyed(1, ethertype::PPP), &prefixed(&[0x57], &ip6))),
         ("VXLAN", over_udp(4789, &vxlan(9, &frame))),
+        ("VXLAN of Linux", over_udp(8472, &vxlan(9, &frame))),
+        ("VXLAN, reserved bits", over_udp(4789, &prefixed(&[0x0f, 1, 2, 3, 0, 0, 9, 7], &frame))),
         ("Geneve", over_udp(6081, &geneve(ethertype::BRIDGING, &[0; 8], &frame))),
         ("Geneve with IP", over_udp(6081, &geneve(ethertype::IPV6, &[], &ip6))),
         ("GTP-U", over_udp(2152, &gtpu(None, &ip))),
         ("GTP-U with extension", over_udp(2152, &gtpu(Some((0x85, &[1, 0, 9, 0])), &ip6))),
+        ("GRE in UDP", over_udp(4754, &gre(plain(ethertype::IPV6), &ip6))),
+        ("GRE in UDP, bridging", over_udp(4754, &gre(keyed(0, ethertype::BRIDGING), &frame))),
+        ("MPLS in UDP", over_udp(6635, &mpls(false, &mpls(true, &ip)))),
+        ("MPLS in UDP, Ethernet", over_udp(6635, &mpls(true, &prefixed(&[0; 4], &frame)))),
         ("Teredo", over_udp(3544, &teredo())),
         ("Teredo, bare", over_udp(3544, &ip6)),
         ("AYIYA", over_udp(5072, &ayiya(protocol::IPV6, &ip6))),

@@ -65,7 +65,7 @@ impl FlowTracker {
                         self.converse(protocol, &datagram, place);
                     }
                 }
-                if u32::from(header.len) != ip.payload_len {
+                if header.len != ip.payload_len {
                     let lengths = Detail::Unequal(header.len.into(), ip.payload_len.into());
                     self.weirds.add_with("UDP_datagram_length_mismatch", lengths);
                 }

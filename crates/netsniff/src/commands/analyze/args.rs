@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::filter::Filter;
 
 use super::depth::DepthArg;
@@ -84,6 +86,13 @@ pub struct AnalyzeArgs {
     record: Option<PathBuf>,
     #[command(flatten)]
     pseudonyms: PseudonymArgs,
+    /// UDP ports on which tunnels are looked for, beside the known ones: vxlan=PORT, geneve, gtpu, teredo,
+    /// ayiya, gre and mpls likewise, with commas between. What comes there and is no tunnel stays UDP
+    #[arg(long, value_name = "LIST")]
+    tunnel_ports: Option<TunnelPorts>,
+    /// The most that unparsed.pcapng may take, as 500M or 2G; what is left out is counted
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    unparsed: usize,
     /// What becomes of packets with wrong checksums
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     checksums: Checksums,
@@ -327,12 +336,18 @@ impl AnalyzeArgs {
             depth,
             rtt_interval: self.rtt_interval,
             gateway: self.gateway,
+            tunnel_ports: Arc::new(self.tunnel_ports.clone().unwrap_or_default()),
             checksums,
             overlap,
             protocols: self.protocols,
             hashes: self.hashes,
             ..Options::default()
         })
+    }
+
+    /// The most bytes of `unparsed.pcapng`.
+    pub(super) const fn unparsed(&self) -> u64 {
+        self.unparsed as u64
     }
 
     /// The pseudonyms that are to be written, if any.

@@ -10,6 +10,7 @@ use netsniff_packet::Batch;
 
 use crate::output::UnparsedFile;
 use crate::pipeline::live::TakeUnparsed;
+use crate::summary::number::count;
 
 /// Packets without meaning that may wait to be written.
 const UNPARSED_QUEUE: usize = 1024;
@@ -17,7 +18,8 @@ const UNPARSED_QUEUE: usize = 1024;
 /// Writes packets that nobody understood, in a thread of its own, so that no ring waits for it.
 pub(super) struct Aside {
     queue: Option<SyncSender<(Batch, Unparsed)>>,
-    thread: Option<JoinHandle<anyhow::Result<()>>>,
+    /// Returns how many packets the file had no room for.
+    thread: Option<JoinHandle<anyhow::Result<u64>>>,
     refused: Arc<AtomicU64>,
 }
 
@@ -51,14 +53,27 @@ impl Aside {
         })
     }
 
-    /// Ends the file and returns how many packets had no room on their way to it.
-    pub(super) fn finish(mut self) -> anyhow::Result<u64> {
+    /// Ends the file and returns how many packets had no room on their way to it, and in it.
+    pub(super) fn finish(mut self) -> anyhow::Result<[u64; 2]> {
         drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
-            thread.join().map_err(|_| anyhow::anyhow!("the thread of a file panicked"))??;
-        }
-        Ok(self.refused.load(Ordering::Relaxed))
+        let left_out = match self.thread.take() {
+            Some(thread) => {
+                thread.join().map_err(|_| anyhow::anyhow!("the thread of a file panicked"))??
+            }
+            None => 0,
+        };
+        Ok([self.refused.load(Ordering::Relaxed), left_out])
     }
+}
+
+/// What is to be said of packets for which `unparsed.pcapng` had no room.
+pub(super) fn left_out(packets: u64) -> Option<String> {
+    (packets > 0).then(|| {
+        format!(
+            "{} packets are missing in unparsed.pcapng: it is as large as --unparsed lets it be",
+            count(packets)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -82,7 +97,7 @@ mod tests {
         let pipe = directory.join("unparsed.pcapng");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let why = unparsed();
-        let aside = Aside::new(Some(UnparsedFile::new(&directory, None).unwrap()));
+        let aside = Aside::new(Some(UnparsedFile::new(&directory, None, u64::MAX).unwrap()));
         let mut take = aside.taker();
         let packet = packet();
         take(&packet, &why);
@@ -92,7 +107,7 @@ mod tests {
         drop(take);
         let reads = |path: &Path| fs::read(path).unwrap();
         let read = std::thread::spawn(move || reads(&pipe));
-        assert_eq!(aside.finish().unwrap(), 50);
+        assert_eq!(aside.finish().unwrap(), [50, 0]);
         assert!(read.join().unwrap().len() > UNPARSED_QUEUE * 32);
         let _ = fs::remove_dir_all(&directory);
     }

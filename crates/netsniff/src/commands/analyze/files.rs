@@ -14,6 +14,8 @@ use crate::summary::{Input, Part};
 pub(super) struct Files<'a> {
     pub(super) inputs: &'a Inputs,
     pub(super) selection: &'a Selection,
+    /// Packets for which `unparsed.pcapng` had no room.
+    pub(super) unparsed_left_out: u64,
 }
 
 impl Origin for Files<'_> {
@@ -78,6 +80,7 @@ impl Origin for Files<'_> {
     fn notes(&self, analysis: &Analysis<'_>) -> Vec<String> {
         let mut notes = self.unsupported(analysis);
         notes.extend(self.meaningless_filters(analysis));
+        notes.extend(super::aside::left_out(self.unparsed_left_out));
         let untimed: u64 = self.inputs.iter().map(|(_, reader)| reader.untimed()).sum();
         if untimed > 0 {
             let untimed = count(untimed);
@@ -106,7 +109,7 @@ impl Files<'_> {
             let (file, interface) = self.inputs.merged.interface(number)?;
             let file = self.inputs.files.get(file)?;
             let LinkType(number_of_type) = interface.link_type;
-            let name = interface.link_type.name().unwrap_or("unknown");
+            let name = interface.link_type.name().unwrap_or("not in the registry");
             let of = interface.name.as_ref();
             let of = of.map_or_else(|| number.to_string(), |name| analysis.text(name).to_owned());
             Some(format!(

@@ -175,7 +175,7 @@ impl Session<'_> {
                 let roll = self.args.rolling().roll();
                 let sink = LogFiles::live(directory, *format, roll, now)?;
                 let anonymizer = self.settings.options.anonymizer.clone();
-                let unparsed = UnparsedFile::new(directory, anonymizer)?;
+                let unparsed = UnparsedFile::new(directory, anonymizer, self.args.unparsed())?;
                 self.write(rings, sink, Some(unparsed))
             }
         }
@@ -280,7 +280,7 @@ impl Session<'_> {
         drop(scribe);
         failures.iter().for_each(|why| say(why));
         let written = writer.finish();
-        let unparsed_refused = aside.finish()?;
+        let [unparsed_refused, unparsed_left_out] = aside.finish()?;
         let has_failed = !failures.is_empty() || written.failure.is_some();
         let outcome = Outcome { joins: written.joins.unwrap_or_default(), ..outcome };
         let origin = Live {
@@ -290,6 +290,7 @@ impl Session<'_> {
             filter: self.wanted.text().map(str::to_owned),
             written: written.statistics,
             unparsed_refused,
+            unparsed_left_out,
             recorded_late,
             untold_files: 0,
         };

@@ -20,6 +20,8 @@ pub(super) struct Live {
     pub(super) written: WriterStatistics,
     /// Packets that should have gone into `unparsed.pcapng` and had no room.
     pub(super) unparsed_refused: u64,
+    /// Packets for which it had no room, since its size is bounded.
+    pub(super) unparsed_left_out: u64,
     /// Recorded packets that stand behind later ones.
     pub(super) recorded_late: u64,
     /// Files that were being extracted, and of which no row tells.
@@ -208,6 +210,7 @@ impl Origin for Live {
                 count(self.unparsed_refused)
             ));
         }
+        notes.extend(super::aside::left_out(self.unparsed_left_out));
         if self.recorded_late > 0 {
             notes.push(format!(
                 "{} packets of the recording are out of order, since a ring was behind",
@@ -243,6 +246,7 @@ mod tests {
             filter: None,
             written: WriterStatistics::default(),
             unparsed_refused: 0,
+            unparsed_left_out: 0,
             recorded_late: 0,
             untold_files: 0,
         }

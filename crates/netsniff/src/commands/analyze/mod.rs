@@ -89,8 +89,8 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let mut selection = Selection::new(filters);
     let start = Instant::now();
-    let analysed = analyse(&mut inputs, &mut selection, &settings, &target, args.quiet());
-    let outcome = match analysed {
+    let analysed = analyse(&mut inputs, &mut selection, &settings, &target, args);
+    let (outcome, unparsed_left_out) = match analysed {
         // Whoever reads has enough, as in `netsniff analyze FILE -o - | head`.
         Err(error) if matches!(target, Target::Stream) && is_broken_pipe(&error) => {
             return Ok(DONE);
@@ -99,7 +99,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let elapsed_nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let analysis = Analysis {
-        origin: &Files { inputs: &inputs, selection: &selection },
+        origin: &Files { inputs: &inputs, selection: &selection, unparsed_left_out },
         settings: &settings,
         outcome: &outcome,
         pseudonyms: said.as_deref(),
@@ -109,6 +109,10 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     tell(&summary, args, &target)?;
     let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
     let mut code = if damaged || !refused.is_empty() { DAMAGED } else { DONE };
+    if let Some(why) = analysis.nothing_read() {
+        say(&why);
+        code = FAILED;
+    }
     if let Some(percent) = args.required_quality()
         && let Some(why) = analysis.below(percent)
     {
@@ -126,10 +130,10 @@ fn analyse(
     selection: &mut Selection,
     settings: &Settings,
     target: &Target<'_>,
-    quiet: bool,
-) -> anyhow::Result<Outcome> {
+    args: &AnalyzeArgs,
+) -> anyhow::Result<(Outcome, u64)> {
     // On a terminal, the rows themselves show how far it is.
-    let quiet = quiet || matches!(target, Target::Stream) && stdout().is_terminal();
+    let quiet = args.quiet() || matches!(target, Target::Stream) && stdout().is_terminal();
     let mut work = Work {
         progress: ProgressLine::new(inputs.size(), quiet),
         inputs,
@@ -138,22 +142,22 @@ fn analyse(
         unparsed: None,
     };
     match target {
-        Target::Nowhere => work.run(&mut Nowhere::default()),
+        Target::Nowhere => Ok((work.run(&mut Nowhere::default())?, 0)),
         Target::Stream => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
             let mut sink = Stream::new(writer, "standard output");
             let outcome = work.run(&mut sink)?;
             sink.finish()?;
-            Ok(outcome)
+            Ok((outcome, 0))
         }
         Target::Directory(directory, format) => {
             let mut sink = LogFiles::create(directory, *format)?;
-            let mut unparsed = UnparsedFile::new(directory, settings.options.anonymizer.clone())?;
+            let anonymizer = settings.options.anonymizer.clone();
+            let mut unparsed = UnparsedFile::new(directory, anonymizer, args.unparsed())?;
             work.unparsed = Some(&mut unparsed);
             let outcome = work.run(&mut sink)?;
             sink.finish(outcome.now)?;
-            unparsed.finish()?;
-            Ok(outcome)
+            Ok((outcome, unparsed.finish()?))
         }
     }
 }

@@ -147,6 +147,9 @@ impl Analysis<'_> {
             part("with headers malformed or cut", Some(packets.stopped)),
             part("of a link type not supported", Some(unsupported)),
         ]);
+        if packets.unknown > 0 {
+            parts.push(part("carrying what is not known", Some(packets.unknown)));
+        }
         if discards {
             parts.push(part("left out for a wrong IP checksum", Some(packets.discarded)));
         }
@@ -157,6 +160,22 @@ impl Analysis<'_> {
         parts.extend(self.origin.parts());
         let lost = self.origin.lost();
         Books { read: self.origin.packets(), parts, lost, holes: Holes { places, packets } }
+    }
+
+    /// Why nothing of the input could be read, if so.
+    pub(super) fn nothing_read(&self) -> Option<String> {
+        let packets = &self.outcome.packets;
+        let unsupported = &packets.unsupported;
+        let sum: u64 = unsupported.values().map(|count| count.packets).sum();
+        if packets.total.packets == 0 || sum < packets.total.packets {
+            return None;
+        }
+        let named = unsupported.keys().map(|of| match of.name() {
+            Some(name) => format!("{} ({name})", of.0),
+            None => of.0.to_string(),
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        Some(format!("nothing could be read: no packet has a link type but {named}, not supported"))
     }
 
     /// Why the capture is not as good as `percent` asks for, if so.
@@ -346,6 +365,13 @@ const fn title(layer: PacketLayer) -> &'static str {
         PacketLayer::Radiotap => "radiotap",
         PacketLayer::Nflog => "netfilter log",
         PacketLayer::Vlan => "VLAN",
+        PacketLayer::VnTag => "VN-Tag",
+        PacketLayer::ETag => "E-TAG",
+        PacketLayer::Pbb => "provider backbone bridging",
+        PacketLayer::Hsr => "HSR",
+        PacketLayer::Cmd => "Cisco metadata",
+        PacketLayer::Macsec => "MACsec",
+        PacketLayer::Nsh => "NSH",
         PacketLayer::Mpls => "MPLS",
         PacketLayer::Pppoe => "PPPoE session",
         PacketLayer::PppoeDiscovery => "PPPoE discovery",

@@ -33,7 +33,7 @@ impl PacketAnonymizer {
             Some(&ADVERTISEMENT) => {
                 let routers = data.get(start + 4).map_or(0, |count| usize::from(*count));
                 let behind = (body + 8 * routers).min(end);
-                (body..behind.saturating_sub(3)).step_by(8).for_each(|at| self.v4(data, at));
+                (body..behind).step_by(8).for_each(|at| self.v4(data, at));
                 self.payload(data, behind..end, false)
             }
             // Echo, time stamps, information and masks.
@@ -91,7 +91,10 @@ impl PacketAnonymizer {
     /// Changes so many addresses, and tells where they end.
     fn several_v6(&mut self, data: &mut [u8], at: usize, count: usize, end: usize) -> usize {
         let behind = (at + 16 * count).min(end);
-        (at..behind.saturating_sub(15)).step_by(16).for_each(|at| self.v6(data, at));
+        let whole = behind.saturating_sub(at) / 16;
+        (0..whole).for_each(|number| self.v6(data, at + 16 * number));
+        // The capture may have cut the last one.
+        blank(data, at + 16 * whole, behind);
         behind
     }
 

@@ -1,10 +1,13 @@
 //! Link layers: MAC addresses, ARP, and what captures put before a packet.
 
-use super::{Cut, PacketAnonymizer, Reach, be16, blank};
+use super::{Cut, PacketAnonymizer, Reach, be16, blank, radiotap};
 use crate::LinkType;
-use crate::decode::{self, Decoded, Layer, Next};
+use crate::decode::{self, Decoded, FABRIC_PATH_LEN, Layer, Next};
 use crate::wire::arp::ArpView;
 use crate::wire::ethernet::{EthernetView, ethertype};
+use crate::wire::llc::{LlcView, SnapView};
+use crate::wire::pppoe::PppoeView;
+use crate::wire::vlan::VlanView;
 
 /// The steps of a walk through link headers, of which few are many: more than these are cut.
 const MAX_STEPS: usize = 32;
@@ -25,20 +28,54 @@ impl Steps {
     }
 }
 
+/// How far headers were changed, one behind the other from the first byte on.
+///
+/// What lies between the end of one and the begin of the next was looked at by nobody, and may be an
+/// address: nothing is told from there on.
+struct Visited {
+    /// Where the last header ends that was changed.
+    end: usize,
+    layer: Layer,
+    has_hole: bool,
+}
+
+impl Visited {
+    const fn until(end: usize) -> Self {
+        Self { end, layer: Layer::Ethernet, has_hole: false }
+    }
+
+    /// A header begins at an offset. Returns whether all before it was changed.
+    const fn begins(&mut self, at: usize) -> bool {
+        self.has_hole |= at > self.end;
+        !self.has_hole
+    }
+
+    const fn ends(&mut self, end: usize, layer: Layer) {
+        (self.end, self.layer) = (end, layer);
+    }
+
+    const fn reach(&self) -> Reach {
+        Reach::Until(self.end, Cut::Unknown(self.layer))
+    }
+}
+
 impl PacketAnonymizer {
     /// Changes a packet from its first header on.
     pub(super) fn link(&mut self, link_type: LinkType, data: &mut [u8], wire_len: u32) -> Reach {
         let mut steps = Steps::new();
         let decoded = decode::packet_told(link_type, data, wire_len, |step| steps.push(step));
-        match link_type {
-            LinkType::LINUX_SLL => self.cooked(data, 6, be16(data, 4)),
+        // Of a link type whose own header is not known here, nothing behind it is told.
+        let end = match link_type {
+            LinkType::LINUX_SLL => self.cooked(data, 6, be16(data, 4), 16),
             LinkType::LINUX_SLL2 => {
-                self.cooked(data, 12, data.get(11).map(|len| u16::from(*len)));
+                self.cooked(data, 12, data.get(11).map(|len| u16::from(*len)), 20)
             }
             LinkType::NFLOG => nflog(data),
-            _ => {}
-        }
-        self.steps(data, &decoded, &steps, 0)
+            LinkType::NULL | LinkType::LOOP => 4,
+            LinkType::IEEE802_11_RADIOTAP => radiotap::fields(data),
+            _ => 0,
+        };
+        self.steps(data, &decoded, &steps, Visited::until(end), 0)
     }
 
     /// Changes an Ethernet frame inside a tunnel.
@@ -46,51 +83,106 @@ impl PacketAnonymizer {
         let mut steps = Steps::new();
         let (inside, wire_len) = (data.get(..end).unwrap_or(data), end as u32);
         let decoded = decode::ethernet_told(inside, at as u32, wire_len, |step| steps.push(step));
-        self.steps(data, &decoded, &steps, depth)
+        self.steps(data, &decoded, &steps, Visited::until(at), depth)
     }
 
-    fn steps(&mut self, data: &mut [u8], decoded: &Decoded, steps: &Steps, depth: u8) -> Reach {
-        let mut end = 0;
-        let mut layer = Layer::Ethernet;
-        let (mut is_arp, mut wlan) = (false, None);
+    /// Changes a stack of MPLS labels inside a tunnel, and what they carry.
+    pub(super) fn mpls(&mut self, data: &mut [u8], at: usize, end: usize, depth: u8) -> Reach {
+        let mut steps = Steps::new();
+        let (inside, wire_len) = (data.get(..end).unwrap_or(data), end as u32);
+        let decoded = decode::mpls_told(inside, at as u32, wire_len, |step| steps.push(step));
+        self.steps(data, &decoded, &steps, Visited::until(at), depth)
+    }
+
+    fn steps(
+        &mut self,
+        data: &mut [u8],
+        decoded: &Decoded,
+        steps: &Steps,
+        mut visited: Visited,
+        depth: u8,
+    ) -> Reach {
+        let (mut is_arp, mut mpls_end) = (false, None);
         for step in steps.0.iter().flatten() {
+            let Some(at) = begin(*step) else { break };
+            if mpls_end.take() == Some(visited.end) && at == visited.end + CONTROL_WORD {
+                // The control word of a pseudo-wire (RFC 4385) has no address.
+                visited.end = at;
+            }
+            if !visited.begins(at) {
+                return visited.reach();
+            }
+            is_arp = false;
             match *step {
                 Next::Ethernet(at) => {
-                    self.mac(data, at);
-                    self.mac(data, at + 6);
-                    (end, layer) = (at + EthernetView::LEN, Layer::Ethernet);
+                    let len = self.ethernet_header(data, at);
+                    visited.ends(at + len, Layer::Ethernet);
                 }
                 Next::EtherType(kind, at) => {
-                    end = at;
                     is_arp = matches!(kind, ethertype::ARP | ethertype::RARP);
+                    let len = self.tag(data, kind, at);
+                    visited.ends(at + len, visited.layer);
                 }
-                Next::Wlan(at) => {
-                    (end, layer) = (self.wlan(data, at), Layer::Wlan);
-                    wlan = Some((at, end));
+                Next::Wlan(at, is_padded) => {
+                    visited.ends(self.wlan(data, at, is_padded), Layer::Wlan);
                 }
-                Next::Llc(at, _) => {
-                    if let Some((frame, header_end)) = wlan.take()
-                        && is_aggregate(data, frame, header_end)
-                    {
-                        // Destination, source and length of the first frame in it.
-                        self.mac(data, at.saturating_sub(14));
-                        self.mac(data, at.saturating_sub(8));
-                    }
-                    (end, layer) = (at + llc_len(data, at), Layer::Llc);
+                Next::Llc(at, end) => {
+                    let inside = data.get(..end).unwrap_or(data);
+                    visited.ends(at + llc_len(inside, at), Layer::Llc);
                 }
-                Next::Mpls(at) => (end, layer) = (at + 4, Layer::Mpls),
-                Next::Ppp(at) => (end, layer) = (at + ppp_len(data, at), Layer::Ppp),
-                Next::Ip(at) => end = at,
-                Next::Other | Next::End => {}
+                Next::Mpls(at) => {
+                    visited.ends(at + 4, Layer::Mpls);
+                    mpls_end = Some(visited.end);
+                }
+                Next::Ppp(at) => visited.ends(at + ppp_len(data, at), Layer::Ppp),
+                Next::Ip(_) | Next::Other | Next::End => {}
             }
         }
         if steps.1 > MAX_STEPS {
-            return Reach::Until(end, Cut::Unknown(layer));
+            return visited.reach();
         }
         match decoded.ip {
-            Some(ip) => self.datagram(data, decoded, &ip, depth),
-            None if is_arp => self.arp(data, end),
-            None => Reach::Until(end, Cut::Unknown(layer)),
+            Some(ip) if visited.begins(ip.offset as usize) => {
+                self.datagram(data, decoded, &ip, depth)
+            }
+            None if is_arp => self.arp(data, visited.end),
+            _ => visited.reach(),
+        }
+    }
+
+    /// The addresses of an Ethernet header. Returns its length, with the tag of FabricPath.
+    fn ethernet_header(&self, data: &mut [u8], at: usize) -> usize {
+        self.mac(data, at);
+        self.mac(data, at + 6);
+        match be16(data, at + 12) {
+            Some(ethertype::FABRIC_PATH) => FABRIC_PATH_LEN,
+            _ => EthernetView::LEN,
+        }
+    }
+
+    /// Changes the header that an EtherType announces, where it is one that stands before another.
+    /// Returns its length; what is not known has none.
+    fn tag(&self, data: &mut [u8], kind: u16, at: usize) -> usize {
+        /// Tag, short length and packet number, before the channel.
+        const MACSEC_CHANNEL: usize = 6;
+        let tag = data.get(at..).and_then(|data| decode::tag_len(kind, data));
+        match kind {
+            ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::QINQ => VlanView::LEN,
+            ethertype::PPPOE_SESSION => PppoeView::LEN,
+            ethertype::MACSEC => {
+                let len = tag.unwrap_or_default();
+                if len >= MACSEC_CHANNEL + 8 {
+                    self.mac(data, at + MACSEC_CHANNEL);
+                }
+                len
+            }
+            ethertype::NSH => {
+                let len = tag.unwrap_or_default();
+                // Metadata behind the path may be anything.
+                blank(data, at + 8, at + len);
+                len
+            }
+            _ => tag.unwrap_or_default(),
         }
     }
 
@@ -110,67 +202,126 @@ impl PacketAnonymizer {
         Reach::Whole
     }
 
-    /// The addresses of an IEEE 802.11 header, and where it ends. What is not a plain data frame tells
-    /// nothing else.
-    fn wlan(&self, data: &mut [u8], at: usize) -> usize {
+    /// The addresses of an IEEE 802.11 header, and where it ends. Of what is not a data frame only the
+    /// part that all frames have is told; of an aggregate, the header of its first frame as well.
+    fn wlan(&self, data: &mut [u8], at: usize, is_padded: bool) -> usize {
         const MIN_LEN: usize = 24;
-        let both_ways = data.get(at + 1).is_some_and(|flags| flags & 3 == 3);
-        for offset in [4, 10, 16] {
+        const RECEIVER: usize = 4;
+        const TYPE: u8 = 0x0c;
+        const CONTROL: u8 = 0x04;
+        const DATA: u8 = 0x08;
+        const EXTENSION: u8 = 0x0c;
+        const QOS: u8 = 0x80;
+        const ORDER: u8 = 0x80;
+        let (control, flags) = match data.get(at..) {
+            Some(&[control, flags, ..]) => (control, flags),
+            _ => return at,
+        };
+        self.mac(data, at + RECEIVER);
+        if matches!(control & TYPE, CONTROL | EXTENSION) {
+            // Who sends is told by some; a check sequence follows that of the others.
+            return at + RECEIVER + 6;
+        }
+        for offset in [10, 16] {
             self.mac(data, at + offset);
         }
-        if both_ways {
-            self.mac(data, at + MIN_LEN);
+        let mut len = MIN_LEN;
+        if control & TYPE != DATA {
+            return at + len;
         }
-        at + MIN_LEN + if both_ways { 6 } else { 0 }
+        if flags & 3 == 3 {
+            self.mac(data, at + len);
+            len += 6;
+        }
+        let mut is_aggregate = false;
+        if control & QOS != 0 {
+            is_aggregate = data.get(at + len).is_some_and(|byte| byte & 0x80 != 0);
+            len += if flags & ORDER == 0 { 2 } else { 6 };
+        }
+        if is_padded {
+            let padded = len.next_multiple_of(4);
+            blank(data, at + len, at + padded);
+            len = padded;
+        }
+        if is_aggregate {
+            self.mac(data, at + len);
+            self.mac(data, at + len + 6);
+            len += EthernetView::LEN;
+        }
+        at + len
     }
 
-    /// The address in a header of a Linux cooked capture: 8 bytes, of which `len` count.
-    fn cooked(&self, data: &mut [u8], at: usize, len: Option<u16>) {
+    /// The address in a header of a Linux cooked capture: 8 bytes, of which `len` count. Returns the
+    /// header's length.
+    fn cooked(&self, data: &mut [u8], at: usize, len: Option<u16>, header_len: usize) -> usize {
         if len == Some(6) {
             self.mac(data, at);
             blank(data, at + 6, at + 8);
         } else {
             blank(data, at, at + 8);
         }
+        header_len
+    }
+}
+
+/// Length of the control word that may stand behind MPLS labels.
+const CONTROL_WORD: usize = 4;
+
+/// Where a step begins; those that end a walk begin nowhere.
+const fn begin(step: Next) -> Option<usize> {
+    match step {
+        Next::Ethernet(at)
+        | Next::EtherType(_, at)
+        | Next::Llc(at, _)
+        | Next::Mpls(at)
+        | Next::Ppp(at)
+        | Next::Wlan(at, _)
+        | Next::Ip(at) => Some(at),
+        Next::Other | Next::End => None,
     }
 }
 
 /// Length of the header of IEEE 802.2, with that of SNAP; of Novell's raw frames none.
 fn llc_len(data: &[u8], at: usize) -> usize {
     match data.get(at..) {
-        Some([0xff, 0xff, ..]) => 0,
-        Some([0xaa, 0xaa, 3, ..]) => 8,
-        _ => 3,
+        Some([0xff, 0xff, ..]) | None => 0,
+        Some(rest) => match LlcView::parse(rest) {
+            Some(view) if view.is_snap() => view.header_len() + SnapView::LEN,
+            Some(view) => view.header_len(),
+            None => 0,
+        },
     }
 }
 
 /// Length of address, control and protocol field of PPP, each of which may be shorter (RFC 1661, 6.5
 /// and 6.6).
 fn ppp_len(data: &[u8], at: usize) -> usize {
-    let start = if be16(data, at) == Some(0xff03) { 2 } else { 0 };
+    let start = match data.get(at..) {
+        Some([0xff, 0x03, ..]) => 2,
+        // Cisco's HDLC: an address, a zero byte and an EtherType.
+        Some([0x0f | 0x8f, 0, ..]) => return 4,
+        _ => 0,
+    };
     start + if data.get(at + start).is_some_and(|low| low & 1 != 0) { 1 } else { 2 }
 }
 
-/// Whether the IEEE 802.11 frame at an offset, whose addresses end at another, has frames in it, as the
-/// QoS control field says that follows.
-fn is_aggregate(data: &[u8], at: usize, header_end: usize) -> bool {
-    let bit = |at: usize| data.get(at).is_some_and(|byte| byte & 0x80 != 0);
-    bit(at) && bit(header_end)
-}
-
 /// The fields of a netfilter log before the packet, which have MAC addresses, users and prefixes of
-/// rules in them: only their lengths and types stay.
-fn nflog(data: &mut [u8]) {
+/// rules in them: only their lengths and types stay. Returns where the packet begins.
+fn nflog(data: &mut [u8]) -> usize {
     const PAYLOAD: u8 = 9;
     let mut at = 4;
     while let Some(&[a, b, c, d]) = data.get(at..).and_then(|data| data.first_chunk()) {
         let (len, kind) =
             if d == 0 { (u16::from_le_bytes([a, b]), c) } else { (u16::from_be_bytes([a, b]), d) };
-        if kind == PAYLOAD || len < 4 {
-            return;
+        if kind == PAYLOAD {
+            return at + 4;
+        }
+        if len < 4 {
+            break;
         }
         let next = at + usize::from(len).next_multiple_of(4);
         blank(data, at + 4, next);
         at = next;
     }
+    at.min(data.len())
 }

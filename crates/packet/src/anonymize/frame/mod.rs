@@ -9,6 +9,7 @@ mod link;
 mod mend;
 mod network;
 mod payload;
+mod radiotap;
 mod tunnels;
 
 use std::sync::Arc;
@@ -78,9 +79,9 @@ impl PacketAnonymizer {
         }
     }
 
-    /// Replaces the IPv4 address at an offset, where there is room for one.
+    /// Replaces the IPv4 address at an offset; one that the capture cut is blanked.
     fn v4(&mut self, data: &mut [u8], at: usize) {
-        if let Some(field) = data.get_mut(at..).and_then(|data| data.first_chunk_mut::<4>()) {
+        if let Some(field) = whole_field::<4>(data, at) {
             *field = self.mapped_v4(*field);
         }
     }
@@ -90,23 +91,30 @@ impl PacketAnonymizer {
         (low as u32).to_be_bytes()
     }
 
-    /// Replaces the IPv6 address at an offset, where there is room for one.
+    /// Replaces the IPv6 address at an offset; one that the capture cut is blanked.
     fn v6(&mut self, data: &mut [u8], at: usize) {
-        let Some(field) = data.get_mut(at..).and_then(|data| data.first_chunk_mut::<16>()) else {
-            return;
-        };
+        let Some(field) = whole_field::<16>(data, at) else { return };
         let address = Address::from_v6(*field);
         let [high, low] = self.addresses.address(address).words();
         // An address of IPv4 in the shape of IPv6 stays in that shape.
         *field = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
     }
 
-    /// Replaces the MAC address at an offset, where there is room for one.
+    /// Replaces the MAC address at an offset; one that the capture cut is blanked.
     fn mac(&self, data: &mut [u8], at: usize) {
-        if let Some(field) = data.get_mut(at..).and_then(|data| data.first_chunk_mut::<6>()) {
+        if let Some(field) = whole_field::<6>(data, at) {
             *field = self.addresses.anonymizer().mac(*field);
         }
     }
+}
+
+/// The address at an offset. Where only a part of it was captured, that is blanked.
+fn whole_field<const N: usize>(data: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
+    let rest = data.get_mut(at..)?;
+    if rest.len() < N {
+        rest.fill(0);
+    }
+    rest.first_chunk_mut()
 }
 
 /// Sets a range to zero, as far as it is there.

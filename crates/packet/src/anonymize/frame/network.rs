@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::mend::{add, addresses, mend, mend_partial, mend_udp, sum};
 use super::{Cut, PacketAnonymizer, Reach, be16, blank};
 use crate::checksum::{self, Verdict};
-use crate::decode::{self, Decoded, Ip, Layer};
+use crate::decode::{self, Decoded, Ip, Layer, TunnelPorts};
 use crate::wire::ipv4::{Ipv4View, protocol};
 use crate::wire::ipv4_option::kind as ipv4_option;
 use crate::wire::ipv6::Ipv6View;
@@ -230,6 +230,11 @@ impl PacketAnonymizer {
                     return reach;
                 }
                 let payload = (start + UdpView::LEN).min(end);
+                let is_cut = decoded.ip.is_some_and(|ip| ip.payload_captured < ip.payload_len);
+                if is_cut && !above.is_fragment && may_be_tunnel(data, start) {
+                    // Too little is there to tell a tunnel from payload.
+                    return Reach::Until(payload, Cut::Unknown(Layer::Udp));
+                }
                 if above.is_fragment && may_be_tunnel(data, start) {
                     return Self::tunnel_in_fragment(data, payload..end);
                 }
@@ -279,7 +284,7 @@ impl PacketAnonymizer {
 /// Whether a UDP header whose datagram is in fragments has a tunnel's port, or what follows begins as
 /// Teredo does.
 fn may_be_tunnel(data: &[u8], start: usize) -> bool {
-    let is_port = |at| be16(data, at).is_some_and(decode::tunnel::is_tunnel_port);
+    let is_port = |at| be16(data, at).is_some_and(|port| TunnelPorts::KNOWN.has(port));
     let begins = match data.get(start + UdpView::LEN..) {
         Some([first, second, ..]) => first >> 4 == 6 || *first == 0 && *second <= 1,
         _ => false,

@@ -4,7 +4,11 @@ use super::mend::{mend, sum};
 use super::network::Above;
 use super::{Cut, MAX_DEPTH, PacketAnonymizer, Reach, be16, blank};
 use crate::decode::tunnel::{self, Inner, Tunnel, TunnelKind};
-use crate::decode::{self, Decoded};
+use crate::decode::{self, Decoded, TunnelPorts};
+use crate::wire::ipv4::protocol;
+
+/// Length of the header of UDP.
+const UDP: usize = 8;
 
 impl PacketAnonymizer {
     /// Changes the tunnel above the headers that were decoded; `None` where there is none.
@@ -17,9 +21,14 @@ impl PacketAnonymizer {
         if above.is_fragment {
             return None;
         }
-        let tunnel = tunnel::find(decoded, data)?.ok()?;
+        let tunnel = tunnel::find(decoded, data, TunnelPorts::KNOWN)?.ok()?;
         let (at, end) = (tunnel.offset as usize, above.end);
-        let before = sum(&data[above.start..end]);
+        // GRE stands above IP or above UDP.
+        let header = match above.protocol {
+            protocol::UDP => (above.start + UDP).min(end),
+            _ => above.start,
+        };
+        let before = sum(&data[header..end]);
         self.tunnel_header(data, above, &tunnel);
         let reach = if above.depth >= MAX_DEPTH {
             Reach::Until(at.min(end), Cut::Unknown(tunnel.kind.layer()))
@@ -28,12 +37,13 @@ impl PacketAnonymizer {
             let (inside, depth) = (data.get_mut(..end)?, above.depth + 1);
             match tunnel.inner {
                 Inner::Ethernet => self.ethernet(inside, at, tunnel.end as usize, depth),
+                Inner::Mpls => self.mpls(inside, at, tunnel.end as usize, depth),
                 Inner::Ip => self.inner_ip(inside, &tunnel, depth),
             }
         };
-        if tunnel.kind == TunnelKind::Gre && be16(data, above.start)? & 0x8000 != 0 {
-            let after = sum(&data[above.start..end]);
-            mend(data, above.start + 4, before, after);
+        if tunnel.kind == TunnelKind::Gre && be16(data, header)? & 0x8000 != 0 {
+            let after = sum(&data[header..end]);
+            mend(data, header + 4, before, after);
         }
         Some(reach)
     }
@@ -51,14 +61,17 @@ impl PacketAnonymizer {
 
     /// Addresses and identities in the tunnel's own header.
     fn tunnel_header(&mut self, data: &mut [u8], above: &Above, tunnel: &Tunnel) {
-        const UDP: usize = 8;
         let (body, inner) = (above.start + UDP, tunnel.offset as usize);
         match tunnel.kind {
             TunnelKind::Geneve => blank(data, body + 8, inner),
             // Behind the lengths and the operation: the epoch, then identity and signature.
             TunnelKind::Ayiya => blank(data, body + 8, inner),
             TunnelKind::Teredo => self.teredo_indications(data, body, inner),
-            TunnelKind::Ip | TunnelKind::Gre | TunnelKind::Vxlan | TunnelKind::Gtpu => {}
+            TunnelKind::Ip
+            | TunnelKind::Gre
+            | TunnelKind::Vxlan
+            | TunnelKind::Gtpu
+            | TunnelKind::Mpls => {}
         }
     }
 

@@ -53,6 +53,8 @@ pub(super) mod bit {
     pub(in super::super) const LIKE_LAST: u32 = 0x0002_0000;
     /// It was acknowledged before it was seen; `start` is what came first.
     pub(in super::super) const EXPECTED: u32 = 0x0004_0000;
+    /// The capture cut the options of its SYN, so that nobody knows what they told.
+    pub(in super::super) const OPTIONS_CUT: u32 = 0x0008_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -294,6 +296,7 @@ impl Direction {
         self.scale = options.window_scale.unwrap_or(0);
         self.set(bit::WINDOW_SCALE, options.window_scale.is_some());
         self.set(bit::SACK_PERMITTED, options.sack_permitted);
+        self.set(bit::OPTIONS_CUT, options.cut);
     }
 
     /// Takes the window that the segment offers. Those of SYN segments are not scaled, and a side

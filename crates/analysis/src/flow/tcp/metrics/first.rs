@@ -36,6 +36,8 @@ const MSS: u16 = 0x1000;
 const WINDOW_SCALE: u16 = 0x2000;
 const SACK_PERMITTED: u16 = 0x4000;
 const TIMESTAMPS: u16 = 0x8000;
+/// The scale of a segment whose options the capture cut; a header cannot say so much and be plain.
+const CUT: u8 = u8::MAX;
 
 impl First {
     /// A segment that is the first.
@@ -64,7 +66,7 @@ impl First {
             duplicates: 0,
             ttl: seen.ttl,
             traffic_class: seen.traffic_class,
-            window_scale: options.window_scale.unwrap_or(0),
+            window_scale: options.window_scale.unwrap_or(if options.cut { CUT } else { 0 }),
             from: if seen.from == 0 { From::Originator } else { From::Responder },
         }
     }
@@ -224,6 +226,7 @@ impl First {
                     window_scale: self.window_scale(),
                     sack_permitted: self.has(SACK_PERMITTED),
                     timestamps: self.has(TIMESTAMPS).then_some((0, 0)),
+                    cut: !self.has(WINDOW_SCALE) && self.window_scale == CUT,
                     ..TcpOptions::default()
                 },
             },

@@ -34,19 +34,26 @@ impl Direction {
     /// The least and the largest window; the scale must be known from the SYN.
     #[must_use]
     pub fn windows(&self) -> Option<(u32, u32)> {
-        (self.is(bit::SYN) && self.is(bit::WINDOW)).then_some((self.window_min, self.window_max))
+        let is_known = self.has_options() && self.is(bit::WINDOW);
+        is_known.then_some((self.window_min, self.window_max))
     }
 
     /// Whether its SYN permitted SACK, RFC 2018, 2.
     #[must_use]
     pub fn sack_permitted(&self) -> Option<bool> {
-        self.is(bit::SYN).then_some(self.is(bit::SACK_PERMITTED))
+        self.has_options().then_some(self.is(bit::SACK_PERMITTED))
+    }
+
+    /// Whether the options of its SYN were seen.
+    const fn has_options(&self) -> bool {
+        self.is(bit::SYN) && !self.is(bit::OPTIONS_CUT)
     }
 
     /// Whether it sent timestamps, RFC 7323, 3.
     #[must_use]
-    pub const fn timestamps(&self) -> bool {
-        self.is(bit::TIMESTAMPS)
+    pub fn timestamps(&self) -> Option<bool> {
+        let sent = self.is(bit::TIMESTAMPS);
+        (sent || !self.is(bit::OPTIONS_CUT)).then_some(sent)
     }
 
     /// Most bytes in flight; acknowledgements must have been seen.

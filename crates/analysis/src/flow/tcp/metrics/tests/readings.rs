@@ -126,7 +126,7 @@ fn a_syn_tells_what_its_host_can() {
     for _ in 0..2 {
         let o = tap.of(O);
         assert_eq!((o.mss(), o.window_scale()), (Some(1_460), Some(7)));
-        assert_eq!((o.sack_permitted(), o.timestamps()), (Some(true), true));
+        assert_eq!((o.sack_permitted(), o.timestamps()), (Some(true), Some(true)));
         assert_eq!((o.ttl(), o.hops(false), o.hops(true)), ((57, 57), 7, 6));
         tap.options = TcpOptions::default();
         tap.see(10 * MS, R, SYN_ACK.with(TcpFlags::ECE), 0, 1, 0);
