@@ -131,6 +131,8 @@ pub struct Limits {
     /// Certificates of one day that are known to be told; for one more all of them are forgotten, and
     /// may be told again. Each takes some 150 bytes.
     pub certificates: usize,
+    /// Proxies of which it is known that they were told: more than a network has in use at once.
+    pub proxies: usize,
     /// Queries of one flow that wait for replies, and replies that wait for queries; for one more,
     /// all that wait are recorded as they are (`DNS::max_pending_query_ids`).
     pub pending_messages: usize,
@@ -241,6 +243,7 @@ impl Default for Limits {
             answer_bytes: 32 << 20,
             answer_least_lifetime: Duration::from_secs(60),
             certificates: 100_000,
+            proxies: 10_000,
             pending_messages: 50,
             pending_bytes: 8_192,
             http_pending_requests: 100,

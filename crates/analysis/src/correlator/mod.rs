@@ -11,11 +11,13 @@
 //! | [`certificates`] | certificates, each of them once a day |
 //! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
 //! | [`extraction`] | which of the files that were extracted are kept |
+//! | [`proxies`] | proxies that connections go through |
 
 pub mod answers;
 pub mod certificates;
 pub mod exchanges;
 pub mod extraction;
+pub mod proxies;
 
 use core::fmt::Debug;
 use std::sync::Arc;
@@ -35,6 +37,8 @@ use answers::Answers;
 use certificates::Certificates;
 use exchanges::Exchanges;
 use extraction::{Extraction, ExtractionStatistics, FileJoined};
+pub use proxies::Proxied;
+use proxies::Proxies;
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
@@ -46,6 +50,7 @@ pub const JOINS: &[MakeJoin] = &[
     Exchanges::<DhcpExchange>::join,
     Exchanges::<Dhcpv6Exchange>::join,
     Extraction::join,
+    Proxies::join,
 ];
 
 /// What a flow tells that only makes a record together with what other flows tell.
@@ -74,6 +79,8 @@ pub enum Content {
     Certificate(Presented),
     /// A file that ended, of which the content was to be extracted.
     File(Arc<FileReport>),
+    /// A connection goes on through a proxy.
+    Proxied(Proxied),
 }
 
 impl Fact {
@@ -89,7 +96,8 @@ impl Fact {
             Content::Dhcp(_)
             | Content::Dhcpv6(_)
             | Content::Resolution(_)
-            | Content::Certificate(_) => None,
+            | Content::Certificate(_)
+            | Content::Proxied(_) => None,
         }
     }
 
@@ -104,6 +112,7 @@ impl Fact {
             Content::Ssl(handshake) => size_of_val(&**handshake) + handshake.heap_bytes(),
             Content::Certificate(presented) => presented.shared_bytes(),
             Content::File(report) => size_of_val(&**report) + report.heap_bytes(),
+            Content::Proxied(_) => 0,
         }
     }
 }
@@ -123,6 +132,8 @@ pub enum Joined {
     X509(Presented),
     /// A row of the `files` log.
     File(Box<FileJoined>),
+    /// A row of the `tunnel` log.
+    Tunnel(log::tunnel::Tunnel),
 }
 
 /// Records with the keys where they belong.
@@ -244,6 +255,7 @@ impl Correlator {
                 }
                 Joined::X509(presented) => presented.report(|row| observer.record(&key, row)),
                 Joined::File(file) => file.report(|row| observer.record(&key, row)),
+                Joined::Tunnel(row) => observer.record(&key, &row),
             }
         }
         self.due = self.joins.iter().filter_map(|join| join.due()).min();

@@ -12,12 +12,15 @@ use super::framing::{Around, Expected};
 use super::line::{self, Header, Next};
 use super::message::{Message, Taken};
 use super::start_line::{self, StatusLine, Version};
+use crate::correlator::{Content, Proxied};
 use crate::file::Carrier;
+use crate::log::tunnel::TunnelType;
 use crate::protocol::line::Line;
 use crate::protocol::mime::Field;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{
-    Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+    Bytes, Context, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session, SideEnd,
+    Successor,
 };
 use crate::weird::Detail;
 
@@ -211,6 +214,10 @@ impl HttpSession {
             self.is_confirmed |= !self.unanswered.is_empty();
             self.is_refused = self.wants_tunnel && status.code != 200;
             self.wants_tunnel &= status.code == 200;
+            if self.wants_tunnel {
+                let seen = Proxied { time: input.time, kind: TunnelType::Http };
+                found.records.push(ProtocolRecord::Fact(Content::Proxied(seen)));
+            }
             self.response(&status, input.time);
         } else if !line.text.is_empty() {
             self.sides[Role::Responder.index()].stage = Stage::Nothing;

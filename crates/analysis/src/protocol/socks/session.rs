@@ -6,6 +6,8 @@ use super::message::{
     self, Hello, NO_AUTHENTICATION, NONE_ACCEPTABLE, PASSWORD, Parsed, Request, Target,
 };
 use super::proxying::Proxying;
+use crate::correlator::{Content, Proxied};
+use crate::log::tunnel::TunnelType;
 use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session};
 use crate::weird::Detail;
 
@@ -53,11 +55,11 @@ impl Turn {
 }
 
 impl SocksSession {
-    fn hello(&mut self, input: &Bytes<'_>) -> Progress {
+    fn hello(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match message::hello(input.data) {
             Parsed::Whole(Hello::Greeting(_), len) => self.goes_on(Turn::Method, len),
             Parsed::Whole(Hello::Request(request), len) => {
-                self.wants(input.time, 4, request);
+                self.wants(input.time, 4, request, found);
                 self.goes_on(Turn::Reply, len)
             }
             Parsed::More(len) => Progress::Need(len),
@@ -108,10 +110,10 @@ impl SocksSession {
         Progress::Done
     }
 
-    fn request(&mut self, input: &Bytes<'_>) -> Progress {
+    fn request(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match message::request_5(input.data) {
             Parsed::Whole(request, len) => {
-                self.wants(input.time, 5, request);
+                self.wants(input.time, 5, request, found);
                 self.goes_on(Turn::Reply, len)
             }
             Parsed::More(len) => Progress::Need(len),
@@ -148,7 +150,9 @@ impl SocksSession {
         }
     }
 
-    fn wants(&mut self, time: Timestamp, version: u8, request: Request) {
+    fn wants(&mut self, time: Timestamp, version: u8, request: Request, found: &mut Findings) {
+        let seen = Proxied { time, kind: TunnelType::Socks };
+        found.records.push(ProtocolRecord::Fact(Content::Proxied(seen)));
         let proxying = self.proxying(time, version);
         proxying.command = Some(request.command);
         proxying.request = Some(request.target);
@@ -181,11 +185,11 @@ impl Session for SocksSession {
             return Progress::Wait;
         }
         match self.turn {
-            Turn::Hello => self.hello(input),
+            Turn::Hello => self.hello(input, found),
             Turn::Method => self.method(input, found),
             Turn::Login => self.login(input, found),
             Turn::LoginReply => self.login_reply(input, found),
-            Turn::Request => self.request(input),
+            Turn::Request => self.request(input, found),
             Turn::Reply => self.reply(input),
             Turn::Connected => self.connected(input),
         }
