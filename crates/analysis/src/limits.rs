@@ -147,9 +147,17 @@ pub struct Limits {
     pub http_pending_bytes: usize,
     /// Bytes of one header of HTTP from which fields are kept. Servers take no longer ones.
     pub http_header_bytes: usize,
-    /// Bytes that may come out of one compressed body. Of a longer one the length is not told: a
-    /// megabyte can be made to fill a gigabyte.
+    /// Bytes that may come out of all compressed bodies of one connection, whatever it carried. Beyond it
+    /// nothing more is decoded, and lengths are not told: a kilobyte can be made to fill a gigabyte.
     pub http_decoded_bytes: u64,
+    /// Bytes that may come out besides for each byte that the connection carried. Pages have up to 50.
+    pub http_decoded_ratio: u64,
+    /// Files of one connection that have rows. A mail has some, and a form has hundreds of parts at most.
+    pub connection_files: u64,
+    /// How many of them need nothing but a few bytes each, for parts behind a compression.
+    pub connection_small_files: u64,
+    /// Bytes that a connection carries for each of the others.
+    pub connection_bytes_per_file: u64,
     /// Bytes of one file that are extracted, holes among them (`FileExtract::default_limit`).
     pub extracted_file_bytes: u64,
     /// Bytes of all files that are extracted: a small capture may hold much in compressed bodies.
@@ -249,7 +257,11 @@ impl Default for Limits {
             http_pending_requests: 100,
             http_pending_bytes: 256 << 10,
             http_header_bytes: 64 << 10,
-            http_decoded_bytes: 1 << 30,
+            http_decoded_bytes: 16 << 20,
+            http_decoded_ratio: 100,
+            connection_files: 10_000,
+            connection_small_files: 1_000,
+            connection_bytes_per_file: 16,
             extracted_file_bytes: 100 << 20,
             extracted_bytes: 10 << 30,
             extracted_files: 100_000,

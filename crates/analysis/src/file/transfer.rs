@@ -28,6 +28,10 @@ pub struct Carrier {
     hashes: HashKinds,
     /// Bytes of a file that may be extracted.
     extracted_bytes: u64,
+    /// Files that have rows: in all, however small, and bytes carried for each of the others.
+    files: u64,
+    small_files: u64,
+    bytes_per_file: u64,
 }
 
 impl From<&Context<'_>> for Carrier {
@@ -36,7 +40,20 @@ impl From<&Context<'_>> for Carrier {
             name: context.name,
             hashes: context.hashes,
             extracted_bytes: context.limits.extracted_file_bytes,
+            files: context.limits.connection_files,
+            small_files: context.limits.connection_small_files,
+            bytes_per_file: context.limits.connection_bytes_per_file,
         }
+    }
+}
+
+impl Carrier {
+    /// Files that may have rows in a flow that carried so many bytes: a small body may hold any number of
+    /// parts behind its compression.
+    #[must_use]
+    pub fn rows(&self, carried: u64) -> u64 {
+        let paid = carried.checked_div(self.bytes_per_file).unwrap_or(u64::MAX);
+        self.small_files.saturating_add(paid).min(self.files)
     }
 }
 
@@ -64,6 +81,7 @@ pub struct FileTransfer {
     /// The first bytes, until the kind is told.
     head: Vec<u8>,
     is_told: bool,
+    has_row: bool,
     mime_type: Option<&'static str>,
     /// All of a reply of OCSP, while it is short enough to be read.
     reply: Option<Vec<u8>>,
@@ -100,6 +118,7 @@ impl FileTransfer {
             has_timed_out: false,
             head: Vec::new(),
             is_told: false,
+            has_row: true,
             mime_type: None,
             reply: None,
             hashing: Hashing::new(carrier.hashes),
@@ -149,6 +168,22 @@ impl FileTransfer {
         self.total = Some(total);
     }
 
+    /// Leaves out its row, and its content with that, since its flow has too many.
+    pub fn leave_out(&mut self) {
+        (self.has_row, self.is_told, self.hashing) = (false, true, None);
+    }
+
+    /// Whether it will have a row.
+    #[must_use]
+    pub const fn has_row(&self) -> bool {
+        self.has_row
+    }
+
+    /// Learns that what follows is not known: hashes tell nothing then.
+    pub fn cut(&mut self) {
+        self.hashing = None;
+    }
+
     /// Sets its depth, as the protocol counts it: the request's number, the level of MIME.
     pub const fn set_depth(&mut self, depth: u32) {
         self.depth = depth;
@@ -193,6 +228,9 @@ impl FileTransfer {
     fn extract(&mut self, data: &[u8], found: &Findings) {
         let offset = self.size();
         if self.outlet.is_none() {
+            if !self.has_row {
+                return;
+            }
             let (Some(extract), Some(begun)) = (&found.extract, self.begun) else { return };
             let name = extraction_name(begun, self.source, self.fuid);
             let outlet = Outlet::open(&**extract, name, self.extracted_bytes);
@@ -252,7 +290,7 @@ impl FileTransfer {
     /// Ends it, which makes its row.
     pub fn end(mut self, found: &mut Findings) {
         self.tell();
-        let Some(begun) = self.begun else { return };
+        let Some(begun) = self.begun.filter(|_| self.has_row) else { return };
         if let Some(reply) = self.reply.take() {
             tell_reply(begun, self.fuid, &reply, found);
         }

@@ -38,6 +38,8 @@ pub struct Findings {
     named: Vec<(Oddity, &'static str)>,
     /// Sessions that failed by a fault of their own.
     pub panics: u64,
+    /// Bytes that may still be decoded before somebody else gets a turn; `None` where nobody waits.
+    pub(crate) decodable: Option<u64>,
     /// Who wants the content of files, if anybody.
     pub(crate) extract: Option<Arc<dyn Extract>>,
 }

@@ -2,19 +2,22 @@
 
 use netsniff_packet::Timestamp;
 
-use super::coding::{Bounds, Decoded, Decoder};
+use super::coding::{BLOCK, Budget, Decoded, Decoder};
 use super::exchanges::Exchanges;
 use super::framing::Framing;
 use super::multipart::Multipart;
 use crate::file::{Carrier, FileTransfer};
 use crate::protocol::mime::{Field, Part, Visitor};
-use crate::protocol::{Findings, Role};
+use crate::protocol::{Context, Findings, Role};
+use crate::weird::Detail;
 
 /// A body in progress.
 #[derive(Debug)]
 pub(super) struct Body {
     decoder: Option<Box<Decoder>>,
     content: Content,
+    /// Bytes as they were sent, of a body that is decoded or has parts.
+    sent: u64,
     /// Bytes after decoding.
     len: u64,
     /// Whether that is the length: not where something could not be decoded.
@@ -37,11 +40,16 @@ struct Opening {
     file: Option<Box<FileTransfer>>,
 }
 
-/// The files of a connection so far.
+/// The files of a connection so far, and what it may decode.
 #[derive(Debug)]
 pub(super) struct Files {
-    pub(super) carrier: Carrier,
-    pub(super) count: u64,
+    carrier: Carrier,
+    count: u64,
+    /// How many of them have no row, since there are too many.
+    left_out: u64,
+    pub(super) budget: Budget,
+    /// Whether it was told that there was too much to decode.
+    is_cut_told: bool,
 }
 
 /// Where files go.
@@ -53,18 +61,50 @@ pub(super) struct Sink<'a> {
     pub(super) found: &'a mut Findings,
 }
 
+impl Files {
+    /// None yet.
+    pub(super) fn new(context: &Context<'_>) -> Self {
+        Self {
+            carrier: Carrier::from(context),
+            count: 0,
+            left_out: 0,
+            budget: Budget::from(context.limits),
+            is_cut_told: false,
+        }
+    }
+
+    /// The next file of a side.
+    fn begin(&mut self, from: Role) -> Box<FileTransfer> {
+        let mut file = FileTransfer::begin(self.carrier, self.count, from, "HTTP");
+        self.count += 1;
+        if self.count - self.left_out > self.carrier.rows(self.budget.carried()) {
+            self.left_out += 1;
+            file.leave_out();
+        }
+        Box::new(file)
+    }
+
+    /// Tells how many files have no row.
+    pub(super) fn end(&self, found: &mut Findings) {
+        if self.left_out > 0 {
+            found.weirds.add_with("HTTP_too_many_parts", Detail::Number(self.left_out));
+        }
+    }
+}
+
 impl Body {
     /// A body of which the header is known.
-    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>, bounds: Bounds) -> Self {
+    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>) -> Self {
         let opening = Opening { filename, total: framing.file_len(), file: None };
         Self {
-            decoder: framing.coding().map(|coding| Box::new(Decoder::new(coding, bounds))),
+            decoder: Decoder::new(framing.codings()).map(Box::new),
             content: match framing.boundary() {
                 Some(boundary) => {
                     Content::Parts(Box::new(Multipart::new(boundary)), Opening::default())
                 }
                 None => Content::Whole(opening),
             },
+            sent: 0,
             len: 0,
             is_exact: true,
         }
@@ -97,28 +137,63 @@ impl Body {
             self.decode(data, false, sink);
             return data.len();
         }
-        let taken = self.content.bytes(data, sink);
-        self.len = self.len.saturating_add(taken as u64);
+        if !self.has_parts() {
+            sink.files.budget.carry(data.len() as u64);
+            self.len = self.len.saturating_add(data.len() as u64);
+            return self.content.bytes(data, sink);
+        }
+        let mut taken = 0;
+        while taken < data.len() {
+            let begun = self.sent % BLOCK;
+            if begun == 0 {
+                sink.files.budget.carry(BLOCK);
+            }
+            let block = data.len().min(taken + (BLOCK - begun) as usize);
+            let len = self.content.bytes(&data[taken..block], sink);
+            (taken, self.sent, self.len) =
+                (taken + len, self.sent + len as u64, self.len.saturating_add(len as u64));
+            if self.is_over() {
+                break;
+            }
+        }
         taken
     }
 
     /// Decodes bytes, or what waited for more where none come.
     fn decode(&mut self, data: &[u8], is_last: bool, sink: &mut Sink<'_>) {
-        let Self { decoder, content, len, is_exact } = self;
+        let Self { decoder, content, len, .. } = self;
         let Some(decoder) = decoder else { return };
-        let take = |clear: &[u8]| {
+        let turn = sink.found.decodable;
+        let mut budget = sink.files.budget.at_turn(turn.unwrap_or(u64::MAX));
+        let mut take = |clear: &[u8], carried: u64| {
             *len = len.saturating_add(clear.len() as u64);
+            sink.files.budget.set_carried(carried);
             content.bytes(clear, sink);
         };
-        let told = if is_last { decoder.finish(take) } else { decoder.decode(data, take) };
+        let told = if is_last {
+            decoder.finish(&mut budget, &mut take)
+        } else {
+            decoder.decode(data, &mut budget, &mut take)
+        };
+        sink.files.budget = budget;
+        sink.found.decodable = turn.map(|_| budget.turn());
         match told {
             Decoded::Well => {}
             Decoded::Broken(name) => sink.found.weirds.add(name),
             Decoded::TooLargeWindow => sink.found.weirds.add("HTTP_window_too_large_to_decode"),
-            Decoded::TooMuch => {
-                *is_exact = false;
-                sink.found.weirds.add("HTTP_body_too_large_to_decode");
-            }
+            Decoded::TooMuch => self.cut(sink),
+        }
+    }
+
+    /// Learns that the rest of it is not decoded.
+    fn cut(&mut self, sink: &mut Sink<'_>) {
+        self.is_exact = false;
+        let (Content::Whole(opening) | Content::Parts(_, opening)) = &mut self.content;
+        if let Some(file) = &mut opening.file {
+            file.cut();
+        }
+        if !core::mem::replace(&mut sink.files.is_cut_told, true) {
+            sink.found.weirds.add("HTTP_body_too_large_to_decode");
         }
     }
 
@@ -217,19 +292,19 @@ impl Opening {
             return;
         }
         let file = self.file.get_or_insert_with(|| {
-            let number = sink.files.count;
-            sink.files.count += 1;
-            let mut file = FileTransfer::begin(sink.files.carrier, number, sink.from, "HTTP");
+            let mut file = sink.files.begin(sink.from);
             if let Some(name) = self.filename.take() {
                 file.set_filename(&name);
             }
             if let Some(total) = self.total {
                 file.set_total(total);
             }
-            if let Some(exchange) = sink.exchanges.current(sink.from) {
+            if let Some(exchange) = sink.exchanges.current(sink.from)
+                && file.has_row()
+            {
                 exchange.file_begins(sink.from, &file);
             }
-            Box::new(file)
+            file
         });
         file.bytes(sink.time, data, sink.found);
     }

@@ -1,42 +1,37 @@
-//! Compressed bodies, RFC 9110 section 8.4.1: gzip, deflate and br. Others are taken as they are, as by
-//! Zeek.
+//! Compressed bodies, RFC 9110 section 8.4.1 and RFC 9112 section 7.2: gzip, deflate and br, also several
+//! around each other. Others are taken as they are, as by Zeek.
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`budget`] | how much one connection may decode |
+//! | [`codings`] | which codings header fields tell |
 //! | [`deflate`] | gzip and deflate |
 //! | [`brotli`] | br |
 
 mod brotli;
+mod budget;
+mod codings;
 mod deflate;
 
-use crate::limits::Limits;
-use crate::protocol::mime::Field;
 use brotli::Brotli;
+pub(super) use budget::{BLOCK, Budget};
+pub(super) use codings::{Codings, members};
+use codings::Coding;
 use deflate::Deflate;
 
-/// How a body is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coding {
-    /// gzip or deflate: servers mix them up.
-    Deflate,
-    /// br.
-    Brotli,
-}
-
-/// How much decoding may take.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    /// How many bytes may come out of one body.
-    pub(super) room: u64,
-    /// The largest window, in bytes.
-    pub(super) window: u64,
-}
-
-/// Undoes one body's compression.
+/// Undoes one body's codings.
 #[derive(Debug)]
 pub(super) struct Decoder {
+    /// That which was applied last comes first.
+    layers: Vec<Layer>,
+}
+
+/// Undoes one coding.
+#[derive(Debug)]
+struct Layer {
     state: State,
-    bounds: Bounds,
+    /// Bytes that it took.
+    taken: u64,
 }
 
 #[derive(Debug)]
@@ -58,7 +53,7 @@ pub(super) enum Decoded {
     Well,
     /// The data is broken, which is told once, by this name.
     Broken(&'static str),
-    /// More came out than may, which is told once.
+    /// More would come out than the connection may decode.
     TooMuch,
     /// The data needs a larger window than may be, which is told once: it is taken as it is.
     TooLargeWindow,
@@ -82,47 +77,114 @@ enum Outcome {
     Broken,
 }
 
-impl Coding {
-    /// The compression that a field `Content-Encoding` tells. Of several the first counts, as for
-    /// Zeek; br is undone only where it is alone, since what is compressed twice ends with another.
-    pub(super) fn of(field: &Field<'_>) -> Option<Self> {
-        if ["gzip", "x-gzip", "deflate"].iter().any(|word| field.says(word)) {
-            return Some(Self::Deflate);
-        }
-        let (token, rest) = field.token()?;
-        let is_alone = rest.trim_ascii().is_empty();
-        (is_alone && token.eq_ignore_ascii_case(b"br")).then_some(Self::Brotli)
-    }
-}
-
-impl From<&Limits> for Bounds {
-    fn from(limits: &Limits) -> Self {
-        Self { room: limits.http_decoded_bytes, window: limits.http_window_bytes }
-    }
-}
+/// Gets what comes out of a decoder, and how much the connection carried for that.
+type Take<'a> = &'a mut dyn FnMut(&[u8], u64);
 
 impl Decoder {
-    /// A decoder for one body.
-    pub(super) const fn new(coding: Coding, bounds: Bounds) -> Self {
-        Self { state: State::Begin(coding), bounds }
+    /// A decoder for one body; `None` where nothing is to be undone.
+    pub(super) fn new(codings: &Codings) -> Option<Self> {
+        let layer = |coding| Layer { state: State::Begin(coding), taken: 0 };
+        let layers: Vec<_> = codings.undone().map(layer).collect();
+        (!layers.is_empty()).then_some(Self { layers })
     }
 
     /// Decodes `data`, and hands what comes out to `take`.
-    pub(super) fn decode(&mut self, data: &[u8], take: impl FnMut(&[u8])) -> Decoded {
-        self.run(data, false, take)
+    pub(super) fn decode(&mut self, data: &[u8], budget: &mut Budget, take: Take<'_>) -> Decoded {
+        self.run(data, false, budget, take)
     }
 
     /// Hands out what waits for more to come, since none does.
-    pub(super) fn finish(&mut self, take: impl FnMut(&[u8])) -> Decoded {
-        self.run(&[], true, take)
+    pub(super) fn finish(&mut self, budget: &mut Budget, take: Take<'_>) -> Decoded {
+        self.run(&[], true, budget, take)
     }
 
-    fn run(&mut self, mut data: &[u8], is_last: bool, mut take: impl FnMut(&[u8])) -> Decoded {
+    fn run(&mut self, data: &[u8], is_last: bool, budget: &mut Budget, take: Take<'_>) -> Decoded {
+        let told = run(&mut self.layers, true, data, is_last, budget, take);
+        if told == Decoded::TooMuch {
+            self.layers.iter_mut().for_each(|layer| layer.state = State::Over);
+        }
+        told
+    }
+
+    /// Learns that bytes are missing, behind which nothing can be read. Returns whether those behind
+    /// count all the same.
+    pub(super) fn gap(&mut self) -> bool {
+        let is_untouched = self.layers.iter().all(|it| matches!(it.state, State::Untouched));
+        if !is_untouched {
+            self.layers.iter_mut().for_each(|layer| layer.state = State::Over);
+        }
+        is_untouched
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let layers = self.layers.iter().map(|layer| size_of::<Layer>() + layer.heap_bytes());
+        size_of::<Self>() + layers.sum::<usize>()
+    }
+}
+
+/// Sends `data` through layers, the outermost first. Each byte that goes into an inner one, and each that
+/// comes out of the innermost, is one that was decoded. What was carried and what was decoded is looked at
+/// in blocks, so that the outcome is the same however a body is cut.
+fn run(
+    layers: &mut [Layer],
+    is_outermost: bool,
+    mut data: &[u8],
+    is_last: bool,
+    budget: &mut Budget,
+    take: Take<'_>,
+) -> Decoded {
+    let Some((layer, inner)) = layers.split_first_mut() else {
+        let (allowed, is_all) = budget.spend(data.len());
+        take(data.get(..allowed).unwrap_or(data), budget.carried());
+        return if is_all { Decoded::Well } else { Decoded::TooMuch };
+    };
+    let mut told = Decoded::Well;
+    while !data.is_empty() {
+        let begun = layer.taken % BLOCK;
+        if begun == 0 {
+            if is_outermost {
+                budget.carry(BLOCK);
+            } else if !budget.spend(BLOCK as usize).1 {
+                return Decoded::TooMuch;
+            }
+        }
+        let len = data.len().min((BLOCK - begun) as usize);
+        let (block, rest) = data.split_at(len);
+        (layer.taken, data) = (layer.taken + len as u64, rest);
+        match layer.decode(block, false, inner, budget, take) {
+            Decoded::TooMuch => return Decoded::TooMuch,
+            odd if told == Decoded::Well => told = odd,
+            _ => {}
+        }
+    }
+    if is_last {
+        for odd in [
+            layer.decode(&[], true, inner, budget, take),
+            run(inner, false, &[], true, budget, take),
+        ] {
+            if told == Decoded::Well || odd == Decoded::TooMuch {
+                told = odd;
+            }
+        }
+    }
+    told
+}
+
+impl Layer {
+    fn decode(
+        &mut self,
+        mut data: &[u8],
+        is_last: bool,
+        inner: &mut [Self],
+        budget: &mut Budget,
+        take: Take<'_>,
+    ) -> Decoded {
+        let mut told = Decoded::Well;
         if let (&State::Begin(coding), Some(&first)) = (&self.state, data.first()) {
-            self.state = State::begin(coding, first, self.bounds.window);
+            self.state = State::begin(coding, first, budget.window());
             if matches!(self.state, State::Untouched) {
-                take(data);
-                return Decoded::TooLargeWindow;
+                told = Decoded::TooLargeWindow;
             }
         }
         let mut out = [0; 4_096];
@@ -130,57 +192,46 @@ impl Decoder {
             let (step, broken) = match &mut self.state {
                 State::Deflate(deflate) => (deflate.step(data, &mut out), "inflate_failed"),
                 State::Brotli(brotli) => (brotli.step(data, is_last, &mut out), "brotli_failed"),
+                State::Untouched if data.is_empty() => return told,
                 State::Untouched => {
-                    take(data);
-                    return Decoded::Well;
+                    let odd = run(inner, false, data, false, budget, take);
+                    return if told == Decoded::Well { odd } else { told };
                 }
-                State::Begin(_) | State::Over => return Decoded::Well,
+                State::Begin(_) | State::Over => return told,
             };
             data = data.get(step.took..).unwrap_or_default();
-            let given = out.get(..step.gave).unwrap_or_default();
-            let room = usize::try_from(self.bounds.room).unwrap_or(usize::MAX);
-            let allowed = given.get(..room).unwrap_or(given);
-            self.bounds.room -= allowed.len() as u64;
-            take(allowed);
-            if allowed.len() < given.len() {
-                self.state = State::Over;
-                return Decoded::TooMuch;
+            if step.gave > 0 {
+                let given = out.get(..step.gave).unwrap_or_default();
+                match run(inner, false, given, false, budget, take) {
+                    Decoded::TooMuch => return Decoded::TooMuch,
+                    odd if told == Decoded::Well => told = odd,
+                    _ => {}
+                }
             }
             match step.outcome {
                 // Without room in `out` there may be more to come, even from no input.
                 Outcome::Open if step.gave == out.len() => {}
                 Outcome::Open if step.took > 0 && !data.is_empty() => {}
-                Outcome::Open => return Decoded::Well,
+                Outcome::Open => return told,
                 Outcome::Ended => {
                     self.state = State::Over;
-                    return Decoded::Well;
+                    return told;
                 }
                 Outcome::Broken => {
                     self.state = State::Over;
-                    return Decoded::Broken(broken);
+                    return if told == Decoded::Well { Decoded::Broken(broken) } else { told };
                 }
             }
         }
     }
 
-    /// Learns that bytes are missing, behind which nothing can be read. Returns whether those behind
-    /// count all the same.
-    pub(super) fn gap(&mut self) -> bool {
-        let is_untouched = matches!(self.state, State::Untouched);
-        if !is_untouched {
-            self.state = State::Over;
+    /// Bytes that it holds outside itself.
+    fn heap_bytes(&self) -> usize {
+        match &self.state {
+            State::Deflate(deflate) => deflate.heap_bytes(),
+            State::Brotli(brotli) => size_of::<Brotli>() + brotli.heap_bytes(),
+            State::Begin(_) | State::Untouched | State::Over => 0,
         }
-        is_untouched
-    }
-
-    /// Bytes that it takes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + match &self.state {
-                State::Deflate(deflate) => deflate.heap_bytes(),
-                State::Brotli(brotli) => size_of::<Brotli>() + brotli.heap_bytes(),
-                State::Begin(_) | State::Untouched | State::Over => 0,
-            }
     }
 }
 

@@ -53,9 +53,16 @@ const METHODS: &[&[u8]] = &[
 /// How HTTP/2 begins, RFC 9113 section 3.4. What follows are binary frames.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
-/// Bytes of a request after which a server that has said nothing yet is waited for no longer: its
-/// answer will not come before a large request is complete.
-const LARGE_REQUEST: usize = 1_024;
+/// Bytes of a line that begins as a request after which its end is waited for no longer: servers take
+/// 8 KiB and more.
+const LONG_LINE: usize = 1_024;
+
+/// Bytes of blank lines behind which nothing but a request can follow: only servers of HTTP skip them
+/// (RFC 9112, section 2.2).
+const MANY_BLANK_LINES: usize = 1_024;
+
+/// Bytes of a response in the middle of a connection after which the client is waited for no longer.
+const LONG_RESPONSE: usize = 1_024;
 
 /// What the originator's first bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +71,11 @@ enum Opening {
     Unclear,
     /// No request.
     Other,
+    /// How HTTP/2 begins, which is read as a request where HTTP/1 is expected.
+    Preface,
     /// A line that begins with a method that is known.
     Method,
-    /// A request line of HTTP/1 with such a method.
+    /// A request line of HTTP/1 with such a method, or what can be nothing else.
     Request,
 }
 
@@ -79,49 +88,67 @@ enum Answer {
     Status,
 }
 
-/// Whether it is HTTP.
+/// Whether it is HTTP. Either side tells by itself, as for Zeek: a server may never answer.
 pub(super) fn detect(heads: &Heads<'_>, is_hinted: bool) -> Detection {
     let opening = opening(heads.originator);
     let answer = answer(heads.responder);
+    let is_hinted = is_hinted || answer == Answer::Status;
     match (opening, answer) {
         _ if heads.is_midstream => of_middle(opening, heads),
-        (Opening::Other, Answer::Status) if is_hinted && is_text(heads.originator) => {
-            Detection::Yes
-        }
+        (Opening::Other, Answer::Status) if is_text(heads.originator) => Detection::Yes,
         (Opening::Other, Answer::Unclear) if is_hinted && is_text(heads.originator) => {
             Detection::Undecided
         }
         (Opening::Other, _) => Detection::No,
-        (Opening::Method | Opening::Request, _) | (_, Answer::Status) if is_hinted => {
+        (Opening::Preface, _) if !is_hinted => Detection::No,
+        (Opening::Preface | Opening::Method | Opening::Request, _) | (_, Answer::Status)
+            if is_hinted =>
+        {
             Detection::Yes
         }
         // A server of version 0.9 answers a method that may yet come with anything.
         (Opening::Unclear, Answer::Other) if is_hinted => Detection::Undecided,
         (_, Answer::Other) => Detection::No,
-        (Opening::Method | Opening::Request, Answer::Status) => Detection::Yes,
-        (Opening::Request, Answer::Unclear) if heads.originator.len() >= LARGE_REQUEST => {
+        (Opening::Request, _) => Detection::Yes,
+        _ => Detection::Undecided,
+    }
+}
+
+/// In the middle of a connection only whole first lines of both sides are believed, and a long response
+/// before the client has said anything.
+fn of_middle(opening: Opening, heads: &Heads<'_>) -> Detection {
+    match (opening, is_status_line(heads.responder)) {
+        (Opening::Other | Opening::Preface, _) | (_, Some(false)) => Detection::No,
+        (Opening::Request, Some(true)) => Detection::Yes,
+        (Opening::Unclear, Some(true))
+            if heads.originator.is_empty() && begins_long_response(heads.responder) =>
+        {
             Detection::Yes
         }
         _ => Detection::Undecided,
     }
 }
 
-/// In the middle of a connection only whole first lines of both sides are believed.
-fn of_middle(opening: Opening, heads: &Heads<'_>) -> Detection {
-    match (opening, is_status_line(heads.responder)) {
-        (Opening::Other, _) | (_, Some(false)) => Detection::No,
-        (Opening::Request, Some(true)) => Detection::Yes,
-        _ => Detection::Undecided,
-    }
+/// Whether a status line with its end and the name of a field follow each other, in a response that will
+/// hardly fit what is kept until the client speaks.
+fn begins_long_response(head: &[u8]) -> bool {
+    let eol = head.iter().position(|&byte| matches!(byte, b'\r' | b'\n'));
+    let rest = eol.and_then(|eol| head.get(eol..)).unwrap_or_default().trim_ascii_start();
+    let name = rest.iter().take_while(|&&byte| is_token_byte(byte)).count();
+    head.len() >= LONG_RESPONSE && name > 0 && rest.get(name) == Some(&b':')
 }
 
 fn opening(head: &[u8]) -> Opening {
+    let blank = head.iter().take_while(|&&byte| matches!(byte, b'\r' | b'\n')).count();
+    if blank >= MANY_BLANK_LINES {
+        return Opening::Request;
+    }
     let head = head.trim_ascii_start();
     if head.is_empty() || (head.len() < HTTP2_PREFACE.len() && HTTP2_PREFACE.starts_with(head)) {
         return Opening::Unclear;
     }
     if head.starts_with(HTTP2_PREFACE) {
-        return Opening::Other;
+        return Opening::Preface;
     }
     let end = head.iter().position(|&byte| !is_token_byte(byte));
     let method = head.get(..end.unwrap_or(head.len())).unwrap_or_default();
@@ -134,7 +161,7 @@ fn opening(head: &[u8]) -> Opening {
         return Opening::Other;
     }
     let Some(eol) = head.iter().position(|&byte| matches!(byte, b'\r' | b'\n')) else {
-        return Opening::Method;
+        return if head.len() >= LONG_LINE { Opening::Request } else { Opening::Method };
     };
     let line = head.get(..eol).unwrap_or_default().trim_ascii_end();
     let version = line.len().checked_sub(9).and_then(|at| line.get(at..)).unwrap_or_default();
@@ -145,7 +172,7 @@ fn opening(head: &[u8]) -> Opening {
 /// in HTTP that it understood nothing.
 fn is_text(head: &[u8]) -> bool {
     let first = head.trim_ascii_start().first();
-    first.is_some_and(|&byte| byte > b' ' && byte != 0x7f) && !head.starts_with(HTTP2_PREFACE)
+    first.is_some_and(|&byte| byte > b' ' && byte != 0x7f)
 }
 
 fn answer(head: &[u8]) -> Answer {
@@ -193,7 +220,7 @@ mod tests {
             ("", "", Undecided, Undecided),
             ("GE", "", Undecided, Undecided),
             ("GET /", "", Yes, Undecided),
-            ("GET / HTTP/1.1\r\n", "", Yes, Undecided),
+            ("GET / HTTP/1.1\r\n", "", Yes, Yes),
             ("GET / HTTP/1.1\r\n", "HTTP/1", Yes, Yes),
             ("GET /\r\n", "<html>", Yes, No),
             ("", "220 mail", Undecided, No),
@@ -201,11 +228,13 @@ mod tests {
             ("EHLO", "220 mail", No, No),
             ("TRACE /", "\0", Yes, No),
             ("FOO bar", "", Undecided, No),
-            ("FOO bar", "HTTP/1.1 400 Bad", Yes, No),
+            ("FOO bar", "HTTP/1.1 400 Bad", Yes, Yes),
+            ("\u{1}", "HTTP/1.1 400 Bad", No, No),
             ("FOO bar", "220 mail", No, No),
             ("\u{16}\u{3}\u{1}", "", No, No),
-            ("PRI * HTTP/2.0\r\n", "", No, No),
-            ("", "HTTP/1.0 200", Yes, Undecided),
+            ("PRI * HTTP/2.0\r\n", "", Yes, No),
+            ("", "HTTP/1.0 200", Yes, Yes),
+            ("", "HTTP/", Undecided, Undecided),
         ] {
             assert_eq!(told(originator, responder, 80, false), on_80, "{originator} {responder}");
             let other = told(originator, responder, 4_000, false);
@@ -214,13 +243,24 @@ mod tests {
     }
 
     #[test]
-    fn a_large_request_need_not_wait_for_the_server() {
-        let large = format!("GET / HTTP/1.1\r\nCookie: {}", "x".repeat(LARGE_REQUEST));
-        assert_eq!(told(&large, "", 4_000, false), Detection::Yes);
-        assert_eq!(
-            told(&large.replace("HTTP/1.1", "FTP/1.1"), "", 4_000, false),
-            Detection::Undecided
-        );
+    fn what_servers_skip_or_take_is_no_reason_to_give_up() {
+        use Detection::{No, Undecided, Yes};
+        let blank = |lines: usize| "\r\n".repeat(lines);
+        let long = format!("GET /{}", "x".repeat(LONG_LINE));
+        for (originator, expected) in [
+            (blank(10), Undecided),
+            (blank(512), Yes),
+            (blank(5_000) + "GET / HTTP/1.1\r\n", Yes),
+            (blank(100) + "GET / HTTP/1.1\r\n", Yes),
+            (blank(100) + "EHLO x\r\n", No),
+            (long.clone(), Yes),
+            (long[..LONG_LINE - 1].to_owned(), Undecided),
+            (long.clone() + " RTSP/1.0\r\n", Undecided),
+            (long.replace("GET", "GOT"), No),
+        ] {
+            let told = told(&originator, "", 4_000, false);
+            assert_eq!(told, expected, "{} {}", originator.len(), originator.trim());
+        }
     }
 
     #[test]
@@ -230,5 +270,16 @@ mod tests {
         assert_eq!(told("GET /", "HTTP/1.1 200", 80, true), Detection::Undecided);
         assert_eq!(told("more of a body", "", 80, true), Detection::No);
         assert_eq!(told("", "of another", 80, true), Detection::No);
+        let response = |rest: &str| format!("HTTP/1.1 200 OK\r\nA: {rest}");
+        let long = "x".repeat(LONG_RESPONSE);
+        for (originator, responder, expected) in [
+            ("", response(""), Detection::Undecided),
+            ("", response(&long), Detection::Yes),
+            ("", response(&long).replace("A:", "A"), Detection::Undecided),
+            ("more of a body", response(&long), Detection::No),
+            ("", response(&long).replace("HTTP", "html"), Detection::No),
+        ] {
+            assert_eq!(told(originator, &responder, 4_000, true), expected, "{responder:.30}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What header fields tell of the body: how far it reaches (RFC 9112, section 6), whether it is
 //! compressed, whether it is a part of something larger.
 
-use super::coding::Coding;
+use super::coding::{Codings, members};
 use super::start_line::Version;
 use crate::protocol::mime::Field;
 use crate::weird::Weirds;
@@ -12,7 +12,7 @@ pub(super) struct Framing {
     length: Option<u64>,
     range: Option<Range>,
     is_chunked: bool,
-    coding: Option<Coding>,
+    codings: Codings,
     expects_continue: bool,
     boundary: Option<Box<[u8]>>,
 }
@@ -69,7 +69,7 @@ impl Framing {
         } else if field.is("transfer-encoding") {
             self.transfer_encoding(field, around.version, weirds);
         } else if field.is("content-encoding") {
-            self.coding = self.coding.or(Coding::of(field));
+            self.codings.content(field);
         } else if field.is("content-type") {
             self.boundary = field.boundary().map(Vec::into_boxed_slice);
         } else if field.is("expect") {
@@ -135,16 +135,20 @@ impl Framing {
     }
 
     fn transfer_encoding(&mut self, field: &Field<'_>, version: Version, weirds: &mut Weirds) {
-        let Some((token, rest)) = field.token() else { return };
-        if !token.eq_ignore_ascii_case(b"chunked") || version != Version::V1_1 {
-            return;
-        }
-        self.is_chunked = true;
-        if !rest.is_empty() {
-            weirds.add("HTTP_chunked_multi");
-        }
-        if self.length.is_some() {
-            weirds.add("HTTP_content_length_and_chunked");
+        for word in members(field.value) {
+            if self.is_chunked {
+                // What is chunked is the last coding (RFC 9112, 6.1).
+                weirds.add("HTTP_chunked_multi");
+            } else if !word.eq_ignore_ascii_case(b"chunked") {
+                if !self.codings.transfer(word) {
+                    weirds.add("HTTP_unknown_transfer_encoding");
+                }
+            } else if version == Version::V1_1 {
+                self.is_chunked = true;
+                if self.length.is_some() {
+                    weirds.add("HTTP_content_length_and_chunked");
+                }
+            }
         }
     }
 
@@ -169,6 +173,9 @@ impl Framing {
         if expected == Expected::Never {
             return Extent::Empty;
         }
+        if self.codings.has_too_many() {
+            weirds.add("HTTP_too_many_codings");
+        }
         if self.is_chunked {
             if self.boundary.is_some() {
                 weirds.add("HTTP_chunked_transfer_for_multipart_message");
@@ -178,15 +185,15 @@ impl Framing {
         match self.length {
             Some(0) => Extent::Empty,
             Some(length) => Extent::Length(length),
-            None if self.boundary.is_some() && self.coding.is_none() => Extent::Boundary,
+            None if self.boundary.is_some() && self.codings.is_empty() => Extent::Boundary,
             None if expected == Expected::Always => Extent::Close,
             None => Extent::Empty,
         }
     }
 
     /// How the body is compressed.
-    pub(super) const fn coding(&self) -> Option<Coding> {
-        self.coding
+    pub(super) const fn codings(&self) -> &Codings {
+        &self.codings
     }
 
     /// What stands between the parts of the body.
@@ -196,7 +203,7 @@ impl Framing {
 
     /// How many bytes the file will have, where that is told.
     pub(super) fn file_len(&self) -> Option<u64> {
-        if self.coding.is_some() || self.is_chunked {
+        if !self.codings.is_empty() || self.is_chunked {
             return None;
         }
         match self.range {

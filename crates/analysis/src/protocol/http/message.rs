@@ -1,7 +1,6 @@
 //! One message in progress: header, body, trailer.
 
 use super::body::{Body, Sink};
-use super::coding::Bounds;
 use super::framing::{Around, Expected, Extent, Framing, number};
 use super::line::{self, Next};
 use crate::protocol::mime::Field;
@@ -71,7 +70,7 @@ impl Message {
     }
 
     /// Ends the header, or the trailer. Returns whether the message is complete.
-    pub(super) fn end_header(&mut self, bounds: Bounds, weirds: &mut Weirds) -> bool {
+    pub(super) fn end_header(&mut self, weirds: &mut Weirds) -> bool {
         if self.stage == Stage::Trailer {
             return true;
         }
@@ -82,7 +81,7 @@ impl Message {
             Extent::Boundary => Stage::Boundary,
             Extent::Close => Stage::Close,
         };
-        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take(), bounds)));
+        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take())));
         false
     }
 

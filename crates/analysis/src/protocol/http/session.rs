@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use netsniff_packet::Timestamp;
 
 use super::body::{Files, Sink};
-use super::coding::Bounds;
 use super::exchange::is_informational;
 use super::exchanges::Exchanges;
 use super::framing::{Around, Expected};
@@ -13,7 +12,6 @@ use super::line::{self, Header, Next};
 use super::message::{Message, Taken};
 use super::start_line::{self, StatusLine, Version};
 use crate::correlator::{Content, Proxied};
-use crate::file::Carrier;
 use crate::log::tunnel::TunnelType;
 use crate::protocol::line::Line;
 use crate::protocol::mime::Field;
@@ -54,8 +52,6 @@ pub(super) struct HttpSession {
     is_confirmed: bool,
     /// Bytes that were taken.
     taken: u64,
-    /// How much decoding a compressed body may take.
-    decoding: Bounds,
     /// Bytes of header fields that one message may have kept.
     header_room: usize,
     last: Timestamp,
@@ -89,13 +85,24 @@ enum Stage {
     Nothing,
 }
 
+impl Side {
+    /// Whether bytes of a body come, or what is between them.
+    fn is_in_body(&self) -> bool {
+        match &self.stage {
+            Stage::Message(message) => !message.is_in_header(),
+            Stage::Bare => true,
+            Stage::StartLine | Stage::Nothing => false,
+        }
+    }
+}
+
 impl HttpSession {
     pub(super) fn new(context: &Context<'_>) -> Self {
         let side = || Side { stage: Stage::StartLine, header_bytes: 0 };
         Self {
             sides: [side(), side()],
             exchanges: Exchanges::new(context.limits),
-            files: Files { carrier: Carrier::from(context), count: 0 },
+            files: Files::new(context),
             versions: Default::default(),
             unanswered: VecDeque::new(),
             has_requests: false,
@@ -107,7 +114,6 @@ impl HttpSession {
             handshake: None,
             is_confirmed: false,
             taken: 0,
-            decoding: Bounds::from(context.limits),
             header_room: context.limits.http_header_bytes,
             last: Timestamp::EPOCH,
         }
@@ -116,6 +122,7 @@ impl HttpSession {
     /// Takes what stands first in the bytes.
     fn step(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
         self.last = input.time;
+        let is_body = self.sides[input.from.index()].is_in_body();
         let progress = match &self.sides[input.from.index()].stage {
             Stage::StartLine if input.from == Role::Originator => {
                 self.request_line(input, next, found)
@@ -128,6 +135,9 @@ impl HttpSession {
         };
         if let Progress::Consumed(len) | Progress::Handover(len) = progress {
             self.taken = self.taken.saturating_add(len as u64);
+            if !is_body {
+                self.files.budget.carry(len as u64);
+            }
         }
         progress
     }
@@ -244,7 +254,7 @@ impl HttpSession {
         self.is_confirmed |= self.unanswered.pop_front().is_some();
         self.response(&StatusLine { version: Version::V0_9, code: 0, reason: None }, input.time);
         if let Stage::Message(message) = &mut self.sides[Role::Responder.index()].stage {
-            message.end_header(self.decoding, &mut found.weirds);
+            message.end_header(&mut found.weirds);
         }
         self.body(input, Next::Open, found)
     }
@@ -305,7 +315,7 @@ impl HttpSession {
         let Stage::Message(message) = &mut self.sides[from.index()].stage else {
             return Progress::Consumed(len);
         };
-        let is_complete = message.end_header(self.decoding, &mut found.weirds);
+        let is_complete = message.end_header(&mut found.weirds);
         let opens_tunnel = from == Role::Responder && self.wants_tunnel;
         if is_complete || opens_tunnel {
             self.end_message(from, input.time, found);
@@ -441,6 +451,7 @@ impl Session for HttpSession {
         self.end_message(Role::Originator, self.last, found);
         self.end_message(Role::Responder, self.last, found);
         self.exchanges.end(found);
+        self.files.end(found);
     }
 
     /// After the upgrade to WebSocket that goes on; of other protocols the bytes must tell.

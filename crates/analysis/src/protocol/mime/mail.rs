@@ -6,6 +6,7 @@ use super::{Field, LineEnd, Message, Part, Visitor};
 use crate::file::{Carrier, FileTransfer};
 use crate::protocol::{Findings, Role};
 use crate::uid::Uid;
+use crate::weird::Detail;
 
 /// Parts whose types, names and files are told of one mail. More are counted only.
 const MAX_LISTED: usize = 1_000;
@@ -38,6 +39,8 @@ struct Content {
     numbers: Numbers,
     /// Entities of the session before this mail.
     entities_before: u32,
+    /// Files without a row before it.
+    left_out_before: u64,
     file: Option<FileTransfer>,
     parts: Parts,
 }
@@ -60,6 +63,8 @@ pub(in crate::protocol) struct Parts {
 pub(in crate::protocol) struct Numbers {
     /// Files so far.
     files: u64,
+    /// How many of them have no row, since there are too many.
+    left_out: u64,
     /// Entities so far: mails, parts, enclosed mails.
     entities: u32,
 }
@@ -82,6 +87,7 @@ impl Mail {
             origin,
             numbers,
             entities_before: numbers.entities,
+            left_out_before: numbers.left_out,
             file: None,
             parts: Parts::default(),
         };
@@ -116,6 +122,10 @@ impl Mail {
     ) -> (Parts, Numbers) {
         let mut delivery = Delivery { time, content: &mut self.content, take, found };
         self.message.finish(&mut delivery);
+        let (before, left_out) = (self.content.left_out_before, self.content.numbers.left_out);
+        if before == 0 && left_out > 0 {
+            found.weirds.add_with("MIME_too_many_parts", Detail::Number(left_out));
+        }
         (self.content.parts, self.content.numbers)
     }
 
@@ -147,13 +157,17 @@ impl Visitor for Delivery<'_, '_> {
             let Origin { carrier, source, from, tells_depth } = content.origin;
             let mut file = FileTransfer::begin(carrier, content.numbers.files, from, source);
             content.numbers.files += 1;
+            if content.numbers.files > carrier.rows(u64::MAX) {
+                file.leave_out();
+                content.numbers.left_out += 1;
+            }
             if tells_depth {
                 file.set_depth(content.numbers.entities);
             }
             if let Some(name) = &part.filename {
                 file.set_filename(name);
             }
-            if content.parts.fuids.len() < MAX_LISTED {
+            if content.parts.fuids.len() < MAX_LISTED && file.has_row() {
                 content.parts.fuids.push(file.fuid());
             }
             file

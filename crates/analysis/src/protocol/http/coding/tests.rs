@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use super::*;
+use crate::limits::Limits;
+use crate::protocol::mime::Field;
 use crate::protocol::tls::unhex;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
@@ -26,7 +28,24 @@ const ZEROS: &str = "cfffff7f002400e2b14072efff07";
 /// `head -c 70000 /dev/zero | brotli --large_window=26`.
 const LARGE_WINDOW: &str = "115abd4504fe0980782c1090921000";
 
-const ALL: Bounds = Bounds { room: u64::MAX, window: 16 << 20 };
+/// Whatever comes, with windows of so many bytes.
+fn all(window: u64) -> Budget {
+    let limits = Limits::default();
+    Budget::from(&Limits { http_decoded_bytes: u64::MAX, http_window_bytes: window, ..limits })
+}
+
+/// At most so many bytes.
+fn most(len: u64) -> Budget {
+    let limits = Limits { http_decoded_bytes: len, http_decoded_ratio: 0, ..Limits::default() };
+    Budget::from(&limits)
+}
+
+/// A decoder for what a field `Content-Encoding` tells.
+fn decoder(value: &str) -> Decoder {
+    let mut codings = Codings::default();
+    codings.content(&Field { name: b"", value: value.as_bytes() });
+    Decoder::new(&codings).unwrap()
+}
 
 fn numbers() -> Vec<u8> {
     (1..=400).map(|n| format!("{n}\n")).collect::<String>().into_bytes()
@@ -36,11 +55,12 @@ fn text() -> Vec<u8> {
     (0..20_000_u32).flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 20).to_le_bytes()).collect()
 }
 
-fn in_pieces(coding: Coding, data: &[u8], len: usize, bounds: Bounds) -> (Vec<u8>, Vec<Decoded>) {
-    let (mut decoder, mut out) = (Decoder::new(coding, bounds), Vec::new());
-    let mut take = |bytes: &[u8]| out.extend_from_slice(bytes);
-    let mut told: Vec<_> = data.chunks(len).map(|piece| decoder.decode(piece, &mut take)).collect();
-    told.push(decoder.finish(&mut take));
+fn in_pieces(value: &str, data: &[u8], len: usize, mut budget: Budget) -> (Vec<u8>, Vec<Decoded>) {
+    let (mut decoder, mut out) = (decoder(value), Vec::new());
+    let mut take = |bytes: &[u8], _| out.extend_from_slice(bytes);
+    let mut told: Vec<_> =
+        data.chunks(len).map(|piece| decoder.decode(piece, &mut budget, &mut take)).collect();
+    told.push(decoder.finish(&mut budget, &mut take));
     told.retain(|told| *told != Decoded::Well);
     (out, told)
 }
@@ -52,29 +72,17 @@ fn gzip(text: &[u8], level: Compression) -> Vec<u8> {
 }
 
 #[test]
-fn the_field_tells_the_coding() {
-    let of = |value: &str| Coding::of(&Field { name: b"", value: value.as_bytes() });
-    for value in ["gzip", "X-GZip", "deflate", "gzip, br"] {
-        assert_eq!(of(value), Some(Coding::Deflate), "{value}");
-    }
-    assert_eq!((of("br"), of(" BR ")), (Some(Coding::Brotli), Some(Coding::Brotli)));
-    for value in ["", "identity", "br, gzip", "zstd", "brotli"] {
-        assert_eq!(of(value), None, "{value}");
-    }
-}
-
-#[test]
 fn all_kinds_of_deflate_are_told_apart_however_they_are_cut() {
     let text = text();
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::fast());
     zlib.write_all(&text).unwrap();
     deflate.write_all(&text).unwrap();
-    let all = [gzip(&text, Compression::fast()), zlib.finish().unwrap(), deflate.finish().unwrap()];
-    for mut coded in all {
+    let coded = [gzip(&text, Compression::fast()), zlib.finish().unwrap(), deflate.finish().unwrap()];
+    for mut coded in coded {
         coded.extend_from_slice(b"trailing bytes count for nothing");
         for len in [1, 2, 7, 1_000, coded.len()] {
-            let decoded = in_pieces(Coding::Deflate, &coded, len, ALL);
+            let decoded = in_pieces("deflate", &coded, len, all(16 << 20));
             assert_eq!(decoded, (text.clone(), Vec::new()), "{len}");
         }
     }
@@ -85,7 +93,7 @@ fn br_is_decoded_however_it_is_cut() {
     let mut coded = unhex(NUMBERS);
     coded.extend_from_slice(b"trailing bytes count for nothing");
     for len in 1..=coded.len() {
-        let decoded = in_pieces(Coding::Brotli, &coded, len, ALL);
+        let decoded = in_pieces("br", &coded, len, all(16 << 20));
         assert_eq!(decoded, (numbers(), Vec::new()), "{len}");
     }
 }
@@ -97,10 +105,10 @@ fn broken_data_is_told_once_and_gives_the_same_however_it_is_cut() {
     for byte in &mut coded[middle..middle + 40] {
         *byte ^= 0x5a;
     }
-    let whole = in_pieces(Coding::Deflate, &coded, coded.len(), ALL);
+    let whole = in_pieces("gzip", &coded, coded.len(), all(16 << 20));
     assert_eq!(whole.1, [Decoded::Broken("inflate_failed")]);
     for len in [1, 3, 100] {
-        assert_eq!(in_pieces(Coding::Deflate, &coded, len, ALL), whole);
+        assert_eq!(in_pieces("deflate", &coded, len, all(16 << 20)), whole);
     }
 }
 
@@ -112,10 +120,10 @@ fn broken_br_gives_the_same_however_it_is_cut() {
         for mask in [0x01, 0x10, 0x5a, 0xff] {
             let mut coded = sound.clone();
             coded[at] ^= mask;
-            let whole = in_pieces(Coding::Brotli, &coded, coded.len(), ALL);
+            let whole = in_pieces("br", &coded, coded.len(), all(16 << 20));
             for len in [1, 3, 100] {
                 assert_eq!(
-                    in_pieces(Coding::Brotli, &coded, len, ALL),
+                    in_pieces("br", &coded, len, all(16 << 20)),
                     whole,
                     "{at} {mask:x} {len}"
                 );
@@ -133,34 +141,35 @@ fn broken_br_gives_the_same_however_it_is_cut() {
 #[test]
 fn nothing_is_decoded_behind_a_gap() {
     let coded = unhex(NUMBERS);
-    let (mut decoder, mut out) = (Decoder::new(Coding::Brotli, ALL), Vec::new());
-    decoder.decode(&coded[..300], |bytes| out.extend_from_slice(bytes));
-    decoder.finish(|bytes| out.extend_from_slice(bytes));
+    let (mut decoder, mut budget, mut out) = (decoder("br"), all(16 << 20), Vec::new());
+    decoder.decode(&coded[..300], &mut budget, &mut |bytes, _| out.extend_from_slice(bytes));
+    decoder.finish(&mut budget, &mut |bytes, _| out.extend_from_slice(bytes));
     assert!(!decoder.gap(), "what is behind does not count");
     let before = out.len();
     assert!(before > 100 && numbers().starts_with(&out), "{before}");
-    assert_eq!(decoder.decode(&coded[310..], |_| panic!("decoded")), Decoded::Well);
+    let told = decoder.decode(&coded[310..], &mut budget, &mut |_, _| panic!("decoded"));
+    assert_eq!(told, Decoded::Well);
 }
 
 #[test]
 fn bombs_are_put_out() {
     let coded = gzip(&vec![0; 1 << 20], Compression::best());
-    for (coding, coded) in [(Coding::Deflate, coded), (Coding::Brotli, unhex(ZEROS))] {
+    for (coding, coded) in [("gzip", coded), ("br", unhex(ZEROS))] {
         for len in [1, coded.len()] {
-            let (out, told) = in_pieces(coding, &coded, len, Bounds { room: 10_000, ..ALL });
+            let (out, told) = in_pieces(coding, &coded, len, most(10_000));
             assert_eq!((out.len(), told), (10_000, vec![Decoded::TooMuch]));
         }
     }
-    let (out, told) = in_pieces(Coding::Brotli, &unhex(ZEROS), 100, ALL);
+    let (out, told) = in_pieces("br", &unhex(ZEROS), 100, all(16 << 20));
     assert_eq!((out.len(), told), (16 << 20, Vec::new()));
 }
 
 #[test]
 fn memory_is_what_comes_out_and_counted() {
     let held = |coded: &[u8]| {
-        let mut decoder = Decoder::new(Coding::Brotli, ALL);
-        decoder.decode(&coded[..coded.len() - 1], |_| {});
-        decoder.finish(|_| {});
+        let (mut decoder, mut budget) = (decoder("br"), all(16 << 20));
+        decoder.decode(&coded[..coded.len() - 1], &mut budget, &mut |_, _| {});
+        decoder.finish(&mut budget, &mut |_, _| {});
         decoder.bytes()
     };
     let (small, large) = (held(&unhex(NUMBERS)), held(&unhex(ZEROS)));
@@ -171,10 +180,9 @@ fn memory_is_what_comes_out_and_counted() {
 #[test]
 fn what_needs_too_large_a_window_is_taken_as_it_is() {
     let (zeros, large) = (unhex(ZEROS), unhex(LARGE_WINDOW));
-    let narrow = Bounds { window: (16 << 20) - 1, ..ALL };
-    for (coded, bounds) in [(&zeros, narrow), (&large, ALL)] {
+    for (coded, window) in [(&zeros, (16 << 20) - 1), (&large, 16 << 20)] {
         for len in [1, 5, coded.len()] {
-            let (out, told) = in_pieces(Coding::Brotli, coded, len, bounds);
+            let (out, told) = in_pieces("br", coded, len, all(window));
             assert_eq!((&out, told), (coded, vec![Decoded::TooLargeWindow]));
         }
     }
@@ -196,4 +204,36 @@ fn the_first_byte_tells_the_window() {
         assert_eq!(brotli::window(first), Some(1 << bits), "{first:b}");
     }
     assert_eq!((brotli::window(0x11), brotli::window(0x91)), (None, None));
+}
+
+#[test]
+fn several_codings_are_undone_however_the_body_is_cut() {
+    let (text, best) = (text(), Compression::best());
+    let twice = gzip(&gzip(&text, best), best);
+    let thrice = gzip(&twice, best);
+    for (value, coded) in [("gzip, x-gzip", &twice), ("gzip,identity,deflate,gzip", &thrice)] {
+        for len in [1, 2, 700, coded.len()] {
+            let decoded = in_pieces(value, coded, len, all(16 << 20));
+            assert_eq!(decoded, (text.clone(), Vec::new()), "{value} {len}");
+        }
+    }
+    let outer = gzip(&unhex(NUMBERS), best);
+    assert_eq!(in_pieces("br, gzip", &outer, 3, all(16 << 20)), (numbers(), Vec::new()));
+}
+
+/// What goes from one coding to the other counts, too, and where it ends does not depend on cuts.
+#[test]
+fn codings_share_what_may_be_decoded() {
+    let coded = gzip(&gzip(&vec![0; 8 << 20], Compression::best()), Compression::best());
+    let mut limits = Limits { http_decoded_bytes: 1 << 20, ..Limits::default() };
+    for ratio in [0, 100] {
+        limits.http_decoded_ratio = ratio;
+        let whole = in_pieces("gzip,gzip", &coded, coded.len(), Budget::from(&limits));
+        assert_eq!(whole.1, [Decoded::TooMuch]);
+        assert!((900_000..1_100_000).contains(&whole.0.len()), "{}", whole.0.len());
+        for len in [1, 7, 100] {
+            let cut = in_pieces("gzip,gzip", &coded, len, Budget::from(&limits));
+            assert!(cut == whole, "{ratio} {len}: {} {}", cut.0.len(), whole.0.len());
+        }
+    }
 }
