@@ -5,99 +5,12 @@
 #![allow(dead_code, reason = "the modules are for others, too")]
 #![allow(clippy::disallowed_macros)]
 
-use std::io::Write as _;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use netsniff_analysis::protocol::Role;
 use netsniff_traffic::Random;
 
-#[path = "../../../fuzz/src/conversations.rs"]
-mod conversations;
+#[path = "support/web.rs"]
+mod web;
 
-use conversations::{Cuts, Flow, Outcome, Turn, What, play};
-
-const PROXY: Flow = Flow { port: 3_128, is_midstream: false };
-const ELSEWHERE: Flow = Flow { port: 4_000, is_midstream: false };
-
-fn says(from: Role, bytes: impl Into<Vec<u8>>) -> Turn {
-    Turn { from, what: What::Bytes(bytes.into()) }
-}
-
-fn client(bytes: impl Into<Vec<u8>>) -> Turn {
-    says(Role::Originator, bytes)
-}
-
-fn server(bytes: impl Into<Vec<u8>>) -> Turn {
-    says(Role::Responder, bytes)
-}
-
-fn gap(from: Role, len: u64) -> Turn {
-    Turn { from, what: What::Gap(len) }
-}
-
-fn end(from: Role) -> Turn {
-    Turn { from, what: What::End }
-}
-
-/// What is found, in order of the text, without the columns that say nothing here; the same however
-/// the streams are cut.
-fn found_in(turns: &[Turn], flow: Flow) -> Vec<String> {
-    let sorted = |cuts| {
-        let outcome = play(turns, flow, cuts);
-        let mut lines: Vec<String> = all(&outcome).map(|line| short(line)).collect();
-        lines.sort();
-        lines.extend(outcome.services.map(|services| format!("service {services}")));
-        lines
-    };
-    let whole = sorted(Cuts::None);
-    assert_eq!(sorted(Cuts::Everywhere), whole, "byte by byte");
-    for role in [Role::Originator, Role::Responder] {
-        let bytes = turns.iter().filter(|turn| turn.from == role).map(|turn| match &turn.what {
-            What::Bytes(bytes) => bytes.len(),
-            What::Gap(_) | What::End => 0,
-        });
-        for at in 1..bytes.sum::<usize>().min(3_000) {
-            assert_eq!(sorted(Cuts::At(role, at)), whole, "cut at {at} of the {role:?}");
-        }
-    }
-    whole
-}
-
-/// Rows and oddities.
-fn all(outcome: &Outcome) -> impl Iterator<Item = &String> {
-    outcome.oddities.iter().chain(&outcome.lines)
-}
-
-fn short(line: &str) -> String {
-    let boring = [
-        "ts=",
-        "uid=",
-        "id.",
-        "tags=",
-        "request_body_len=0",
-        "response_body_len=0",
-        "fuid=",
-        "orig_fuids=",
-        "resp_fuids=",
-        "source=",
-        "depth=",
-        "analyzers=",
-        "duration=",
-        "local_orig=",
-        "missing_bytes=0",
-        "overflow_bytes=0",
-        "timedout=false",
-    ];
-    let words = line.split(' ').filter(|word| !boring.iter().any(|begin| word.starts_with(begin)));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-fn gzipped(text: &[u8]) -> Vec<u8> {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-    gzip.write_all(text).unwrap();
-    gzip.finish().unwrap()
-}
+use web::*;
 
 #[test]
 fn pipelined_requests_find_their_responses() {
@@ -316,24 +229,21 @@ fn a_gap_in_a_chunk_is_part_of_it() {
 
 #[test]
 fn behind_a_gap_elsewhere_a_side_is_not_understood() {
-    for before in ["HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"]
-    {
-        let turns = [
-            client("GET / HTTP/1.1\r\n\r\n"),
-            server(before),
-            gap(Role::Responder, 5),
-            server("HTTP/1.1 500 Never seen\r\n\r\n"),
-            client("GET /2 HTTP/1.1\r\n\r\n"),
-        ];
-        assert_eq!(
-            found_in(&turns, PROXY),
-            [
-                "http trans_depth=1 method=GET uri=/ version=1.1 status_code=200 status_msg=OK",
-                "http trans_depth=2 method=GET uri=/2",
-                "service http",
-            ]
-        );
-    }
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Le"),
+        gap(Role::Responder, 5),
+        server("HTTP/1.1 500 Never seen\r\n\r\n"),
+        client("GET /2 HTTP/1.1\r\n\r\n"),
+    ];
+    assert_eq!(
+        found_in(&turns, PROXY),
+        [
+            "http trans_depth=1 method=GET uri=/ version=1.1 status_code=200 status_msg=OK",
+            "http trans_depth=2 method=GET uri=/2",
+            "service http",
+        ]
+    );
     let turns = [
         client("GET / HTTP/1.1\r\nHo"),
         gap(Role::Originator, 5),
@@ -376,8 +286,9 @@ fn lines_end_as_they_like() {
             server(format!("HTTP/1.0 200{eol}Content-Length: 1{eol}{eol}x{eol}{eol}")),
         ];
         let found = found_in(&turns, PROXY);
-        assert!(found[2].contains("host=h x uri=/ version=1.0 response_body_len=1"), "{found:?}");
-        assert!(found[2].contains("status_msg=<empty>"), "{found:?}");
+        let row = found.iter().find(|row| row.starts_with("http ")).unwrap();
+        assert!(row.contains("host=h x uri=/ version=1.0 response_body_len=1"), "{found:?}");
+        assert!(row.contains("status_msg=<empty>"), "{found:?}");
     }
 }
 
@@ -596,12 +507,16 @@ fn what_waits_is_bounded() {
 }
 
 #[test]
-fn elsewhere_both_sides_must_speak_http() {
+fn elsewhere_either_side_tells_that_it_is_http() {
     let request = || client("GET / HTTP/1.1\r\n\r\n");
-    assert!(found_in(&[request()], ELSEWHERE).is_empty());
-    assert!(found_in(&[request(), server("-ERR unknown command\r\n")], ELSEWHERE).is_empty());
+    let row = "http trans_depth=1 method=GET uri=/".to_owned();
+    assert_eq!(found_in(&[request()], ELSEWHERE), [row.clone(), "service http".to_owned()]);
+    let found = found_in(&[request(), server("-ERR unknown command\r\n")], ELSEWHERE);
+    assert_eq!(found, ["HTTP: bad_HTTP_reply".to_owned(), row]);
     let found = found_in(&[request(), server("HTTP/1.1 204 OK\r\n\r\n")], ELSEWHERE);
     assert_eq!(found.len(), 2);
+    assert!(found_in(&[client("GET key\r\n")], ELSEWHERE).is_empty());
+    assert!(found_in(&[server("220 mail\r\n"), request()], ELSEWHERE).is_empty());
 }
 
 #[test]

@@ -81,7 +81,6 @@ pub struct FileTransfer {
     /// The first bytes, until the kind is told.
     head: Vec<u8>,
     is_told: bool,
-    has_row: bool,
     mime_type: Option<&'static str>,
     /// All of a reply of OCSP, while it is short enough to be read.
     reply: Option<Vec<u8>>,
@@ -118,7 +117,6 @@ impl FileTransfer {
             has_timed_out: false,
             head: Vec::new(),
             is_told: false,
-            has_row: true,
             mime_type: None,
             reply: None,
             hashing: Hashing::new(carrier.hashes),
@@ -166,17 +164,6 @@ impl FileTransfer {
     /// Sets how many bytes it will have.
     pub const fn set_total(&mut self, total: u64) {
         self.total = Some(total);
-    }
-
-    /// Leaves out its row, and its content with that, since its flow has too many.
-    pub fn leave_out(&mut self) {
-        (self.has_row, self.is_told, self.hashing) = (false, true, None);
-    }
-
-    /// Whether it will have a row.
-    #[must_use]
-    pub const fn has_row(&self) -> bool {
-        self.has_row
     }
 
     /// Learns that what follows is not known: hashes tell nothing then.
@@ -228,9 +215,6 @@ impl FileTransfer {
     fn extract(&mut self, data: &[u8], found: &Findings) {
         let offset = self.size();
         if self.outlet.is_none() {
-            if !self.has_row {
-                return;
-            }
             let (Some(extract), Some(begun)) = (&found.extract, self.begun) else { return };
             let name = extraction_name(begun, self.source, self.fuid);
             let outlet = Outlet::open(&**extract, name, self.extracted_bytes);
@@ -290,7 +274,7 @@ impl FileTransfer {
     /// Ends it, which makes its row.
     pub fn end(mut self, found: &mut Findings) {
         self.tell();
-        let Some(begun) = self.begun.filter(|_| self.has_row) else { return };
+        let Some(begun) = self.begun else { return };
         if let Some(reply) = self.reply.take() {
             tell_reply(begun, self.fuid, &reply, found);
         }

@@ -45,8 +45,19 @@ pub(super) fn next(data: &[u8]) -> Result<Line<'_>, usize> {
 ///
 /// How many bytes there must be to tell.
 pub(super) fn next_within(data: &[u8], longest: usize) -> Result<Line<'_>, usize> {
+    next_behind(data, 0, longest)
+}
+
+/// The same where the first `scanned` bytes are known to have no end of a line, so that what comes byte by
+/// byte is looked at once.
+///
+/// # Errors
+///
+/// How many bytes there must be to tell.
+pub(super) fn next_behind(data: &[u8], scanned: usize, longest: usize) -> Result<Line<'_>, usize> {
     let head = data.get(..longest).unwrap_or(data);
-    let Some(at) = memchr2(b'\r', b'\n', head) else {
+    let found = head.get(scanned..).and_then(|rest| memchr2(b'\r', b'\n', rest));
+    let Some(at) = found.map(|at| at + scanned) else {
         return piece(data, longest);
     };
     let (text, rest) = data.split_at(at);

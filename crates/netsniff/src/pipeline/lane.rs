@@ -76,6 +76,11 @@ impl Lane {
         self.tracker.set_depth(depth);
     }
 
+    /// How many bytes may be decoded of compressed bodies until this is called again.
+    pub const fn allow_decoding(&mut self, bytes: u64) {
+        self.tracker.allow_decoding(bytes);
+    }
+
     /// Notes from now on which flows begin and end.
     pub fn note_turnover(&mut self) {
         self.tracker.note_turnover();

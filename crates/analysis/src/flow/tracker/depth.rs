@@ -16,6 +16,12 @@ impl FlowTracker {
         self.depth = depth.min(self.deepest);
     }
 
+    /// How many bytes may be decoded of compressed bodies until this is called again, where somebody waits:
+    /// what is beyond it counts as too large to decode.
+    pub const fn allow_decoding(&mut self, bytes: u64) {
+        self.findings.decodable = Some(bytes);
+    }
+
     /// The depth in force for new flows.
     #[must_use]
     pub const fn depth(&self) -> Depth {

@@ -37,6 +37,8 @@ enum Content {
 struct Opening {
     filename: Option<Vec<u8>>,
     total: Option<u64>,
+    has_begun: bool,
+    /// `None` also where there are too many.
     file: Option<Box<FileTransfer>>,
 }
 
@@ -45,7 +47,7 @@ struct Opening {
 pub(super) struct Files {
     carrier: Carrier,
     count: u64,
-    /// How many of them have no row, since there are too many.
+    /// How many more there were, which have no row.
     left_out: u64,
     pub(super) budget: Budget,
     /// Whether it was told that there was too much to decode.
@@ -73,15 +75,14 @@ impl Files {
         }
     }
 
-    /// The next file of a side.
-    fn begin(&mut self, from: Role) -> Box<FileTransfer> {
-        let mut file = FileTransfer::begin(self.carrier, self.count, from, "HTTP");
-        self.count += 1;
-        if self.count - self.left_out > self.carrier.rows(self.budget.carried()) {
+    /// The next file of a side; `None` where there are too many.
+    fn begin(&mut self, from: Role) -> Option<Box<FileTransfer>> {
+        if self.count >= self.carrier.rows(self.budget.carried()) {
             self.left_out += 1;
-            file.leave_out();
+            return None;
         }
-        Box::new(file)
+        self.count += 1;
+        Some(Box::new(FileTransfer::begin(self.carrier, self.count - 1, from, "HTTP")))
     }
 
     /// Tells how many files have no row.
@@ -95,7 +96,7 @@ impl Files {
 impl Body {
     /// A body of which the header is known.
     pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>) -> Self {
-        let opening = Opening { filename, total: framing.file_len(), file: None };
+        let opening = Opening { filename, total: framing.file_len(), ..Opening::default() };
         Self {
             decoder: Decoder::new(framing.codings()).map(Box::new),
             content: match framing.boundary() {
@@ -209,12 +210,19 @@ impl Body {
         } else {
             self.is_exact = false;
         }
-        if let Content::Parts(parts, opening) = &mut self.content {
-            parts.settle(&mut Taker { opening, sink });
-        }
-        let (Content::Whole(opening) | Content::Parts(_, opening)) = &mut self.content;
-        if let Some(file) = &mut opening.file {
-            file.gap(sink.time, len);
+        match &mut self.content {
+            Content::Whole(opening) => {
+                let time = sink.time;
+                if let Some(file) = opening.file(sink) {
+                    file.gap(time, len);
+                }
+            }
+            Content::Parts(parts, opening) => {
+                parts.settle(&mut Taker { opening, sink });
+                if let Some(file) = &mut opening.file {
+                    file.gap(sink.time, len);
+                }
+            }
         }
     }
 
@@ -270,7 +278,7 @@ impl Visitor for Taker<'_, '_, '_> {
     fn header(&mut self, _: &Field<'_>) {}
 
     fn content(&mut self, part: &Part, data: &[u8]) {
-        if self.opening.file.is_none() {
+        if !self.opening.has_begun {
             self.opening.filename = part.filename.as_deref().map(Vec::from);
         }
         self.opening.bytes(data, self.sink);
@@ -286,27 +294,33 @@ impl Visitor for Taker<'_, '_, '_> {
 }
 
 impl Opening {
-    /// The file begins with the first byte, not before.
+    /// Takes bytes of the file, which begins with the first of them.
     fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) {
-        if data.is_empty() {
-            return;
+        let time = sink.time;
+        if !data.is_empty()
+            && let Some(file) = self.file(sink)
+        {
+            file.bytes(time, data, sink.found);
         }
-        let file = self.file.get_or_insert_with(|| {
-            let mut file = sink.files.begin(sink.from);
+    }
+
+    /// The file, which begins now if it did not before.
+    fn file(&mut self, sink: &mut Sink<'_>) -> Option<&mut FileTransfer> {
+        if !core::mem::replace(&mut self.has_begun, true)
+            && let Some(mut file) = sink.files.begin(sink.from)
+        {
             if let Some(name) = self.filename.take() {
                 file.set_filename(&name);
             }
             if let Some(total) = self.total {
                 file.set_total(total);
             }
-            if let Some(exchange) = sink.exchanges.current(sink.from)
-                && file.has_row()
-            {
+            if let Some(exchange) = sink.exchanges.current(sink.from) {
                 exchange.file_begins(sink.from, &file);
             }
-            file
-        });
-        file.bytes(sink.time, data, sink.found);
+            self.file = Some(file);
+        }
+        self.file.as_deref_mut()
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {

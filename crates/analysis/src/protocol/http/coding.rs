@@ -15,8 +15,8 @@ mod deflate;
 
 use brotli::Brotli;
 pub(super) use budget::{BLOCK, Budget};
-pub(super) use codings::{Codings, members};
 use codings::Coding;
+pub(super) use codings::{Codings, members};
 use deflate::Deflate;
 
 /// Undoes one body's codings.

@@ -10,6 +10,11 @@ use crate::weird::Weirds;
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     length: Option<u64>,
+    has_length: bool,
+    has_host: bool,
+    /// Codings of the transfer were told, of which each is known.
+    has_transfer: bool,
+    has_unknown_transfer: bool,
     range: Option<Range>,
     is_chunked: bool,
     codings: Codings,
@@ -68,6 +73,8 @@ impl Framing {
             self.content_range(field, weirds);
         } else if field.is("transfer-encoding") {
             self.transfer_encoding(field, around.version, weirds);
+        } else if field.is("host") {
+            self.host(field, weirds);
         } else if field.is("content-encoding") {
             self.codings.content(field);
         } else if field.is("content-type") {
@@ -86,9 +93,17 @@ impl Framing {
         if self.is_chunked {
             weirds.add("HTTP_content_length_and_chunked");
         }
+        let mut members = field.value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        let is_valid = members.all(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit));
+        if core::mem::replace(&mut self.has_length, true) || field.value.contains(&b',') {
+            weirds.add("HTTP_repeated_content_length");
+        }
         let Some((token, _)) = field.token() else { return };
-        let Some(length) = number(token, 10) else {
+        let length = number(token, 10);
+        if length.is_none() || !is_valid {
             weirds.add("HTTP_bad_content_length");
+        }
+        let Some(length) = length else {
             self.length = Some(0);
             return;
         };
@@ -98,6 +113,18 @@ impl Framing {
         self.length = Some(length);
         self.check_range(weirds);
         self.check_expectation(weirds);
+    }
+
+    /// Which of several hosts is meant, or what is behind a blank or a slash, is taken differently
+    /// (RFC 9112, 3.2).
+    fn host(&mut self, field: &Field<'_>, weirds: &mut Weirds) {
+        if core::mem::replace(&mut self.has_host, true) {
+            weirds.add("HTTP_repeated_host");
+        }
+        let is_bad = |byte: &u8| matches!(byte, b' ' | b'\t' | b'/' | b'\\' | b'@' | b'?' | b'#');
+        if field.value.trim_ascii().iter().any(is_bad) {
+            weirds.add("HTTP_bad_host");
+        }
     }
 
     fn content_range(&mut self, field: &Field<'_>, weirds: &mut Weirds) {
@@ -134,16 +161,22 @@ impl Framing {
         }
     }
 
+    /// What is chunked is the last of several codings.
     fn transfer_encoding(&mut self, field: &Field<'_>, version: Version, weirds: &mut Weirds) {
         for word in members(field.value) {
             if self.is_chunked {
                 // What is chunked is the last coding (RFC 9112, 6.1).
                 weirds.add("HTTP_chunked_multi");
             } else if !word.eq_ignore_ascii_case(b"chunked") {
+                self.has_transfer = true;
                 if !self.codings.transfer(word) {
+                    self.has_unknown_transfer = true;
                     weirds.add("HTTP_unknown_transfer_encoding");
                 }
-            } else if version == Version::V1_1 {
+            } else if version != Version::V1_1 {
+                // The framing is faulty then (RFC 9112, 6.1).
+                weirds.add("HTTP_chunked_before_version_1.1");
+            } else {
                 self.is_chunked = true;
                 if self.length.is_some() {
                     weirds.add("HTTP_content_length_and_chunked");
@@ -175,6 +208,11 @@ impl Framing {
         }
         if self.codings.has_too_many() {
             weirds.add("HTTP_too_many_codings");
+        }
+        let is_open = self.has_transfer && !self.has_unknown_transfer && !self.is_chunked;
+        if is_open && expected == Expected::IfTold {
+            // Where such a request ends nobody knows (RFC 9112, 6.3).
+            weirds.add("HTTP_request_not_chunked");
         }
         if self.is_chunked {
             if self.boundary.is_some() {
@@ -256,7 +294,31 @@ mod tests {
             (vec![(length, "x")], Extent::Empty, vec!["HTTP_bad_content_length"]),
             (vec![(length, "-7")], Extent::Empty, vec!["HTTP_bad_content_length"]),
             (vec![(length, "007")], Extent::Length(7), vec!["HTTP_content_length_leading_zeros"]),
+            (vec![(length, "5, 5")], Extent::Length(5), vec!["HTTP_repeated_content_length"]),
+            (
+                vec![(length, "0"), (length, "43")],
+                Extent::Length(43),
+                vec!["HTTP_repeated_content_length"],
+            ),
+            (vec![(length, "5g")], Extent::Length(5), vec!["HTTP_bad_content_length"]),
+            (vec![(length, "+5")], Extent::Empty, vec!["HTTP_bad_content_length"]),
+            (vec![(length, " 5 ")], Extent::Length(5), vec![]),
+            (vec![("Host", "a"), ("host", "a")], Extent::Close, vec!["HTTP_repeated_host"]),
+            (vec![("Host", "a:80")], Extent::Close, vec![]),
+            (vec![("Host", "a b")], Extent::Close, vec!["HTTP_bad_host"]),
             (vec![(transfer, "chunked")], Extent::Chunks, vec![]),
+            (vec![(transfer, "gzip, chunked")], Extent::Chunks, vec![]),
+            (vec![(transfer, "gzip"), (transfer, "chunked")], Extent::Chunks, vec![]),
+            (
+                vec![(transfer, "chunked"), (transfer, "chunked")],
+                Extent::Chunks,
+                vec!["HTTP_chunked_multi"],
+            ),
+            (
+                vec![(transfer, "xchunked"), (length, "5")],
+                Extent::Length(5),
+                vec!["HTTP_unknown_transfer_encoding"],
+            ),
             (vec![(transfer, "Chunked, gzip")], Extent::Chunks, vec!["HTTP_chunked_multi"]),
             (vec![(transfer, "identity"), (length, "3")], Extent::Length(3), vec![]),
             (

@@ -1,7 +1,5 @@
 //! Lines and header fields as they lie in a stream: where they end, however they end.
 
-use std::borrow::Cow;
-
 use crate::protocol::line::{self, Line, LineEnd};
 
 /// The longest line that is read in one piece, with which Zeek has a bound, too
@@ -24,9 +22,10 @@ pub(super) enum Next {
 }
 
 /// The first line of `data`, which CR LF, LF alone or CR alone may end; `None` where more bytes must
-/// come. A CR at the end of `data` waits, since a LF may follow it. A longer one comes in pieces.
-pub(super) fn line(data: &[u8], next: Next) -> Option<Line<'_>> {
-    if let Ok(line) = line::next_within(data, MAX_LINE) {
+/// come. A CR at the end of `data` waits, since a LF may follow it. A longer one comes in pieces. The
+/// first `scanned` bytes are known to have no end.
+pub(super) fn line(data: &[u8], scanned: usize, next: Next) -> Option<Line<'_>> {
+    if let Ok(line) = line::next_behind(data, scanned, MAX_LINE) {
         return Some(line);
     }
     let (text, len) = (data.strip_suffix(b"\r"), data.len());
@@ -38,54 +37,53 @@ pub(super) fn line(data: &[u8], next: Next) -> Option<Line<'_>> {
     Some(Line { text: text?, end: LineEnd::Crlf, len })
 }
 
+/// How many of the bytes in which [`line`] found no line need not be looked at again.
+pub(super) fn scanned(data: &[u8]) -> usize {
+    data.strip_suffix(b"\r").unwrap_or(data).len()
+}
+
 /// Whether a line was longer than [`MAX_LINE`].
 pub(super) fn is_cut(line: &Line<'_>) -> bool {
     line.end == LineEnd::None
 }
 
-/// A header field or what ends the header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Header<'a> {
-    /// A field.
-    Field {
-        /// Its text, continuations included.
-        text: Cow<'a, [u8]>,
-        /// Of how many lines it is.
-        lines: usize,
-        /// Bytes that it takes.
-        len: usize,
-        /// Whether a line was longer than [`MAX_LINE`].
-        is_cut: bool,
-    },
-    /// The empty line.
-    End {
-        /// Bytes that it takes.
-        len: usize,
-    },
+/// A header field whose last line may not have come yet: a line that begins with a blank continues it
+/// (obsolete line folding, RFC 9112 section 5.2).
+#[derive(Debug)]
+pub(super) struct Folded {
+    /// Its text so far, continuations included.
+    pub(super) text: Vec<u8>,
+    /// Of how many lines it is.
+    pub(super) lines: usize,
+    /// Bytes that it takes.
+    pub(super) len: usize,
 }
 
-/// The first header field of `data`, or the end of the header. A field is complete when the line
-/// behind it does not continue it (obsolete line folding, RFC 9112 section 5.2).
-pub(super) fn header(data: &[u8], next: Next) -> Option<Header<'_>> {
-    let first = line(data, next)?;
-    // A line that begins with a NUL ends the header for Zeek, too.
-    if first.text.first().is_none_or(|&byte| byte == 0) {
-        return Some(Header::End { len: first.len });
+impl Folded {
+    /// A field of which the first line came.
+    pub(super) fn begun(line: &Line<'_>) -> Self {
+        Self { text: line.text.to_vec(), lines: 1, len: line.len }
     }
-    let (mut text, mut lines) = (Cow::Borrowed(first.text), 1);
-    let (mut len, mut is_cut) = (first.len, is_cut(&first));
-    while len < MAX_FIELD {
-        match data.get(len) {
-            Some(b' ' | b'\t') => {
-                let more = line(&data[len..], next)?;
-                text.to_mut().extend_from_slice(more.text);
-                (len, lines, is_cut) = (len + more.len, lines + 1, is_cut || self::is_cut(&more));
-            }
-            None if next == Next::Open => return None,
-            _ => break,
+
+    /// Takes a line that continues it; returns whether it does.
+    pub(super) fn goes_on(&mut self, line: &Line<'_>) -> bool {
+        let goes_on = self.len < MAX_FIELD && is_continuation(line.text.first());
+        if goes_on {
+            self.text.extend_from_slice(line.text);
+            (self.lines, self.len) = (self.lines + 1, self.len + line.len);
         }
+        goes_on
     }
-    Some(Header::Field { text, lines, len, is_cut })
+}
+
+/// Whether a line that begins with this byte continues a field.
+pub(super) const fn is_continuation(first: Option<&u8>) -> bool {
+    matches!(first, Some(b' ' | b'\t'))
+}
+
+/// Whether a line ends the header: an empty one, and for Zeek one that begins with a NUL, too.
+pub(super) fn is_end(line: &Line<'_>) -> bool {
+    line.text.first().is_none_or(|&byte| byte == 0)
 }
 
 #[cfg(test)]
@@ -94,7 +92,8 @@ mod tests {
 
     #[test]
     fn lines_end_in_three_ways() {
-        let text = |data: &'static str| line(data.as_bytes(), Next::Open).map(|l| (l.text, l.len));
+        let text =
+            |data: &'static str| line(data.as_bytes(), 0, Next::Open).map(|l| (l.text, l.len));
         assert_eq!(text("ab\r\nc"), Some((&b"ab"[..], 4)));
         assert_eq!(text("ab\nc"), Some((&b"ab"[..], 3)));
         assert_eq!(text("ab\rc"), Some((&b"ab"[..], 3)));
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_end_completes_a_line_and_a_gap_does_not() {
-        let len = |data: &'static str, next| line(data.as_bytes(), next).map(|line| line.len);
+        let len = |data: &'static str, next| line(data.as_bytes(), 0, next).map(|line| line.len);
         assert_eq!((len("ab", Next::Nothing), len("ab", Next::Missing)), (Some(2), None));
         assert_eq!((len("ab\r", Next::Nothing), len("ab\r", Next::Missing)), (Some(3), Some(3)));
         assert_eq!(len("", Next::Nothing), None);
@@ -114,30 +113,30 @@ mod tests {
     #[test]
     fn a_line_is_cut_at_the_bound_and_not_before() {
         let mut data = vec![b'a'; MAX_LINE - 1];
-        assert_eq!(line(&data, Next::Open), None);
+        assert_eq!(line(&data, 0, Next::Open), None);
         data.push(b'\n');
-        assert_eq!(line(&data, Next::Open).map(|line| is_cut(&line)), Some(false));
+        assert_eq!(line(&data, 0, Next::Open).map(|line| is_cut(&line)), Some(false));
         data[MAX_LINE - 1] = b'a';
-        let cut = line(&data, Next::Open).unwrap();
+        let cut = line(&data, 0, Next::Open).unwrap();
         assert_eq!((cut.len, is_cut(&cut)), (MAX_LINE, true));
     }
 
     #[test]
-    fn a_field_waits_for_the_line_behind_it() {
-        assert_eq!(header(b"A: b\r\n", Next::Open), None);
-        let Some(Header::Field { text, lines, len, .. }) = header(b"A: b\r\n c\nB", Next::Open)
-        else {
-            panic!()
-        };
-        assert_eq!((&*text, lines, len), (&b"A: b c"[..], 2, 9));
-        assert_eq!(header(b"\r\nx", Next::Open), Some(Header::End { len: 2 }));
-        assert!(matches!(header(b"A: b\r\n", Next::Nothing), Some(Header::Field { len: 6, .. })));
+    fn what_was_looked_at_is_not_looked_at_again() {
+        let data = b"ab\r\ncd\r";
+        assert_eq!(scanned(b"ab\r"), 2, "a LF may follow");
+        assert_eq!(line(data, 2, Next::Open).map(|line| line.len), Some(4));
+        assert_eq!(line(data, 4, Next::Open).map(|line| line.len), None);
     }
 
     #[test]
     fn folding_is_bounded() {
-        let data = "A:\r\n".to_owned() + &" x\r\n".repeat(MAX_FIELD);
-        let Some(Header::Field { len, .. }) = header(data.as_bytes(), Next::Open) else { panic!() };
-        assert!((MAX_FIELD..MAX_FIELD + 8).contains(&len));
+        let data = b" x\r\n";
+        let more = line(data, 0, Next::Open).unwrap();
+        let mut field = Folded::begun(&line(b"A:\n", 0, Next::Open).unwrap());
+        while field.goes_on(&more) {}
+        assert!((MAX_FIELD..MAX_FIELD + 8).contains(&field.len), "{}", field.len);
+        assert_eq!(field.lines, 1 + (field.len - 3) / 4);
+        assert!(!field.goes_on(&line(b"B: c\n", 0, Next::Open).unwrap()));
     }
 }

@@ -1,5 +1,6 @@
 //! One message in progress: header, body, trailer.
 
+use super::ambiguity;
 use super::body::{Body, Sink};
 use super::framing::{Around, Expected, Extent, Framing, number};
 use super::line::{self, Next};
@@ -86,7 +87,13 @@ impl Message {
     }
 
     /// Takes bytes of the body.
-    pub(super) fn bytes(&mut self, data: &[u8], next: Next, sink: &mut Sink<'_>) -> Taken {
+    pub(super) fn bytes(
+        &mut self,
+        data: &[u8],
+        scanned: usize,
+        next: Next,
+        sink: &mut Sink<'_>,
+    ) -> Taken {
         match self.stage {
             Stage::Header | Stage::Trailer => Taken::None,
             Stage::Length(left) | Stage::Chunk(left) => {
@@ -96,12 +103,16 @@ impl Message {
                 if self.stage == Stage::Length(0) { Taken::Last(len) } else { Taken::Some(len) }
             }
             Stage::ChunkSize => {
-                let Some(line) = line::line(data, next) else { return Taken::None };
+                let Some(line) = line::line(data, scanned, next) else { return Taken::None };
+                ambiguity::of_line(data, &line, &mut sink.found.weirds);
                 self.chunk_size(line.text, &mut sink.found.weirds);
                 Taken::Some(line.len)
             }
             Stage::ChunkEnd => {
-                let Some(line) = line::line(data, next) else { return Taken::None };
+                let Some(line) = line::line(data, scanned, next) else { return Taken::None };
+                if !line.text.is_empty() {
+                    sink.found.weirds.add("HTTP_bad_chunk_end");
+                }
                 self.stage = Stage::ChunkSize;
                 Taken::Some(line.len)
             }
@@ -119,8 +130,12 @@ impl Message {
     }
 
     fn chunk_size(&mut self, line: &[u8], weirds: &mut Weirds) {
-        let size = number(line.trim_ascii_start(), 16);
-        if size.is_none() {
+        let line = line.trim_ascii_start();
+        let size = number(line, 16);
+        // Behind the digits there may be extensions (RFC 9112, 7.1.1), and blanks, which servers fill up with.
+        let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let rest = line.get(digits..).unwrap_or_default().trim_ascii_start();
+        if size.is_none() || rest.first().is_some_and(|&byte| byte != b';') {
             weirds.add("HTTP_bad_chunk_size");
         }
         self.stage = match size {
@@ -139,19 +154,19 @@ impl Message {
         };
     }
 
-    /// Learns that so many bytes are missing. Where they are all of the body, it goes on; `None`
-    /// where it cannot, as where nothing of the body came before: so Zeek sees it.
+    /// Learns that so many bytes are missing. Where they are all of the body, it goes on, wherever they
+    /// are in it; `None` where it cannot.
     pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) -> Option<Taken> {
         let body = self.body.as_mut()?;
-        body.settle(sink);
-        if !body.has_begun() {
-            return None;
-        }
         let is_within = match self.stage {
-            Stage::Length(left) | Stage::Chunk(left) => left >= len && !body.has_parts(),
+            Stage::Length(left) | Stage::Chunk(left) => left >= len,
+            Stage::Close => true,
             _ => false,
         };
-        body.gap(len, sink);
+        body.settle(sink);
+        if is_within || body.has_begun() {
+            body.gap(len, sink);
+        }
         if !is_within {
             return None;
         }

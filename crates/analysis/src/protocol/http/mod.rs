@@ -6,6 +6,7 @@
 //! | [`line`] | lines and header fields as they lie in a stream |
 //! | [`start_line`] | request lines and status lines |
 //! | [`uri`] | what percent signs of a URI stand for |
+//! | [`ambiguity`] | what two readers may take differently |
 //! | [`framing`] | what header fields tell of the body: its length, its coding |
 //! | [`body`] | the bytes of a body, on their way to files |
 //! | [`coding`] | compressed bodies |
@@ -15,6 +16,7 @@
 //! | [`message`] | one message in progress |
 //! | [`session`] | both streams of a connection |
 
+mod ambiguity;
 mod body;
 mod coding;
 mod detect;

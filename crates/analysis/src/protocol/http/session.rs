@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use netsniff_packet::Timestamp;
 
+use super::ambiguity;
 use super::body::{Files, Sink};
 use super::exchange::is_informational;
 use super::exchanges::Exchanges;
 use super::framing::{Around, Expected};
-use super::line::{self, Header, Next};
+use super::line::{self, Folded, Next};
 use super::message::{Message, Taken};
 use super::start_line::{self, StatusLine, Version};
 use crate::correlator::{Content, Proxied};
@@ -50,6 +51,8 @@ pub(super) struct HttpSession {
     upgrade: Upgrade,
     handshake: Option<Box<Handshake>>,
     is_confirmed: bool,
+    /// Whether it was told that there are blank lines between requests.
+    is_blank_told: bool,
     /// Bytes that were taken.
     taken: u64,
     /// Bytes of header fields that one message may have kept.
@@ -71,6 +74,10 @@ struct Side {
     stage: Stage,
     /// Bytes of the header of the message in progress.
     header_bytes: usize,
+    /// The header field that may go on.
+    folded: Option<Folded>,
+    /// Of the bytes that come again, how many have no end of a line.
+    scanned: usize,
 }
 
 #[derive(Debug)]
@@ -86,6 +93,10 @@ enum Stage {
 }
 
 impl Side {
+    const fn at(stage: Stage) -> Self {
+        Self { stage, header_bytes: 0, folded: None, scanned: 0 }
+    }
+
     /// Whether bytes of a body come, or what is between them.
     fn is_in_body(&self) -> bool {
         match &self.stage {
@@ -98,7 +109,7 @@ impl Side {
 
 impl HttpSession {
     pub(super) fn new(context: &Context<'_>) -> Self {
-        let side = || Side { stage: Stage::StartLine, header_bytes: 0 };
+        let side = || Side::at(Stage::StartLine);
         Self {
             sides: [side(), side()],
             exchanges: Exchanges::new(context.limits),
@@ -113,6 +124,7 @@ impl HttpSession {
             upgrade: Upgrade::default(),
             handshake: None,
             is_confirmed: false,
+            is_blank_told: false,
             taken: 0,
             header_room: context.limits.http_header_bytes,
             last: Timestamp::EPOCH,
@@ -134,6 +146,7 @@ impl HttpSession {
             Stage::Nothing => Progress::Skip(u64::MAX),
         };
         if let Progress::Consumed(len) | Progress::Handover(len) = progress {
+            self.sides[input.from.index()].scanned = 0;
             self.taken = self.taken.saturating_add(len as u64);
             if !is_body {
                 self.files.budget.carry(len as u64);
@@ -142,11 +155,22 @@ impl HttpSession {
         progress
     }
 
-    fn line<'a>(input: &Bytes<'a>, next: Next, found: &mut Findings) -> Result<Line<'a>, Progress> {
-        let line = line::line(input.data, next).ok_or(Progress::Need(input.data.len() + 1))?;
+    /// The first line of the bytes.
+    fn line<'a>(
+        &mut self,
+        input: &Bytes<'a>,
+        next: Next,
+        found: &mut Findings,
+    ) -> Result<Line<'a>, Progress> {
+        let side = &mut self.sides[input.from.index()];
+        let Some(line) = line::line(input.data, side.scanned, next) else {
+            side.scanned = line::scanned(input.data);
+            return Err(Progress::Need(input.data.len() + 1));
+        };
         if line::is_cut(&line) {
             found.weirds.add("contentline_size_exceeded");
         }
+        ambiguity::of_line(input.data, &line, &mut found.weirds);
         Ok(line)
     }
 
@@ -155,7 +179,7 @@ impl HttpSession {
             // What follows a CONNECT may already be for the tunnel.
             return Progress::Wait;
         }
-        let line = match Self::line(input, next, found) {
+        let line = match self.line(input, next, found) {
             Ok(line) => line,
             Err(progress) => return progress,
         };
@@ -164,7 +188,12 @@ impl HttpSession {
             Ok(request) => self.request(request, input.time, found),
             // A client that does not keep the connection alive may send anything behind its request.
             Err(name) if self.has_requests && !self.is_kept_alive => found.weirds.add(name),
-            Err(_) if line.text.is_empty() => found.weirds.add("empty_http_request"),
+            Err(_) if line.text.is_empty() => {
+                // Servers skip any number of them (RFC 9112, 2.2).
+                if !core::mem::replace(&mut self.is_blank_told, true) {
+                    found.weirds.add("empty_http_request");
+                }
+            }
             Err(name) => {
                 self.sides[Role::Originator.index()].stage = Stage::Nothing;
                 if self.is_contradicted() {
@@ -215,7 +244,7 @@ impl HttpSession {
             // The client's next request may be waiting, and comes before its response.
             return Progress::Wait;
         }
-        let line = match Self::line(input, next, found) {
+        let line = match self.line(input, next, found) {
             Ok(line) => line,
             Err(progress) => return progress,
         };
@@ -260,21 +289,44 @@ impl HttpSession {
     }
 
     fn header(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
-        match line::header(input.data, next) {
-            None => Progress::Need(input.data.len() + 1),
-            Some(Header::End { len }) => self.end_header(input, len, found),
-            Some(Header::Field { text, lines, len, is_cut }) => {
-                if is_cut {
-                    found.weirds.add("contentline_size_exceeded");
-                }
-                if lines > 1 {
-                    found.weirds.add("HTTP_obsolete_line_folding");
-                }
-                if let Some(field) = Field::parse(&text) {
-                    self.field(input, &field, len, found);
-                }
-                Progress::Consumed(len)
-            }
+        // Its first byte tells whether a line goes on with the field before it.
+        if !line::is_continuation(input.data.first()) {
+            self.end_field(input, found);
+        }
+        let line = match self.line(input, next, found) {
+            Ok(line) => line,
+            Err(progress) => return progress,
+        };
+        let side = &mut self.sides[input.from.index()];
+        if side.folded.as_mut().is_some_and(|field| field.goes_on(&line)) {
+            return Progress::Consumed(line.len);
+        }
+        self.end_field(input, found);
+        if line::is_end(&line) {
+            return self.end_header(input, line.len, found);
+        }
+        let behind = input.data.get(line.len);
+        if behind.is_some() && !line::is_continuation(behind) {
+            self.field_text(input, line.text, line.len, found);
+        } else {
+            self.sides[input.from.index()].folded = Some(Folded::begun(&line));
+        }
+        Progress::Consumed(line.len)
+    }
+
+    /// Ends the field that might have gone on.
+    fn end_field(&mut self, input: &Bytes<'_>, found: &mut Findings) {
+        let Some(field) = self.sides[input.from.index()].folded.take() else { return };
+        if field.lines > 1 {
+            found.weirds.add("HTTP_obsolete_line_folding");
+        }
+        self.field_text(input, &field.text, field.len, found);
+    }
+
+    fn field_text(&mut self, input: &Bytes<'_>, text: &[u8], len: usize, found: &mut Findings) {
+        ambiguity::of_field(text, &mut found.weirds);
+        if let Some(field) = Field::parse(text) {
+            self.field(input, &field, len, found);
         }
     }
 
@@ -329,13 +381,17 @@ impl HttpSession {
 
     fn body(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
         let Self { sides, exchanges, files, .. } = self;
-        let Stage::Message(message) = &mut sides[input.from.index()].stage else {
+        let Side { stage, scanned, .. } = &mut sides[input.from.index()];
+        let Stage::Message(message) = stage else {
             return Progress::Skip(u64::MAX);
         };
         let Bytes { time, from, data } = *input;
-        let taken = message.bytes(data, next, &mut Sink { time, from, exchanges, files, found });
-        match taken {
-            Taken::None => Progress::Need(data.len() + 1),
+        let mut sink = Sink { time, from, exchanges, files, found };
+        match message.bytes(data, *scanned, next, &mut sink) {
+            Taken::None => {
+                *scanned = line::scanned(data);
+                Progress::Need(data.len() + 1)
+            }
             Taken::Some(len) => Progress::Consumed(len),
             Taken::Last(len) => {
                 self.end_message(from, time, found);
@@ -345,8 +401,8 @@ impl HttpSession {
     }
 
     fn begin_message(&mut self, from: Role, expected: Expected) {
-        let stage = Stage::Message(Box::new(Message::begun(expected)));
-        self.sides[from.index()] = Side { stage, header_bytes: 0 };
+        let message = Box::new(Message::begun(expected));
+        self.sides[from.index()] = Side::at(Stage::Message(message));
     }
 
     /// Ends the message of a side that is in progress, complete or not.
@@ -404,10 +460,11 @@ impl HttpSession {
             let (Progress::Consumed(len) | Progress::Handover(len)) =
                 self.step(&input, next, found)
             else {
-                return;
+                break;
             };
             input.data = input.data.get(len..).unwrap_or_default();
         }
+        self.end_field(&input, found);
     }
 }
 
@@ -474,8 +531,10 @@ impl Session for HttpSession {
             Stage::Message(message) => size_of::<Message>() + message.heap_bytes(),
             _ => 0,
         });
+        let folded = self.sides.iter().filter_map(|side| side.folded.as_ref());
         size_of::<Self>()
             + messages.sum::<usize>()
+            + folded.map(|field| field.text.capacity()).sum::<usize>()
             + self.exchanges.bytes()
             + self.unanswered.capacity()
             + self.handshake.as_ref().map_or(0, |handshake| handshake.bytes())

@@ -41,6 +41,9 @@ struct Content {
     entities_before: u32,
     /// Files without a row before it.
     left_out_before: u64,
+    /// Whether something of the part in progress came.
+    has_begun: bool,
+    /// The file that it is; `None` also where there are too many.
     file: Option<FileTransfer>,
     parts: Parts,
 }
@@ -63,7 +66,7 @@ pub(in crate::protocol) struct Parts {
 pub(in crate::protocol) struct Numbers {
     /// Files so far.
     files: u64,
-    /// How many of them have no row, since there are too many.
+    /// How many more there were, which have no row.
     left_out: u64,
     /// Entities so far: mails, parts, enclosed mails.
     entities: u32,
@@ -88,6 +91,7 @@ impl Mail {
             numbers,
             entities_before: numbers.entities,
             left_out_before: numbers.left_out,
+            has_begun: false,
             file: None,
             parts: Parts::default(),
         };
@@ -137,6 +141,28 @@ impl Mail {
     }
 }
 
+impl Content {
+    fn begin_file(&mut self, part: &Part) {
+        let Origin { carrier, source, from, tells_depth } = self.origin;
+        if self.numbers.files >= carrier.rows(u64::MAX) {
+            self.numbers.left_out += 1;
+            return;
+        }
+        let mut file = FileTransfer::begin(carrier, self.numbers.files, from, source);
+        self.numbers.files += 1;
+        if tells_depth {
+            file.set_depth(self.numbers.entities);
+        }
+        if let Some(name) = &part.filename {
+            file.set_filename(name);
+        }
+        if self.parts.fuids.len() < MAX_LISTED {
+            self.parts.fuids.push(file.fuid());
+        }
+        self.file = Some(file);
+    }
+}
+
 impl Visitor for Delivery<'_, '_> {
     fn begin(&mut self) {
         let numbers = &mut self.content.numbers;
@@ -153,29 +179,16 @@ impl Visitor for Delivery<'_, '_> {
     fn content(&mut self, part: &Part, data: &[u8]) {
         let time = self.time;
         let content = &mut *self.content;
-        let file = content.file.get_or_insert_with(|| {
-            let Origin { carrier, source, from, tells_depth } = content.origin;
-            let mut file = FileTransfer::begin(carrier, content.numbers.files, from, source);
-            content.numbers.files += 1;
-            if content.numbers.files > carrier.rows(u64::MAX) {
-                file.leave_out();
-                content.numbers.left_out += 1;
-            }
-            if tells_depth {
-                file.set_depth(content.numbers.entities);
-            }
-            if let Some(name) = &part.filename {
-                file.set_filename(name);
-            }
-            if content.parts.fuids.len() < MAX_LISTED && file.has_row() {
-                content.parts.fuids.push(file.fuid());
-            }
-            file
-        });
-        file.bytes(time, data, self.found);
+        if !core::mem::replace(&mut content.has_begun, true) {
+            content.begin_file(part);
+        }
+        if let Some(file) = &mut content.file {
+            file.bytes(time, data, self.found);
+        }
     }
 
     fn end(&mut self, part: &Part) {
+        self.content.has_begun = false;
         if let Some(file) = self.content.file.take() {
             file.end(self.found);
         }

@@ -28,6 +28,10 @@ const STALL: Patience = Patience { time: Duration::from_secs(1), percent: 40 };
 /// Nothing else is left to be done then, and a ring so full is emptied before anything is shed.
 const NO_ROOM_FOR_ROWS: Patience = Patience { time: Duration::from_secs(10), percent: 40 };
 
+/// Bytes that may be decoded of compressed bodies before the ring is looked at again, which takes less than
+/// half a second. A block of honest traffic has a fifth of it at most.
+const DECODED_AT_A_TURN: u64 = 32 << 20;
+
 /// Gets a packet that was not understood, with the reason.
 pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
 
@@ -51,6 +55,8 @@ pub struct Analyser {
     /// Packets that were left in the ring at the stop, and for which there was no time.
     refused: u64,
     refused_rows: u64,
+    /// Only what is in the ring still comes, and somebody waits for that.
+    is_stopping: bool,
 }
 
 impl Analyser {
@@ -79,6 +85,7 @@ impl Analyser {
             analysed: 0,
             refused: 0,
             refused_rows: 0,
+            is_stopping: false,
         }
     }
 
@@ -152,6 +159,9 @@ impl Consumer for Analyser {
         if let Some(also) = &mut self.also {
             also.group(group);
         }
+        if !self.is_stopping {
+            self.lane.allow_decoding(DECODED_AT_A_TURN);
+        }
         if let Some(loss) = group.loss {
             self.front.loss(loss);
         }
@@ -204,6 +214,7 @@ impl Consumer for Analyser {
     }
 
     fn stopping(&mut self) {
+        self.is_stopping = true;
         if let Some(also) = &mut self.also {
             also.stopping();
         }

@@ -78,7 +78,8 @@ fn all_kinds_of_deflate_are_told_apart_however_they_are_cut() {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::fast());
     zlib.write_all(&text).unwrap();
     deflate.write_all(&text).unwrap();
-    let coded = [gzip(&text, Compression::fast()), zlib.finish().unwrap(), deflate.finish().unwrap()];
+    let coded =
+        [gzip(&text, Compression::fast()), zlib.finish().unwrap(), deflate.finish().unwrap()];
     for mut coded in coded {
         coded.extend_from_slice(b"trailing bytes count for nothing");
         for len in [1, 2, 7, 1_000, coded.len()] {

@@ -1,0 +1,94 @@
+//! Dialogues of HTTP by hand: what is said, and what is found, however it is cut.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+pub use netsniff_analysis::protocol::Role;
+
+#[path = "../../../../fuzz/src/conversations.rs"]
+pub mod conversations;
+
+pub use conversations::{Cuts, Flow, Outcome, Turn, What, play};
+
+pub const PROXY: Flow = Flow { port: 3_128, is_midstream: false };
+pub const ELSEWHERE: Flow = Flow { port: 4_000, is_midstream: false };
+
+pub fn says(from: Role, bytes: impl Into<Vec<u8>>) -> Turn {
+    Turn { from, what: What::Bytes(bytes.into()) }
+}
+
+pub fn client(bytes: impl Into<Vec<u8>>) -> Turn {
+    says(Role::Originator, bytes)
+}
+
+pub fn server(bytes: impl Into<Vec<u8>>) -> Turn {
+    says(Role::Responder, bytes)
+}
+
+pub fn gap(from: Role, len: u64) -> Turn {
+    Turn { from, what: What::Gap(len) }
+}
+
+pub fn end(from: Role) -> Turn {
+    Turn { from, what: What::End }
+}
+
+/// What is found, in order of the text, without the columns that say nothing here; the same however
+/// the streams are cut.
+pub fn found_in(turns: &[Turn], flow: Flow) -> Vec<String> {
+    let sorted = |cuts| {
+        let outcome = play(turns, flow, cuts);
+        let mut lines: Vec<String> = all(&outcome).map(|line| short(line)).collect();
+        lines.sort();
+        lines.extend(outcome.services.map(|services| format!("service {services}")));
+        lines
+    };
+    let whole = sorted(Cuts::None);
+    assert_eq!(sorted(Cuts::Everywhere), whole, "byte by byte");
+    for role in [Role::Originator, Role::Responder] {
+        let bytes = turns.iter().filter(|turn| turn.from == role).map(|turn| match &turn.what {
+            What::Bytes(bytes) => bytes.len(),
+            What::Gap(_) | What::End => 0,
+        });
+        for at in 1..bytes.sum::<usize>().min(3_000) {
+            assert_eq!(sorted(Cuts::At(role, at)), whole, "cut at {at} of the {role:?}");
+        }
+    }
+    whole
+}
+
+/// Rows and oddities.
+pub fn all(outcome: &Outcome) -> impl Iterator<Item = &String> {
+    outcome.oddities.iter().chain(&outcome.lines)
+}
+
+pub fn short(line: &str) -> String {
+    let boring = [
+        "ts=",
+        "uid=",
+        "id.",
+        "tags=",
+        "request_body_len=0",
+        "response_body_len=0",
+        "fuid=",
+        "orig_fuids=",
+        "resp_fuids=",
+        "source=",
+        "depth=",
+        "analyzers=",
+        "duration=",
+        "local_orig=",
+        "missing_bytes=0",
+        "overflow_bytes=0",
+        "timedout=false",
+    ];
+    let words = line.split(' ').filter(|word| !boring.iter().any(|begin| word.starts_with(begin)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+pub fn gzipped(text: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(text).unwrap();
+    gzip.finish().unwrap()
+}
