@@ -7,6 +7,7 @@ use netsniff_packet::Timestamp;
 use super::digest::{Digests, HashKinds, Hashing};
 use super::extraction::{Extracted, Outlet};
 use super::mime;
+use super::pe;
 use crate::correlator::Content;
 use crate::flow::roles;
 use crate::log::files::Files;
@@ -84,6 +85,8 @@ pub struct FileTransfer {
     mime_type: Option<&'static str>,
     /// All of a reply of OCSP, while it is short enough to be read.
     reply: Option<Vec<u8>>,
+    /// The headers of a program.
+    headers: Option<Box<pe::Headers>>,
     hashing: Option<Box<Hashing>>,
     extracted_bytes: u64,
     /// Where its content goes, from the first bytes on.
@@ -119,6 +122,7 @@ impl FileTransfer {
             is_told: false,
             mime_type: None,
             reply: None,
+            headers: None,
             hashing: Hashing::new(carrier.hashes),
             extracted_bytes: carrier.extracted_bytes,
             outlet: None,
@@ -190,21 +194,24 @@ impl FileTransfer {
         self.last = time;
         self.extract(data, found);
         self.seen += data.len() as u64;
-        let mut behind = data;
+        let mut rest = data;
         if !self.is_told {
             let wanted = HEAD.saturating_sub(self.head.len()).min(data.len());
             self.head.extend_from_slice(&data[..wanted]);
-            behind = &data[wanted..];
+            rest = &data[wanted..];
             if self.head.len() >= HEAD {
                 self.tell();
             }
         }
         if let Some(reply) = &mut self.reply {
-            if reply.len() + behind.len() <= ocsp::MAX_REPLY {
-                reply.extend_from_slice(behind);
+            if reply.len() + rest.len() <= ocsp::MAX_REPLY {
+                reply.extend_from_slice(rest);
             } else {
                 self.reply = None;
             }
+        }
+        if let Some(headers) = &mut self.headers {
+            headers.bytes(rest);
         }
         if let Some(hashing) = &mut self.hashing {
             hashing.update(data);
@@ -237,6 +244,9 @@ impl FileTransfer {
         self.hashing = None;
         self.tell();
         self.reply = None;
+        if let Some(headers) = &mut self.headers {
+            headers.gap();
+        }
     }
 
     /// Tells its kind by what came so far.
@@ -245,6 +255,9 @@ impl FileTransfer {
             self.is_told = true;
             self.mime_type = mime::of(&self.head);
             let head = core::mem::take(&mut self.head);
+            if self.mime_type == Some(pe::MIME_TYPE) {
+                self.headers.get_or_insert_default().bytes(&head);
+            }
             self.reply = (self.mime_type == Some(OCSP_REPLY)).then_some(head);
         }
     }
@@ -267,8 +280,18 @@ impl FileTransfer {
         self.head.capacity()
             + self.reply.as_ref().map_or(0, Vec::capacity)
             + self.filename.as_ref().map_or(0, |name| name.len())
+            + self.headers.as_ref().map_or(0, |it| size_of::<pe::Headers>() + it.heap_bytes())
             + self.hashing.as_ref().map_or(0, |_| size_of::<Hashing>())
             + self.outlet.as_ref().map_or(0, |outlet| outlet.heap_bytes())
+    }
+
+    /// What looked into it, by Zeek's names.
+    fn analyzers(&self) -> &'static [&'static str] {
+        match self.mime_type {
+            Some(OCSP_REPLY) => &["OCSP_REPLY"],
+            _ if self.headers.is_some() => &["PE"],
+            _ => &[],
+        }
     }
 
     /// Ends it, which makes its row.
@@ -278,6 +301,8 @@ impl FileTransfer {
         if let Some(reply) = self.reply.take() {
             tell_reply(begun, self.fuid, &reply, found);
         }
+        let program = self.headers.as_ref().and_then(|headers| headers.read(begun, self.fuid));
+        found.records.extend(program.map(|program| ProtocolRecord::Pe(Box::new(program))));
         // Hashes of a part are no hashes of the file.
         let is_whole = self.missing == 0 && self.total.is_none_or(|total| total <= self.seen);
         let hashing = self.hashing.take().filter(|_| is_whole);
@@ -350,7 +375,7 @@ impl FileReport {
             id_resp_p: Some(Port(connection.responder.port)),
             source: Some(file.source),
             depth: file.depth,
-            analyzers: if file.mime_type == Some(OCSP_REPLY) { &["OCSP_REPLY"] } else { &[] },
+            analyzers: file.analyzers(),
             mime_type: file.mime_type,
             filename: file.filename.as_deref(),
             duration,

@@ -13,6 +13,7 @@ pub mod imap;
 pub mod irc;
 pub mod ntp;
 pub mod ocsp;
+pub mod pe;
 pub mod pop3;
 pub mod quic;
 pub mod rtt;
@@ -39,6 +40,7 @@ pub use imap::Imap;
 pub use irc::Irc;
 pub use ntp::Ntp;
 pub use ocsp::Ocsp;
+pub use pe::Pe;
 pub use pop3::Pop3;
 pub use quic::Quic;
 pub use rtt::Rtt;
@@ -79,6 +81,7 @@ pub const LOGS: &[&LogType] = &[
     Irc::LOG,
     Ssh::LOG,
     Files::LOG,
+    Pe::LOG,
     Weird::LOG,
     Tunnel::LOG,
 ];

@@ -26,7 +26,7 @@ impl Protocol for FtpData {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["files"]
+        &["files", "pe"]
     }
 
     fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
@@ -48,7 +48,7 @@ impl Protocol for IrcDccData {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["files"]
+        &["files", "pe"]
     }
 
     fn session(&self, context: &Context<'_>) -> Box<dyn Session> {

@@ -16,6 +16,7 @@ use super::tls::{Known, OcspStatus};
 use super::websocket::Talk;
 use super::{imap, pop3, smtp};
 use crate::correlator::{Content, Fact};
+use crate::file::pe::Program;
 use crate::file::{Extract, FileReport};
 use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
@@ -110,6 +111,8 @@ pub enum ProtocolRecord {
     Ssh(Box<Login>),
     /// A row of the `files` log.
     File(Box<FileReport>),
+    /// A row of the `pe` log.
+    Pe(Box<Program>),
     /// A row of the `smtp` log.
     Smtp(Box<smtp::Transaction>),
     /// A row of the `pop3` log.
@@ -152,6 +155,7 @@ impl ProtocolRecord {
             Self::Irc(event) => event.report(connection, |row| observer.record(key, row)),
             Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
             Self::File(file) => file.report(connection, |row| observer.record(key, row)),
+            Self::Pe(program) => program.report(|row| observer.record(key, row)),
             Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
             Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
             Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),

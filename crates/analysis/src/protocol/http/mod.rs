@@ -49,7 +49,7 @@ impl Protocol for Http {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["http", "files"]
+        &["http", "files", "pe"]
     }
 
     /// The ports where Zeek looks for it (`HTTP::ports`).

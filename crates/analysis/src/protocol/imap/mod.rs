@@ -40,7 +40,7 @@ impl Protocol for Imap {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["imap", "files"]
+        &["imap", "files", "pe"]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

@@ -34,7 +34,7 @@ impl Protocol for Pop3 {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["pop3", "files"]
+        &["pop3", "files", "pe"]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

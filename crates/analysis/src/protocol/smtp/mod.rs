@@ -40,7 +40,7 @@ impl Protocol for Smtp {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["smtp", "files"]
+        &["smtp", "files", "pe"]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {
