@@ -21,7 +21,12 @@ const MAGICS: &[Magic] = &[
     magic(0, b"\xff\xd8", "image/jpeg"),
     magic(0, b"8BPS", "image/vnd.adobe.photoshop"),
     magic(0, b"II*\0", "image/tiff"),
+    magic(0, b"II+\0", "image/tiff"),
     magic(0, b"MM\0*", "image/tiff"),
+    magic(0, b"MM\0+", "image/tiff"),
+    magic(0, b"gimp xcf", "image/x-xcf"),
+    magic(0, b"AC10", "image/vnd.dwg"),
+    magic(0, b"AT&TFORM", "image/vnd.djvu"),
     magic(0, b"\0\0\x01\0", "image/x-icon"),
     magic(0, b"\0\0\x02\0", "image/x-cursor"),
     magic(0, b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
@@ -29,31 +34,44 @@ const MAGICS: &[Magic] = &[
     magic(8, b"WAVE", "audio/x-wav"),
     magic(8, b"AVI ", "video/x-msvideo"),
     magic(4, b"ftypqt", "video/quicktime"),
-    magic(4, b"ftypM4A", "audio/m4a"),
-    magic(4, b"ftypM4V", "video/x-m4v"),
+    magic(4, b"ftypm4a", "audio/m4a"),
+    magic(4, b"ftypM4A", "audio/mp4"),
+    magic(4, b"ftypM4V", "video/mp4"),
+    magic(4, b"ftypisom", "video/mp4"),
+    magic(4, b"ftypmp41", "video/mp4"),
+    magic(4, b"ftypmp42", "video/mp4"),
+    magic(4, b"ftyp3ge", "video/3gpp"),
+    magic(4, b"ftyp3gg", "video/3gpp"),
     magic(4, b"ftyp3gp", "video/3gpp"),
-    magic(4, b"ftyp", "video/mp4"),
+    magic(4, b"ftyp3gs", "video/3gpp"),
+    magic(4, b"ftyp3g2", "video/3gpp"),
+    magic(4, b"ftypavc1", "video/3gpp"),
+    magic(4, b"ftypmmp4", "video/3gpp"),
+    magic(4, b"ftypjp2", "image/jp2"),
+    magic(4, b"mdat", "video/quicktime"),
     magic(4, b"moov", "video/quicktime"),
+    magic(0, b"\0\0\x01\xb3", "video/mpv"),
+    magic(0, b"\x30\x26\xb2\x75", "video/x-ms-asf"),
     magic(0, b"FLV", "video/x-flv"),
-    magic(0, b"\x1aE\xdf\xa3", "video/x-matroska"),
     magic(0, b"OggS", "application/ogg"),
     magic(0, b"ID3", "audio/mpeg"),
-    magic(0, b"\xff\xfb", "audio/mpeg"),
+    magic(0, b"\xff\xf1", "audio/x-hx-aac-adts"),
+    magic(0, b"\xff\xf9", "audio/x-hx-aac-adts"),
     magic(0, b"fLaC", "audio/x-flac"),
     magic(0, b"MThd", "audio/midi"),
     magic(0, b"FWS", "application/x-shockwave-flash"),
     magic(0, b"CWS", "application/x-shockwave-flash"),
     magic(0, b"ZWS", "application/x-shockwave-flash"),
     magic(0, b"%PDF-", "application/pdf"),
-    magic(0, b"%!PS", "application/postscript"),
+    magic(0, b"%!", "application/postscript"),
+    magic(0, b"\x04%!", "application/postscript"),
+    magic(0, b"%FDF-", "application/vnd.fdf"),
     magic(0, b"{\\rtf", "text/rtf"),
     magic(0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
     magic(0, b"\x78\x9f\x3e\x22", "application/vnd.ms-tnef"),
     magic(0, b"MZ", "application/x-dosexec"),
-    magic(0, b"\x7fELF", "application/x-executable"),
     magic(0, b"\xce\xfa\xed\xfe", "application/x-mach-o-executable"),
     magic(0, b"\xcf\xfa\xed\xfe", "application/x-mach-o-executable"),
-    magic(0, b"\xca\xfe\xba\xbe", "application/x-java-applet"),
     magic(0, b"!<arch>\ndebian", "application/vnd.debian.binary-package"),
     magic(0, b"\xed\xab\xee\xdb", "application/x-rpm"),
     magic(0, b"\x1f\x8b", "application/x-gzip"),
@@ -61,7 +79,21 @@ const MAGICS: &[Magic] = &[
     magic(0, b"\xfd7zXZ\0", "application/x-xz"),
     magic(0, b"\x28\xb5\x2f\xfd", "application/zstd"),
     magic(0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    magic(0, b"Rar!\x1a\x07", "application/x-rar"),
+    magic(0, b"Rar!", "application/x-rar"),
+    magic(0, b"\x1f\x9d", "application/x-compress"),
+    magic(0, b"\x5d\0\0", "application/x-lzma"),
+    magic(0, b"\x04\x22\x4d\x18", "application/x-lz4"),
+    magic(0, b"\x02\x21\x4c\x18", "application/x-lz4"),
+    magic(0, b"LZIP", "application/x-lzip"),
+    magic(0, b"xar!", "application/x-xar"),
+    magic(0, b"WARC/", "application/warc"),
+    magic(0, b"\x60\xea", "application/x-arj"),
+    magic(7, b"**ACE**", "application/x-ace"),
+    magic(0, b"PK\x07\x08PK\x03\x04", "application/zip"),
+    magic(0, b"\x4c\0\0\0\x01\x14\x02\0\0\0\0\0\xc0\0\0\0\0\0\0\x46", "application/x-ms-shortcut"),
+    magic(4, b"Standard Jet DB\0", "application/x-msaccess"),
+    magic(4, b"Standard ACE DB\0", "application/x-msaccess"),
+    magic(128, b"DICM", "application/dicom"),
     magic(0, b"MSCF\0\0\0\0", "application/vnd.ms-cab-compressed"),
     magic(257, b"ustar", "application/x-tar"),
     magic(0, b"\xd4\xc3\xb2\xa1", "application/vnd.tcpdump.pcap"),
@@ -73,9 +105,19 @@ const MAGICS: &[Magic] = &[
     magic(0, b"OTTO", "application/vnd.ms-opentype"),
     magic(0, b"\0\x01\0\0\0", "application/x-font-ttf"),
     magic(0, b"-----BEGIN CERTIFICATE-----", "application/x-pem"),
-    magic(0, b"-----BEGIN PGP ", "application/pgp"),
     magic(0, b"<jnlp ", "application/x-java-jnlp-file"),
+    magic(0, b"-----BEGIN PGP PUBLIC KEY BLOCK-", "application/pgp-keys"),
+    magic(0, b"-----BEGIN PGP SIGNATURE-", "application/pgp-signature"),
+    magic(0, b"-----BEGIN PGP ", "application/pgp"),
     magic(0, b"Received:", "message/rfc822"),
+    magic(0, b"Relay-Version:", "message/rfc822"),
+    magic(0, b"From:", "message/rfc822"),
+    magic(0, b"Path:", "message/news"),
+    magic(0, b"Xref:", "message/news"),
+    magic(0, b"Article", "message/news"),
+    magic(0, b"BEGIN:VCALENDAR", "text/calendar"),
+    magic(0, b"BEGIN:VCARD", "text/x-vcard"),
+    magic(0, b"d8:announce", "application/x-bittorrent"),
     magic(0, b"diff --git ", "text/x-diff"),
     magic(0, b"diff ", "text/x-diff"),
     magic(0, b"Index: ", "text/x-diff"),
@@ -117,15 +159,10 @@ const ELEMENTS: &[(&[u8], &str)] = &[
     (b"cross-domain-policy", "text/x-cross-domain-policy"),
     (b"methodresponse>", "application/xml-rpc"),
     (b"svg", "image/svg+xml"),
-    (b"script type=\"text/javascript", "application/javascript"),
-    (b"script language=\"javascript", "application/javascript"),
-    (b"script>var ", "application/javascript"),
-    (b"script>function ", "application/javascript"),
 ];
 
 /// Ways in which scripts for browsers often begin.
-const JAVASCRIPT: &[&[u8]] =
-    &[b"for (;;);", b"document.write(", b"document.writeln(", b"(function(){"];
+const JAVASCRIPT: &[&[u8]] = &[b"for (;;);", b"document.write(", b"document.writeln("];
 
 /// Characters by which plain text is told.
 const TEXT: usize = 10;
@@ -142,8 +179,13 @@ pub fn of(head: &[u8]) -> Option<&'static str> {
         .or_else(|| archive(head))
         .or_else(|| ocsp(head))
         .or_else(|| bitmap(head))
+        .or_else(|| executable(head))
+        .or_else(|| matroska(head))
+        .or_else(|| mpeg(head))
         .or_else(by_magic)
+        .or_else(|| javascript(head))
         .or_else(|| markup(head))
+        .or_else(|| text(head))
         .or_else(|| json(head))
         .or_else(|| plain(head))
 }
@@ -161,9 +203,105 @@ fn script(head: &[u8]) -> Option<&'static str> {
     kind.max_by_key(|(known, _)| known.len()).map(|&(_, mime)| mime)
 }
 
+/// Programs of Unix, by what they are for (ELF, `e_type`), and what begins as Java's classes do.
+fn executable(head: &[u8]) -> Option<&'static str> {
+    if let Some(&[_, _, third, last]) =
+        head.strip_prefix(b"\xca\xfe\xba\xbe").and_then(<[u8]>::first_chunk)
+    {
+        // Where a class has its version, a program for several processors has their number.
+        return match (third, last) {
+            (_, 0x2d..=0x34) => Some("application/x-java-applet"),
+            (0, 0x01..=0x14) => Some("application/x-mach-o-executable"),
+            _ => None,
+        };
+    }
+    let rest = head.strip_prefix(b"\x7fELF")?;
+    let kind = [*rest.get(12)?, *rest.get(13)?];
+    let kind = match *rest.get(1)? {
+        2 => u16::from_be_bytes(kind),
+        _ => u16::from_le_bytes(kind),
+    };
+    Some(match kind {
+        1 => "application/x-object",
+        3 => "application/x-sharedlib",
+        4 => "application/x-coredump",
+        _ => "application/x-executable",
+    })
+}
+
+/// Matroska and WebM: the type of document stands within the first elements (EBML, RFC 8794).
+fn matroska(head: &[u8]) -> Option<&'static str> {
+    let rest = head.strip_prefix(b"\x1aE\xdf\xa3")?;
+    let at = rest.windows(2).position(|pair| pair == b"B\x82")?;
+    let name = rest.get(at + 3..)?;
+    if name.starts_with(b"webm") {
+        Some("video/webm")
+    } else {
+        name.starts_with(b"matroska").then_some("video/x-matroska")
+    }
+}
+
+/// Streams of MPEG, by how packets and frames begin.
+fn mpeg(head: &[u8]) -> Option<&'static str> {
+    match *head {
+        [0, 0, 1, 0xb0..=0xb2 | 0xb4..=0xbb, ..] => Some("video/mpeg"),
+        [0, 0, 0, 1, byte, ..] if byte & 0x1f == 7 => Some("video/h264"),
+        [0xff, 0xe2 | 0xe3 | 0xf2 | 0xf3 | 0xf6 | 0xf7 | 0xfa..=0xfd, ..] => Some("audio/mpeg"),
+        _ => None,
+    }
+}
+
+/// Scripts within elements, and a function that is called at once.
+fn javascript(head: &[u8]) -> Option<&'static str> {
+    let is_called = head.strip_prefix(b"(function()").is_some_and(|rest| {
+        let blank = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n')).count();
+        rest.get(blank) == Some(&b'{')
+    });
+    let is_within = || {
+        let rest = strip_word(head.trim_ascii_start(), b"<script")?;
+        if let Some(rest) = rest.strip_prefix(b">") {
+            let rest = rest.trim_ascii_start();
+            return (rest.starts_with(b"var ") || rest.starts_with(b"function ")).then_some(());
+        }
+        let rest = rest
+            .first()
+            .filter(|byte| matches!(byte, b' ' | b'\t'))
+            .map(|_| rest.trim_ascii_start())?;
+        let rest = strip_word(rest, b"type=").or_else(|| strip_word(rest, b"language="))?;
+        let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest);
+        strip_word(strip_word(rest, b"text/").unwrap_or(rest), b"javascript").map(|_| ())
+    };
+    (is_called || is_within().is_some()).then_some("application/javascript")
+}
+
+/// What follows a word in lower case.
+fn strip_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
+    let (begin, rest) = text.split_at_checked(word.len())?;
+    begin.eq_ignore_ascii_case(word).then_some(rest)
+}
+
+/// Texts that their first words tell: batches of DOS, mails, and PHP within the first line.
+fn text(head: &[u8]) -> Option<&'static str> {
+    if let Some(rest) = head.strip_prefix(b"@") {
+        let echo = strip_word(rest.trim_ascii_start(), b"echo ");
+        let is_off = echo.is_some_and(|rest| strip_word(rest.trim_ascii_start(), b"off").is_some());
+        let is_batch =
+            is_off || strip_word(rest, b"rem").is_some() || strip_word(rest, b"set ").is_some();
+        return is_batch.then_some("text/x-msdos-batch");
+    }
+    if strip_word(head, b"return-path:").or_else(|| strip_word(head, b"delivered-to:")).is_some() {
+        return Some("message/rfc822");
+    }
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    line.windows(5).any(|window| window == b"<?php").then_some("text/x-php")
+}
+
 /// Zip archives: what they hold tells more.
 fn archive(head: &[u8]) -> Option<&'static str> {
     let rest = head.strip_prefix(b"PK\x03\x04")?;
+    if let Some(kind) = rest.get(26..).and_then(|name| name.strip_prefix(b"mimetypeapplication/")) {
+        return document(kind);
+    }
     // The first entry's name, behind 22 more bytes of header and two lengths.
     let name_len = usize::from(u16::from_le_bytes([*rest.get(22)?, *rest.get(23)?]));
     let name = rest.get(26..)?;
@@ -184,6 +322,29 @@ fn archive(head: &[u8]) -> Option<&'static str> {
     } else {
         "application/zip"
     })
+}
+
+/// Kinds that archives begin with, as OpenDocument and EPUB want it.
+const DOCUMENTS: &[(&[u8], &str)] = &[
+    (b"epub+zip", "application/epub+zip"),
+    (b"vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
+    (b"vnd.oasis.opendocument.text-template", "application/vnd.oasis.opendocument.text-template"),
+    (b"vnd.oasis.opendocument.text-web", "application/vnd.oasis.opendocument.text-web"),
+    (b"vnd.oasis.opendocument.text-master", "application/vnd.oasis.opendocument.text-master"),
+    (b"vnd.oasis.opendocument.graphics", "application/vnd.oasis.opendocument.graphics"),
+    (b"vnd.oasis.opendocument.presentation", "application/vnd.oasis.opendocument.presentation"),
+    (b"vnd.oasis.opendocument.spreadsheet", "application/vnd.oasis.opendocument.spreadsheet"),
+    (b"vnd.oasis.opendocument.chart", "application/vnd.oasis.opendocument.chart"),
+    (b"vnd.oasis.opendocument.formula", "application/vnd.oasis.opendocument.formula"),
+    (b"vnd.oasis.opendocument.database", "application/vnd.oasis.opendocument.database"),
+    (b"vnd.oasis.opendocument.image", "application/vnd.oasis.opendocument.image"),
+];
+
+/// The kind of document that an archive says it is.
+fn document(kind: &[u8]) -> Option<&'static str> {
+    let told = DOCUMENTS.iter().filter(|(known, _)| kind.starts_with(known));
+    let longest = told.max_by_key(|(known, _)| known.len()).map(|&(_, mime)| mime);
+    longest.or(Some("application/zip"))
 }
 
 /// OCSP, RFC 6960: the object identifiers behind the first lengths of its DER.
@@ -228,7 +389,9 @@ fn markup(head: &[u8]) -> Option<&'static str> {
         } else {
             break;
         };
-        let Some(at) = rest.windows(end.len()).skip(skipped).position(|window| window == end)
+        // Those of several lines hide what follows from Zeek's patterns.
+        let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let Some(at) = line.windows(end.len()).skip(skipped).position(|window| window == end)
         else {
             break;
         };
@@ -342,6 +505,27 @@ mod tests {
             (b"<?xml version='1.0'?><rss>", Some("text/rss")),
             (b"<?xml version='1.0'?><x>", Some("application/xml")),
             (b"<HTML><head>", Some("text/html")),
+            (b"<!-- two\nlines --><html>", Some("text/plain")),
+            (b"<script type='text/JavaScript'>", Some("application/javascript")),
+            (b"<SCRIPT language=javascript>", Some("application/javascript")),
+            (b"<script> var x", Some("application/javascript")),
+            (b"(function() {", Some("application/javascript")),
+            (b"(function(a){ }", Some("text/plain")),
+            (b"\0\0\0\x18ftypmp42", Some("video/mp4")),
+            (b"\0\0\0\x18ftypM4A ", Some("audio/mp4")),
+            (b"\0\0\0\x18ftyp3gp4", Some("video/3gpp")),
+            (b"\0\0\0\x18ftypdash", None),
+            (b"\x1aE\xdf\xa3\x01\0B\x82\x84webm", Some("video/webm")),
+            (b"\x1aE\xdf\xa3\x01\0B\x82\x88matroska", Some("video/x-matroska")),
+            (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0", Some("application/x-sharedlib")),
+            (b"\x7fELF\x01\x02\x01\0\0\0\0\0\0\0\0\0\0\x02", Some("application/x-executable")),
+            (b"\xca\xfe\xba\xbe\0\0\0\x34", Some("application/x-java-applet")),
+            (b"\xca\xfe\xba\xbe\0\0\0\x02", Some("application/x-mach-o-executable")),
+            (b"\xff\xfb\x90\0", Some("audio/mpeg")),
+            (b"@echo OFF\r\n", Some("text/x-msdos-batch")),
+            (b"Return-Path: <a@b>", Some("message/rfc822")),
+            (b"text <?php echo 1; ?>", Some("text/x-php")),
+            (b"text \n <?php echo 1; ?>", Some("text/plain")),
             (b"{\"a\": 1}", Some("text/json")),
             (b"{ }", Some("text/json")),
             (b"{a b}       ", Some("text/plain")),
