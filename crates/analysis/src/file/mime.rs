@@ -2,128 +2,9 @@
 //!
 //! The names are those that Zeek's logs have, so that both can be joined.
 
-/// Bytes that stand at a place in files of one kind.
-struct Magic {
-    /// Where they stand.
-    at: usize,
-    bytes: &'static [u8],
-    mime: &'static str,
-}
+mod magic;
 
-const fn magic(at: usize, bytes: &'static [u8], mime: &'static str) -> Magic {
-    Magic { at, bytes, mime }
-}
-
-/// Kinds that a few bytes tell for sure, the more particular first.
-const MAGICS: &[Magic] = &[
-    magic(0, b"\x89PNG", "image/png"),
-    magic(0, b"GIF8", "image/gif"),
-    magic(0, b"\xff\xd8", "image/jpeg"),
-    magic(0, b"8BPS", "image/vnd.adobe.photoshop"),
-    magic(0, b"II*\0", "image/tiff"),
-    magic(0, b"II+\0", "image/tiff"),
-    magic(0, b"MM\0*", "image/tiff"),
-    magic(0, b"MM\0+", "image/tiff"),
-    magic(0, b"gimp xcf", "image/x-xcf"),
-    magic(0, b"AC10", "image/vnd.dwg"),
-    magic(0, b"AT&TFORM", "image/vnd.djvu"),
-    magic(0, b"\0\0\x01\0", "image/x-icon"),
-    magic(0, b"\0\0\x02\0", "image/x-cursor"),
-    magic(0, b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
-    magic(8, b"WEBP", "image/webp"),
-    magic(8, b"WAVE", "audio/x-wav"),
-    magic(8, b"AVI ", "video/x-msvideo"),
-    magic(4, b"ftypqt", "video/quicktime"),
-    magic(4, b"ftypm4a", "audio/m4a"),
-    magic(4, b"ftypM4A", "audio/mp4"),
-    magic(4, b"ftypM4V", "video/mp4"),
-    magic(4, b"ftypisom", "video/mp4"),
-    magic(4, b"ftypmp41", "video/mp4"),
-    magic(4, b"ftypmp42", "video/mp4"),
-    magic(4, b"ftyp3ge", "video/3gpp"),
-    magic(4, b"ftyp3gg", "video/3gpp"),
-    magic(4, b"ftyp3gp", "video/3gpp"),
-    magic(4, b"ftyp3gs", "video/3gpp"),
-    magic(4, b"ftyp3g2", "video/3gpp"),
-    magic(4, b"ftypavc1", "video/3gpp"),
-    magic(4, b"ftypmmp4", "video/3gpp"),
-    magic(4, b"ftypjp2", "image/jp2"),
-    magic(4, b"mdat", "video/quicktime"),
-    magic(4, b"moov", "video/quicktime"),
-    magic(0, b"\0\0\x01\xb3", "video/mpv"),
-    magic(0, b"\x30\x26\xb2\x75", "video/x-ms-asf"),
-    magic(0, b"FLV", "video/x-flv"),
-    magic(0, b"OggS", "application/ogg"),
-    magic(0, b"ID3", "audio/mpeg"),
-    magic(0, b"\xff\xf1", "audio/x-hx-aac-adts"),
-    magic(0, b"\xff\xf9", "audio/x-hx-aac-adts"),
-    magic(0, b"fLaC", "audio/x-flac"),
-    magic(0, b"MThd", "audio/midi"),
-    magic(0, b"FWS", "application/x-shockwave-flash"),
-    magic(0, b"CWS", "application/x-shockwave-flash"),
-    magic(0, b"ZWS", "application/x-shockwave-flash"),
-    magic(0, b"%PDF-", "application/pdf"),
-    magic(0, b"%!", "application/postscript"),
-    magic(0, b"\x04%!", "application/postscript"),
-    magic(0, b"%FDF-", "application/vnd.fdf"),
-    magic(0, b"{\\rtf", "text/rtf"),
-    magic(0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
-    magic(0, b"\x78\x9f\x3e\x22", "application/vnd.ms-tnef"),
-    magic(0, b"MZ", "application/x-dosexec"),
-    magic(0, b"\xce\xfa\xed\xfe", "application/x-mach-o-executable"),
-    magic(0, b"\xcf\xfa\xed\xfe", "application/x-mach-o-executable"),
-    magic(0, b"!<arch>\ndebian", "application/vnd.debian.binary-package"),
-    magic(0, b"\xed\xab\xee\xdb", "application/x-rpm"),
-    magic(0, b"\x1f\x8b", "application/x-gzip"),
-    magic(0, b"BZh", "application/x-bzip2"),
-    magic(0, b"\xfd7zXZ\0", "application/x-xz"),
-    magic(0, b"\x28\xb5\x2f\xfd", "application/zstd"),
-    magic(0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    magic(0, b"Rar!", "application/x-rar"),
-    magic(0, b"\x1f\x9d", "application/x-compress"),
-    magic(0, b"\x5d\0\0", "application/x-lzma"),
-    magic(0, b"\x04\x22\x4d\x18", "application/x-lz4"),
-    magic(0, b"\x02\x21\x4c\x18", "application/x-lz4"),
-    magic(0, b"LZIP", "application/x-lzip"),
-    magic(0, b"xar!", "application/x-xar"),
-    magic(0, b"WARC/", "application/warc"),
-    magic(0, b"\x60\xea", "application/x-arj"),
-    magic(7, b"**ACE**", "application/x-ace"),
-    magic(0, b"PK\x07\x08PK\x03\x04", "application/zip"),
-    magic(0, b"\x4c\0\0\0\x01\x14\x02\0\0\0\0\0\xc0\0\0\0\0\0\0\x46", "application/x-ms-shortcut"),
-    magic(4, b"Standard Jet DB\0", "application/x-msaccess"),
-    magic(4, b"Standard ACE DB\0", "application/x-msaccess"),
-    magic(128, b"DICM", "application/dicom"),
-    magic(0, b"MSCF\0\0\0\0", "application/vnd.ms-cab-compressed"),
-    magic(257, b"ustar", "application/x-tar"),
-    magic(0, b"\xd4\xc3\xb2\xa1", "application/vnd.tcpdump.pcap"),
-    magic(0, b"\xa1\xb2\xc3\xd4", "application/vnd.tcpdump.pcap"),
-    magic(0, b"\n\r\r\n", "application/vnd.tcpdump.pcap"),
-    magic(0, b"SQLite format 3\0", "application/x-sqlite3"),
-    magic(0, b"wOFF", "application/font-woff"),
-    magic(0, b"wOF2", "application/font-woff2"),
-    magic(0, b"OTTO", "application/vnd.ms-opentype"),
-    magic(0, b"\0\x01\0\0\0", "application/x-font-ttf"),
-    magic(0, b"-----BEGIN CERTIFICATE-----", "application/x-pem"),
-    magic(0, b"<jnlp ", "application/x-java-jnlp-file"),
-    magic(0, b"-----BEGIN PGP PUBLIC KEY BLOCK-", "application/pgp-keys"),
-    magic(0, b"-----BEGIN PGP SIGNATURE-", "application/pgp-signature"),
-    magic(0, b"-----BEGIN PGP ", "application/pgp"),
-    magic(0, b"Received:", "message/rfc822"),
-    magic(0, b"Relay-Version:", "message/rfc822"),
-    magic(0, b"From:", "message/rfc822"),
-    magic(0, b"Path:", "message/news"),
-    magic(0, b"Xref:", "message/news"),
-    magic(0, b"Article", "message/news"),
-    magic(0, b"BEGIN:VCALENDAR", "text/calendar"),
-    magic(0, b"BEGIN:VCARD", "text/x-vcard"),
-    magic(0, b"d8:announce", "application/x-bittorrent"),
-    magic(0, b"diff --git ", "text/x-diff"),
-    magic(0, b"diff ", "text/x-diff"),
-    magic(0, b"Index: ", "text/x-diff"),
-    magic(0, b"*** ", "text/x-diff"),
-    magic(0, b"--- ", "text/x-diff"),
-];
+use magic::{MAGICS, Magic};
 
 /// Interpreters that a first line `#!/bin/NAME` names.
 const INTERPRETERS: &[(&[u8], &str)] = &[
@@ -152,13 +33,11 @@ const ELEMENTS: &[(&[u8], &str)] = &[
     (b"title", "text/html"),
     (b"body", "text/html"),
     (b"rss", "text/rss"),
-    (b"feed", "text/atom"),
     (b"soap:envelope", "application/soap+xml"),
     (b"soap-env:envelope", "application/soap+xml"),
     (b"!doctype cross-domain-policy", "text/x-cross-domain-policy"),
     (b"cross-domain-policy", "text/x-cross-domain-policy"),
     (b"methodresponse>", "application/xml-rpc"),
-    (b"svg", "image/svg+xml"),
 ];
 
 /// Ways in which scripts for browsers often begin.
@@ -186,6 +65,7 @@ pub fn of(head: &[u8]) -> Option<&'static str> {
         .or_else(|| javascript(head))
         .or_else(|| markup(head))
         .or_else(|| text(head))
+        .or_else(|| ini(head))
         .or_else(|| json(head))
         .or_else(|| plain(head))
 }
@@ -271,7 +151,9 @@ fn javascript(head: &[u8]) -> Option<&'static str> {
         let rest = rest.strip_prefix(b"\"").or_else(|| rest.strip_prefix(b"'")).unwrap_or(rest);
         strip_word(strip_word(rest, b"text/").unwrap_or(rest), b"javascript").map(|_| ())
     };
-    (is_called || is_within().is_some()).then_some("application/javascript")
+    let begins = |begin: &&[u8]| head.trim_ascii_start().starts_with(begin);
+    let is_script = is_called || JAVASCRIPT.iter().any(begins) || is_within().is_some();
+    is_script.then_some("application/javascript")
 }
 
 /// What follows a word in lower case.
@@ -372,7 +254,46 @@ fn bitmap(head: &[u8]) -> Option<&'static str> {
 
 /// The head without a byte order mark and blanks.
 fn trimmed(head: &[u8]) -> &[u8] {
-    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
+    without_mark(head).trim_ascii_start()
+}
+
+fn without_mark(head: &[u8]) -> &[u8] {
+    let marks: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
+    marks.iter().find_map(|mark| head.strip_prefix(*mark)).unwrap_or(head)
+}
+
+/// Settings by sections: a first line in square brackets, also in UTF-16.
+fn ini(head: &[u8]) -> Option<&'static str> {
+    let is_blank = |byte: &u8| matches!(byte, 0 | b'\t' | b'\n' | b'\r' | b' ');
+    let head = without_mark(head);
+    let rest = head.get(head.iter().position(|byte| !is_blank(byte))?..)?.strip_prefix(b"[")?;
+    let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'))?;
+    let line = rest.get(..end)?;
+    let last = line.iter().rposition(|byte| !is_blank(byte))?;
+    (last > 0 && line.get(last) == Some(&b']')).then_some("text/ini")
+}
+
+/// Whether XML is declared in UTF-16: every other byte is 0.
+fn is_wide_xml(head: &[u8]) -> bool {
+    let narrow: Vec<u8> =
+        without_mark(head).iter().copied().filter(|&byte| byte != 0).take(6).collect();
+    narrow == b"<?xml "
+}
+
+/// What the begin of an element tells of feeds: those of Atom say so.
+fn feed(element: &[u8]) -> Option<&'static str> {
+    let end = element.iter().position(|&byte| byte == b'>').unwrap_or(element.len());
+    let has = |part: &[u8]| element[..end].windows(part.len()).any(|window| window == part);
+    let is_atom = (begins_with(element, b"rss") && has(b"xmlns:atom"))
+        || (begins_with(element, b"feed") && has(b"http://www.w3.org/2005/Atom"));
+    is_atom.then_some("text/atom")
+}
+
+/// Pictures whose element stands in the line of the declaration.
+fn svg(head: &[u8]) -> Option<&'static str> {
+    let rest = head.strip_prefix(b"<?xml version=\"")?;
+    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    line.windows(4).skip(4).any(|window| window == b"<svg").then_some("image/svg+xml")
 }
 
 /// HTML, XML and their kin, by the first element behind comments and declarations.
@@ -398,13 +319,16 @@ fn markup(head: &[u8]) -> Option<&'static str> {
         rest = rest[skipped + at + end.len()..].trim_ascii_start();
     }
     if let Some(element) = rest.strip_prefix(b"<") {
+        if let Some(mime) = feed(element) {
+            return Some(mime);
+        }
         let begins = |&&(name, _): &&(&[u8], &str)| begins_with(element, name);
         if let Some(&(_, mime)) = ELEMENTS.iter().find(begins) {
             return Some(mime);
         }
     }
-    let is_script = JAVASCRIPT.iter().any(|begin| rest.starts_with(begin));
-    is_xml.then_some("application/xml").or_else(|| is_script.then_some("application/javascript"))
+    is_xml |= is_wide_xml(head);
+    svg(head).or_else(|| is_xml.then_some("application/xml"))
 }
 
 /// Whether text begins with a name in lower case, where any blanks stand for one.
@@ -531,6 +455,18 @@ mod tests {
             (b"{a b}       ", Some("text/plain")),
             (b"[1, 2]", Some("text/json")),
             (b"[section] of a file", Some("text/plain")),
+            (b"[section]\r\na=b", Some("text/ini")),
+            (b"\xff\xfe[\0a\0]\0\r\0\n\0", Some("text/ini")),
+            (b"[1, 2]\n", Some("text/ini")),
+            (b"[]\n         ", Some("text/json")),
+            (b"<?xml version=\"1.0\"?><svg>", Some("image/svg+xml")),
+            (b"<?xml version=\"1.0\"?>\n<svg>", Some("application/xml")),
+            (b"<svg xmlns=\"http:\">", Some("text/plain")),
+            (b"\xff\xfe<\0?\0x\0m\0l\0 \0", Some("application/xml")),
+            (b"<rss xmlns:atom=\"x\">", Some("text/atom")),
+            (b"<feed xmlns=\"http://www.w3.org/2005/Atom\">", Some("text/atom")),
+            (b"<feed id=\"\">", Some("text/plain")),
+            (b"bplist00\xd1", Some("application/bplist")),
             (b"nine char", None),
             (b"ten chars.", Some("text/plain")),
             (b"\x00\x01\x02\x03\x04", None),
