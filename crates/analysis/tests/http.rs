@@ -596,3 +596,51 @@ fn an_upgrade_to_http_2_hands_over() {
                status_msg=Switching info_code=101 info_msg=Switching";
     assert_eq!(found, [row, "service http"]);
 }
+
+/// A request for a part, and the response with it.
+fn part(first: usize, body: &str) -> [Turn; 2] {
+    let last = first + body.len() - 1;
+    let get = format!("GET /v HTTP/1.1\r\nHost: h\r\nRange: bytes={first}-{last}\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 206 Part\r\nContent-Range: bytes {first}-{last}/30\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [client(get), server(head + body)]
+}
+
+fn files_of(turns: &[Turn]) -> Vec<String> {
+    let mut found = found_in(turns, PROXY);
+    found.retain(|row| row.starts_with("files "));
+    found
+}
+
+#[test]
+fn parts_of_a_file_are_one_file() {
+    let whole = [part(10, "0123456789"), part(0, "0123456789"), part(20, "0123456789")].concat();
+    assert_eq!(files_of(&whole), ["files is_orig=false seen_bytes=30 total_bytes=30"]);
+    let gap = |first| [part(0, "01234"), part(first, "0123456789")].concat();
+    let row = |seen: u8, missing: u8| {
+        format!(
+            "files is_orig=false seen_bytes={seen} total_bytes=30 missing_bytes={missing} timedout=true"
+        )
+    };
+    assert_eq!(files_of(&gap(10)), [row(15, 5)]);
+    let overlapping = row(12, 0).replace(" missing_bytes=0", "");
+    assert_eq!(files_of(&gap(2)), [overlapping.replace("files ", "files mime_type=text/plain ")]);
+    // Nobody asked for what the second one has.
+    let mut other = gap(10);
+    other[2] = client("GET /w HTTP/1.1\r\nHost: h\r\nRange: bytes=10-19\r\n\r\n");
+    assert_eq!(files_of(&other).len(), 2);
+    // Several parts in one response.
+    let several = "--x\r\nContent-Range: bytes 5-9/30\r\n\r\n01234\r\n\
+                   --x\r\nContent-Range: bytes 20-24/30\r\n\r\n01234\r\n--x--\r\n";
+    let turns = [
+        client("GET /v HTTP/1.1\r\nHost: h\r\nRange: bytes=5-9,20-24\r\n\r\n"),
+        server(format!(
+            "HTTP/1.1 206 Part\r\nContent-Type: multipart/byteranges; boundary=x\r\n\
+             Content-Length: {}\r\n\r\n{several}",
+            several.len()
+        )),
+    ];
+    assert_eq!(files_of(&turns), [row(10, 15)]);
+}

@@ -162,7 +162,7 @@ fn strip_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
     begin.eq_ignore_ascii_case(word).then_some(rest)
 }
 
-/// Texts that their first words tell: batches of DOS, mails, and PHP within the first line.
+/// Texts that their first words tell: batches of DOS, mails, and PHP somewhere.
 fn text(head: &[u8]) -> Option<&'static str> {
     if let Some(rest) = head.strip_prefix(b"@") {
         let echo = strip_word(rest.trim_ascii_start(), b"echo ");
@@ -174,8 +174,7 @@ fn text(head: &[u8]) -> Option<&'static str> {
     if strip_word(head, b"return-path:").or_else(|| strip_word(head, b"delivered-to:")).is_some() {
         return Some("message/rfc822");
     }
-    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    line.windows(5).any(|window| window == b"<?php").then_some("text/x-php")
+    head.windows(5).any(|window| window == b"<?php").then_some("text/x-php")
 }
 
 /// Zip archives: what they hold tells more.
@@ -289,11 +288,10 @@ fn feed(element: &[u8]) -> Option<&'static str> {
     is_atom.then_some("text/atom")
 }
 
-/// Pictures whose element stands in the line of the declaration.
+/// Pictures whose element stands somewhere behind a declaration.
 fn svg(head: &[u8]) -> Option<&'static str> {
     let rest = head.strip_prefix(b"<?xml version=\"")?;
-    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    line.windows(4).skip(4).any(|window| window == b"<svg").then_some("image/svg+xml")
+    rest.windows(4).skip(4).any(|window| window == b"<svg").then_some("image/svg+xml")
 }
 
 /// HTML, XML and their kin, by the first element behind comments and declarations.
@@ -310,9 +308,7 @@ fn markup(head: &[u8]) -> Option<&'static str> {
         } else {
             break;
         };
-        // Those of several lines hide what follows from Zeek's patterns.
-        let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let Some(at) = line.windows(end.len()).skip(skipped).position(|window| window == end)
+        let Some(at) = rest.windows(end.len()).skip(skipped).position(|window| window == end)
         else {
             break;
         };
@@ -429,7 +425,7 @@ mod tests {
             (b"<?xml version='1.0'?><rss>", Some("text/rss")),
             (b"<?xml version='1.0'?><x>", Some("application/xml")),
             (b"<HTML><head>", Some("text/html")),
-            (b"<!-- two\nlines --><html>", Some("text/plain")),
+            (b"<!-- two\nlines --><html>", Some("text/html")),
             (b"<script type='text/JavaScript'>", Some("application/javascript")),
             (b"<SCRIPT language=javascript>", Some("application/javascript")),
             (b"<script> var x", Some("application/javascript")),
@@ -449,7 +445,7 @@ mod tests {
             (b"@echo OFF\r\n", Some("text/x-msdos-batch")),
             (b"Return-Path: <a@b>", Some("message/rfc822")),
             (b"text <?php echo 1; ?>", Some("text/x-php")),
-            (b"text \n <?php echo 1; ?>", Some("text/plain")),
+            (b"text \n <?php echo 1; ?>", Some("text/x-php")),
             (b"{\"a\": 1}", Some("text/json")),
             (b"{ }", Some("text/json")),
             (b"{a b}       ", Some("text/plain")),
@@ -460,7 +456,8 @@ mod tests {
             (b"[1, 2]\n", Some("text/ini")),
             (b"[]\n         ", Some("text/json")),
             (b"<?xml version=\"1.0\"?><svg>", Some("image/svg+xml")),
-            (b"<?xml version=\"1.0\"?>\n<svg>", Some("application/xml")),
+            (b"<?xml version=\"1.0\"?>\n<svg>", Some("image/svg+xml")),
+            (b"<?xml version='1.0'?>\n<svg>", Some("application/xml")),
             (b"<svg xmlns=\"http:\">", Some("text/plain")),
             (b"\xff\xfe<\0?\0x\0m\0l\0 \0", Some("application/xml")),
             (b"<rss xmlns:atom=\"x\">", Some("text/atom")),

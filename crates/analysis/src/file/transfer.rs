@@ -21,6 +21,8 @@ const HEAD: usize = 4_096;
 
 /// The kind of files that are replies of OCSP.
 pub(crate) const OCSP_REPLY: &str = "application/ocsp-response";
+/// Holes of a file that comes in ranges, which later ranges may fill.
+const MAX_HOLES: usize = 256;
 
 /// The flow that carries files, as sessions keep it.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,8 @@ pub struct FileTransfer {
     last: Timestamp,
     seen: u64,
     missing: u64,
+    /// Where bytes are missing that may yet come, of a file that comes in ranges.
+    holes: Vec<(u64, u64)>,
     overflow: u64,
     has_timed_out: bool,
     /// The first bytes, until the kind is told.
@@ -116,6 +120,7 @@ impl FileTransfer {
             last: Timestamp::EPOCH,
             seen: 0,
             missing: 0,
+            holes: Vec::new(),
             overflow: 0,
             has_timed_out: false,
             head: Vec::new(),
@@ -218,6 +223,47 @@ impl FileTransfer {
         }
     }
 
+    /// Takes bytes that stand at a place in it, in any order.
+    pub fn bytes_at(&mut self, time: Timestamp, at: u64, data: &[u8], found: &Findings) {
+        let size = self.size();
+        let known = usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX).min(data.len());
+        if known > 0 {
+            self.last = time;
+            self.fill(at, known as u64);
+        }
+        let rest = data.get(known..).unwrap_or_default();
+        if at > size && !rest.is_empty() {
+            self.gap(time, at - size);
+            if self.holes.len() < MAX_HOLES {
+                self.holes.push((size, at));
+            }
+        }
+        self.bytes(time, rest, found);
+    }
+
+    /// Notes that bytes came which were missing; those that were not count once.
+    fn fill(&mut self, at: u64, len: u64) {
+        let end = at.saturating_add(len);
+        for (begin, behind) in core::mem::take(&mut self.holes) {
+            let (from, to) = (begin.max(at), behind.min(end));
+            if from >= to {
+                self.holes.push((begin, behind));
+                continue;
+            }
+            self.seen += to - from;
+            self.missing -= to - from;
+            let rest = [(begin, from), (to, behind)];
+            self.holes.extend(rest.into_iter().filter(|(begin, end)| begin < end));
+        }
+        self.holes.truncate(MAX_HOLES);
+    }
+
+    /// Whether all came that the protocol told of.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.missing == 0 && self.total.is_some_and(|total| total <= self.seen)
+    }
+
     /// Hands bytes on that come next, where somebody wants the content of files.
     fn extract(&mut self, data: &[u8], found: &Findings) {
         let offset = self.size();
@@ -280,6 +326,7 @@ impl FileTransfer {
         self.head.capacity()
             + self.reply.as_ref().map_or(0, Vec::capacity)
             + self.filename.as_ref().map_or(0, |name| name.len())
+            + self.holes.capacity() * size_of::<(u64, u64)>()
             + self.headers.as_ref().map_or(0, |it| size_of::<pe::Headers>() + it.heap_bytes())
             + self.hashing.as_ref().map_or(0, |_| size_of::<Hashing>())
             + self.outlet.as_ref().map_or(0, |outlet| outlet.heap_bytes())

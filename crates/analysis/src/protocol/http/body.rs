@@ -4,7 +4,7 @@ use netsniff_packet::Timestamp;
 
 use super::coding::{BLOCK, Budget, Decoded, Decoder};
 use super::exchanges::Exchanges;
-use super::framing::Framing;
+use super::framing::{Framing, Range};
 use super::multipart::Multipart;
 use crate::file::{Carrier, FileTransfer};
 use crate::protocol::mime::{Field, Part, Visitor};
@@ -38,6 +38,10 @@ struct Opening {
     filename: Option<Vec<u8>>,
     total: Option<u64>,
     has_begun: bool,
+    /// Whether it is of a response with a part of something, or several (RFC 9110, 15.3.7).
+    is_partial: bool,
+    /// Where in the whole the next byte stands.
+    at: Option<u64>,
     /// `None` also where there are too many.
     file: Option<Box<FileTransfer>>,
 }
@@ -47,11 +51,25 @@ struct Opening {
 pub(super) struct Files {
     carrier: Carrier,
     count: u64,
+    /// Those of which parts came, by what was asked for: more parts may come.
+    ranges: Vec<(Target, Box<FileTransfer>)>,
     /// How many more there were, which have no row.
     left_out: u64,
     pub(super) budget: Budget,
     /// Whether it was told that there was too much to decode.
     is_cut_told: bool,
+}
+
+/// Host and URI of what parts were asked for; `None` where nobody asked.
+type Target = Option<[Option<Box<[u8]>>; 2]>;
+
+/// Files of one connection of which more parts may come; of one more, the oldest ends. Players have two.
+const MAX_RANGES: usize = 32;
+
+/// Ends a file whose end did not come.
+fn end_unseen(mut file: Box<FileTransfer>, found: &mut Findings) {
+    file.set_timed_out();
+    file.end(found);
 }
 
 /// Where files go.
@@ -63,12 +81,20 @@ pub(super) struct Sink<'a> {
     pub(super) found: &'a mut Findings,
 }
 
+impl Sink<'_> {
+    /// What the exchange in progress wants parts of.
+    fn target(&mut self) -> Target {
+        self.exchanges.current(self.from)?.wanted_range()
+    }
+}
+
 impl Files {
     /// None yet.
     pub(super) fn new(context: &Context<'_>) -> Self {
         Self {
             carrier: Carrier::from(context),
             count: 0,
+            ranges: Vec::new(),
             left_out: 0,
             budget: Budget::from(context.limits),
             is_cut_told: false,
@@ -85,8 +111,35 @@ impl Files {
         Some(Box::new(FileTransfer::begin(self.carrier, self.count - 1, from, "HTTP")))
     }
 
-    /// Tells how many files have no row.
-    pub(super) fn end(&self, found: &mut Findings) {
+    /// Takes out the file of which parts came for `target`.
+    fn take_range(&mut self, target: &Target) -> Option<Box<FileTransfer>> {
+        let place = self.ranges.iter().position(|(of, _)| of.is_some() && of == target)?;
+        Some(self.ranges.remove(place).1)
+    }
+
+    /// Keeps a file of which parts came, unless it is complete.
+    fn keep_range(&mut self, target: Target, file: Box<FileTransfer>, found: &mut Findings) {
+        if file.is_complete() {
+            return file.end(found);
+        }
+        if self.ranges.len() >= MAX_RANGES {
+            end_unseen(self.ranges.remove(0).1, found);
+        }
+        self.ranges.push((target, file));
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let files =
+            self.ranges.iter().map(|(_, file)| size_of::<FileTransfer>() + file.heap_bytes());
+        self.ranges.capacity() * size_of::<(Target, Box<FileTransfer>)>() + files.sum::<usize>()
+    }
+
+    /// Ends files whose rest did not come, and tells how many have no row.
+    pub(super) fn end(&mut self, found: &mut Findings) {
+        for (_, file) in self.ranges.drain(..) {
+            end_unseen(file, found);
+        }
         if self.left_out > 0 {
             found.weirds.add_with("HTTP_too_many_parts", Detail::Number(self.left_out));
         }
@@ -95,13 +148,16 @@ impl Files {
 
 impl Body {
     /// A body of which the header is known.
-    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>) -> Self {
-        let opening = Opening { filename, total: framing.file_len(), ..Opening::default() };
+    pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>, is_partial: bool) -> Self {
+        let at = framing.range().filter(|_| is_partial).map(|range| range.first);
+        let total = framing.file_len();
+        let opening = Opening { filename, total, is_partial, at, ..Opening::default() };
         Self {
             decoder: Decoder::new(framing.codings()).map(Box::new),
             content: match framing.boundary() {
                 Some(boundary) => {
-                    Content::Parts(Box::new(Multipart::new(boundary)), Opening::default())
+                    let opening = Opening { is_partial, ..Opening::default() };
+                    Content::Parts(Box::new(Multipart::new(boundary)), opening)
                 }
                 None => Content::Whole(opening),
             },
@@ -213,7 +269,9 @@ impl Body {
         match &mut self.content {
             Content::Whole(opening) => {
                 let time = sink.time;
-                if let Some(file) = opening.file(sink) {
+                if opening.at.is_some() {
+                    opening.at = opening.at.map(|at| at.saturating_add(len));
+                } else if let Some(file) = opening.file(sink) {
                     file.gap(time, len);
                 }
             }
@@ -272,10 +330,17 @@ struct Taker<'a, 'b, 'c> {
 
 impl Visitor for Taker<'_, '_, '_> {
     fn begin(&mut self) {
-        *self.opening = Opening::default();
+        let is_partial = self.opening.is_partial;
+        *self.opening = Opening { is_partial, ..Opening::default() };
     }
 
-    fn header(&mut self, _: &Field<'_>) {}
+    fn header(&mut self, field: &Field<'_>) {
+        if self.opening.is_partial && field.is("content-range") {
+            let range = Range::parse(field, &mut self.sink.found.weirds);
+            self.opening.at = range.map(|range| range.first);
+            self.opening.total = range.and_then(|range| range.total);
+        }
+    }
 
     fn content(&mut self, part: &Part, data: &[u8]) {
         if !self.opening.has_begun {
@@ -297,18 +362,28 @@ impl Opening {
     /// Takes bytes of the file, which begins with the first of them.
     fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) {
         let time = sink.time;
-        if !data.is_empty()
-            && let Some(file) = self.file(sink)
-        {
-            file.bytes(time, data, sink.found);
+        if data.is_empty() {
+            return;
         }
+        let at = self.at;
+        let Some(file) = self.file(sink) else { return };
+        match at {
+            Some(at) => file.bytes_at(time, at, data, sink.found),
+            None => file.bytes(time, data, sink.found),
+        }
+        self.at = at.map(|at| at.saturating_add(data.len() as u64));
     }
 
     /// The file, which begins now if it did not before.
     fn file(&mut self, sink: &mut Sink<'_>) -> Option<&mut FileTransfer> {
-        if !core::mem::replace(&mut self.has_begun, true)
-            && let Some(mut file) = sink.files.begin(sink.from)
-        {
+        if core::mem::replace(&mut self.has_begun, true) {
+            return self.file.as_deref_mut();
+        }
+        let target = self.at.and_then(|_| sink.target());
+        let before = sink.files.take_range(&target);
+        if before.is_some() {
+            self.file = before;
+        } else if let Some(mut file) = sink.files.begin(sink.from) {
             if let Some(name) = self.filename.take() {
                 file.set_filename(&name);
             }
@@ -325,10 +400,16 @@ impl Opening {
 
     fn end(&mut self, sink: &mut Sink<'_>) {
         let Some(mut file) = self.file.take() else { return };
-        file.tell();
+        if self.at.is_none() || file.is_complete() {
+            file.tell();
+        }
         if let (Some(kind), Some(exchange)) = (file.mime_type(), sink.exchanges.current(sink.from))
         {
             exchange.file_is(sink.from, kind);
+        }
+        if self.at.is_some() {
+            let target = sink.target();
+            return sink.files.keep_range(target, file, sink.found);
         }
         file.end(sink.found);
     }

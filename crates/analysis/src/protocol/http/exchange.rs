@@ -47,6 +47,8 @@ pub struct Exchange {
     /// Lengths of both bodies, where they can be told.
     body_lens: [Option<u64>; 2],
     files: [FilesOfSide; 2],
+    /// Whether the request wants a part of something.
+    wants_range: bool,
     /// Whether the request is still being sent.
     is_requesting: bool,
     /// Whether the response is complete.
@@ -85,6 +87,7 @@ impl Exchange {
             information: None,
             body_lens: [Some(0); 2],
             files: Default::default(),
+            wants_range: false,
             is_requesting: false,
             is_responded: false,
         }
@@ -113,6 +116,7 @@ impl Exchange {
             }
             return;
         } else {
+            self.wants_range |= field.is("range");
             if let Some(name) = PROXY_FIELDS.into_iter().find(|name| field.is(name)) {
                 let told = [name.as_bytes(), b" -> ", field.value].concat().into_boxed_slice();
                 if !self.proxied.contains(&told) {
@@ -170,6 +174,11 @@ impl Exchange {
         if kinds.len() < MAX_FILES {
             kinds.push(kind);
         }
+    }
+
+    /// Host and URI of which a part is wanted, if it is one.
+    pub(super) fn wanted_range(&self) -> Option<[Option<Box<[u8]>>; 2]> {
+        self.wants_range.then(|| [self.host.clone(), self.uri.clone()])
     }
 
     /// What the log `websocket` repeats: host, URI and user agent.

@@ -23,10 +23,42 @@ pub(super) struct Framing {
 }
 
 /// A part of something larger, RFC 9110 section 14.4.
-#[derive(Clone, Copy, Debug)]
-struct Range {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    /// Where it begins.
+    pub(super) first: u64,
     len: u64,
-    total: Option<u64>,
+    /// How long the whole is, where that is told.
+    pub(super) total: Option<u64>,
+}
+
+impl Range {
+    /// Reads a field `Content-Range`, and notes what is odd.
+    pub(super) fn parse(field: &Field<'_>, weirds: &mut Weirds) -> Option<Self> {
+        let (unit, rest) = field.token().unwrap_or_default();
+        if unit != b"bytes" {
+            weirds.add("HTTP_content_range_unknown_byte_unit");
+            return None;
+        }
+        let text: Vec<u8> = rest.iter().copied().filter(|&byte| byte != b' ').collect();
+        let mut halves = text.splitn(2, |&byte| byte == b'/');
+        let (span, total) = (halves.next().unwrap_or_default(), halves.next());
+        let mut ends = span.splitn(2, |&byte| byte == b'-').map(|end| number(end, 10));
+        let (Some(total), Some(Some(first)), Some(Some(last))) = (total, ends.next(), ends.next())
+        else {
+            weirds.add("HTTP_content_range_cannot_parse");
+            return None;
+        };
+        let Some(len) = last.checked_sub(first).map(|len| len + 1) else {
+            weirds.add("HTTP_non_positive_content_range");
+            return None;
+        };
+        let whole = number(total, 10);
+        if whole.is_none() && total != b"*" {
+            weirds.add("HTTP_content_range_invalid_instance");
+        }
+        Some(Self { first, len, total: whole })
+    }
 }
 
 /// What the meaning of fields depends on.
@@ -131,31 +163,10 @@ impl Framing {
         if self.is_chunked {
             weirds.add("HTTP_content_range_and_chunked");
         }
-        let (unit, rest) = field.token().unwrap_or_default();
-        if unit != b"bytes" {
-            weirds.add("HTTP_content_range_unknown_byte_unit");
-            return;
-        }
-        let text: Vec<u8> = rest.iter().copied().filter(|&byte| byte != b' ').collect();
-        let mut halves = text.splitn(2, |&byte| byte == b'/');
-        let (span, total) = (halves.next().unwrap_or_default(), halves.next());
-        let mut ends = span.splitn(2, |&byte| byte == b'-').map(|end| number(end, 10));
-        let (Some(total), Some(Some(first)), Some(Some(last))) = (total, ends.next(), ends.next())
-        else {
-            weirds.add("HTTP_content_range_cannot_parse");
-            return;
-        };
-        let Some(len) = last.checked_sub(first).map(|len| len + 1) else {
-            weirds.add("HTTP_non_positive_content_range");
-            return;
-        };
-        let whole = number(total, 10);
-        if whole.is_none() && total != b"*" {
-            weirds.add("HTTP_content_range_invalid_instance");
-        }
-        self.range = Some(Range { len, total: whole });
+        let Some(range) = Range::parse(field, weirds) else { return };
+        self.range = Some(range);
         if self.length.is_none_or(|length| length == 0) {
-            self.length = Some(len);
+            self.length = Some(range.len);
         } else {
             self.check_range(weirds);
         }
@@ -232,6 +243,11 @@ impl Framing {
     /// How the body is compressed.
     pub(super) const fn codings(&self) -> &Codings {
         &self.codings
+    }
+
+    /// Which part of something larger the body is, where that is told.
+    pub(super) const fn range(&self) -> Option<Range> {
+        self.range
     }
 
     /// What stands between the parts of the body.

@@ -71,7 +71,7 @@ impl Message {
     }
 
     /// Ends the header, or the trailer. Returns whether the message is complete.
-    pub(super) fn end_header(&mut self, weirds: &mut Weirds) -> bool {
+    pub(super) fn end_header(&mut self, is_partial: bool, weirds: &mut Weirds) -> bool {
         if self.stage == Stage::Trailer {
             return true;
         }
@@ -82,7 +82,7 @@ impl Message {
             Extent::Boundary => Stage::Boundary,
             Extent::Close => Stage::Close,
         };
-        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take())));
+        self.body = Some(Box::new(Body::new(&self.framing, self.filename.take(), is_partial)));
         false
     }
 

@@ -284,7 +284,7 @@ impl HttpSession {
         self.is_confirmed |= self.unanswered.pop_front().is_some();
         self.response(&StatusLine { version: Version::V0_9, code: 0, reason: None }, input.time);
         if let Stage::Message(message) = &mut self.sides[Role::Responder.index()].stage {
-            message.end_header(&mut found.weirds);
+            message.end_header(false, &mut found.weirds);
         }
         self.body(input, Next::Open, found)
     }
@@ -446,6 +446,7 @@ impl Session for HttpSession {
             + messages.sum::<usize>()
             + folded.map(|field| field.text.capacity()).sum::<usize>()
             + self.exchanges.bytes()
+            + self.files.heap_bytes()
             + self.unanswered.capacity()
             + self.handshake.as_ref().map_or(0, |handshake| handshake.bytes())
     }

@@ -93,7 +93,8 @@ impl HttpSession {
         let Stage::Message(message) = &mut self.sides[from.index()].stage else {
             return Progress::Consumed(len);
         };
-        let is_complete = message.end_header(&mut found.weirds);
+        let is_partial = from == Role::Responder && self.code == 206;
+        let is_complete = message.end_header(is_partial, &mut found.weirds);
         let opens_tunnel = from == Role::Responder && self.wants_tunnel;
         if is_complete || opens_tunnel {
             self.end_message(from, input.time, found);
