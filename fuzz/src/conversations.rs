@@ -84,6 +84,7 @@ pub fn play_in(wanted: ProtocolSet, turns: &[Turn], flow: Flow, mut cuts: Cuts) 
         port: flow.port,
         hashes: Options::default().hashes,
         is_midstream: flow.is_midstream,
+        is_multicast: false,
     };
     let mut conversation = Conversation::new(wanted);
     let mut found = Findings::default();
@@ -267,6 +268,7 @@ fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
                 port,
                 hashes: Options::default().hashes,
                 is_midstream: false,
+                is_multicast: false,
             };
             let mut session = id.protocol().session(&context);
             let mut found = Findings::default();

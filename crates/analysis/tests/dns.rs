@@ -158,7 +158,10 @@ fn every_kind_of_record_has_its_words() {
         (43, vec![0; 3], "-"),
     ] {
         let reply = message(7, 0x8180, kind, &[record(kind, &data)]);
-        let found = dns(&[(0, udp(CLIENT, 53, &query(7))), (1, udp(SERVER, 53, &reply))]);
+        let found = dns(&[
+            (0, udp(CLIENT, 53, &message(7, 0x0100, kind, &[]))),
+            (1, udp(SERVER, 53, &reply)),
+        ]);
         assert_eq!(cells(&found[0], &["answers"]), [expected], "{kind}");
     }
 }
@@ -173,14 +176,9 @@ fn names_of_netbios_are_decoded() {
 }
 
 #[test]
-fn what_contradicts_takes_the_service_back() {
-    let mut other = query(7);
-    other[5] = 26;
+fn what_cannot_be_read_shows_nothing_and_takes_nothing_back() {
     let conn = |list: &[(i64, Vec<u8>)]| rows("conn", Limits::default(), list);
     let first = (0, udp(CLIENT, 53, &query(7)));
-    let found = conn(&[first.clone(), (1, udp(CLIENT, 53, &other))]);
-    assert_eq!(found[0]["service"], "-");
-    // A message that cannot be read to its end shows nothing, and takes nothing back.
     let cut = (1, udp(CLIENT, 53, &query(7)[..18]));
     assert_eq!(conn(&[first, cut.clone()])[0]["service"], "dns");
     assert_eq!(conn(core::slice::from_ref(&cut))[0]["service"], "-");
@@ -234,8 +232,14 @@ fn replies_that_nobody_asked_for_stay_within_the_limits() {
 }
 
 fn session(limits: &Limits) -> Box<dyn Session> {
-    let context =
-        Context { limits, name: 0, port: 53, hashes: HashKinds::default(), is_midstream: false };
+    let context = Context {
+        limits,
+        name: 0,
+        port: 53,
+        hashes: HashKinds::default(),
+        is_midstream: false,
+        is_multicast: false,
+    };
     ProtocolId::named("dns").unwrap().protocol().session(&context)
 }
 
@@ -324,7 +328,7 @@ fn no_message_does_harm_cut_or_changed_anywhere() {
         session.end(&mut found);
         let rows = found.records.iter().filter(|it| matches!(it, ProtocolRecord::Dns(_))).count();
         let facts = found.records.drain(..).count() - rows;
-        assert!(rows <= 1 && facts <= 1);
+        assert!(rows <= 26 && facts <= rows);
         told += rows;
         odd += found.weirds.drain().count();
     };

@@ -39,7 +39,14 @@ fn recorded(ports: &[u16]) -> Vec<Vec<u8>> {
 
 fn session(protocol: &dyn Protocol, limits: &Limits) -> Box<dyn Session> {
     let (name, hashes) = (0, HashKinds::default());
-    protocol.session(&Context { limits, name, port: 0, hashes, is_midstream: false })
+    protocol.session(&Context {
+        limits,
+        name,
+        port: 0,
+        hashes,
+        is_midstream: false,
+        is_multicast: false,
+    })
 }
 
 /// What became of messages.

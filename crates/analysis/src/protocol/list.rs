@@ -10,7 +10,6 @@ use super::{
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
-    &dns::Dns,
     &ntp::Ntp,
     &dhcp::Dhcp,
     &dhcpv6::Dhcpv6,
@@ -29,6 +28,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &carried::FtpData,
     &irc::Irc,
     &carried::IrcDccData,
+    &dns::Dns,
     &telnet::Telnet,
 ];
 

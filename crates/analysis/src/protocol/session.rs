@@ -97,6 +97,8 @@ pub struct Context<'a> {
     /// Whether the begin of the connection was not seen, so that its first bytes may be from the
     /// middle of something.
     pub is_midstream: bool,
+    /// Whether the responder is a group, so that what goes to it answers nobody.
+    pub is_multicast: bool,
 }
 
 impl Context<'_> {

@@ -57,6 +57,7 @@ impl Talking {
             port: flow.ends().1.port,
             hashes: self.hashes,
             is_midstream: flow.tcp().is_some_and(TcpConnection::is_partial),
+            is_multicast: flow.ends().1.address.to_ip().is_multicast(),
         }
     }
 

@@ -117,6 +117,7 @@ impl Test {
             port: 1,
             hashes: HashKinds::default(),
             is_midstream: false,
+            is_multicast: false,
         };
         let event = Event { time: Timestamp::EPOCH, from, piece };
         self.conversation.take(&event, &context, &mut self.found);

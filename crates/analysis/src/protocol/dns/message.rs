@@ -14,11 +14,11 @@ const MAX_NAME: usize = 512;
 const LONG_NAME: usize = 255;
 
 /// Length of the longest label (RFC 1035, 2.3.4), except in NetBIOS.
-const MAX_LABEL: usize = 63;
+pub(super) const MAX_LABEL: usize = 63;
 
 /// Pointers that may lead from one to the next within one name. Without a bound the work for a
 /// message would grow with the square of its length.
-const MAX_POINTERS: usize = 32;
+pub(super) const MAX_POINTERS: usize = 32;
 
 /// The header, RFC 1035 section 4.1.1.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,8 @@ pub(super) struct Header {
     pub(super) questions: u16,
     /// Entries in the answer section.
     pub(super) answers: u16,
-    authorities: u16,
+    /// Entries in the authority section; in an update, what is to be changed (RFC 2136, section 2.2).
+    pub(super) authorities: u16,
     additionals: u16,
 }
 
@@ -98,9 +99,14 @@ impl Header {
         self.is_response() && self.rcode() == 0
     }
 
+    /// Entries behind the questions.
+    pub(super) const fn records(self) -> u32 {
+        self.answers as u32 + self.authorities as u32 + self.additionals as u32
+    }
+
     /// Whether nothing follows the questions.
     pub(super) const fn has_no_records(self) -> bool {
-        self.answers == 0 && self.authorities == 0 && self.additionals == 0
+        self.records() == 0
     }
 }
 
@@ -148,6 +154,8 @@ pub(super) struct Resource {
     pub(super) name: Name,
     /// TYPE.
     pub(super) kind: u16,
+    /// CLASS.
+    pub(super) class: u16,
     /// Seconds that it may be kept.
     pub(super) ttl: u32,
     /// Where RDATA lies in the message.
@@ -227,14 +235,14 @@ impl<'a> Message<'a> {
             self.weird("DNS_truncated_ans_too_short");
             return None;
         }
-        let (kind, _class) = (self.short()?, self.short()?);
+        let (kind, class) = (self.short()?, self.short()?);
         let ttl = self.array().map_or(0, u32::from_be_bytes);
         let len = self.short().map_or(0, usize::from);
         if len > self.remaining() {
             self.weird("DNS_truncated_RR_rdlength_lt_len");
             return None;
         }
-        Some(Resource { name, kind, ttl, data: self.at..self.at + len })
+        Some(Resource { name, kind, class, ttl, data: self.at..self.at + len })
     }
 
     /// The next name, RFC 1035 sections 3.1 and 4.1.4. A name that breaks off stands as far as it

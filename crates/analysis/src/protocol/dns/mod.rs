@@ -6,17 +6,23 @@
 //! | [`rdata`] | what a resource record says, as text |
 //! | [`netbios`] | NetBIOS names within DNS names |
 //! | [`names`] | words for types, classes and codes |
+//! | [`recognition`] | whether octets are surely a message, on any port |
 //! | [`transaction`] | a question with its answer: a row of the log |
+//! | [`allotment`] | which question of a message a record answers |
+//! | [`update`] | what an update changes, as text |
 //! | [`resolution`] | what an answer tells of addresses |
 //! | [`session`] | which answer belongs to which question |
 
+mod allotment;
 mod message;
 mod names;
 mod netbios;
 mod rdata;
+mod recognition;
 mod resolution;
 mod session;
 mod transaction;
+mod update;
 
 pub use resolution::Resolution;
 pub use transaction::Transaction;
@@ -24,6 +30,7 @@ pub use transaction::Transaction;
 use core::time::Duration;
 
 use super::{Context, Detection, Exchange, Heads, Protocol, Session, Verdict};
+use message::Header;
 use session::DnsSession;
 
 /// Messages over UDP.
@@ -49,6 +56,9 @@ const UPDATE: u8 = 5;
 /// The port of DNS.
 const PORT: u16 = 53;
 
+/// The port of link-local multicast name resolution (RFC 4795).
+const LLMNR: u16 = 5355;
+
 /// The port of NetBIOS names, whose messages have opcodes of their own (RFC 1002, 4.2.1.1).
 const NETBIOS: u16 = 137;
 
@@ -66,16 +76,17 @@ impl Protocol for Dns {
     }
 
     fn udp_ports(&self) -> &'static [u16] {
-        &[PORT, NETBIOS, 5353, 5355]
+        &[PORT, NETBIOS, 5353, LLMNR]
     }
 
     fn datagram(&self, port: u16, payload: &[u8]) -> Verdict {
         // Zeek waits for more after a datagram that is too short.
-        let Some(header) = payload.first_chunk::<HEADER_LEN>() else { return Verdict::Unclear };
-        let from_server = header[2] & 0x80 != 0;
-        if u16::from_be_bytes([header[4], header[5]]) > MAX_QUESTIONS {
-            Verdict::Contradicts { from_server }
-        } else if port != NETBIOS && !OPCODES.contains(&(header[2] >> 3 & 0xf)) {
+        let Some(header) = Header::of(payload) else { return Verdict::Unclear };
+        let from_server = header.is_response();
+        if header.questions > MAX_QUESTIONS {
+            // Each datagram is a message of its own (RFC 1035, 4.2.1): the next one may be good.
+            Verdict::Unclear
+        } else if port != NETBIOS && !OPCODES.contains(&header.opcode()) {
             Verdict::Unknown { from_server }
         } else if from_server {
             Verdict::FromServer
@@ -84,17 +95,25 @@ impl Protocol for Dns {
         }
     }
 
-    fn tcp_ports(&self) -> &'static [u16] {
-        &[PORT]
+    fn detect_datagram(&self, payload: &[u8]) -> bool {
+        recognition::is_message(payload)
     }
 
-    /// Lengths and small numbers are no proof, so the port must say so, too.
+    fn tcp_ports(&self) -> &'static [u16] {
+        &[PORT, LLMNR]
+    }
+
+    /// On its ports a header tells; on others a whole message must be there that is surely one.
     fn detect(&self, heads: &Heads<'_>) -> Detection {
-        if heads.port != PORT {
+        let is_known = self.tcp_ports().contains(&heads.port);
+        let look = if is_known {
+            looks_like_a_message
+        } else if heads.is_midstream {
             return Detection::No;
-        }
-        let looks = [heads.originator, heads.responder].map(looks_like_a_message);
-        match looks {
+        } else {
+            begins_surely
+        };
+        match [heads.originator, heads.responder].map(look) {
             [Detection::No, _] | [_, Detection::No] => Detection::No,
             [Detection::Yes, _] | [_, Detection::Yes] => Detection::Yes,
             [Detection::Undecided, Detection::Undecided] => Detection::Undecided,
@@ -112,18 +131,49 @@ impl Protocol for Dns {
     }
 }
 
-/// Whether a stream begins with a message behind its length.
-fn looks_like_a_message(head: &[u8]) -> Detection {
-    let Some((length, message)) = head.split_first_chunk::<LENGTH_LEN>() else {
-        return Detection::Undecided;
-    };
-    if usize::from(u16::from_be_bytes(*length)) < HEADER_LEN {
-        return Detection::No;
+/// Octets of a message for which one that is no DNS is waited for, to see what comes behind it.
+const MAX_JUNK: usize = 1_024;
+
+/// Whether a stream begins with messages behind their lengths. Those that are no DNS may come before.
+fn looks_like_a_message(mut head: &[u8]) -> Detection {
+    loop {
+        let Some((length, rest)) = head.split_first_chunk::<LENGTH_LEN>() else {
+            return Detection::Undecided;
+        };
+        let len = usize::from(u16::from_be_bytes(*length));
+        let message = rest.get(..len).unwrap_or(rest);
+        if len >= HEADER_LEN {
+            match (Dns.datagram(PORT, message), message.len() < HEADER_LEN) {
+                (_, true) => return Detection::Undecided,
+                (Verdict::FromClient | Verdict::FromServer, _) => return Detection::Yes,
+                _ if len > MAX_JUNK => return Detection::No,
+                _ => {}
+            }
+        }
+        let Some(behind) = rest.get(len..) else { return Detection::Undecided };
+        head = behind;
     }
-    match (Dns.datagram(PORT, message), message.len() < HEADER_LEN) {
-        (_, true) => Detection::Undecided,
-        (Verdict::FromClient | Verdict::FromServer, _) => Detection::Yes,
-        _ => Detection::No,
+}
+
+/// Octets of the longest message by which a stream is known on any port.
+const MAX_FIRST: usize = 1_024;
+
+/// Whether a stream begins with what is surely a message behind its length.
+fn begins_surely(head: &[u8]) -> Detection {
+    let Some((length, rest)) = head.split_first_chunk::<LENGTH_LEN>() else {
+        let is_short = head.first().is_none_or(|high| usize::from(*high) <= MAX_FIRST >> 8);
+        return if is_short { Detection::Undecided } else { Detection::No };
+    };
+    let len = usize::from(u16::from_be_bytes(*length));
+    let message = rest.get(..len).unwrap_or(rest);
+    if !(HEADER_LEN..=MAX_FIRST).contains(&len) || !recognition::may_begin(message) {
+        Detection::No
+    } else if message.len() < len {
+        Detection::Undecided
+    } else if recognition::is_message(message) {
+        Detection::Yes
+    } else {
+        Detection::No
     }
 }
 
@@ -141,14 +191,38 @@ mod tests {
     }
 
     #[test]
-    fn more_questions_than_anybody_asks_are_no_dns() {
+    fn more_questions_than_anybody_asks_tell_nothing() {
         let mut message = [0; HEADER_LEN];
         message[5] = 25;
         assert_eq!(Dns.datagram(53, &message), Verdict::FromClient);
         message[5] = 26;
-        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: false });
+        assert_eq!(Dns.datagram(53, &message), Verdict::Unclear);
         message[2] = 0x80;
-        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: true });
+        assert_eq!(Dns.datagram(53, &message), Verdict::Unclear);
+    }
+
+    #[test]
+    fn a_stream_is_known_by_a_message_behind_its_length() {
+        let mut query = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        query.extend(b"\x03www\x07example\x00\x00\x01\x00\x01");
+        let framed = |message: &[u8]| [&(message.len() as u16).to_be_bytes()[..], message].concat();
+        let detect = |originator: &[u8], responder: &[u8], port| {
+            Dns.detect(&Heads { originator, responder, port, is_midstream: false })
+        };
+        let stream = framed(&query);
+        for port in [53, 5355, 8053] {
+            assert_eq!(detect(&stream, b"", port), Detection::Yes, "{port}");
+            assert_eq!(detect(&stream[..10], b"", port), Detection::Undecided, "{port}");
+        }
+        assert_eq!(detect(&framed(&[0xff; 20]), b"", 8053), Detection::No);
+        assert_eq!(detect(&framed(&[0xff; 20]), b"", 53), Detection::Undecided);
+        let behind_junk = [framed(&[0xff; 20]), framed(b"x"), stream.clone()].concat();
+        assert_eq!(detect(&behind_junk, b"", 53), Detection::Yes);
+        for text in [&b"GET / HTTP/1.1\r\n"[..], b"\x16\x03\x01\x02\x00", b"SSH-2.0-x"] {
+            assert_eq!(detect(text, b"", 8053), Detection::No);
+            assert_eq!(detect(&stream, text, 8053), Detection::No);
+        }
+        assert_eq!(detect(&b"GET / HTTP/1.1\r\n\r\n".repeat(9), b"", 53), Detection::No);
     }
 
     #[test]

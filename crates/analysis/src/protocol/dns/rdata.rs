@@ -7,7 +7,7 @@ use netsniff_packet::Address;
 use super::message::{Message, Resource};
 
 /// What was read of a resource record.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Told {
     /// What it says; empty where it says nothing, `None` where it is of a kind that is not told.
     pub(super) text: Option<Vec<u8>>,

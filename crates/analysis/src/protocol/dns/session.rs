@@ -1,10 +1,10 @@
-//! Which reply belongs to which query, as Zeek's `base/protocols/dns/main.zeek` finds out.
+//! Which reply belongs to which query: as Zeek's `base/protocols/dns/main.zeek` finds out, and by what
+//! both ask about (RFC 5452, section 4.2).
 
-use netsniff_packet::Address;
-
+use super::allotment::{Part, allot};
 use super::message::{Header, Message};
-use super::transaction::Transaction;
-use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata};
+use super::transaction::{Asked, Transaction};
+use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata, recognition, update};
 use crate::correlator::Content;
 use crate::protocol::{Bytes, Context, Datagram, Findings, Progress, ProtocolRecord, Session};
 use crate::weird::{Detail, Weirds};
@@ -19,6 +19,12 @@ pub(super) struct DnsSession {
     /// How many bytes of text either may have.
     max_bytes: usize,
     is_confirmed: bool,
+    /// Whether something came that is no DNS: then only what surely is counts.
+    is_mixed: bool,
+    /// Whether it goes to a group, where identifiers join nothing (RFC 6762, section 18.1).
+    is_multicast: bool,
+    /// Messages so far.
+    messages: u32,
     /// Port of the responder.
     port: u16,
 }
@@ -32,22 +38,38 @@ impl DnsSession {
             max_messages: context.limits.pending_messages,
             max_bytes: context.limits.pending_bytes,
             is_confirmed: false,
+            is_mixed: false,
+            is_multicast: context.is_multicast,
+            messages: 0,
             port: context.port,
         }
     }
 
-    /// The counterpart that waits for a message, or else a transaction that begins with it.
-    fn transaction(&mut self, datagram: &Datagram<'_>, header: Header) -> Option<Transaction> {
-        let begun = Transaction::begun(datagram.time, header, datagram.port == NETBIOS)?;
+    /// The counterpart that waits for a message with this question.
+    fn counterpart(&mut self, header: Header, asked: &Asked) -> Option<Transaction> {
+        if self.is_multicast {
+            return None;
+        }
         let waiting = if header.is_response() { &mut self.queries } else { &mut self.replies };
-        let counterpart = waiting.iter().position(|waiting| waiting.id == header.id);
-        Some(counterpart.map_or(begun, |at| waiting.remove(at)))
+        let fits = |it: &Transaction| it.id == header.id && it.asks(asked);
+        waiting.iter().position(fits).map(|at| waiting.remove(at))
+    }
+
+    /// All that waits for a message without a question: what came in one message.
+    fn counterparts(&mut self, header: Header) -> Vec<Part> {
+        if self.is_multicast {
+            return Vec::new();
+        }
+        let waiting = if header.is_response() { &mut self.queries } else { &mut self.replies };
+        let Some(first) = waiting.iter().find(|it| it.id == header.id) else { return Vec::new() };
+        let message = first.message;
+        waiting.extract_if(.., |it| it.message == message).map(Part::from).collect()
     }
 
     /// Tells a transaction that is complete; another one waits. Once too many wait, all are told:
     /// their counterparts will hardly come any more.
     fn keep(&mut self, transaction: Transaction, found: &mut Findings) {
-        if transaction.is_asked && transaction.is_answered {
+        if self.is_multicast || (transaction.is_asked && transaction.is_answered) {
             found.records.push(ProtocolRecord::Dns(transaction));
             return;
         }
@@ -64,33 +86,81 @@ impl DnsSession {
             found.records.extend(waiting.drain(..).map(ProtocolRecord::Dns));
         }
     }
-}
 
-impl DnsSession {
     fn message(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
         let Some(header) = Header::of(datagram.payload) else {
             found.weirds.add("DNS_truncated_len_lt_hdr_len");
             return;
         };
-        if datagram.port != NETBIOS && !OPCODES.contains(&header.opcode()) {
+        if header.questions > MAX_QUESTIONS {
+            if !self.is_mixed {
+                found.weirds.add("DNS_Conn_count_too_large");
+            }
+            self.is_mixed = true;
+            return;
+        }
+        let is_netbios = datagram.port == NETBIOS;
+        if self.is_mixed && !is_netbios && !is_sure(datagram.payload) {
+            return;
+        }
+        if !is_netbios && !OPCODES.contains(&header.opcode()) {
             let opcode = Detail::Number(header.opcode().into());
             found.weirds.add_with("DNS_unknown_opcode", opcode);
             return;
         }
-        let mut transaction = self.transaction(datagram, header);
-        if let Some(transaction) = &mut transaction {
-            transaction.header(header);
-        }
-        let mut addresses = Vec::new();
-        let weirds = &mut found.weirds;
-        self.is_confirmed |= read(datagram, header, &mut transaction, &mut addresses, weirds);
-        if let Some(transaction) = transaction {
+        self.messages = self.messages.wrapping_add(1);
+        let parts = self.read(datagram, header, &mut found.weirds);
+        for Part { transaction, addresses, .. } in parts {
             if header.is_success() && !addresses.is_empty() {
                 let resolution = transaction.resolution(datagram, addresses);
                 found.records.push(ProtocolRecord::Fact(Content::Resolution(Box::new(resolution))));
             }
             self.keep(transaction, found);
         }
+    }
+
+    /// Reads a message into the transactions that it belongs to, as far as it can be read.
+    fn read(&mut self, datagram: &Datagram<'_>, header: Header, weirds: &mut Weirds) -> Vec<Part> {
+        let is_netbios = datagram.port == NETBIOS;
+        let begin = |messages| Transaction::begun(datagram.time, messages, header, is_netbios);
+        let mut message = Message::new(datagram.payload, is_netbios, weirds);
+        let mut parts: Vec<Part> = Vec::new();
+        let mut is_whole = true;
+        for _ in 0..header.questions {
+            let Some(question) = message.question() else {
+                is_whole = false;
+                break;
+            };
+            let asked = Asked::new(&question, is_netbios);
+            let counterpart = self.counterpart(header, &asked);
+            let Some(mut transaction) = counterpart.or_else(|| begin(self.messages)) else {
+                continue;
+            };
+            transaction.question(header, asked);
+            parts.push(transaction.into());
+        }
+        if parts.is_empty() {
+            parts = self.counterparts(header);
+        }
+        if parts.is_empty() {
+            parts.extend(begin(self.messages).map(Part::from));
+        }
+        for part in &mut parts {
+            part.transaction.header(datagram.time, header);
+        }
+        let alone = || {
+            let mut transaction = begin(self.messages)?;
+            transaction.header(datagram.time, header);
+            Some(transaction)
+        };
+        let is_read = is_whole
+            && if header.opcode() == UPDATE && !is_netbios {
+                update::read(&mut message, header, &mut parts)
+            } else {
+                answers(&mut message, datagram, header, &mut parts, alone)
+            };
+        self.is_confirmed |= is_read;
+        parts
     }
 }
 
@@ -128,38 +198,25 @@ impl Session for DnsSession {
     }
 }
 
-/// Reads questions and answers into the transaction, and the addresses that the answers tell, as far
-/// as they can be read, and tells whether that was all of them.
-fn read(
+/// Whether it is a message for sure, also one that refuses what the server could not read.
+fn is_sure(payload: &[u8]) -> bool {
+    recognition::is_message(payload) || recognition::is_bare_reply(payload)
+}
+
+/// Reads the answers into the transactions, and tells whether that was all of them.
+fn answers(
+    message: &mut Message<'_>,
     datagram: &Datagram<'_>,
     header: Header,
-    transaction: &mut Option<Transaction>,
-    addresses: &mut Vec<Address>,
-    weirds: &mut Weirds,
+    parts: &mut Vec<Part>,
+    alone: impl Fn() -> Option<Transaction>,
 ) -> bool {
-    let mut message = Message::new(datagram.payload, datagram.port == NETBIOS, weirds);
-    if header.questions > MAX_QUESTIONS {
-        message.weird("DNS_Conn_count_too_large");
-        return false;
-    }
-    for _ in 0..header.questions {
-        let Some(question) = message.question() else { return false };
-        if let Some(transaction) = transaction {
-            transaction.question(header, &question);
-        }
-    }
-    if header.opcode() == UPDATE && !message.is_netbios() {
-        // What follows the zone are no answers (RFC 2136, section 2).
-        return true;
-    }
     for _ in 0..header.answers {
         let Some(record) = message.resource() else { return false };
-        let told = rdata::read(&mut message, &record);
-        addresses.extend(told.address);
-        if let (Some(transaction), Some(text)) = (transaction.as_mut(), told.text) {
-            transaction.answer(datagram.time, header, &record, text);
-        }
-        if !told.is_sound {
+        let told = rdata::read(message, &record);
+        let is_sound = told.is_sound;
+        allot(parts, datagram.time, header, &record, told, &alone);
+        if !is_sound {
             return false;
         }
     }
