@@ -1,5 +1,7 @@
 //! The octets of a message (RFC 2131, section 2) and its options (RFC 2132).
 
+use std::borrow::Cow;
+
 use netsniff_packet::{Address, Timestamp};
 
 use crate::protocol::Role;
@@ -18,6 +20,7 @@ mod code {
     pub(super) const DOMAIN_NAME: u8 = 15;
     pub(super) const REQUESTED_ADDRESS: u8 = 50;
     pub(super) const LEASE_TIME: u8 = 51;
+    pub(super) const OVERLOAD: u8 = 52;
     pub(super) const MESSAGE_TYPE: u8 = 53;
     pub(super) const MESSAGE: u8 = 56;
     pub(super) const CLIENT_IDENTIFIER: u8 = 61;
@@ -41,20 +44,28 @@ pub(super) enum Reading<'a> {
     Malformed,
 }
 
-/// The fields and options of a message that are followed. Of several options with one code the last
-/// one counts, as in Zeek; of those with the type the first one.
+/// The fields and options of a message that are followed. Several options with one code are parts of
+/// one value (RFC 3396, section 5); of those with the type the first one counts.
 #[derive(Debug)]
 pub(super) struct Options<'a> {
     header: &'a [u8; HEADER_LEN],
     kind: u8,
-    host_name: Option<&'a [u8]>,
-    domain: Option<&'a [u8]>,
-    requested: Option<&'a [u8]>,
-    lease: Option<&'a [u8]>,
-    text: Option<&'a [u8]>,
-    identifier: Option<&'a [u8]>,
-    fqdn: Option<&'a [u8]>,
+    overload: u8,
+    host_name: Value<'a>,
+    domain: Value<'a>,
+    requested: Value<'a>,
+    lease: Value<'a>,
+    text: Value<'a>,
+    identifier: Value<'a>,
+    fqdn: Value<'a>,
 }
+
+/// The value of an option, in one part or joined of several.
+type Value<'a> = Option<Cow<'a, [u8]>>;
+
+/// The fields that may have options in place of names, and the bit of option 52 that says so (RFC
+/// 2132, section 9.3), in the order in which their options follow those behind the cookie.
+const OVERLOADED: [(u8, core::ops::Range<usize>); 2] = [(1, 108..236), (2, 44..108)];
 
 /// Reads a datagram.
 pub(super) fn read(payload: &[u8]) -> Reading<'_> {
@@ -74,11 +85,12 @@ pub(super) fn read(payload: &[u8]) -> Reading<'_> {
     }
 }
 
-/// Walks the options; `None` where they do not come to their end.
-fn options<'a>(header: &'a [u8; HEADER_LEN], mut rest: &'a [u8]) -> Option<Options<'a>> {
+/// Reads the options; `None` where those behind the cookie do not come to their end.
+fn options<'a>(header: &'a [u8; HEADER_LEN], rest: &'a [u8]) -> Option<Options<'a>> {
     let mut options = Options {
         header,
         kind: 0,
+        overload: 0,
         host_name: None,
         domain: None,
         requested: None,
@@ -87,30 +99,57 @@ fn options<'a>(header: &'a [u8; HEADER_LEN], mut rest: &'a [u8]) -> Option<Optio
         identifier: None,
         fqdn: None,
     };
-    loop {
-        let (&code, behind) = rest.split_first()?;
-        if code == code::END {
-            return Some(options);
+    options.walk(rest)?;
+    for (bit, field) in OVERLOADED {
+        if options.overload & bit != 0 {
+            // Names are as long as their fields, so that a missing end cuts nothing off.
+            let _ = options.walk(&header[field]);
         }
-        if code == code::PAD {
-            rest = behind;
-            continue;
-        }
-        let (&len, behind) = behind.split_first()?;
-        let (value, behind) = behind.split_at_checked(len.into())?;
-        rest = behind;
-        match code {
-            code::HOST_NAME => options.host_name = Some(value),
-            code::DOMAIN_NAME => options.domain = Some(value),
-            code::REQUESTED_ADDRESS => options.requested = Some(value),
-            code::LEASE_TIME => options.lease = Some(value),
-            code::MESSAGE_TYPE if options.kind == 0 => {
-                options.kind = value.first().copied().unwrap_or(0);
+    }
+    Some(options)
+}
+
+impl<'a> Options<'a> {
+    /// Takes options up to their end; `None` where there is none.
+    fn walk(&mut self, mut rest: &'a [u8]) -> Option<()> {
+        loop {
+            let (&code, behind) = rest.split_first()?;
+            if code == code::END {
+                return Some(());
             }
-            code::MESSAGE => options.text = Some(value),
-            code::CLIENT_IDENTIFIER => options.identifier = Some(value),
-            code::CLIENT_FQDN => options.fqdn = Some(value),
-            _ => {}
+            if code == code::PAD {
+                rest = behind;
+                continue;
+            }
+            let (&len, behind) = behind.split_first()?;
+            let (value, behind) = behind.split_at_checked(len.into())?;
+            rest = behind;
+            self.take(code, value);
+        }
+    }
+
+    fn take(&mut self, code: u8, part: &'a [u8]) {
+        let value = match code {
+            code::HOST_NAME => &mut self.host_name,
+            code::DOMAIN_NAME => &mut self.domain,
+            code::REQUESTED_ADDRESS => &mut self.requested,
+            code::LEASE_TIME => &mut self.lease,
+            code::MESSAGE => &mut self.text,
+            code::CLIENT_IDENTIFIER => &mut self.identifier,
+            code::CLIENT_FQDN => &mut self.fqdn,
+            code::OVERLOAD => {
+                self.overload |= part.first().copied().unwrap_or(0);
+                return;
+            }
+            code::MESSAGE_TYPE if self.kind == 0 => {
+                self.kind = part.first().copied().unwrap_or(0);
+                return;
+            }
+            _ => return,
+        };
+        match value {
+            Some(value) => value.to_mut().extend_from_slice(part),
+            None => *value = Some(Cow::Borrowed(part)),
         }
     }
 }
@@ -157,7 +196,8 @@ impl Message {
         let header = options.header;
         let word = |at: usize| [0, 1, 2, 3].map(|i| header[at + i]);
         let address = |octets: [u8; 4]| (octets != [0; 4]).then(|| Address::from_v4(octets));
-        let four = |value: Option<&[u8]>| value.and_then(|value| value.first_chunk().copied());
+        let four = |value: &Value<'_>| value.as_ref().and_then(|it| it.first_chunk().copied());
+        let text = |value: &Value<'_>| value.as_ref().map(|it| Box::from(&**it));
         Self {
             time,
             from,
@@ -167,20 +207,20 @@ impl Message {
             is_relayed: word(24) != [0; 4],
             hardware: hardware(&header[28..44]),
             // RFC 2132, section 9.14: the type of hardware comes first, and 1 is Ethernet.
-            identifier: match options.identifier {
+            identifier: match options.identifier.as_deref() {
                 Some([1, octets @ ..]) => Some(hardware(octets).unwrap_or_default()),
                 _ => None,
             },
             assigned: address(word(16)),
-            requested: four(options.requested).map(Address::from_v4),
-            lease: four(options.lease).map(|octets| {
+            requested: four(&options.requested).map(Address::from_v4),
+            lease: four(&options.lease).map(|octets| {
                 Interval::from_nanos(i64::from(u32::from_be_bytes(octets)) * 1_000_000_000)
             }),
-            host_name: options.host_name.map(Into::into),
+            host_name: text(&options.host_name),
             // RFC 4702, section 2: three octets come before the name.
-            fqdn: options.fqdn.and_then(|value| value.get(3..)).map(Into::into),
-            domain: options.domain.map(|value| without_nuls(value).into()),
-            text: options.text.map(Into::into),
+            fqdn: options.fqdn.as_ref().and_then(|value| value.get(3..)).map(Into::into),
+            domain: options.domain.as_ref().map(|value| without_nuls(value).into()),
+            text: text(&options.text),
         }
     }
 }
@@ -271,10 +311,56 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_first_type_counts_and_the_last_of_other_options() {
-        let message = told(&message(false, &[53, 1, 1, 53, 1, 5, 12, 1, b'a', 12, 1, b'b', 255]));
-        let message = message.unwrap();
-        assert_eq!((message.kind, message.host_name.as_deref()), (1, Some(&b"b"[..])));
+    fn the_first_type_counts_and_parts_of_other_options_are_joined() {
+        // RFC 3396, section 5: neighbours or not.
+        let options =
+            [53, 1, 1, 53, 1, 5, 12, 1, b'a', 12, 1, b'b', 15, 1, b'x', 12, 2, b'c', b'd', 255];
+        let message = told(&message(false, &options)).unwrap();
+        assert_eq!((message.kind, message.host_name.as_deref()), (1, Some(&b"abcd"[..])));
+        assert_eq!(message.domain.as_deref(), Some(&b"x"[..]));
+    }
+
+    /// A message with options in the fields `file` and `sname`, which only option 52 makes options.
+    fn overloaded(options: &[u8], file: &[u8], sname: &[u8]) -> Message {
+        let mut message = message(true, options);
+        message[108..][..file.len()].copy_from_slice(file);
+        message[44..][..sname.len()].copy_from_slice(sname);
+        told(&message).unwrap()
+    }
+
+    #[test]
+    fn options_stand_in_other_fields_where_one_says_so() {
+        let file =
+            [&[0, 0, 56, 4][..], b"file", &[50, 4, 192, 0, 2, 7, 12, 2], b"ho", &[255]].concat();
+        let sname = [&[56, 5][..], b"sname", &[51, 4, 0, 0, 14, 16, 12, 2], b"st", &[255]].concat();
+        for (overload, text, host, requested, lease) in [
+            (0, "text", None, false, false),
+            (1, "textfile", Some("ho"), true, false),
+            (2, "textsname", Some("st"), false, true),
+            (3, "textfilesname", Some("host"), true, true),
+        ] {
+            for place in 0..3 {
+                let mut options = vec![&[53, 1, 2][..], &[56, 4, b't', b'e', b'x', b't']];
+                let which = [52, 1, overload];
+                options.insert(place, &which);
+                options.push(&[255]);
+                let told = overloaded(&options.concat(), &file, &sname);
+                let string = |text: &Option<Box<[u8]>>| {
+                    text.as_deref().map(|it| String::from_utf8_lossy(it).into_owned())
+                };
+                assert_eq!(string(&told.text).as_deref(), Some(text), "{overload} at {place}");
+                assert_eq!(string(&told.host_name).as_deref(), host);
+                assert_eq!((told.requested.is_some(), told.lease.is_some()), (requested, lease));
+            }
+        }
+        // The type, too, and a value that begins behind the cookie.
+        let told =
+            overloaded(&[52, 1, 1, 12, 2, b'a', b'b', 255], &[12, 1, b'c', 53, 1, 5, 255], &[]);
+        assert_eq!((told.kind, told.host_name.as_deref()), (5, Some(&b"abc"[..])));
+        // A field without an end ends with its last octet.
+        let told =
+            overloaded(&[53, 1, 2, 52, 1, 2, 255], &[], &[&[15, 62][..], &[b'x'; 62]].concat());
+        assert_eq!(told.domain.as_deref(), Some(&[b'x'; 62][..]));
     }
 
     #[test]
