@@ -4,29 +4,79 @@ use core::net::IpAddr;
 
 use netsniff_packet::Address;
 
-/// The mail addresses in an argument of MAIL or RCPT (`extract_email_addrs_vec`): what stands
-/// around an `@`, between brackets, blanks and commas.
-pub(super) fn mailboxes(text: &[u8]) -> Vec<Box<[u8]>> {
+/// The mail addresses in an argument of MAIL or RCPT behind `FROM:` or `TO:`, as RFC 5321, section
+/// 4.1.2 has paths. Servers take them without brackets, too, and some clients put a name before.
+/// Empty paths and words without a host are none, as in Zeek. The parameter ORCPT (RFC 3461, section
+/// 4.2) tells an address of its own.
+pub(super) fn mailboxes(argument: &[u8]) -> Vec<Box<[u8]>> {
+    let begin = argument.iter().position(|&byte| byte == b':').map_or(0, |at| at + 1);
+    let mut rest = argument[begin..].trim_ascii_start();
     let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text[from..].iter().position(|&byte| byte == b'@').map(|at| from + at) {
-        let is_before = |byte: &u8| matches!(byte, b'<' | b',' | b' ' | b'\t' | b'@');
-        let before = &text[from..at];
-        let start = before.iter().rposition(is_before).map_or(0, |at| at + 1);
-        let is_behind = |byte: &u8| matches!(byte, b'>' | b',' | b';' | b' ' | b'\t');
-        let behind = &text[at + 1..];
-        let end = behind.iter().position(is_behind).unwrap_or(behind.len());
-        let is_delimited = start.checked_sub(1).and_then(|at| before.get(at)) != Some(&b'@');
-        if is_delimited && start < before.len() && end > 0 {
-            let whole = before[start..].iter().chain(b"@").chain(&behind[..end]);
-            let marks = |byte: &u8| !matches!(byte, b'<' | b'>' | b':' | b';');
-            found.push(whole.copied().filter(marks).collect());
-            from = (at + 1 + end + 1).min(text.len());
-        } else {
-            from = at + 1;
+    while let Some((path, behind)) = path(rest) {
+        let address = without_route(path);
+        if let Some(at) = address.iter().rposition(|&byte| byte == b'@')
+            && at > 0
+            && at + 1 < address.len()
+        {
+            found.push(address.into());
+        }
+        rest = behind.trim_ascii_start();
+        match rest.strip_prefix(b",") {
+            Some(more) => rest = more.trim_ascii_start(),
+            None => break,
         }
     }
+    const ORIGINAL: &[u8] = b"ORCPT=rfc822;";
+    let mut words = rest.split(|&byte| byte == b' ');
+    let original = words.find_map(|word| {
+        let (name, address) = word.split_at_checked(ORIGINAL.len())?;
+        name.eq_ignore_ascii_case(ORIGINAL).then_some(address)
+    });
+    found.extend(original.filter(|address| address.contains(&b'@')).map(Box::from));
     found
+}
+
+/// The path that a text begins with, without its brackets, and what follows.
+fn path(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some(inner) = text.strip_prefix(b"<") {
+        let end = unquoted(inner, |byte| byte == b'>');
+        return Some((&inner[..end], inner.get(end + 1..).unwrap_or_default()));
+    }
+    let end = unquoted(text, |byte| matches!(byte, b' ' | b'\t' | b',' | b';' | b'<' | b'>'));
+    let (word, behind) = text.split_at(end);
+    if word.contains(&b'@') {
+        return Some((word, behind));
+    }
+    let bracket = unquoted(text, |byte| byte == b'<');
+    if bracket < text.len() { path(&text[bracket..]) } else { None }
+}
+
+/// Where a text first has such a byte outside quotes and literals, or else its length.
+fn unquoted(text: &[u8], is_end: impl Fn(u8) -> bool) -> usize {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let end = text.iter().position(|&byte| {
+        let was_escaped = is_escaped;
+        is_escaped = byte == b'\\' && !was_escaped;
+        if byte == b'"' && !was_escaped {
+            is_quoted = !is_quoted;
+        }
+        !is_quoted && !was_escaped && is_end(byte)
+    });
+    match end {
+        Some(end) => end,
+        // A quote that nobody closed is no quote.
+        None if is_quoted => text.iter().position(|&byte| is_end(byte)).unwrap_or(text.len()),
+        None => text.len(),
+    }
+}
+
+/// A path without the hosts that it should go by, which are to be ignored (appendix C).
+fn without_route(path: &[u8]) -> &[u8] {
+    if !path.starts_with(b"@") {
+        return path;
+    }
+    let colon = path.iter().position(|&byte| byte == b':');
+    colon.and_then(|colon| path.get(colon + 1..)).unwrap_or_default()
 }
 
 /// The addressees of a header field, each with its name. Commas in quotes and comments part none.
@@ -191,14 +241,34 @@ mod tests {
     }
 
     #[test]
-    fn mailboxes_stand_around_an_at() {
-        assert_eq!(found("FROM:<a.b@example.org> SIZE=4333"), ["a.b@example.org"]);
-        assert_eq!(found("FROM: a@b"), ["a@b"]);
-        assert_eq!(found("FROM:<>"), [""; 0]);
-        assert_eq!(found("TO:<a@b> ORCPT=rfc822;a@b"), ["a@b", "ORCPT=rfc822a@b"]);
-        assert_eq!(found("<a@b>,c@d"), ["a@b", "c@d"]);
-        assert_eq!(found("@b <@c"), [""; 0]);
-        assert_eq!(found("a@"), [""; 0]);
+    fn mailboxes_are_paths() {
+        for (argument, expected) in [
+            ("FROM:<a.b@example.org> SIZE=4333", &["a.b@example.org"][..]),
+            ("FROM: <a@b>", &["a@b"]),
+            ("FROM: a@b", &["a@b"]),
+            ("FROM:a@b", &["a@b"]),
+            ("to:a@b SIZE=9 BODY=8BITMIME", &["a@b"]),
+            ("FROM:a@b AUTH=<>", &["a@b"]),
+            ("FROM:<>", &[]),
+            ("FROM:<> SIZE=9", &[]),
+            ("TO:<a@b> ORCPT=rfc822;a@b", &["a@b", "a@b"]),
+            ("TO:<a@b>,<c@d>", &["a@b", "c@d"]),
+            ("TO:Bob <a@b>", &["a@b"]),
+            // Routes, quotes and literals (4.1.1.3, 4.1.2, 4.1.3).
+            ("TO:<@a,@b:user@host>", &["user@host"]),
+            ("TO:@a,@b:user@host", &["user@host"]),
+            (r#"TO:<"a b, <c>: d"@host>"#, &[r#""a b, <c>: d"@host"#]),
+            (r#"TO:"a b\" c"@host X=1"#, &[r#""a b\" c"@host"#]),
+            ("TO:<user@[IPv6:2001:db8::1]>", &["user@[IPv6:2001:db8::1]"]),
+            ("TO:user@[192.0.2.1]", &["user@[192.0.2.1]"]),
+            ("TO:<\"a@b>", &["\"a@b"]),
+            ("TO:<a@b", &["a@b"]),
+            ("FROM:<@b>", &[]),
+            ("FROM:a@", &[]),
+            ("FROM:", &[]),
+        ] {
+            assert_eq!(found(argument), expected, "{argument}");
+        }
     }
 
     #[test]

@@ -101,11 +101,6 @@ impl Transaction {
     pub(super) fn recipient(&mut self, argument: &[u8], found: &mut Findings) {
         (self.is_begun, self.has_rcptto) = (true, true);
         for address in address::mailboxes(argument) {
-            // The parameter of RFC 3461 repeats the address.
-            let address = match address.strip_prefix(b"ORCPT=rfc822") {
-                Some(repeated) => repeated.into(),
-                None => address,
-            };
             add(&mut self.rcptto, address, "smtp_too_many_rcptto_addresses", found);
         }
     }
