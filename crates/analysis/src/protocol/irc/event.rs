@@ -36,6 +36,11 @@ impl IrcEvent {
         errand.is_none_or(|errand| errand.mime_type.get().is_some())
     }
 
+    /// Whether a file that was offered has begun to come.
+    pub(super) fn has_come(&self) -> bool {
+        self.transfer.as_ref().is_none_or(|transfer| transfer.errand.fuid.get().is_some())
+    }
+
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         let texts = [&self.nick, &self.user, &self.value, &self.addl].into_iter().flatten();

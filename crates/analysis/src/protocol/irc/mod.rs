@@ -46,6 +46,12 @@ const FIRST: [&[u8]; 13] = [
     b"JOIN",
 ];
 
+/// What else a client says, where the port says so, too: also first, where it came back.
+const LATER: [&[u8]; 14] = [
+    b"PRIVMSG", b"NOTICE", b"MODE", b"QUIT", b"PART", b"WHO", b"WHOIS", b"LIST", b"TOPIC",
+    b"NAMES", b"INVITE", b"KICK", b"MOTD", b"AWAY",
+];
+
 /// What a server says first, where that is no number.
 const GREETINGS: [&[u8]; 4] = [b"NOTICE", b"PING", b"CAP", b"ERROR"];
 
@@ -90,8 +96,11 @@ impl Protocol for Irc {
 /// Whether a client's first line is one of IRC.
 fn first_command(head: &[u8]) -> Detection {
     match bounded(head, MAX_FIRST_LINE) {
-        Bounded::Found(text, _) if is_first(text) => Detection::Yes,
-        Bounded::Unfinished => may_begin(head, &FIRST),
+        Bounded::Found(text, _) if is_first(text) || is_one_of(text, &LATER) => Detection::Yes,
+        Bounded::Unfinished => match (may_begin(head, &FIRST), may_begin(head, &LATER)) {
+            (Detection::No, Detection::No) => Detection::No,
+            _ => Detection::Undecided,
+        },
         Bounded::Found(..) | Bounded::TooLong => Detection::No,
     }
 }
@@ -111,7 +120,11 @@ fn may_begin(head: &[u8], commands: &[&[u8]]) -> Detection {
 }
 
 fn is_first(text: &[u8]) -> bool {
-    Message::read(text).is_some_and(|message| FIRST.iter().any(|first| message.is(first)))
+    is_one_of(text, &FIRST)
+}
+
+fn is_one_of(text: &[u8], commands: &[&[u8]]) -> bool {
+    Message::read(text).is_some_and(|message| commands.iter().any(|command| message.is(command)))
 }
 
 /// Whether a client says its nickname and its user, and nothing that is not IRC before.
@@ -165,6 +178,9 @@ mod tests {
     fn the_first_line_tells_on_its_ports() {
         assert_eq!(detect(b"CAP LS 302\r\n", b"", 6667), Detection::Yes);
         assert_eq!(detect(b"CAP LS", b"", 6667), Detection::Undecided);
+        assert_eq!(detect(b"PRIVMSG me :\x01DCC SEND", b"", 6667), Detection::Undecided);
+        assert_eq!(detect(b"PRIVMSG me :hello\r\n", b"", 6667), Detection::Yes);
+        assert_eq!(detect(b"PRIVMSG me :hello\r\n", b"", 7000), Detection::No);
         assert_eq!(detect(b"GET / HTTP/1.1\r\n", b"", 6667), Detection::No);
     }
 

@@ -19,7 +19,7 @@ const MAX_LINE: usize = 8_703;
 const MAX_MESSAGE: usize = 512;
 /// Letters of a command, beyond which Zeek takes it for none.
 const MAX_COMMAND: usize = 20;
-/// Files that were offered and did not come yet; the oldest is told for one more.
+/// Files that were offered and did not come yet; the oldest is forgotten for one more.
 const MAX_OFFERS: usize = 20;
 
 /// The server agrees to TLS (IRCv3 `tls`).
@@ -123,8 +123,10 @@ impl IrcSession {
             }
         }
         if self.offers.len() >= MAX_OFFERS {
-            let oldest = self.offers.remove(0);
-            found.records.push(ProtocolRecord::Irc(Box::new(oldest)));
+            self.tell_transfers(found);
+        }
+        if self.offers.len() >= MAX_OFFERS {
+            self.offers.remove(0);
         }
         let transfer = Some(Transfer { size: offer.size, errand });
         self.offers.push(IrcEvent { transfer, ..self.event(time, "DCC") });
@@ -199,8 +201,9 @@ impl Session for IrcSession {
     }
 
     fn end(&mut self, found: &mut Findings) {
-        let offers = self.offers.drain(..);
-        found.records.extend(offers.map(|offer| ProtocolRecord::Irc(Box::new(offer))));
+        // As in Zeek, what was only offered has no row.
+        let come = self.offers.drain(..).filter(IrcEvent::has_come);
+        found.records.extend(come.map(|offer| ProtocolRecord::Irc(Box::new(offer))));
     }
 
     fn is_confirmed(&self) -> bool {
