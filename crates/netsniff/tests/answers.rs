@@ -8,10 +8,10 @@
 mod zeek;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use netsniff_testing::{Need, skip};
 use zeek::corpus::{Scratch, analyze, captures};
 use zeek::log::{self, Row};
 
@@ -138,8 +138,7 @@ fn tshark(capture: &Path, filter: &str, fields: &[&str]) -> Option<Vec<Vec<Strin
         command.args(["-e", field]);
     }
     let Ok(run) = command.output() else {
-        let message = "SKIPPED: no tshark: answers in our recordings were not looked at\n";
-        std::io::stderr().write_all(message.as_bytes()).unwrap();
+        skip(Need::Program("tshark"), "answers in our recordings were not looked at");
         return None;
     };
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::PcapWriter;
+use netsniff_testing::{Need, skip};
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use zeek::corpus::{Scratch, captures};
 use zeek::log::{self, Row};
@@ -488,15 +489,14 @@ fn extract_into(options: &str, capture: &Path, home: &Path) -> Option<(Output, S
         .args([&directory, Path::new(env!("CARGO_BIN_EXE_netsniff")), capture])
         .args([home.join("logs"), home.join("listing")])
         .output();
-    let skip = |why: &str| {
-        let message = format!("SKIPPED: no directory was without room or right: {why}\n");
-        std::io::stderr().write_all(message.as_bytes()).unwrap();
+    let unable = |why: &str| {
+        skip(Need::Root, format_args!("no directory was without room or right: {why}"));
         None
     };
     match output {
-        Err(error) => skip(&error.to_string()),
+        Err(error) => unable(&error.to_string()),
         Ok(output) if !output.status.success() && !home.join("listing").exists() => {
-            skip(&String::from_utf8_lossy(&output.stderr))
+            unable(&String::from_utf8_lossy(&output.stderr))
         }
         Ok(output) => Some((output, fs::read_to_string(home.join("listing")).unwrap())),
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use netsniff::commands::info::Report;
+use netsniff_testing::{Need, folder};
 
 /// The captures of the corpus and the summary of each, by its lines.
 fn captures(root: &Path) -> Vec<(PathBuf, String)> {
@@ -28,8 +29,7 @@ fn trimmed(number: &str) -> &str {
 
 #[test]
 fn facts_are_those_of_capinfos() {
-    let Some(root) = std::env::var_os("NETSNIFF_CORPUS") else {
-        eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, nothing was compared with capinfos");
+    let Some(root) = folder(Need::Corpus, "nothing was compared with capinfos") else {
         return;
     };
     let captures = captures(Path::new(&root));

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use live_bed::{Bed, Log, Run, Sent};
+use netsniff_testing::{Need, skip};
 
 /// The log `capture` of a run, as rows by column.
 fn books(directory: &Path) -> Log {
@@ -169,7 +170,7 @@ fn the_books_are_shown_to_prometheus() {
 #[test]
 fn a_busy_ring_where_the_kernel_receives_is_warned_about() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        eprintln!("SKIPPED: sharing a processor with the kernel needs two of them");
+        skip(Need::Processors, "sharing a processor with the kernel needs two of them");
         return;
     }
     let Some(bed) = Bed::up("busy") else { return };

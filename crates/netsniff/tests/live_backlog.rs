@@ -6,6 +6,7 @@ mod live_bed;
 use std::process::Command;
 
 use live_bed::{Bed, Last, Run};
+use netsniff_testing::{Need, skip};
 
 /// The backlog of a processor overruns: the packets never reach the interface's counter, and the host's
 /// tells of them.
@@ -14,12 +15,12 @@ fn packets_that_the_backlog_drops_are_the_hosts() {
     let Some(bed) = Bed::up("b-backlog") else { return };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if processors < 2 {
-        eprintln!("SKIPPED: the backlog of another processor needs two of them");
+        skip(Need::Processors, "the backlog of another processor needs two of them");
         return;
     }
     bed.place("rps1");
     let Some(_setting) = Setting::set("net.core.netdev_max_backlog", "0") else {
-        eprintln!("SKIPPED: net.core.netdev_max_backlog cannot be set here");
+        skip(Need::Kernel, "net.core.netdev_max_backlog cannot be set here");
         return;
     };
     let run = Run::start(&bed, "b-backlog", &[]);

@@ -13,6 +13,7 @@ use netsniff_lab::trial::{self, Trial};
 mod lab_bed;
 
 use lab_bed::{alone, make};
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -45,7 +46,10 @@ fn tools_lose_what_counting_by_hand_says() {
     for name in ["tcpdump-default", "dumpcap-default"] {
         let tool = Tool::all().into_iter().find(|tool| tool.name == name).unwrap();
         if !tool.is_here() {
-            eprintln!("SKIPPED: {name} is not installed, so that nothing was counted by hand");
+            skip(
+                Need::Program(name),
+                format_args!("{name} is not installed, so that nothing was counted by hand"),
+            );
             continue;
         }
         let Some((trial, [received, doubled, missing])) = starved(name, &tool) else { return };

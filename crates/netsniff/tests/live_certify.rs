@@ -16,6 +16,7 @@ mod lab_certificate;
 
 use lab_bed::{alone, make};
 use lab_certificate::{Files, MODEST, PRIVATE, PUBLIC, layout};
+use netsniff_testing::{Need, has_program, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -183,8 +184,7 @@ fn others_can_verify(files: &Files, certificate: &str) {
         openssl pkeyutl -verify -pubin -inkey key.pub.pem -rawin -in signed -sigfile signature
         printf x >> signed
         ! openssl pkeyutl -verify -pubin -inkey key.pub.pem -rawin -in signed -sigfile signature"#;
-    if Command::new("openssl").arg("version").output().is_err() {
-        eprintln!("SKIPPED: openssl, which verifies the signature too, is not installed");
+    if !has_program("openssl", "verifies the signature too, is not installed") {
         return;
     }
     let out = Command::new("sh").args(["-c", script]).current_dir(&files.0).output().unwrap();
@@ -201,7 +201,10 @@ fn a_certificate_holds_until_something_is_worsened() {
     files.certify(&[(128, Found::Rate(MODEST))], |_| {});
     let (code, found) = files.verify(&["--check", "5s"]);
     if says(&found, "was not proved") {
-        eprintln!("SKIPPED: this machine is too busy to send so few frames evenly: {found}");
+        skip(
+            Need::Quiet,
+            format_args!("this machine is too busy to send so few frames evenly: {found}"),
+        );
     } else {
         assert_eq!((code, &found["holds"]), (Some(0), &Value::Bool(true)), "{found}");
         assert_eq!(found["check"][0]["verdict"], "holds");
@@ -223,7 +226,7 @@ fn a_certificate_holds_until_something_is_worsened() {
 
     // A backlog of one frame, where 32 leave together.
     let Some(worsened) = Worsened::backlog("1") else {
-        eprintln!("SKIPPED: {BACKLOG} cannot be changed here");
+        skip(Need::Kernel, format_args!("{BACKLOG} cannot be changed here"));
         return;
     };
     let (code, found) = files.verify(&["--check", "5s"]);

@@ -16,6 +16,7 @@ use netsniff_lab::trial::{self, Fault, Trial};
 mod lab_bed;
 
 use lab_bed::{alone, assert_swept, make};
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -63,7 +64,7 @@ fn every_tool_writes_to_a_planted_disk() {
     let tools = Tool::all().into_iter().chain([Tool::of_command(&mine).unwrap()]);
     for tool in tools {
         if !tool.is_here() {
-            eprintln!("SKIPPED: {test}: {} is not installed", tool.name);
+            skip(Need::Program(&tool.name), format_args!("{test}: {} is not installed", tool.name));
             continue;
         }
         if Layout::default().with(&[setting("disk", "50M")]).unwrap().suits(&tool).is_err() {
@@ -100,7 +101,7 @@ fn compare(
 ) -> Option<[f64; 2]> {
     let bed = bed(test, host)?;
     let Some(trial) = valid(&bed, tool, &load(seconds)) else {
-        eprintln!("SKIPPED: {test}: this machine is too busy, no run proves anything");
+        skip(Need::Quiet, format_args!("{test}: this machine is too busy, no run proves anything"));
         return None;
     };
     let settings: Vec<_> = host.iter().map(|(name, value)| setting(name, value)).collect();
@@ -130,7 +131,7 @@ fn tools_lose_before_a_planted_disk_what_arithmetic_says() {
     for name in ["tcpdump-default", "dumpcap-default"] {
         let tool = tool(name);
         if !tool.is_here() {
-            eprintln!("SKIPPED: {test}: {name} is not installed");
+            skip(Need::Program(name), format_args!("{test}: {name} is not installed"));
             continue;
         }
         let small = ring(&tool, BLOCK);

@@ -16,6 +16,7 @@ use serde_json::Value;
 mod lab_bed;
 
 use lab_bed::{BOUNDS, alone, has_groups, make};
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -116,7 +117,7 @@ fn a_tool_that_needs_more_memory_than_it_may_have_is_told() {
     let _alone = alone();
     let test = "a_tool_that_needs_more_memory_than_it_may_have_is_told";
     if !has_groups(BOUNDS) {
-        eprintln!("SKIPPED: {test} needs control groups that bound memory");
+        skip(Need::Kernel, format_args!("{test} needs control groups that bound memory"));
         return;
     }
     if make(test, &Layout::default()).is_none() {

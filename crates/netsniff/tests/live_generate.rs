@@ -10,6 +10,7 @@ use live_bed::commands::{Ended, Scratch, ended, found, json_of, netsniff};
 use live_bed::{Bed, Run};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _};
 use netsniff_pcapfile::{PcapWriter, Reader};
+use netsniff_testing::has_program;
 
 fn generate(bed: &Bed, arguments: &[&str]) -> Ended {
     netsniff(bed, &[&["generate", "-i", "tx0", "--json"], arguments].concat())
@@ -204,8 +205,7 @@ fn a_reader_that_has_enough_is_no_failure() {
 
 #[test]
 fn frames_are_right_in_the_eyes_of_tshark() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: tshark is not installed, so stamped frames were not shown to it");
+    if !has_program("tshark", "stamped frames were not shown to it") {
         return;
     }
     let scratch = Scratch::new("tshark");

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use live_bed::commands::{Ended, Scratch, ended, found, netsniff, packets};
 use live_bed::{Bed, Run};
+use netsniff_testing::has_program;
 use serde_json::Value;
 
 /// Writes sessions of hosts, and returns the path.
@@ -51,8 +52,7 @@ fn sessions_of_hosts_are_whole_in_the_eyes_of_others() {
         }
         let established = |row: &&Value| row["_path"] == "ssl" && row["established"] == true;
         assert_eq!(rows.iter().filter(established).count(), of("ssl"));
-        if Command::new("tshark").arg("--version").output().is_err() {
-            eprintln!("SKIPPED: tshark is not installed, so sessions were not shown to it");
+        if !has_program("tshark", "sessions were not shown to it") {
             continue;
         }
         // Of severity 8388608 are errors. Warnings are more: TShark 4.0 knows no Ed25519 signatures of SSH.

@@ -19,6 +19,7 @@ use netsniff_lab::work::Cost;
 mod lab_bed;
 
 use lab_bed::{SHARES, alone, assert_swept, has_groups, left, load, make, valid};
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -39,7 +40,10 @@ fn trials_count_to_the_packet() {
     let run = |tool: &Tool| trial::run(&bed, Path::new(NETSNIFF), tool, &load(128)).unwrap();
     for tool in Tool::all() {
         if !tool.is_here() {
-            eprintln!("SKIPPED: {} is not installed, so that it was not run", tool.name);
+            skip(
+                Need::Program(&tool.name),
+                format_args!("{} is not installed, so that it was not run", tool.name),
+            );
             continue;
         }
         let trial = run(&tool);
@@ -107,7 +111,7 @@ fn a_quota_is_a_share_of_a_processor() {
     let _alone = alone();
     let layout = Layout { placement: Placement::None, quota: Some(0.2), ..Layout::default() };
     if !has_groups(SHARES) {
-        eprintln!("SKIPPED: a_quota_is_a_share_of_a_processor needs control groups");
+        skip(Need::Kernel, "a_quota_is_a_share_of_a_processor needs control groups");
         return;
     }
     let Some(bed) = make("a_quota_is_a_share_of_a_processor", &layout) else { return };
@@ -164,7 +168,7 @@ fn what_somebody_else_left_is_not_believed() {
     let _ = fs::remove_dir_all(left);
     if make(65_534).is_err() {
         fs::remove_dir_all(left).unwrap();
-        eprintln!("SKIPPED: what_somebody_else_left_is_not_believed needs root");
+        skip(Need::Root, "what_somebody_else_left_is_not_believed needs root");
         return;
     }
     let is_made = bed("what_somebody_else_left_is_not_believed", Placement::None).is_some();
@@ -300,8 +304,11 @@ fn a_planted_server_loses_what_arithmetic_says() {
         let load = Load { size, rate: Some(rate), time, ..Load::default() };
         let load = load.with(&[setting("burst", &burst.to_string())]);
         let Some(trial) = valid(&bed, &tool, &load) else {
-            eprintln!(
-                "SKIPPED: {test}: this machine is too busy, no run of {load:?} proves anything"
+            skip(
+                Need::Quiet,
+                format_args!(
+                    "{test}: this machine is too busy, no run of {load:?} proves anything"
+                ),
             );
             return;
         };

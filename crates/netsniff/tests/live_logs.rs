@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use live::{Directory, at, log, rows_of, skipped};
+use live::{Directory, at, log, rows_of};
 use netsniff::output::{Format, LiveSink as _, LogFiles, Roll, RowSink as _, SinkBooks};
 use netsniff_packet::Timestamp;
+use netsniff_testing::{Need, skip};
 
 const START: i64 = 1_317_402_178;
 
@@ -337,7 +338,7 @@ impl Tiny {
             .arg(&directory.0)
             .output();
         if !mounted.is_ok_and(|output| output.status.success()) {
-            skipped("a full disk was not tried, since only root may mount a small one");
+            skip(Need::Root, "a full disk was not tried, since only root may mount a small one");
             return None;
         }
         Some(Self(directory))

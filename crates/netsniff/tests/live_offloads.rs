@@ -7,6 +7,7 @@ use std::io::{Read as _, Write as _};
 
 use live_bed::hosts::{accept, connect, noise};
 use live_bed::{Bed, Last, Log, Run};
+use netsniff_testing::{Need, skip};
 
 const LEN: usize = 20_000_000;
 
@@ -15,7 +16,7 @@ fn merged_segments_are_counted_and_lose_nothing() {
     let Some(bed) = Bed::up("offload") else { return };
     bed.address();
     if !bed.offload() {
-        eprintln!("SKIPPED: offloads need ethtool, and a kernel whose veth has them");
+        skip(Need::Kernel, "offloads need ethtool, and a kernel whose veth has them");
         return;
     }
     let run = Run::start(&bed, "offload", &["--json"]);

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 mod lab_bed;
 
 use lab_bed::is_able;
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -27,7 +28,7 @@ fn a_paper_is_repeated_in_parts() {
     let begun = paper(&["s0", "--short", "--budget", "45s"], &directory);
     let said = errors(&begun);
     if !is_able() {
-        eprintln!("SKIPPED: a_paper_is_repeated_in_parts needs a testbed: {said}");
+        skip(Need::Root, format_args!("a_paper_is_repeated_in_parts needs a testbed: {said}"));
         return;
     }
     let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();

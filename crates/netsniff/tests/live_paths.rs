@@ -12,6 +12,7 @@ use live_bed::{Bed, Done, Last, Log, Run, Sent};
 use netsniff_capture::backend::{Arrival, BACKENDS, Path};
 use netsniff_capture::{Interface, Options};
 use netsniff_packet::{LinkType, checksum};
+use netsniff_testing::has_program;
 
 const PATHS: [&str; 3] = ["tap", "both", "bypass"];
 
@@ -263,8 +264,7 @@ fn analyze(bed: &Bed, by: &[&str], arguments: &[&str]) -> (Option<i32>, String) 
 #[test]
 fn missing_rights_are_named_and_a_limit_of_locked_memory_is_kept() {
     let Some(bed) = Bed::up("p-rights") else { return };
-    if Command::new("setpriv").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: rights of XDP programs need setpriv");
+    if !has_program("setpriv", "rights of XDP programs need setpriv") {
         return;
     }
     let second = ["--path", "bypass", "--duration", "1s"];

@@ -18,6 +18,7 @@ use netsniff_traffic::probe::frame;
 mod lab_bed;
 
 use lab_bed::{alone, is_able};
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -148,7 +149,10 @@ fn what_was_predicted_is_run_and_scored() {
     assert_eq!(ledger.run(&ASKED).0, Some(0));
     let (code, output, errors) = ledger.run(&["--score", "--repeat", "1"]);
     if !is_able() {
-        eprintln!("SKIPPED: what_was_predicted_is_run_and_scored needs a testbed: {errors}");
+        skip(
+            Need::Root,
+            format_args!("what_was_predicted_is_run_and_scored needs a testbed: {errors}"),
+        );
         return;
     }
     let entries = ledger.entries();
@@ -170,7 +174,7 @@ fn what_was_predicted_is_run_and_scored() {
     }
     let is_valid = |number| runs.iter().any(|run| run.0 == number && run.1.is_valid());
     if !is_valid(0) || !is_valid(1) {
-        eprintln!("SKIPPED: this machine is too busy for a run that proves something");
+        skip(Need::Quiet, "this machine is too busy for a run that proves something");
         return;
     }
     assert_eq!(code, Some(0), "{errors}");
@@ -194,7 +198,10 @@ fn the_longest_burst_is_found_by_trying() {
     let tried = ["--score", "--repeat", "1", "--bursts", "1"];
     let (_, output, errors) = ledger.run(&[&asked[..], &tried].concat());
     if !is_able() {
-        eprintln!("SKIPPED: the_longest_burst_is_found_by_trying needs a testbed: {errors}");
+        skip(
+            Need::Root,
+            format_args!("the_longest_burst_is_found_by_trying needs a testbed: {errors}"),
+        );
         return;
     }
     let entries = ledger.entries();
@@ -203,7 +210,10 @@ fn the_longest_burst_is_found_by_trying() {
         _ => None,
     });
     let Some((Found::Rate(frames), trials)) = found else {
-        eprintln!("SKIPPED: this machine is too busy for a burst that proves something: {errors}");
+        skip(
+            Need::Quiet,
+            format_args!("this machine is too busy for a burst that proves something: {errors}"),
+        );
         return;
     };
     // Three blocks of 1771 frames beside the one that is read, and what is served meanwhile.
@@ -266,7 +276,7 @@ fn a_capture_is_predicted_and_run() {
 
     let (_, _, errors) = ledger.run(&["--score", "--repeat", "3"]);
     if !is_able() {
-        eprintln!("SKIPPED: a_capture_is_predicted_and_run needs a testbed: {errors}");
+        skip(Need::Root, format_args!("a_capture_is_predicted_and_run needs a testbed: {errors}"));
         return;
     }
     for (number, expected) in losses.into_iter().enumerate() {
@@ -278,7 +288,7 @@ fn a_capture_is_predicted_and_run() {
         let lost = valid.map(|it| it.counted.dropped.unwrap() as f64 / it.sent as f64);
         // What holds the server up makes it lose more, never less: the least is that of the least disturbed run.
         let Some(least) = lost.min_by(f64::total_cmp) else {
-            eprintln!("SKIPPED: this machine is too busy for a run that proves something");
+            skip(Need::Quiet, "this machine is too busy for a run that proves something");
             continue;
         };
         // A block of the ring has 1525 of these frames: more than one of them in a burst is no chance.

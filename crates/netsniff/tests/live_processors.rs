@@ -13,6 +13,7 @@ use netsniff_lab::trial;
 mod lab_bed;
 
 use lab_bed::{alone, load, make, valid};
+use netsniff_testing::{Need, skip};
 
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
@@ -41,7 +42,7 @@ fn a_bed_captures_on_the_processors_that_it_is_told() {
         let values = [("processors", processors), ("placement", placement), ("queues", "2")];
         let values = values.map(|(name, value)| setting(name, value));
         let Ok(layout) = Layout::default().with(&values) else {
-            eprintln!("SKIPPED: {test} needs two processors");
+            skip(Need::Processors, format_args!("{test} needs two processors"));
             return;
         };
         let Some(bed) = make(test, &layout) else { return };
@@ -91,7 +92,7 @@ fn order_and_threads_are_counted() {
     for (flows, is_shared) in [("1", false), ("256", true)] {
         let load = load(128).with(&[setting("flows", flows)]);
         let Some(trial) = valid(&bed, &record, &load) else {
-            eprintln!("SKIPPED: {test}: this machine is too busy");
+            skip(Need::Quiet, format_args!("{test}: this machine is too busy"));
             return;
         };
         let threads = trial.counted.threads.clone().unwrap();

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use live_bed::{Bed, Log, Run, Sent};
 use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
+use netsniff_testing::{Need, skip};
 use netsniff_traffic::ledger::{Arrivals, Ledger};
 use netsniff_traffic::probe;
 use netsniff_traffic::stamp::Stamp;
@@ -198,7 +199,10 @@ fn several_rings_are_recorded_in_the_order_of_time() {
                 let said = String::from_utf8_lossy(&out.stdout);
                 assert!(said.contains("20000 frames, 0 out of order"), "{said}");
             }
-            Err(error) => eprintln!("SKIPPED: the opinion of reordercap: {error}"),
+            Err(error) => skip(
+                Need::Program("reordercap"),
+                format_args!("the opinion of reordercap: {error}"),
+            ),
         }
         if command == "analyze" {
             let books = Log::read(&done.logs.join("capture.log"));

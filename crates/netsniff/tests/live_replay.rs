@@ -12,6 +12,7 @@ use live_bed::{Bed, Run};
 use netsniff_packet::decode;
 use netsniff_packet::{Batch, LinkType, Progress, Source as _};
 use netsniff_pcapfile::Reader;
+use netsniff_testing::has_program;
 use serde_json::Value;
 
 #[test]
@@ -181,8 +182,7 @@ fn hosts_and_rounds_have_connections_of_their_own() {
 
 #[test]
 fn what_is_changed_is_right_in_the_eyes_of_tshark() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: tshark is not installed, so changed packets were not shown to it");
+    if !has_program("tshark", "changed packets were not shown to it") {
         return;
     }
     let Some(bed) = Bed::up("edit") else { return };

@@ -12,6 +12,7 @@ use live_bed::commands::{Captures, packets, replay};
 use live_bed::{Bed, Run};
 use netsniff_capture::Interface;
 use netsniff_packet::LinkType;
+use netsniff_testing::{Need, has_program, skip};
 use netsniff_traffic::probe;
 
 #[test]
@@ -112,7 +113,10 @@ fn an_interface_without_ethernet_is_refused() {
     });
     if !made.status.success() {
         let why = String::from_utf8_lossy(&made.stderr).into_owned();
-        eprintln!("SKIPPED: an_interface_without_ethernet_is_refused needs a tun device: {why}");
+        skip(
+            Need::Kernel,
+            format_args!("an_interface_without_ethernet_is_refused needs a tun device: {why}"),
+        );
         return;
     }
     let out = Command::new("ip")
@@ -271,10 +275,10 @@ fn an_interface_that_goes_away_ends_the_run_with_its_report() {
 #[test]
 fn without_the_right_to_it_the_way_to_get_it_is_told() {
     let Some(bed) = Bed::up("right") else { return };
-    if Command::new("setpriv").arg("--version").output().is_err() {
-        eprintln!(
-            "SKIPPED: without_the_right_to_it_the_way_to_get_it_is_told needs setpriv of util-linux"
-        );
+    if !has_program(
+        "setpriv",
+        "without_the_right_to_it_the_way_to_get_it_is_told needs setpriv of util-linux",
+    ) {
         return;
     }
     let captures = Captures::new("right");

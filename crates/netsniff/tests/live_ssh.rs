@@ -15,6 +15,7 @@ mod ssh_bed;
 
 use lab_bed::alone;
 use lab_certificate::{Files, MODEST};
+use netsniff_testing::{Need, has_program, skip};
 use ssh_bed::{Machines, NETSNIFF, WIRE, until};
 
 /// Arguments of a lab whose other machine is as it should be.
@@ -100,7 +101,7 @@ fn a_search_finds_what_the_other_machine_can_send() {
     let out = command.arg(&output).output().unwrap();
     let [text, errors] = [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap());
     if errors.contains("held up") && out.status.code() == Some(1) {
-        eprintln!("SKIPPED: {test}: this machine is too busy: {errors}");
+        skip(Need::Quiet, format_args!("{test}: this machine is too busy: {errors}"));
         return;
     }
     assert_eq!(out.status.code(), Some(0), "{errors}");
@@ -309,7 +310,7 @@ fn a_certificate_is_of_an_interface() {
     let verify = |more: &[&str]| certify(&[&given[..], more].concat());
     let (code, text, errors) = verify(&THERE);
     if text.contains("was not proved") {
-        eprintln!("SKIPPED: {test}: this machine is too busy: {text}");
+        skip(Need::Quiet, format_args!("{test}: this machine is too busy: {text}"));
         return;
     }
     assert_eq!((code, text.contains("It holds.")), (Some(0), true), "{text}{errors}");
@@ -322,8 +323,7 @@ fn a_certificate_is_of_an_interface() {
     assert_eq!(code, Some(1));
     assert!(text.contains("--quota is 1 %, certified is none"), "{text}");
 
-    if Command::new("ethtool").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: {test}: offloads need ethtool");
+    if !has_program("ethtool", "{test}: offloads need ethtool") {
         return;
     }
     let before = statement.configuration.machine.interfaces[0].offloads.clone();

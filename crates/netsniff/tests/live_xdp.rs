@@ -4,6 +4,7 @@
 mod live_bed;
 
 use live_bed::{Bed, Last, Log, Run, Sent};
+use netsniff_testing::{Need, skip};
 
 const COPY: [&str; 2] = ["--backend", "xdp-copy"];
 
@@ -101,7 +102,7 @@ fn with_rights(bed: &Bed, test: &str, rights: &str, arguments: &[&str]) -> Optio
         .unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     if said.contains("setpriv") {
-        eprintln!("SKIPPED: {test} needs setpriv: {said}");
+        skip(Need::Program("setpriv"), format_args!("{test} needs setpriv: {said}"));
         return None;
     }
     assert!(out.status.success(), "{said}");

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use netsniff_testing::{Need, skip};
 use quality::Place;
 use quality::recording::Recording;
 use quality::score::{Score, Share};
@@ -35,8 +36,11 @@ fn record(folder: &Path) -> bool {
             .args(["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")])
             .output();
         if !found.is_ok_and(|found| found.status.success()) {
-            eprintln!(
-                "SKIPPED: there is no {program}, so no losses of the kernel were held against the verdicts"
+            skip(
+                Need::Program(program),
+                format_args!(
+                    "there is no {program}, so no losses of the kernel were held against the verdicts"
+                ),
             );
             return false;
         }
@@ -50,7 +54,10 @@ fn record(folder: &Path) -> bool {
         .unwrap();
     let errors = String::from_utf8_lossy(&run.stderr);
     if run.status.code() == Some(UNABLE) {
-        eprintln!("SKIPPED: no losses of the kernel were held against the verdicts: {errors}");
+        skip(
+            Need::Root,
+            format_args!("no losses of the kernel were held against the verdicts: {errors}"),
+        );
         return false;
     }
     assert!(run.status.success(), "{}: {errors}", run.status);

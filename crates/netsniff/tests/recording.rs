@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use generated::{Folder, Found, GAP, START, bytes, options, packet, read, run, skip, start};
+use generated::{Folder, Found, GAP, START, bytes, options, packet, read, run, start};
 use netsniff::recording::Recorder;
 use netsniff::recording::books::{State, Statistics};
 use netsniff::recording::naming::{CaptureFormat, packing_of_name};
@@ -18,6 +18,7 @@ use netsniff::recording::options::Options;
 use netsniff::recording::rotation::Rotation;
 use netsniff_packet::{Batch, Loss, Packet, Stage, Timestamp};
 use netsniff_pcapfile::{Counters, Interface};
+use netsniff_testing::{Need, skip};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -383,7 +384,7 @@ impl SmallDisk {
         if made.is_ok_and(|output| output.status.success()) {
             return Some(Self(folder));
         }
-        skip("no small disk could be mounted (only root can): nothing was filled");
+        skip(Need::Root, "no small disk could be mounted (only root can): nothing was filled");
         None
     }
 }
@@ -432,7 +433,7 @@ fn a_full_disk_keeps_what_is_written_and_the_rest_is_refused() {
 fn a_disk_that_is_full_from_the_begin_is_told() {
     let full = Path::new("/dev/full");
     if !full.exists() {
-        return skip("there is no /dev/full");
+        return skip(Need::Kernel, "there is no /dev/full");
     }
     let mut recorder = Recorder::start(&options(full.to_owned()), start()).unwrap();
     give(&mut recorder, 0);

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use clap::Parser as _;
 use live_bed::{Bed, Log, Run, Sent};
 use netsniff::sandbox::{Outputs, SafetyArgs};
+use netsniff_testing::{Need, has_program, skip};
 use nix::errno::Errno;
 
 /// The overflow user and group, whom every system knows as nobody.
@@ -49,7 +50,7 @@ impl Drop for Place {
 fn is_root(test: &str) -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     if !is_root {
-        eprintln!("SKIPPED: {test} needs root, to see it given up");
+        skip(Need::Root, format_args!("{test} needs root, to see it given up"));
     }
     is_root
 }
@@ -165,7 +166,7 @@ fn neither_other_files_nor_other_programs_can_be_had() {
             assert_eq!(tried(&said, name), "ok", "{words}: {name}: {said}");
         }
         if said.contains("Landlock NOT active") {
-            eprintln!("SKIPPED: this kernel has no Landlock, and files are not looked at");
+            skip(Need::Kernel, "this kernel has no Landlock, and files are not looked at");
         } else {
             for name in ["read passwd", "read beside", "write beside", "list", "memory"] {
                 assert_eq!(tried(&said, name), number(Errno::EACCES), "{words}: {name}: {said}");
@@ -427,8 +428,7 @@ fn strict_runs_a_whole_capture() {
 #[test]
 fn one_capability_is_enough() {
     let Some(bed) = Bed::up("netraw") else { return };
-    if Command::new("setpriv").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: one_capability_is_enough needs setpriv of util-linux");
+    if !has_program("setpriv", "one_capability_is_enough needs setpriv of util-linux") {
         return;
     }
     let place = Place::new("netraw");

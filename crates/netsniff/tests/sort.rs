@@ -8,11 +8,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use generated::{Folder, read, run, skip};
+use generated::{Folder, read, run};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::{
     Counters, Interface, PcapWriter, PcapngWriter, Reader, Resolution, Section,
 };
+use netsniff_testing::{Need, folder, has_program};
 
 fn sort(arguments: &[&Path]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_netsniff")).arg("sort").args(arguments).output().unwrap()
@@ -272,11 +273,9 @@ fn a_failure_leaves_what_was_there() {
 
 #[test]
 fn what_others_recorded_is_sorted_as_reordercap_does() {
-    let Some(root) = std::env::var_os("NETSNIFF_CORPUS") else {
-        return skip("NETSNIFF_CORPUS is not set: nothing of others was sorted");
-    };
-    if Command::new("reordercap").arg("-v").output().is_err() {
-        return skip("reordercap is missing: nothing of others was sorted");
+    let Some(root) = folder(Need::Corpus, "nothing of others was sorted") else { return };
+    if !has_program("reordercap", "nothing of others was sorted") {
+        return;
     }
     let folder = Folder::new("sort-corpus");
     let [ours, theirs] = ["ours.pcapng", "theirs.pcapng"].map(|it| folder.path(it));

@@ -13,6 +13,7 @@ use netsniff_analysis::record::{FieldInfo, Value, Visitor};
 use netsniff_analysis::{Engine, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::Reader;
+use netsniff_testing::{Need, folder, has_program};
 
 /// Both ends of a connection, the lower first.
 type Pair = [(IpAddr, u16); 2];
@@ -134,12 +135,10 @@ const BOUNDS: &[Bound] = &[
 
 /// The captures of the corpus, fuzzed ones apart.
 fn captures() -> Option<Vec<PathBuf>> {
-    let Some(corpus) = std::env::var_os("NETSNIFF_CORPUS") else {
-        eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, so TShark's analysis was not compared");
+    let Some(corpus) = folder(Need::Corpus, "TShark's analysis was not compared") else {
         return None;
     };
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: tshark is not installed, so its analysis was not compared");
+    if !has_program("tshark", "its analysis was not compared") {
         return None;
     }
     let mut files = Vec::new();

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -14,17 +13,13 @@ use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
 use netsniff_analysis::{Depth, Record, Uid};
 use netsniff_packet::{Address, Timestamp};
+use netsniff_testing::{Need, folder};
 
 /// Logs named `name` (all if `None`) that Zeek wrote of the corpus, or `None` without a corpus.
 fn zeek_logs(name: Option<&str>) -> Option<Vec<PathBuf>> {
-    let Some(corpus) = std::env::var_os("NETSNIFF_CORPUS") else {
-        // Past the harness, which would keep it from the terminal.
-        let message = "SKIPPED: NETSNIFF_CORPUS is not set, so Zeek's logs were not compared\n";
-        std::io::stderr().write_all(message.as_bytes()).unwrap();
-        return None;
-    };
+    let corpus = folder(Need::Corpus, "Zeek's logs were not compared")?;
     let mut logs = Vec::new();
-    collect(Path::new(&corpus), name, &mut logs);
+    collect(&corpus, name, &mut logs);
     logs.sort();
     assert!(!logs.is_empty(), "no logs under zeek-run folders in {corpus:?}");
     Some(logs)

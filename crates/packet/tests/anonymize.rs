@@ -21,6 +21,7 @@ use netsniff_packet::wire::ethernet::ethertype;
 use netsniff_packet::wire::ipv4::protocol;
 use netsniff_packet::{Address, Batch, LinkType, Packet, Progress, Source};
 use netsniff_pcapfile::Reader;
+use netsniff_testing::{Need, folder};
 use packets::{ethernet, ipv4, ipv6, udp};
 
 const MODES: [PayloadMode; 3] = [PayloadMode::Keep, PayloadMode::Hash, PayloadMode::Cut];
@@ -355,11 +356,7 @@ fn payloads_are_kept_cut_or_hashed() {
 
 /// The corpus, or `None` with a line that says that the test did not run.
 fn corpus(test: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("NETSNIFF_CORPUS").map(PathBuf::from);
-    if root.is_none() {
-        eprintln!("SKIPPED: {test}: NETSNIFF_CORPUS is not set");
-    }
-    root
+    folder(Need::Corpus, test)
 }
 
 fn captures(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -23,6 +23,7 @@ use netsniff_packet::filter::classic::{
     Error, Instruction, Metadata, Options, Program, Rejection, Target, VlanTag,
 };
 use netsniff_packet::{Filter, LinkType, Packet, Timestamp};
+use netsniff_testing::{Need, has_program, skip};
 use random::Random;
 
 const EXPRESSIONS: &str = include_str!("filter/expressions.txt");
@@ -334,8 +335,7 @@ const UNLIKE_THE_KERNEL: &[&str] =
 
 #[test]
 fn programs_of_libpcap_decide_as_ours() {
-    if !capture::tcpdump_is_installed() {
-        eprintln!("SKIPPED: tcpdump is not installed, so no programs are compared with libpcap's");
+    if !has_program("tcpdump", "no programs are compared with libpcap's") {
         return;
     }
     let link_type = LinkType::ETHERNET;
@@ -372,8 +372,11 @@ fn programs_of_libpcap_decide_as_ours() {
 #[test]
 fn programs_of_libpcap_find_tags_where_ours_do() {
     const LIVE: &[&str] = &["-i", "lo"];
-    if !capture::tcpdump_is_installed() || compiled_by_libpcap(LIVE, "vlan").is_none() {
-        eprintln!("SKIPPED: no tcpdump that may open an interface, so tags are not compared");
+    if !has_program("tcpdump", "tags are not compared") {
+        return;
+    }
+    if compiled_by_libpcap(LIVE, "vlan").is_none() {
+        skip(Need::Root, "tcpdump may open no interface, so tags are not compared");
         return;
     }
     let link_type = LinkType::ETHERNET;

@@ -22,14 +22,11 @@ use netsniff_packet::wire::tcp::TcpHeader;
 use netsniff_packet::wire::udp::UdpHeader;
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, checksum};
 use netsniff_pcapfile::Reader;
+use netsniff_testing::{Need, folder};
 
 /// The corpus, or `None` with a line that says that the test did not run.
 fn corpus(test: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("NETSNIFF_CORPUS").map(PathBuf::from);
-    if root.is_none() {
-        eprintln!("SKIPPED: {test}: NETSNIFF_CORPUS is not set");
-    }
-    root
+    folder(Need::Corpus, test)
 }
 
 /// Capture files below `folder`, without the folders of expected answers.

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use capture::{Frame, Scratch};
 use netsniff_packet::{Filter, LinkType, Packet, Timestamp};
+use netsniff_testing::{Need, folder, has_program};
 
 const EXPRESSIONS: &str = include_str!("filter/expressions.txt");
 const VERDICTS: &str = include_str!("filter/verdicts.txt");
@@ -217,12 +218,10 @@ impl Tally {
 
 #[test]
 fn captures_of_others_match_as_in_tcpdump() {
-    let Some(corpus) = std::env::var_os("NETSNIFF_CORPUS") else {
-        eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, so no captures are compared with tcpdump");
+    let Some(corpus) = folder(Need::Corpus, "no captures are compared with tcpdump") else {
         return;
     };
-    if !capture::tcpdump_is_installed() {
-        eprintln!("SKIPPED: tcpdump is not installed, so no captures are compared with it");
+    if !has_program("tcpdump", "no captures are compared with it") {
         return;
     }
     let scratch = Scratch::new("filter-oracle");
@@ -243,7 +242,7 @@ fn captures_of_others_match_as_in_tcpdump() {
         }
         eprintln!("{link_type}: {} frames compared", frames.len());
         if skipped > 0 {
-            eprintln!("SKIPPED: {skipped} expressions that only tcpdump supports on {link_type}");
+            eprintln!("left out: {skipped} expressions that only tcpdump supports on {link_type}");
         }
     }
     tally.finish();
@@ -262,7 +261,7 @@ fn corpus_frames(corpus: &Path) -> BTreeMap<LinkType, Vec<Frame>> {
             }
             Err(message) => {
                 unread += 1;
-                eprintln!("SKIPPED: {}: {}", path.display(), message.trim().replace('\n', "; "));
+                eprintln!("left out: {}: {}", path.display(), message.trim().replace('\n', "; "));
             }
         }
     }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use netsniff_packet::{Batch, Progress, Source, Timestamp};
 use netsniff_pcapfile::{Format, Reader};
+use netsniff_testing::{Need, folder};
 
 /// What is compared of one packet: time, captured length, length on the wire, interface.
 type Row = (Timestamp, u32, u32, Option<u32>);
 
 /// The capture files of the corpus, or `None` where there is no corpus.
 fn captures() -> Option<Vec<PathBuf>> {
-    let Some(root) = std::env::var_os("NETSNIFF_CORPUS") else {
-        eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, no capture was compared");
+    let Some(root) = folder(Need::Corpus, "no capture was compared") else {
         return None;
     };
     let mut files = Vec::new();

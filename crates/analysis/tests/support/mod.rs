@@ -18,6 +18,7 @@ use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
 use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
+use netsniff_testing::{Need, folder};
 
 /// What is compared of a connection: all that does not depend on configuration or protocols.
 pub(crate) const CONN: [&str; 17] = [
@@ -154,11 +155,7 @@ pub(crate) fn read(path: &Path) -> Vec<Batch> {
 
 /// The folder of the corpus; where there is none, says so loudly.
 pub(crate) fn corpus() -> Option<PathBuf> {
-    let root = std::env::var_os("NETSNIFF_CORPUS");
-    if root.is_none() {
-        eprintln!("SKIPPED: NETSNIFF_CORPUS is not set, nothing was compared with Zeek");
-    }
-    root.map(PathBuf::from)
+    folder(Need::Corpus, "nothing was compared with Zeek")
 }
 
 /// All captures of the corpus.

@@ -314,6 +314,7 @@ pub(crate) fn wake_receiver(socket: &Socket) {
 mod tests {
     use super::*;
     use crate::xdp_socket;
+    use netsniff_testing::{Need, skip};
 
     /// The kernel shows the frames of a burst before it says that it has taken their chunks from the fill ring.
     /// A socket that is bound to nothing never says it, so that the ring stands still at that moment.
@@ -323,8 +324,9 @@ mod tests {
         let socket = match xdp_socket::open() {
             Ok(socket) => socket,
             Err(error) => {
-                eprintln!(
-                    "SKIPPED: the rings of an XDP socket need the right to open one: {error}"
+                skip(
+                    Need::Root,
+                    format_args!("the rings of an XDP socket need the right to open one: {error}"),
                 );
                 return;
             }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use netsniff_capture::transmit::WAYS;
 use netsniff_capture::{Interface, in_namespace};
+use netsniff_testing::{Need, skip};
 use netsniff_traffic::probe;
 use netsniff_traffic::stamp::Stamp;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -33,11 +34,14 @@ impl Bed {
             Ok(up) if up.status.success() => Some(Self { name }),
             Ok(up) => {
                 let why = String::from_utf8_lossy(&up.stderr).trim().to_owned();
-                eprintln!("SKIPPED: {test} needs namespaces, which cannot be made here: {why}");
+                skip(
+                    Need::Root,
+                    format_args!("{test} needs namespaces, which cannot be made here: {why}"),
+                );
                 None
             }
             Err(error) => {
-                eprintln!("SKIPPED: {test} needs bash: {error}");
+                skip(Need::Program("bash"), format_args!("{test} needs bash: {error}"));
                 None
             }
         }

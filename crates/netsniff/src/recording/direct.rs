@@ -127,6 +127,7 @@ fn write_at(_: &File, _: &[u8], _: u64) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netsniff_testing::{Need, skip};
 
     /// A file in this folder, which is on a disk where `target` is.
     fn file(name: &str) -> (std::path::PathBuf, Option<DirectFile>) {
@@ -136,7 +137,7 @@ mod tests {
         let direct = DirectFile::new(file).ok();
         if direct.is_none() {
             std::fs::remove_file(&path).unwrap();
-            eprintln!("SKIPPED: files here cannot be written past the page cache");
+            skip(Need::Kernel, "files here cannot be written past the page cache");
         }
         (path, direct)
     }

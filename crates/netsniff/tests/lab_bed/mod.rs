@@ -12,6 +12,7 @@ use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::load::Load;
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::{self, Trial};
+use netsniff_testing::{Need, skip};
 
 /// There is one testbed at a time on a machine.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -58,7 +59,9 @@ pub(crate) fn make(test: &str, layout: &Layout) -> Option<Bed> {
         Ok(bed) => Some(bed),
         Err(why) => {
             assert!(!is_able(), "a namespace can be made here: {why:#}");
-            eprintln!("SKIPPED: {test} needs a testbed, which cannot be made here: {why:#}");
+            let alone = thread::available_parallelism().is_ok_and(|it| it.get() < 2);
+            let need = if alone { Need::Processors } else { Need::Root };
+            skip(need, format_args!("{test} needs a testbed, which cannot be made here: {why:#}"));
             None
         }
     }

@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use netsniff::output::RowBuffer;
@@ -103,10 +102,4 @@ pub(crate) fn add(rows: &mut RowBuffer, nanos: i64, name: &str) {
         source: None,
     };
     rows.record(&key, &weird);
-}
-
-/// Says that a test was left out, as all do that can be.
-pub(crate) fn skipped(why: &str) {
-    // Past the harness, which would keep it from the terminal.
-    std::io::stderr().write_all(format!("SKIPPED: {why}\n").as_bytes()).unwrap();
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 pub(crate) use logs::{Last, Log};
 use netsniff_capture::in_namespace;
+use netsniff_testing::{Need, skip};
 pub(crate) use run::{Done, Run};
 pub(crate) use sending::Sent;
 
@@ -33,11 +34,14 @@ impl Bed {
             Ok(up) if up.status.success() => Some(Self { name }),
             Ok(up) => {
                 let why = String::from_utf8_lossy(&up.stderr).trim().to_owned();
-                eprintln!("SKIPPED: {test} needs namespaces, which cannot be made here: {why}");
+                skip(
+                    Need::Root,
+                    format_args!("{test} needs namespaces, which cannot be made here: {why}"),
+                );
                 None
             }
             Err(error) => {
-                eprintln!("SKIPPED: {test} needs bash: {error}");
+                skip(Need::Program("bash"), format_args!("{test} needs bash: {error}"));
                 None
             }
         }

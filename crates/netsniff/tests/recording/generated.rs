@@ -7,6 +7,7 @@ use std::process::Command;
 use netsniff::recording::options::Options;
 use netsniff_packet::{Batch, LinkType, Loss, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::{Damage, Interface, Reader};
+use netsniff_testing::{Need, skip};
 
 /// When the first packet is seen: 2026-11-22 13:00:00 UTC.
 pub(crate) const START: i64 = 1_795_352_400_000_000_000;
@@ -126,14 +127,8 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Option<std::process::Out
     match Command::new(program).args(arguments).output() {
         Ok(output) => Some(output),
         Err(_) => {
-            skip(&format!("{program} is missing"));
+            skip(Need::Program(program), "it is not installed");
             None
         }
     }
-}
-
-/// Past the harness, which would keep it from the terminal.
-pub(crate) fn skip(what: &str) {
-    use std::io::Write as _;
-    let _ = std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes());
 }

@@ -1,5 +1,6 @@
 //! Two namespaces that stand for two machines: one wire for ssh, one that is measured on, and an sshd of the test's own.
 
+use netsniff_testing::{Need, skip};
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
@@ -48,7 +49,7 @@ impl Machines {
     pub(crate) fn make(test: &str) -> Option<Self> {
         for program in ["sshd", "ssh", "ssh-keygen"] {
             if where_is(program).is_none() {
-                eprintln!("SKIPPED: {test} needs {program}, of OpenSSH");
+                skip(Need::Program(program), format_args!("{test} needs {program}, of OpenSSH"));
                 return None;
             }
         }
@@ -56,7 +57,10 @@ impl Machines {
         let directory = std::env::temp_dir().join(&name);
         let mut machines = Self { name, directory, sshd: None, made_separation: false };
         if let Err(why) = ip(&["netns", "add", &machines.sender()]) {
-            eprintln!("SKIPPED: {test} needs the right to make network namespaces: {why}");
+            skip(
+                Need::Root,
+                format_args!("{test} needs the right to make network namespaces: {why}"),
+            );
             return None;
         }
         machines.build().unwrap();

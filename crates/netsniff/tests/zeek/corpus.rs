@@ -1,7 +1,7 @@
 //! The captures with expected answers, and running the program on them.
 
+use netsniff_testing::{Need, folder};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,13 +31,7 @@ impl Capture {
 
 /// The captures of the corpus that `NETSNIFF_CORPUS` points to, or `None` without one.
 pub(crate) fn captures(what: &str) -> Option<Vec<Capture>> {
-    let Some(corpus) = std::env::var_os("NETSNIFF_CORPUS") else {
-        // Past the harness, which would keep it from the terminal.
-        let message = format!("SKIPPED: NETSNIFF_CORPUS is not set: {what}\n");
-        std::io::stderr().write_all(message.as_bytes()).unwrap();
-        return None;
-    };
-    let corpus = PathBuf::from(corpus);
+    let corpus = folder(Need::Corpus, what)?;
     let mut captures = Vec::new();
     for folder in folders(&corpus) {
         for entry in fs::read_dir(&folder).unwrap() {

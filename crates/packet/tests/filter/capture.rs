@@ -25,10 +25,6 @@ impl Frame {
     }
 }
 
-pub(crate) fn tcpdump_is_installed() -> bool {
-    Command::new("tcpdump").arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
 /// A directory that is removed at the end.
 pub(crate) struct Scratch(PathBuf);
 

@@ -14,6 +14,7 @@ use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
 use crate::sys::bpf::SocketMap;
 use crate::sys::record_ring::{Record, RecordRing};
+use netsniff_testing::{Need, skip};
 
 #[allow(dead_code, reason = "what writes and reads captures is there, too")]
 #[path = "../../../../packet/tests/filter/capture.rs"]
@@ -31,7 +32,7 @@ fn may_load(test: &str) -> bool {
     match SocketMap::create(1) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: {test} needs the right to make BPF maps: {error}");
+            skip(Need::Root, format_args!("{test} needs the right to make BPF maps: {error}"));
             false
         }
     }

@@ -12,6 +12,7 @@ use netsniff_packet::{Loss, PacketRecord, Stage};
 
 use super::super::testing::{Hindered, Notes, Told, at, facts, packets};
 use super::*;
+use netsniff_testing::{Need, skip};
 
 /// What a receiver does next.
 enum Step {
@@ -447,7 +448,7 @@ fn a_ring_runs_where_it_is_told() {
     }
     let before = rustix::thread::sched_getaffinity(None).unwrap();
     if before.count() < 2 {
-        eprintln!("SKIPPED: with one processor every thread runs there");
+        skip(Need::Processors, "with one processor every thread runs there");
         return;
     }
     let last = (0..1024).rfind(|cpu| before.is_set(*cpu)).unwrap();
