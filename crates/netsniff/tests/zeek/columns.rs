@@ -305,3 +305,45 @@ pub(crate) const FILES: Columns = Columns {
         "extracted_size",
     ],
 };
+
+/// The log of tunnels.
+pub(crate) const TUNNEL: Columns = Columns {
+    key: &["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"],
+    compared: &["tunnel_type", "action"],
+};
+
+/// The log of OCSP.
+pub(crate) const OCSP: Columns = Columns {
+    key: &["ts", "serialNumber"],
+    compared: &[
+        "hashAlgorithm",
+        "issuerNameHash",
+        "issuerKeyHash",
+        "certStatus",
+        "revoketime",
+        "revokereason",
+        "thisUpdate",
+        "nextUpdate",
+    ],
+};
+
+/// The log of portable executables.
+pub(crate) const PE: Columns = Columns {
+    key: &["ts", "machine"],
+    compared: &[
+        "compile_ts",
+        "os",
+        "subsystem",
+        "is_exe",
+        "is_64bit",
+        "uses_aslr",
+        "uses_dep",
+        "uses_code_integrity",
+        "uses_seh",
+        "has_import_table",
+        "has_export_table",
+        "has_cert_table",
+        "has_debug_data",
+        "section_names",
+    ],
+};

@@ -1,9 +1,10 @@
 //! The captures with expected answers, and running the program on them.
 
 use netsniff_testing::{Need, folder};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One capture with the folder of its expected answers.
@@ -31,12 +32,29 @@ impl Capture {
 
 /// The captures of the corpus that `NETSNIFF_CORPUS` points to, or `None` without one.
 pub(crate) fn captures(what: &str) -> Option<Vec<Capture>> {
-    let corpus = folder(Need::Corpus, what)?;
+    folder(Need::Corpus, what).map(|corpus| captures_of(&corpus))
+}
+
+/// The captures of the second corpus that Zeek ran over, for the logs that netsniff has.
+pub(crate) fn second_captures(what: &str) -> Option<Vec<Capture>> {
+    let corpus = folder(Need::Corpus2, what)?;
+    let manifest = fs::read_to_string(corpus.join("MANIFEST.tsv")).unwrap();
+    let lines = manifest.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let chosen: BTreeSet<_> =
+        lines.filter(|cells| cells.last() == Some(&"2")).map(|cells| cells[0].to_owned()).collect();
+    let mut captures = captures_of(&corpus);
+    captures.retain(|capture| {
+        chosen.contains(&capture.name) && capture.oracle().join("zeek-run").is_dir()
+    });
+    Some(captures)
+}
+
+fn captures_of(corpus: &Path) -> Vec<Capture> {
     let mut captures = Vec::new();
-    for folder in folders(&corpus) {
+    for folder in folders(corpus) {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(&corpus).unwrap().to_str().unwrap().to_owned();
+            let name = path.strip_prefix(corpus).unwrap().to_str().unwrap().to_owned();
             let capture = Capture { path, name };
             if capture.path.is_file() && capture.oracle().is_dir() {
                 captures.push(capture);
@@ -45,7 +63,7 @@ pub(crate) fn captures(what: &str) -> Option<Vec<Capture>> {
     }
     captures.sort_by(|a, b| a.name.cmp(&b.name));
     assert!(!captures.is_empty(), "no captures in {}", corpus.display());
-    Some(captures)
+    captures
 }
 
 /// The folders in a folder, in order of their names.
@@ -83,22 +101,50 @@ impl Drop for Scratch {
     }
 }
 
+/// What a run may use, as the kernel keeps it (`ulimit`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Kilobytes of address space.
+    pub(crate) address_space_kb: u64,
+    /// Seconds on a processor.
+    pub(crate) processor_seconds: u64,
+}
+
 /// Runs `netsniff analyze` on a capture with further arguments, and writes the logs to `output`.
 /// Damage in a file is no failure; to crash is.
 pub(crate) fn analyze(capture: &Path, output: &Path, arguments: &[&str]) {
-    let run = Command::new(env!("CARGO_BIN_EXE_netsniff"))
-        .arg("analyze")
-        .arg(capture)
-        .arg("-o")
-        .arg(output)
-        .args(arguments)
-        .output()
-        .unwrap();
+    let run = run(capture, output, arguments, None);
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(
-        run.status.code().is_some_and(|code| code < 100) && !errors.contains("panicked"),
+        run.status.code().is_some_and(|code| code < 100),
         "{}: {} {errors}",
         capture.display(),
         run.status
     );
+}
+
+/// The same, however it ends, but without a panic.
+pub(crate) fn run(
+    capture: &Path,
+    output: &Path,
+    arguments: &[&str],
+    bounds: Option<Bounds>,
+) -> Output {
+    const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
+    let mut command = match bounds {
+        None => Command::new(NETSNIFF),
+        Some(Bounds { address_space_kb, processor_seconds }) => {
+            let script = format!(
+                "ulimit -v {address_space_kb} -t {processor_seconds} && exec \"$0\" \"$@\""
+            );
+            let mut command = Command::new("bash");
+            command.args(["-c", &script, NETSNIFF]);
+            command
+        }
+    };
+    let run =
+        command.arg("analyze").arg(capture).arg("-o").arg(output).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(!errors.contains("panicked"), "{}: {errors}", capture.display());
+    run
 }

@@ -16,13 +16,34 @@ pub(crate) struct Listed {
 }
 
 /// The lines of the page's table for the log named `log`, each of which must point to a section that
-/// tells why.
+/// tells why. Those of the second corpus are left out.
 pub(crate) fn listed(log: &str, columns: Columns) -> Vec<Listed> {
+    let mut listed = table(log, columns);
+    assert!(!listed.is_empty(), "the page lacks the table of {log}");
+    listed.retain(|listed| !listed.file.starts_with(SECOND));
+    listed
+}
+
+/// What the name of a file of the second corpus begins with on the page.
+const SECOND: &str = "captures2/";
+
+/// The lines of the page's table for the log named `log` that are of the second corpus.
+pub(crate) fn listed_of_second(log: &str, columns: Columns) -> Vec<Listed> {
+    let mut listed = table(log, columns);
+    listed.retain_mut(|listed| match listed.file.strip_prefix(SECOND) {
+        Some(file) => {
+            listed.file = file.to_owned();
+            true
+        }
+        None => false,
+    });
+    listed
+}
+
+fn table(log: &str, columns: Columns) -> Vec<Listed> {
     let header = format!("| file | row of `{log}` | what differs | why |");
     let lines = PAGE.lines().skip_while(|line| *line != header).skip(2);
-    let lines: Vec<&str> = lines.take_while(|line| line.starts_with('|')).collect();
-    assert!(!lines.is_empty(), "the page lacks the table {header}");
-    lines.into_iter().map(|line| parse(columns, line)).collect()
+    lines.take_while(|line| line.starts_with('|')).map(|line| parse(columns, line)).collect()
 }
 
 fn parse(columns: Columns, line: &str) -> Listed {

@@ -1,0 +1,133 @@
+//! All our logs against Zeek's, row by row, over the second corpus: each log has a floor, which only rises.
+//!
+//! A row leaves the comparison only through a line of `docs/differences-from-zeek.md` whose file begins
+//! with `captures2/`, or because it is of a protocol that is not built and of which netsniff tells nothing.
+
+mod zeek;
+
+use std::collections::BTreeSet;
+
+use netsniff_analysis::protocol::ProtocolId;
+use netsniff_testing::tell;
+use zeek::compare::{
+    ANY, CONN, Columns, DHCP, DNS, FILES, FTP, HTTP, IRC, NTP, OCSP, PE, SMTP, SOCKS, SSH, SSL,
+    TUNNEL, WEBSOCKET, X509, compare,
+};
+use zeek::corpus::{Capture, Scratch, analyze, second_captures};
+use zeek::differences::{Listed, leave_out, listed_of_second};
+use zeek::log::{self, Row};
+use zeek::total::Total;
+use zeek::unbuilt;
+
+/// A log, the rows that are the same at least, and the files without a difference at least. THE floors: who makes more of
+/// them the same raises them, and nobody lowers them.
+const FLOORS: [(&str, Columns, usize, usize); 17] = [
+    ("conn", CONN, 753, 149),
+    ("dhcp", DHCP, 7, 3),
+    ("dns", DNS, 555, 20),
+    ("files", FILES, 104, 38),
+    ("ftp", FTP, 42, 1),
+    ("http", HTTP, 80, 42),
+    ("irc", IRC, 5, 1),
+    ("ntp", NTP, 2, 1),
+    ("ocsp", OCSP, 0, 0),
+    ("pe", PE, 0, 0),
+    ("smtp", SMTP, 9, 6),
+    ("socks", SOCKS, 8, 5),
+    ("ssh", SSH, 3, 2),
+    ("ssl", SSL, 103, 31),
+    ("tunnel", TUNNEL, 8, 3),
+    ("websocket", WEBSOCKET, 2, 1),
+    ("x509", X509, 98, 23),
+];
+
+/// Columns whose names are drawn at random, so that their number is compared.
+const COUNTED: [&str; 3] = ["orig_fuids", "resp_fuids", "fuids"];
+
+/// Columns whose elements have no order.
+const SETS: [&str; 6] = ["service", "analyzers", "dcc_mime_type", "rcptto", "to", "cc"];
+
+#[test]
+fn logs_are_zeeks() {
+    let Some(captures) = second_captures("no log was compared with Zeek's over it") else { return };
+    let mut logs: Vec<(Total, Vec<Listed>)> = FLOORS
+        .map(|(name, columns, ..)| (Total::default(), listed_of_second(name, columns)))
+        .into();
+    for capture in &captures {
+        let scratch = Scratch::new("zeek-second");
+        analyze(&capture.path, scratch.path(), &["--workers", "1"]);
+        for ((name, columns, ..), (total, unused)) in FLOORS.iter().zip(&mut logs) {
+            let [theirs, ours] = rows(capture, &scratch, name, *columns);
+            if theirs.is_empty() && ours.is_empty() {
+                continue;
+            }
+            let mut comparison = compare(*columns, &theirs, &ours, &BTreeSet::new());
+            let left_out = leave_out(&capture.name, &mut comparison, unused);
+            total.add(&format!("{} {name}", capture.name), &comparison, left_out);
+        }
+    }
+    let mut below = Vec::new();
+    for ((name, _, rows, files), (total, unused)) in FLOORS.iter().zip(&logs) {
+        assert!(unused.is_empty(), "listed, but not so: {unused:#?}");
+        tell(&figures(name, total));
+        if total.rows_same < *rows || total.files_same < *files {
+            below.push(format!("{}; at least {rows} and {files}", figures(name, total)));
+        }
+    }
+    assert!(below.is_empty(), "below the floor:\n{}", below.join("\n"));
+}
+
+fn figures(name: &str, total: &Total) -> String {
+    let Total { rows, rows_same, files, files_same, rows_left_out, .. } = total;
+    let percent = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+    format!(
+        "captures2 {name:9} rows {rows_same}/{rows} {:.1} %, files whole {files_same}/{files} {:.1} %, left out {rows_left_out}",
+        percent(*rows_same, *rows),
+        percent(*files_same, *files),
+    )
+}
+
+/// Zeek's rows of a log and ours, with what is not to be compared put alike.
+fn rows(capture: &Capture, scratch: &Scratch, name: &str, columns: Columns) -> [Vec<Row>; 2] {
+    let run = capture.oracle().join("zeek-run");
+    let file = format!("{name}.log");
+    let mut theirs = log::read(&run.join(&file)).unwrap();
+    let mut ours = log::read(&scratch.path().join(&file)).unwrap();
+    if name == "ssl" {
+        // The other Zeek was built without QUIC.
+        let quic = log::read(&scratch.path().join("quic.log")).unwrap();
+        ours.retain(|row| !quic.iter().any(|other| other["uid"] == row["uid"]));
+    }
+    for rows in [&mut theirs, &mut ours] {
+        rows.iter_mut().for_each(put_alike);
+    }
+    let conn = log::read(&run.join("conn.log")).unwrap();
+    if name == "conn" {
+        for row in &mut theirs {
+            let is_known = |name: &str| name == "-" || ProtocolId::named(name).is_some();
+            if !row["service"].split(',').all(is_known) {
+                row.insert("service".to_owned(), ANY.to_owned());
+            }
+        }
+    } else {
+        let key = |row: &Row| columns.key.iter().map(|name| row[*name].clone()).collect::<Vec<_>>();
+        let told: BTreeSet<_> = ours.iter().map(key).collect();
+        theirs.retain(|row| {
+            let is_other = row.get("uid").is_some_and(|uid| unbuilt::is_in(uid, &conn));
+            !is_other || told.contains(&key(row))
+        });
+    }
+    [theirs, ours]
+}
+
+fn put_alike(row: &mut Row) {
+    for (name, cell) in row {
+        if COUNTED.contains(&name.as_str()) && !["-", "(empty)"].contains(&cell.as_str()) {
+            *cell = cell.split(',').count().to_string();
+        } else if SETS.contains(&name.as_str()) {
+            let mut elements: Vec<&str> = cell.split(',').collect();
+            elements.sort_unstable();
+            *cell = elements.join(",");
+        }
+    }
+}
