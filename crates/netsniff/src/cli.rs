@@ -11,6 +11,7 @@ use crate::commands::{
     analyze, anonymize, completions, generate, info, lab, protocols, receive, record, replay,
     schema, sort,
 };
+use crate::printable::printable_lines;
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]
@@ -69,7 +70,7 @@ pub fn main() -> ExitCode {
     };
     let code = result.unwrap_or_else(|error| {
         // Standard error may be closed; then there is nobody to tell.
-        let _ = writeln!(stderr(), "netsniff: {error:#}");
+        let _ = writeln!(stderr(), "netsniff: {}", printable_lines(&format!("{error:#}")));
         if error.is::<UsageError>() { USAGE } else { FAILED }
     });
     ExitCode::from(code)

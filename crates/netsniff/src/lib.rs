@@ -11,6 +11,7 @@
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`summary`] | what an analysis found, for people and scripts |
 //! | [`sandbox`] | what a process that captures gives up |
+//! | [`printable`] | text from outside, without signs that control, hide, turn or separate |
 //! | [`receiving`] | which stamped frames arrived |
 //! | [`sending`] | frames on their way to a wire, and how well they kept their time |
 //! | [`books`] | where every packet of a live capture went |
@@ -25,6 +26,7 @@ pub mod commands;
 pub mod output;
 pub mod pidfile;
 pub mod pipeline;
+pub mod printable;
 pub mod progress;
 pub mod receiving;
 pub mod recording;

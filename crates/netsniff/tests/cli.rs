@@ -385,7 +385,7 @@ fn a_link_type_that_is_not_supported_is_told_and_the_rest_goes_on() {
     assert_eq!(code, 0);
     // The sentence is wrapped at 80 columns.
     let words = output.split_whitespace().collect::<Vec<_>>().join(" ");
-    let name = "usb\u{fffd}[2Jmon\u{fffd}1";
+    let name = r"usb\x1b[2Jmon\x0a1";
     let expected = format!("link type 189 (USB_LINUX) not supported: interface {name} of {file}");
     assert!(words.contains(&expected) && words.contains("3 packets not analysed"), "{output}");
     let summary = summary(&[&file]);

@@ -1,5 +1,6 @@
 //! The commands: arguments in, exit code out.
 
+use crate::printable::printable;
 use std::io::{self, ErrorKind, Write, stderr};
 
 pub mod analyze;
@@ -49,7 +50,7 @@ impl core::error::Error for UsageError {}
 /// Prints a line to standard error; where that is closed there is nobody to tell. Names from a file
 /// must not steer the terminal.
 pub(crate) fn say(line: &str) {
-    let line = line.replace(char::is_control, "\u{fffd}");
+    let line = printable(line);
     let _ = writeln!(stderr(), "netsniff: {line}");
 }
 

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::commands::analyze::filters;
 use crate::pidfile::PidFile;
 use crate::pipeline::live::{Recording, SharedRecorder};
+use crate::printable::json_line;
 use crate::recording::books::{State, Statistics};
 use crate::recording::options::Options;
 use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
@@ -244,7 +245,7 @@ pub fn add(entry: &mut Entry, statistics: &Statistics) {
 /// Ends the recording and says what came of it.
 fn tell(args: &RecordArgs, report: &CaptureReport<'_>) -> anyhow::Result<()> {
     if args.json {
-        let line = serde_json::to_string(report)? + "\n";
+        let line = json_line(report)?;
         let is_recording = is_stdin(&args.output.write);
         let printed = if is_recording { print(stderr(), &line) } else { print(stdout(), &line) };
         printed.context("cannot print the report")?;

@@ -6,6 +6,7 @@ use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Vis
 use netsniff_packet::Timestamp;
 
 use super::{RowFormat, digits};
+use crate::printable::{Piece, each_piece};
 
 /// JSON lines: fields in column order, those not set left out.
 pub(super) struct Json;
@@ -129,28 +130,27 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends text with JSON's escapes; what is not UTF-8, and control characters without an escape
+/// Appends text with JSON's escapes; what is not UTF-8, and active signs without an escape
 /// of their own, become the text `\xNN`, whose backslash is escaped in turn.
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    for chunk in bytes.utf8_chunks() {
-        for &byte in chunk.valid().as_bytes() {
-            match byte {
-                b'"' => out.extend_from_slice(b"\\\""),
-                b'\\' => out.extend_from_slice(b"\\\\"),
-                0x08 => out.extend_from_slice(b"\\b"),
-                0x0c => out.extend_from_slice(b"\\f"),
-                b'\n' => out.extend_from_slice(b"\\n"),
-                b'\r' => out.extend_from_slice(b"\\r"),
-                b'\t' => out.extend_from_slice(b"\\t"),
-                byte if PLAIN[usize::from(byte)] || byte >= 0x80 => out.push(byte),
-                byte => unprintable(out, byte),
+    each_piece(bytes, |piece| match piece {
+        Piece::Text(text) => {
+            for &byte in text.as_bytes() {
+                match byte {
+                    b'"' => out.extend_from_slice(b"\\\""),
+                    b'\\' => out.extend_from_slice(b"\\\\"),
+                    byte => out.push(byte),
+                }
             }
         }
-        for &byte in chunk.invalid() {
-            unprintable(out, byte);
-        }
-    }
+        Piece::Active(b"\x08") => out.extend_from_slice(b"\\b"),
+        Piece::Active(b"\x0c") => out.extend_from_slice(b"\\f"),
+        Piece::Active(b"\n") => out.extend_from_slice(b"\\n"),
+        Piece::Active(b"\r") => out.extend_from_slice(b"\\r"),
+        Piece::Active(b"\t") => out.extend_from_slice(b"\\t"),
+        Piece::Active(bytes) => bytes.iter().for_each(|&byte| unprintable(out, byte)),
+    });
 }
 
 fn unprintable(out: &mut Vec<u8>, byte: u8) {
@@ -181,6 +181,7 @@ mod tests {
             (b"a\tb\r\n", r#""a\tb\r\n""#),
             (b"\x00\x1f\x7f", r#""\\x00\\x1f\\x7f""#),
             (b"cyber\xf2ity.dk", r#""cyber\\xf2ity.dk""#),
+            ("\u{9b}\u{202e}".as_bytes(), r#""\\xc2\\x9b\\xe2\\x80\\xae""#),
             ("חדשות".as_bytes(), r#""חדשות""#),
         ] {
             assert_eq!(text(Value::Bytes(bytes)), expected);

@@ -6,8 +6,9 @@ use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Vis
 use netsniff_packet::Timestamp;
 
 use super::{RowFormat, digits};
+use crate::printable::{Piece, each_piece};
 
-/// Zeek's tab-separated format with its default separators, and UTF-8 left as it is.
+/// Zeek's tab-separated format with its default separators, and UTF-8 left as it is, but for signs that are no text.
 pub(super) struct Tsv;
 
 /// What stands for a value that is not set.
@@ -161,29 +162,30 @@ fn reserved(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends text with escapes: backslashes doubled, control characters, separators and what is not
-/// UTF-8 as `\xNN`.
+/// Appends text with escapes: backslashes doubled, separators, active signs and what is not UTF-8 as
+/// `\xNN`. Zeek leaves all of UTF-8 as it is; signs that a terminal or a reader of lines obeys are no text.
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8], separator: u8) {
-    for chunk in bytes.utf8_chunks() {
-        let mut rest = chunk.valid().as_bytes();
-        while let Some(at) = rest.iter().position(|&byte| byte < 0x80 && !is_plain(byte, separator))
-        {
-            let (run, behind) = rest.split_at(at);
-            out.extend_from_slice(run);
-            if let Some((&byte, behind)) = behind.split_first() {
-                match byte {
-                    b'\\' => out.extend_from_slice(b"\\\\"),
-                    byte => digits::escaped_byte(out, byte),
-                }
-                rest = behind;
+    each_piece(bytes, |piece| match piece {
+        Piece::Text(text) => plain_text(out, text.as_bytes(), separator),
+        Piece::Active(bytes) => bytes.iter().for_each(|&byte| digits::escaped_byte(out, byte)),
+    });
+}
+
+/// Appends text without active signs.
+fn plain_text(out: &mut Vec<u8>, mut rest: &[u8], separator: u8) {
+    while let Some(at) = rest.iter().position(|&byte| byte == b'\\' || byte == separator) {
+        let (run, behind) = rest.split_at(at);
+        out.extend_from_slice(run);
+        if let Some((&byte, behind)) = behind.split_first() {
+            match byte {
+                b'\\' => out.extend_from_slice(b"\\\\"),
+                byte => digits::escaped_byte(out, byte),
             }
-        }
-        out.extend_from_slice(rest);
-        for &byte in chunk.invalid() {
-            digits::escaped_byte(out, byte);
+            rest = behind;
         }
     }
+    out.extend_from_slice(rest);
 }
 
 #[cfg(test)]
@@ -211,6 +213,7 @@ mod tests {
             ("ynet חדשות".as_bytes(), "ynet חדשות"),
             (b"a\tb\nc", r"a\x09b\x0ac"),
             (b"\x7f", r"\x7f"),
+            ("\u{9b}31m\u{202e}a\u{2028}b".as_bytes(), r"\xc2\x9b31m\xe2\x80\xaea\xe2\x80\xa8b"),
             (b"ends with half a letter \xe2\x82", r"ends with half a letter \xe2\x82"),
             (b"", "(empty)"),
             (b"-", r"\x2d"),

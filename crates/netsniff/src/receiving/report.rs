@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Reception;
 use super::stream::{Outcome, Spread};
+use crate::printable::json_line;
 use crate::summary::number::{bytes, duration, exact, rate, things};
 
 /// Ranges of missing numbers that are shown to people.
@@ -66,7 +67,7 @@ impl Report {
     ///
     /// None that a report can cause.
     pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self).map(|line| line + "\n")
+        json_line(self)
     }
 
     /// Lines for people.

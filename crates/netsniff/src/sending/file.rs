@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::drive::{Frames, Orders, Step};
 use super::report::Left;
 use crate::commands::inputs::is_stdin;
+use crate::printable::json_line;
 use crate::recording::naming::{CaptureFormat, packing_of_name};
 use crate::summary::number::{bytes, duration, things};
 
@@ -165,7 +166,7 @@ impl Written {
     ///
     /// None that this can cause.
     pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self).map(|line| line + "\n")
+        json_line(self)
     }
 
     /// Lines for people.

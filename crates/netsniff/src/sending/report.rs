@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::drive::Sent;
 use super::gaps::Quantiles;
 use super::wire::{Counted, Wire};
+use crate::printable::json_line;
 use crate::summary::number::{bytes, duration, exact, things};
 
 /// Everything that is told of one sending. Rates are of the time from the first frame to the last.
@@ -163,7 +164,7 @@ impl Report {
     ///
     /// None that a report can cause.
     pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self).map(|line| line + "\n")
+        json_line(self)
     }
 
     /// Lines for people.

@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 
+use crate::printable::printable;
+
 /// Columns of the page.
 pub(super) const WIDTH: usize = 80;
 
@@ -166,8 +168,7 @@ fn split(text: &str, columns: usize) -> (&str, &str) {
 
 /// `text` without what could steer a terminal, cut to `columns` with an ellipsis.
 pub(super) fn plain(text: &str, columns: usize) -> String {
-    let clean: String =
-        text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
+    let clean = printable(text).into_owned();
     if width(&clean) <= columns {
         return clean;
     }
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn nothing_steers_the_terminal() {
-        assert_eq!(plain("a\x1b[31mb\u{9b}", 20), "a\u{fffd}[31mb\u{fffd}");
+        assert_eq!(plain("a\x1b[31mb\u{9b}", 20), r"a\x1b[31mb\xc2\x9b");
         assert_eq!(plain("0123456789", 10), "0123456789");
         assert_eq!(plain("0123456789a", 10), "0123456...");
         assert_eq!(

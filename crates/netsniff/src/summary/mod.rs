@@ -11,6 +11,8 @@ pub use layout::Style;
 use netsniff_packet::Timestamp;
 use serde::{Serialize, Serializer};
 
+use crate::printable::printable_json;
+
 /// What an analysis found. Lists come sorted, the most important first, and as long as they are to
 /// be shown; sections with nothing to say are empty and left out of the text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -347,7 +349,7 @@ impl Summary {
         let mut value = serde_json::to_value(self)?;
         let unexplained = self.books.unexplained().and_then(|count| i64::try_from(count).ok());
         value["books"]["unexplained"] = unexplained.into();
-        Ok(format!("{value:#}\n"))
+        Ok(printable_json(&format!("{value:#}\n")).into_owned())
     }
 }
 

@@ -3,6 +3,7 @@
 mod report;
 mod text;
 
+use crate::printable::{json_line, printable};
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
@@ -49,7 +50,7 @@ fn print(args: &InfoArgs, output: &mut impl Write, errors: &mut impl Write) -> i
         let report = match Report::of_file(path) {
             Ok(report) => report,
             Err(error) => {
-                writeln!(errors, "{}: {error:#}", path.display())?;
+                writeln!(errors, "{}", printable(&format!("{}: {error:#}", path.display())))?;
                 code = FAILED;
                 continue;
             }
@@ -58,8 +59,7 @@ fn print(args: &InfoArgs, output: &mut impl Write, errors: &mut impl Write) -> i
             code = DAMAGED;
         }
         if args.json {
-            serde_json::to_writer(&mut *output, &report)?;
-            writeln!(output)?;
+            output.write_all(json_line(&report)?.as_bytes())?;
         } else {
             text::write(&report, output)?;
         }

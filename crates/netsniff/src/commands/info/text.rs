@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::io;
 
 use super::report::{BurstReport, InterfaceReport, Report};
+use crate::printable::printable;
 
 /// Interfaces and sections that are listed.
 const LISTED: usize = 32;
@@ -38,7 +39,7 @@ fn render(report: &Report, text: &mut String) -> fmt::Result {
         line(text, "", &format!("and {} more interfaces", more + 1))?;
     }
     for (index, damage) in report.damage.iter().enumerate() {
-        line(text, if index == 0 { "damage" } else { "" }, &damage.message)?;
+        line(text, if index == 0 { "damage" } else { "" }, &printable(&damage.message))?;
     }
     let kept = report.damage.len() as u64;
     if report.damage_count > kept {
@@ -220,11 +221,6 @@ fn nanos(nanos: i64) -> String {
     }
 }
 
-/// Text from a file without the control characters that could play tricks on a terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
-}
-
 /// `1439753725.701568000 (2015-08-16 19:35:25 UTC)`.
 fn with_date(seconds: &str) -> String {
     let whole = seconds.split('.').next().unwrap_or_default();
@@ -273,6 +269,5 @@ mod tests {
         assert_eq!([grouped(0), grouped(999), grouped(1_234_567)], ["0", "999", "1,234,567"]);
         assert_eq!([scaled(12.34), scaled(29_700_000.0)], ["12.3 ", "29.70 M"]);
         assert_eq!([nanos(12), nanos(43_000)], ["12 ns", "43.000 µs"]);
-        assert_eq!(printable("eth0\x1b[2J"), "eth0?[2J");
     }
 }

@@ -16,6 +16,7 @@ pub(super) use self::page::page;
 pub(super) use self::rows::csv;
 use super::compare::{Changes, Comparison, Named};
 use super::table::whole;
+use crate::printable::is_active;
 
 /// By what part the rates of two senders may differ before their losses are of different loads.
 const MOST_APART: f64 = 0.01;
@@ -24,7 +25,7 @@ const MOST_APART: f64 = 0.01;
 pub(super) fn text(comparison: &Comparison, tables_alone: bool) -> String {
     let text = written(comparison, tables_alone);
     // Names from a file must not steer the terminal.
-    text.replace(|letter: char| letter.is_control() && letter != '\n', "\u{fffd}")
+    text.replace(|letter: char| is_active(letter) && letter != '\n', "\u{fffd}")
 }
 
 fn written(comparison: &Comparison, tables_alone: bool) -> String {

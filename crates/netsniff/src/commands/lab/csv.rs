@@ -1,5 +1,6 @@
 //! What was measured, as CSV (RFC 4180): what is not known is empty.
 
+use crate::printable::is_active;
 use netsniff_lab::bed::{CAPTURE_CPU, SENDER_CPU};
 use netsniff_lab::lossless::{Cell, Step};
 use netsniff_lab::machine::Busy;
@@ -222,7 +223,7 @@ pub(super) fn line(fields: impl IntoIterator<Item = String>) -> String {
 
 fn field(text: &str) -> String {
     // Names that users and reports give must not steer a terminal, nor end the line.
-    let text = text.replace(char::is_control, "\u{fffd}");
+    let text = text.replace(is_active, "\u{fffd}");
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 

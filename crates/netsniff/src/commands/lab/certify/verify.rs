@@ -21,6 +21,7 @@ use serde::Serialize;
 use super::super::{common, programs};
 use super::{CertifyArgs, Surroundings, configuration, keys, text};
 use crate::commands::{DONE, FAILED, print, say};
+use crate::printable::is_active;
 
 /// All that was found.
 #[derive(Debug, Default, Serialize)]
@@ -254,5 +255,5 @@ fn words(found: &Found) -> String {
 
 /// Names from a file must not steer the terminal.
 fn line(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
+    text.replace(is_active, "\u{fffd}")
 }
