@@ -11,6 +11,7 @@ use crate::flow::report::proto;
 use crate::flow::tcp::losses::stream::Saved;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
+use crate::log::Tcp;
 use crate::log::conn::{ConnState, Proto, Quality};
 use crate::protocol::PROTOCOLS;
 use crate::reassembly::stream::HoleEndings;
@@ -83,6 +84,40 @@ impl Ending {
     }
 }
 
+/// Sums of columns of the log `tcp`: both sides of all its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Segments with payload: `data_segments`.
+    pub data: u64,
+    /// Those that were sent again, whatever for: `retx_rto`, `retx_fast` and `retx_spurious`.
+    pub retransmitted: u64,
+    /// Those that came behind later ones without having been sent again: `out_of_order`.
+    pub out_of_order: u64,
+    /// Copies that the network or the capture made: `duplicates`.
+    pub duplicates: u64,
+}
+
+impl Segments {
+    /// Adds what a row of the log `tcp` says.
+    pub(crate) fn row(&mut self, row: &Tcp) {
+        let sum = |columns: &[Option<u32>]| {
+            columns.iter().flatten().map(|it| u64::from(*it)).sum::<u64>()
+        };
+        self.data += sum(&[row.orig_data_segments, row.resp_data_segments]);
+        self.retransmitted += sum(&[row.orig_retx_rto, row.orig_retx_fast, row.orig_retx_spurious]);
+        self.retransmitted += sum(&[row.resp_retx_rto, row.resp_retx_fast, row.resp_retx_spurious]);
+        self.out_of_order += sum(&[row.orig_out_of_order, row.resp_out_of_order]);
+        self.duplicates += sum(&[row.orig_duplicates, row.resp_duplicates]);
+    }
+
+    const fn merge(&mut self, other: &Self) {
+        self.data += other.data;
+        self.retransmitted += other.retransmitted;
+        self.out_of_order += other.out_of_order;
+        self.duplicates += other.duplicates;
+    }
+}
+
 /// Counts over all flows of one worker. Those of several workers add up.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistics {
@@ -98,8 +133,8 @@ pub struct FlowStatistics {
     pub talkers: Talkers,
     /// Oddities, by name.
     pub weirds: BTreeMap<&'static str, u64>,
-    /// TCP segments that repeated data.
-    pub retransmissions: u64,
+    /// Segments of TCP, as the rows of the log `tcp` have them.
+    pub segments: Segments,
     /// TCP payload bytes acknowledged but never seen.
     pub missed_bytes: u64,
     /// TCP connections with such bytes.
@@ -138,9 +173,6 @@ impl FlowStatistics {
         self.states[proto(flow.key.protocol) as usize][flow.state() as usize] += 1;
         if let Some(tcp) = flow.tcp() {
             self.unwatched += u64::from(flow.depth.now() < Depth::Tcp);
-            let [orig, resp] = &tcp.ends;
-            self.retransmissions += u64::from(orig.retransmissions.count());
-            self.retransmissions += u64::from(resp.retransmissions.count());
             self.missed_bytes = self.missed_bytes.saturating_add(tcp.missed_bytes);
             self.flows_with_gaps += u64::from(tcp.missed_bytes > 0);
         }
@@ -228,7 +260,7 @@ impl FlowStatistics {
         for (&name, &count) in &other.weirds {
             *self.weirds.entry(name).or_default() += count;
         }
-        self.retransmissions += other.retransmissions;
+        self.segments.merge(&other.segments);
         self.missed_bytes = self.missed_bytes.saturating_add(other.missed_bytes);
         self.flows_with_gaps += other.flows_with_gaps;
         self.unwatched += other.unwatched;

@@ -96,13 +96,10 @@ fn each_depth_writes_its_logs_and_its_books_close() {
         assert_eq!(summary["flows"].is_null(), depth == "packets", "{depth}");
         assert_eq!(summary["tcp"].is_null(), depth == "packets", "{depth}");
         assert_eq!(summary["tcp"]["with_gaps"].is_null(), !has("tcp"), "{depth}");
-        assert_eq!(
-            summary["tcp"]["retransmitted"],
-            match depth {
-                "packets" => Value::Null,
-                _ => in_full["tcp"]["retransmitted"].clone(),
-            }
-        );
+        for sum in ["data_segments", "retransmitted", "out_of_order", "duplicates"] {
+            let expected = if has("tcp") { in_full["tcp"][sum].clone() } else { Value::Null };
+            assert_eq!(summary["tcp"][sum], expected, "{depth} {sum}");
+        }
     }
 }
 

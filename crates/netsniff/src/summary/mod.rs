@@ -174,12 +174,15 @@ pub struct TcpHealth {
     pub unanswered: u64,
     /// Connections that a reset ended.
     pub reset: u64,
-    /// Segments with payload.
+    /// Segments with payload: this and the three below are the sums of the columns of the log `tcp`, `None` where
+    /// connections have no row there.
     pub data_segments: Option<u64>,
     /// Segments sent again.
-    pub retransmitted: u64,
-    /// Segments out of order.
+    pub retransmitted: Option<u64>,
+    /// Segments out of order, which were not sent again.
     pub out_of_order: Option<u64>,
+    /// Copies of segments that the network or the capture made.
+    pub duplicates: Option<u64>,
     /// Connections with payload that was acknowledged but never seen: the capture lost it.
     /// `None` where nobody looked.
     pub with_gaps: Option<u64>,

@@ -238,8 +238,9 @@ fn tcp_health(page: &mut Page, tcp: &TcpHealth) {
     ];
     let right = [
         ("data segments", tcp.data_segments.map(count)),
-        ("sent again", Some(segments(tcp.retransmitted))),
+        ("sent again", tcp.retransmitted.map(segments)),
         ("out of order", tcp.out_of_order.map(segments)),
+        ("doubled", tcp.duplicates.filter(|copies| *copies > 0).map(segments)),
         ("handshake RTT, median", tcp.rtt_median_nanos.map(duration)),
         ("handshake RTT, 95 %", tcp.rtt_p95_nanos.map(duration)),
         ("bytes in holes", tcp.missed_bytes.map(bytes)),

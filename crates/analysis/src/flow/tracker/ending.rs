@@ -200,7 +200,10 @@ impl FlowTracker {
             observer.record(&SortKey { number, ..*key }, gap);
             number += 1;
         });
-        flow.report_tcp(key.uid, self.gateway, |tcp| observer.record(key, tcp));
+        flow.report_tcp(key.uid, self.gateway, |tcp| {
+            self.statistics.segments.row(tcp);
+            observer.record(key, tcp);
+        });
         if self.rtt_interval.is_some() {
             for (number, rtt) in (1..).zip(flow.open_rtt().into_iter().flatten()) {
                 observer.record(&SortKey { number, ..*key }, &rtt);
