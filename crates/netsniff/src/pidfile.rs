@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use crate::output::unlinked;
+
 /// How often the file may be replaced by others while it is opened, before that is no chance.
 const ATTEMPTS: usize = 10;
 
@@ -42,8 +44,8 @@ impl PidFile {
             }
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
-            let mut file =
-                options.open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            let mut file = unlinked::open(&mut options, path, false)
+                .with_context(|| format!("cannot open {}", path.display()))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {

@@ -4,7 +4,8 @@
 use std::env;
 use std::fmt;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 /// What a test needs and not every machine has.
@@ -65,6 +66,22 @@ pub fn skip(need: Need<'_>, why: impl fmt::Display) {
 /// Writes a line past the harness, which keeps what a test prints to itself where it passes: for figures.
 pub fn tell(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Makes a device that takes no byte, as a full disk (`/dev/full` of Linux, 1:7); `false`, said loudly, where none can
+/// be made.
+///
+/// # Panics
+///
+/// When `root` is required.
+#[track_caller]
+pub fn full_device(path: &Path, what: &str) -> bool {
+    let made = Command::new("mknod").arg(path).args(["c", "1", "7"]).output();
+    let is_made = made.is_ok_and(|output| output.status.success());
+    if !is_made {
+        skip(Need::Root, format_args!("only root may make a device that is full: {what}"));
+    }
+    is_made
 }
 
 fn line(need: Need<'_>, test: &str, why: &str) -> String {

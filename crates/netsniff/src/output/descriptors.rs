@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use super::unlinked;
+
 /// Groups of open files: two threads that write seldom wait for each other.
 const GROUPS: usize = 8;
 /// Files of each group. All together stay far below what systems allow (256 on some).
@@ -89,7 +91,7 @@ impl Identity {
         };
         // Before, since opening a pipe would wait; and behind, since it may change in between.
         check(&fs::symlink_metadata(path)?)?;
-        let file = OpenOptions::new().write(true).open(path)?;
+        let file = unlinked::open(OpenOptions::new().write(true), path, false)?;
         check(&file.metadata()?)?;
         Ok(file)
     }

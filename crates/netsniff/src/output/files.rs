@@ -12,6 +12,7 @@ use netsniff_packet::Timestamp;
 use super::descriptors::Identity;
 use super::rolled::{Renamer, Roll, Schedule};
 use super::row_file::RowFile;
+use super::unlinked;
 use super::watch::Watch;
 use super::{Format, LiveSink, RowSink, SinkBooks};
 
@@ -46,7 +47,7 @@ struct LogFile {
     opened: Timestamp,
     /// Bytes before the first row.
     header: u64,
-    /// What tells the file from another one by its name; `None` for links and pipes, which are there
+    /// What tells the file from another one by its name; `None` for pipes and devices, which are there
     /// on purpose, for a log to go through them.
     identity: Option<Identity>,
     /// It could not be renamed, and goes on until the next flush.
@@ -96,7 +97,7 @@ impl LogFiles {
     fn new(directory: &Path, format: Format) -> anyhow::Result<Self> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {}", directory.display()))?;
-        Ok(Self {
+        let files = Self {
             directory: directory.to_owned(),
             format,
             logs: LOGS.iter().map(|_| Log::default()).collect(),
@@ -105,7 +106,11 @@ impl LogFiles {
             most: u64::MAX,
             watch: None,
             books: SinkBooks::default(),
-        })
+        };
+        for path in (0..LOGS.len()).map(|log| files.path_of(log)) {
+            unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(files)
     }
 
     /// Ends every file; `closed` is the time at which the input ended.
@@ -171,7 +176,7 @@ impl LogFiles {
         if self.is_live {
             self.set_aside(at)?;
         }
-        let file = if self.is_live { open_beside(&path) } else { File::create(&path) };
+        let file = if self.is_live { open_beside(&path) } else { unlinked::create(&path) };
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
         let identity = file.metadata().ok().filter(|_| is_own(&path)).map(|it| Identity::of(&it));
         let mut rows = RowFile::new(file, self.watch.clone());
@@ -368,8 +373,8 @@ impl LogFile {
     }
 }
 
-/// Whether there is a file that a log of an earlier run may be. Links and pipes are there on purpose,
-/// for a log to go through them.
+/// Whether there is a file that a log of an earlier run may be. Pipes are there on purpose, for a log to
+/// go through them.
 fn is_own(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
 }
@@ -381,12 +386,7 @@ fn open_beside(path: &Path) -> io::Result<File> {
     if path.symlink_metadata().is_err() {
         return options.create_new(true).open(path);
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    }
-    let opened = options.create(true).open(path);
+    let opened = unlinked::open(&mut options, path, true);
     #[cfg(unix)]
     if let Err(error) = &opened
         && error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
@@ -398,6 +398,8 @@ fn open_beside(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use netsniff_testing::full_device;
+
     use super::*;
 
     /// A directory of its own, removed at the end.
@@ -470,7 +472,9 @@ mod tests {
         let directory = Directory::new("full");
         fs::create_dir_all(&directory.0).unwrap();
         let path = directory.0.join("conn.log");
-        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        if !full_device(&path, "no log was written to it") {
+            return;
+        }
         let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
         let error = format!("{:#}", files.row(0, TIME, b"a row\n").unwrap_err());
         let expected =
@@ -480,6 +484,36 @@ mod tests {
         files.row(0, TIME, b"a row that stays in the buffer\n").unwrap();
         let error = format!("{:#}", files.finish(TIME).unwrap_err());
         assert_eq!(error, expected, "the row was not written");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_in_place_of_any_log_is_refused_before_anything_is_written() {
+        let directory = Directory::new("links");
+        fs::create_dir_all(&directory.0).unwrap();
+        let victim = directory.0.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        for log in LOGS {
+            let path = directory.0.join(format!("{}.log", log.path));
+            std::os::unix::fs::symlink(&victim, &path).unwrap();
+            let files = LogFiles::create(&directory.0, Format::Tsv);
+            let live = LogFiles::live(&directory.0, Format::Tsv, Roll::default(), TIME);
+            for refused in [files, live] {
+                let error = format!("{:#}", refused.unwrap_err());
+                assert!(
+                    error.starts_with(&format!("cannot write {}: ", path.display())),
+                    "{error}"
+                );
+                assert!(error.contains("symbolic link"), "{error}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+        // One that comes later is met by the first row.
+        let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
+        std::os::unix::fs::symlink(&victim, directory.0.join("conn.log")).unwrap();
+        let error = format!("{:#}", files.row(0, TIME, b"row\n").unwrap_err());
+        assert!(error.contains("symbolic link"), "{error}");
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
     }
 
     #[test]

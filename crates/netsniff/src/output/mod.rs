@@ -21,6 +21,7 @@ mod row_file;
 mod stream;
 mod tally;
 mod tsv;
+pub(crate) mod unlinked;
 mod unparsed;
 mod watch;
 mod writing;

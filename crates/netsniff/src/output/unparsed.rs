@@ -11,6 +11,8 @@ use netsniff_packet::anonymize::frame::{PacketAnonymizer, PayloadMode};
 use netsniff_packet::{Anonymizer, LinkType, Packet, Timestamp};
 use netsniff_pcapfile::{Interface, PcapngWriter, Resolution, Section};
 
+use super::unlinked;
+
 /// A file that is made when its first packet comes.
 #[derive(Debug)]
 pub struct UnparsedFile {
@@ -36,7 +38,7 @@ impl UnparsedFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be removed.
+    /// When it cannot be removed, or a link is in its place.
     pub fn new(
         directory: &Path,
         anonymizer: Option<Arc<Anonymizer>>,
@@ -46,6 +48,7 @@ impl UnparsedFile {
         if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
             fs::remove_file(&path).with_context(|| format!("cannot replace {}", path.display()))?;
         }
+        unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
         let anonymizer =
             anonymizer.map(|it| (PacketAnonymizer::new(it, PayloadMode::Cut), Vec::new()));
         Ok(Self {
@@ -82,7 +85,7 @@ impl UnparsedFile {
             None => {
                 let section =
                     Section { application: Some("netsniff".to_owned()), ..Section::default() };
-                let file = BufWriter::new(File::create(&self.path)?);
+                let file = BufWriter::new(unlinked::create(&self.path)?);
                 self.writer.insert(PcapngWriter::new(file, &section)?)
             }
         };
