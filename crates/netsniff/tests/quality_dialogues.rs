@@ -129,7 +129,18 @@ fn losses_are_found_and_told_apart_on_a_path_that_reorders_and_doubles() {
     }
     show(&total);
     assert!(total.flows > 1000 && total.recall.of > 100 && total.causes.of > 200);
-    assert_eq!(total.shortfalls(), [""; 0]);
+    // Nothing is found that was not lost. Of what was lost, doubles and late packets hide some: a second
+    // copy may be either, and an acknowledgement may be of either copy.
+    assert_eq!(total.precision.right, total.precision.of);
+    let least = [
+        (total.recall, 0.97),
+        (total.causes, 0.95),
+        (total.several_causes, 0.89),
+        (total.no_cause_invented, 0.999),
+    ];
+    for (share, least) in least {
+        assert!(share.right as f64 >= share.of as f64 * least, "{share:?} is less than {least}");
+    }
 }
 
 #[test]

@@ -224,7 +224,8 @@ impl Ledger {
             let low = place.acknowledged - i64::from(beyond);
             stream.skip(low, place.acknowledged, Revealed::at(seen.time), place.limits);
         }
-        stream.acknowledge(place.acknowledged, seen.time, handshake, place.limits);
+        let least_answer = handshake.least_answer(seen.from).unwrap_or(0);
+        stream.acknowledge(place.acknowledged, seen.time, handshake, least_answer, place.limits);
         stream.is_open()
     }
 

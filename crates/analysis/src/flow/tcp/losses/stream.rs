@@ -13,6 +13,9 @@ use crate::flow::tcp::metrics::handshake::Handshake;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
 
+/// How late packets are that another way, a queue or a radio delays, as Wireshark has it; nanoseconds.
+const REORDER: u64 = 3_000_000;
+
 /// What is known of one direction's losses.
 #[derive(Clone, Debug, Default)]
 pub struct StreamLosses {
@@ -23,6 +26,8 @@ pub struct StreamLosses {
     gaps: Vec<Gap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
     unneeded: Vec<(i64, i64)>,
+    /// Second copies of what the receiver seemed to lack, which are not acknowledged yet.
+    copies: Vec<SecondCopy>,
     /// Data that was seen and that the receiver lacks.
     lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
@@ -72,6 +77,13 @@ struct Hole {
 }
 
 #[derive(Clone, Copy, Debug)]
+struct SecondCopy {
+    low: i64,
+    high: i64,
+    at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Lacking {
     low: i64,
     /// Where the receiver has data again, if it told.
@@ -102,7 +114,7 @@ impl StreamLosses {
     /// Whether something is missing of which it is not known who lost it.
     #[must_use]
     pub const fn is_open(&self) -> bool {
-        !self.holes.is_empty() || self.lacking.is_some()
+        !self.holes.is_empty() || self.lacking.is_some() || !self.copies.is_empty()
     }
 
     /// Bytes that it holds outside itself.
@@ -111,12 +123,14 @@ impl StreamLosses {
         self.holes.capacity() * size_of::<Hole>()
             + self.gaps.capacity() * size_of::<Gap>()
             + self.unneeded.capacity() * size_of::<(i64, i64)>()
+            + self.copies.capacity() * size_of::<SecondCopy>()
     }
 
     /// Forgets what is open, since the numbers begin anew.
     pub(super) fn begin_anew(&mut self) {
         self.holes.clear();
         self.unneeded.clear();
+        self.copies.clear();
         self.lacking = None;
         (self.top, self.shift) = (0, 0);
     }
@@ -270,6 +284,7 @@ impl StreamLosses {
 
     /// Numbers that were seen came a second time.
     fn second(&mut self, low: i64, high: i64, time: Timestamp, again: &Again, limits: &Limits) {
+        self.take_back_early(low, high, time);
         if !matches!(again.class, Class::Timeout | Class::Fast) {
             if self.unneeded.len() >= limits.open_gaps.max(1) {
                 self.unneeded.remove(0);
@@ -284,18 +299,63 @@ impl StreamLosses {
         }
         let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
         let (what, ended) = (Missing::Data, Ended::Filled);
+        if is_lacked && self.copies.len() < limits.open_gaps {
+            self.copies.push(SecondCopy { low, high, at: time });
+        }
         self.push(Gap { what, low, high, since: time, until: time, ended, cause }, limits);
     }
 
-    /// The receiver has everything below `position`.
+    /// What filled a hole came once more, so soon that both are the late packet and the one that was
+    /// sent in its place: nothing was lost before the tap.
+    fn take_back_early(&mut self, low: i64, high: i64, time: Timestamp) {
+        let is_it = |gap: &Gap| {
+            gap.cause == Cause::NetworkBefore
+                && gap.ended == Ended::Filled
+                && gap.overlaps(low, high)
+                && !is_past(gap.until, time, REORDER)
+        };
+        if let Some(at) = self.gaps.iter().rposition(is_it) {
+            self.gaps.remove(at);
+        }
+    }
+
+    /// Second copies that are acknowledged sooner than they can have been, `least` nanoseconds after
+    /// they came: the receiver had the first ones, and lacked them only because they came late.
+    fn take_back_late(&mut self, position: i64, time: Timestamp, least: u64) {
+        let mut copies = core::mem::take(&mut self.copies);
+        copies.retain(|copy| {
+            if copy.high > position {
+                return true;
+            }
+            if !is_past(copy.at, time, least) {
+                let is_it = |gap: &Gap| {
+                    gap.is_second_copy()
+                        && gap.until == copy.at
+                        && gap.overlaps(copy.low, copy.high)
+                };
+                if let Some(at) = self.gaps.iter().rposition(is_it) {
+                    self.gaps.remove(at);
+                }
+            }
+            false
+        });
+        self.copies = copies;
+    }
+
+    /// The receiver, which answers what passes the tap after `least_answer` nanoseconds or later, has
+    /// everything below `position`.
     pub(super) fn acknowledge(
         &mut self,
         position: i64,
         time: Timestamp,
         handshake: &Handshake,
+        least_answer: u64,
         limits: &Limits,
     ) {
         self.settle(time, limits);
+        if !self.copies.is_empty() {
+            self.take_back_late(position, time, least_answer);
+        }
         let mut index = 0;
         while let Some(hole) = self.holes.get_mut(index).filter(|hole| hole.low < position) {
             index += 1;

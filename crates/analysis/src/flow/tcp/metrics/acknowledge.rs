@@ -48,7 +48,8 @@ impl Direction {
         let control = TcpFlags::SYN.with(TcpFlags::FIN);
         let sack = seen.tcp.options.sack_count > 0;
         if sack {
-            self.selectively_acknowledged(seen, &mut from.counts, ledger);
+            // What was overtaken by a later acknowledgement tells what is past.
+            self.selectively_acknowledged(seen, advance >= 0, &mut from.counts, ledger);
         }
         if advance == 0
             && seen.tcp.payload_len == 0

@@ -206,11 +206,13 @@ impl Direction {
         }
     }
 
-    /// Takes the SACK blocks of a segment; `counts` are those of its sender.
+    /// Takes the SACK blocks of a segment; `counts` are those of its sender. Only the latest
+    /// acknowledgement tells what the receiver lacks.
     #[cold]
     pub(super) fn selectively_acknowledged(
         &mut self,
         seen: &Observed<'_>,
+        is_latest: bool,
         counts: &mut Counts,
         ledger: &mut Ledger,
     ) {
@@ -236,7 +238,7 @@ impl Direction {
                 self.set(bit::SACKED, true);
             }
         }
-        if self.is(bit::SACKED) {
+        if self.is(bit::SACKED) && is_latest {
             self.evidence_at = seen.time;
             if !blocks.is_empty() && delta(number, self.next) < 0 {
                 let is_open = ledger.lacks(seen, blocks);
