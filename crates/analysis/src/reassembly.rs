@@ -5,9 +5,11 @@
 //! | [`fragments`] | IP fragments to datagrams |
 //! | [`stream`] | TCP segments to streams |
 //! | `holding` | what of a stream waits behind holes |
+//! | `piece` | what goes into a stream and comes out |
 //! | `recent` | what was handed on last of a stream |
 
 pub mod fragments;
 mod holding;
+mod piece;
 mod recent;
 pub mod stream;

@@ -10,6 +10,7 @@ use super::endpoint::{State, TcpEndpoint};
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
+use super::numbers::sequence_length;
 use super::{sequence, transitions};
 use crate::flow::history::History;
 use crate::limits::Limits;
@@ -27,9 +28,6 @@ pub(super) mod kind {
     /// Urgent data, which has no letter.
     pub(in super::super) const URGENT: u32 = 0x80;
 }
-
-/// Beyond this many bytes a jump of the sequence number is not believed of a SYN or RST.
-const LARGE_JUMP: i32 = 1 << 20;
 
 /// Index of the originator in [`TcpConnection::ends`].
 pub const ORIGINATOR: usize = 0;
@@ -340,37 +338,6 @@ impl TcpConnection {
         }
     }
 
-    /// Sets the sequence numbers of a side that is heard for the first time, or anew.
-    fn begin_endpoint(&mut self, segment: &Segment<'_>, end: u32, weirds: &mut Weirds) {
-        let peer = self.ends[1 - segment.from].state;
-        let sender = &mut self.ends[segment.from];
-        let sequence = segment.tcp.sequence;
-        let syn = segment.has(TcpFlags::SYN);
-        match sender.state {
-            State::Inactive if syn => sender.begin(sequence, end),
-            // Numbered as though there had been a SYN, and so that this is no repetition.
-            State::Inactive => sender.begin(sequence.wrapping_sub(1), sequence),
-            State::SynSent | State::SynAckSent if syn && sequence != sender.start => {
-                weirds.add("SYN_seq_jump");
-                sender.begin(sequence, end);
-            }
-            State::Established | State::Partial if syn => {
-                if sender.size(peer) > 0 {
-                    weirds.add("SYN_inside_connection");
-                }
-                if sequence != sender.start {
-                    weirds.add("SYN_seq_jump");
-                }
-                sender.begin(sequence, end);
-            }
-            // The RST that came first may have been forged.
-            State::Reset if syn && sender.previous == State::Inactive => {
-                sender.begin(sequence, end);
-            }
-            _ => {}
-        }
-    }
-
     #[inline]
     fn note_history(&mut self, segment: &Segment<'_>, position: u64, history: &mut History<'_>) {
         let (shift, case) = if segment.is_originator() { (0, 0) } else { (16, b'a' - b'A') };
@@ -462,74 +429,4 @@ impl TcpConnection {
             sender.resets = sender.resets.saturating_add(1);
         }
     }
-
-    /// Notes what the segment acknowledges, and returns it as a position in what the peer sent.
-    #[inline]
-    fn note_acknowledgement(&mut self, segment: &Segment<'_>, weirds: &mut Weirds) -> Option<u64> {
-        if !segment.has(TcpFlags::ACK) {
-            return None;
-        }
-        let number = segment.tcp.acknowledgement;
-        let sender = self.ends[segment.from].state;
-        let peer = &mut self.ends[1 - segment.from];
-        if peer.state == State::Inactive {
-            let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
-            if !segment.has(control)
-                && matches!(sender, State::SynSent | State::SynAckSent | State::Established)
-            {
-                weirds.add("possible_split_routing");
-            }
-            peer.begin(number.wrapping_sub(1), number.wrapping_sub(1));
-            return Some(1);
-        }
-        let (position, underflow) = peer.acknowledged.relative(number, peer.start);
-        if underflow {
-            weirds.add("TCP_ack_underflow_or_misorder");
-            return Some(0);
-        }
-        if !segment.has(TcpFlags::RST) {
-            let advance = sequence::delta(number, peer.acknowledged.number);
-            // A broken zero is more likely than a stream that ends just there.
-            if advance > 0 && !(number == 0 && advance > LARGE_JUMP) {
-                peer.acknowledged.advance(number);
-            }
-        }
-        Some(position)
-    }
-
-    /// Notes the end of the segment, and returns how far beyond the last one it reaches.
-    #[inline]
-    fn note_last(&mut self, segment: &Segment<'_>, end: u32, history: &mut History<'_>) -> i32 {
-        let sender = &mut self.ends[segment.from];
-        let advance = sequence::delta(end, sender.last.number);
-        let syn_or_rst = segment.has(TcpFlags::SYN.with(TcpFlags::RST));
-        if syn_or_rst && advance.unsigned_abs() > LARGE_JUMP.unsigned_abs() {
-            return advance;
-        }
-        let only_syn_seen = sender.last.number == sender.start.wrapping_add(1);
-        if segment.has(TcpFlags::FIN) && only_syn_seen {
-            // More than 2 GiB may lie between, of which nothing was seen.
-            sender.last.advance(end);
-        } else if sender.state == State::Reset {
-            // Numbers after a reset are not to be trusted.
-        } else if advance > 0 {
-            sender.last.advance(end);
-        } else if segment.tcp.payload_len > 0 && sender.retransmissions.hit() {
-            history.push(if segment.is_originator() { b'T' } else { b't' });
-        }
-        advance
-    }
-}
-
-/// Positions that a segment takes in sequence space. Data in a RST is an explanation, not part of
-/// the stream (RFC 9293, 3.10.7.3).
-const fn sequence_length(tcp: &Tcp) -> u32 {
-    let mut length = if tcp.flags.any(TcpFlags::RST) { 0 } else { tcp.payload_len };
-    if tcp.flags.any(TcpFlags::SYN) {
-        length = length.wrapping_add(1);
-    }
-    if tcp.flags.any(TcpFlags::FIN) {
-        length = length.wrapping_add(1);
-    }
-    length
 }

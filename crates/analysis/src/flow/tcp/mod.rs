@@ -10,6 +10,7 @@
 //! | [`machine`] | a segment's way through the connection |
 //! | `delivery` | what of the streams was seen, and when they are complete |
 //! | `lifetime` | from an opening to a deadline |
+//! | `numbers` | how far both sides have come |
 //! | [`losses`] | what is missing, and who lost it |
 //! | [`metrics`] | what path and hosts are like |
 //! | [`transitions`] | how flags change the states |
@@ -23,6 +24,7 @@ mod lifetime;
 pub mod losses;
 pub mod machine;
 pub mod metrics;
+mod numbers;
 pub mod sequence;
 pub mod transitions;
 

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::*;
+use crate::options::Overlap;
 
 /// What came out, and the bounds it came out under.
 struct Test {

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | [`stream`] | evidence in one direction |
 //! | [`gap`] | one loss |
+//! | `second_copies` | what came twice |
 //! | [`verdict`] | what all of it amounts to |
 //!
 //! `docs/losses.md` tells the rules.
 
 pub mod gap;
+mod second_copies;
 pub mod stream;
 pub mod verdict;
 

@@ -7,14 +7,12 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::Gap;
+use super::second_copies::SecondCopy;
 use super::{Again, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::metrics::classify::Class;
 use crate::flow::tcp::metrics::handshake::Handshake;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
-
-/// How late packets are that another way, a queue or a radio delays, as Wireshark has it; nanoseconds.
-const REORDER: u64 = 3_000_000;
 
 /// What is known of one direction's losses.
 #[derive(Clone, Debug, Default)]
@@ -23,13 +21,13 @@ pub struct StreamLosses {
     holes: Vec<Hole>,
     /// What was found. Second copies stand here until a report of the receiver says that it had
     /// the first.
-    gaps: Vec<Gap>,
+    pub(super) gaps: Vec<Gap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
-    unneeded: Vec<(i64, i64)>,
+    pub(super) unneeded: Vec<(i64, i64)>,
     /// Second copies of what the receiver seemed to lack, which are not acknowledged yet.
-    copies: Vec<SecondCopy>,
+    pub(super) copies: Vec<SecondCopy>,
     /// Data that was seen and that the receiver lacks.
-    lacking: Option<Lacking>,
+    pub(super) lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
     top: i64,
     /// By how much the position of the first byte of data exceeds 1.
@@ -77,15 +75,8 @@ struct Hole {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SecondCopy {
-    low: i64,
-    high: i64,
-    at: Timestamp,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Lacking {
-    low: i64,
+pub(super) struct Lacking {
+    pub(super) low: i64,
     /// Where the receiver has data again, if it told.
     high: i64,
     since: Timestamp,
@@ -282,66 +273,6 @@ impl StreamLosses {
         self.fill(low, high, time, repair, limits);
     }
 
-    /// Numbers that were seen came a second time.
-    fn second(&mut self, low: i64, high: i64, time: Timestamp, again: &Again, limits: &Limits) {
-        self.take_back_early(low, high, time);
-        if !matches!(again.class, Class::Timeout | Class::Fast) {
-            if self.unneeded.len() >= limits.open_gaps.max(1) {
-                self.unneeded.remove(0);
-            }
-            self.unneeded.push((low, high));
-            return;
-        }
-        let is_lacked = again.class == Class::Fast
-            || self.lacking.is_some_and(|lacking| low <= lacking.low && lacking.low < high);
-        if again.may_be_doubled && !is_lacked {
-            return;
-        }
-        let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
-        let (what, ended) = (Missing::Data, Ended::Filled);
-        if is_lacked && self.copies.len() < limits.open_gaps {
-            self.copies.push(SecondCopy { low, high, at: time });
-        }
-        self.push(Gap { what, low, high, since: time, until: time, ended, cause }, limits);
-    }
-
-    /// What filled a hole came once more, so soon that both are the late packet and the one that was
-    /// sent in its place: nothing was lost before the tap.
-    fn take_back_early(&mut self, low: i64, high: i64, time: Timestamp) {
-        let is_it = |gap: &Gap| {
-            gap.cause == Cause::NetworkBefore
-                && gap.ended == Ended::Filled
-                && gap.overlaps(low, high)
-                && !is_past(gap.until, time, REORDER)
-        };
-        if let Some(at) = self.gaps.iter().rposition(is_it) {
-            self.gaps.remove(at);
-        }
-    }
-
-    /// Second copies that are acknowledged sooner than they can have been, `least` nanoseconds after
-    /// they came: the receiver had the first ones, and lacked them only because they came late.
-    fn take_back_late(&mut self, position: i64, time: Timestamp, least: u64) {
-        let mut copies = core::mem::take(&mut self.copies);
-        copies.retain(|copy| {
-            if copy.high > position {
-                return true;
-            }
-            if !is_past(copy.at, time, least) {
-                let is_it = |gap: &Gap| {
-                    gap.is_second_copy()
-                        && gap.until == copy.at
-                        && gap.overlaps(copy.low, copy.high)
-                };
-                if let Some(at) = self.gaps.iter().rposition(is_it) {
-                    self.gaps.remove(at);
-                }
-            }
-            false
-        });
-        self.copies = copies;
-    }
-
     /// The receiver, which answers what passes the tap after `least_answer` nanoseconds or later, has
     /// everything below `position`.
     pub(super) fn acknowledge(
@@ -442,18 +373,6 @@ impl StreamLosses {
         }
     }
 
-    /// The receiver says that what lies from `low` up to `high` came to it twice.
-    pub(super) fn came_twice(&mut self, low: i64, high: i64) {
-        if let Some(at) = self.unneeded.iter().position(|&(l, h)| l < high && low < h) {
-            self.unneeded.remove(at);
-            return;
-        }
-        let is_copy = |gap: &Gap| gap.is_second_copy() && gap.overlaps(low, high);
-        if let Some(at) = self.gaps.iter().rposition(is_copy) {
-            self.gaps.remove(at);
-        }
-    }
-
     /// Ends the waits that are over at `time`.
     fn settle(&mut self, time: Timestamp, limits: &Limits) {
         let wait = nanos(limits.stream_acknowledged_wait);
@@ -511,7 +430,7 @@ impl StreamLosses {
     }
 
     /// Adds a loss to the list, or to the sums where that is full.
-    fn push(&mut self, gap: Gap, limits: &Limits) {
+    pub(super) fn push(&mut self, gap: Gap, limits: &Limits) {
         if let Some(last) = self.gaps.last_mut()
             && last.is_continued_by(&gap)
         {
