@@ -14,6 +14,7 @@ use crate::community_id::CommunityId;
 use crate::depth::Depth;
 use crate::log::conn::{Conn, ConnState, Proto, Quality};
 use crate::log::gaps::Gaps;
+use crate::limits::Limits;
 use crate::options::ChecksumMode;
 use crate::record::{Interval, Port};
 use crate::uid::Uid;
@@ -157,12 +158,12 @@ impl Flow {
     }
 
     /// What is missing of it, if it is a TCP connection, of a capture that began at `begun`.
-    /// `pick_up` is the longest that it may take until a SYN is answered.
     #[must_use]
-    pub fn verdict(&self, begun: Option<Timestamp>, pick_up: Duration) -> Verdict {
+    pub fn verdict(&self, begun: Option<Timestamp>, limits: &Limits) -> Verdict {
         let since = |begun| self.start.nanos_since(begun).max(0).unsigned_abs();
         let since_begin = begun.map(|begun| Duration::from_nanos(since(begun)));
-        let span = Span { start: self.start, last: self.last, since_begin, pick_up };
+        let Limits { pick_up, listed_gaps: listed, .. } = *limits;
+        let span = Span { start: self.start, last: self.last, since_begin, pick_up, listed };
         self.tcp().map_or_else(Verdict::default, |tcp| tcp.verdict(&span))
     }
 

@@ -184,7 +184,7 @@ impl FlowTracker {
                 observer,
             );
         }
-        let verdict = flow.verdict(begun, self.limits.pick_up);
+        let verdict = flow.verdict(begun, &self.limits);
         let knowledge = Knowledge {
             verdict,
             losses: self.losses,

@@ -168,7 +168,7 @@ impl Consumer for Analyser {
         let mut left = group.packets;
         while !left.is_empty() {
             let begin = Instant::now();
-            if self.pace.is_over(begin) {
+            if self.pace.is_over() {
                 self.refuse(left);
                 return;
             }
@@ -221,7 +221,7 @@ impl Consumer for Analyser {
         if let Some(rows) = &self.rows {
             rows.begin_end();
         }
-        self.pace.stop(Instant::now());
+        self.pace.stop();
     }
 
     fn finish(&mut self) {

@@ -1,6 +1,6 @@
 //! How many packets are analysed in one go, and how long at the end, where some of them cost far more than others.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Packets of one go, at most: what is dear is not noticed before its end, and a connection that is made to be dear has some
 /// five packets.
@@ -16,19 +16,20 @@ const AT_STOP: Duration = Duration::from_millis(300);
 /// to its end, and what somebody made to be dear is not.
 const EACH: Duration = Duration::from_millis(1);
 
-/// Measures what packets cost.
+/// Measures what packets cost: only the time of their analysis counts, not that of a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     slice: usize,
-    /// Since when nothing more comes into the ring.
-    stopped: Option<Instant>,
-    /// Packets that were analysed since then.
+    /// Whether nothing more comes into the ring.
+    is_stopped: bool,
+    /// Packets that were analysed since then, and how long that took.
     packets: u32,
+    spent: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { slice: SLICE, stopped: None, packets: 0 }
+        Self { slice: SLICE, is_stopped: false, packets: 0, spent: Duration::ZERO }
     }
 }
 
@@ -45,20 +46,20 @@ impl Pace {
         } else if time < GO / 4 {
             self.slice = self.slice.saturating_mul(2).min(SLICE);
         }
-        if self.stopped.is_some() {
+        if self.is_stopped {
             self.packets = self.packets.saturating_add(u32::try_from(packets).unwrap_or(u32::MAX));
+            self.spent = self.spent.saturating_add(time);
         }
     }
 
     /// Nothing more comes into the ring.
-    pub(super) fn stop(&mut self, now: Instant) {
-        self.stopped.get_or_insert(now);
+    pub(super) const fn stop(&mut self) {
+        self.is_stopped = true;
     }
 
     /// Whether there is no time for what is left in the ring.
-    pub(super) fn is_over(&self, now: Instant) -> bool {
-        let time = AT_STOP.saturating_add(EACH.saturating_mul(self.packets));
-        self.stopped.is_some_and(|stopped| now.saturating_duration_since(stopped) > time)
+    pub(super) fn is_over(&self) -> bool {
+        self.spent > AT_STOP.saturating_add(EACH.saturating_mul(self.packets))
     }
 }
 
@@ -85,19 +86,20 @@ mod tests {
 
     #[test]
     fn at_the_stop_usual_packets_are_analysed_to_their_end_and_dear_ones_are_not() {
-        let (begin, mut usual) = (Instant::now(), Pace::default());
+        let mut usual = Pace::default();
         let mut dear = usual;
-        assert!(!usual.is_over(begin + 10 * AT_STOP), "it goes on");
-        usual.stop(begin);
-        dear.stop(begin);
-        for number in 1..100_u32 {
-            usual.took(SLICE, Duration::from_micros(64));
-            assert!(!usual.is_over(begin + number * Duration::from_millis(50)));
+        usual.took(1, 10 * AT_STOP);
+        assert!(!usual.is_over(), "it goes on");
+        usual.stop();
+        dear.stop();
+        for _ in 1..100_u32 {
+            usual.took(SLICE, Duration::from_millis(50));
+            assert!(!usual.is_over());
         }
-        assert!(!dear.is_over(begin + AT_STOP));
-        (0..10).for_each(|_| dear.took(1, Duration::from_millis(33)));
-        assert!(dear.is_over(begin + Duration::from_millis(330)));
-        dear.stop(begin + AT_STOP);
-        assert!(dear.is_over(begin + Duration::from_millis(330)), "stopped once");
+        (0..9).for_each(|_| dear.took(1, Duration::from_millis(33)));
+        assert!(!dear.is_over());
+        dear.took(1, Duration::from_millis(33));
+        dear.stop();
+        assert!(dear.is_over(), "stopped once");
     }
 }

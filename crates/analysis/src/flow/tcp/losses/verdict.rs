@@ -32,6 +32,8 @@ pub struct Verdict {
     pub network_bytes: Option<u64>,
     /// What came late, but within the wait.
     pub saved: Saved,
+    /// How many more losses of each side may be listed.
+    room: [usize; 2],
 }
 
 /// One loss of a connection.
@@ -56,6 +58,8 @@ pub struct Span {
     pub since_begin: Option<Duration>,
     /// The longest that it may take until a SYN is answered, where the connection does not tell.
     pub pick_up: Duration,
+    /// Losses of one direction that are listed one by one.
+    pub listed: usize,
 }
 
 impl Span {
@@ -74,7 +78,7 @@ impl TcpConnection {
     /// What is missing of it.
     #[must_use]
     pub fn verdict(&self, span: &Span) -> Verdict {
-        let mut verdict = Verdict::default();
+        let mut verdict = Verdict { room: [span.listed; 2], ..Verdict::default() };
         let Some((directions, ledger)) = self.metrics.evidence() else { return verdict };
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
@@ -92,7 +96,7 @@ impl TcpConnection {
             });
             verdict.saved.holes += stream.saved.holes;
             verdict.saved.bytes += stream.saved.bytes;
-            verdict.more[from] = stream.surplus.gaps;
+            verdict.more[from] += stream.surplus.gaps;
             verdict.captures += stream.surplus.captures;
             verdict.unknown += stream.surplus.unknown;
             verdict.capture_bytes += stream.surplus.capture;
@@ -180,7 +184,13 @@ impl Verdict {
             // What came twice was seen, whoever lost the first copy, or its acknowledgement.
             Cause::Unknown => self.unknown += u64::from(!gap.is_second_copy()),
         }
-        self.found.push(Found { from, gap, bytes });
+        match self.room[from].checked_sub(1) {
+            Some(room) => {
+                self.room[from] = room;
+                self.found.push(Found { from, gap, bytes });
+            }
+            None => self.more[from] += 1,
+        }
     }
 
     const fn add_network(&mut self, bytes: u64) {
