@@ -13,40 +13,14 @@ use zeek::corpus::{Scratch, run};
 
 /// What is right today and must stay so. Nothing leaves this table.
 const RIGHT: &[Expected] = &[
-    ("01-smtp-no-brackets.pcap", &["exit = 0"]),
-    ("02-mdns-not-associated.pcap", &["exit = 0"]),
-    ("03-dns-reply-only-nxdomain.pcap", &["exit = 0", "dns.rcode_name = NXDOMAIN"]),
-    ("04-dns-three-questions.pcap", &["exit = 0", "dns[query=foo.example,answers=1.2.3.4].# = 0"]),
-    ("05-dns-junk-first.pcap", &["exit = 0"]),
-    ("06-dhcp-overload.pcap", &["exit = 0"]),
-    ("07-http-gap-at-body-begin.pcap", &["exit = 0", "http[uri=/1].status_code = 200"]),
-    ("08-http-begins-with-response.pcap", &["exit = 0"]),
-    ("09-synack-first.pcap", &["exit = 0"]),
-    ("10-rst-fin-before-synack.pcap", &["exit = 0", "conn.orig_bytes = 338"]),
-    ("11-quic-version-negotiation.pcap", &["exit = 0"]),
-    ("12-two-synacks.pcap", &["exit = 0", "conn.orig_bytes = 35"]),
-    ("13-snaplen-54.pcap", &["exit = 0"]),
-    ("14-http-two-codings.pcap", &["exit = 0"]),
-    ("15-tls-hello-1-byte-record.pcap", &["exit = 0"]),
-    ("16-bigtcp-vxlan.pcap.gz", &["exit = 0", "conn[proto=tcp].orig_bytes = 160000"]),
-    ("17-vxlan-8472.pcap", &["exit = 0"]),
-    ("18-vntag.pcap", &["exit = 0"]),
-    ("19-dns-port-8053.pcap", &["exit = 0"]),
-    ("20-split-handshake.pcap", &["exit = 0"]),
-    ("21-urgent-byte.pcap", &["exit = 0", "weird[name=urgent_data].# = 1"]),
-    ("22-idle-11-minutes.pcap", &["exit = 0", "http.# = 2", "conn[service=http].# = 2"]),
-    ("23-time-runs-back.pcap", &["exit = 0", "conn.duration !~ -0", "http.# = 1"]),
-];
-
-/// THE list of what is not right yet: what becomes right moves into the table above.
-const OPEN: &[Expected] = &[
     (
         "01-smtp-no-brackets.pcap",
-        &["smtp.mailfrom = random@example.com", "smtp.rcptto = reciever@example.com"],
+        &["exit = 0", "smtp.mailfrom = random@example.com", "smtp.rcptto = reciever@example.com"],
     ),
     (
         "02-mdns-not-associated.pcap",
         &[
+            "exit = 0",
             "dns.# = 6",
             "dns[query=initial-query-a.local].answers = -",
             "dns[query=initial-query-aaaa.local].answers = -",
@@ -57,10 +31,20 @@ const OPEN: &[Expected] = &[
             "dns.rtt = -",
         ],
     ),
-    ("03-dns-reply-only-nxdomain.pcap", &["dns.query = gone.example", "dns.qtype_name = A"]),
+    (
+        "03-dns-reply-only-nxdomain.pcap",
+        &[
+            "exit = 0",
+            "dns.rcode_name = NXDOMAIN",
+            "dns.query = gone.example",
+            "dns.qtype_name = A",
+        ],
+    ),
     (
         "04-dns-three-questions.pcap",
         &[
+            "exit = 0",
+            "dns[query=foo.example,answers=1.2.3.4].# = 0",
             "dns[query=bar.example].answers = 1.2.3.4",
             "dns[query=baz.example,answers=1.2.3.4].# = 0",
         ],
@@ -68,6 +52,7 @@ const OPEN: &[Expected] = &[
     (
         "05-dns-junk-first.pcap",
         &[
+            "exit = 0",
             "dns[query=reported.example].answers = 192.0.2.53",
             "dns[query=reported.example].rtt = 0.006488",
             "conn.service = dns",
@@ -75,11 +60,13 @@ const OPEN: &[Expected] = &[
     ),
     (
         "06-dhcp-overload.pcap",
-        &["dhcp.client_message = Paddingfile name field overloadsname field overload"],
+        &["exit = 0", "dhcp.client_message = Paddingfile name field overloadsname field overload"],
     ),
     (
         "07-http-gap-at-body-begin.pcap",
         &[
+            "exit = 0",
+            "http[uri=/1].status_code = 200",
             "http[uri=/2].status_code = 200",
             "http[uri=/3].status_code = 200",
             "http[uri=/1].response_body_len = 1000",
@@ -90,6 +77,7 @@ const OPEN: &[Expected] = &[
     (
         "08-http-begins-with-response.pcap",
         &[
+            "exit = 0",
             "http.# = 3",
             "http[uri=-].status_code = 200",
             "http[uri=-].response_body_len = 10918",
@@ -103,6 +91,7 @@ const OPEN: &[Expected] = &[
     (
         "09-synack-first.pcap",
         &[
+            "exit = 0",
             "conn[resp_bytes=45].id.orig_h = 192.168.100.1",
             "conn[resp_bytes=45].id.orig_p = 25820",
             "conn[resp_bytes=45].id.resp_h = 192.168.100.2",
@@ -112,6 +101,8 @@ const OPEN: &[Expected] = &[
     (
         "10-rst-fin-before-synack.pcap",
         &[
+            "exit = 0",
+            "conn.orig_bytes = 338",
             "http[uri=/].status_code = 200",
             "http[uri=/].response_body_len = 14",
             "files.seen_bytes = 14",
@@ -123,6 +114,7 @@ const OPEN: &[Expected] = &[
     (
         "11-quic-version-negotiation.pcap",
         &[
+            "exit = 0",
             "quic[version=1].client_protocol = h3",
             "quic[version=1].ja4 = q13i0307h3_55b375c5d22e_f0736a66fa6b",
             "ssl.version = TLSv13",
@@ -131,11 +123,18 @@ const OPEN: &[Expected] = &[
     ),
     (
         "12-two-synacks.pcap",
-        &["conn.resp_bytes = 1041", "http.status_code = 200", "http.response_body_len = 1000"],
+        &[
+            "exit = 0",
+            "conn.orig_bytes = 35",
+            "conn.resp_bytes = 1041",
+            "http.status_code = 200",
+            "http.response_body_len = 1000",
+        ],
     ),
     (
         "13-snaplen-54.pcap",
         &[
+            "exit = 0",
             "conn[proto=tcp].# = 1",
             "conn[proto=tcp].orig_pkts = 8",
             "conn[proto=tcp].orig_ip_bytes = 494",
@@ -148,11 +147,17 @@ const OPEN: &[Expected] = &[
     ),
     (
         "14-http-two-codings.pcap",
-        &["http.response_body_len = 68", "files.seen_bytes = 68", "files.mime_type = text/plain"],
+        &[
+            "exit = 0",
+            "http.response_body_len = 68",
+            "files.seen_bytes = 68",
+            "files.mime_type = text/plain",
+        ],
     ),
     (
         "15-tls-hello-1-byte-record.pcap",
         &[
+            "exit = 0",
             "conn.service = ssl",
             "ssl.server_name = www.example.org",
             "ssl.ja4 = t13d0306h2_55b375c5d22e_5d4d534e3685",
@@ -161,6 +166,8 @@ const OPEN: &[Expected] = &[
     (
         "16-bigtcp-vxlan.pcap.gz",
         &[
+            "exit = 0",
+            "conn[proto=tcp].orig_bytes = 160000",
             "conn[id.resp_p=4789].orig_bytes = 160124",
             "conn[id.resp_p=4789].conn_state = S0",
             "weird[name=UDP_datagram_length_mismatch].# = 0",
@@ -169,6 +176,7 @@ const OPEN: &[Expected] = &[
     (
         "17-vxlan-8472.pcap",
         &[
+            "exit = 0",
             "conn[proto=icmp].id.orig_h = 192.168.203.3",
             "conn[proto=icmp].id.resp_h = 192.168.203.5",
             "conn[proto=icmp].orig_pkts = 4",
@@ -181,6 +189,7 @@ const OPEN: &[Expected] = &[
     (
         "18-vntag.pcap",
         &[
+            "exit = 0",
             "conn.id.orig_h = 1.1.1.1",
             "conn.id.resp_h = 1.1.2.1",
             "conn.proto = unknown_transport",
@@ -192,6 +201,7 @@ const OPEN: &[Expected] = &[
     (
         "19-dns-port-8053.pcap",
         &[
+            "exit = 0",
             "dns[query=www.reported.example].answers = 192.0.2.66",
             "dns[query=www.reported.example].rtt = 0.148718",
             "conn.service = dns",
@@ -200,6 +210,7 @@ const OPEN: &[Expected] = &[
     (
         "20-split-handshake.pcap",
         &[
+            "exit = 0",
             "conn.# = 1",
             "conn.id.orig_h = 1.1.1.1",
             "conn.id.resp_p = 80",
@@ -208,15 +219,27 @@ const OPEN: &[Expected] = &[
             "conn.resp_pkts = 3",
         ],
     ),
-    ("21-urgent-byte.pcap", &["http.uri = /malicious"]),
+    ("21-urgent-byte.pcap", &["exit = 0", "weird[name=urgent_data].# = 1"]),
+    ("22-idle-11-minutes.pcap", &["exit = 0", "http.# = 2", "conn[service=http].# = 2"]),
     (
         "23-time-runs-back.pcap",
-        &["conn.# = 1", "conn.orig_pkts = 6", "conn.resp_pkts = 4", "conn.conn_state = SF"],
+        &[
+            "exit = 0",
+            "conn.duration !~ -0",
+            "http.# = 1",
+            "conn.# = 1",
+            "conn.orig_pkts = 6",
+            "conn.resp_pkts = 4",
+            "conn.conn_state = SF",
+        ],
     ),
 ];
 
+/// THE list of what is not right yet: what becomes right moves into the table above.
+const OPEN: &[Expected] = &[("21-urgent-byte.pcap", &["http.uri = /malicious"])];
+
 /// How many lines of `OPEN` there may be. It only falls.
-const MOST_OPEN: usize = 92;
+const MOST_OPEN: usize = 1;
 
 #[test]
 fn reported_faults_are_not_ours() {

@@ -152,7 +152,12 @@ impl TcpConnection {
         }
         let answers = delta(tcp.acknowledgement, peer.start);
         let is_answer = (1..=delta(peer.last.number, peer.start)).contains(&answers);
-        Some(Refusal { weird: "SYN_seq_jump", is_rival: is_answer && !self.is_confirmed() })
+        let weird = match sender.state {
+            State::Closed => "SYN_after_close",
+            State::Reset => "SYN_after_reset",
+            _ => "SYN_seq_jump",
+        };
+        Some(Refusal { weird, is_rival: is_answer && !self.is_confirmed() })
     }
 
     /// Whether the originator has acknowledged a number of the responder.
