@@ -135,9 +135,7 @@ const BOUNDS: &[Bound] = &[
 
 /// The captures of the corpus, fuzzed ones apart.
 fn captures() -> Option<Vec<PathBuf>> {
-    let Some(corpus) = folder(Need::Corpus, "TShark's analysis was not compared") else {
-        return None;
-    };
+    let corpus = folder(Need::Corpus, "TShark's analysis was not compared")?;
     if !has_program("tshark", "its analysis was not compared") {
         return None;
     }

@@ -103,7 +103,7 @@ fn mpls(above: &Above<'_>) -> Option<Tunnel> {
     let label = |at| above.data.get(at..).and_then(MplsView::parse);
     let last = (0..MAX_LABELS).map(|number| number * MplsView::LEN);
     let last = last.take_while(|&at| label(at).is_some());
-    let last = last.into_iter().find(|&at| label(at).is_some_and(|it| it.bottom_of_stack()))?;
+    let last = last.into_iter().find(|&at| label(at).is_some_and(MplsView::bottom_of_stack))?;
     let at = last + MplsView::LEN;
     let is_ip = above.inner_ip(at, None, TunnelKind::Mpls, None).is_ok();
     let has_control = above.data.get(at).is_some_and(|byte| byte >> 4 == 0);

@@ -213,10 +213,7 @@ impl PacketAnonymizer {
         const EXTENSION: u8 = 0x0c;
         const QOS: u8 = 0x80;
         const ORDER: u8 = 0x80;
-        let (control, flags) = match data.get(at..) {
-            Some(&[control, flags, ..]) => (control, flags),
-            _ => return at,
-        };
+        let Some(&[control, flags, ..]) = data.get(at..) else { return at };
         self.mac(data, at + RECEIVER);
         if matches!(control & TYPE, CONTROL | EXTENSION) {
             // Who sends is told by some; a check sequence follows that of the others.
