@@ -197,19 +197,12 @@ fn what_two_servers_may_take_differently_is_told() {
     }
 }
 
-/// A header in segments of one byte takes as long for each, however long it is.
+/// A long header in segments of one byte, for which a scan from its begin at each would take minutes.
 #[test]
 fn folded_fields_are_put_together_once() {
-    let seconds = |lines: usize| {
-        let field = format!("GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n{}\r\n", " c\r\n".repeat(lines));
-        let begin = std::time::Instant::now();
-        let outcome = play(&[client(field)], PROXY, Cuts::Everywhere);
-        assert_eq!(outcome.lines.len(), 1);
-        begin.elapsed().as_secs_f64()
-    };
-    seconds(100);
-    let (short, long) = (seconds(1_500), seconds(6_000));
-    assert!(long < 10.0 * short + 0.05, "{short} {long}");
+    let field = format!("GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n{}\r\n", " c\r\n".repeat(15_000));
+    let outcome = play(&[client(field)], PROXY, Cuts::Everywhere);
+    assert_eq!(outcome.lines.len(), 1);
 }
 
 #[test]

@@ -12,9 +12,7 @@ type Row = (Timestamp, u32, u32, Option<u32>);
 
 /// The capture files of the corpus, or `None` where there is no corpus.
 fn captures() -> Option<Vec<PathBuf>> {
-    let Some(root) = folder(Need::Corpus, "no capture was compared") else {
-        return None;
-    };
+    let root = folder(Need::Corpus, "no capture was compared")?;
     let mut files = Vec::new();
     for folder in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
         if folder.is_dir() {

@@ -62,7 +62,7 @@ pub struct Arrival<'a> {
     pub data: &'a [u8],
     /// How many bytes of it were not captured.
     pub missing: u64,
-    /// [`checksum::sum`] of its bytes, where that is known.
+    /// [`netsniff_packet::checksum::sum`] of its bytes, where that is known.
     pub sum: Option<u16>,
     /// Whether it may never reach its receiver: it counts once it is acknowledged, and gives way to
     /// what comes in its place before that.
