@@ -58,7 +58,7 @@ fn is_root(test: &str) -> bool {
 #[derive(clap::Parser)]
 struct Arguments {
     /// Which the others ask for.
-    #[arg(long = "interface", id = "interfaces")]
+    #[arg(long = "interface", id = "interfaces", group = "opened")]
     _interfaces: Vec<String>,
     #[command(flatten)]
     safety: SafetyArgs,

@@ -31,9 +31,13 @@ struct Sent {
 /// Captures of which TShark counts the bytes of conversations in another way, and why.
 const CONVERSATIONS: &[(&str, &str)] = &[
     ("dns/zeek-dns-edns-ecs.pcap", FRAGMENTS),
+    ("format/zeek-truncated-header.pcap", CUT_OPTIONS),
     ("ip/pcpp-ip4_fragments.pcap", FRAGMENTS),
     ("tunnel/zeek-gtp1_gn_normal_incl_fragmentation.pcap", FRAGMENTS),
 ];
+
+/// Packet 1: 68 of 74 bytes were captured.
+const CUT_OPTIONS: &str = "TShark takes a segment whose options were cut for none";
 
 /// Frames 53 and 54 of `zeek-dns-edns-ecs.pcap`, for example, are one datagram.
 const FRAGMENTS: &str = "of a datagram in fragments, TShark counts the frame of the last one only";

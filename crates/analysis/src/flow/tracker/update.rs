@@ -3,6 +3,7 @@
 use netsniff_packet::decode::Transport;
 
 use super::{FlowTracker, Lookup};
+use crate::flow::attached::Talk;
 use crate::flow::history::History;
 use crate::flow::key::{self, Side};
 use crate::flow::tcp::{self, Segment, TcpConnection};
@@ -163,6 +164,12 @@ impl Flow {
         sent.fold(0_i64, i64::saturating_add) <= MAX_BEGINNING
     }
 
+    /// Whether its session has read what is surely of its protocol.
+    fn has_said_something(&self) -> bool {
+        let talk = self.attached.as_ref().map(|attached| &attached.talk);
+        matches!(talk, Some(Talk::Datagrams(_, session)) if session.is_confirmed())
+    }
+
     /// Counts the payload of a datagram.
     #[inline]
     const fn count_payload(&mut self, side: Side, len: i64) {
@@ -196,8 +203,10 @@ const UNKNOWN: u32 = 0x400;
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) -> bool {
     if flow.contradicted {
         // Zeek removes an analyser when the packet after the one that it failed on comes. Until
-        // then its time-out holds, so that the last packet of a flow changes nothing.
+        // then its time-out holds, so that the last packet of a flow changes nothing. What comes behind
+        // that is looked at anew: each datagram is a message of its own.
         flow.protocol = None;
+        flow.contradicted = false;
         return false;
     }
     let port = flow.ends().1.port;
@@ -208,6 +217,8 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         Verdict::FromClient => false,
         Verdict::FromServer => true,
         Verdict::Unknown { from_server } => from_server,
+        // What was said before is not taken back by one datagram.
+        Verdict::Contradicts { .. } if flow.has_said_something() => return true,
         Verdict::Contradicts { from_server } => {
             flow.contradicted = true;
             from_server

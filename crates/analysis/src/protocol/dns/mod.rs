@@ -84,8 +84,7 @@ impl Protocol for Dns {
         let Some(header) = Header::of(payload) else { return Verdict::Unclear };
         let from_server = header.is_response();
         if header.questions > MAX_QUESTIONS {
-            // Each datagram is a message of its own (RFC 1035, 4.2.1): the next one may be good.
-            Verdict::Unclear
+            Verdict::Contradicts { from_server }
         } else if port != NETBIOS && !OPCODES.contains(&header.opcode()) {
             Verdict::Unknown { from_server }
         } else if from_server {
@@ -191,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn more_questions_than_anybody_asks_tell_nothing() {
+    fn more_questions_than_anybody_asks_are_no_dns() {
         let mut message = [0; HEADER_LEN];
         message[5] = 25;
         assert_eq!(Dns.datagram(53, &message), Verdict::FromClient);
         message[5] = 26;
-        assert_eq!(Dns.datagram(53, &message), Verdict::Unclear);
+        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: false });
         message[2] = 0x80;
-        assert_eq!(Dns.datagram(53, &message), Verdict::Unclear);
+        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: true });
     }
 
     #[test]

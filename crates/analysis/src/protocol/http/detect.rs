@@ -160,7 +160,9 @@ fn opening(head: &[u8]) -> Opening {
     if !is_known || !matches!(head.get(end), Some(b' ' | b'\t')) {
         return Opening::Other;
     }
-    let Some(eol) = head.iter().position(|&byte| matches!(byte, b'\r' | b'\n')) else {
+    // What lies behind a long line's begin must not count, however much of it is there.
+    let begin = head.get(..LONG_LINE).unwrap_or(head);
+    let Some(eol) = begin.iter().position(|&byte| matches!(byte, b'\r' | b'\n')) else {
         return if head.len() >= LONG_LINE { Opening::Request } else { Opening::Method };
     };
     let line = head.get(..eol).unwrap_or_default().trim_ascii_end();
@@ -255,7 +257,7 @@ mod tests {
             (blank(100) + "EHLO x\r\n", No),
             (long.clone(), Yes),
             (long[..LONG_LINE - 1].to_owned(), Undecided),
-            (long.clone() + " RTSP/1.0\r\n", Undecided),
+            (long.clone() + " RTSP/1.0\r\n", Yes),
             (long.replace("GET", "GOT"), No),
         ] {
             let told = told(&originator, "", 4_000, false);

@@ -50,7 +50,10 @@ impl HttpSession {
     }
 
     fn field_text(&mut self, input: &Bytes<'_>, text: &[u8], len: usize, found: &mut Findings) {
-        ambiguity::of_field(text, &mut found.weirds);
+        // What a loss or the end cut off is no field of its sender's.
+        if len > text.len() {
+            ambiguity::of_field(text, &mut found.weirds);
+        }
         if let Some(field) = Field::parse(text) {
             self.field(input, &field, len, found);
         }
