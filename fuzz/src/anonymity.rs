@@ -206,7 +206,9 @@ impl Maker<'_> {
     fn radiotap(&mut self) -> Vec<u8> {
         let words = 1 + usize::from(self.next() % 3);
         let is_vendor = self.next() & 1 != 0;
-        let mut fields = vec![1, 2, 3, 4, 5, 6, 7, 8, 0];
+        // A stamp of 8 bytes, at a multiple of 8 from the begin of the header, and flags.
+        let mut fields = vec![0; (4 + 4 * words).next_multiple_of(8) - (4 + 4 * words)];
+        fields.extend([1, 2, 3, 4, 5, 6, 7, 8, 0]);
         if is_vendor {
             fields.extend(self.mac());
         }

@@ -127,6 +127,7 @@ fn a_tunnel_is_found_out_anew() {
              status_msg=Connection established",
             "http trans_depth=1 method=GET uri=/early version=1.1 status_code=404 \
              status_msg=Not here",
+            "tunnel tunnel_type=Tunnel::HTTP action=Tunnel::DISCOVER",
             "service http",
         ]
     );
