@@ -96,9 +96,8 @@ pub(super) fn detect(heads: &Heads<'_>, is_hinted: bool) -> Detection {
     match (opening, answer) {
         _ if heads.is_midstream => of_middle(opening, heads),
         (Opening::Other, Answer::Status) if is_text(heads.originator) => Detection::Yes,
-        (Opening::Other, Answer::Unclear) if is_hinted && is_text(heads.originator) => {
-            Detection::Undecided
-        }
+        // The server may yet tell, whose bytes may come one by one.
+        (Opening::Other, Answer::Unclear) if is_text(heads.originator) => Detection::Undecided,
         (Opening::Other, _) => Detection::No,
         (Opening::Preface, _) if !is_hinted => Detection::No,
         (Opening::Preface | Opening::Method | Opening::Request, _) | (_, Answer::Status)
@@ -229,7 +228,7 @@ mod tests {
             ("GE", "220 mail", Undecided, No),
             ("EHLO", "220 mail", No, No),
             ("TRACE /", "\0", Yes, No),
-            ("FOO bar", "", Undecided, No),
+            ("FOO bar", "", Undecided, Undecided),
             ("FOO bar", "HTTP/1.1 400 Bad", Yes, Yes),
             ("\u{1}", "HTTP/1.1 400 Bad", No, No),
             ("FOO bar", "220 mail", No, No),
@@ -254,11 +253,11 @@ mod tests {
             (blank(512), Yes),
             (blank(5_000) + "GET / HTTP/1.1\r\n", Yes),
             (blank(100) + "GET / HTTP/1.1\r\n", Yes),
-            (blank(100) + "EHLO x\r\n", No),
+            (blank(100) + "EHLO x\r\n", Undecided),
             (long.clone(), Yes),
             (long[..LONG_LINE - 1].to_owned(), Undecided),
             (long.clone() + " RTSP/1.0\r\n", Yes),
-            (long.replace("GET", "GOT"), No),
+            (long.replace("GET", "GOT"), Undecided),
         ] {
             let told = told(&originator, "", 4_000, false);
             assert_eq!(told, expected, "{} {}", originator.len(), originator.trim());
