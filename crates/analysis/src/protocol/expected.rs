@@ -44,8 +44,6 @@ pub struct Errand {
     pub fuid: OnceLock<Uid>,
     /// What kind of file that was.
     pub mime_type: OnceLock<&'static str>,
-    /// Set where it goes to a third host, so that nobody sees whether it is run.
-    pub is_elsewhere: OnceLock<()>,
 }
 
 impl Errand {

@@ -104,6 +104,12 @@ pub trait Protocol: Sync {
         Verdict::Unclear
     }
 
+    /// Whether datagrams tell nothing of each other, so that one that is not of this protocol takes back
+    /// nothing and keeps no other from being read.
+    fn is_datagram_alone(&self) -> bool {
+        false
+    }
+
     /// Whether a datagram on any port is surely of this protocol.
     fn detect_datagram(&self, _payload: &[u8]) -> bool {
         false

@@ -105,7 +105,6 @@ impl Talking {
             }
             let is_third = |to: &Address| *to != peer.address && *to != from.address;
             if expected.to.as_ref().is_some_and(is_third) {
-                expected.announced.errand.is_elsewhere.get_or_init(|| ());
                 // Whoever does not know which side will begin announces both.
                 let errand = Arc::as_ptr(&expected.announced.errand);
                 if last_to_third.replace(errand) != Some(errand) {

@@ -203,10 +203,9 @@ const UNKNOWN: u32 = 0x400;
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) -> bool {
     if flow.contradicted {
         // Zeek removes an analyser when the packet after the one that it failed on comes. Until
-        // then its time-out holds, so that the last packet of a flow changes nothing. What comes behind
-        // that is looked at anew: each datagram is a message of its own.
+        // then its time-out holds, so that the last packet of a flow changes nothing.
         flow.protocol = None;
-        flow.contradicted = false;
+        flow.contradicted = !protocol.protocol().is_datagram_alone();
         return false;
     }
     let port = flow.ends().1.port;
@@ -217,8 +216,11 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         Verdict::FromClient => false,
         Verdict::FromServer => true,
         Verdict::Unknown { from_server } => from_server,
-        // What was said before is not taken back by one datagram.
-        Verdict::Contradicts { .. } if flow.has_said_something() => return true,
+        Verdict::Contradicts { .. }
+            if protocol.protocol().is_datagram_alone() && flow.has_said_something() =>
+        {
+            return true;
+        }
         Verdict::Contradicts { from_server } => {
             flow.contradicted = true;
             from_server

@@ -94,6 +94,10 @@ impl Protocol for Dns {
         }
     }
 
+    fn is_datagram_alone(&self) -> bool {
+        true
+    }
+
     fn detect_datagram(&self, payload: &[u8]) -> bool {
         recognition::is_message(payload)
     }

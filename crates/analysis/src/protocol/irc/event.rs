@@ -36,10 +36,9 @@ impl IrcEvent {
         errand.is_none_or(|errand| errand.mime_type.get().is_some())
     }
 
-    /// Whether a file that was offered has begun to come, or may have come unseen.
-    pub(super) fn may_have_come(&self) -> bool {
-        let errand = self.transfer.as_ref().map(|transfer| &transfer.errand);
-        errand.is_none_or(|it| it.fuid.get().is_some() || it.is_elsewhere.get().is_some())
+    /// Whether a file that was offered has begun to come.
+    pub(super) fn has_come(&self) -> bool {
+        self.transfer.as_ref().is_none_or(|transfer| transfer.errand.fuid.get().is_some())
     }
 
     /// Bytes that it holds outside itself.

@@ -202,7 +202,7 @@ impl Session for IrcSession {
 
     fn end(&mut self, found: &mut Findings) {
         // As in Zeek, what was only offered has no row.
-        let come = self.offers.drain(..).filter(IrcEvent::may_have_come);
+        let come = self.offers.drain(..).filter(IrcEvent::has_come);
         found.records.extend(come.map(|offer| ProtocolRecord::Irc(Box::new(offer))));
     }
 
