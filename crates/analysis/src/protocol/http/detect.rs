@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_servers_skip_or_take_is_no_reason_to_give_up() {
-        use Detection::{No, Undecided, Yes};
+        use Detection::{Undecided, Yes};
         let blank = |lines: usize| "\r\n".repeat(lines);
         let long = format!("GET /{}", "x".repeat(LONG_LINE));
         for (originator, expected) in [
