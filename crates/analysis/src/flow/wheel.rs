@@ -124,9 +124,7 @@ impl Wheel {
         }
         if until.saturating_sub(self.current) > SLOTS as i64 {
             self.current = until;
-            self.occupied.fill(0);
-            let all = self.slots.iter_mut().flat_map(core::mem::take).collect();
-            return Some((until - 1, all));
+            return Some((until - 1, self.take_all()));
         }
         // Ticks for which nothing is armed cost nothing, however far time leaps.
         let next = self.ahead().map(|ahead| self.current.saturating_add(ahead as i64));
@@ -138,6 +136,18 @@ impl Wheel {
         let slot = slot_of(tick);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         Some((tick, core::mem::take(&mut self.slots[slot])))
+    }
+
+    /// Takes all entries. Slots without any cost a bit each, since whoever writes the times of packets may leap again and again.
+    fn take_all(&mut self) -> Vec<Entry> {
+        let mut all = Vec::new();
+        let mut from = 0;
+        while let Some(at) = self.next_occupied(from, SLOTS) {
+            all.append(&mut core::mem::take(&mut self.slots[at]));
+            from = at + 1;
+        }
+        self.occupied.fill(0);
+        all
     }
 
     /// Ticks from the current one to the first for which something is armed.
