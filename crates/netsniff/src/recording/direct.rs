@@ -131,8 +131,10 @@ mod tests {
 
     /// A file in this folder, which is on a disk where `target` is.
     fn file(name: &str) -> (std::path::PathBuf, Option<DirectFile>) {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("../../target/direct-{}-{name}", std::process::id()));
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+        // Whoever builds elsewhere has none.
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("direct-{}-{name}", std::process::id()));
         let file = File::create(&path).unwrap();
         let direct = DirectFile::new(file).ok();
         if direct.is_none() {
