@@ -5,6 +5,7 @@
 mod magic;
 
 use magic::{MAGICS, Magic};
+use memchr::memmem;
 
 /// Interpreters that a first line `#!/bin/NAME` names.
 const INTERPRETERS: &[(&[u8], &str)] = &[
@@ -50,8 +51,11 @@ const TEXT: usize = 10;
 #[must_use]
 pub fn of(head: &[u8]) -> Option<&'static str> {
     let by_magic = || {
-        let is_there =
-            |magic: &&Magic| head.get(magic.at..).is_some_and(|rest| rest.starts_with(magic.bytes));
+        // The first byte alone refuses nearly all of them.
+        let is_there = |magic: &&Magic| {
+            head.get(magic.at) == magic.bytes.first()
+                && head.get(magic.at..).is_some_and(|rest| rest.starts_with(magic.bytes))
+        };
         MAGICS.iter().find(is_there).map(|magic| magic.mime)
     };
     script(head)
@@ -174,7 +178,7 @@ fn text(head: &[u8]) -> Option<&'static str> {
     if strip_word(head, b"return-path:").or_else(|| strip_word(head, b"delivered-to:")).is_some() {
         return Some("message/rfc822");
     }
-    head.windows(5).any(|window| window == b"<?php").then_some("text/x-php")
+    memmem::find(head, b"<?php").map(|_| "text/x-php")
 }
 
 /// Zip archives: what they hold tells more.

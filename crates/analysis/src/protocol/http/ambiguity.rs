@@ -20,7 +20,8 @@ pub(super) fn of_line(data: &[u8], line: &Line<'_>, weirds: &mut Weirds) {
         weirds.add("HTTP_bare_CR");
     }
     let is_control = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
-    if line.text.iter().any(is_control) {
+    // Without an early end, so that many bytes are looked at together.
+    if line.text.iter().fold(false, |found, byte| found | is_control(byte)) {
         weirds.add("HTTP_control_character");
     }
 }
