@@ -14,10 +14,11 @@ use zeek::compare::{
     TUNNEL, WEBSOCKET, X509, compare,
 };
 use zeek::corpus::{Capture, Scratch, analyze, second_captures};
-use zeek::differences::{Listed, leave_out, listed_of_second};
+use zeek::differences::{Listed, leave_out, listed_of_second, whole};
 use zeek::log::{self, Row};
 use zeek::total::Total;
 use zeek::unbuilt;
+use zeek::whole::Packets;
 
 /// A log, the rows that are the same at least, and the files without a difference at least. THE floors: who makes more of
 /// them the same raises them, and nobody lowers them.
@@ -61,8 +62,13 @@ fn logs_are_zeeks() {
             if theirs.is_empty() && ours.is_empty() {
                 continue;
             }
-            let mut comparison = compare(*columns, &theirs, &ours, &BTreeSet::new());
-            let left_out = leave_out(&capture.name, &mut comparison, unused);
+            let reasons = whole(&capture.name, unused);
+            let (mut comparison, out) = if reasons.is_empty() {
+                (compare(*columns, &theirs, &ours, &BTreeSet::new()), 0)
+            } else {
+                Packets::of(capture).compare(name, *columns, &theirs, ours, &reasons)
+            };
+            let left_out = out + leave_out(&capture.name, &mut comparison, unused);
             total.add(&format!("{} {name}", capture.name), &comparison, left_out);
         }
     }

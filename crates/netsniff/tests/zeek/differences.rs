@@ -9,9 +9,10 @@ const PAGE: &str = include_str!("../../../../docs/differences-from-zeek.md");
 pub(crate) struct Listed {
     /// The capture, or the baseline below it.
     pub(crate) file: String,
-    /// The row, by its name.
+    /// The row, by its name; or [`WHOLE`].
     pub(crate) row: String,
-    /// `only in Zeek`, `only in netsniff` or the columns, in the order of the log.
+    /// `only in Zeek`, `only in netsniff` or the columns, in the order of the log; of a capture as a whole the reason
+    /// ([`whole`](super::whole)).
     pub(crate) what: String,
 }
 
@@ -49,12 +50,16 @@ fn parse(columns: Columns, line: &str) -> Listed {
     let cells: Vec<&str> =
         line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect();
     let &[file, row, what, why] = cells.as_slice() else { panic!("not four cells: {line}") };
-    assert_eq!(row.split(' ').count(), columns.key.len(), "{row}");
     let is_known = |column: &str| columns.compared.contains(&column);
-    assert!(
-        ["only in Zeek", "only in netsniff"].contains(&what) || what.split(", ").all(is_known),
-        "{what}"
-    );
+    if row == WHOLE {
+        assert!(["time", "begin"].contains(&what), "{what}");
+    } else {
+        assert_eq!(row.split(' ').count(), columns.key.len(), "{row}");
+        assert!(
+            ["only in Zeek", "only in netsniff"].contains(&what) || what.split(", ").all(is_known),
+            "{what}"
+        );
+    }
     let section = why.split_once("](#").and_then(|(_, rest)| rest.strip_suffix(')'));
     let section = section.unwrap_or_else(|| panic!("no link to a section: {why}"));
     assert!(
@@ -62,6 +67,18 @@ fn parse(columns: Columns, line: &str) -> Listed {
         "no section {section}"
     );
     Listed { file: file.to_owned(), row: row.to_owned(), what: what.to_owned() }
+}
+
+/// What stands for all rows of a capture.
+const WHOLE: &str = "*";
+
+/// For which reasons the page lists a capture as a whole; these lines are used then.
+pub(crate) fn whole(file: &str, unused: &mut Vec<Listed>) -> Vec<String> {
+    let is_it = |listed: &Listed| listed.file == file && listed.row == WHOLE;
+    let reasons =
+        unused.iter().filter(|listed| is_it(listed)).map(|listed| listed.what.clone()).collect();
+    unused.retain(|listed| !is_it(listed));
+    reasons
 }
 
 /// The name by which GitHub links to a heading.

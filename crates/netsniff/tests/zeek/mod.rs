@@ -9,6 +9,7 @@
 //! | [`differences`] | the rows that `docs/differences-from-zeek.md` takes out of the comparison |
 //! | [`total`] | what the comparisons of all captures amount to |
 //! | [`unbuilt`] | what Zeek tells of protocols that netsniff does not know |
+//! | [`whole`] | captures that the page lists for a log as a whole |
 
 // No test needs all of it.
 #![allow(dead_code)]
@@ -20,3 +21,4 @@ pub(crate) mod differences;
 pub(crate) mod log;
 pub(crate) mod total;
 pub(crate) mod unbuilt;
+pub(crate) mod whole;
