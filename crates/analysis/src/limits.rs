@@ -235,7 +235,7 @@ impl Default for Limits {
             fragments_per_datagram: 8_192,
             fragment_bytes: 64 << 20,
             fragment_timeout: Duration::from_secs(60),
-            tunnel_depth: 2,
+            tunnel_depth: 4,
             tunnels: 1_000_000,
             ip_tunnel_inactivity: Duration::from_secs(24 * 3600),
             tunnel_expiration: Duration::from_secs(3600),

@@ -204,14 +204,14 @@ fn what_is_too_deep_is_not_followed() {
     let nest = |levels: u8| {
         (0..levels).fold(inner(1), |inside, level| ipv4(4, [10 + level, 20 + level], &inside))
     };
-    let rows = run(&[(0, nest(2))]);
+    let rows = run(&[(0, nest(4))]);
     let tunnels = rows.log("tunnel");
-    assert_eq!(tunnels.len(), 2, "both tunnels are discovered");
+    assert_eq!(tunnels.len(), 4, "all tunnels are discovered");
     let innermost = tunnels.iter().find(|row| row["id.orig_h"] == "192.0.2.10").unwrap();
     let inside = inner_rows(&rows);
     assert_eq!(inside.len(), 1);
     assert_eq!(inside[0]["tunnel_parents"], innermost["uid"]);
-    let rows = run(&[(0, nest(3))]);
+    let rows = run(&[(0, nest(5))]);
     assert!(rows.log("conn").is_empty());
     let weirds: Vec<_> = rows.log("weird").iter().map(|row| row["name"].as_str()).collect();
     assert_eq!(weirds, ["exceeded_tunnel_max_depth"]);
