@@ -12,7 +12,7 @@ use serde::Serialize;
 pub enum Piece<'a> {
     /// Signs that only show themselves.
     Text(&'a str),
-    /// The bytes of one sign that does more ([`is_active`]), or bytes that are no UTF-8.
+    /// The bytes of one sign that does more ([`is_active`]), or bytes beyond ASCII in what is no UTF-8.
     Active(&'a [u8]),
 }
 
@@ -33,25 +33,32 @@ pub const fn is_active(sign: char) -> bool {
     )
 }
 
-/// Hands over bytes from outside piece by piece, in order.
+/// Hands over bytes from outside piece by piece, in order. What is no UTF-8 as a whole is no text in any language: then each
+/// byte beyond ASCII is active, as in Zeek, and not only those that are no UTF-8 where they stand.
 pub fn each_piece<'a>(bytes: &'a [u8], mut take: impl FnMut(Piece<'a>)) {
-    for chunk in bytes.utf8_chunks() {
-        let mut rest = chunk.valid();
-        while let Some((at, sign)) = rest.char_indices().find(|(_, sign)| is_active(*sign)) {
-            let (text, behind) = rest.split_at(at);
-            if !text.is_empty() {
-                take(Piece::Text(text));
-            }
-            let (sign, behind) = behind.split_at(sign.len_utf8());
-            take(Piece::Active(sign.as_bytes()));
-            rest = behind;
+    if let Ok(text) = str::from_utf8(bytes) {
+        return each_sign(text, &mut take);
+    }
+    for run in bytes.chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
+        match str::from_utf8(run) {
+            Ok(text) if run.is_ascii() => each_sign(text, &mut take),
+            _ => take(Piece::Active(run)),
         }
-        if !rest.is_empty() {
-            take(Piece::Text(rest));
+    }
+}
+
+fn each_sign<'a>(mut rest: &'a str, take: &mut impl FnMut(Piece<'a>)) {
+    while let Some((at, sign)) = rest.char_indices().find(|(_, sign)| is_active(*sign)) {
+        let (text, behind) = rest.split_at(at);
+        if !text.is_empty() {
+            take(Piece::Text(text));
         }
-        if !chunk.invalid().is_empty() {
-            take(Piece::Active(chunk.invalid()));
-        }
+        let (sign, behind) = behind.split_at(sign.len_utf8());
+        take(Piece::Active(sign.as_bytes()));
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        take(Piece::Text(rest));
     }
 }
 
@@ -169,7 +176,7 @@ mod tests {
                 Piece::Active(bytes) => found.extend_from_slice(bytes),
             }
         });
-        assert_eq!((found.as_slice(), pieces), (&bytes[..], 6));
+        assert_eq!((found.as_slice(), pieces), (&bytes[..], 4));
     }
 
     #[test]

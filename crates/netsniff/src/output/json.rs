@@ -130,7 +130,7 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends text with JSON's escapes; what is not UTF-8, and active signs without an escape
+/// Appends text with JSON's escapes; what is beyond ASCII in what is not UTF-8, and active signs without an escape
 /// of their own, become the text `\xNN`, whose backslash is escaped in turn.
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {

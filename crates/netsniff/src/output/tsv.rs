@@ -162,8 +162,8 @@ fn reserved(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends text with escapes: backslashes doubled, separators, active signs and what is not UTF-8 as
-/// `\xNN`. Zeek leaves all of UTF-8 as it is; signs that a terminal or a reader of lines obeys are no text.
+/// Appends text with escapes: backslashes doubled, separators, active signs, and what is beyond ASCII
+/// in what is not UTF-8, as `\xNN`. Zeek leaves all of UTF-8 as it is; signs that a terminal or a reader of lines obeys are no text.
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8], separator: u8) {
     each_piece(bytes, |piece| match piece {
@@ -203,11 +203,12 @@ mod tests {
 
     #[test]
     fn strings_are_escaped_as_zeek_does() {
-        // The first six stand in Zeek's own logs of public captures.
+        // The first seven stand in Zeek's own logs of public captures.
         for (bytes, expected) in [
             (&b"efedejfpeeepeneb\x05jeocacacacacabm"[..], r"efedejfpeeepeneb\x05jeocacacacacabm"),
             (b"_sip._udp.sip.cyber\xf2ity.dk", r"_sip._udp.sip.cyber\xf2ity.dk"),
             (b"_\xf3ip._udp.sip.cybercit\x92.dk", r"_\xf3ip._udp.sip.cybercit\x92.dk"),
+            (b"q2\xc7\xbf\xbe\xe2y.pirate.sea", r"q2\xc7\xbf\xbe\xe2y.pirate.sea"),
             (b"1.0.0.127.in-addr.arp\\", r"1.0.0.127.in-addr.arp\\"),
             (b"O=VeriSign\\, Inc.", r"O=VeriSign\\, Inc."),
             ("ynet חדשות".as_bytes(), "ynet חדשות"),
