@@ -52,7 +52,7 @@ fn parse(columns: Columns, line: &str) -> Listed {
     let &[file, row, what, why] = cells.as_slice() else { panic!("not four cells: {line}") };
     let is_known = |column: &str| columns.compared.contains(&column);
     if row == WHOLE {
-        assert!(["time", "begin"].contains(&what), "{what}");
+        assert!(["time", "begin", "questions", "group"].contains(&what), "{what}");
     } else {
         assert_eq!(row.split(' ').count(), columns.key.len(), "{row}");
         assert!(

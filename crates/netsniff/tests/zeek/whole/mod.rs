@@ -5,6 +5,10 @@
 //! therefore makes a connection that is over when the next packet comes.
 //!
 //! `begin`: Zeek analyses no TCP stream whose SYN it did not see.
+//!
+//! `questions` and `group`: [`questions`].
+
+mod questions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,6 +20,7 @@ use netsniff_packet::source::{Progress, Source};
 use super::compare::{Columns, Comparison, Difference, compare};
 use super::corpus::Capture;
 use super::log::Row;
+use questions::Messages;
 
 /// In microseconds, where Zeek's clock begins.
 const BEGIN: i64 = 1_000_000;
@@ -59,6 +64,7 @@ pub(crate) struct Packets {
     without_begin: Group,
     times: BTreeMap<Ends, BTreeSet<String>>,
     begun: BTreeSet<Ends>,
+    messages: Messages,
 }
 
 impl Packets {
@@ -75,6 +81,7 @@ impl Packets {
                 let decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
                 let ends = ends(&decoded);
                 told.tick(stamp, ends.as_ref());
+                told.messages.packet(&text(stamp), &decoded, packet.data);
                 if let (Some(ends), Transport::Tcp(tcp)) = (ends, decoded.transport) {
                     told.tcp(stamp, ends, tcp.flags.any(TcpFlags::SYN));
                 }
@@ -113,7 +120,7 @@ impl Packets {
         self
     }
 
-    /// Compares a log of a capture that the page lists as a whole for the reason `time`, `begin` or both. Returns how many
+    /// Compares a log of a capture that the page lists as a whole for these reasons. Returns how many
     /// rows are left out, too.
     ///
     /// # Panics
@@ -132,32 +139,25 @@ impl Packets {
         let mut differing = comparison.differing();
         let mut left_out = 0;
         for reason in reasons {
-            match reason.as_str() {
-                "time" => {
-                    self.put_on_clock(log, theirs, &mut ours);
-                    comparison = compare(columns, theirs, &ours, &BTreeSet::new());
-                    let all = comparison.rows;
-                    let is_split = |key: &str, _: &Difference| self.split.has(columns, key);
-                    take_out(&mut comparison, is_split);
-                    if log == "conn" {
-                        assert_eq!(self.sums(theirs), self.sums(&ours), "not the same packets");
-                    }
-                    left_out += all - comparison.rows;
+            if reason == "time" {
+                self.put_on_clock(log, theirs, &mut ours);
+                comparison = compare(columns, theirs, &ours, &BTreeSet::new());
+                if log == "conn" {
+                    assert_eq!(self.sums(theirs), self.sums(&ours), "not the same packets");
                 }
-                "begin" => {
-                    let all = comparison.rows;
-                    take_out(&mut comparison, |key, difference| {
-                        self.without_begin.has(columns, key) && is_only_ours(difference)
-                    });
-                    left_out += all - comparison.rows;
-                }
-                other => panic!("listed for {other}"),
             }
-            assert!(
-                comparison.differing() < differing,
-                "{} {log}: {reason} explains nothing",
-                self.name
-            );
+            let all = comparison.rows;
+            let keys: BTreeSet<String> = theirs.iter().map(|row| key(columns, row)).collect();
+            take_out(&mut comparison, |key, difference| match reason.as_str() {
+                "time" => self.split.has(columns, key),
+                "begin" => self.without_begin.has(columns, key) && is_only_ours(difference),
+                "questions" => self.messages.is_further_question(key, difference, &keys),
+                "group" => self.messages.is_joined(key, difference),
+                other => panic!("listed for {other}"),
+            });
+            left_out += all - comparison.rows;
+            let is_used = comparison.differing() < differing;
+            assert!(is_used, "{} {log}: {reason} explains nothing", self.name);
             differing = comparison.differing();
         }
         (comparison, left_out)
@@ -194,6 +194,10 @@ impl Packets {
         }
         sums
     }
+}
+
+fn key(columns: Columns, row: &Row) -> String {
+    columns.key.iter().map(|name| row[*name].as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a row is one that Zeek does not have, or whose service Zeek did not find.
