@@ -166,7 +166,19 @@ fn cut_hellos_are_found_behind_other_protocols() {
     };
     rdp.client(x224(0xe0, b"Cookie: mstshash=user\r\n\x01\0\x08\0\x03\0\0\0"));
     rdp.server(x224(0xd0, &[2, 0, 8, 0, 2, 0, 0, 0]));
-    for (mut turns, port) in [(smtp, 25), (connect, 3128), (socks, 1080), (rdp, 4000)] {
+    let mut xmpp = Script::default();
+    xmpp.client("<?xml version='1.0'?><stream:stream xmlns='jabber:client' to='a>b'>");
+    xmpp.server(
+        "<stream:stream xmlns='jabber:client'><stream:features><starttls/></stream:features>",
+    );
+    xmpp.client("<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'></starttls>");
+    xmpp.server("<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'></proceed>");
+    let mut mysql = Script::default();
+    mysql.server([&b"\x4a\0\0\0\x0a8.0.28\0"[..], &[7; 66]].concat());
+    mysql.client([&b"\x20\0\0\x01\x85\xae\xff\x20"[..], &[0; 28]].concat());
+    let carriers =
+        [(smtp, 25), (connect, 3128), (socks, 1080), (rdp, 4000), (xmpp, 5000), (mysql, 5001)];
+    for (mut turns, port) in carriers {
         handshake(&mut turns, &client, &server);
         let row = ["evil.example", "TLSv12", "true", "CsnGIi", CIPHER];
         assert_eq!(turns.heard(port).cells("ssl", &COLUMNS), [row], "{port}");
@@ -184,6 +196,27 @@ fn rdp_without_tls_is_rdp_and_no_more() {
         turns.client(record(HANDSHAKE, &client_hello()));
         let heard = turns.heard(3389);
         assert_eq!(heard.services(), Some("rdp"));
+        assert_eq!(heard.cells("ssl", &["version"]).len(), 0);
+        assert_eq!(heard.oddities(), [""; 0]);
+    }
+}
+
+#[test]
+fn xmpp_and_mysql_without_tls_are_that_and_no_more() {
+    let mut refused = Script::default();
+    refused.client("<stream:stream xmlns='jabber:client'><starttls/>");
+    refused.server("<stream:stream xmlns='jabber:client'><failure/>");
+    let mut plain = Script::default();
+    plain.client("<stream:stream xmlns='jabber:client'><iq/><starttls/>").server("<proceed/>");
+    let mut mysql = Script::default();
+    mysql.server([&b"\x4a\0\0\0\x0a8.0.28\0"[..], &[7; 66]].concat());
+    mysql.client([&b"\x25\0\0\x01\x85\xa6\xff\x20"[..], &[0; 28], b"root\0"].concat());
+    for (mut turns, port, service) in
+        [(refused, 5222, "xmpp"), (plain, 5269, "xmpp"), (mysql, 3306, "mysql")]
+    {
+        turns.client(record(HANDSHAKE, &client_hello()));
+        let heard = turns.heard(port);
+        assert_eq!(heard.services(), Some(service));
         assert_eq!(heard.cells("ssl", &["version"]).len(), 0);
         assert_eq!(heard.oddities(), [""; 0]);
     }

@@ -4,8 +4,8 @@ use core::fmt;
 use core::num::NonZeroU8;
 
 use super::{
-    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, ntp, pop3, quic, rdp, smtp,
-    socks, ssh, telnet, tls, websocket,
+    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, mysql, ntp, pop3, quic, rdp,
+    smtp, socks, ssh, telnet, tls, websocket, xmpp,
 };
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
@@ -23,6 +23,8 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &dtls::Dtls,
     &tls::Tls,
     &rdp::Rdp,
+    &xmpp::Xmpp,
+    &mysql::MySql,
     &ssh::Ssh,
     &ftp::Ftp,
     &carried::FtpData,

@@ -34,6 +34,7 @@ mod irc;
 mod line;
 mod list;
 mod mime;
+mod mysql;
 mod ntp;
 mod pop3;
 mod quic;
@@ -47,6 +48,7 @@ mod ssh;
 mod telnet;
 mod tls;
 mod websocket;
+mod xmpp;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
