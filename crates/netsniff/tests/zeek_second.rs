@@ -23,23 +23,23 @@ use zeek::whole::Packets;
 /// A log, the rows that are the same at least, and the files without a difference at least. THE floors: who makes more of
 /// them the same raises them, and nobody lowers them.
 const FLOORS: [(&str, Columns, usize, usize); 17] = [
-    ("conn", CONN, 756, 161),
+    ("conn", CONN, 757, 184),
     ("dhcp", DHCP, 7, 3),
-    ("dns", DNS, 553, 19),
-    ("files", FILES, 159, 60),
+    ("dns", DNS, 573, 30),
+    ("files", FILES, 160, 62),
     ("ftp", FTP, 42, 1),
-    ("http", HTTP, 90, 51),
+    ("http", HTTP, 90, 53),
     ("irc", IRC, 5, 1),
     ("ntp", NTP, 2, 1),
     ("ocsp", OCSP, 46, 14),
     ("pe", PE, 4, 4),
-    ("smtp", SMTP, 11, 8),
+    ("smtp", SMTP, 12, 9),
     ("socks", SOCKS, 8, 5),
     ("ssh", SSH, 4, 3),
-    ("ssl", SSL, 106, 34),
-    ("tunnel", TUNNEL, 33, 21),
-    ("websocket", WEBSOCKET, 2, 1),
-    ("x509", X509, 99, 24),
+    ("ssl", SSL, 112, 46),
+    ("tunnel", TUNNEL, 35, 21),
+    ("websocket", WEBSOCKET, 3, 2),
+    ("x509", X509, 111, 32),
 ];
 
 /// Columns whose names are drawn at random, so that their number is compared.
