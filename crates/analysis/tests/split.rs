@@ -166,10 +166,41 @@ fn spoiled_conversations_fail_no_session_and_cuts_change_nothing() {
     assert!(lines > 100, "{lines} lines");
 }
 
+/// A conversation of XMPP that changes to TLS, or whose client goes on without it; the corpus has none.
+fn xmpp(is_secure: bool) -> Dialogue {
+    let hello =
+        [&[0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3][..], &[7; 32], &[0, 0, 2, 0x13, 1, 1, 0]].concat();
+    let wish = if is_secure { &b"<starttls a='>'></starttls>"[..] } else { b"<auth/>" };
+    let said = [
+        (
+            Role::Originator,
+            &b"<?xml version='1.0'?>\n<stream:stream to='a>b' xmlns='jabber:client'>"[..],
+        ),
+        (Role::Responder, b"<stream:stream><stream:features><starttls/> </stream:features>"),
+        (Role::Originator, wish),
+        (Role::Responder, b"<proceed a=\"'\"></proceed>"),
+        (Role::Originator, &hello),
+    ];
+    let turn = |(from, bytes): (Role, &[u8])| Turn { from, what: What::Bytes(bytes.to_vec()) };
+    let flow = Flow { port: 5222, is_midstream: false };
+    Dialogue { flow, turns: said.map(turn).into() }
+}
+
+#[test]
+fn cuts_change_nothing_in_xmpp() {
+    for (is_secure, services) in [(true, "xmpp,ssl"), (false, "xmpp")] {
+        let dialogue = xmpp(is_secure);
+        let whole = play(&dialogue.turns, dialogue.flow, Cuts::None);
+        assert_eq!(whole.services.as_deref(), Some(services));
+        Tried::default().add(&dialogue, services);
+    }
+}
+
 #[test]
 fn cuts_change_nothing_in_the_corpus() {
     let Some(root) = support::corpus() else { return };
-    let tried = try_all(&support::captures(&root));
+    let mut tried = try_all(&support::captures(&root));
+    tried.add(&xmpp(true), "xmpp");
     assert!(tried.dialogues > 150 && tried.positions > 50_000, "too little to be sure");
     let silent = ProtocolSet::ALL.iter().map(ProtocolId::protocol).filter(|protocol| {
         !protocol.tcp_ports().is_empty() && !tried.services.contains(protocol.name())

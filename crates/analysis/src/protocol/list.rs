@@ -23,8 +23,6 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &dtls::Dtls,
     &tls::Tls,
     &rdp::Rdp,
-    &xmpp::Xmpp,
-    &mysql::MySql,
     &ssh::Ssh,
     &ftp::Ftp,
     &carried::FtpData,
@@ -32,6 +30,8 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &carried::IrcDccData,
     &dns::Dns,
     &telnet::Telnet,
+    &xmpp::Xmpp,
+    &mysql::MySql,
 ];
 
 /// A protocol's place in [`PROTOCOLS`], counted from 1, so that every flow may have one in a byte.

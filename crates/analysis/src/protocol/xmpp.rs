@@ -41,6 +41,10 @@ impl Protocol for Xmpp {
         if heads.is_midstream {
             return Detection::No;
         }
+        let answer = heads.responder.trim_ascii_start();
+        if answer.first().is_some_and(|&octet| octet != b'<') {
+            return Detection::No;
+        }
         let mut rest = heads.originator;
         loop {
             rest = rest.trim_ascii_start();
@@ -176,6 +180,9 @@ mod tests {
         assert_eq!(detect(b"<stream:stream xmlns='urn:other'>"), Detection::No);
         assert_eq!(detect(b"<html>"), Detection::No);
         assert_eq!(detect(b"GET /"), Detection::No);
+        let greeted =
+            Heads { originator: b"", responder: b"SSH-2.0", port: 1, is_midstream: false };
+        assert_eq!(Xmpp.detect(&greeted), Detection::No);
         assert_eq!(detect(&[STREAM, &[b' '; MAX_TAG]].concat()), Detection::No);
     }
 
