@@ -177,6 +177,64 @@ fn replaced(data: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     changed
 }
 
+/// The bit of groups in the address of whoever sends makes it no group.
+#[test]
+fn who_sends_is_mapped_with_the_bit_of_groups() {
+    let [_, rest @ ..] = MAC;
+    let host = [&[1][..], &rest].concat();
+    let others = [0x01, 0x80, 0xc2, 0, 0, 0];
+    let ip = ipv4(protocol::UDP, &[], &udp(53, b""));
+    let framed = [&others[..], &host, &[8, 0], &ip].concat();
+    let wlan = |control: u8, flags: u8, addresses: [&[u8]; 3], behind: &[u8]| {
+        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+        let head = [&[control, flags, 0, 0][..], &addresses.concat(), &[0, 0], behind].concat();
+        [&head[..], &snap, &ip].concat()
+    };
+    let aggregate = [&[0x80, 0][..], &others, &host, &[0, 60]].concat();
+    let arp = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &host, &[192, 0, 2, 1], &[0; 6], &[192, 0, 2, 2]];
+    let cooked = [&[0, 0, 0, 1, 0, 6][..], &host, &[0, 0, 8, 0], &ip].concat();
+    let all = [
+        (LinkType::ETHERNET, framed),
+        (LinkType::ETHERNET, ethernet(ethertype::ARP, &arp.concat())),
+        (LinkType::LINUX_SLL, cooked),
+        (LinkType::IEEE802_11, wlan(8, 0, [&others, &host, &others], &[])),
+        (LinkType::IEEE802_11, wlan(8, 2, [&others, &others, &host], &[])),
+        (LinkType::IEEE802_11, wlan(8, 3, [&others, &others, &others], &host)),
+        (LinkType::IEEE802_11, wlan(0x88, 2, [&others, &others, &others], &aggregate)),
+    ];
+    for (link_type, data) in all {
+        let mut changed = data.clone();
+        let mut anonymizer = PacketAnonymizer::new(anonymizer(), PayloadMode::Keep);
+        let left = anonymizer.packet(link_type, &mut changed, data.len() as u32);
+        assert_eq!(left.cut, None, "{link_type}: {data:02x?}");
+        assert!(!changed.windows(5).any(|window| window == rest), "{link_type}: {changed:02x?}");
+    }
+}
+
+/// What a header of another version holds is known to nobody.
+#[test]
+fn headers_of_other_versions_are_not_told() {
+    for (kind, version) in [(0x8864_u16, 0x21), (0x8864, 0xf0), (0x894f, 0x40), (0x894f, 0xf0)] {
+        let behind = [&[version][..], &MAC, &MAC].concat();
+        let data = ethernet(kind, &behind);
+        let mut changed = data.clone();
+        let mut anonymizer = PacketAnonymizer::new(anonymizer(), PayloadMode::Keep);
+        let left = anonymizer.packet(LinkType::ETHERNET, &mut changed, data.len() as u32);
+        assert_eq!(left.len, 14, "{kind:#06x}, {version:#04x}");
+    }
+}
+
+/// The head of a field that no netfilter log has may be a part of an address.
+#[test]
+fn fields_that_no_netfilter_log_has_end_what_is_told() {
+    let data = [&[2, 0, 0, 0, 8, 0, 8, 0][..], &MAC[..4], &[8, 0, 0xaa, 0xbb], &MAC].concat();
+    let mut changed = data.clone();
+    let mut anonymizer = PacketAnonymizer::new(anonymizer(), PayloadMode::Keep);
+    let left = anonymizer.packet(LinkType::NFLOG, &mut changed, data.len() as u32);
+    assert_eq!(left.len, 12);
+    assert_eq!(changed[8..12], [0; 4]);
+}
+
 #[test]
 fn addresses_in_messages_are_mapped() {
     let map = anonymizer();

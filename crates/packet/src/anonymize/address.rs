@@ -50,8 +50,6 @@ impl Anonymizer {
     /// those of its pseudonym.
     #[must_use]
     pub fn mac(&self, mac: [u8; 6]) -> [u8; 6] {
-        const GROUP: u8 = 1;
-        const LOCAL: u8 = 2;
         match mac {
             [0, 0, 0, 0, 0, 0] => mac,
             [0x33, 0x33, 0xff, a, b, c] => {
@@ -73,7 +71,24 @@ impl Anonymizer {
             }
         }
     }
+
+    /// The pseudonym of a MAC address that stands where a sender does.
+    ///
+    /// No group sends: there the bit of groups says that the field has more to tell (a route, by IEEE
+    /// 802.5; the bandwidth, by IEEE 802.11-2020, 9.2.4.3.8) or that it is none. The other bits are
+    /// those of a host, whose pseudonym is the same with the bit and without.
+    #[must_use]
+    pub fn sender_mac(&self, mac: [u8; 6]) -> [u8; 6] {
+        let [first, b, c, d, e, f] = mac;
+        let [mapped, b, c, d, e, f] = self.mac([first & !GROUP, b, c, d, e, f]);
+        [mapped | first & GROUP, b, c, d, e, f]
+    }
 }
+
+/// The bit of a MAC address that makes it that of a group.
+const GROUP: u8 = 1;
+/// The bit of a MAC address that says that no vendor gave it.
+const LOCAL: u8 = 2;
 
 /// Addresses whose pseudonyms are remembered: as many as fill a processor's second-level cache.
 const REMEMBERED: usize = 1 << 12;
@@ -259,6 +274,22 @@ mod tests {
         };
         let [.., a, b, c, d] = Ipv6Addr::octets(&group);
         assert_eq!(anonymizer.mac([0x33, 0x33, 0xff, 0x33, 0x44, 0x55]), [0x33, 0x33, a, b, c, d]);
+    }
+
+    #[test]
+    fn who_sends_is_mapped_whatever_the_bit_of_groups_says() {
+        let anonymizer = anonymizer();
+        for mac in [[0, 0x1b, 0x21, 1, 2, 3], [0x32, 0x33, 0, 0, 0, 0xfb], [0xfe; 6]] {
+            let [first, rest @ ..] = mac;
+            let mapped = anonymizer.sender_mac(mac);
+            assert_eq!(mapped, anonymizer.mac(mac));
+            let [b, c, d, e, f] = rest;
+            let [again, others @ ..] = anonymizer.sender_mac([first | 1, b, c, d, e, f]);
+            assert_eq!(again, mapped[0] | 1);
+            assert_eq!(others, mapped[1..]);
+            assert_ne!(others, rest);
+        }
+        assert_eq!(anonymizer.sender_mac([0; 6]), [0; 6]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl PacketAnonymizer {
                 break;
             }
             match kind {
-                1 | 2 if len == 8 => self.mac(data, at + 2),
+                1 | 2 if len == 8 => self.sender_mac(data, at + 2),
                 PREFIX if len == 32 => self.v6(data, at + 16),
                 MTU => {}
                 _ => blank(data, at + 2, next),

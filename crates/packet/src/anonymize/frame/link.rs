@@ -153,7 +153,7 @@ impl PacketAnonymizer {
     /// The addresses of an Ethernet header. Returns its length, with the tag of FabricPath.
     fn ethernet_header(&self, data: &mut [u8], at: usize) -> usize {
         self.mac(data, at);
-        self.mac(data, at + 6);
+        self.sender_mac(data, at + 6);
         match be16(data, at + 12) {
             Some(ethertype::FABRIC_PATH) => FABRIC_PATH_LEN,
             _ => EthernetView::LEN,
@@ -165,17 +165,22 @@ impl PacketAnonymizer {
     fn tag(&self, data: &mut [u8], kind: u16, at: usize) -> usize {
         /// Tag, short length and packet number, before the channel.
         const MACSEC_CHANNEL: usize = 6;
+        const PPPOE_VERSION_AND_TYPE: u8 = 0x11;
         let tag = data.get(at..).and_then(|data| decode::tag_len(kind, data));
         match kind {
             ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::QINQ => VlanView::LEN,
+            // Of another version nobody knows what the header holds (RFC 2516, 4).
+            ethertype::PPPOE_SESSION if data.get(at) != Some(&PPPOE_VERSION_AND_TYPE) => 0,
             ethertype::PPPOE_SESSION => PppoeView::LEN,
             ethertype::MACSEC => {
                 let len = tag.unwrap_or_default();
                 if len >= MACSEC_CHANNEL + 8 {
-                    self.mac(data, at + MACSEC_CHANNEL);
+                    self.sender_mac(data, at + MACSEC_CHANNEL);
                 }
                 len
             }
+            // Likewise (RFC 8300, 2.2).
+            ethertype::NSH if data.get(at).is_none_or(|first| first >> 6 != 0) => 0,
             ethertype::NSH => {
                 let len = tag.unwrap_or_default();
                 // Metadata behind the path may be anything.
@@ -194,10 +199,11 @@ impl PacketAnonymizer {
         if (be16(data, at + 2), be16(data, at + 4)) != MAC_AND_IPV4 || data.len() < end {
             return Reach::Until(body, Cut::Unknown(Layer::Arp));
         }
-        for at in [body, body + 10] {
-            self.mac(data, at);
-            self.v4(data, at + 6);
-        }
+        self.sender_mac(data, body);
+        self.v4(data, body + 6);
+        // Whoever asks may have filled it with that of all.
+        self.mac(data, body + 10);
+        self.v4(data, body + 16);
         blank(data, end, data.len());
         Reach::Whole
     }
@@ -207,11 +213,15 @@ impl PacketAnonymizer {
     fn wlan(&self, data: &mut [u8], at: usize, is_padded: bool) -> usize {
         const MIN_LEN: usize = 24;
         const RECEIVER: usize = 4;
+        const TRANSMITTER: usize = 10;
+        const THIRD: usize = 16;
         const TYPE: u8 = 0x0c;
         const CONTROL: u8 = 0x04;
         const DATA: u8 = 0x08;
         const EXTENSION: u8 = 0x0c;
+        const NULL: u8 = 0x40;
         const QOS: u8 = 0x80;
+        const PROTECTED: u8 = 0x40;
         const ORDER: u8 = 0x80;
         let Some(&[control, flags, ..]) = data.get(at..) else { return at };
         self.mac(data, at + RECEIVER);
@@ -219,20 +229,27 @@ impl PacketAnonymizer {
             // Who sends is told by some; a check sequence follows that of the others.
             return at + RECEIVER + 6;
         }
-        for offset in [10, 16] {
-            self.mac(data, at + offset);
+        self.sender_mac(data, at + TRANSMITTER);
+        // From the access point alone, the third one is who sent the frame.
+        if flags & 3 == 2 && control & TYPE == DATA {
+            self.sender_mac(data, at + THIRD);
+        } else {
+            self.mac(data, at + THIRD);
         }
         let mut len = MIN_LEN;
         if control & TYPE != DATA {
             return at + len;
         }
         if flags & 3 == 3 {
-            self.mac(data, at + len);
+            self.sender_mac(data, at + len);
             len += 6;
         }
         let mut is_aggregate = false;
         if control & QOS != 0 {
-            is_aggregate = data.get(at + len).is_some_and(|byte| byte & 0x80 != 0);
+            // Without data, or encrypted, there is no frame in it.
+            is_aggregate = control & NULL == 0
+                && flags & PROTECTED == 0
+                && data.get(at + len).is_some_and(|byte| byte & 0x80 != 0);
             len += if flags & ORDER == 0 { 2 } else { 6 };
         }
         if is_padded {
@@ -242,7 +259,7 @@ impl PacketAnonymizer {
         }
         if is_aggregate {
             self.mac(data, at + len);
-            self.mac(data, at + len + 6);
+            self.sender_mac(data, at + len + 6);
             len += EthernetView::LEN;
         }
         at + len
@@ -252,7 +269,7 @@ impl PacketAnonymizer {
     /// header's length.
     fn cooked(&self, data: &mut [u8], at: usize, len: Option<u16>, header_len: usize) -> usize {
         if len == Some(6) {
-            self.mac(data, at);
+            self.sender_mac(data, at);
             blank(data, at + 6, at + 8);
         } else {
             blank(data, at, at + 8);
@@ -306,6 +323,8 @@ fn ppp_len(data: &[u8], at: usize) -> usize {
 /// rules in them: only their lengths and types stay. Returns where the packet begins.
 fn nflog(data: &mut [u8]) -> usize {
     const PAYLOAD: u8 = 9;
+    /// The last type that there is, of Linux 6: the header of the link layer.
+    const LAST: u8 = 20;
     let mut at = 4;
     while let Some(&[a, b, c, d]) = data.get(at..).and_then(|data| data.first_chunk()) {
         let (len, kind) =
@@ -313,7 +332,7 @@ fn nflog(data: &mut [u8]) -> usize {
         if kind == PAYLOAD {
             return at + 4;
         }
-        if len < 4 {
+        if len < 4 || kind > LAST {
             break;
         }
         let next = at + usize::from(len).next_multiple_of(4);

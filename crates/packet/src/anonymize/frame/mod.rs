@@ -106,6 +106,13 @@ impl PacketAnonymizer {
             *field = self.addresses.anonymizer().mac(*field);
         }
     }
+
+    /// Likewise where the address is that of whoever sends, which is no group.
+    fn sender_mac(&self, data: &mut [u8], at: usize) {
+        if let Some(field) = whole_field::<6>(data, at) {
+            *field = self.addresses.anonymizer().sender_mac(*field);
+        }
+    }
 }
 
 /// The address at an offset. Where only a part of it was captured, that is blanked.
