@@ -49,11 +49,14 @@ pub(super) struct Holding {
     pub(super) since: Timestamp,
     /// Until when the bytes of the first hole are waited for, after they were acknowledged.
     pub(super) due: Option<Timestamp>,
+    /// When the last bytes before the held ones were told.
+    pub(super) told: Timestamp,
 }
 
 impl Holding {
     pub(super) const fn new(since: Timestamp) -> Self {
-        Self { segments: VecDeque::new(), bytes: 0, since, due: None }
+        let told = Timestamp::from_nanos(i64::MIN);
+        Self { segments: VecDeque::new(), bytes: 0, since, due: None, told }
     }
 
     /// Bytes that the segments take.

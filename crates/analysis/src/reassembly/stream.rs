@@ -136,6 +136,9 @@ impl StreamReassembler {
             let sum = known.unwrap_or_else(|| checksum::sum(fresh));
             self.recent.note(fresh.len() as u64, Some(sum));
             self.next += fresh.len() as u64;
+            if let Some(holding) = &mut self.holding {
+                holding.told = holding.told.max(it.time);
+            }
             to.piece(it.time, Piece::Bytes(fresh));
         }
         if high > self.next {
@@ -346,7 +349,8 @@ impl StreamReassembler {
         let Some(mut holding) = self.holding.take() else { return };
         let before = holding.bytes();
         let mut has_moved = false;
-        let mut time = told;
+        // What was doubtful came before what was told meanwhile.
+        let mut time = told.max(holding.told);
         while let Some(segment) = holding.pop_at(self.next, self.acknowledged, self.end) {
             time = time.max(segment.time);
             let high = segment.high();
@@ -359,6 +363,7 @@ impl StreamReassembler {
         if has_moved {
             holding.due = None;
             holding.since = now;
+            holding.told = time;
         }
         if holding.first().is_some() || holding.due.is_some() {
             self.holding = Some(holding);

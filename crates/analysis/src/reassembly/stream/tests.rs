@@ -435,3 +435,15 @@ fn any_order_gives_the_stream() {
         assert_eq!(test.held, 0);
     }
 }
+
+/// What was doubtful came first, and counts once it is acknowledged; it is told no earlier than what was told meanwhile.
+#[test]
+fn times_never_go_back() {
+    let mut test = Test::new();
+    test.doubtful(1, 4, "def").segment(2, 1, "abc").acknowledge(3, 7);
+    assert_eq!((&*test.out.text, &*test.out.times), ("abcdef", &[2, 2][..]));
+    let mut test = Test::new();
+    test.doubtful(1, 7, "ghi").doubtful(2, 4, "def").segment(3, 1, "abc");
+    test.acknowledge(4, 7).acknowledge(5, 10);
+    assert_eq!((&*test.out.text, &*test.out.times), ("abcdefghi", &[3, 3, 3][..]));
+}
