@@ -149,6 +149,34 @@ fn what_is_far_out_of_the_window_changes_nothing() {
 }
 
 #[test]
+fn an_answer_of_the_side_that_asked_renumbers_nothing() {
+    for wire in wires() {
+        for far in FAR {
+            for place in 0..3 {
+                let mut wire = wire.clone();
+                let stray =
+                    |wire: &Wire| Part { flags: SYN_ACK, position: far, ..wire.part(Client) };
+                wire.syn(Client, SYN, b"").syn(Server, SYN_ACK, b"");
+                wire.acks(Client);
+                if place == 0 {
+                    wire.put(Client, &stray(&wire));
+                }
+                wire.says(Client, REQUEST);
+                if place == 1 {
+                    wire.put(Client, &stray(&wire));
+                }
+                wire.says(Server, RESPONSE);
+                if place == 2 {
+                    wire.put(Client, &stray(&wire));
+                }
+                wire.ends(Client).ends(Server);
+                expect(&wire, &["SYN_seq_jump"]);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_syn_within_a_connection_is_none_until_it_is_answered() {
     for wire in wires() {
         for side in [Client, Server] {

@@ -146,7 +146,7 @@ impl TcpConnection {
         if !segment.has(TcpFlags::ACK) {
             return rival("active_connection_reuse");
         }
-        if segment.is_originator() {
+        if segment.is_originator() && sender.is_answering() {
             // A scan with SYN-ACKs, whose numbers nobody answers.
             return None;
         }
@@ -157,7 +157,8 @@ impl TcpConnection {
             State::Reset => "SYN_after_reset",
             _ => "SYN_seq_jump",
         };
-        Some(Refusal { weird, is_rival: is_answer && !self.is_confirmed() })
+        let may_count = is_answer && !segment.is_originator() && !self.is_confirmed();
+        Some(Refusal { weird, is_rival: may_count })
     }
 
     /// Whether the originator has acknowledged a number of the responder.
