@@ -176,6 +176,24 @@ fn an_answer_of_the_side_that_asked_renumbers_nothing() {
     }
 }
 
+/// The numbers wrap between a SYN and the first byte, or near there, and each SYN comes again.
+#[test]
+fn a_handshake_that_comes_twice_begins_one_stream() {
+    for initial in [u32::MAX, u32::MAX - 1, u32::MAX - 60, 0] {
+        for over in [Wire::new(80), Wire::over_v6(80)] {
+            let mut wire = over.clone();
+            wire.initial(initial, initial.wrapping_add(1));
+            wire.syn(Client, SYN, b"").syn(Server, SYN_ACK, b"");
+            for (side, flags) in [(Client, SYN), (Server, SYN_ACK)] {
+                wire.put(side, &Part { flags, position: 0, ..wire.part(side) });
+            }
+            wire.acks(Client);
+            exchange(&mut wire);
+            expect(&wire, &[]);
+        }
+    }
+}
+
 #[test]
 fn a_syn_within_a_connection_is_none_until_it_is_answered() {
     for wire in wires() {

@@ -79,8 +79,10 @@ impl TcpEndpoint {
     /// Begins the numbering with `start` as the SYN.
     pub const fn begin(&mut self, start: u32, last: u32) {
         self.start = start;
-        self.acknowledged.reset(start);
-        self.last.reset(last);
+        // Whatever was counted before counts no longer.
+        self.acknowledged = Wrapping::first(start);
+        self.last = Wrapping::first(start);
+        self.last.advance(last);
     }
 
     /// Whether nothing but SYN-ACKs were seen of a side that should have begun.

@@ -23,9 +23,10 @@ pub struct Wrapping {
 }
 
 impl Wrapping {
-    /// Sets the number anew without counting a wrap.
-    pub const fn reset(&mut self, number: u32) {
-        self.number = number;
+    /// A number that is the first one.
+    #[must_use]
+    pub const fn first(number: u32) -> Self {
+        Self { number, wraps: 0 }
     }
 
     /// Moves on to a number that is known to be later.
