@@ -6,6 +6,7 @@ pub mod decoding;
 pub mod dialogues;
 pub mod engine;
 pub mod packets;
+pub mod transfers;
 
 use std::io::{self, Read};
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets `decode`, `engine` and `conversations` check, on what they once found and on seeded noise.
+//! What the fuzz targets of packets and conversations check, on what they once found and on seeded noise.
 
 #![allow(unreachable_pub, reason = "the modules are public in the crate of the fuzz targets")]
 #![allow(dead_code, reason = "the modules are for others, too")]
@@ -22,6 +22,8 @@ mod decoding;
 mod engine;
 #[path = "../../../fuzz/src/packets.rs"]
 mod packets;
+#[path = "../../../fuzz/src/transfers/mod.rs"]
+mod transfers;
 
 use packets::Event;
 
@@ -100,4 +102,12 @@ fn conversations_are_the_same_however_they_are_cut() {
     for input in found {
         conversations::check(ProtocolSet::ALL, &input);
     }
+}
+
+#[test]
+fn transfers_are_told_as_they_were() {
+    findings("transfers").iter().for_each(|input| drop(transfers::check(input)));
+    let mut random = Random::new(5);
+    let clean = (0..400).filter(|_| transfers::check(&noise(&mut random))).count();
+    assert!(clean > 40, "{clean} were clean");
 }
