@@ -106,11 +106,14 @@ impl Maker<'_> {
         // One of the bytes before IP may be spoiled: it decides what the rest is taken for.
         let (place, value) = (usize::from(self.next()), self.next());
         let ip = data.windows(2).position(|window| window == [0x45, 0]);
-        // Whatever stands where radiotap says that its own fields are is taken for one.
+        // What stands where radiotap or 802.11 say that their own fields are is taken for those.
         let first = match link_type {
-            LinkType::IEEE802_11_RADIOTAP => usize::from(data[2]),
-            _ => 0,
+            LinkType::IEEE802_11_RADIOTAP | LinkType::IEEE802_11 => {
+                data.windows(3).position(|window| window == [0xaa, 0xaa, 3])
+            }
+            _ => None,
         };
+        let first = first.unwrap_or(0);
         if (first..ip.unwrap_or(data.len())).contains(&place)
             && let Some(byte) = data.get_mut(place)
             && !WORDS.as_flattened().contains(byte)
