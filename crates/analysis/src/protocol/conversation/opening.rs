@@ -6,7 +6,17 @@ use crate::protocol::findings::Findings;
 use crate::protocol::session::Context;
 use crate::reassembly::stream::Piece;
 
+/// A port of which nothing is known.
+const NO_PORT: u16 = 0;
+
 impl Conversation {
+    /// What is known before the first piece. The port tells of the first protocol alone, and nothing of what it
+    /// hands over to.
+    const fn without_hint<'a>(&self, context: &Context<'a>) -> Context<'a> {
+        let port = if self.handovers > 0 { NO_PORT } else { context.port };
+        Context { port, ..*context }
+    }
+
     /// Takes the first piece, which mostly tells the protocol by itself: then nothing has to be kept.
     pub(super) fn begin(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
         let Piece::Bytes(bytes) = event.piece else {
@@ -14,7 +24,7 @@ impl Conversation {
         };
         let mut heads = [&[][..]; 2];
         heads[event.from.index()] = bytes;
-        match detection::look(heads, false, self.wanted, context) {
+        match detection::look(heads, false, self.wanted, &self.without_hint(context)) {
             Found::NotYet => self.detect(event, context, found),
             Found::Nothing => self.stage = Stage::Over,
             Found::Protocol(id) => {
@@ -31,9 +41,10 @@ impl Conversation {
         context: &Context<'_>,
         found: &mut Findings,
     ) {
+        let heading = self.without_hint(context);
         let Stage::Detecting(detecting) = &mut self.stage else { return };
         detecting.push(event.time, event.from, event.piece);
-        match detecting.look(self.wanted, context) {
+        match detecting.look(self.wanted, &heading) {
             Found::NotYet => {}
             Found::Nothing => self.stage = Stage::Over,
             Found::Protocol(id) => {
