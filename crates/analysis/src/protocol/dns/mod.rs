@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`message`] | the octets of a message: header, names, questions, resource records |
+//! | [`framing`] | where messages of a stream begin, also behind what is missing |
 //! | [`rdata`] | what a resource record says, as text |
 //! | [`netbios`] | NetBIOS names within DNS names |
 //! | [`names`] | words for types, classes and codes |
@@ -14,6 +15,7 @@
 //! | [`session`] | which answer belongs to which question |
 
 mod allotment;
+mod framing;
 mod message;
 mod names;
 mod netbios;

@@ -2,11 +2,14 @@
 //! both ask about (RFC 5452, section 4.2).
 
 use super::allotment::{Part, allot};
+use super::framing::Framing;
 use super::message::{Header, Message};
 use super::transaction::{Asked, Transaction};
 use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata, recognition, update};
 use crate::correlator::Content;
-use crate::protocol::{Bytes, Context, Datagram, Findings, Progress, ProtocolRecord, Session};
+use crate::protocol::{
+    Bytes, Context, Datagram, Findings, Gap, Onward, Progress, ProtocolRecord, Session,
+};
 use crate::weird::{Detail, Weirds};
 
 /// The queries and replies of one flow that wait for their counterparts, in order.
@@ -27,6 +30,8 @@ pub(super) struct DnsSession {
     messages: u32,
     /// Port of the responder.
     port: u16,
+    /// Of streams.
+    framing: [Framing; 2],
 }
 
 impl DnsSession {
@@ -42,6 +47,7 @@ impl DnsSession {
             is_multicast: context.is_multicast,
             messages: 0,
             port: context.port,
+            framing: [Framing::new(); 2],
         }
     }
 
@@ -169,16 +175,20 @@ impl Session for DnsSession {
         self.message(datagram, found);
     }
 
-    /// Over TCP each message has its length before it (RFC 1035, 4.2.2).
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
-        let Some((prefix, rest)) = input.data.split_first_chunk::<LENGTH_LEN>() else {
-            return Progress::Need(LENGTH_LEN);
+        let Bytes { time, from, data } = *input;
+        let payload = match self.framing[from.index()].message(data) {
+            Ok(payload) => payload,
+            Err(progress) => return progress,
         };
-        let len = usize::from(u16::from_be_bytes(*prefix));
-        let Some(payload) = rest.get(..len) else { return Progress::Need(LENGTH_LEN + len) };
-        let Bytes { time, from, .. } = *input;
         self.message(&Datagram { time, from, port: self.port, payload }, found);
-        Progress::Consumed(LENGTH_LEN + len)
+        Progress::Consumed(LENGTH_LEN + payload.len())
+    }
+
+    /// Of one side: the other goes on.
+    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+        self.framing[gap.from.index()].gap(gap.unread, gap.len);
+        Onward::Continue
     }
 
     fn end(&mut self, found: &mut Findings) {
