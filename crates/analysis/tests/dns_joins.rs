@@ -290,6 +290,17 @@ fn a_message_is_known_on_any_port() {
     }
 }
 
+/// What comes first tells who asks; the port of NetBIOS names is then the one that asked.
+#[test]
+fn answers_to_the_port_of_netbios_names_are_of_netbios() {
+    let [other, names] = pairs(137)[0];
+    let answer = |id| udp(other, names, &message(id, 0x8500, &[], &[]));
+    let rows = all(&[answer(1), answer(2)]);
+    let told: Vec<_> =
+        rows.log("dns").iter().map(|row| (&*row["id.orig_p"], &*row["opcode_name"])).collect();
+    assert_eq!(told, [("137", "netbios-query"); 2]);
+}
+
 #[test]
 fn what_merely_looks_like_dns_is_none() {
     let [client, server] = pairs(8053)[0];

@@ -116,7 +116,7 @@ pub struct Datagram<'a> {
     pub time: Timestamp,
     /// Who sent it.
     pub from: Role,
-    /// Port of the responder, for protocols whose messages differ by it.
+    /// Port by which the protocol's messages differ: mostly the responder's.
     pub port: u16,
     /// Its payload as far as it was captured.
     pub payload: &'a [u8],

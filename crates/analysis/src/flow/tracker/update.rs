@@ -56,7 +56,7 @@ impl FlowTracker {
                 if let Some(protocol) = flow.protocol {
                     let payload = unit.payload(bytes);
                     if note_message(flow, protocol, payload, side) {
-                        let (port, time) = (flow.ends().1.port, unit.time);
+                        let (port, time) = (hinting_port(flow, protocol), unit.time);
                         let from = if flow.originator == side {
                             Role::Originator
                         } else {
@@ -208,8 +208,7 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         flow.contradicted = !protocol.protocol().is_datagram_alone();
         return false;
     }
-    let port = flow.ends().1.port;
-    let verdict = protocol.protocol().datagram(port, payload);
+    let verdict = protocol.protocol().datagram(hinting_port(flow, protocol), payload);
     let is_unknown = matches!(verdict, Verdict::Unknown { .. });
     let from_server = match verdict {
         Verdict::Unclear => return true,
@@ -239,6 +238,18 @@ fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Sid
         flow.history().once(UNKNOWN, b'X');
     }
     true
+}
+
+/// The port by which messages of a protocol differ: the responder's, but the originator's where only that one is known
+/// for the protocol, as behind an answer that came first from another port.
+fn hinting_port(flow: &Flow, protocol: ProtocolId) -> u16 {
+    let (originator, responder) = flow.ends();
+    let is_known = |port| protocol.protocol().udp_ports().contains(&port);
+    if !is_known(responder.port) && is_known(originator.port) {
+        originator.port
+    } else {
+        responder.port
+    }
 }
 
 /// Whether people type at the other end, by the ports of an established connection.
