@@ -113,6 +113,32 @@ fn a_server_that_forgets_the_end_of_a_reply_is_understood() {
 }
 
 #[test]
+fn long_commands_are_told_in_part_when_they_end() {
+    let mut turns = login("ftp");
+    turns.client(format!("RETR {}", "a".repeat(20_000))).client("b\r\n").server("550 No.\r\n");
+    turns.client("RETR x\r\n").server("550 No.\r\n");
+    let heard = turns.heard(21);
+    let rows = heard.cells("ftp", &["ts", "arg", "reply_code"]);
+    let path = format!("ftp://192.0.2.2/./{}", "a".repeat(4_096 - 18));
+    assert_eq!(rows[0], ["7000000", path.as_str(), "550"]);
+    assert_eq!(rows[1][1..], ["ftp://192.0.2.2/./x", "550"]);
+    assert_eq!(heard.oddities(), ["FTP: FTP_arg_too_long"]);
+    // What is no FTP may not be as long.
+    let mut turns = Script::default();
+    turns.server("220 Ready\r\n").client("a".repeat(20_000));
+    assert_eq!(turns.heard(21).services(), None);
+}
+
+#[test]
+fn each_command_tells_its_own_data_connection() {
+    let mut turns = login("ftp");
+    turns.client("PORT 192,0,2,1,1,1\r\nPORT 192,0,2,1,1,2\r\nDELE x\r\n");
+    let rows = turns.heard(21).cells("ftp", &["command", "data_channel.resp_p", "reply_code"]);
+    let expected = [["PORT", "257", "-"], ["PORT", "258", "-"], ["DELE", "-", "-"]];
+    assert_eq!(rows, expected);
+}
+
+#[test]
 fn tls_is_handed_over_if_the_server_agrees() {
     let hello = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00";
     let mut turns = Script::default();
@@ -177,7 +203,12 @@ fn files_are_those_of_their_commands() {
         }
         let file = files[row["fuid"].as_str()];
         assert_eq!(file["source"], "FTP_DATA");
-        assert_eq!(file["mime_type"], row["mime_type"]);
+        // It is told where the file was sniffed before the next command.
+        let is_sniffed = row["mime_type"] != "-";
+        let kind = if file["mime_type"] == "-" { "<unknown>" } else { &file["mime_type"] };
+        assert!(!is_sniffed || kind == row["mime_type"], "{row:?}");
+        let is_long = file["seen_bytes"].parse::<u64>().unwrap() >= 1_024;
+        assert!(is_sniffed || !is_long, "{row:?} {file:?}");
         let whole = [file["seen_bytes"].as_str(), file["missing_bytes"].as_str()];
         if is_down {
             downloads += 1;
@@ -192,6 +223,46 @@ fn files_are_those_of_their_commands() {
         services,
         rows.log("ftp").iter().filter(|row| row["data_channel.resp_p"] != "-").count()
     );
+}
+
+/// The kinds of files in the rows of STOR, of a file of so many bytes, where the next command comes so many
+/// seconds after the end of the data connection.
+fn kind_of_stored(len: usize, seconds: u64) -> (String, String) {
+    let (client, server) = (Host::new(CLIENT.into(), 40_000), Host::new(SERVER.into(), 21));
+    let mut control = Dialogue::new(Setup { client, server, ..Setup::default() });
+    control.connect().say(Side::Server, b"220 Ready\r\n");
+    control.say(Side::Client, b"PORT 192,0,2,1,1,1\r\n").say(Side::Server, b"200 Done.\r\n");
+    control.say(Side::Client, b"STOR x\r\n").say(Side::Server, b"150 Go.\r\n");
+    control.say(Side::Server, b"226 Done.\r\n");
+    control.pause_until(Setup::default().start + Duration::from_secs(10 + seconds));
+    control.say(Side::Client, b"TYPE A\r\n").pause(Duration::from_secs(60));
+    control.say(Side::Client, b"NOOP\r\n");
+    let text = "some words of a text, ".repeat(len / 22 + 1);
+    let data = data_connection(SERVER, CLIENT, 257, 9, &text[..len]);
+    let mut seen = [control.finish().seen, data].concat();
+    seen.sort_by_key(|seen| seen.timestamp);
+    let packets = seen.iter().map(|seen| support::packet(seen.timestamp, &seen.frame));
+    let rows = support::analyse(packets, Limits::default());
+    let row = rows.log("ftp").into_iter().find(|row| row["command"] == "STOR").unwrap();
+    let files = rows.log("files");
+    let file = files.iter().find(|file| file["fuid"] == row["fuid"]).unwrap();
+    (row["mime_type"].clone(), file["mime_type"].clone())
+}
+
+#[test]
+fn kinds_are_told_where_files_were_sniffed_before_the_next_command() {
+    for (len, seconds, expected) in [
+        // A few bytes are sniffed when late packets are awaited no longer.
+        (100, 1, "-"),
+        (100, 3, "-"),
+        (100, 6, "text/plain"),
+        (1_023, 1, "-"),
+        (1_024, 1, "text/plain"),
+        (9_000, 1, "text/plain"),
+    ] {
+        let (told, kind) = kind_of_stored(len, seconds);
+        assert_eq!((told.as_str(), kind.as_str()), (expected, "text/plain"), "{len} {seconds}");
+    }
 }
 
 const CLIENT: [u8; 4] = [192, 0, 2, 1];

@@ -6,8 +6,14 @@
 mod conversations;
 #[path = "support/scripted.rs"]
 mod script;
+mod support;
 
+use std::time::Duration;
+
+use netsniff_analysis::Limits;
 use netsniff_analysis::protocol::Role;
+use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
+use netsniff_traffic::frame::Host;
 use script::Script;
 
 fn registration() -> Script {
@@ -96,4 +102,27 @@ fn damage_does_no_harm() {
     turns.client("JOIN #a,#b key\r\nPRIVMSG tom :\u{1}DCC SEND \"a b\" 3221225985 1026 1\u{1}\r\n");
     turns.client("STARTTLS\r\nNICK x\r\n").server(":irc.example 691 * :No\r\n");
     turns.spoil(6667, 5_000);
+}
+
+#[test]
+fn a_file_that_did_not_end_has_the_kind_of_what_came() {
+    let [tim, tom] = [[192, 0, 2, 1], [192, 0, 2, 2]];
+    let (client, server) = (Host::new(tim.into(), 40_000), Host::new(tom.into(), 6667));
+    let mut irc = Dialogue::new(Setup { client, server, ..Setup::default() });
+    irc.connect();
+    irc.say(Side::Client, b"PRIVMSG tom :\x01DCC SEND a.txt 3221225985 1026 99\x01\r\n");
+    let irc = irc.finish().seen;
+    let (client, server) = (Host::new(tom.into(), 40_001), Host::new(tim.into(), 1026));
+    // The names of flows tell which of them ends first: both may.
+    for seconds in 1..9 {
+        let start = Setup::default().start + Duration::from_secs(seconds);
+        let mut data = Dialogue::new(Setup { client, server, start, ..Setup::default() });
+        data.connect().say(Side::Server, b"hello world, how are you\n");
+        let seen = [irc.clone(), data.finish().seen].concat();
+        let packets = seen.iter().map(|seen| support::packet(seen.timestamp, &seen.frame));
+        let rows = support::analyse(packets, Limits::default());
+        let row = rows.log("irc")[0];
+        let told = ["command", "dcc_file_name", "dcc_mime_type"].map(|name| row[name].as_str());
+        assert_eq!(told, ["DCC", "a.txt", "text/plain"]);
+    }
 }

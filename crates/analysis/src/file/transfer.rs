@@ -159,6 +159,12 @@ impl FileTransfer {
         self.mime_type
     }
 
+    /// The same by what came so far, however few bytes.
+    #[must_use]
+    pub fn mime_type_so_far(&self) -> Option<&'static str> {
+        if self.is_told { self.mime_type } else { mime::of(&self.head) }
+    }
+
     /// The name that it came with.
     #[must_use]
     pub fn filename(&self) -> Option<&[u8]> {

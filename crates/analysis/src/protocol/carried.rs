@@ -1,12 +1,21 @@
 //! Connections that carry a file and nothing else: the data connections of FTP (RFC 959, section
 //! 3.2), and the direct connections between clients of IRC (DCC).
 
+use core::time::Duration;
 use std::sync::Arc;
+
+use netsniff_packet::Timestamp;
 
 use super::{
     Bytes, Context, Errand, Findings, Gap, Onward, Progress, Protocol, Role, Session, SideEnd,
 };
-use crate::file::FileTransfer;
+use crate::file::{FileTransfer, mime};
+
+/// Bytes of a data connection of FTP by which its announcer learns what is carried (the buffer of Zeek's
+/// analyser `FTP_DATA`).
+const SNIFFED: usize = 1_024;
+/// What the announcer learns where they tell nothing, in Zeek's words.
+const UNKNOWN: &str = "<unknown>";
 
 /// A data connection of FTP.
 #[derive(Debug)]
@@ -34,7 +43,9 @@ impl Protocol for FtpData {
     }
 
     fn errand(&self, context: &Context<'_>, errand: Arc<Errand>) -> Box<dyn Session> {
-        Box::new(Carrier::new(context, "FTP_DATA", errand, [true; 2]))
+        Box::new(
+            Carrier::new(context, "FTP_DATA", errand, [true; 2]).sniffing(context.limits.tcp_close),
+        )
     }
 }
 
@@ -61,12 +72,45 @@ impl Protocol for IrcDccData {
     }
 }
 
-/// Files on their way, one in each direction at most.
+/// Fil/// Files on their way, one in each direction at most.
 #[derive(Debug)]
 struct Carrier {
     errand: Arc<Errand>,
     /// By [`Role`]; `None` where no file goes, or where it has ended.
     files: [Option<Box<FileTransfer>>; 2],
+    /// Whether the kinds of these were told.
+    is_told: [bool; 2],
+    sniffed: Option<Sniffed>,
+}
+
+/// What becomes of a connection whose announcer learns what it carried as Zeek does: by the first bytes of
+/// both sides, or when nobody awaits late packets any more.
+#[derive(Debug)]
+struct Sniffed {
+    /// Bytes of both sides, until they are enough.
+    head: Vec<u8>,
+    is_told: bool,
+    /// Sides that have not ended, and how long late packets are awaited then.
+    open: u8,
+    delay: Duration,
+}
+
+impl Sniffed {
+    /// Takes bytes of either side. Returns the kind as soon as they are enough.
+    fn take(&mut self, data: &[u8]) -> Option<&'static str> {
+        let wanted = SNIFFED.saturating_sub(self.head.len()).min(data.len());
+        if !self.is_told {
+            self.head.extend_from_slice(&data[..wanted]);
+        }
+        if self.head.len() < SNIFFED { None } else { self.tell() }
+    }
+
+    /// The kind by the bytes that are there, once.
+    fn tell(&mut self) -> Option<&'static str> {
+        let head = core::mem::take(&mut self.head);
+        let is_first = !core::mem::replace(&mut self.is_told, true);
+        (is_first && !head.is_empty()).then(|| mime::of(&head).unwrap_or(UNKNOWN))
+    }
 }
 
 impl Carrier {
@@ -86,36 +130,54 @@ impl Carrier {
             }
             Some(Box::new(file))
         });
-        Self { errand, files }
+        Self { errand, files, is_told: [false; 2], sniffed: None }
     }
 
-    /// Tells who announced this connection what a file is, as far as that is known.
-    fn tell(&self, from: Role) {
+    fn sniffing(self, delay: Duration) -> Self {
+        let sniffed = Sniffed { head: Vec::new(), is_told: false, open: 2, delay };
+        Self { sniffed: Some(sniffed), ..self }
+    }
+
+    /// Tells who announced this connection that a file has begun, and once what it is.
+    fn tell(&mut self, from: Role, time: Timestamp) {
         let Some(file) = &self.files[from.index()] else { return };
-        if file.has_begun() {
-            self.errand.fuid.get_or_init(|| file.fuid());
-            if let Some(mime_type) = file.mime_type() {
-                self.errand.mime_type.get_or_init(|| mime_type);
-            }
+        if !file.has_begun() {
+            return;
+        }
+        self.errand.fuid.get_or_init(|| file.fuid());
+        if let Some(mime_type) = file.mime_type()
+            && !core::mem::replace(&mut self.is_told[from.index()], true)
+        {
+            self.errand.mime_type.tell(time, mime_type);
         }
     }
 
     fn end_file(&mut self, from: Role, found: &mut Findings) {
-        if let Some(file) = &mut self.files[from.index()] {
-            file.tell();
+        let Some(mut file) = self.files[from.index()].take() else { return };
+        file.tell();
+        if file.has_begun() {
+            self.errand.fuid.get_or_init(|| file.fuid());
         }
-        self.tell(from);
-        if let Some(file) = self.files[from.index()].take() {
-            file.end(found);
+        if let Some(kind) = file.mime_type() {
+            self.errand.mime_type.learn(kind);
         }
+        file.end(found);
     }
 }
 
 impl Session for Carrier {
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        if let Some(kind) = self.sniffed.as_mut().and_then(|sniffed| sniffed.take(input.data)) {
+            self.errand.mime_type.tell(input.time, kind);
+        }
         if let Some(file) = &mut self.files[input.from.index()] {
             file.bytes(input.time, input.data, found);
-            self.tell(input.from);
+            if self.sniffed.is_none()
+                && let Some(kind) = file.mime_type_so_far()
+            {
+                self.errand.mime_type_so_far.learn(kind);
+            }
+            self.tell(input.from, input.time);
         }
         Progress::Consumed(input.data.len())
     }
@@ -123,13 +185,21 @@ impl Session for Carrier {
     fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
         if let Some(file) = &mut self.files[gap.from.index()] {
             file.gap(gap.time, gap.len);
-            self.tell(gap.from);
+            self.tell(gap.from, gap.time);
         }
         Onward::Continue
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, found: &mut Findings) {
         self.end_file(end.from, found);
+        let Some(sniffed) = &mut self.sniffed else { return };
+        sniffed.open = sniffed.open.saturating_sub(1);
+        if sniffed.open == 0 {
+            let sniffed_kind = sniffed.tell();
+            if let Some(kind) = self.errand.mime_type.get().or(sniffed_kind) {
+                self.errand.mime_type.tell(end.time + sniffed.delay, kind);
+            }
+        }
     }
 
     fn end(&mut self, found: &mut Findings) {
@@ -145,6 +215,7 @@ impl Session for Carrier {
     fn heap_bytes(&self) -> usize {
         let files = self.files.iter().flatten();
         size_of::<Self>()
+            + self.sniffed.as_ref().map_or(0, |sniffed| sniffed.head.capacity())
             + files.map(|file| size_of::<FileTransfer>() + file.heap_bytes()).sum::<usize>()
     }
 }

@@ -1,9 +1,9 @@
 //! Connections that a session knows of before they begin: FTP tells on one connection where the
 //! file will go on another.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use netsniff_packet::Address;
+use netsniff_packet::{Address, Timestamp};
 
 use super::list::ProtocolId;
 use super::session::Role;
@@ -43,7 +43,52 @@ pub struct Errand {
     /// Name in the logs of the file that it carried.
     pub fuid: OnceLock<Uid>,
     /// What kind of file that was.
-    pub mime_type: OnceLock<&'static str>,
+    pub mime_type: Kind,
+    /// What kind of file it is by what came of it so far.
+    pub mime_type_so_far: Kind,
+}
+
+/// A kind of file, and when it was told.
+#[derive(Debug, Default)]
+pub struct Kind(Mutex<Known>);
+
+/// What was told last, and each time at which something was or will be told: by the first bytes, by more of
+/// them, and at the end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    kind: Option<&'static str>,
+    times: [Option<Timestamp>; 3],
+}
+
+impl Kind {
+    /// Tells it without saying when.
+    pub fn learn(&self, mime_type: &'static str) {
+        self.known().kind = Some(mime_type);
+    }
+
+    /// Tells it, as of a time.
+    pub fn tell(&self, time: Timestamp, mime_type: &'static str) {
+        self.learn(mime_type);
+        if let Some(free) = self.known().times.iter_mut().find(|time| time.is_none()) {
+            *free = Some(time);
+        }
+    }
+
+    /// What was told last.
+    #[must_use]
+    pub fn get(&self) -> Option<&'static str> {
+        self.known().kind
+    }
+
+    /// Whether it was told after one time and not after another.
+    #[must_use]
+    pub fn was_told_within(&self, after: Timestamp, until: Timestamp) -> bool {
+        self.known().times.iter().flatten().any(|time| *time > after && *time <= until)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Errand {

@@ -55,7 +55,7 @@ pub use detection::{Detection, Heads};
 pub use dhcp::{DhcpExchange, Message as DhcpMessage};
 pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
 pub use dns::{Resolution, Transaction};
-pub use expected::{Announced, Errand, Expected};
+pub use expected::{Announced, Errand, Expected, Kind};
 pub use findings::{Connection, Findings, MAX_ODDITIES, ProtocolRecord};
 pub use ftp::Command;
 pub use http::Exchange as HttpExchange;

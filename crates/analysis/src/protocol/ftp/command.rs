@@ -8,6 +8,11 @@ use crate::protocol::Connection;
 use crate::record::Port;
 use crate::uid::Uid;
 
+/// Bytes of arguments and replies in the log (`FTP::max_arg_length`).
+pub(super) const MAX_TEXT: usize = 4_096;
+/// What the address of a file begins with.
+pub(super) const SCHEME: &str = "ftp://";
+
 /// A command of which a row is logged.
 #[derive(Debug)]
 pub struct Command {
@@ -43,7 +48,9 @@ impl Argument {
                     core::net::IpAddr::V6(address) => format!("[{address}]"),
                 };
                 let slash = if path.starts_with(b"/") { "" } else { "/" };
-                Some([format!("ftp://{host}{slash}").as_bytes(), path].concat())
+                let mut text = [format!("{SCHEME}{host}{slash}").as_bytes(), path].concat();
+                text.truncate(MAX_TEXT);
+                Some(text)
             }
         }
     }

@@ -2,19 +2,23 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`lines`] | lines, of which long ones are kept in part |
 //! | [`control`] | lines of telnet, commands and replies |
 //! | [`codes`] | which commands there are, and which replies they have |
 //! | [`channel`] | where data connections go |
 //! | [`path`] | directories and files |
 //! | [`command`] | a command with its reply: a row of the log |
+//! | [`transfer`] | files on data connections |
 //! | [`session`] | which reply belongs to which command |
 
 mod channel;
 mod codes;
 mod command;
 mod control;
+mod lines;
 mod path;
 mod session;
+mod transfer;
 
 pub use command::Command;
 

@@ -5,25 +5,23 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 
 use super::channel::Channel;
-use super::command::{Argument, Command};
+use super::command::{Argument, Command, MAX_TEXT, SCHEME};
 use super::control::{self, Reply, is_command, last_number, without_telnet};
+use super::lines::{Lines, Next};
+use super::transfer::Transfer;
 use super::{codes, path};
-use crate::protocol::line::{Bounded, bounded, first_word};
+use crate::protocol::line::first_word;
 use crate::protocol::{
     Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
     ProtocolRecord, Role, Session,
 };
 
-/// Bytes of a line. RFC 959 has no bound; paths have 4 KiB at most.
-const MAX_LINE: usize = 8_192;
 /// Letters of a command (`FTP::max_command_length`).
 const MAX_COMMAND: usize = 100;
 /// Commands that may wait for replies (`FTP::max_pending_commands`).
 const MAX_PENDING: usize = 20;
 /// Bytes of users and passwords in the log (`FTP::max_user_length`).
 const MAX_NAME: usize = 128;
-/// Bytes of arguments and replies in the log (`FTP::max_arg_length`).
-const MAX_TEXT: usize = 4_096;
 /// Users whose password is no secret (`FTP::guest_ids`).
 const GUESTS: [&[u8]; 4] = [b"anonymous", b"ftp", b"ftpuser", b"guest"];
 
@@ -45,20 +43,10 @@ pub(super) struct FtpSession {
     transfer: Transfer,
     /// Number of the command that asked for TLS, until it is answered.
     wants_tls: Option<u64>,
-    /// Whether lines make no sense before the next that does, since bytes are missing.
-    is_astray: [bool; 2],
+    lines: Lines,
     /// Whether lines of the server that are no replies may be of one whose begin is missing.
     is_lenient: bool,
     is_confirmed: bool,
-}
-
-/// What is known of a transfer until the next command is told.
-#[derive(Debug, Default)]
-struct Transfer {
-    file_size: Option<u64>,
-    channel: Option<Channel>,
-    /// The last data connection that was announced, until a file came of it.
-    errand: Option<Arc<Errand>>,
 }
 
 /// A command that waits.
@@ -69,6 +57,8 @@ struct Pending {
     name: Box<[u8]>,
     arg: Box<[u8]>,
     reply: Option<(u16, Box<[u8]>)>,
+    /// Where it, or the reply to it, says that a data connection will go.
+    channel: Option<Channel>,
     /// Whether it has changed the directory.
     has_moved: bool,
 }
@@ -84,9 +74,9 @@ impl FtpSession {
             password: None,
             cwd: b".".to_vec(),
             open: None,
-            transfer: Transfer::default(),
+            transfer: Transfer::none(),
             wants_tls: None,
-            is_astray: [false; 2],
+            lines: Lines::default(),
             is_lenient: false,
             is_confirmed: false,
         };
@@ -94,12 +84,13 @@ impl FtpSession {
         session
     }
 
-    fn await_reply(&mut self, time: Timestamp, name: &[u8], arg: &[u8]) -> u64 {
+    fn await_reply(&mut self, time: Timestamp, name: &[u8], arg: &[u8]) {
         let number = self.next;
         self.next += 1;
         let (name, arg) = (name.into(), arg.into());
-        self.pending.push(Pending { number, time, name, arg, reply: None, has_moved: false });
-        number
+        let waiting =
+            Pending { number, time, name, arg, reply: None, channel: None, has_moved: false };
+        self.pending.push(waiting);
     }
 
     /// Takes a line of the client.
@@ -119,13 +110,14 @@ impl FtpSession {
         }
         self.is_confirmed = true;
         if let Some(number) = self.answered {
-            self.tell(number, found);
+            self.tell(number, time, found);
         }
         let name = word.to_ascii_uppercase();
+        let number = self.next;
         if self.pending.len() >= MAX_PENDING {
             found.weirds.add("FTP_too_many_pending_commands");
         } else {
-            let number = self.await_reply(time, &name, arg);
+            self.await_reply(time, &name, arg);
             let kind = arg.split(|&byte| byte == b'-').next().unwrap_or_default();
             let is_tls = [&b"TLS"[..], b"SSL"].iter().any(|tls| kind.eq_ignore_ascii_case(tls));
             if &*name == b"AUTH" && is_tls {
@@ -137,7 +129,13 @@ impl FtpSession {
             b"PASS" => {
                 self.password = Some(shortened(arg, MAX_NAME, "FTP_password_too_long", found));
             }
-            b"PORT" | b"EPRT" => self.announce(Channel::active(&name, arg), found),
+            b"PORT" | b"EPRT" => {
+                let channel = Channel::active(&name, arg);
+                if let Some(last) = self.pending.last_mut().filter(|last| last.number == number) {
+                    last.channel = channel;
+                }
+                self.announce(channel, found);
+            }
             _ => {}
         }
     }
@@ -145,10 +143,9 @@ impl FtpSession {
     /// Announces a data connection.
     fn announce(&mut self, channel: Option<Channel>, found: &mut Findings) {
         let Some(channel) = channel else { return };
-        self.transfer.channel = Some(channel);
         let Some(protocol) = ProtocolId::named("ftp-data") else { return };
         let errand = Arc::new(Errand::default());
-        self.transfer.errand = Some(Arc::clone(&errand));
+        self.transfer.announce(&errand);
         found.expected.push(Expected {
             from: if channel.is_passive { Role::Originator } else { Role::Responder },
             to: channel.address,
@@ -161,7 +158,7 @@ impl FtpSession {
     }
 
     /// Takes a line of the server. Returns whether TLS follows, or `None` for what is no reply.
-    fn reply(&mut self, line: &[u8], found: &mut Findings) -> Option<bool> {
+    fn reply(&mut self, time: Timestamp, line: &[u8], found: &mut Findings) -> Option<bool> {
         let (code, text, is_last) = match control::reply(line, self.open) {
             Reply::Last(code, text) => (code, text, true),
             Reply::First(code, text) => (code, text, false),
@@ -185,7 +182,7 @@ impl FtpSession {
             is_tls = code == 234;
         }
         if self.pending.len() > 1 {
-            self.tell(number, found);
+            self.tell(number, time, found);
         }
         Some(is_tls)
     }
@@ -198,7 +195,11 @@ impl FtpSession {
             (150, b"RETR") | (213, b"SIZE") => {
                 self.transfer.file_size = Some(last_number(text).unwrap_or(0));
             }
-            (227 | 229, b"PASV" | b"EPSV") => self.announce(Channel::passive(code, text), found),
+            (227 | 229, b"PASV" | b"EPSV") => {
+                pending.channel = Channel::passive(code, text);
+                let channel = pending.channel;
+                self.announce(channel, found);
+            }
             (250, b"CWD") if moves => {
                 pending.has_moved = true;
                 self.cwd = path::join(&self.cwd, &pending.arg);
@@ -229,21 +230,22 @@ impl FtpSession {
     }
 
     /// Tells a command that waited, with its reply and what is known of its transfer.
-    fn tell(&mut self, number: u64, found: &mut Findings) {
+    fn tell(&mut self, number: u64, now: Timestamp, found: &mut Findings) {
         let Some(at) = self.pending.iter().position(|pending| pending.number == number) else {
             return;
         };
-        let Pending { time, name, arg, reply, .. } = self.pending.remove(at);
+        let Pending { time, name, arg, reply, channel, .. } = self.pending.remove(at);
         self.hide_password();
-        let Transfer { file_size, channel, .. } = self.transfer;
-        (self.transfer.file_size, self.transfer.channel) = (None, None);
-        let has_file = |errand: &mut Arc<Errand>| errand.fuid.get().is_some();
-        let errand = self.transfer.errand.take_if(has_file);
+        let file_size = self.transfer.file_size.take();
+        let (errand, is_sniffed) = self.transfer.told_by(now);
         if !codes::is_logged(&name) {
             return;
         }
         let arg = if codes::is_of_files(&name) {
             let path = path::join(&self.cwd, &arg);
+            if path.len() + SCHEME.len() > MAX_TEXT {
+                found.weirds.add("FTP_arg_too_long");
+            }
             Argument::Path(path.into())
         } else {
             Argument::Text(shortened(&arg, MAX_TEXT, "FTP_arg_too_long", found))
@@ -258,11 +260,38 @@ impl FtpSession {
             name,
             arg,
             reply,
-            mime_type: errand.as_ref().and_then(|errand| errand.mime_type.get().copied()),
+            mime_type: errand
+                .as_ref()
+                .filter(|_| is_sniffed)
+                .and_then(|errand| errand.mime_type.get()),
             file_size,
             channel,
             fuid: errand.and_then(|errand| errand.fuid.get().copied()),
         })));
+    }
+
+    /// Takes a line, with which `len` bytes of the stream are over.
+    fn line(
+        &mut self,
+        input: &Bytes<'_>,
+        raw: &[u8],
+        len: usize,
+        found: &mut Findings,
+    ) -> Progress {
+        if raw.contains(&0) {
+            found.weirds.add("NUL_in_line");
+        }
+        let text = without_telnet(raw);
+        match input.from {
+            Role::Originator => self.request(input.time, &text, found),
+            Role::Responder if text.is_empty() => {}
+            Role::Responder => match self.reply(input.time, &text, found) {
+                Some(true) => return Progress::Handover(len),
+                Some(false) => {}
+                None => return Progress::Contradicts("FTP_invalid_reply"),
+            },
+        }
+        Progress::Consumed(len)
     }
 
     fn hide_password(&mut self) {
@@ -291,38 +320,18 @@ impl Session for FtpSession {
             // What follows is TLS if the server agrees, and commands otherwise.
             return Progress::Wait;
         }
-        let is_astray = core::mem::take(&mut self.is_astray[input.from.index()]);
-        let (raw, len) = match bounded(input.data, MAX_LINE) {
-            Bounded::Found(raw, len) => (raw, len),
-            Bounded::Unfinished | Bounded::TooLong if is_astray => {
-                self.is_astray[input.from.index()] = true;
-                return Progress::Consumed(input.data.len());
-            }
-            Bounded::Unfinished => return Progress::Need(input.data.len() + 1),
-            Bounded::TooLong => return Progress::Contradicts("FTP_line_too_long"),
-        };
-        if is_astray {
-            return Progress::Consumed(len);
+        match self.lines.next(input.from, input.data) {
+            Next::Line(raw, len) => self.line(input, raw, len, found),
+            Next::Rest(raw, len) => self.line(input, &raw, len, found),
+            Next::Begin(_) if !self.is_confirmed => Progress::Contradicts("FTP_line_too_long"),
+            Next::Begin(len) | Next::Nothing(len) => Progress::Consumed(len),
+            Next::Needs(len) => Progress::Need(len),
         }
-        if raw.contains(&0) {
-            found.weirds.add("NUL_in_line");
-        }
-        let text = without_telnet(raw);
-        match input.from {
-            Role::Originator => self.request(input.time, &text, found),
-            Role::Responder if text.is_empty() => {}
-            Role::Responder => match self.reply(&text, found) {
-                Some(true) => return Progress::Handover(len),
-                Some(false) => {}
-                None => return Progress::Contradicts("FTP_invalid_reply"),
-            },
-        }
-        Progress::Consumed(len)
     }
 
     /// The next line may be the rest of one, and is left out.
     fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
-        self.is_astray[gap.from.index()] = true;
+        self.lines.gap(gap.from);
         if gap.from == Role::Responder {
             // The reply to AUTH may be among what is missing: then nobody knows what follows.
             if self.wants_tls.is_some() {
@@ -336,7 +345,7 @@ impl Session for FtpSession {
 
     fn end(&mut self, found: &mut Findings) {
         while let Some(first) = self.pending.first() {
-            self.tell(first.number, found);
+            self.tell(first.number, Timestamp::MAX, found);
         }
     }
 
@@ -355,6 +364,7 @@ impl Session for FtpSession {
             + self.pending.iter().map(texts).sum::<usize>()
             + names.map(|name| name.len()).sum::<usize>()
             + self.cwd.capacity()
-            + self.transfer.errand.as_ref().map_or(0, |_| size_of::<Errand>())
+            + self.lines.heap_bytes()
+            + self.transfer.heap_bytes()
     }
 }
