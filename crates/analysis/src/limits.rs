@@ -69,7 +69,8 @@ pub struct Limits {
     /// How long bytes of a stream are waited for that nobody acknowledged. Longer than the first
     /// retransmissions of RFC 6298 take.
     pub stream_hole_timeout: Duration,
-    /// Bytes of each direction by which the protocol of a stream must be told.
+    /// Bytes of each direction by which the protocol of a stream must be told. Where the port tells one, too,
+    /// eight times as many of one direction may come before the other.
     pub detection_bytes: usize,
     /// Bytes that a session may have waiting, in one direction, for more to come. A session that
     /// needs more lets go.

@@ -48,6 +48,20 @@ fn mail(subject: &str) -> Vec<Turn> {
 }
 
 #[test]
+fn a_long_greeting_may_come_before_the_client() {
+    let notice = "220-No mail that nobody has asked for.\r\n".repeat(99);
+    let greeting = |notice: &str| {
+        let greeting = server(&format!("{notice}220 ESMTP\r\n"));
+        vec![greeting, client("EHLO a.example\r\n"), server("250 Ok\r\n")]
+    };
+    let outcome = told(25, &with(greeting(&notice), mail("x")));
+    assert_eq!(smtp(&outcome, "subject"), ["x"]);
+    // Elsewhere no port says that it is worth waiting, and nobody greets for so long.
+    assert_eq!(told(2525, &with(greeting(&notice), mail("x"))).services, None);
+    assert_eq!(told(25, &with(greeting(&notice.repeat(9)), mail("x"))).services, None);
+}
+
+#[test]
 fn a_mail_is_a_row() {
     let outcome = told(25, &with(greeting(), mail("=?utf-8?q?one?=")));
     assert_eq!(smtp(&outcome, "trans_depth"), ["1"]);

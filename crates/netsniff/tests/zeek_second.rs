@@ -33,7 +33,7 @@ const FLOORS: [(&str, Columns, usize, usize); 17] = [
     ("ntp", NTP, 2, 1),
     ("ocsp", OCSP, 46, 14),
     ("pe", PE, 4, 4),
-    ("smtp", SMTP, 12, 9),
+    ("smtp", SMTP, 15, 15),
     ("socks", SOCKS, 8, 5),
     ("ssh", SSH, 4, 3),
     ("ssl", SSL, 112, 46),

@@ -5,6 +5,8 @@
 pub(super) struct Decoder {
     group: u32,
     digits: u8,
+    /// Signs of padding in the group, which fill it up as digits do.
+    padding: u8,
     is_over: bool,
 }
 
@@ -17,10 +19,18 @@ impl Decoder {
             }
             if byte == b'=' {
                 if self.digits > 0 {
-                    self.finish(out);
-                    self.is_over = true;
+                    self.padding += 1;
+                    if self.digits + self.padding >= 4 {
+                        self.finish(out);
+                        self.is_over = true;
+                    }
                 }
             } else if let Some(value) = value(byte) {
+                if self.padding > 0 {
+                    self.finish(out);
+                    self.is_over = true;
+                    return;
+                }
                 self.group = self.group << 6 | u32::from(value);
                 self.digits += 1;
                 if self.digits == 4 {
@@ -108,6 +118,17 @@ mod tests {
         assert_eq!(decode(b"Z\r\nm 9!v"), b"foo");
         assert_eq!(decode(b"Zg==Zg=="), b"f");
         assert_eq!(decode(b"Z"), b"");
+    }
+
+    #[test]
+    fn padding_that_is_not_complete_waits() {
+        let (mut out, mut decoder) = (Vec::new(), Decoder::default());
+        decoder.decode(b"Zg=\r\n", &mut out);
+        assert_eq!(out, b"");
+        decoder.decode(b"=Zg==", &mut out);
+        assert_eq!(out, b"f");
+        assert_eq!(decode(b"Zg="), b"f");
+        assert_eq!(decode(b"Zg=Zg=="), b"f");
     }
 
     #[test]

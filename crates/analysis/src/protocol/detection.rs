@@ -6,6 +6,9 @@ use super::list::{ProtocolId, ProtocolSet};
 use super::session::{Context, Role};
 use crate::reassembly::stream::{GapCause, Piece};
 
+/// How many times as long as it is looked at the begin of one side may be until the other says as much.
+const LONG_GREETING: usize = 8;
+
 /// How two streams begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'a> {
@@ -138,14 +141,20 @@ pub(super) fn look(
     context: &Context<'_>,
 ) -> Found {
     let max = context.limits.detection_bytes;
-    let is_final = is_all || heads.iter().any(|head| head.len() >= max);
+    let is_full = |head: &&[u8]| head.len() >= max;
+    let is_final = is_all || heads.iter().any(is_full);
+    // Where the port tells, too, a long greeting may come before the other side says anything.
+    let most = max.saturating_mul(LONG_GREETING);
+    let is_final_for_port =
+        is_all || heads.iter().all(is_full) || heads.iter().any(|head| head.len() >= most);
     let [originator, responder] = heads.map(|head| head.get(..max).unwrap_or(head));
     let Context { port, is_midstream, .. } = *context;
     let heads = Heads { originator, responder, port, is_midstream };
     let is_hinted = |id: &ProtocolId| id.protocol().tcp_ports().contains(&port);
     let hinted = wanted.iter().filter(is_hinted);
     let others = wanted.iter().filter(|id| !is_hinted(id));
-    for id in hinted.chain(others) {
+    let hinted = hinted.map(|id| (id, is_final_for_port));
+    for (id, is_final) in hinted.chain(others.map(|id| (id, is_final))) {
         match id.protocol().detect(&heads) {
             Detection::Yes => return Found::Protocol(id),
             Detection::Undecided if !is_final => return Found::NotYet,

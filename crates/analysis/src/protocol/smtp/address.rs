@@ -150,8 +150,11 @@ fn ip_addresses(text: &[u8]) -> impl Iterator<Item = (Address, usize, usize)> {
                 continue;
             };
             from += len;
-            let address = core::str::from_utf8(&rest[..len]).ok();
-            if let Some(address) = address.and_then(|text| text.parse::<IpAddr>().ok()) {
+            let address = match rest[..len].contains(&b':') {
+                true => core::str::from_utf8(&rest[..len]).ok().and_then(|text| text.parse().ok()),
+                false => Some(IpAddr::from(dotted(&rest[..len]))),
+            };
+            if let Some(address) = address {
                 return Some((Address::from(address), start, from));
             }
         }
@@ -164,6 +167,16 @@ fn ip_addresses(text: &[u8]) -> impl Iterator<Item = (Address, usize, usize)> {
 fn may_be_v6(text: &[u8]) -> bool {
     let digits = text.iter().take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
     text.get(digits) == Some(&b':')
+}
+
+/// The dotted address that a text is. Some write its numbers with zeros before them, and mean no other
+/// number by that.
+fn dotted(text: &[u8]) -> [u8; 4] {
+    let mut address = [0_u8; 4];
+    for (number, digits) in address.iter_mut().zip(text.split(|&byte| byte == b'.')) {
+        *number = digits.iter().fold(0, |v, digit| v.wrapping_mul(10).wrapping_add(digit - b'0'));
+    }
+    address
 }
 
 /// The length of the dotted address that a text begins with.
@@ -293,6 +306,7 @@ mod tests {
         assert_eq!(received("by 192.0.2.1 with SMTP").unwrap(), "192.0.2.1");
         assert_eq!(received("id 1.2.3.4.5; v192.0.2.1"), None);
         assert_eq!(received("from x ([2001:db8::1])").unwrap(), "2001:db8::1");
+        assert_eq!(received("from [10.000.000.002] (helo=[10.000.00.03])").unwrap(), "10.0.0.3");
         assert_eq!(received("from x ([IPv6:2001:db8::1])"), None, "as in Zeek");
         assert_eq!(received("from x"), None);
     }
@@ -306,7 +320,9 @@ mod tests {
         }
         assert_eq!(first("[203.0.113.255]").unwrap(), "203.0.113.255");
         assert_eq!(first("x310.1.1.1").unwrap(), "10.1.1.1");
-        assert_eq!(first("300.1.1.1"), None, "00.1.1.1 is as long as can be, and no address");
+        assert_eq!(first("300.1.1.1").unwrap(), "0.1.1.1", "00.1.1.1 is as long as can be");
+        assert_eq!(first("[10.000.00.004]").unwrap(), "10.0.0.4");
+        assert_eq!(first("::ffff:10.000.00.004"), None);
         assert_eq!(first("1.2.3"), None);
         assert_eq!(first("12:30:59"), None);
         assert_eq!(first("64:ff9b::192.0.2.33").unwrap(), "64:ff9b::c000:221");
