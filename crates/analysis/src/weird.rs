@@ -19,6 +19,8 @@ pub enum Detail {
     Number(u64),
     /// Two numbers that should be equal.
     Unequal(u64, u64),
+    /// A number that is larger than may be.
+    Above(u64, u64),
     /// A word of the protocol.
     Word(Excerpt),
 }
@@ -53,6 +55,7 @@ impl Detail {
         match self {
             Self::None => None,
             Self::Number(number) => Some(number.to_string().into_bytes()),
+            Self::Above(number, most) => Some(format!("{number} > {most}").into_bytes()),
             Self::Unequal(one, other) => Some(format!("{one} != {other}").into_bytes()),
             Self::Word(Excerpt { bytes, len }) => {
                 bytes.get(..usize::from(*len)).map(<[u8]>::to_vec)

@@ -6,8 +6,12 @@
 mod conversations;
 #[path = "support/scripted.rs"]
 mod script;
+mod support;
 
+use netsniff_analysis::Limits;
 use netsniff_analysis::protocol::Role;
+use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
+use netsniff_traffic::frame::Host;
 use script::Script;
 
 /// A packet of SSH 2 with four bytes of padding.
@@ -149,4 +153,64 @@ fn damage_does_no_harm() {
     let mut turns = opening("curve25519-sha256", "none");
     encrypted(&mut turns, &[44, 44, 68, 52, 500, 52, 148, 28, 400, 600]);
     turns.spoil(22, 2_000);
+}
+
+/// A list of so many names.
+fn names(count: usize) -> String {
+    (0..count).map(|at| format!("n{at}")).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn of_long_lists_not_all_is_looked_at() {
+    let list = names(101);
+    let mut turns = Script::default();
+    turns.server("SSH-2.0-x\r\n").client([&b"SSH-2.0-y\r\n"[..], &offer(&list, &list)].concat());
+    turns.server(offer("n100", &names(100)));
+    let heard = turns.heard(22);
+    let expected = [
+        "SSH: SSH_max_kexinit_kex_algorithms_exceeded 101 > 100",
+        "SSH: SSH_max_kexinit_compression_algorithms_exceeded 101 > 100",
+    ];
+    assert_eq!(heard.oddities(), expected);
+    let none = "Algorithm negotiation failed";
+    assert_eq!(heard.cells("ssh", &["kex_alg", "compression_alg"]), [[none, "n0"]]);
+}
+
+#[test]
+fn a_reply_whose_strings_do_not_fit_is_none() {
+    for (len, oddities) in [
+        (99, &["SSH: malformed_ssh_packet"][..]),
+        (
+            3 << 20,
+            &["SSH: SSH_max_string_length_exceeded 3145728 > 2097152", "SSH: malformed_ssh_packet"],
+        ),
+    ] {
+        let mut turns = Script::default();
+        let kex = "curve25519-sha256";
+        turns.client([&b"SSH-2.0-y\r\n"[..], &offer(kex, "none")].concat());
+        turns.server([&b"SSH-2.0-x\r\n"[..], &offer(kex, "none")].concat());
+        let reply = [&string(b"host key")[..], &u32::to_be_bytes(len), b"and so on"].concat();
+        turns.server(packet(31, &reply));
+        let heard = turns.heard(22);
+        assert_eq!(heard.oddities(), oddities);
+        assert_eq!(heard.cells("ssh", &["kex_alg", "host_key_fingerprint"]), [[kex, "-"]]);
+        assert_eq!(heard.services(), None);
+    }
+}
+
+#[test]
+fn more_than_is_looked_at_is_an_x_in_the_history() {
+    for (count, x) in [(100, ""), (101, "X")] {
+        let (client, server) =
+            (Host::new([192, 0, 2, 1].into(), 40_000), Host::new([192, 0, 2, 2].into(), 22));
+        let mut dialogue = Dialogue::new(Setup { client, server, ..Setup::default() });
+        dialogue.connect().say(Side::Server, b"SSH-2.0-x\r\n");
+        dialogue
+            .say(Side::Client, b"SSH-2.0-y\r\n")
+            .say(Side::Client, &offer(&names(count), "none"));
+        let seen = dialogue.finish().seen;
+        let packets = seen.iter().map(|seen| support::packet(seen.timestamp, &seen.frame));
+        let rows = support::analyse(packets, Limits::default());
+        assert_eq!(rows.log("conn")[0]["history"], format!("ShAdDa{x}"));
+    }
 }

@@ -35,7 +35,7 @@ const FLOORS: [(&str, Columns, usize, usize); 17] = [
     ("pe", PE, 4, 4),
     ("smtp", SMTP, 15, 15),
     ("socks", SOCKS, 8, 5),
-    ("ssh", SSH, 4, 3),
+    ("ssh", SSH, 5, 4),
     ("ssl", SSL, 112, 46),
     ("tunnel", TUNNEL, 35, 21),
     ("websocket", WEBSOCKET, 3, 2),

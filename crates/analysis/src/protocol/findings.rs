@@ -22,7 +22,7 @@ use crate::flow::key::Endpoint;
 use crate::log::conn::Proto;
 use crate::record::{Observer, SortKey};
 use crate::uid::Uid;
-use crate::weird::{Oddity, Weirds};
+use crate::weird::{Detail, Oddity, Weirds};
 
 /// What sessions found: in memory that is used again and again.
 #[derive(Debug, Default)]
@@ -39,6 +39,8 @@ pub struct Findings {
     named: Vec<(Oddity, &'static str)>,
     /// Sessions that failed by a fault of their own.
     pub panics: u64,
+    /// Whether more came than a session looks at, which makes an X in the history.
+    is_beyond: bool,
     /// Bytes that may still be decoded before somebody else gets a turn; `None` where nobody waits.
     pub(crate) decodable: Option<u64>,
     /// Who wants the content of files, if anybody.
@@ -64,6 +66,18 @@ impl Findings {
             && self.named.is_empty()
             && self.weirds.is_empty()
             && self.panics == 0
+            && !self.is_beyond
+    }
+
+    /// Notes that more came than a session looks at (Zeek's `LimitReachedWeird`).
+    pub(crate) fn exceed(&mut self, name: &'static str, detail: Detail) {
+        self.weirds.add_with(name, detail);
+        self.is_beyond = true;
+    }
+
+    /// Whether more came than a session looks at, once.
+    pub(crate) const fn take_beyond(&mut self) -> bool {
+        core::mem::replace(&mut self.is_beyond, false)
     }
 
     /// Bytes that what is known of earlier conversations takes.

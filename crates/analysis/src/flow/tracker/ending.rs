@@ -169,6 +169,7 @@ impl FlowTracker {
         self.heap_bytes = self.heap_bytes.saturating_sub(flow.heap_bytes());
         flow.unfold(&self.limits);
         self.end_talk(place);
+        self.note_beyond(place);
         let Some(flow) = self.table.flow(place) else { return };
         if !self.findings.is_empty() {
             // The packet that a flow ends with may have made records, too.

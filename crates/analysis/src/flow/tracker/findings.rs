@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::update::UNKNOWN;
 use super::{FlowTracker, packet_key};
 use crate::flow::Flow;
 use crate::flow::report::proto;
@@ -24,6 +25,7 @@ impl FlowTracker {
         place: u32,
         observer: &mut O,
     ) {
+        self.note_beyond(place);
         let Some(flow) = self.table.flow(place) else { return };
         let mut key = packet_key(unit, flow);
         let connection = flow.connection(key.uid);
@@ -40,6 +42,18 @@ impl FlowTracker {
         }
         self.talking.expect(&mut self.findings, &connection, unit.now, &self.limits);
         report(&mut self.findings, &mut self.statistics, &connection, unit.time, key, observer);
+    }
+
+    /// Writes an X into the history of the flow at `place` where a session met one of its bounds.
+    pub(super) fn note_beyond(&mut self, place: u32) {
+        if self.findings.take_beyond()
+            && let Some(flow) = self.table.flow_mut(place)
+        {
+            let mut history = flow.history();
+            history.once(UNKNOWN, b'X');
+            let grown = history.grown;
+            self.note_change(grown as isize);
+        }
     }
 }
 

@@ -195,7 +195,7 @@ impl Exchange {
 const MAX_BEGINNING: i64 = 1024;
 
 /// The kind of history's X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`.
-const UNKNOWN: u32 = 0x400;
+pub(super) const UNKNOWN: u32 = 0x400;
 
 /// Looks at a message of the protocol that the port hints at, and tells whether its session is to
 /// have it. The first one tells who asks: an answer that comes first is one whose question was

@@ -15,6 +15,7 @@ use crate::protocol::{
     Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
     ProtocolRecord, Role, Session,
 };
+use crate::weird::Detail;
 
 /// Letters of a command (`FTP::max_command_length`).
 const MAX_COMMAND: usize = 100;
@@ -101,10 +102,13 @@ impl FtpSession {
         }
         if !is_command(word) || word.len() > MAX_COMMAND {
             if self.is_confirmed {
-                found.weirds.add(match is_command(word) {
-                    true => "FTP_max_command_length_exceeded",
-                    false => "FTP_invalid_command",
-                });
+                match is_command(word) {
+                    true => {
+                        let detail = Detail::Above(word.len() as u64, MAX_COMMAND as u64);
+                        found.exceed("FTP_max_command_length_exceeded", detail);
+                    }
+                    false => found.weirds.add("FTP_invalid_command"),
+                }
             }
             return;
         }

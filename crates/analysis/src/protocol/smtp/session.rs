@@ -17,7 +17,7 @@ use super::transactions::Transactions;
 use crate::protocol::line::{self, Line, LineEnd};
 use crate::protocol::sasl::Sasl;
 use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
-use crate::weird::Once;
+use crate::weird::{Detail, Once};
 
 /// Commands that may wait for replies, as in Zeek.
 const MAX_PENDING: usize = 1_000;
@@ -313,7 +313,8 @@ impl SmtpSession {
         found.weirds.add("smtp_mail_transaction_invalid");
         self.order.mistakes += 1;
         if self.order.mistakes > MAX_MISTAKES {
-            found.weirds.add("smtp_excessive_invalid_mail_transactions");
+            let detail = Detail::Above(self.order.mistakes.into(), MAX_MISTAKES.into());
+            found.exceed("smtp_excessive_invalid_mail_transactions", detail);
             self.is_over = true;
         }
     }

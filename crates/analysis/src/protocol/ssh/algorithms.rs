@@ -7,7 +7,7 @@ use super::framing::Framing;
 use super::packet::string;
 
 /// Names of a list that are looked at (`max_algorithms`): longer lists would cost their square.
-const MAX_NAMES: usize = 100;
+pub(super) const MAX_NAMES: usize = 100;
 
 /// Bytes of the random number before the lists.
 const COOKIE_LEN: usize = 16;
@@ -21,6 +21,8 @@ pub(super) struct Offer {
     cipher: [Box<[u8]>; 2],
     mac: [Box<[u8]>; 2],
     compression: [Box<[u8]>; 2],
+    /// How many languages the lists name.
+    languages: [usize; 2],
 }
 
 /// The side that an offer is of.
@@ -42,6 +44,14 @@ pub(super) struct Agreed {
     pub(super) framing: Framing,
 }
 
+/// A server's message with its host key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HostKeyMessage {
+    pub(super) number: u8,
+    /// Strings that it has; the first is the key.
+    pub(super) strings: usize,
+}
+
 impl Offer {
     /// Reads the body of `SSH_MSG_KEXINIT`.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
@@ -53,7 +63,25 @@ impl Offer {
             cipher: [list()?, list()?],
             mac: [list()?, list()?],
             compression: [list()?, list()?],
+            languages: [list(), list()].map(|list| list.map_or(0, |list| count(&list))),
         })
+    }
+
+    /// The lists of which not all names are looked at, with how many they have. Where both directions have such a
+    /// list the first counts.
+    pub(super) fn too_long(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let is_long = |names: &usize| *names > MAX_NAMES;
+        let first = |lists: [usize; 2]| lists.into_iter().find(is_long).unwrap_or(0);
+        let both = |lists: &[Box<[u8]>; 2]| first(lists.each_ref().map(|list| count(list)));
+        let lists = [
+            ("SSH_max_kexinit_kex_algorithms_exceeded", count(&self.key_exchange)),
+            ("SSH_max_kexinit_hostkey_algorithms_exceeded", count(&self.host_key)),
+            ("SSH_max_kexinit_encryption_algorithms_exceeded", both(&self.cipher)),
+            ("SSH_max_kexinit_mac_algorithms_exceeded", both(&self.mac)),
+            ("SSH_max_kexinit_compression_algorithms_exceeded", both(&self.compression)),
+            ("SSH_max_kexinit_languages_exceeded", first(self.languages)),
+        ];
+        lists.into_iter().filter(move |(_, names)| is_long(names))
     }
 
     /// HASSH of a client, HASSHServer of a server: the MD5 of the lists that concern what the side
@@ -98,9 +126,21 @@ impl Agreed {
         matches!(&*self.compression, b"zlib" | b"zlib@openssh.com")
     }
 
-    /// The number of the server's message that begins with its host key; `None` for a key exchange
-    /// that is not known to have one.
-    pub(super) fn host_key_message(&self) -> Option<u8> {
+    /// The server's message that begins with its host key; `None` for a key exchange that is not known to
+    /// have one.
+    pub(super) fn host_key_message(&self) -> Option<HostKeyMessage> {
+        let number = self.host_key_number()?;
+        let strings = match &*self.key_exchange {
+            kex if kex.starts_with(b"gss-") => 1,
+            // The key, and one that is made for this connection.
+            kex if kex.starts_with(b"rsa") => 2,
+            // The key, the server's part of the exchange, and the signature (RFC 4253, 8).
+            _ => 3,
+        };
+        Some(HostKeyMessage { number, strings })
+    }
+
+    fn host_key_number(&self) -> Option<u8> {
         match &*self.key_exchange {
             // RFC 4419: 31 is the group, 33 the reply.
             kex if kex.starts_with(b"diffie-hellman-group-exchange-") => Some(33),
@@ -149,6 +189,11 @@ fn both_ways(client: &[Box<[u8]>; 2], server: &[Box<[u8]>; 2]) -> Box<[u8]> {
     [&b"To server: "[..], to_server, b", to client: ", to_client].concat().into()
 }
 
+/// How many names a list has.
+fn count(list: &[u8]) -> usize {
+    list.split(|&byte| byte == b',').filter(|name| !name.is_empty()).count()
+}
+
 fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&byte| byte == b',').filter(|name| !name.is_empty()).take(MAX_NAMES)
 }
@@ -192,7 +237,8 @@ mod tests {
             ("something-else", None),
         ] {
             let offer = offer([kex, "k", "x", "x", "m", "m", "none", "none"]);
-            assert_eq!(Agreed::between(&offer, &offer).host_key_message(), number, "{kex}");
+            let message = Agreed::between(&offer, &offer).host_key_message();
+            assert_eq!(message.map(|message| message.number), number, "{kex}");
         }
     }
 

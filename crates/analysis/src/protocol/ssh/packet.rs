@@ -56,6 +56,11 @@ fn packet_len(data: &[u8]) -> Option<usize> {
     Some(usize::try_from(len).unwrap_or(usize::MAX))
 }
 
+/// The length that a string says to have.
+pub(super) fn string_len(text: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(*text.first_chunk()?))
+}
+
 /// A string with its length before it (RFC 4251, section 5), taken off `rest`.
 pub(super) fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, behind) = rest.split_first_chunk()?;

@@ -1,12 +1,16 @@
 //! An SSH connection from its identification strings to its login.
 
-use super::algorithms::{Agreed, Offer, Offerer};
+use super::algorithms::{Agreed, HostKeyMessage, MAX_NAMES, Offer, Offerer};
 use super::authentication::Authentication;
 use super::login::Login;
 use super::packet::{self, KEXINIT, NEWKEYS, Packet, SESSION_KEY};
 use super::version::{self, MAX_LINE, Speaks, Version};
 use crate::protocol::line::{Bounded, bounded};
 use crate::protocol::{Bytes, Findings, Progress, ProtocolRecord, Role, Session};
+use crate::weird::{Detail, Once};
+
+/// Bytes of a string beyond which it is odd (`SSH::max_string_length`).
+const MAX_STRING: u32 = 2 << 20;
 
 /// What was seen of a connection.
 #[derive(Debug, Default)]
@@ -18,8 +22,9 @@ pub(super) struct SshSession {
     stages: [Stage; 2],
     /// The first offers, until both are there.
     offers: [Option<Box<Offer>>; 2],
-    /// Number of the server's message with its host key, once the key exchange is known.
-    host_key_message: Option<u8>,
+    /// The server's message with its host key, once the key exchange is known.
+    host_key_message: Option<HostKeyMessage>,
+    told: Once,
     authentication: Authentication,
     is_confirmed: bool,
 }
@@ -79,7 +84,7 @@ impl SshSession {
         }
     }
 
-    fn packet(&mut self, input: &Bytes<'_>) -> Progress {
+    fn packet(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         let Some(version) = self.version(input.from) else { return Progress::Wait };
         let packet = match version {
             Version::One => packet::first(input.data),
@@ -99,33 +104,60 @@ impl SshSession {
                     return Progress::Done;
                 }
             }
-            Version::Two => self.message(input.from, number, body),
+            Version::Two if !self.message(input.from, number, body, found) => {
+                return Progress::Contradicts("malformed_ssh_packet");
+            }
+            Version::Two => {}
         }
         Progress::Consumed(len)
     }
 
-    /// Takes a message of SSH 2.
-    fn message(&mut self, from: Role, number: u8, body: &[u8]) {
+    /// Takes a message of SSH 2. Returns whether it can be one.
+    fn message(&mut self, from: Role, number: u8, body: &[u8], found: &mut Findings) -> bool {
         match number {
-            KEXINIT => self.offer(from, body),
+            KEXINIT => self.offer(from, body, found),
             NEWKEYS => {
                 self.stages[from.index()] = Stage::Encrypted;
                 self.is_confirmed = true;
             }
-            _ if from == Role::Responder && self.host_key_message == Some(number) => {
-                if let (Some(login), Some(key)) = (&mut self.login, packet::string(&mut &*body)) {
-                    login.host_key(key);
-                }
+            _ if from == Role::Responder
+                && let Some(message) = self.host_key_message
+                && message.number == number =>
+            {
+                return self.host_key(body, message.strings, found);
             }
             _ => {}
         }
+        true
     }
 
-    fn offer(&mut self, from: Role, body: &[u8]) {
+    /// Takes the message with the host key. Returns whether it has as many strings as it must.
+    fn host_key(&mut self, body: &[u8], strings: usize, found: &mut Findings) -> bool {
+        let mut rest = body;
+        for _ in 0..strings {
+            if packet::string(&mut rest).is_none() {
+                if let Some(len) = packet::string_len(rest).filter(|len| *len > MAX_STRING) {
+                    let detail = Detail::Above(len.into(), MAX_STRING.into());
+                    found.exceed("SSH_max_string_length_exceeded", detail);
+                }
+                return false;
+            }
+        }
+        if let (Some(login), Some(key)) = (&mut self.login, packet::string(&mut &*body)) {
+            login.host_key(key);
+        }
+        true
+    }
+
+    fn offer(&mut self, from: Role, body: &[u8], found: &mut Findings) {
         let Some(login) = &mut self.login else { return };
         let Some(offer) = Offer::read(body).filter(|_| login.hassh[from.index()].is_none()) else {
             return;
         };
+        for (name, names) in offer.too_long() {
+            found.exceed(name, Detail::Above(names as u64, MAX_NAMES as u64));
+        }
+        self.told.filter(&mut found.weirds);
         let offerer = match from {
             Role::Originator => Offerer::Client,
             Role::Responder => Offerer::Server,
@@ -160,10 +192,10 @@ impl SshSession {
 }
 
 impl Session for SshSession {
-    fn bytes(&mut self, input: &Bytes<'_>, _: &mut Findings) -> Progress {
+    fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match self.stages[input.from.index()] {
             Stage::Identification => self.identification(input),
-            Stage::KeyExchange => self.packet(input),
+            Stage::KeyExchange => self.packet(input, found),
             Stage::Encrypted => self.encrypted(input),
         }
     }
@@ -185,6 +217,7 @@ impl Session for SshSession {
         let offers = self.offers.iter().flatten();
         size_of::<Self>()
             + login
+            + self.told.heap_bytes()
             + offers.map(|offer| size_of::<Offer>() + offer.heap_bytes()).sum::<usize>()
     }
 }
