@@ -31,6 +31,10 @@ pub struct Event<'a> {
 /// Bytes that may stay reserved for what is not consumed.
 const SPARE: usize = 512;
 
+/// Bytes of both sides behind which a protocol that was spoken all the while is told, although something
+/// contradicts it (`DPD::ignore_violations_after`).
+const CONTRADICTED_WITHIN: u64 = 10 << 10;
+
 /// Two streams and what is made of them.
 #[derive(Debug)]
 pub struct Conversation {
@@ -40,6 +44,8 @@ pub struct Conversation {
     unread: [Unread; 2],
     services: Services,
     handovers: u8,
+    /// Bytes that sessions took, of both sides.
+    said: u64,
     /// How many more oddities it may show.
     oddities: u8,
 }
@@ -94,6 +100,7 @@ impl Conversation {
             unread: Default::default(),
             services: Services::default(),
             handovers: 0,
+            said: 0,
             oddities: MAX_ODDITIES,
         }
     }
@@ -204,6 +211,7 @@ impl Conversation {
         if unread.skip > 0 {
             let skipped = usize::try_from(unread.skip).unwrap_or(usize::MAX).min(bytes.len());
             unread.skip -= skipped as u64;
+            self.said = self.said.saturating_add(skipped as u64);
             bytes = &bytes[skipped..];
             if bytes.is_empty() {
                 return false;
@@ -303,18 +311,22 @@ impl Conversation {
                     break;
                 }
                 Progress::Contradicts(name) => {
+                    self.said = self.said.saturating_add(taken as u64);
                     self.contradict(name, found);
                     break;
                 }
             }
         }
+        self.said = self.said.saturating_add(taken as u64);
         Read { taken, is_handed_over: false }
     }
 
     /// Lets go of a session whose protocol this is not.
     fn contradict(&mut self, name: &'static str, found: &mut Findings) {
         if let Stage::Speaking(speaker) = &self.stage {
-            self.services.remove(speaker.id);
+            if self.said <= CONTRADICTED_WITHIN {
+                self.services.remove(speaker.id);
+            }
             found.weirds.add(name);
             found.attribute(speaker.id.protocol().analyzer(), &mut self.oddities);
         }

@@ -237,6 +237,20 @@ fn a_session_that_is_done_keeps_its_service() {
 }
 
 #[test]
+fn what_was_spoken_for_long_enough_is_told_although_something_contradicts() {
+    for (lines, services) in [(1_023, None), (1_100, Some("dns"))] {
+        let mut test = Test::new();
+        for _ in 0..lines {
+            test.client("something\n");
+        }
+        test.server("X");
+        assert!(test.conversation.is_over());
+        assert_eq!(test.oddities(), ["no_such_thing"]);
+        assert_eq!(test.conversation.services().names().as_deref(), services, "{lines}");
+    }
+}
+
+#[test]
 fn a_session_that_needs_too_much_lets_go() {
     let mut test = Test::new();
     test.client("hello\n").client(&"a".repeat(41));
