@@ -172,7 +172,6 @@ impl Engine {
         for (key, fact) in self.facts.drain(..count) {
             self.correlator.fact(&key, fact, observer);
         }
-        self.correlator.advance(&SortKey::first_at(watermark.min(self.ingress.now())), observer);
     }
 }
 

@@ -4,12 +4,14 @@
 //! same two addresses, and can be shared out among workers.
 
 use core::ops::Range;
+use core::time::Duration;
 use std::sync::Arc;
 
 use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::{self, Decoded, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
+use crate::correlator::Fact;
 use crate::depth::Depth;
 use crate::flow::key::FlowKey;
 use crate::limits::Limits;
@@ -43,8 +45,11 @@ pub struct Ingress {
     depth: Depth,
     deepest: Depth,
     now: Timestamp,
-    /// When fragments or tunnels have something to end next, or before.
+    /// When fragments or tunnels have something to end next, or it is time for a look, or before.
     deadline: Timestamp,
+    /// When it is time to look at what waits to be over, and how long that is behind the last look.
+    next_look: Timestamp,
+    look_interval: Duration,
     ordinal: u64,
     ties: Ties,
     /// The number of the packet among those of its pair at the same time.
@@ -65,7 +70,9 @@ impl Ingress {
             depth: options.deepest(),
             deepest: options.deepest(),
             now: Timestamp::MIN,
-            deadline: Timestamp::MAX,
+            deadline: Timestamp::MIN,
+            next_look: Timestamp::MIN,
+            look_interval: limits.look_interval,
             ordinal: 0,
             ties: Ties::new(),
             tie: 0,
@@ -181,14 +188,29 @@ impl Ingress {
         if self.deadline <= self.now {
             self.fragments.expire(self.now);
             self.tunnels.advance(self.now, observer);
+            if self.next_look <= self.now {
+                self.look(observer);
+            }
             self.note_deadline();
         }
+    }
+
+    /// Looks at what waits to be over. As in Zeek the looks are those of the whole capture, and each waits for a
+    /// packet: what is told of a silence depends on them.
+    #[cold]
+    fn look<O: Observer>(&mut self, observer: &mut O) {
+        self.next_look = self.now + self.look_interval;
+        self.tunnels.look(self.now, observer);
+        let (time, ordinal) = (self.now, self.ordinal);
+        let key = SortKey { time, phase: Phase::Timer, ordinal, uid: Uid::NONE, number: 0 };
+        observer.fact(&key, Fact::look());
     }
 
     /// Notes when [`Self::advance`] has something to do next.
     fn note_deadline(&mut self) {
         let fragments = self.fragments.deadline().unwrap_or(Timestamp::MAX);
-        self.deadline = self.tunnels.deadline().unwrap_or(Timestamp::MAX).min(fragments);
+        let tunnels = self.tunnels.deadline().unwrap_or(Timestamp::MAX);
+        self.deadline = tunnels.min(fragments).min(self.next_look);
     }
 
     /// Whether a packet is one datagram and nothing more: no oddity, no fragment, no tunnel, and no

@@ -114,10 +114,13 @@ pub struct Limits {
     pub exchange_flows: usize,
     /// Messages of one exchange of DHCP (`DHCP::max_msg_types_per_log_entry`).
     pub exchange_messages: usize,
-    /// Time from the first message of an exchange to the first look at whether it is over (the
-    /// expiration of Zeek's table `DHCP::join_data`).
+    /// Time between looks at what has gone on for long, of which each waits for the next packet
+    /// (`table_expire_interval`).
+    pub look_interval: Duration,
+    /// Time from the first message of an exchange before which no look counts (the expiration of Zeek's table
+    /// `DHCP::join_data`).
     pub exchange_first_look: Duration,
-    /// Time between further looks (`DHCP::join_data_expiration`).
+    /// Time behind a look before which no other counts (`DHCP::join_data_expiration`).
     pub exchange_look_interval: Duration,
     /// Silence after which a look finds an exchange over (`DHCP::join_data_expiration`).
     pub exchange_silence: Duration,
@@ -245,6 +248,7 @@ impl Default for Limits {
             exchange_bytes: 8 << 20,
             exchange_flows: 10,
             exchange_messages: 50,
+            look_interval: Duration::from_secs(10),
             exchange_first_look: Duration::from_secs(10),
             exchange_look_interval: Duration::from_secs(5),
             exchange_silence: Duration::from_secs(5),

@@ -122,32 +122,40 @@ fn messages_of_several_flows_are_one_row() {
 }
 
 #[test]
-fn a_look_after_ten_seconds_ends_what_was_silent_for_five() {
+fn a_look_behind_ten_seconds_ends_what_was_silent_for_five() {
     let at = |list: &[i64]| -> Vec<(i64, Vec<u8>)> {
         list.iter().map(|&seconds| (seconds, discover(1))).collect()
     };
     let rows = |list: &[i64]| dhcp(&at(list)).len();
     assert_eq!(rows(&[0, 9]), 1);
-    assert_eq!(rows(&[0, 10]), 2, "the look comes before the message of the same time");
-    assert_eq!(rows(&[0, 5, 14]), 1, "five seconds are not more than five");
-    assert_eq!(rows(&[0, 4, 14]), 2);
-    assert_eq!(rows(&[0, 5, 15]), 2, "a second look after five seconds");
-    let busy: Vec<i64> = (0..=34).collect();
+    assert_eq!(rows(&[0, 10]), 1, "ten seconds are not more than ten");
+    assert_eq!(rows(&[0, 11]), 2, "the look comes before the message of the same time");
+    assert_eq!(rows(&[0, 7, 12]), 1, "five seconds are not more than five");
+    assert_eq!(rows(&[0, 6, 12]), 2);
+    assert_eq!(rows(&[0, 7, 12, 17, 22]), 1);
+    assert_eq!(rows(&[0, 7, 12, 16, 22]), 2, "the second look waits for ten seconds, too");
+    let busy: Vec<i64> = (0..=39).collect();
     assert_eq!(rows(&busy), 1);
-    let busier: Vec<i64> = (0..=35).collect();
+    let busier: Vec<i64> = (0..=40).collect();
     assert_eq!(rows(&busier), 2, "the first look that is more than thirty seconds behind");
 }
 
 #[test]
-fn the_rows_of_looks_do_not_depend_on_other_packets() {
+fn looks_are_those_of_the_whole_capture() {
     let other = |seconds| (seconds, udp(([192, 0, 2, 7], 9000), ([192, 0, 2, 8], 9001), b"other"));
-    let alone = dhcp(&[(0, discover(1)), (40, discover(2))]);
-    let many: Vec<_> = [(0, discover(1))]
-        .into_iter()
-        .chain((1..40).map(other))
-        .chain([(40, discover(2))])
-        .collect();
-    assert_eq!(alone, dhcp(&many));
+    let alone = [0, 4, 14].map(|seconds| (seconds, discover(1)));
+    assert_eq!(dhcp(&alone).len(), 2, "a look at 14 s");
+    let mut many = alone.to_vec();
+    many.insert(2, other(10));
+    assert_eq!(dhcp(&many).len(), 1, "a look at 10 s, and none before 20 s");
+}
+
+#[test]
+fn a_duration_goes_to_the_latest_message() {
+    let mut list = [0, 3, 2].map(|seconds| (seconds, discover(1)));
+    assert_eq!(dhcp(&list)[0]["duration"], "3.000000");
+    list[1].0 = 2;
+    assert_eq!(dhcp(&list)[0]["duration"], "2.000000");
 }
 
 #[test]

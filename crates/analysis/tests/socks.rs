@@ -6,8 +6,14 @@
 mod conversations;
 #[path = "support/scripted.rs"]
 mod script;
+mod support;
 
+use std::time::Duration;
+
+use netsniff_analysis::Limits;
 use netsniff_analysis::protocol::Role;
+use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
+use netsniff_traffic::frame::Host;
 use script::Script;
 
 const COLUMNS: [&str; 11] = [
@@ -207,4 +213,26 @@ fn spoiled_dialogues_fail_nothing_and_cuts_change_nothing() {
     turns.server(b"\x00\x5a\x10\x00\xc0\x00\x02\x01").server(b"\x00\x5a\x10\x00\xc0\x00\x02\x01");
     http(&mut turns);
     turns.spoil(4_000, 300);
+}
+
+/// Seconds from the request to the row of the tunnel, where the proxy takes three to answer.
+fn seconds_to_the_row(port: u16, request: &[u8], answer: &[u8]) -> f64 {
+    let (client, server) =
+        (Host::new([192, 0, 2, 1].into(), 40_000), Host::new([192, 0, 2, 2].into(), port));
+    let mut dialogue = Dialogue::new(Setup { client, server, ..Setup::default() });
+    dialogue.connect();
+    let asked = dialogue.now();
+    dialogue.say(Side::Client, request).pause(Duration::from_secs(3)).say(Side::Server, answer);
+    let seen = dialogue.finish().seen;
+    let packets = seen.iter().map(|seen| support::packet(seen.timestamp, &seen.frame));
+    let rows = support::analyse(packets, Limits::default());
+    let told: f64 = rows.log("tunnel")[0]["ts"].parse().unwrap();
+    told - asked.nanos() as f64 / 1e9
+}
+
+#[test]
+fn a_request_of_version_4_is_known_by_the_port_or_by_the_reply() {
+    let (request, granted) = (b"\x04\x01\x00\x50\xc0\x00\x02\x07\x00", b"\0\x5a\0\0\0\0\0\0");
+    assert!(seconds_to_the_row(1_080, request, granted) < 1.0);
+    assert!((3.0..4.0).contains(&seconds_to_the_row(9_901, request, granted)));
 }

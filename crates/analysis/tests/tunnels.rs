@@ -187,9 +187,9 @@ fn hosts_that_tunnel_above_ip_are_no_connection() {
         tunnel_rows(&rows),
         [
             "0 GRE DISCOVER",
-            "3601 GRE EXPIRE",
+            "7200 GRE EXPIRE",
             "7200 GRE DISCOVER",
-            "10800 GRE EXPIRE",
+            "97200 GRE EXPIRE",
             "97200 GRE DISCOVER"
         ]
     );

@@ -58,7 +58,8 @@ impl Course {
 
     /// Notes a message of the type `kind`, seen at `time` in the flow `uid`.
     pub fn note(&mut self, time: Timestamp, uid: Uid, kind: u8) {
-        self.last = time;
+        // Messages may be captured in the wrong order.
+        self.last = self.last.max(time);
         self.kinds.push(kind);
         if !self.uids.contains(&uid) {
             self.uids.push(uid);
@@ -116,8 +117,10 @@ pub fn learn<T: Clone>(known: &mut Option<T>, told: &Option<T>) {
 #[derive(Debug)]
 pub struct Exchanges<E: Exchange> {
     waiting: BTreeMap<E::Name, Waiting<E>>,
-    /// Where the next look at each belongs.
+    /// When each may be looked at next: a look behind that counts.
     looks: BTreeSet<(SortKey, E::Name)>,
+    /// No look counts before this: several may look at one traffic.
+    next_look: Timestamp,
     /// Bytes that exchanges and names hold outside themselves.
     held_bytes: usize,
     limits: Limits,
@@ -156,6 +159,7 @@ impl<E: Exchange> Exchanges<E> {
         Self {
             waiting: BTreeMap::new(),
             looks: BTreeSet::new(),
+            next_look: Timestamp::MIN,
             held_bytes: 0,
             limits: *limits,
             cut_short: 0,
@@ -203,6 +207,31 @@ impl<E: Exchange> Exchanges<E> {
         self.remove(&name)
     }
 
+    /// Tells those that were silent for long enough or have taken too long, of those that may be looked at.
+    fn look_at_all(&mut self, key: &SortKey, told: &mut Told) {
+        if key.time < self.next_look {
+            return;
+        }
+        self.next_look = key.time + self.limits.look_interval;
+        let Limits { exchange_look_interval, exchange_silence, exchange_longest, .. } = self.limits;
+        let mut number = key.number;
+        while self.looks.first().is_some_and(|(look, _)| look.time < key.time)
+            && let Some((look, name)) = self.looks.pop_first()
+        {
+            let Some(waiting) = self.waiting.get_mut(&name) else { continue };
+            let is_over = key.time > waiting.last + exchange_silence
+                || key.time > waiting.begun + exchange_longest;
+            if is_over {
+                let over = self.remove(&name);
+                told.extend(over.map(|over| (SortKey { number, ..*key }, over.joined())));
+                number = number.saturating_add(1);
+                continue;
+            }
+            waiting.look = SortKey { time: key.time + exchange_look_interval, ..look };
+            self.looks.insert((waiting.look, name));
+        }
+    }
+
     fn remove(&mut self, name: &E::Name) -> Option<E> {
         let waiting = self.waiting.remove(name)?;
         self.looks.remove(&(waiting.look, name.clone()));
@@ -213,6 +242,10 @@ impl<E: Exchange> Exchanges<E> {
 
 impl<E: Exchange> Join for Exchanges<E> {
     fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        if fact.is_look() {
+            self.look_at_all(key, told);
+            return Some(fact);
+        }
         let Some(message) = E::message_of(&fact.content) else { return Some(fact) };
         if self.take(key, &fact.connection, message)
             && let Some(full) = self.remove(&E::name_of(message))
@@ -225,25 +258,6 @@ impl<E: Exchange> Join for Exchanges<E> {
             number = number.saturating_add(1);
         }
         None
-    }
-
-    fn due(&self) -> Option<SortKey> {
-        self.looks.first().map(|(look, _)| *look)
-    }
-
-    /// It is told if it was silent for long enough or has taken too long.
-    fn look(&mut self, told: &mut Told) {
-        let Some((look, name)) = self.looks.pop_first() else { return };
-        let Limits { exchange_look_interval, exchange_silence, exchange_longest, .. } = self.limits;
-        let Some(waiting) = self.waiting.get_mut(&name) else { return };
-        if look.time > waiting.last + exchange_silence
-            || look.time > waiting.begun + exchange_longest
-        {
-            told.extend(self.remove(&name).map(|over| (look, over.joined())));
-            return;
-        }
-        waiting.look = SortKey { time: look.time + exchange_look_interval, ..look };
-        self.looks.insert((waiting.look, name));
     }
 
     fn finish(&mut self, now: Timestamp, told: &mut Told) {

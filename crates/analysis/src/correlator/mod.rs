@@ -22,16 +22,19 @@ pub mod proxies;
 use core::fmt::Debug;
 use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
+use netsniff_packet::{Address, Timestamp};
 
 use crate::file::FileReport;
+use crate::flow::key::Endpoint;
 use crate::limits::Limits;
+use crate::log::conn::Proto;
 use crate::log::{self, index_of};
 use crate::protocol::{
     Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, HttpExchange, Presented,
     Resolution, TlsHandshake,
 };
-use crate::record::{Observer, Phase, SortKey};
+use crate::record::{Observer, SortKey};
+use crate::uid::Uid;
 pub use answers::Answer;
 use answers::Answers;
 use certificates::Certificates;
@@ -81,9 +84,31 @@ pub enum Content {
     File(Arc<FileReport>),
     /// A connection goes on through a proxy.
     Proxied(Proxied),
+    /// It is time to look at what waits to be over, as Zeek looks at its tables.
+    Look,
 }
 
 impl Fact {
+    /// Nobody's fact: it is time for a look.
+    #[must_use]
+    pub fn look() -> Self {
+        let nobody = Endpoint { address: Address::from_v4([0; 4]), port: 0 };
+        let connection = Connection {
+            uid: Uid::NONE,
+            originator: nobody,
+            responder: nobody,
+            proto: Proto::Unknown,
+            start: None,
+        };
+        Self { connection, content: Content::Look }
+    }
+
+    /// Whether it tells nothing but that it is time for a look.
+    #[must_use]
+    pub const fn is_look(&self) -> bool {
+        matches!(self.content, Content::Look)
+    }
+
     /// The log, counted in [`LOGS`](crate::log::LOGS), of which it makes one row whatever else is
     /// told. `None` where that depends: several messages make an exchange, a certificate has a row
     /// once a day, an answer of DNS has none here.
@@ -97,7 +122,8 @@ impl Fact {
             | Content::Dhcpv6(_)
             | Content::Resolution(_)
             | Content::Certificate(_)
-            | Content::Proxied(_) => None,
+            | Content::Proxied(_)
+            | Content::Look => None,
         }
     }
 
@@ -112,7 +138,7 @@ impl Fact {
             Content::Ssl(handshake) => size_of_val(&**handshake) + handshake.heap_bytes(),
             Content::Certificate(presented) => presented.shared_bytes(),
             Content::File(report) => size_of_val(&**report) + report.heap_bytes(),
-            Content::Proxied(_) => 0,
+            Content::Proxied(_) | Content::Look => 0,
         }
     }
 }
@@ -146,14 +172,6 @@ pub trait Join: Debug + Send {
     /// Takes a fact that belongs at `key`, and gives back one that is not its business.
     fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact>;
 
-    /// Where the earliest record belongs that time alone may make.
-    fn due(&self) -> Option<SortKey> {
-        None
-    }
-
-    /// Looks at what is [due](Self::due) first: tells it, or lets it wait for longer.
-    fn look(&mut self, _told: &mut Told) {}
-
     /// Tells all that waits, since the input ended at engine time `now`.
     fn finish(&mut self, _now: Timestamp, _told: &mut Told) {}
 
@@ -179,7 +197,6 @@ pub struct JoinStatistics {
 pub struct Correlator {
     joins: Vec<Box<dyn Join>>,
     told: Told,
-    due: Option<SortKey>,
 }
 
 impl Correlator {
@@ -187,45 +204,18 @@ impl Correlator {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         let joins = JOINS.iter().map(|join| join(limits)).collect();
-        Self { joins, told: Vec::new(), due: None }
-    }
-
-    /// Where the earliest record belongs that time alone may make: whoever writes another one behind
-    /// it must call [`Self::advance`] before.
-    #[must_use]
-    #[inline]
-    pub const fn due(&self) -> Option<SortKey> {
-        self.due
+        Self { joins, told: Vec::new() }
     }
 
     /// Takes a fact that belongs at `key`. Facts come in the order of their keys.
     pub fn fact<O: Observer>(&mut self, key: &SortKey, fact: Fact, observer: &mut O) {
-        self.advance(key, observer);
-        let Self { joins, told, .. } = self;
+        let Self { joins, told } = self;
         joins.iter_mut().try_fold(fact, |fact, join| join.fact(key, fact, told));
-        self.report(observer);
-    }
-
-    /// Tells the records that belong before `until`, in their order.
-    pub fn advance<O: Observer>(&mut self, until: &SortKey, observer: &mut O) {
-        if self.due.is_none_or(|due| due >= *until) {
-            return;
-        }
-        let Self { joins, told, .. } = self;
-        let first = |joins: &mut Vec<Box<dyn Join>>, told: &mut Told| {
-            let dues = joins.iter_mut().filter_map(|join| Some((join.due()?, join)));
-            let (_, join) = dues.filter(|(due, _)| due < until).min_by_key(|(due, _)| *due)?;
-            join.look(told);
-            Some(())
-        };
-        while first(joins, told).is_some() {}
         self.report(observer);
     }
 
     /// Tells all that waits, since the input ended at engine time `now`.
     pub fn finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        let end = SortKey { phase: Phase::End, ..SortKey::first_at(now) };
-        self.advance(&end, observer);
         for join in &mut self.joins {
             join.finish(now, &mut self.told);
         }
@@ -258,6 +248,5 @@ impl Correlator {
                 Joined::Tunnel(row) => observer.record(&key, &row),
             }
         }
-        self.due = self.joins.iter().filter_map(|join| join.due()).min();
     }
 }

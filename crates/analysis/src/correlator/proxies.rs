@@ -13,7 +13,7 @@ use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel, TunnelAction, TunnelType};
 use crate::protocol::Connection;
-use crate::record::{Phase, Port, SortKey};
+use crate::record::{Port, SortKey};
 use crate::uid::Uid;
 
 /// A connection through a proxy was asked for, or granted.
@@ -42,6 +42,7 @@ pub struct Proxies {
     most: usize,
     silence: Duration,
     known: BTreeMap<Ends, Proxy>,
+    /// When each has been silent for so long that a look finds it over.
     deadlines: BTreeSet<(Timestamp, Ends)>,
 }
 
@@ -77,6 +78,19 @@ impl Proxies {
         self.deadlines.insert((deadline, ends));
         told.push((*key, row(seen.time, ends, seen.kind, TunnelAction::Discover)));
     }
+
+    /// Tells those that were silent for long enough.
+    fn look_at_all(&mut self, key: &SortKey, told: &mut Told) {
+        let mut number = key.number;
+        while self.deadlines.first().is_some_and(|(deadline, _)| *deadline < key.time)
+            && let Some((_, ends)) = self.deadlines.pop_first()
+        {
+            let Some(proxy) = self.known.remove(&ends) else { continue };
+            let key = SortKey { uid: proxy.uid, number, ..*key };
+            told.push((key, row(key.time, ends, proxy.kind, TunnelAction::Expire)));
+            number = number.saturating_add(1);
+        }
+    }
 }
 
 fn row(ts: Timestamp, ends: Ends, tunnel_type: TunnelType, action: TunnelAction) -> Joined {
@@ -95,25 +109,14 @@ fn row(ts: Timestamp, ends: Ends, tunnel_type: TunnelType, action: TunnelAction)
 
 impl Join for Proxies {
     fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
+        if fact.is_look() {
+            self.look_at_all(key, told);
+            return Some(fact);
+        }
         let Fact { connection, content } = fact;
         let Content::Proxied(seen) = content else { return Some(Fact { connection, content }) };
         self.take(key, &connection, seen, told);
         None
-    }
-
-    fn due(&self) -> Option<SortKey> {
-        let (deadline, ends) = self.deadlines.first()?;
-        let uid = self.known.get(ends)?.uid;
-        Some(SortKey { time: *deadline, phase: Phase::Timer, ordinal: 0, uid, number: 0 })
-    }
-
-    fn look(&mut self, told: &mut Told) {
-        let (Some(key), Some((deadline, ends))) = (self.due(), self.deadlines.pop_first()) else {
-            return;
-        };
-        if let Some(proxy) = self.known.remove(&ends) {
-            told.push((key, row(deadline, ends, proxy.kind, TunnelAction::Expire)));
-        }
     }
 
     fn count(&self, _: &mut JoinStatistics) {}
@@ -125,7 +128,7 @@ mod tests {
     use crate::flow::key::Endpoint;
     use crate::log::conn::Proto;
 
-    /// What is told of connections from hosts at these times, in seconds.
+    /// What is told of connections from hosts at these times, in seconds, where host 0 is a look.
     fn told(most: usize, seen: &[(i64, u8)]) -> Vec<(i64, TunnelAction)> {
         let mut join = Proxies::join(&Limits { proxies: most, ..Limits::default() });
         let mut told = Told::new();
@@ -139,11 +142,13 @@ mod tests {
                 proto: Proto::Tcp,
                 start: None,
             };
-            while join.due().is_some_and(|due| due.time < time) {
-                join.look(&mut told);
+            let key = SortKey::first_at(time);
+            if host == 0 {
+                join.fact(&key, Fact::look(), &mut told);
+                continue;
             }
             let content = Content::Proxied(Proxied { time, kind: TunnelType::Socks });
-            join.fact(&SortKey::first_at(time), Fact { connection, content }, &mut told);
+            join.fact(&key, Fact { connection, content }, &mut told);
         }
         let line = |(_, joined): (SortKey, Joined)| match joined {
             Joined::Tunnel(row) => (row.ts.nanos() / 1_000_000_000, row.action),
@@ -155,10 +160,11 @@ mod tests {
     #[test]
     fn a_proxy_is_told_once_and_expires_by_silence() {
         use TunnelAction::{Discover, Expire};
-        assert_eq!(told(9, &[(0, 2), (5, 2), (3_604, 2)]), [(0, Discover)]);
+        assert_eq!(told(9, &[(0, 2), (5, 2), (3_604, 0), (3_604, 2)]), [(0, Discover)]);
+        assert_eq!(told(9, &[(0, 2), (3_600, 0), (4_000, 2)]), [(0, Discover)]);
         assert_eq!(
-            told(9, &[(0, 2), (4, 3), (4_000, 2)]),
-            [(0, Discover), (4, Discover), (3_600, Expire), (3_604, Expire), (4_000, Discover)]
+            told(9, &[(0, 2), (4, 3), (3_601, 0), (3_610, 0), (4_000, 2)]),
+            [(0, Discover), (4, Discover), (3_601, Expire), (3_610, Expire), (4_000, Discover)]
         );
         assert_eq!(told(1, &[(0, 2), (1, 3), (2, 2)]).len(), 3, "what has no room is told anew");
     }

@@ -52,6 +52,8 @@ pub struct Tunnels {
     carriers: HashMap<FlowKey, Carrier>,
     /// Of each carrier, one timer is not later than what it waits for; the others are stale.
     timers: BinaryHeap<Reverse<Timer>>,
+    /// Those that have been silent for long, until a look finds that.
+    silent: Vec<FlowKey>,
     /// UDP carriers none of whose ports is a tunnel's.
     unexpected: usize,
     statistics: TunnelStatistics,
@@ -88,6 +90,8 @@ struct Carrier {
     deadline: Timestamp,
     /// Its kind and when a datagram was last inside, while the log has it as active.
     active: Option<(TunnelKind, Timestamp)>,
+    /// Whether a look is to find whether it is silent.
+    is_silent: bool,
     /// Time of its valid timer.
     armed: Timestamp,
 }
@@ -101,6 +105,7 @@ impl Tunnels {
             naming,
             carriers: HashMap::new(),
             timers: BinaryHeap::new(),
+            silent: Vec::new(),
             unexpected: 0,
             statistics: TunnelStatistics::default(),
         }
@@ -233,23 +238,43 @@ impl Tunnels {
             if carrier.number != timer.number || carrier.armed != timer.time {
                 continue;
             }
-            let time = carrier.next(limits);
-            if time <= now {
-                let is_over = carrier.deadline <= time;
+            if carrier.deadline <= now {
                 if let Some((kind, _)) = carrier.active.take() {
-                    let key = carrier.timer_key(time);
-                    let closes = is_over && timer.key.protocol == UDP;
+                    let key = carrier.timer_key(now);
+                    let closes = timer.key.protocol == UDP;
                     let action = if closes { TunnelAction::Close } else { TunnelAction::Expire };
-                    observer.record(&key, &carrier.row(time, kind, action));
+                    observer.record(&key, &carrier.row(now, kind, action));
                 }
-                if is_over {
-                    self.unexpected -= usize::from(!carrier.is_expected);
-                    self.carriers.remove(&timer.key);
-                    continue;
-                }
+                self.unexpected -= usize::from(!carrier.is_expected);
+                self.carriers.remove(&timer.key);
+                continue;
+            }
+            if carrier.next(limits) <= now {
+                carrier.is_silent = true;
+                self.silent.push(timer.key);
             }
             carrier.armed = carrier.next(limits);
             self.timers.push(Reverse(Timer { time: carrier.armed, ..timer }));
+        }
+    }
+
+    /// Finds which of those that have been silent for long still are.
+    pub(super) fn look<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        for key in core::mem::take(&mut self.silent) {
+            let Some(carrier) = self.carriers.get_mut(&key).filter(|it| it.is_silent) else {
+                continue;
+            };
+            carrier.is_silent = false;
+            if let Some((kind, last)) = carrier.active
+                && last + self.limits.tunnel_expiration < now
+            {
+                carrier.active = None;
+                let key = carrier.timer_key(now);
+                observer.record(&key, &carrier.row(now, kind, TunnelAction::Expire));
+            }
+            carrier.armed = carrier.next(&self.limits);
+            let (time, number) = (carrier.armed, carrier.number);
+            self.timers.push(Reverse(Timer { time, number, key }));
         }
     }
 
@@ -312,6 +337,7 @@ impl Carrier {
             is_expected,
             deadline: Timestamp::MAX,
             active: None,
+            is_silent: false,
             armed: Timestamp::MAX,
         }
     }
@@ -319,8 +345,10 @@ impl Carrier {
     /// When something happens if nothing more comes: it ends or, before that, it expires.
     fn next(&self, limits: &Limits) -> Timestamp {
         match self.active {
-            Some((_, last)) => self.deadline.min(last + limits.tunnel_expiration),
-            None => self.deadline,
+            Some((_, last)) if !self.is_silent => {
+                self.deadline.min(last + limits.tunnel_expiration)
+            }
+            _ => self.deadline,
         }
     }
 

@@ -105,10 +105,6 @@ impl Merger {
         row: &Row,
         sink: &mut impl RowSink,
     ) -> anyhow::Result<()> {
-        if self.correlator.due().is_some_and(|due| due < row.key) {
-            self.correlator.advance(&row.key, &mut self.joined);
-            self.write_joined(sink)?;
-        }
         if row.log != FACT {
             return sink.row(usize::from(row.log), row.key.time, buffer.bytes_of(row));
         }

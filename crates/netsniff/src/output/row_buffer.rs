@@ -103,6 +103,7 @@ impl RowBuffer {
             }
             let fact = self.facts.get(row.start as usize).and_then(Option::as_ref);
             match fact.and_then(Fact::row) {
+                _ if fact.is_some_and(Fact::is_look) => {}
                 Some(log) => tally.add_row(log),
                 None => tally.add_fact(),
             }

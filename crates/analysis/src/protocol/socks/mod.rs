@@ -21,6 +21,9 @@ use session::SocksSession;
 #[derive(Debug)]
 pub(super) struct Socks;
 
+/// The port that Zeek knows proxies by (IANA). Here they are known by what is said, on any.
+const PORT: u16 = 1080;
+
 impl Protocol for Socks {
     fn name(&self) -> &'static str {
         "socks"
@@ -60,8 +63,8 @@ impl Protocol for Socks {
         }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
-        Box::new(SocksSession::default())
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+        Box::new(SocksSession::new(context.port == PORT))
     }
 }
 

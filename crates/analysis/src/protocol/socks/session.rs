@@ -15,6 +15,8 @@ use crate::weird::Detail;
 #[derive(Debug, Default)]
 pub(super) struct SocksSession {
     turn: Turn,
+    /// Whether the port told the protocol.
+    is_expected: bool,
     proxying: Option<Box<Proxying>>,
     is_confirmed: bool,
 }
@@ -55,6 +57,11 @@ impl Turn {
 }
 
 impl SocksSession {
+    /// A connection of which nothing was seen yet.
+    pub(super) fn new(is_expected: bool) -> Self {
+        Self { is_expected, ..Self::default() }
+    }
+
     fn hello(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match message::hello(input.data) {
             Parsed::Whole(Hello::Greeting(_), len) => self.goes_on(Turn::Method, len),
@@ -121,7 +128,8 @@ impl SocksSession {
         }
     }
 
-    fn reply(&mut self, input: &Bytes<'_>) -> Progress {
+    fn reply(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        let is_told = self.is_told_at_once();
         let proxying = self.proxying(input.time, 5);
         let (code, bound, len) = match read_reply(proxying.version, input.data) {
             Parsed::Whole((code, bound), len) => (code, bound, len),
@@ -132,6 +140,9 @@ impl SocksSession {
         let command = proxying.command;
         (proxying.status, proxying.bound) = (Some(code), Some(bound));
         self.is_confirmed = true;
+        if !is_told {
+            found.records.push(proxied(input.time));
+        }
         match command {
             Some(CONNECT) if is_granted => Progress::Handover(len),
             Some(BIND) if is_granted => self.goes_on(Turn::Connected, len),
@@ -151,14 +162,21 @@ impl SocksSession {
     }
 
     fn wants(&mut self, time: Timestamp, version: u8, request: Request, found: &mut Findings) {
-        let seen = Proxied { time, kind: TunnelType::Socks };
-        found.records.push(ProtocolRecord::Fact(Content::Proxied(seen)));
         let proxying = self.proxying(time, version);
         proxying.command = Some(request.command);
         proxying.request = Some(request.target);
         if request.user.is_some() {
             proxying.user = request.user;
         }
+        if self.is_told_at_once() {
+            found.records.push(proxied(time));
+        }
+    }
+
+    /// Whether a request is known for one as it comes. In version 4 it is the first message, which only the
+    /// port or the reply tells from other things.
+    fn is_told_at_once(&self) -> bool {
+        self.is_expected || self.proxying.as_ref().is_some_and(|proxying| proxying.version != 4)
     }
 
     fn proxying(&mut self, time: Timestamp, version: u8) -> &mut Proxying {
@@ -169,6 +187,10 @@ impl SocksSession {
         self.turn = turn;
         Progress::Consumed(len)
     }
+}
+
+fn proxied(time: Timestamp) -> ProtocolRecord {
+    ProtocolRecord::Fact(Content::Proxied(Proxied { time, kind: TunnelType::Socks }))
 }
 
 fn read_reply(version: u8, data: &[u8]) -> Parsed<(u8, Target)> {
@@ -190,7 +212,7 @@ impl Session for SocksSession {
             Turn::Login => self.login(input, found),
             Turn::LoginReply => self.login_reply(input, found),
             Turn::Request => self.request(input, found),
-            Turn::Reply => self.reply(input),
+            Turn::Reply => self.reply(input, found),
             Turn::Connected => self.connected(input),
         }
     }
