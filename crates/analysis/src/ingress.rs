@@ -187,7 +187,7 @@ impl Ingress {
         self.now = self.now.max(now);
         if self.deadline <= self.now {
             self.fragments.expire(self.now);
-            self.tunnels.advance(self.now, observer);
+            self.tunnels.advance(self.now, self.next_look, observer);
             if self.next_look <= self.now {
                 self.look(observer);
             }

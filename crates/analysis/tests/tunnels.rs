@@ -177,6 +177,20 @@ fn a_carrier_on_any_port_stays_known_by_what_else_it_sends() {
 }
 
 #[test]
+fn the_end_of_a_tunnel_has_the_time_of_the_packet_that_shows_it() {
+    let there = |number| udp([1, 2], [40_001, 3544], &teredo(number));
+    let other = udp([3, 4], [5, 6], b"other");
+    let told = |seconds: i64| {
+        tunnel_rows(&run(&[(0, there(1)), (seconds * SECOND, other.clone())])).pop().unwrap()
+    };
+    assert_eq!(told(59), "59 TEREDO CLOSE", "the capture ends");
+    assert_eq!(told(100), "100 TEREDO CLOSE");
+    assert_eq!(told(3_600), "3600 TEREDO CLOSE");
+    // The look that was due at 10 s finds an hour of silence before the flow ends, which was due at 60 s.
+    assert_eq!(told(3_601), "3601 TEREDO EXPIRE");
+}
+
+#[test]
 fn hosts_that_tunnel_above_ip_are_no_connection() {
     let there = ipv4(47, [1, 2], &gre(&inner(1)));
     let back = ipv4(47, [2, 1], &gre(&inner(2)));

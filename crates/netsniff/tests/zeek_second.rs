@@ -23,18 +23,18 @@ use zeek::whole::Packets;
 /// A log, the rows that are the same at least, and the files without a difference at least. THE floors: who makes more of
 /// them the same raises them, and nobody lowers them.
 const FLOORS: [(&str, Columns, usize, usize); 17] = [
-    ("conn", CONN, 757, 184),
+    ("conn", CONN, 760, 184),
     ("dhcp", DHCP, 10, 6),
     ("dns", DNS, 573, 30),
-    ("files", FILES, 160, 62),
+    ("files", FILES, 160, 69),
     ("ftp", FTP, 65, 11),
-    ("http", HTTP, 90, 53),
+    ("http", HTTP, 90, 54),
     ("irc", IRC, 6, 4),
     ("ntp", NTP, 2, 1),
     ("ocsp", OCSP, 46, 14),
     ("pe", PE, 4, 4),
     ("smtp", SMTP, 15, 15),
-    ("socks", SOCKS, 8, 5),
+    ("socks", SOCKS, 8, 10),
     ("ssh", SSH, 5, 4),
     ("ssl", SSL, 112, 46),
     ("tunnel", TUNNEL, 38, 25),

@@ -227,8 +227,13 @@ impl Tunnels {
         observer.record(&key, &carrier.row(unit.time, kind, TunnelAction::Discover));
     }
 
-    /// Ends what ends until `now`.
-    pub(super) fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+    /// Ends what ends until `now`, where the next look is due at `look`.
+    pub(super) fn advance<O: Observer>(
+        &mut self,
+        now: Timestamp,
+        look: Timestamp,
+        observer: &mut O,
+    ) {
         while let Some(&Reverse(timer)) = self.timers.peek()
             && timer.time <= now
         {
@@ -239,9 +244,12 @@ impl Tunnels {
                 continue;
             }
             if carrier.deadline <= now {
-                if let Some((kind, _)) = carrier.active.take() {
+                if let Some((kind, last)) = carrier.active.take() {
                     let key = carrier.timer_key(now);
-                    let closes = timer.key.protocol == UDP;
+                    // Where time leaps, the look comes first if it was due first.
+                    let is_found =
+                        look <= carrier.deadline && last + limits.tunnel_expiration < now;
+                    let closes = timer.key.protocol == UDP && !is_found;
                     let action = if closes { TunnelAction::Close } else { TunnelAction::Expire };
                     observer.record(&key, &carrier.row(now, kind, action));
                 }
