@@ -69,6 +69,9 @@ pub struct Limits {
     /// How long bytes of a stream are waited for that nobody acknowledged. Longer than the first
     /// retransmissions of RFC 6298 take.
     pub stream_hole_timeout: Duration,
+    /// The same where acknowledgements show that the receiver lacks them: it goes on when it has them,
+    /// however late. Senders repeat at intervals of up to a minute (RFC 6298, 2.5).
+    pub stream_lack_timeout: Duration,
     /// Bytes of each direction by which the protocol of a stream must be told. Where the port tells one, too,
     /// eight times as many of one direction may come before the other.
     pub detection_bytes: usize,
@@ -230,6 +233,7 @@ impl Default for Limits {
             streams_held_bytes: 64 << 20,
             stream_acknowledged_wait: Duration::from_millis(10),
             stream_hole_timeout: Duration::from_secs(10),
+            stream_lack_timeout: Duration::from_secs(60),
             detection_bytes: 2_048,
             session_bytes: 64 << 10,
             handovers: 8,

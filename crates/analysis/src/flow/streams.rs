@@ -33,6 +33,8 @@ pub struct Delivery<'a> {
     pub end: Option<u64>,
     /// Whether it may never reach its receiver: it counts once it is acknowledged.
     pub is_doubtful: bool,
+    /// Whether it resets the connection.
+    pub is_reset: bool,
 }
 
 /// Payload of a segment.
@@ -135,6 +137,9 @@ impl Streams {
     pub fn segment(&mut self, it: &Delivery<'_>, around: &mut Around<'_, '_>) {
         let Delivery { now, time, from, .. } = *it;
         let from = from & 1;
+        if it.is_reset {
+            self.directions.iter_mut().for_each(StreamReassembler::reset);
+        }
         if self.directions.iter().any(StreamReassembler::is_waiting) {
             self.expire(now, around);
         }

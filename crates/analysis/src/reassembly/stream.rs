@@ -18,8 +18,10 @@ const MAX_WINDOW: u64 = 1 << 30;
 pub struct StreamReassembler {
     /// The first position that was not handed on.
     next: u64,
-    /// Everything below it was acknowledged.
+    /// Everything below it was acknowledged; 0 as long as nothing was heard of the receiver.
     acknowledged: u64,
+    /// A RST ended the connection.
+    is_reset: bool,
     /// The position behind the last byte, once a FIN told it. The FIN counts when it is acknowledged;
     /// a FIN that was forged is refuted by an acknowledgement of what lies beyond it.
     end: u64,
@@ -40,7 +42,8 @@ impl Default for StreamReassembler {
     fn default() -> Self {
         Self {
             next: 1,
-            acknowledged: 1,
+            acknowledged: 0,
+            is_reset: false,
             end: u64::MAX,
             end_time: Timestamp::default(),
             has_ended: false,
@@ -74,6 +77,10 @@ impl StreamReassembler {
     /// Takes what a segment brought.
     #[inline]
     pub fn arrive(&mut self, it: &Arrival<'_>, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        if self.is_reset && !it.is_doubtful {
+            let doubtful = Arrival { is_doubtful: true, ..*it };
+            return self.arrive(&doubtful, around, to);
+        }
         let len = (it.data.len() as u64).saturating_add(it.missing);
         let reach = it.position.saturating_add(len);
         if it.position < self.next || reach > self.end {
@@ -267,16 +274,31 @@ impl StreamReassembler {
         self.holding.is_some()
     }
 
+    /// Notes that a RST ended the connection. What comes all the same counts once it is acknowledged,
+    /// which shows that the RST did not reach its receiver; and what stands behind a hole that the
+    /// receiver never acknowledged, no application had.
+    pub const fn reset(&mut self) {
+        self.is_reset = true;
+    }
+
+    /// Whether the receiver is known to lack what it did not acknowledge.
+    const fn is_heard(&self) -> bool {
+        self.acknowledged > 0
+    }
+
     /// Gives up the holes that were waited for long enough at `now`.
     pub fn expire(&mut self, now: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+        let Limits { stream_hole_timeout, stream_lack_timeout, .. } = *around.limits;
+        let patience = if self.is_heard() { stream_lack_timeout } else { stream_hole_timeout };
         while let Some(holding) = &self.holding {
             if let Some(due) = holding.due
                 && due <= now
             {
                 let acknowledged_at = due.offset(-nanos(around.limits.stream_acknowledged_wait));
                 self.give_up(acknowledged_at, GapCause::Capture, around, to);
-            } else if holding.since + around.limits.stream_hole_timeout <= now
+            } else if holding.since + patience <= now
                 && holding.due.is_none()
+                && !(self.is_reset && self.is_heard())
                 && holding.first().is_some()
             {
                 self.give_up(now, GapCause::Time, around, to);
@@ -428,14 +450,19 @@ impl StreamReassembler {
             holding.truncate(self.end);
             *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
         }
+        let is_cut_off = self.is_reset && self.is_heard();
         while let Some(holding) = &self.holding {
             let is_acknowledged = holding.due.is_some();
+            if is_cut_off && !is_acknowledged {
+                self.drop_held(around);
+                break;
+            }
             let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
             self.give_up(time, cause, around, to);
         }
         if !self.has_ended {
             // Where the end was seen and what lies before it was not, nothing waits behind a hole.
-            if self.end != u64::MAX && self.end > self.next {
+            if self.end != u64::MAX && self.end > self.next && !is_cut_off {
                 let is_acknowledged = self.acknowledged > self.next;
                 let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
                 self.gap(time, self.end, cause, around.endings, to);

@@ -113,6 +113,8 @@ pub struct Taken {
     pub acknowledged: Option<u64>,
     /// Whether something about it tells that it may never reach its receiver.
     pub is_doubtful: bool,
+    /// Whether it is a RST that was taken.
+    pub is_reset: bool,
 }
 
 /// Whether and how a segment ended its sender's side.
@@ -252,6 +254,7 @@ impl TcpConnection {
             position: is_data.then_some(first),
             acknowledged,
             is_doubtful: self.metrics.is_doubtful(&observed),
+            is_reset: segment.has(TcpFlags::RST),
         }
     }
 
@@ -282,6 +285,7 @@ impl TcpConnection {
             position: None,
             acknowledged: None,
             is_doubtful: false,
+            is_reset: false,
         }
     }
 

@@ -294,6 +294,7 @@ fn delivery<'a>(
         acknowledged: taken.acknowledged,
         end: end.map(|position| position.saturating_add(len.into())),
         is_doubtful: taken.is_doubtful,
+        is_reset: taken.is_reset,
     }
 }
 

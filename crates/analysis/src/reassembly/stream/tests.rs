@@ -46,6 +46,7 @@ impl Test {
         let limits = Limits {
             stream_acknowledged_wait: Duration::from_millis(10),
             stream_hole_timeout: Duration::from_millis(1_000),
+            stream_lack_timeout: Duration::from_millis(6_000),
             ..Limits::default()
         };
         Self {
@@ -108,6 +109,11 @@ impl Test {
 
     fn end(&mut self, time: i64, position: u64) -> &mut Self {
         self.with(|stream, around, out| stream.finish_at(position, ms(time), around, out));
+        self
+    }
+
+    fn reset(&mut self) -> &mut Self {
+        self.stream.reset();
         self
     }
 
@@ -292,6 +298,47 @@ fn holes_that_nobody_acknowledges_end_by_time() {
     assert_eq!(test.out.text, "ab");
     test.segment(1_900, 6, "f");
     assert_eq!(test.out.text, "ab[1 time]def");
+}
+
+#[test]
+fn what_the_receiver_shows_to_lack_is_waited_for_longer() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").acknowledge(1, 4).segment(2, 7, "ghi").segment(5_000, 4, "def");
+    assert_eq!(test.out.text, "abcdefghi");
+    let mut test = Test::new();
+    test.acknowledge(0, 1).segment(0, 4, "def").segment(5_999, 7, "g");
+    assert_eq!(test.out.text, "");
+    test.segment(6_000, 8, "h");
+    assert_eq!(test.out.text, "[3 time]defgh");
+}
+
+#[test]
+fn behind_a_reset_only_what_is_acknowledged_counts() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").acknowledge(1, 4).reset().segment(2, 4, "def").segment(9_000, 7, "g");
+    assert_eq!(test.out.text, "abc");
+    // The receiver goes on, so that it never got the RST.
+    test.acknowledge(9_001, 7);
+    assert_eq!(test.out.text, "abcdef");
+    assert_eq!(test.finish(9_002), "abcdef.");
+    assert_eq!((test.held, &test.out.times[..]), (0, &[0, 2, 9_002][..]));
+    // Where nothing of the receiver is seen, nobody knows.
+    let mut test = Test::new();
+    assert_eq!(test.segment(0, 1, "abc").reset().segment(1, 4, "def").finish(2), "abcdef.");
+}
+
+#[test]
+fn what_the_receiver_lacked_at_a_reset_hides_what_lies_behind() {
+    let mut test = Test::new();
+    test.segment(0, 1, "abc").acknowledge(1, 4).segment(2, 7, "ghi").end(2, 10).reset();
+    assert_eq!(test.acknowledge(9_000, 4).finish(9_001), "abc.");
+    assert_eq!((test.held, test.endings.gaps), (0, [0; GapCause::ALL.len()]));
+    // What it acknowledged, the capture lost.
+    let mut test = Test::new();
+    test.segment(0, 4, "d").segment(0, 6, "f").acknowledge(1, 5).reset();
+    assert_eq!(test.finish(2), "[3 capture]d.");
+    let mut test = Test::new();
+    assert_eq!(test.segment(0, 4, "def").reset().finish(1), "[3 end]def.");
 }
 
 /// A hole each 400 ms, of which none is ever filled: nothing is held for longer than the time-out.
