@@ -292,6 +292,7 @@ impl FileTransfer {
     /// Learns that so many of its bytes are missing here. Its hashes tell nothing then.
     pub fn gap(&mut self, time: Timestamp, len: u64) {
         self.begun.get_or_insert(time);
+        self.last = time;
         self.missing = self.missing.saturating_add(len);
         self.hashing = None;
         self.tell();
