@@ -125,12 +125,47 @@ fn a_tunnel_is_found_out_anew() {
         [
             "http trans_depth=1 method=CONNECT host=a:80 uri=a:80 version=1.1 status_code=200 \
              status_msg=Connection established",
-            "http trans_depth=1 method=GET uri=/early version=1.1 status_code=404 \
+            "http trans_depth=2 method=GET uri=/early version=1.1 status_code=404 \
              status_msg=Not here",
             "tunnel tunnel_type=Tunnel::HTTP action=Tunnel::DISCOVER",
             "service http",
         ]
     );
+}
+
+/// In `suri-http-connect-http-connect-simple.pcap` both sides end a line too many.
+#[test]
+fn blank_lines_before_a_tunnel_hide_nothing() {
+    let turns = [
+        client("CONNECT a:80 HTTP/1.1\r\n\r\n\n"),
+        server("HTTP/1.1 200 OK\r\n\r\n\n"),
+        client("GET /b HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    let found = found_in(&turns, ELSEWHERE);
+    let row = "http trans_depth=2 method=GET uri=/b version=1.1 status_code=200 status_msg=OK";
+    assert!(found.contains(&row.to_owned()), "{found:#?}");
+}
+
+#[test]
+fn files_behind_a_tunnel_have_names_of_their_own() {
+    let body = "Content-Length: 2\r\n\r\n";
+    let turns = [
+        client("GET /a HTTP/1.1\r\n\r\n"),
+        server(format!("HTTP/1.1 200 OK\r\n{body}ab")),
+        client("CONNECT a:80 HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\n\r\n"),
+        client("GET /b HTTP/1.1\r\n\r\n"),
+        server(format!("HTTP/1.1 200 OK\r\n{body}cd")),
+    ];
+    let outcome = play(&turns, PROXY, Cuts::None);
+    let names: std::collections::BTreeSet<_> = outcome
+        .lines
+        .iter()
+        .filter(|line| line.starts_with("files "))
+        .filter_map(|line| line.split(' ').find(|word| word.starts_with("fuid=")))
+        .collect();
+    assert_eq!(names.len(), 2, "{:#?}", outcome.lines);
 }
 
 #[test]
@@ -182,6 +217,98 @@ fn an_upgrade_to_websocket_is_counted() {
             "service http,websocket",
         ]
     );
+}
+
+/// A frame of the client, whose payload is masked (RFC 6455, section 5.3).
+fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mask = [7, 0, 255, 65];
+    let mut frame = vec![first, 0x80 | u8::try_from(payload.len()).unwrap()];
+    frame.extend(mask);
+    frame.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, octet)| byte ^ octet));
+    frame
+}
+
+fn plain(first: u8, payload: &[u8]) -> Vec<u8> {
+    [&[first, u8::try_from(payload.len()).unwrap()][..], payload].concat()
+}
+
+fn web_socket(turns: impl IntoIterator<Item = Turn>) -> Vec<String> {
+    let reply = switched("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    let turns: Vec<_> = [client(UPGRADE), server(reply)].into_iter().chain(turns).collect();
+    found_in(&turns, PROXY)
+}
+
+#[test]
+fn what_a_websocket_carries_is_read() {
+    let (begin, rest) = b"GET /b HTTP/1.1\r\nHost: i\r\n\r\n".split_at(9);
+    // In two frames of one message, with a ping between them.
+    let inner = |first: u8, next: u8| {
+        [
+            client([masked(first, begin), masked(0x89, b"ping"), masked(next, rest)].concat()),
+            server(plain(0x82, b"HTTP/1.1 204 None\r\n\r\n")),
+        ]
+    };
+    let row =
+        "http trans_depth=2 method=GET host=i uri=/b version=1.1 status_code=204 status_msg=None";
+    let found = web_socket(inner(2, 0x80));
+    assert!(found.contains(&row.to_owned()), "{found:#?}");
+    // Not what an extension has compressed.
+    let found = web_socket(inner(0x42, 0x80));
+    assert!(!found.contains(&row.to_owned()), "{found:#?}");
+    // SSH shows itself to both sides.
+    let found = web_socket([
+        client(masked(0x82, b"SSH-2.0-client\r\n")),
+        server(plain(0x82, b"SSH-2.0-server\r\n")),
+        gap(Role::Responder, 1),
+        server(plain(0x82, b"more")),
+    ]);
+    let row = "ssh version=2 auth_attempts=0 client=SSH-2.0-client server=SSH-2.0-server";
+    assert!(found.contains(&row.to_owned()), "{found:#?}");
+}
+
+#[test]
+fn missing_bytes_of_a_frame_are_missing_in_what_it_carries() {
+    let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc";
+    let frame = [&[0x82, reply.len() as u8 + 27][..], reply].concat();
+    let found = web_socket([
+        client(masked(0x82, b"GET /b HTTP/1.1\r\n\r\n")),
+        server(frame),
+        gap(Role::Responder, 20),
+        server([&[b'x'; 7][..], &[0x81, 0]].concat()),
+    ]);
+    let file = "files is_orig=false seen_bytes=10 total_bytes=30 missing_bytes=20";
+    assert!(found.contains(&file.to_owned()), "{found:#?}");
+    assert!(
+        found.iter().any(|line| line.contains("resp_frames=2 resp_frame_bytes=")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn control_frames_may_be_too_long() {
+    let mut frame = vec![0x88, 127, 0, 0, 0, 0, 0, 0, 1, 2];
+    frame.extend([b'C'; 258]);
+    let found = web_socket([server(frame)]);
+    assert_eq!(found[0], "WEBSOCKET: websocket_control_frame_size_exceeded 258 > 125");
+    assert_eq!(found.last().unwrap(), "service http,websocket");
+}
+
+#[test]
+fn a_websocket_within_another_ends_somewhere() {
+    let upgrade = |text: &[u8]| [text, UPGRADE.as_bytes()].concat();
+    let reply = switched("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    let wrap = |first: u8, payload: &[u8]| {
+        let len = u16::try_from(payload.len()).unwrap().to_be_bytes();
+        [&[first, 126][..], &len, payload].concat()
+    };
+    let mut turns = Vec::new();
+    for depth in 0..12 {
+        let nested = |payload: &[u8]| (0..depth).fold(payload.to_vec(), |it, _| wrap(0x82, &it));
+        turns.extend([client(nested(&upgrade(b""))), server(nested(&reply))]);
+    }
+    let found = play(&turns, PROXY, Cuts::None);
+    let told = |name: &str| found.oddities.iter().filter(|line| line.ends_with(name)).count();
+    assert_eq!(told("too_many_protocol_changes"), 1, "{:?}", found.oddities);
 }
 
 #[test]

@@ -4,7 +4,9 @@
 //! out the protocol, also anew where one protocol hands over to another, and it contains sessions
 //! that fail.
 
+mod handover;
 mod opening;
+mod within;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,8 +16,9 @@ use super::detection::Detecting;
 use super::expected::Announced;
 use super::findings::{Findings, MAX_ODDITIES};
 use super::list::{ProtocolId, ProtocolSet, Services};
-use super::session::{Bytes, Context, Gap, Onward, Progress, Role, Session, SideEnd, Successor};
+use super::session::{Bytes, Context, Counted, Gap, Onward, Progress, Role, Session, SideEnd};
 use crate::reassembly::stream::{GapCause, Piece};
+use within::Within;
 
 /// A piece of one of the streams.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,10 @@ pub struct Conversation {
     handovers: u8,
     /// Bytes that sessions took, of both sides.
     said: u64,
+    /// How far the sessions so far have counted.
+    counted: Counted,
+    /// What the messages carry.
+    within: Within,
     /// How many more oddities it may show.
     oddities: u8,
 }
@@ -101,6 +108,8 @@ impl Conversation {
             services: Services::default(),
             handovers: 0,
             said: 0,
+            counted: Counted::default(),
+            within: Within::default(),
             oddities: MAX_ODDITIES,
         }
     }
@@ -140,7 +149,9 @@ impl Conversation {
             Stage::Speaking(speaker) => speaker.session.heap_bytes(),
             Stage::Over => 0,
         };
-        stage + self.unread.iter().map(|unread| unread.bytes.capacity()).sum::<usize>()
+        stage
+            + self.unread.iter().map(|unread| unread.bytes.capacity()).sum::<usize>()
+            + self.within.heap_bytes()
     }
 
     /// Takes the next piece of one of the streams.
@@ -158,6 +169,11 @@ impl Conversation {
 
     /// Ends it.
     pub fn finish(&mut self, found: &mut Findings) {
+        self.stop(found);
+    }
+
+    /// Ends the session, behind which nothing of it is of interest.
+    fn stop(&mut self, found: &mut Findings) {
         self.end_session(found);
         self.stage = Stage::Over;
         self.unread = Default::default();
@@ -167,8 +183,8 @@ impl Conversation {
         let Event { time, from, piece } = *event;
         let has_moved = match piece {
             Piece::Bytes(bytes) => self.bytes(time, from, bytes, context, found),
-            Piece::Gap(len, cause) => self.gap(time, from, len, cause, found),
-            Piece::End => self.side_end(time, from, found),
+            Piece::Gap(len, cause) => self.gap(event, len, cause, context, found),
+            Piece::End => self.side_end(time, from, context, found),
         };
         if has_moved {
             self.wake(time, from.peer(), context, found);
@@ -277,6 +293,7 @@ impl Conversation {
                 Outcome::Progress(progress) => progress,
                 Outcome::Failed => break,
             };
+            self.read_within(time, from, context, found);
             let unread = &mut self.unread[from.index()];
             unread.needed = 0;
             match progress {
@@ -307,7 +324,7 @@ impl Conversation {
                     return Read { taken, is_handed_over: true };
                 }
                 Progress::Done => {
-                    self.finish(found);
+                    self.stop(found);
                     break;
                 }
                 Progress::Contradicts(name) => {
@@ -330,61 +347,19 @@ impl Conversation {
             found.weirds.add(name);
             found.attribute(speaker.id.protocol().analyzer(), &mut self.oddities);
         }
-        self.finish(found);
-    }
-
-    /// Goes on in another protocol, which is found out anew unless the session knows it: `rest` is
-    /// what follows from the side that spoke last.
-    fn hand_over(
-        &mut self,
-        time: Timestamp,
-        from: Role,
-        rest: &[u8],
-        context: &Context<'_>,
-        found: &mut Findings,
-    ) {
-        let successor = match &mut self.stage {
-            Stage::Speaking(speaker) => speaker.session.successor(),
-            Stage::Detecting(_) | Stage::Over => None,
-        };
-        self.end_session(found);
-        self.handovers = self.handovers.saturating_add(1);
-        let [mut first, mut second] = core::mem::take(&mut self.unread);
-        if self.handovers > context.limits.handovers {
-            found.weirds.add("too_many_protocol_changes");
-            found.attribute("conversation", &mut self.oddities);
-            self.stage = Stage::Over;
-            return;
-        }
-        let (own, other) = match from {
-            Role::Originator => (&mut first, &mut second),
-            Role::Responder => (&mut second, &mut first),
-        };
-        self.stage = match successor {
-            Some(successor) => Stage::succeed(successor, self.wanted),
-            None => Stage::Detecting(Detecting::default()),
-        };
-        for (role, bytes) in [(from.peer(), other.bytes.as_slice()), (from, rest)] {
-            if !bytes.is_empty() {
-                self.take(&Event { time, from: role, piece: Piece::Bytes(bytes) }, context, found);
-            }
-        }
-        for (role, has_ended) in [(from.peer(), other.has_ended), (from, own.has_ended)] {
-            if has_ended {
-                self.take(&Event { time, from: role, piece: Piece::End }, context, found);
-            }
-        }
+        self.stop(found);
     }
 
     /// Tells the session of a gap, unless it lies where nothing is of interest.
     fn gap(
         &mut self,
-        time: Timestamp,
-        from: Role,
+        event: &Event<'_>,
         len: u64,
         cause: GapCause,
+        context: &Context<'_>,
         found: &mut Findings,
     ) -> bool {
+        let Event { time, from, .. } = *event;
         let unread = &mut self.unread[from.index()];
         let skipped = unread.skip.min(len);
         unread.skip -= skipped;
@@ -400,13 +375,20 @@ impl Conversation {
             onward = session.gap(&gap, found);
             Progress::Wait
         });
+        self.read_within(time, from, context, found);
         if onward == Onward::LetGo {
-            self.finish(found);
+            self.stop(found);
         }
         true
     }
 
-    fn side_end(&mut self, time: Timestamp, from: Role, found: &mut Findings) -> bool {
+    fn side_end(
+        &mut self,
+        time: Timestamp,
+        from: Role,
+        context: &Context<'_>,
+        found: &mut Findings,
+    ) -> bool {
         let unread = &mut self.unread[from.index()];
         unread.has_ended = true;
         let kept = core::mem::take(&mut unread.bytes);
@@ -416,10 +398,12 @@ impl Conversation {
             session.side_end(&end, found);
             Progress::Wait
         });
+        self.end_side_within(time, from, context, found);
         true
     }
 
     fn end_session(&mut self, found: &mut Findings) {
+        self.finish_within(found);
         self.call(found, |session, found| {
             session.end(found);
             Progress::Wait
@@ -435,6 +419,7 @@ impl Conversation {
     ) -> Outcome {
         let Stage::Speaking(speaker) = &mut self.stage else { return Outcome::Failed };
         let session = &mut *speaker.session;
+        found.carried.is_wanted = self.within.is_wanted();
         let result = catch_unwind(AssertUnwindSafe(|| call(session, &mut *found)));
         found.attribute(speaker.id.protocol().analyzer(), &mut self.oddities);
         if !speaker.is_confirmed && result.is_ok() && speaker.session.is_confirmed() {
@@ -466,23 +451,6 @@ impl Conversation {
 struct Read {
     taken: usize,
     is_handed_over: bool,
-}
-
-impl Stage {
-    fn begin(id: ProtocolId, context: &Context<'_>) -> Self {
-        let session = id.protocol().session(context);
-        Self::Speaking(Speaker { id, session, is_confirmed: false })
-    }
-
-    /// Goes on with a session that another one left, if its protocol is wanted.
-    fn succeed(successor: Successor, wanted: ProtocolSet) -> Self {
-        match ProtocolId::named(successor.protocol).filter(|&id| wanted.has(id)) {
-            Some(id) => {
-                Self::Speaking(Speaker { id, session: successor.session, is_confirmed: false })
-            }
-            None => Self::Over,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub struct Findings {
     pub(super) known: Known,
     /// Oddities, and the protocols that they are of.
     named: Vec<(Oddity, &'static str)>,
+    /// What the message carries that a session just read.
+    pub(super) carried: Carried,
     /// Sessions that failed by a fault of their own.
     pub panics: u64,
     /// Whether more came than a session looks at, which makes an X in the history.
@@ -45,6 +47,25 @@ pub struct Findings {
     pub(crate) decodable: Option<u64>,
     /// Who wants the content of files, if anybody.
     pub(crate) extract: Option<Arc<dyn Extract>>,
+}
+
+/// What a message carries that is a conversation of its own, on its way there. It is of the side that the
+/// session was called for.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// Whether anybody reads it.
+    pub(super) is_wanted: bool,
+    pub(super) bytes: Vec<u8>,
+    /// Bytes of it that are missing.
+    pub(super) missing: u64,
+}
+
+impl Carried {
+    /// Whether there is nothing.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.missing == 0
+    }
 }
 
 /// Oddities that one conversation, or one datagram, may show. More of them tell nothing new.

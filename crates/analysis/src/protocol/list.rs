@@ -151,6 +151,15 @@ impl Services {
         }
     }
 
+    /// Takes over what changed in those of a part of the conversation.
+    pub(super) fn follow(&mut self, before: Self, after: Self) {
+        if before != after {
+            let is_gone = |id: &ProtocolId| !after.0.contains(&Some(*id));
+            before.iter().filter(is_gone).for_each(|id| self.remove(id));
+            after.iter().for_each(|id| self.add(id));
+        }
+    }
+
     /// All of them.
     pub fn iter(self) -> impl Iterator<Item = ProtocolId> {
         self.0.into_iter().flatten()

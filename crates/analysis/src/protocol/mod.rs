@@ -66,7 +66,7 @@ pub use ntp::Message as NtpMessage;
 pub use pop3::Summary as Pop3Summary;
 pub use quic::QuicConnection;
 pub use session::{
-    Bytes, Context, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+    Bytes, Context, Counted, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
 pub use smtp::Transaction as MailTransaction;
 pub use socks::Proxying;

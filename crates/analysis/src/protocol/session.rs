@@ -39,11 +39,35 @@ pub trait Session: Debug + Send {
         None
     }
 
+    /// How far it has counted.
+    fn counted(&self) -> Counted {
+        Counted::default()
+    }
+
+    /// Goes on counting behind another session of the same connection.
+    fn count_on(&mut self, _: Counted) {}
+
     /// Whether the content was that of the protocol so far.
     fn is_confirmed(&self) -> bool;
 
     /// Bytes that it takes, itself included.
     fn heap_bytes(&self) -> usize;
+}
+
+/// How far the sessions of one connection have counted what they number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Requests with their responses.
+    pub exchanges: u64,
+    /// Files.
+    pub files: u64,
+}
+
+impl Counted {
+    /// The higher numbers of both.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self { exchanges: self.exchanges.max(other.exchanges), files: self.files.max(other.files) }
+    }
 }
 
 /// What a session knows to follow it.

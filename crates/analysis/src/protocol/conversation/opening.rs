@@ -1,7 +1,7 @@
 //! How a conversation begins: its first pieces tell the protocol, whose session gets them then.
 
 use super::{Conversation, Event, Stage};
-use crate::protocol::detection::{self, Found, What};
+use crate::protocol::detection::{self, Detecting, Found, What};
 use crate::protocol::findings::Findings;
 use crate::protocol::session::Context;
 use crate::reassembly::stream::Piece;
@@ -28,8 +28,8 @@ impl Conversation {
             Found::NotYet => self.detect(event, context, found),
             Found::Nothing => self.stage = Stage::Over,
             Found::Protocol(id) => {
-                self.stage = Stage::begin(id, context);
-                self.speak(event, context, found);
+                self.stage = Stage::begin(id, self.counted, context);
+                self.take(event, context, found);
             }
         }
     }
@@ -44,28 +44,35 @@ impl Conversation {
         let heading = self.without_hint(context);
         let Stage::Detecting(detecting) = &mut self.stage else { return };
         detecting.push(event.time, event.from, event.piece);
-        match detecting.look(self.wanted, &heading) {
-            Found::NotYet => {}
-            Found::Nothing => self.stage = Stage::Over,
-            Found::Protocol(id) => {
-                let (heads, turns) = core::mem::take(detecting).into_parts();
-                self.stage = Stage::begin(id, context);
-                let mut read = [0; 2];
-                for turn in turns {
-                    let at = &mut read[turn.from.index()];
-                    let piece = match turn.what {
-                        What::Bytes(len) => {
-                            let from = *at;
-                            *at += len;
-                            Piece::Bytes(&heads[turn.from.index()][from..*at])
-                        }
-                        What::Gap(len, cause) => Piece::Gap(len, cause),
-                        What::End => Piece::End,
-                    };
-                    let event = Event { time: turn.time, from: turn.from, piece };
-                    self.take(&event, context, found);
-                }
+        let id = match detecting.look(self.wanted, &heading) {
+            Found::NotYet => return,
+            Found::Nothing => None,
+            Found::Protocol(id) => Some(id),
+        };
+        let detecting = core::mem::take(detecting);
+        self.stage = id.map_or(Stage::Over, |id| Stage::begin(id, self.counted, context));
+        self.take_again(detecting, context, found);
+    }
+
+    /// Takes what was kept until the protocol was known.
+    fn take_again(&mut self, detecting: Detecting, context: &Context<'_>, found: &mut Findings) {
+        let (heads, turns) = detecting.into_parts();
+        let mut read = [0; 2];
+        for turn in turns {
+            if self.is_over() {
+                return;
             }
+            let at = &mut read[turn.from.index()];
+            let piece = match turn.what {
+                What::Bytes(len) => {
+                    let from = *at;
+                    *at += len;
+                    Piece::Bytes(&heads[turn.from.index()][from..*at])
+                }
+                What::Gap(len, cause) => Piece::Gap(len, cause),
+                What::End => Piece::End,
+            };
+            self.take(&Event { time: turn.time, from: turn.from, piece }, context, found);
         }
     }
 }

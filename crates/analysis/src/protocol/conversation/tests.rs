@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::file::HashKinds;
 use crate::limits::Limits;
+use crate::protocol::Successor;
 
 /// What a session was told, as text.
 type Told = Arc<Mutex<Vec<String>>>;

@@ -101,6 +101,16 @@ impl Files {
         }
     }
 
+    /// How many there were.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Goes on counting behind so many.
+    pub(super) const fn count_on(&mut self, count: u64) {
+        self.count = count;
+    }
+
     /// The next file of a side; `None` where there are too many.
     fn begin(&mut self, from: Role) -> Option<Box<FileTransfer>> {
         if self.count >= self.carrier.rows(self.budget.carried()) {

@@ -177,6 +177,9 @@ fn is_text(head: &[u8]) -> bool {
 }
 
 fn answer(head: &[u8]) -> Answer {
+    // Some servers end one response with more than one empty line, before a tunnel's first, say.
+    let blank = head.iter().take_while(|&&byte| matches!(byte, b'\r' | b'\n')).count();
+    let head = head.get(blank..).unwrap_or_default();
     let name = b"HTTP/";
     let known = head.len().min(name.len());
     match (head.get(..known), head.get(name.len())) {
@@ -236,6 +239,9 @@ mod tests {
             ("PRI * HTTP/2.0\r\n", "", Yes, No),
             ("", "HTTP/1.0 200", Yes, Yes),
             ("", "HTTP/", Undecided, Undecided),
+            ("GET / HTTP/1.1\r\n", "\r\nHTTP", Yes, Yes),
+            ("", "\n", Undecided, Undecided),
+            ("", "\nHTTP/1.1 200", Yes, Yes),
         ] {
             assert_eq!(told(originator, responder, 80, false), on_80, "{originator} {responder}");
             let other = told(originator, responder, 4_000, false);

@@ -61,6 +61,16 @@ impl Exchanges {
         }
     }
 
+    /// How many there were.
+    pub(super) const fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    /// Goes on counting behind so many.
+    pub(super) const fn count_on(&mut self, depth: u64) {
+        self.depth = depth;
+    }
+
     /// The exchange that a side is at; a new one, if that was told already.
     pub(super) fn at(&mut self, from: Role, time: Timestamp) -> &mut Exchange {
         let number = self.current[from.index()];

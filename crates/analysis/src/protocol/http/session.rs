@@ -19,8 +19,8 @@ use crate::log::tunnel::TunnelType;
 use crate::protocol::line::Line;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{
-    Bytes, Context, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session, SideEnd,
-    Successor,
+    Bytes, Context, Counted, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session,
+    SideEnd, Successor,
 };
 use crate::weird::Detail;
 
@@ -412,6 +412,15 @@ impl Session for HttpSession {
         self.read_rest(Bytes { time, from, data: unread }, Next::Nothing, found);
         self.last = time;
         self.end_message(from, time, found);
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { exchanges: self.exchanges.depth(), files: self.files.count() }
+    }
+
+    fn count_on(&mut self, counted: Counted) {
+        self.exchanges.count_on(counted.exchanges);
+        self.files.count_on(counted.files);
     }
 
     fn end(&mut self, found: &mut Findings) {

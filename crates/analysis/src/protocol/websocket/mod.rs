@@ -2,9 +2,11 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`frame`] | frames as they lie in a stream |
 //! | [`handshake`] | the header fields of the upgrade |
-//! | [`session`] | frames, counted |
+//! | [`session`] | frames, counted, and what they carry |
 
+mod frame;
 mod handshake;
 mod session;
 

@@ -1,17 +1,26 @@
-//! Frames, RFC 6455 section 5, counted.
+//! Frames, RFC 6455 section 5: counted, and what those with data carry handed on.
 
 use netsniff_packet::Timestamp;
 
+use super::frame::{Frame, FrameHeader};
 use crate::log;
 use crate::protocol::{
     Bytes, Connection, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session,
 };
 use crate::record::Port;
+use crate::weird::Detail;
+
+/// Bytes that a control frame may carry (RFC 6455, 5.5), above which Zeek tells it.
+const MAX_CONTROL: u64 = 125;
 
 /// A connection that became a WebSocket.
 #[derive(Debug, Default)]
 pub(super) struct WebSocketSession {
     talk: Option<Box<Talk>>,
+    /// The frame that each side is at.
+    frames: [Frame; 2],
+    /// Whether nobody can follow what the frames carry: some of it is missing, or is compressed.
+    is_opaque: bool,
     oddities: Vec<&'static str>,
     is_confirmed: bool,
 }
@@ -43,13 +52,6 @@ struct Frames {
     bytes: u64,
 }
 
-/// A frame's header: how long it is, and how much follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FrameHeader {
-    len: usize,
-    payload: u64,
-}
-
 impl Default for Opened {
     fn default() -> Self {
         Self {
@@ -79,34 +81,19 @@ impl WebSocketSession {
     /// A WebSocket that was just opened, with what was odd about that.
     pub(super) fn new(opened: Opened, oddities: Vec<&'static str>) -> Self {
         let talk = Talk { opened, frames: [Some(Frames::default()); 2] };
-        Self { talk: Some(Box::new(talk)), oddities, is_confirmed: false }
+        Self { talk: Some(Box::new(talk)), oddities, ..Self::default() }
     }
 }
 
-impl FrameHeader {
-    /// Reads a header; an error is how many bytes it needs, or `None` for what is none.
-    fn parse(data: &[u8]) -> Result<Self, Option<usize>> {
-        let Some(&[first, second]) = data.first_chunk::<2>() else { return Err(Some(2)) };
-        let (opcode, short) = (first & 0xf, second & 0x7f);
-        let is_control = opcode & 8 != 0;
-        // RFC 6455, 5.2 and 5.5: opcodes of the future are unknown, and control frames are short.
-        if matches!(opcode, 3..=7 | 11..=15) || (is_control && short > 125) {
-            return Err(None);
+impl WebSocketSession {
+    /// Takes bytes of the frame that a side is at.
+    fn payload(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
+        let frame = &mut self.frames[input.from.index()];
+        let carried = &mut found.carried;
+        if self.is_opaque || !frame.has_data() || !carried.is_wanted {
+            return Progress::Skip(frame.skip());
         }
-        let extended = match short {
-            126 => 2,
-            127 => 8,
-            _ => 0,
-        };
-        let mask = if second & 0x80 != 0 { 4 } else { 0 };
-        let len = 2 + extended + mask;
-        let Some(header) = data.get(..len) else { return Err(Some(len)) };
-        let long = header.get(2..2 + extended).unwrap_or_default();
-        let payload = match extended {
-            0 => u64::from(short),
-            _ => long.iter().fold(0, |payload, &byte| payload << 8 | u64::from(byte)),
-        };
-        Ok(Self { len, payload })
+        Progress::Consumed(frame.unmask(input.data, &mut carried.bytes))
     }
 }
 
@@ -115,6 +102,9 @@ impl Session for WebSocketSession {
         self.oddities.drain(..).for_each(|name| found.weirds.add(name));
         let frames = self.talk.as_mut().and_then(|talk| talk.frames[input.from.index()].as_mut());
         let Some(frames) = frames else { return Progress::Skip(u64::MAX) };
+        if self.frames[input.from.index()].is_open() {
+            return self.payload(input, found);
+        }
         let header = match FrameHeader::parse(input.data) {
             Ok(header) => header,
             Err(Some(len)) => return Progress::Need(len),
@@ -123,11 +113,27 @@ impl Session for WebSocketSession {
         self.is_confirmed = true;
         frames.count = frames.count.saturating_add(1);
         frames.bytes = frames.bytes.saturating_add(header.payload);
-        Progress::Skip(header.payload.saturating_add(header.len as u64))
+        if header.is_control() && header.payload > MAX_CONTROL {
+            let sizes = format!("{} > {MAX_CONTROL}", header.payload);
+            let sizes = Detail::word(sizes.as_bytes());
+            found.weirds.add_with("websocket_control_frame_size_exceeded", sizes);
+        }
+        self.frames[input.from.index()].begin(&header);
+        self.is_opaque |= header.is_compressed;
+        Progress::Consumed(header.len)
     }
 
-    /// Behind a gap nobody knows where a frame begins.
-    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+    /// Behind a gap that reaches over a frame's end nobody knows where one begins.
+    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
+        let frame = &mut self.frames[gap.from.index()];
+        let missing = frame.miss(gap.len);
+        if !self.is_opaque && frame.has_data() {
+            found.carried.missing = missing;
+        }
+        if missing == gap.len {
+            return Onward::Continue;
+        }
+        self.is_opaque = true;
         if let Some(talk) = &mut self.talk {
             talk.frames[gap.from.index()] = None;
             if talk.frames.iter().all(Option::is_none) {
@@ -187,23 +193,4 @@ impl Talk {
 
 fn some<T>(list: &[T]) -> Option<&[T]> {
     (!list.is_empty()).then_some(list)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_have_three_lengths_and_a_mask() {
-        let read = FrameHeader::parse;
-        assert_eq!(read(&[0x81, 5]), Ok(FrameHeader { len: 2, payload: 5 }));
-        assert_eq!(read(&[0x81, 0x85, 1, 2, 3, 4]), Ok(FrameHeader { len: 6, payload: 5 }));
-        assert_eq!(read(&[2, 126, 1, 0]), Ok(FrameHeader { len: 4, payload: 256 }));
-        let long = [2, 127, 0, 0, 0, 1, 0, 0, 0, 0];
-        assert_eq!(read(&long), Ok(FrameHeader { len: 10, payload: 1 << 32 }));
-        assert_eq!(read(&long[..9]), Err(Some(10)));
-        assert_eq!(read(&[0x81]), Err(Some(2)));
-        assert_eq!(read(&[0x83, 0]), Err(None));
-        assert_eq!(read(&[0x88, 126, 0, 0]), Err(None));
-    }
 }
