@@ -169,6 +169,20 @@ fn files_behind_a_tunnel_have_names_of_their_own() {
 }
 
 #[test]
+fn junk_behind_the_last_response_counts_as_its_line_does() {
+    for end_of_line in ["", "\r\n"] {
+        let turns = [
+            client("GET / HTTP/1.1\r\n\r\n"),
+            server(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokXXXX{end_of_line}")),
+            end(Role::Responder),
+        ];
+        let found = found_in(&turns, PROXY);
+        assert_eq!(found[0], "HTTP: bad_HTTP_reply");
+        assert!(!found.iter().any(|line| line.starts_with("service")), "{found:#?}");
+    }
+}
+
+#[test]
 fn a_tunnel_that_is_refused_is_none() {
     let turns = [
         client("CONNECT a:80 HTTP/1.1\r\n\r\nGET /next HTTP/1.1\r\n\r\n"),

@@ -394,11 +394,14 @@ impl Conversation {
         let kept = core::mem::take(&mut unread.bytes);
         (unread.needed, unread.is_waiting) = (0, false);
         let end = SideEnd { time, from, unread: &kept };
-        self.call(found, |session, found| {
+        let outcome = self.call(found, |session, found| {
             session.side_end(&end, found);
-            Progress::Wait
+            session.contradiction().map_or(Progress::Wait, Progress::Contradicts)
         });
         self.end_side_within(time, from, context, found);
+        if let Outcome::Progress(Progress::Contradicts(name)) = outcome {
+            self.contradict(name, found);
+        }
         true
     }
 

@@ -30,6 +30,12 @@ pub trait Session: Debug + Send {
     /// Learns that one side will say nothing more.
     fn side_end(&mut self, _: &SideEnd<'_>, _: &mut Findings) {}
 
+    /// What shows that this is not the protocol that it seemed to be, where a side's last bytes did,
+    /// which are read as they end. It is asked after that.
+    fn contradiction(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Tells what still waits, since the conversation is over.
     fn end(&mut self, found: &mut Findings);
 

@@ -54,6 +54,8 @@ pub(super) struct HttpSession {
     is_confirmed: bool,
     /// Whether it was told that there are blank lines between requests.
     is_blank_told: bool,
+    /// What shows that this never was HTTP, among the last bytes of a side.
+    contradiction: Option<&'static str>,
     /// Bytes that were taken.
     taken: u64,
     /// Bytes of header fields that one message may have kept.
@@ -126,6 +128,7 @@ impl HttpSession {
             handshake: None,
             is_confirmed: false,
             is_blank_told: false,
+            contradiction: None,
             taken: 0,
             header_room: context.limits.http_header_bytes,
             last: Timestamp::EPOCH,
@@ -367,10 +370,13 @@ impl HttpSession {
     /// Reads what was left, of which nothing more comes directly behind.
     fn read_rest(&mut self, mut input: Bytes<'_>, next: Next, found: &mut Findings) {
         while !input.data.is_empty() {
-            let (Progress::Consumed(len) | Progress::Handover(len)) =
-                self.step(&input, next, found)
-            else {
-                break;
+            let len = match self.step(&input, next, found) {
+                Progress::Consumed(len) | Progress::Handover(len) => len,
+                Progress::Contradicts(name) => {
+                    self.contradiction = Some(name).filter(|_| next == Next::Nothing);
+                    break;
+                }
+                _ => break,
             };
             input.data = input.data.get(len..).unwrap_or_default();
         }
@@ -412,6 +418,10 @@ impl Session for HttpSession {
         self.read_rest(Bytes { time, from, data: unread }, Next::Nothing, found);
         self.last = time;
         self.end_message(from, time, found);
+    }
+
+    fn contradiction(&self) -> Option<&'static str> {
+        self.contradiction
     }
 
     fn counted(&self) -> Counted {
