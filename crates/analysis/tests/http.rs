@@ -169,6 +169,50 @@ fn files_behind_a_tunnel_have_names_of_their_own() {
 }
 
 #[test]
+fn what_begins_like_a_request_on_a_port_of_http_is_read_as_one_too() {
+    let ssh = "SSH-2.0-OpenSSH_9.6 Ubuntu\r\n";
+    let irc = [
+        client("USER me 0 * :My\r\nNICK me\r\n"),
+        server(":irc.example 001 me :Welcome\r\n"),
+        client("\r\nPING x\r\n"),
+    ];
+    // Behind what would be the header comes its body, since a server of version 0.9 answers once.
+    let row = "http trans_depth=1 method=USER uri=me 0 * :My version=0.9 request_body_len=8 \
+               response_body_len=30 status_code=0 status_msg=<empty> \
+               resp_mime_types=text/plain,";
+    let turns = [irc.as_slice(), &[end(Role::Originator), end(Role::Responder)]].concat();
+    let found = found_in(&turns, PROXY);
+    assert!(found.contains(&row.to_owned()), "{found:#?}");
+    assert_eq!(found.last().unwrap(), "service http,irc");
+    // Elsewhere it is what it is.
+    let found = found_in(&turns, ELSEWHERE);
+    assert!(!found.iter().any(|line| line.starts_with("http ")), "{found:#?}");
+    // Also where nothing is known of it, and the server never answers.
+    let row = "http trans_depth=1 method=FOO uri=bar".to_owned();
+    let turns = [client("\r\nFOO bar\r\n"), end(Role::Originator), end(Role::Responder)];
+    let found = found_in(&turns, PROXY);
+    assert_eq!(found[3..], [row, "service http".to_owned()], "{found:#?}");
+    // Not where the server speaks first, or the line is no request.
+    for turns in [
+        [server("SSH-2.0-other\r\n"), client(ssh)],
+        [client("FOO\r\n"), server("bar\r\n")],
+        [client("pass secret\r\n"), server("OK\r\n")],
+        [client(b"\x16\x03\x01 a b\r\n"), server("x\r\n")],
+    ] {
+        let found = found_in(&turns, PROXY);
+        assert!(!found.iter().any(|line| line.starts_with("http ")), "{found:#?}");
+    }
+}
+
+#[test]
+fn a_request_that_another_server_answers_is_told() {
+    let turns = [client("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), server("SSH-2.0-x\r\nInvalid\r\n")];
+    let found = found_in(&turns, Flow { port: 22, is_midstream: false });
+    let row = "http trans_depth=1 method=GET host=h uri=/";
+    assert_eq!(found, ["HTTP: bad_HTTP_reply", row]);
+}
+
+#[test]
 fn junk_behind_the_last_response_counts_as_its_line_does() {
     for end_of_line in ["", "\r\n"] {
         let turns = [

@@ -4,6 +4,7 @@
 //! out the protocol, also anew where one protocol hands over to another, and it contains sessions
 //! that fail.
 
+mod beside;
 mod handover;
 mod opening;
 mod within;
@@ -18,6 +19,7 @@ use super::findings::{Findings, MAX_ODDITIES};
 use super::list::{ProtocolId, ProtocolSet, Services};
 use super::session::{Bytes, Context, Counted, Gap, Onward, Progress, Role, Session, SideEnd};
 use crate::reassembly::stream::{GapCause, Piece};
+use beside::Beside;
 use within::Within;
 
 /// A piece of one of the streams.
@@ -51,6 +53,8 @@ pub struct Conversation {
     said: u64,
     /// How far the sessions so far have counted.
     counted: Counted,
+    /// Another reading of the same bytes.
+    beside: Option<Beside>,
     /// What the messages carry.
     within: Within,
     /// How many more oddities it may show.
@@ -109,6 +113,7 @@ impl Conversation {
             handovers: 0,
             said: 0,
             counted: Counted::default(),
+            beside: None,
             within: Within::default(),
             oddities: MAX_ODDITIES,
         }
@@ -138,7 +143,7 @@ impl Conversation {
     #[must_use]
     #[inline]
     pub const fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over)
+        matches!(self.stage, Stage::Over) && self.beside.is_none()
     }
 
     /// Bytes that it holds outside itself.
@@ -151,12 +156,16 @@ impl Conversation {
         };
         stage
             + self.unread.iter().map(|unread| unread.bytes.capacity()).sum::<usize>()
+            + self.beside.as_ref().map_or(0, Beside::heap_bytes)
             + self.within.heap_bytes()
     }
 
     /// Takes the next piece of one of the streams.
     #[inline]
     pub fn take(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+        if self.beside.is_some() {
+            self.read_beside(event, context, found);
+        }
         match &mut self.stage {
             Stage::Speaking(_) => self.speak(event, context, found),
             Stage::Detecting(detecting) if detecting.is_empty() => {
@@ -170,6 +179,9 @@ impl Conversation {
     /// Ends it.
     pub fn finish(&mut self, found: &mut Findings) {
         self.stop(found);
+        if let Some(beside) = self.beside.take() {
+            beside.finish(found);
+        }
     }
 
     /// Ends the session, behind which nothing of it is of interest.

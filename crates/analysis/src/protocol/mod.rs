@@ -123,6 +123,12 @@ pub trait Protocol: Sync {
         Detection::No
     }
 
+    /// Whether two streams on one of its TCP ports that begin with this line of the originator's are read
+    /// as this protocol whatever else they are found to be, as Zeek does.
+    fn begins_by_port(&self, _line: &[u8]) -> bool {
+        false
+    }
+
     /// When an exchange over UDP is over; `None` where UDP's own time-out rules.
     fn exchange(&self) -> Option<Exchange> {
         None

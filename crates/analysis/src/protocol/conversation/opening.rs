@@ -26,9 +26,14 @@ impl Conversation {
         heads[event.from.index()] = bytes;
         match detection::look(heads, false, self.wanted, &self.without_hint(context)) {
             Found::NotYet => self.detect(event, context, found),
-            Found::Nothing => self.stage = Stage::Over,
+            Found::Nothing => {
+                self.stage = Stage::Over;
+                self.look_beside(None, context);
+                self.take(event, context, found);
+            }
             Found::Protocol(id) => {
                 self.stage = Stage::begin(id, self.counted, context);
+                self.look_beside(Some(id), context);
                 self.take(event, context, found);
             }
         }
@@ -51,6 +56,7 @@ impl Conversation {
         };
         let detecting = core::mem::take(detecting);
         self.stage = id.map_or(Stage::Over, |id| Stage::begin(id, self.counted, context));
+        self.look_beside(id, context);
         self.take_again(detecting, context, found);
     }
 

@@ -57,6 +57,11 @@ impl Message {
         }
     }
 
+    /// Learns that its side says nothing else any more.
+    pub(super) const fn is_last_of_side(&mut self) {
+        self.expected = Expected::Always;
+    }
+
     /// Whether header fields come.
     pub(super) const fn is_in_header(&self) -> bool {
         matches!(self.stage, Stage::Header | Stage::Trailer)

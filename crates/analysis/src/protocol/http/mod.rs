@@ -33,7 +33,11 @@ mod uri;
 pub use exchange::Exchange;
 
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::weird::Weirds;
 use session::HttpSession;
+
+/// Commands of other protocols that have a password behind them.
+const SECRETS: [&[u8]; 3] = [b"PASS", b"AUTH", b"LOGIN"];
 
 /// Requests and responses over TCP.
 #[derive(Debug)]
@@ -59,6 +63,13 @@ impl Protocol for Http {
 
     fn detect(&self, heads: &Heads<'_>) -> Detection {
         detect::detect(heads, self.tcp_ports().contains(&heads.port))
+    }
+
+    /// Other than in Zeek not lines by which clients of other protocols log in: a password is no URI.
+    fn begins_by_port(&self, line: &[u8]) -> bool {
+        start_line::request(line, &mut Weirds::default()).is_ok_and(|request| {
+            !SECRETS.iter().any(|word| request.method.eq_ignore_ascii_case(word))
+        })
     }
 
     fn session(&self, context: &Context<'_>) -> Box<dyn Session> {

@@ -4,6 +4,7 @@ use super::{HttpSession, Stage};
 use crate::protocol::http::ambiguity;
 use crate::protocol::http::framing::Around;
 use crate::protocol::http::line::{self, Folded, Next};
+use crate::protocol::http::start_line::Version;
 use crate::protocol::mime::Field;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{Bytes, Findings, Progress, Role};
@@ -93,9 +94,14 @@ impl HttpSession {
 
     fn end_header(&mut self, input: &Bytes<'_>, len: usize, found: &mut Findings) -> Progress {
         let from = input.from;
+        let [_, response] = self.versions;
         let Stage::Message(message) = &mut self.sides[from.index()].stage else {
             return Progress::Consumed(len);
         };
+        if from == Role::Originator && response == Version::V0_9 {
+            // The server closes behind its one response, so that no other request follows.
+            message.is_last_of_side();
+        }
         let is_partial = from == Role::Responder && self.code == 206;
         let is_complete = message.end_header(is_partial, &mut found.weirds);
         let opens_tunnel = from == Role::Responder && self.wants_tunnel;
