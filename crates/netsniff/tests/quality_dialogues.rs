@@ -14,6 +14,7 @@ use quality::play::{Fate, play};
 use quality::recording::Recording;
 use quality::score::Score;
 use quality::told::Row;
+use quality::trace::trace;
 use zeek::corpus::{Scratch, analyze};
 use zeek::log;
 
@@ -122,20 +123,24 @@ fn losses_are_found_and_told_apart_on_a_path_that_reorders_and_doubles() {
         for (reordering, duplication) in DISORDERS {
             let jitter = Duration::from_millis(1);
             let fate = Fate { reordering, duplication, jitter, ..fate(0.01, places) };
-            let score = Judged::new(60, &fate, seed).score();
+            let judged = Judged::new(60, &fate, seed);
+            let score = judged.score();
             println!("{places:?} {reordering:?} {duplication}: {:?}", score.shortfalls());
+            for wrong in &score.wrong {
+                println!("{}{}", wrong.text(), trace(&judged.recording.0[&wrong.flow]));
+            }
             total.add(&score);
         }
     }
     show(&total);
     assert!(total.flows > 1000 && total.recall.of > 100 && total.causes.of > 200);
-    // Nothing is found that was not lost. Of what was lost, doubles and late packets hide some: a second
-    // copy may be either, and an acknowledgement may be of either copy.
+    // Nothing is found that was not lost. What cannot be told from a late packet is counted apart, and is rare.
     assert_eq!(total.precision.right, total.precision.of);
+    assert!(total.like_reordering.of * 20 < total.told[&Place::Before].of);
     let least = [
-        (total.recall, 0.97),
-        (total.causes, 0.95),
-        (total.several_causes, 0.89),
+        (total.recall, 0.997),
+        (total.causes, 0.997),
+        (total.several_causes, 0.997),
         (total.no_cause_invented, 0.999),
     ];
     for (share, least) in least {

@@ -6,8 +6,15 @@
 //!   it: lost behind the tap.
 //!
 //! Here the truth about each frame is known, so only frames that were lost there are asked whether the captured ones
-//! prove it. How long a hole was open is not asked: where a loss passes for reordering, it is told wrongly.
+//! prove it. Three things are no proof:
+//!
+//! - a frame that the network doubled, of which only one copy was lost: what the other copy brings is not missing;
+//! - what the receiver said before it can have missed the frame, which is about something else;
+//! - a second copy that came so soon behind what had revealed the hole that no host can have been asked for it, with the
+//!   stamp and number that a late first copy would have. A path that reorders gives the very same packets. Such losses
+//!   are counted apart ([`Evidence::like_reordering`]).
 
+use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::recording::Event;
@@ -21,6 +28,8 @@ pub(crate) struct Evidence {
     pub(crate) proven: Places,
     /// Places where something was lost that takes room in the sequence space, as a capture could know them.
     pub(crate) happened: Places,
+    /// Whether a frame was lost before the tap so that nothing tells it from a late one.
+    pub(crate) like_reordering: bool,
     /// Whether the capture lost a frame of any kind.
     pub(crate) capture_lost: bool,
     /// Whether the capture lost a SYN, FIN or data that its receiver got, and has a later acknowledgement of it.
@@ -33,6 +42,11 @@ pub(crate) struct Evidence {
 pub(crate) fn evidence(events: &[Event]) -> Evidence {
     let mut found = Evidence::default();
     let mut sides = [Side::new(events, 0), Side::new(events, 1)];
+    let parts = [0, 1].map(|from| answer_time(events, from));
+    for (side, other) in sides.iter_mut().zip([1, 0]) {
+        side.answer = parts[other].unwrap_or(0);
+        side.round_trip = parts[0].zip(parts[1]).map_or(0, |(one, other)| one + other);
+    }
     for event in events {
         let segment = &event.segment;
         let takes_room = segment.kind().is_acknowledged();
@@ -47,11 +61,36 @@ pub(crate) fn evidence(events: &[Event]) -> Evidence {
             sides[segment.from].see(segment, &mut found);
             sides[1 - segment.from].hear(segment, &mut found);
         }
-        if takes_room {
+        if takes_room && !has_twin(event, events) {
             sides[segment.from].lose(event);
         }
     }
     found
+}
+
+/// Whether the network made two of a frame and the other one was captured and received.
+fn has_twin(event: &Event, events: &[Event]) -> bool {
+    let is_twin = |other: &Event| {
+        other.is_doubled
+            && other.effective_place().is_none()
+            && other.segment.apart(&event.segment).is_some()
+    };
+    event.is_doubled && event.effective_place().is_some() && events.iter().any(is_twin)
+}
+
+/// How long `from` took in the handshake to answer what passed the tap; nanoseconds.
+fn answer_time(events: &[Event], from: usize) -> Option<i64> {
+    let syn = events
+        .iter()
+        .find(|event| event.segment.from != from && event.segment.flags.any(TcpFlags::SYN))?;
+    let end = syn.segment.sequence.wrapping_add(1);
+    let answers = events.iter().filter(|event| {
+        event.segment.from == from
+            && event.segment.flags.any(TcpFlags::ACK)
+            && event.segment.acknowledgement == end
+    });
+    let apart = answers.map(|answer| answer.segment.time.nanos_since(syn.segment.time));
+    apart.filter(|apart| *apart > 0).min()
 }
 
 /// Positions from the first up to, not including, the second.
@@ -60,10 +99,31 @@ type Range = (i64, i64);
 /// A loss that is not yet proven.
 struct Open {
     place: Place,
+    /// When it passed the tap, or would have.
+    time: Timestamp,
     /// What of it has not been seen (lost before the tap or in the capture) or not been seen again (behind it).
     left: Vec<Range>,
     /// Whether data beyond it was captured, or for a loss behind the tap, whether the receiver showed that it lacks it.
     shown: bool,
+    /// Duplicate acknowledgements that ask for it.
+    repeated: u32,
+    /// What revealed it.
+    revealer: Option<Segment>,
+}
+
+impl Open {
+    /// Whether a segment may as well be the one that was lost, come late: it is behind what revealed the loss by less than
+    /// most of a round trip, and neither its stamp nor its number is later.
+    fn may_be_filled_late_by(&self, segment: &Segment, round_trip: i64) -> bool {
+        let Some(revealer) = &self.revealer else { return false };
+        let is_newer = |one: u32, other: u32| one.wrapping_sub(other).cast_signed() > 0;
+        let later_stamp =
+            segment.stamps.zip(revealer.stamps).is_some_and(|(it, by)| is_newer(it.0, by.0));
+        let (it, by) = (segment.identification as u16, revealer.identification as u16);
+        let later_number = it != 0 && it.wrapping_sub(by).cast_signed() > 0;
+        let apart = segment.time.nanos_since(revealer.time);
+        apart < round_trip / 4 * 3 && !later_stamp && !later_number
+    }
 }
 
 /// What one end sends, as the capture has it.
@@ -71,6 +131,11 @@ struct Side {
     /// Position 0.
     base: u32,
     seen: Vec<Range>,
+    /// The first captured segment of those that reach furthest.
+    highest: Option<Segment>,
+    /// In what time the other end answers what passes the tap, and a round trip; nanoseconds, 0 where unknown.
+    answer: i64,
+    round_trip: i64,
     /// The highest acknowledgement and how often it was repeated without payload.
     acknowledged: Option<(i64, u32)>,
     open: Vec<Open>,
@@ -84,6 +149,9 @@ impl Side {
         Self {
             base: first.map_or(0, |event| event.segment.sequence),
             seen: Vec::new(),
+            highest: None,
+            answer: 0,
+            round_trip: 0,
             acknowledged: None,
             open: Vec::new(),
             waiting: Vec::new(),
@@ -116,7 +184,10 @@ impl Side {
         }
         let Some(&(start, _)) = left.first() else { return };
         let top = self.seen.iter().map(|range| range.1).max().unwrap_or(i64::MIN);
-        self.open.push(Open { place, left, shown: place != Place::Behind && top > start });
+        let shown = place != Place::Behind && top > start;
+        let revealer = self.highest.clone().filter(|_| shown);
+        let time = event.segment.time;
+        self.open.push(Open { place, time, left, shown, repeated: 0, revealer });
     }
 
     /// Takes a captured segment of this side.
@@ -129,13 +200,25 @@ impl Side {
             let touched = open.left.iter().any(|left| left.0 < range.1 && range.0 < left.1);
             // A copy of what the capture lost proves nothing: the receiver may have lacked it.
             if touched && open.shown && open.place != Place::Capture {
-                found.proven.insert(open.place);
+                if open.place == Place::Before
+                    && open.may_be_filled_late_by(segment, self.round_trip)
+                {
+                    found.like_reordering = true;
+                } else {
+                    found.proven.insert(open.place);
+                }
             }
             cut(&mut open.left, range);
             let beyond = open.left.first().is_some_and(|left| left.0 < range.0);
-            open.shown |= open.place == Place::Before && beyond;
+            if open.place == Place::Before && beyond && !open.shown {
+                open.shown = true;
+                open.revealer = Some(segment.clone());
+            }
         }
         self.open.retain(|open| !open.left.is_empty());
+        if self.seen.iter().all(|seen| seen.1 < range.1) {
+            self.highest = Some(segment.clone());
+        }
         cut(&mut self.seen, range);
         self.seen.push(range);
     }
@@ -168,8 +251,14 @@ impl Side {
             if open.place == Place::Behind {
                 blocks.iter().for_each(|block| cut(&mut open.left, *block));
                 let Some(&(start, end)) = open.left.first() else { continue };
+                // Whatever passed sooner answers something that came before the loss.
+                if segment.time.nanos_since(open.time) < self.answer {
+                    continue;
+                }
                 let beyond = blocks.iter().any(|block| block.0 >= end);
-                open.shown |= beyond || (number == start && repeated >= 3);
+                open.repeated += u32::from(number == start && segment.len() == 0);
+                // The first one may be no duplicate.
+                open.shown |= beyond || (repeated >= 3 && open.repeated >= 3);
             }
         }
         self.open.retain(|open| !open.left.is_empty());

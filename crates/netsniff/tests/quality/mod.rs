@@ -12,6 +12,7 @@ pub(crate) mod recording;
 pub(crate) mod score;
 pub(crate) mod segment;
 pub(crate) mod told;
+pub(crate) mod trace;
 
 use std::collections::BTreeSet;
 

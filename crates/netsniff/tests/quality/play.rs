@@ -122,7 +122,7 @@ fn add_truth(recording: &mut Recording, setup: &Setup, story: &Story, not_captur
             lost.insert(Place::Behind);
         }
         template.get_or_insert_with(|| segment.clone());
-        recording.push(Event { segment, lost });
+        recording.push(Event { segment, lost, is_doubled: seen.is_doubled });
     }
     let client = (setup.client.address, setup.client.port);
     let Some(template) = template else { return };
@@ -137,7 +137,7 @@ fn add_truth(recording: &mut Recording, setup: &Setup, story: &Story, not_captur
             sack: Vec::new(),
             ..template.clone()
         };
-        recording.push(Event { segment, lost: [Place::Before].into() });
+        recording.push(Event { segment, lost: [Place::Before].into(), is_doubled: false });
     }
 }
 

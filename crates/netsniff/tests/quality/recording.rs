@@ -14,6 +14,8 @@ pub(crate) struct Event {
     /// Where it was lost; empty for a frame that was captured and received. Lost in the capture and behind the tap
     /// is possible, before the tap and elsewhere is not.
     pub(crate) lost: Places,
+    /// Whether the network made two of it.
+    pub(crate) is_doubled: bool,
 }
 
 impl Event {
@@ -60,7 +62,7 @@ impl Recording {
 
         let mut recording = Self::default();
         for segment in before {
-            recording.push(Event { segment, lost: [Place::Before].into() });
+            recording.push(Event { segment, lost: [Place::Before].into(), is_doubled: false });
         }
         let (mut lost, mut behind) = (Pool::new(lost), Pool::new(behind));
         for segment in tap {
@@ -71,7 +73,7 @@ impl Recording {
             if behind.take(&segment) {
                 places.insert(Place::Behind);
             }
-            recording.push(Event { segment, lost: places });
+            recording.push(Event { segment, lost: places, is_doubled: false });
         }
         assert!(lost.is_empty() && behind.is_empty(), "a lost frame never passed the tap");
         recording.sort();
@@ -95,7 +97,7 @@ impl Recording {
         let mut events: Vec<_> =
             self.0.values().flatten().filter(|event| !event.lost.is_empty()).collect();
         events.sort_by_key(|event| event.segment.time);
-        for Event { segment, lost } in events {
+        for Event { segment, lost, .. } in events {
             let [source, destination] = segment.ends();
             let nanos = segment.time.nanos();
             let places: Vec<_> = lost.iter().map(|place| place.name()).collect();

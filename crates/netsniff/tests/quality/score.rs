@@ -90,7 +90,10 @@ pub(crate) struct Score {
     pub(crate) capture_lost: u64,
     /// Of those with a proven cause: how many are told all that is proven and nothing that did not happen.
     pub(crate) causes: Share,
-    /// The same for those with two or three proven causes.
+    /// Of those that lost a frame before the tap so that nothing tells it from a late one: how many are told all the
+    /// same. What a path that reorders does, too, is no proof; they are in no other share for that.
+    pub(crate) like_reordering: Share,
+    /// Of those with two or three proven causes: how many are told all that is proven and nothing that did not happen.
     pub(crate) several_causes: Share,
     /// Of those without a proven cause: how many are told no cause that did not happen.
     pub(crate) no_cause_invented: Share,
@@ -160,6 +163,9 @@ impl Score {
         } else if evidence.acknowledged_later && !told.is_marked {
             wrong.push("not marked, though the capture lost what is acknowledged later");
         }
+        if evidence.like_reordering && !evidence.proven.contains(&Place::Before) {
+            self.like_reordering.count(told.places.contains(&Place::Before));
+        }
         let missed = evidence.proven.difference(&told.places).count();
         let invented = told.places.difference(&evidence.happened).count();
         if evidence.proven.is_empty() {
@@ -208,6 +214,7 @@ impl Score {
             (&mut self.never_acknowledged, other.never_acknowledged),
             (&mut self.pure_acks_only, other.pure_acks_only),
             (&mut self.causes, other.causes),
+            (&mut self.like_reordering, other.like_reordering),
             (&mut self.several_causes, other.several_causes),
             (&mut self.no_cause_invented, other.no_cause_invented),
         ] {
@@ -243,6 +250,7 @@ impl Score {
             ("marked of those that lost pure ACKs and RST only", self.pure_acks_only),
             ("causes right where one is proven", self.causes),
             ("causes right where several are proven", self.several_causes),
+            ("lost before the tap and like reordering, told all the same", self.like_reordering),
             ("no cause invented where none is proven", self.no_cause_invented),
         ] {
             figures.push((name.to_owned(), format!("{}/{}", share.right, share.of)));

@@ -343,10 +343,11 @@ impl Dialogue {
         let arrival = timestamp + second.1 + self.lateness(self.setup.reordering_behind);
         let double = self.lateness(self.setup.duplication);
         let double = (!double.is_zero()).then(|| timestamp + double);
+        let is_doubled = double.is_some();
         if let Some(timestamp) = double {
-            self.story.seen.push(Seen { timestamp, from, cause, frame: frame.clone() });
+            self.story.seen.push(Seen { timestamp, from, cause, frame: frame.clone(), is_doubled });
         }
-        self.story.seen.push(Seen { timestamp, from, cause, frame });
+        self.story.seen.push(Seen { timestamp, from, cause, frame, is_doubled });
         if self.is_lost(from, second.0, either(second.2, behind)) {
             self.story.lost.push(lost(second.0));
             return [None, double.map(|at| at + second.1)];

@@ -121,6 +121,8 @@ pub struct Seen {
     pub cause: Cause,
     /// The Ethernet frame.
     pub frame: Vec<u8>,
+    /// Whether the network made two of it; the second copy is the later one.
+    pub is_doubled: bool,
 }
 
 /// A segment or datagram that a leg lost.

@@ -21,6 +21,9 @@ pub struct Gap {
     pub ended: Ended,
     /// Who lost it.
     pub cause: Cause,
+    /// Whether the receiver showed that it lacked it until it was sent again, so that a D-SACK is of a
+    /// double of that.
+    pub is_proven: bool,
 }
 
 impl Gap {

@@ -19,10 +19,11 @@ use netsniff_packet::Timestamp;
 
 use super::metrics::Observed;
 use super::metrics::classify::Class;
-use super::metrics::handshake::Handshake;
+use super::metrics::direction::Direction;
+use super::metrics::handshake::{Handshake, Repair};
 use super::sequence::delta;
 use crate::limits::Limits;
-use stream::{Repair, StreamLosses};
+use stream::{Coming, StreamLosses};
 
 /// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver
 /// may have more than it tells.
@@ -47,9 +48,51 @@ pub struct Again {
     pub class: Class,
     /// The least time in which their sender answers what passes the tap; nanoseconds.
     pub least_answer: Option<u64>,
+    /// Whether they were surely sent after what revealed the hole that they fill.
+    pub is_later: bool,
+    /// How soon they can have been sent again.
+    pub repair: Repair,
+    /// How many numbers beyond them their sender had sent before.
+    pub sent_beyond: u32,
     /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
     /// number packets.
     pub may_be_doubled: bool,
+}
+
+/// How fast a direction is answered and repaired; nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// The least time in which the receiver answers what passes the tap.
+    pub least_answer: u64,
+    /// A hole that ends sooner may be reordering.
+    pub reorder: u64,
+    /// The round trip, where the handshake tells it.
+    pub rtt: Option<u64>,
+    /// How soon data can be sent again.
+    pub repair: Repair,
+    /// Whether the receiver, which has SACK, tells of nothing beyond what it acknowledges.
+    pub has_nothing_beyond: bool,
+}
+
+impl Path {
+    /// The path of what `sender` sent, by what `receiver` acknowledges with a segment.
+    pub(super) fn of(
+        handshake: &Handshake,
+        seen: &Observed<'_>,
+        sender: &Direction,
+        receiver: &Direction,
+    ) -> Self {
+        let options = &seen.tcp.options;
+        Self {
+            least_answer: handshake.least_answer(seen.from, &sender.rtt).unwrap_or(0),
+            reorder: handshake.recovery().reorder,
+            rtt: handshake.rtt(),
+            repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
+            has_nothing_beyond: options.sack_count == 0
+                && !options.cut
+                && receiver.reports_duplicates(sender),
+        }
+    }
 }
 
 /// The segment that revealed a hole: its sender sent it later than what it skipped.
@@ -79,9 +122,9 @@ impl Revealed {
     }
 
     /// Whether a segment was sent before this one, by its stamp or else by its number, where these
-    /// tell: what is sent again has a later stamp, and a later number on hosts that count packets.
+    /// tell: what is sent again has a later stamp, and a later number if its host `is_counting` packets.
     #[must_use]
-    pub fn is_after(&self, seen: &Observed<'_>) -> Option<bool> {
+    pub fn is_after(&self, seen: &Observed<'_>, is_counting: bool) -> Option<bool> {
         if let (Some(own), Some((other, _))) = (self.stamp, seen.tcp.options.timestamps)
             && own != other
         {
@@ -89,8 +132,14 @@ impl Revealed {
         }
         let (own, other) = (self.identification, seen.identification);
         let behind = own.wrapping_sub(other);
+        if own == 0 || other == 0 {
+            return None;
+        }
+        if is_counting && behind != 0 {
+            return Some(behind < u16::MAX / 2);
+        }
         // Random numbers are near each other once in a thousand times.
-        (own != 0 && other != 0 && (1..=NEAR).contains(&behind)).then_some(true)
+        (1..=NEAR).contains(&behind).then_some(true)
     }
 }
 
@@ -180,14 +229,14 @@ impl Ledger {
     /// Returns whether anything is still open.
     #[cold]
     pub(super) fn seen(&mut self, seen: &Observed<'_>, end: u32) -> bool {
-        self.filled(seen, end, Repair::SentAgain)
+        self.filled(seen, end, Coming::SentAgain)
     }
 
-    fn filled(&mut self, seen: &Observed<'_>, end: u32, repair: Repair) -> bool {
+    fn filled(&mut self, seen: &Observed<'_>, end: u32, coming: Coming) -> bool {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return false };
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         let stream = &mut losses.streams[seen.from & 1];
-        stream.fill(place.position, high, seen.time, repair, place.limits);
+        stream.fill(place.position, high, seen.time, coming, place.limits);
         stream.is_open()
     }
 
@@ -199,7 +248,7 @@ impl Ledger {
         if seen.tcp.payload_len == 0 {
             // A SYN or FIN that came again: whether it was lost, or its acknowledgement, nobody
             // can tell.
-            return self.filled(seen, end, Repair::SentAgain);
+            return self.filled(seen, end, Coming::SentAgain);
         }
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         let stream = self.open(seen.from);
@@ -210,12 +259,7 @@ impl Ledger {
     /// The receiver acknowledged what `number` says, of a stream of which everything up to `next`
     /// was sent, as far as that was seen. Returns whether anything is open.
     #[cold]
-    pub(super) fn acknowledged(
-        &mut self,
-        seen: &Observed<'_>,
-        next: u32,
-        handshake: &Handshake,
-    ) -> bool {
+    pub(super) fn acknowledged(&mut self, seen: &Observed<'_>, next: u32, path: &Path) -> bool {
         let Some(place) = seen.place else { return false };
         let stream = self.open(1 - (seen.from & 1));
         if place.acknowledged <= 0 {
@@ -226,8 +270,7 @@ impl Ledger {
             let low = place.acknowledged - i64::from(beyond);
             stream.skip(low, place.acknowledged, Revealed::at(seen.time), place.limits);
         }
-        let least_answer = handshake.least_answer(seen.from).unwrap_or(0);
-        stream.acknowledge(place.acknowledged, seen.time, handshake, least_answer, place.limits);
+        stream.acknowledge(place.acknowledged, seen.time, path, place.limits);
         stream.is_open()
     }
 
@@ -256,7 +299,14 @@ impl Ledger {
     pub(super) fn came_twice(&mut self, seen: &Observed<'_>, low: u32, high: u32) {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
         let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
-        losses.streams[1 - (seen.from & 1)].came_twice(at(low), at(high));
+        losses.streams[1 - (seen.from & 1)].came_twice(at(low), at(high), place.limits);
+    }
+
+    /// The same packet came once more. The receiver may report what it brings as come twice.
+    pub(super) fn doubled(&mut self, seen: &Observed<'_>) {
+        let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
+        let high = place.position + i64::from(seen.tcp.payload_len);
+        losses.streams[seen.from & 1].doubled(place.position, high, place.limits);
     }
 
     fn open(&mut self, from: usize) -> &mut StreamLosses {

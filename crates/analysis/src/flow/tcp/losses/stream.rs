@@ -8,9 +8,8 @@ use netsniff_packet::Timestamp;
 
 use super::gap::Gap;
 use super::second_copies::SecondCopy;
-use super::{Again, Revealed, Skipped, is_past, nanos};
+use super::{Again, Path, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::metrics::classify::Class;
-use crate::flow::tcp::metrics::handshake::Handshake;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
 
@@ -26,6 +25,8 @@ pub struct StreamLosses {
     pub(super) unneeded: Vec<(i64, i64)>,
     /// Second copies of what the receiver seemed to lack, which are not acknowledged yet.
     pub(super) copies: Vec<SecondCopy>,
+    /// What came after it was acknowledged, as the losses that they were if it was sent again.
+    pub(super) late: Vec<Gap>,
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
@@ -80,17 +81,21 @@ pub(super) struct Lacking {
     /// Where the receiver has data again, if it told.
     high: i64,
     since: Timestamp,
+    /// When it last showed that it does.
+    pub(super) last: Timestamp,
     is_repaired: bool,
 }
 
 /// How data came that was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub enum Coming {
     /// It may have been overtaken on its way; unless the receiver had shown the lack for longer
     /// than these nanoseconds, in which the sender can have answered that.
     Reordered(Option<u64>),
     /// It was sent again.
     SentAgain,
+    /// Its stamp or number proves that it was sent again.
+    SentLater,
     /// It was sent again though the receiver had it.
     Unneeded,
 }
@@ -115,6 +120,7 @@ impl StreamLosses {
             + self.gaps.capacity() * size_of::<Gap>()
             + self.unneeded.capacity() * size_of::<(i64, i64)>()
             + self.copies.capacity() * size_of::<SecondCopy>()
+            + self.late.capacity() * size_of::<Gap>()
     }
 
     /// Forgets what is open, since the numbers begin anew.
@@ -122,6 +128,7 @@ impl StreamLosses {
         self.holes.clear();
         self.unneeded.clear();
         self.copies.clear();
+        self.late.clear();
         self.lacking = None;
         (self.top, self.shift) = (0, 0);
     }
@@ -190,7 +197,7 @@ impl StreamLosses {
         low: i64,
         high: i64,
         time: Timestamp,
-        repair: Repair,
+        coming: Coming,
         limits: &Limits,
     ) {
         self.settle(time, limits);
@@ -207,31 +214,46 @@ impl StreamLosses {
                     index = self.add(index, part, time, limits);
                 }
             }
-            self.filled(Hole { low: from, high: to, ..hole }, time, repair, limits);
+            self.filled(Hole { low: from, high: to, ..hole }, time, coming, limits);
         }
     }
 
-    fn filled(&mut self, part: Hole, time: Timestamp, repair: Repair, limits: &Limits) {
-        if part.acknowledged.is_some() {
-            // Those that waited too long are settled by now: the capture has it late.
-            self.saved.holes = self.saved.holes.saturating_add(1);
-            let bytes = (part.high - part.low).max(0).unsigned_abs();
-            self.saved.bytes = self.saved.bytes.saturating_add(bytes);
+    fn filled(&mut self, part: Hole, time: Timestamp, coming: Coming, limits: &Limits) {
+        if let Some(at) = part.acknowledged {
+            self.filled_late(&part, at, coming, limits);
             return;
         }
-        let is_loss = match repair {
-            Repair::Reordered(answer) => {
+        let is_loss = match coming {
+            Coming::Reordered(answer) => {
                 let answered = |at| answer.is_some_and(|answer| is_past(at, time, answer));
                 part.lacked.is_some_and(answered)
             }
-            Repair::SentAgain => true,
-            Repair::Unneeded => {
+            Coming::SentAgain | Coming::SentLater => true,
+            Coming::Unneeded => {
                 self.push(part.gap(Cause::Capture, Ended::Acknowledged, time), limits);
                 false
             }
         };
         if is_loss {
-            self.push(part.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
+            let gap = part.gap(Cause::NetworkBefore, Ended::Filled, time);
+            self.push(Gap { is_proven: part.lacked.is_some(), ..gap }, limits);
+        }
+    }
+
+    /// What was acknowledged `at` some time came within the wait after that: the capture has it late,
+    /// unless it was surely sent again. A D-SACK may still tell that it was.
+    fn filled_late(&mut self, part: &Hole, at: Timestamp, coming: Coming, limits: &Limits) {
+        let lost = part.gap(Cause::Capture, Ended::Acknowledged, at);
+        if coming == Coming::SentLater {
+            self.push(lost, limits);
+            self.expect_report(part.low, part.high, limits);
+            return;
+        }
+        let bytes = (part.high - part.low).max(0).unsigned_abs();
+        self.saved.holes = self.saved.holes.saturating_add(1);
+        self.saved.bytes = self.saved.bytes.saturating_add(bytes);
+        if self.late.len() < limits.open_gaps {
+            self.late.push(lost);
         }
     }
 
@@ -244,10 +266,11 @@ impl StreamLosses {
         again: &Again,
         limits: &Limits,
     ) {
-        let repair = match again.class {
-            Class::OutOfOrder => Repair::Reordered(again.least_answer),
-            Class::Unnecessary => Repair::Unneeded,
-            Class::Timeout | Class::Fast => Repair::SentAgain,
+        let coming = match again.class {
+            _ if again.is_later => Coming::SentLater,
+            Class::OutOfOrder => Coming::Reordered(again.least_answer),
+            Class::Unnecessary => Coming::Unneeded,
+            Class::Timeout | Class::Fast | Class::Doubled => Coming::SentAgain,
         };
         if let Some(lacking) = &mut self.lacking
             && low <= lacking.low
@@ -270,22 +293,20 @@ impl StreamLosses {
             }
             from = to.max(hole_high).max(from + 1);
         }
-        self.fill(low, high, time, repair, limits);
+        self.fill(low, high, time, coming, limits);
     }
 
-    /// The receiver, which answers what passes the tap after `least_answer` nanoseconds or later, has
-    /// everything below `position`.
+    /// The receiver has everything below `position`.
     pub(super) fn acknowledge(
         &mut self,
         position: i64,
         time: Timestamp,
-        handshake: &Handshake,
-        least_answer: u64,
+        path: &Path,
         limits: &Limits,
     ) {
         self.settle(time, limits);
         if !self.copies.is_empty() {
-            self.take_back_late(position, time, least_answer);
+            self.take_back_late(position, time, path);
         }
         let mut index = 0;
         while let Some(hole) = self.holes.get_mut(index).filter(|hole| hole.low < position) {
@@ -300,15 +321,14 @@ impl StreamLosses {
             if above.low < above.high {
                 index = self.add(index, above, time, limits);
             }
-            if below.lacked.is_some()
-                && is_past(below.revealed.at, time, handshake.recovery().reorder)
-            {
+            if below.lacked.is_some() && is_past(below.revealed.at, time, path.reorder) {
                 // It was lost and sent again, and the capture lost what was sent again.
                 self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
             }
         }
         if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
-            self.repaired_unseen(&lacking, position, time, handshake, limits);
+            self.prove_copies(&lacking, path);
+            self.repaired_unseen(&lacking, position, time, path.rtt, limits);
         }
     }
 
@@ -319,10 +339,10 @@ impl StreamLosses {
         lacking: &Lacking,
         position: i64,
         time: Timestamp,
-        handshake: &Handshake,
+        rtt: Option<u64>,
         limits: &Limits,
     ) {
-        let Some(rtt) = handshake.rtt() else { return };
+        let Some(rtt) = rtt else { return };
         if lacking.is_repaired || !is_past(lacking.since, time, rtt) {
             return;
         }
@@ -334,6 +354,7 @@ impl StreamLosses {
             until: time,
             ended: Ended::Filled,
             cause: Cause::NetworkBehind,
+            is_proven: true,
         };
         self.push(gap, limits);
         let ended = Ended::Acknowledged;
@@ -360,14 +381,16 @@ impl StreamLosses {
             }
         }
         let is_seen = !self.holes.iter().any(|hole| hole.low <= position && position < hole.high);
-        let is_known = self.lacking.is_some_and(|lacking| lacking.low == position);
-        if is_seen && !is_known {
+        if let Some(lacking) = self.lacking.as_mut().filter(|lacking| lacking.low == position) {
+            lacking.last = time;
+        } else if is_seen {
             let came = |gap: &Gap| gap.overlaps(position, position + 1);
             let unneeded = self.unneeded.iter().any(|&(l, h)| l <= position && position < h);
             self.lacking = Some(Lacking {
                 low: position,
                 high: edge.unwrap_or(position),
                 since: time,
+                last: time,
                 is_repaired: unneeded || self.gaps.iter().any(came),
             });
         }
@@ -460,6 +483,6 @@ impl StreamLosses {
 impl Hole {
     const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
         let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;
-        Gap { what: Missing::Data, low, high, since, until, ended, cause }
+        Gap { what: Missing::Data, low, high, since, until, ended, cause, is_proven: false }
     }
 }

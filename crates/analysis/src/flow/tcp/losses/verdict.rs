@@ -141,6 +141,7 @@ impl TcpConnection {
             until: span.start,
             ended: Ended::Acknowledged,
             cause: Cause::Capture,
+            is_proven: false,
         };
         verdict.add(from, gap, None, 0);
     }

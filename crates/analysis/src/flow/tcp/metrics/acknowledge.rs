@@ -7,7 +7,7 @@ use super::classify::DUPLICATE_ACKS;
 use super::direction::{Direction, bit};
 use super::handshake::Handshake;
 use super::{Observed, elapsed};
-use crate::flow::tcp::losses::Ledger;
+use crate::flow::tcp::losses::{Ledger, Path};
 use crate::flow::tcp::sequence::delta;
 
 /// An acknowledgement further beyond the data than the largest window (RFC 7323, 2.3) is broken.
@@ -42,7 +42,8 @@ impl Direction {
             self.bits |= bit::ACKNOWLEDGED;
         }
         if self.is(bit::OPEN_GAPS) || delta(number, self.next) > 0 {
-            let is_open = ledger.acknowledged(seen, self.next, handshake);
+            let path = Path::of(handshake, seen, self, from);
+            let is_open = ledger.acknowledged(seen, self.next, &path);
             self.set(bit::OPEN_GAPS, is_open);
         }
         let control = TcpFlags::SYN.with(TcpFlags::FIN);
@@ -93,7 +94,8 @@ impl Direction {
             return;
         }
         if self.is(bit::OPEN_GAPS) || (0 < beyond && beyond <= MAX_WINDOW) {
-            let is_open = ledger.acknowledged(seen, self.next, handshake);
+            let path = Path::of(handshake, seen, self, from);
+            let is_open = ledger.acknowledged(seen, self.next, &path);
             self.set(bit::OPEN_GAPS, is_open);
         }
     }

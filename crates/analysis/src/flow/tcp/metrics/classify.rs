@@ -6,7 +6,7 @@ use netsniff_packet::decode::TcpFlags;
 use super::Observed;
 use super::direction::{Counts, Direction, bit};
 use super::elapsed;
-use super::handshake::{Handshake, Recovery};
+use super::handshake::{Recovery, Repair};
 use super::holes::Filled;
 use crate::flow::tcp::losses::{Again, Ledger, Skipped};
 use crate::flow::tcp::sequence::delta;
@@ -26,6 +26,17 @@ pub enum Class {
     Unnecessary,
     /// Overtaken on the way.
     OutOfOrder,
+    /// Doubled by the network: it came again sooner than its sender can have sent it again.
+    Doubled,
+}
+
+/// How soon a side answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) recovery: Recovery,
+    /// The least time in which it answers what passes the tap; nanoseconds.
+    pub(super) least_answer: Option<u64>,
+    pub(super) repair: Repair,
 }
 
 /// What tells why numbers came that are not new, besides the state of their direction.
@@ -56,7 +67,7 @@ impl Direction {
         seen: &Observed<'_>,
         len: u32,
         peer_closed: bool,
-        handshake: &Handshake,
+        answer: &Answer,
         ledger: &mut Ledger,
     ) {
         let tcp = seen.tcp;
@@ -82,17 +93,12 @@ impl Direction {
             self.repeated_bytes = self.repeated_bytes.saturating_add(1);
             return;
         }
-        self.repeat(seen, end, handshake, ledger);
+        self.repeat(seen, end, answer, ledger);
     }
 
-    fn repeat(
-        &mut self,
-        seen: &Observed<'_>,
-        end: u32,
-        handshake: &Handshake,
-        ledger: &mut Ledger,
-    ) {
+    fn repeat(&mut self, seen: &Observed<'_>, end: u32, answer: &Answer, ledger: &mut Ledger) {
         let tcp = seen.tcp;
+        let Answer { recovery, least_answer, repair } = *answer;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
         let filled = self.holes.fill(tcp.sequence, known);
         let below = delta(known, tcp.sequence).max(0).unsigned_abs();
@@ -103,15 +109,17 @@ impl Direction {
             self.set(bit::TIMING, false);
         }
         let hole = ledger.hole(seen, known);
-        let is_earlier = hole.and_then(|hole| hole.revealed.is_after(seen));
-        let least_answer = handshake.least_answer(seen.from);
+        let is_counting = self.identifications.is_counting();
+        let is_earlier = hole.and_then(|hole| hole.revealed.is_after(seen, is_counting));
         let class = match (hole, is_earlier) {
             (Some(_), Some(true)) => Class::OutOfOrder,
             _ => {
                 let evidence = Evidence { hole, is_later: is_earlier.is_some(), least_answer };
-                self.class(seen, known, filled, &evidence, &handshake.recovery())
+                self.class(seen, known, filled, &evidence, &recovery)
             }
         };
+        let is_new = filled.len > 0 || hole.is_some();
+        let class = if is_new { class } else { self.if_possible(class, seen, &repair) };
         if class == Class::Fast && !self.is(bit::RECOVERY) {
             self.set(bit::RECOVERY, true);
             self.recover = self.next;
@@ -121,6 +129,9 @@ impl Direction {
             class,
             // What was sent before the lack was shown is no answer to it.
             least_answer: least_answer.filter(|_| is_earlier != Some(true)),
+            is_later: is_earlier == Some(false),
+            repair,
+            sent_beyond: delta(self.next, known).max(0).unsigned_abs(),
             may_be_doubled: self.is(bit::LIKE_LAST) && seen.identification == 0,
         };
         let is_open = ledger.seen_again(seen, known, &again);
@@ -128,6 +139,21 @@ impl Direction {
         self.last_repeat = tcp.sequence;
         self.last_class = class;
         self.next = if known == end { self.next } else { end };
+    }
+
+    /// What a second copy is, which its sender can have sent only some time after the first.
+    fn if_possible(&self, class: Class, seen: &Observed<'_>, repair: &Repair) -> Class {
+        let least = match class {
+            Class::Timeout => repair.by_timer,
+            Class::Fast => repair.asked_for,
+            _ => return class,
+        };
+        if !self.marks.is_within(seen.tcp.sequence, seen.time, least) {
+            return class;
+        }
+        // With a number of its own it was sent again, though its sender cannot have known why.
+        let is_numbered = seen.identification != 0 && self.identifications.is_counting();
+        if is_numbered { Class::Unnecessary } else { Class::Doubled }
     }
 
     /// Judges by the evidence, the strongest first.
@@ -145,7 +171,7 @@ impl Direction {
         let fills = filled.len > 0 || evidence.hole.is_some();
         if self.is_acknowledged(high) {
             // What was acknowledged before it was seen may have been captured late.
-            let late = fills && wait <= recovery.reorder;
+            let late = fills && wait <= recovery.reorder && !evidence.is_later;
             return if late { Class::OutOfOrder } else { Class::Unnecessary };
         }
         let is_answer = evidence.is_later || self.may_be_answer(time, low, evidence);
@@ -196,6 +222,7 @@ impl Direction {
             retransmitted_fast,
             retransmitted_unnecessarily,
             out_of_order,
+            duplicates,
             ..
         } = &mut self.counts;
         match class {
@@ -203,6 +230,7 @@ impl Direction {
             Class::Fast => retransmitted_fast,
             Class::Unnecessary => retransmitted_unnecessarily,
             Class::OutOfOrder => out_of_order,
+            Class::Doubled => duplicates,
         }
     }
 
@@ -233,7 +261,7 @@ impl Direction {
         let blocks = if duplicate { rest } else { blocks };
         for &(_, high) in blocks {
             let beyond = !self.is(bit::SACKED) || delta(high, self.sacked) > 0;
-            if beyond && delta(high, number) > 0 && delta(high, self.next) <= 0 {
+            if beyond && delta(high, self.una) > 0 && delta(high, self.next) <= 0 {
                 self.sacked = high;
                 self.set(bit::SACKED, true);
             }

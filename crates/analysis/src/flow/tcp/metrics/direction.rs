@@ -5,10 +5,12 @@ use netsniff_packet::decode::TcpFlags;
 
 use super::Observed;
 use super::acknowledge::MAX_WINDOW;
-use super::classify::Class;
+use super::classify::{Answer, Class};
 use super::elapsed;
 use super::handshake::Handshake;
 use super::holes::Holes;
+use super::identifications::Identifications;
+use super::marks::Marks;
 use super::rtt::RttStatistics;
 use crate::flow::tcp::losses::Ledger;
 use crate::flow::tcp::sequence::delta;
@@ -100,6 +102,7 @@ pub struct Direction {
     pub(super) una: u32,
     pub(super) bits: u32,
     last_identification: u16,
+    pub(super) identifications: Identifications,
     /// What the last packet was, see [`digest`].
     last_digest: u64,
     /// The latest of its time stamps; 0 where none is known.
@@ -124,6 +127,8 @@ pub struct Direction {
     pub(super) ttl_min: u8,
     pub(super) ttl_max: u8,
     pub(super) timed_at: Timestamp,
+    /// When it had sent how much, lately.
+    pub(super) marks: Marks,
     /// Round-trip times of what it sent: from the tap to the receiver and back.
     pub rtt: RttStatistics,
     pub(super) holes: Holes,
@@ -202,14 +207,26 @@ impl Direction {
         self.is(bit::ZERO_WINDOW)
     }
 
-    /// Whether the packet was seen before: its IP identification, numbers, flags and length are
-    /// those of the packet before it in this direction, and the sender numbers its packets.
+    /// Whether the packet was seen before, and the sender numbers its packets: its IP identification,
+    /// numbers, flags and length are those of the packet before it in this direction, or it has the
+    /// identification of one of the latest and brings nothing that is new to `peer`.
     #[inline]
-    pub(super) const fn is_duplicate(&self, seen: &Observed<'_>) -> bool {
+    pub(super) const fn is_duplicate(&self, seen: &Observed<'_>, peer: &Self) -> bool {
+        let is_last =
+            seen.identification == self.last_identification && digest(seen) == self.last_digest;
         seen.identification != 0
-            && seen.identification == self.last_identification
-            && digest(seen) == self.last_digest
             && !self.is(bit::SAME_IDENTIFICATION)
+            && (is_last || self.identifications.has(seen.identification) && self.is_old(seen, peer))
+    }
+
+    /// Whether the segment neither sends nor acknowledges anything for the first time.
+    const fn is_old(&self, seen: &Observed<'_>, peer: &Self) -> bool {
+        let tcp = seen.tcp;
+        let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+        self.is(bit::BEGUN)
+            && !seen.has(control)
+            && delta(tcp.sequence.wrapping_add(tcp.payload_len), self.next) <= 0
+            && delta(tcp.acknowledgement, peer.una) <= 0
     }
 
     #[cold]
@@ -238,6 +255,7 @@ impl Direction {
         }
         self.set(bit::LIKE_LAST, digest == self.last_digest);
         self.last_identification = seen.identification;
+        self.identifications.note(seen.identification);
         self.last_digest = digest;
         if self.ttl_max == 0 && self.ttl_min == 0 {
             self.ttl_min = seen.ttl;
@@ -369,12 +387,16 @@ impl Direction {
             .wrapping_add(u32::from(seen.has(TcpFlags::FIN)));
         let ahead = delta(tcp.sequence, self.next);
         if ahead < 0 || (tcp.payload_len == 1 && peer_closed) {
-            self.send_again(seen, len, peer_closed, handshake, ledger);
+            let least_answer = handshake.least_answer(seen.from, &peer.rtt);
+            let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
+            let answer = Answer { recovery: handshake.recovery(), least_answer, repair };
+            self.send_again(seen, len, peer_closed, &answer, ledger);
             return;
         }
         if ahead > 0 {
             self.skip(seen, ledger);
         }
+        let known = self.next;
         self.next = tcp.sequence.wrapping_add(len);
         if self.is(bit::OPEN_GAPS) {
             let is_open = ledger.seen(seen, self.next);
@@ -382,6 +404,8 @@ impl Direction {
         }
         if tcp.payload_len > 0 {
             self.start_timing(seen);
+            let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
+            self.marks.note(known, seen.time, &repair);
         }
     }
 
@@ -442,6 +466,7 @@ impl Direction {
         self.next = seen.tcp.sequence;
         self.una = start;
         self.holes.clear();
+        self.marks = Marks::default();
         self.set(bit::TIMING | bit::RECOVERY | bit::SACKED | bit::PROBED, false);
         self.set(bit::INITIAL_WINDOW | bit::ACKNOWLEDGED, false);
         self.set(bit::BEGUN, true);

@@ -4,6 +4,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::direction::Direction;
+use super::rtt::RttStatistics;
 use super::{Observed, elapsed};
 use crate::flow::tcp::sequence;
 
@@ -17,6 +18,12 @@ const REACTION: u64 = 20_000_000;
 
 /// The same where no RTT is known: half of the least retransmission time-out in common use.
 const REACTION_WITHOUT_RTT: u64 = 100_000_000;
+
+/// A part of the handshake, or what was faster than that.
+#[inline]
+fn shortest(part: u64, rtt: &RttStatistics) -> u64 {
+    if rtt.count > 0 { part.min(rtt.min) } else { part }
+}
 
 /// How far the handshake has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +66,18 @@ pub struct Recovery {
     pub reaction: u64,
 }
 
+/// How soon data that was lost can be sent again; nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// After it was sent first, where its receiver showed that it lacks it: half of a round trip, since
+    /// hosts may have been slow when that was measured.
+    pub asked_for: u64,
+    /// The same where the receiver showed nothing, so that a timer must have run out.
+    pub by_timer: u64,
+    /// After its sender sent something behind it, which the receiver missed it by.
+    pub behind_a_hole: u64,
+}
+
 impl Handshake {
     /// Whether nothing more can come.
     #[inline]
@@ -74,12 +93,38 @@ impl Handshake {
 
     /// The least time in which a side answers what passes the tap: half of what its part of the
     /// handshake took, since hosts and queues may have been slow then.
-    pub(in crate::flow::tcp) fn least_answer(&self, from: usize) -> Option<u64> {
-        let is_opener = from == usize::from(self.opener);
-        let part = if is_opener { self.originator } else { self.responder };
-        part.map(|part| part / 2)
+    /// `peer` tells how soon the side acknowledged what the other sent, which may be sooner: the segment
+    /// that ended its part of the handshake may have been lost.
+    pub(in crate::flow::tcp) fn least_answer(
+        &self,
+        from: usize,
+        peer: &RttStatistics,
+    ) -> Option<u64> {
+        let part = self.part(from)?;
+        Some(shortest(part, peer) / 2)
     }
 
+    const fn part(&self, from: usize) -> Option<u64> {
+        if from == self.opener as usize { self.originator } else { self.responder }
+    }
+
+    /// How soon what `from` sends can be sent again; `own` tells of what it sent, `peer` of what the other
+    /// side did.
+    #[inline]
+    pub(in crate::flow::tcp) fn repair(
+        &self,
+        from: usize,
+        own: &RttStatistics,
+        peer: &RttStatistics,
+    ) -> Repair {
+        let parts = self.part(from).zip(self.part(1 - from));
+        let rtt =
+            parts.map_or(0, |(near, far)| shortest(near, peer).saturating_add(shortest(far, own)));
+        let most = rtt / 4 * 3;
+        Repair { asked_for: rtt / 2, by_timer: most.max(REORDER), behind_a_hole: most }
+    }
+
+    #[inline]
     pub(in crate::flow::tcp) fn recovery(&self) -> Recovery {
         let rtt = self.rtt();
         Recovery {

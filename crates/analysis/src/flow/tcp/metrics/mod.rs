@@ -9,6 +9,8 @@
 //! | [`readings`] | what a direction tells in the end |
 //! | [`classify`] | why data was sent again |
 //! | [`holes`] | data that was skipped |
+//! | [`identifications`] | packets that were seen before |
+//! | [`marks`] | when data was sent first |
 //! | [`handshake`] | the round trip on either side of the tap |
 //! | [`rtt`] | round-trip times: sums, deviation, jitter |
 //! | [`series`] | round-trip times by interval |
@@ -21,6 +23,8 @@ pub mod direction;
 pub mod first;
 pub mod handshake;
 pub mod holes;
+pub mod identifications;
+pub mod marks;
 pub mod readings;
 pub mod rtt;
 pub mod series;
@@ -256,8 +260,9 @@ impl TcpMetrics {
     fn segment(&mut self, seen: &Observed<'_>, interval: Option<i64>) -> Option<IntervalRtt> {
         let [low, high] = &mut self.directions;
         let (sender, peer) = if seen.from == 0 { (low, high) } else { (high, low) };
-        if sender.is_duplicate(seen) {
+        if sender.is_duplicate(seen, peer) {
             sender.duplicate(seen);
+            self.ledger.doubled(seen);
             return None;
         }
         sender.note_header(seen);
