@@ -208,12 +208,18 @@ fn xmpp_and_mysql_without_tls_are_that_and_no_more() {
     refused.server("<stream:stream xmlns='jabber:client'><failure/>");
     let mut plain = Script::default();
     plain.client("<stream:stream xmlns='jabber:client'><iq/><starttls/>").server("<proceed/>");
+    let mut unasked = Script::default();
+    unasked.client("<stream:stream xmlns='jabber:client'>");
+    unasked.server("<stream:stream xmlns='jabber:client'><proceed/>");
     let mut mysql = Script::default();
     mysql.server([&b"\x4a\0\0\0\x0a8.0.28\0"[..], &[7; 66]].concat());
     mysql.client([&b"\x25\0\0\x01\x85\xa6\xff\x20"[..], &[0; 28], b"root\0"].concat());
-    for (mut turns, port, service) in
-        [(refused, 5222, "xmpp"), (plain, 5269, "xmpp"), (mysql, 3306, "mysql")]
-    {
+    for (mut turns, port, service) in [
+        (refused, 5222, "xmpp"),
+        (plain, 5269, "xmpp"),
+        (unasked, 5222, "xmpp"),
+        (mysql, 3306, "mysql"),
+    ] {
         turns.client(record(HANDSHAKE, &client_hello()));
         let heard = turns.heard(port);
         assert_eq!(heard.services(), Some(service));
