@@ -194,6 +194,20 @@ fn a_handshake_that_comes_twice_begins_one_stream() {
     }
 }
 
+/// The network doubled it, and the copy took longer than the whole exchange.
+#[test]
+fn a_late_copy_of_the_syn_begins_nothing_while_one_side_speaks() {
+    for wire in wires() {
+        for first in [Client, Server] {
+            let mut wire = wire.clone();
+            wire.open().says(Client, REQUEST).says(Server, RESPONSE).ends(first);
+            wire.put(Client, &Part { flags: SYN, position: 0, ..wire.part(Client) });
+            wire.ends(first.other());
+            expect(&wire, &[]);
+        }
+    }
+}
+
 #[test]
 fn a_syn_within_a_connection_is_none_until_it_is_answered() {
     for wire in wires() {

@@ -134,7 +134,8 @@ impl TcpConnection {
             beginner = responder;
         }
         if self.is_closed() {
-            return true;
+            // While one side still speaks, the SYN of that connection is a late copy.
+            return !(self.is_half_closed() && tcp.sequence == beginner.start);
         }
         if !with_ack && from == RESPONDER {
             // It crosses the SYN of the originator (RFC 9293, 3.5), or came before the SYN-ACK that was
@@ -146,6 +147,14 @@ impl TcpConnection {
             };
         }
         tcp.sequence != beginner.start && (with_ack || !self.is_going_on())
+    }
+
+    /// Whether one side has ended a connection that stood, and the other has not.
+    const fn is_half_closed(&self) -> bool {
+        let [originator, responder] = &self.ends;
+        let states = (originator.state, responder.state);
+        matches!(states, (State::Established, State::Closed) | (State::Closed, State::Established))
+            && self.is_confirmed()
     }
 
     /// Whether both sides have said that the connection stands, and neither that it ends.
