@@ -26,6 +26,8 @@ pub(super) struct Tap {
     pub(super) dropped_bytes: u64,
     /// Whether frames stand in another order than they passed, further apart than a capture does it.
     pub(super) is_shuffled: bool,
+    /// Whether frames stand in another order than they passed.
+    pub(super) is_swapped: bool,
     pub(super) is_doubled: bool,
     is_holed: bool,
     /// The side as which somebody forges frames.
@@ -112,6 +114,7 @@ impl Tap {
     fn swap(&mut self, at: usize, to: usize) {
         let Some(time) = self.shots.get(to).map(|shot| shot.timestamp) else { return };
         let mut shot = self.shots.remove(at);
+        self.is_swapped = true;
         self.is_shuffled |= time.nanos_since(shot.timestamp) > SHUFFLED_NANOS;
         shot.timestamp = time;
         self.shots.insert(to, shot);
