@@ -1,7 +1,6 @@
 //! `netsniff anonymize`: a capture that names nobody.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use netsniff_pcapfile::{
 use super::inputs::{Input, Inputs, is_same_file, is_stdin};
 use super::pseudonyms::PseudonymArgs;
 use super::{DAMAGED, DONE, FAILED, UsageError, print, say};
+use crate::output::unlinked::create_named;
 use crate::progress::ProgressLine;
 use crate::summary::number::exact;
 
@@ -95,7 +95,7 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
     let output: Box<dyn Write> = if to_stdout {
         Box::new(stdout())
     } else {
-        let created = File::create(&args.output);
+        let created = create_named(&args.output, false);
         Box::new(created.with_context(|| format!("cannot create {}", args.output.display()))?)
     };
     let mut progress = ProgressLine::new(inputs.size(), args.quiet);

@@ -17,6 +17,7 @@ use super::naming::FileName;
 use super::options::{Options, WriteIo};
 use crate::commands::inputs::is_stdin;
 use crate::commands::{UsageError, say};
+use crate::output::unlinked;
 
 /// The files of one recording, one of which is written.
 pub(super) struct Files {
@@ -235,11 +236,7 @@ impl Current {
 /// Creates a file, or empties it. What people say on a network is for its owner alone, as dumpcap
 /// has it.
 fn create(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    unlinked::create_named(path, true)
 }
 
 /// Standard output without the buffer of [`io::Stdout`], in which bytes would wait that count as written.

@@ -1,6 +1,5 @@
 //! Frames into a capture file instead of onto a wire, with the times that a plan gives them.
 
-use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +13,7 @@ use serde::Serialize;
 use super::drive::{Frames, Orders, Step};
 use super::report::Left;
 use crate::commands::inputs::is_stdin;
+use crate::output::unlinked::create_named;
 use crate::printable::json_line;
 use crate::recording::naming::{CaptureFormat, packing_of_name};
 use crate::summary::number::{bytes, duration, things};
@@ -37,7 +37,7 @@ enum Writer {
 impl Writer {
     fn new(path: &Path) -> io::Result<Self> {
         let output: Box<dyn Write> =
-            if is_stdin(path) { Box::new(stdout()) } else { Box::new(File::create(path)?) };
+            if is_stdin(path) { Box::new(stdout()) } else { Box::new(create_named(path, false)?) };
         let output = BufWriter::with_capacity(WRITE_SIZE, output);
         let output = Packer::new(output, packing_of_name(path))?;
         if CaptureFormat::of_name(path) == Some(CaptureFormat::Pcap) {

@@ -1,6 +1,7 @@
 //! What all commands of the lab have in common.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,6 +22,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use super::wire::WireArgs;
 use crate::commands::sizes::Sizes;
 use crate::commands::{UsageError, quantity, say};
+use crate::output::unlinked::create_named;
 use crate::summary::number::duration;
 
 /// The shortest and the longest frame that the testbed takes.
@@ -372,7 +374,9 @@ pub(super) fn signal() -> anyhow::Result<Arc<AtomicBool>> {
 /// Where it cannot be written, with its name.
 pub(super) fn write(directory: &Path, name: &str, content: &str) -> anyhow::Result<()> {
     let (path, new) = (directory.join(name), directory.join(format!(".{name}.new")));
-    let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
+    let written = create_named(&new, false)
+        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .and_then(|()| fs::rename(&new, &path));
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 

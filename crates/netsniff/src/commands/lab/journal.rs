@@ -8,6 +8,8 @@ use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::output::unlinked;
+
 /// Entries, one to a line of JSON.
 #[derive(Debug)]
 pub(super) struct Journal<T> {
@@ -32,7 +34,7 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
             }
         };
         let (entries, whole) = entries(&text, path)?;
-        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = unlinked::open(OpenOptions::new().create(true).append(true), path, false);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         ensure!(
             file.set_len(whole as u64).is_ok(),

@@ -10,6 +10,7 @@ use netsniff_pcapfile::{Counters, Interface, Packer, Packing, Section, Statistic
 
 use super::runs::Item;
 use crate::commands::inputs::is_stdin;
+use crate::output::unlinked;
 use crate::recording::encoding::Encoding;
 use crate::recording::naming::CaptureFormat;
 
@@ -118,11 +119,14 @@ fn create(path: &Path) -> io::Result<(Box<dyn Write>, Option<Unfinished>)> {
     if is_stdin(path) {
         return Ok((Box::new(stdout()), None));
     }
+    if unlinked::is_of_system(path) {
+        return Ok((Box::new(unlinked::create_named(path, false)?), None));
+    }
+    unlinked::refuse(path)?;
     if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         return Ok((Box::new(File::options().write(true).open(path)?), None));
     }
-    // A link keeps its place: what it leads to is replaced.
-    let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.to_owned();
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name.file_name().unwrap_or_default());
     hidden.push(format!(".{}", std::process::id()));
