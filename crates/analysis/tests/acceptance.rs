@@ -194,6 +194,33 @@ fn a_handshake_that_comes_twice_begins_one_stream() {
     }
 }
 
+/// The capture began behind the SYN, and its copy took longer than the request.
+#[test]
+fn a_late_copy_of_the_syn_leaves_nothing_unseen() {
+    for wire in wires() {
+        for place in 0..3 {
+            let mut wire = wire.clone();
+            wire.open().drop_first();
+            let copy = |wire: &mut Wire, at: usize| {
+                if at == place {
+                    wire.put(Client, &Part { flags: SYN, position: 0, ..wire.part(Client) });
+                }
+            };
+            copy(&mut wire, 0);
+            wire.says(Client, REQUEST);
+            copy(&mut wire, 1);
+            wire.says(Server, RESPONSE);
+            copy(&mut wire, 2);
+            wire.ends(Client).ends(Server);
+            let logs = wire.logs();
+            assert_eq!(logs.http(), ["GET /evil 0 200 OK 5"]);
+            let bytes = ["orig_bytes", "resp_bytes", "capture_missed_bytes", "missed_bytes"];
+            assert_eq!(logs.lines("conn", &bytes), ["42 43 0 0"], "{place}");
+            assert!(logs.lines("gaps", &["what"]).iter().all(|what| what != "data"), "{place}");
+        }
+    }
+}
+
 /// The network doubled it, and the copy took longer than the whole exchange.
 #[test]
 fn a_late_copy_of_the_syn_begins_nothing_while_one_side_speaks() {

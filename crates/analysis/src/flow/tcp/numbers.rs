@@ -30,10 +30,11 @@ impl TcpConnection {
                 if sender.size(peer) > 0 {
                     weirds.add("SYN_inside_connection");
                 }
+                // A late copy numbers nothing anew.
                 if sequence != sender.start {
                     weirds.add("SYN_seq_jump");
+                    sender.begin(sequence, end);
                 }
-                sender.begin(sequence, end);
             }
             // The RST that came first may have been forged.
             State::Reset if syn && sender.previous == State::Inactive => {

@@ -452,7 +452,9 @@ impl Direction {
     fn begin(&mut self, seen: &Observed<'_>, peer: &Self, ledger: &mut Ledger) {
         let syn = seen.has(TcpFlags::SYN);
         let start = seen.tcp.sequence.wrapping_add(u32::from(syn));
-        if self.is(bit::SYN) && start == self.start {
+        if self.is(bit::BEGUN) && start == self.start {
+            // A copy, maybe of one that was missed; the numbers stand.
+            self.set(bit::SYN, true);
             return;
         }
         if self.is(bit::BEGUN) {
