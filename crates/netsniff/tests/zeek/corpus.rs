@@ -35,18 +35,23 @@ pub(crate) fn captures(what: &str) -> Option<Vec<Capture>> {
     folder(Need::Corpus, what).map(|corpus| captures_of(&corpus))
 }
 
-/// The captures of the second corpus that Zeek ran over, for the logs that netsniff has.
-pub(crate) fn second_captures(what: &str) -> Option<Vec<Capture>> {
+/// The captures of the second corpus that Zeek ran over: those for the logs that netsniff has, and those for logs to
+/// come, whose connections and the like are compared all the same.
+pub(crate) fn second_captures(what: &str) -> Option<[Vec<Capture>; 2]> {
     let corpus = folder(Need::Corpus2, what)?;
     let manifest = fs::read_to_string(corpus.join("MANIFEST.tsv")).unwrap();
-    let lines = manifest.lines().map(|line| line.split('\t').collect::<Vec<_>>());
-    let chosen: BTreeSet<_> =
-        lines.filter(|cells| cells.last() == Some(&"2")).map(|cells| cells[0].to_owned()).collect();
-    let mut captures = captures_of(&corpus);
-    captures.retain(|capture| {
-        chosen.contains(&capture.name) && capture.oracle().join("zeek-run").is_dir()
-    });
-    Some(captures)
+    let all = captures_of(&corpus);
+    Some(["2", "3"].map(|added| {
+        let lines = manifest.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let chosen: BTreeSet<_> = lines
+            .filter(|cells| cells.last() == Some(&added))
+            .map(|cells| cells[0].to_owned())
+            .collect();
+        let is_chosen = |capture: &&Capture| {
+            chosen.contains(capture.name.as_str()) && capture.oracle().join("zeek-run").is_dir()
+        };
+        all.iter().filter(is_chosen).cloned().collect()
+    }))
 }
 
 fn captures_of(corpus: &Path) -> Vec<Capture> {

@@ -1,6 +1,7 @@
 //! The rows that the tables of `docs/differences-from-zeek.md` take out of the comparison.
 
 use super::compare::{Columns, Comparison, Difference};
+use super::whole;
 
 const PAGE: &str = include_str!("../../../../docs/differences-from-zeek.md");
 
@@ -52,7 +53,7 @@ fn parse(columns: Columns, line: &str) -> Listed {
     let &[file, row, what, why] = cells.as_slice() else { panic!("not four cells: {line}") };
     let is_known = |column: &str| columns.compared.contains(&column);
     if row == WHOLE {
-        assert!(["time", "begin", "questions", "group"].contains(&what), "{what}");
+        assert!(whole::REASONS.contains(&what), "{what}");
     } else {
         assert_eq!(row.split(' ').count(), columns.key.len(), "{row}");
         assert!(
@@ -72,11 +73,12 @@ fn parse(columns: Columns, line: &str) -> Listed {
 /// What stands for all rows of a capture.
 const WHOLE: &str = "*";
 
-/// For which reasons the page lists a capture as a whole; these lines are used then.
+/// For which reasons the page lists a capture as a whole, first the one that changes rows; these lines are used then.
 pub(crate) fn whole(file: &str, unused: &mut Vec<Listed>) -> Vec<String> {
     let is_it = |listed: &Listed| listed.file == file && listed.row == WHOLE;
-    let reasons =
+    let mut reasons: Vec<String> =
         unused.iter().filter(|listed| is_it(listed)).map(|listed| listed.what.clone()).collect();
+    reasons.sort_by_key(|reason| reason != "time");
     unused.retain(|listed| !is_it(listed));
     reasons
 }

@@ -6,9 +6,10 @@
 //!
 //! `begin`: Zeek analyses no TCP stream whose SYN it did not see.
 //!
-//! `questions` and `group`: [`questions`].
+//! `questions` and `group`: [`questions`]. `service` and `rtsp`: [`services`].
 
 mod questions;
+mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,6 +22,10 @@ use super::compare::{Columns, Comparison, Difference, compare};
 use super::corpus::Capture;
 use super::log::Row;
 use questions::Messages;
+use services::Rtsp;
+
+/// The reasons.
+pub(crate) const REASONS: [&str; 6] = ["time", "begin", "questions", "group", "service", "rtsp"];
 
 /// In microseconds, where Zeek's clock begins.
 const BEGIN: i64 = 1_000_000;
@@ -65,6 +70,7 @@ pub(crate) struct Packets {
     times: BTreeMap<Ends, BTreeSet<String>>,
     begun: BTreeSet<Ends>,
     messages: Messages,
+    rtsp: Rtsp,
 }
 
 impl Packets {
@@ -83,6 +89,8 @@ impl Packets {
                 told.tick(stamp, ends.as_ref());
                 told.messages.packet(&text(stamp), &decoded, packet.data);
                 if let (Some(ends), Transport::Tcp(tcp)) = (ends, decoded.transport) {
+                    let payload = packet.data.get(tcp.payload_offset as usize..);
+                    told.rtsp.segment(&ends, payload.unwrap_or_default());
                     told.tcp(stamp, ends, tcp.flags.any(TcpFlags::SYN));
                 }
             }
@@ -153,6 +161,8 @@ impl Packets {
                 "begin" => self.without_begin.has(columns, key) && is_only_ours(difference),
                 "questions" => self.messages.is_further_question(key, difference, &keys),
                 "group" => self.messages.is_joined(key, difference),
+                "service" => services::is_further(difference),
+                "rtsp" => self.rtsp.is_http(columns, key, difference),
                 other => panic!("listed for {other}"),
             });
             left_out += all - comparison.rows;
