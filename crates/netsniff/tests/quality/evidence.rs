@@ -12,7 +12,12 @@
 //! - what the receiver said before it can have missed the frame, which is about something else;
 //! - a second copy that came so soon behind what had revealed the hole that no host can have been asked for it, with the
 //!   stamp and number that a late first copy would have. A path that reorders gives the very same packets. Such losses
-//!   are counted apart ([`Evidence::like_reordering`]).
+//!   are counted apart ([`Evidence::like_reordering`]);
+//! - what the capture lost, where a copy of it comes within the wait after its acknowledgement and neither stamp nor number
+//!   nor a D-SACK tells that it was sent again: a ring that was read late gives the same ([`Evidence::like_late`]).
+//!
+//! One thing looks like a proof and is none: data that came again, where neither the acknowledgement of the first copy nor a
+//! D-SACK was captured. It is what a loss behind the tap leaves ([`Evidence::like_behind`]).
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
@@ -30,6 +35,10 @@ pub(crate) struct Evidence {
     pub(crate) happened: Places,
     /// Whether a frame was lost before the tap so that nothing tells it from a late one.
     pub(crate) like_reordering: bool,
+    /// Whether something was lost in the capture so that nothing tells it from what came late.
+    pub(crate) like_late: bool,
+    /// Whether something that was not lost came twice so that nothing tells it from a loss behind the tap.
+    pub(crate) like_behind: bool,
     /// Whether the capture lost a frame of any kind.
     pub(crate) capture_lost: bool,
     /// Whether the capture lost a SYN, FIN or data that its receiver got, and has a later acknowledgement of it.
@@ -65,7 +74,47 @@ pub(crate) fn evidence(events: &[Event]) -> Evidence {
             sides[segment.from].lose(event);
         }
     }
+    for side in &sides {
+        found.like_late |= side.claims.iter().any(|claim| claim.may_be_late);
+        if side.claims.iter().any(|claim| !claim.may_be_late) {
+            found.proven.insert(Place::Capture);
+        }
+        found.like_behind |= side.copies.iter().any(|copy| copy.is_answered);
+    }
     found
+}
+
+/// For how long data is waited for after its acknowledgement; nanoseconds.
+const WAIT: i64 = 10_000_000;
+
+/// Something that was acknowledged and not seen until then.
+struct Claim {
+    range: Range,
+    at: Timestamp,
+    /// The stamp that the acknowledgement echoed, and the segment that revealed the hole.
+    echo: Option<u32>,
+    revealer: Option<Segment>,
+    /// Whether a copy came since that may be the first one.
+    may_be_late: bool,
+}
+
+/// Data that was captured again before it was acknowledged, though no copy was lost.
+struct Copy {
+    range: Range,
+    /// Whether an acknowledgement came since.
+    is_answered: bool,
+}
+
+fn is_newer(one: u32, other: u32) -> bool {
+    one.wrapping_sub(other).cast_signed() > 0
+}
+
+/// Whether a segment was surely sent after another one.
+fn is_sent_after(it: &Segment, other: &Segment) -> bool {
+    let stamps = it.stamps.zip(other.stamps);
+    let (number, known) = (it.identification as u16, other.identification as u16);
+    stamps.is_some_and(|(it, other)| is_newer(it.0, other.0))
+        || (number != 0 && number.wrapping_sub(known).cast_signed() > 0)
 }
 
 /// Whether the network made two of a frame and the other one was captured and received.
@@ -113,16 +162,11 @@ struct Open {
 
 impl Open {
     /// Whether a segment may as well be the one that was lost, come late: it is behind what revealed the loss by less than
-    /// most of a round trip, and neither its stamp nor its number is later.
+    /// a round trip, and neither its stamp nor its number is later.
     fn may_be_filled_late_by(&self, segment: &Segment, round_trip: i64) -> bool {
         let Some(revealer) = &self.revealer else { return false };
-        let is_newer = |one: u32, other: u32| one.wrapping_sub(other).cast_signed() > 0;
-        let later_stamp =
-            segment.stamps.zip(revealer.stamps).is_some_and(|(it, by)| is_newer(it.0, by.0));
-        let (it, by) = (segment.identification as u16, revealer.identification as u16);
-        let later_number = it != 0 && it.wrapping_sub(by).cast_signed() > 0;
         let apart = segment.time.nanos_since(revealer.time);
-        apart < round_trip / 4 * 3 && !later_stamp && !later_number
+        apart < round_trip && !is_sent_after(segment, revealer)
     }
 }
 
@@ -139,6 +183,8 @@ struct Side {
     /// The highest acknowledgement and how often it was repeated without payload.
     acknowledged: Option<(i64, u32)>,
     open: Vec<Open>,
+    claims: Vec<Claim>,
+    copies: Vec<Copy>,
     /// Ends of what the capture lost and nobody acknowledged yet.
     waiting: Vec<i64>,
 }
@@ -154,6 +200,8 @@ impl Side {
             round_trip: 0,
             acknowledged: None,
             open: Vec::new(),
+            claims: Vec::new(),
+            copies: Vec::new(),
             waiting: Vec::new(),
         }
     }
@@ -216,11 +264,32 @@ impl Side {
             }
         }
         self.open.retain(|open| !open.left.is_empty());
+        self.note_copy(segment, range, found);
         if self.seen.iter().all(|seen| seen.1 < range.1) {
             self.highest = Some(segment.clone());
         }
         cut(&mut self.seen, range);
         self.seen.push(range);
+    }
+
+    /// Looks at what was missing or seen before.
+    fn note_copy(&mut self, segment: &Segment, range: Range, found: &mut Evidence) {
+        let overlaps = |other: Range| other.0 < range.1 && range.0 < other.1;
+        for claim in self.claims.iter_mut().filter(|claim| overlaps(claim.range)) {
+            let is_soon = segment.time.nanos_since(claim.at) <= WAIT;
+            let stamp = segment.stamps.map(|(value, _)| value);
+            let is_later = claim.revealer.as_ref().is_some_and(|by| is_sent_after(segment, by))
+                || stamp.zip(claim.echo).is_some_and(|(it, echo)| is_newer(it, echo));
+            claim.may_be_late |= is_soon && !is_later;
+            if !claim.may_be_late {
+                found.proven.insert(Place::Capture);
+            }
+        }
+        let is_acknowledged = self.acknowledged.is_some_and(|(number, _)| range.0 < number);
+        let is_known = self.seen.iter().any(|seen| overlaps(*seen));
+        if is_known && !is_acknowledged && segment.payload > 0 {
+            self.copies.push(Copy { range, is_answered: false });
+        }
     }
 
     /// Takes a captured segment of the other side.
@@ -242,10 +311,32 @@ impl Side {
             .iter()
             .map(|(low, high)| (self.position(*low), self.position(*high)))
             .collect();
+        // RFC 2883: the first block tells of what came twice.
+        let report = blocks.first().filter(|first| {
+            let is_inside = blocks.get(1).is_some_and(|b| b.0 <= first.0 && first.1 <= b.1);
+            first.1 <= number || is_inside
+        });
+        if let Some(report) = report {
+            let is_it = |range: Range| range.0 < report.1 && report.0 < range.1;
+            self.copies.retain(|copy| !is_it(copy.range));
+            for claim in self.claims.iter_mut().filter(|claim| is_it(claim.range)) {
+                claim.may_be_late = false;
+            }
+        }
+        for copy in self.copies.iter_mut().filter(|copy| copy.range.1 <= number) {
+            copy.is_answered = true;
+        }
         for open in &mut self.open {
-            if open.place == Place::Capture && open.left.first().is_some_and(|left| left.0 < number)
+            if open.place == Place::Capture
+                && let Some(left) = open.left.first().filter(|left| left.0 < number)
             {
-                found.proven.insert(Place::Capture);
+                self.claims.push(Claim {
+                    range: (left.0, left.1.min(number)),
+                    at: segment.time,
+                    echo: segment.stamps.map(|(_, echo)| echo),
+                    revealer: open.revealer.clone(),
+                    may_be_late: false,
+                });
             }
             cut(&mut open.left, (i64::MIN, number));
             if open.place == Place::Behind {

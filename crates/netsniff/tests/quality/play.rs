@@ -9,7 +9,7 @@ use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::PcapWriter;
 use netsniff_traffic::Random;
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side, Story};
-use netsniff_traffic::frame::Host;
+use netsniff_traffic::frame::{Host, udp_frame};
 use netsniff_traffic::impair::{Captured, Impairment, impair};
 
 use super::recording::{Event, Recording};
@@ -37,7 +37,9 @@ pub(crate) struct Fate {
 pub(crate) fn play(count: u16, fate: &Fate, seed: u64, capture: &Path) -> Recording {
     let mut random = Random::new(seed);
     let mut recording = Recording::default();
-    let mut frames = Vec::new();
+    // A SYN that the capture lost at its very begin may as well have come before.
+    let begin = datagram();
+    let mut frames = vec![(Setup::default().start, begin)];
     for number in 0..count {
         let (setup, story) = dialogue(number, fate, &mut random);
         let times: Vec<_> = story.seen.iter().map(|seen| seen.timestamp).collect();
@@ -57,6 +59,12 @@ pub(crate) fn play(count: u16, fate: &Fate, seed: u64, capture: &Path) -> Record
     recording
 }
 
+/// A frame of no connection.
+fn datagram() -> Vec<u8> {
+    let host = |last| Host::new([192, 0, 2, last].into(), 9);
+    udp_frame(&host(1), &host(80), 1, b"begin").unwrap()
+}
+
 /// One dialogue: short or long, of either version of IP, with or without SACK and time stamps.
 fn dialogue(number: u16, fate: &Fate, random: &mut Random) -> (Setup, Story) {
     let mut pick = |bound| random.below(bound);
@@ -69,7 +77,7 @@ fn dialogue(number: u16, fate: &Fate, random: &mut Random) -> (Setup, Story) {
     let setup = Setup {
         client: host(is_v6, 1 + pick(3) as u8, 20_000 + number),
         server: host(is_v6, 80 + pick(3) as u8, 80),
-        start: Setup::default().start + Duration::from_millis(pick(20_000)),
+        start: Setup::default().start + Duration::from_millis(5_000 + pick(20_000)),
         delay: (
             Duration::from_micros(200 + pick(5_000)),
             Duration::from_micros(200 + pick(40_000)),

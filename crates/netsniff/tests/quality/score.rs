@@ -6,7 +6,7 @@ use super::evidence::{Evidence, evidence};
 use super::recording::Recording;
 use super::segment::{Flow, Kind};
 use super::told::{Told, told};
-use super::{Place, told::Row};
+use super::{Place, Places, told::Row};
 
 /// How many of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,10 @@ pub(crate) struct Score {
     /// Of those that lost a frame before the tap so that nothing tells it from a late one: how many are told all the
     /// same. What a path that reorders does, too, is no proof; they are in no other share for that.
     pub(crate) like_reordering: Share,
+    /// Of those that lost something in the capture so that nothing tells it from what came late: how many are marked.
+    pub(crate) like_late: Share,
+    /// Of those where something came twice and nothing tells it from a loss behind the tap: how many are told such a loss.
+    pub(crate) like_behind: Share,
     /// Of those with two or three proven causes: how many are told all that is proven and nothing that did not happen.
     pub(crate) several_causes: Share,
     /// Of those without a proven cause: how many are told no cause that did not happen.
@@ -166,8 +170,19 @@ impl Score {
         if evidence.like_reordering && !evidence.proven.contains(&Place::Before) {
             self.like_reordering.count(told.places.contains(&Place::Before));
         }
+        if evidence.like_late && !evidence.proven.contains(&Place::Capture) {
+            self.like_late.count(told.is_marked);
+        }
+        let is_behind = |places: &Places| places.contains(&Place::Behind);
+        if evidence.like_behind && !is_behind(&evidence.happened) {
+            self.like_behind.count(is_behind(&told.places));
+        }
         let missed = evidence.proven.difference(&told.places).count();
-        let invented = told.places.difference(&evidence.happened).count();
+        let is_invented = |place: &&Place| {
+            !evidence.happened.contains(place)
+                && !(evidence.like_behind && **place == Place::Behind)
+        };
+        let invented = told.places.iter().filter(is_invented).count();
         if evidence.proven.is_empty() {
             self.no_cause_invented.count(invented == 0);
         } else {
@@ -180,8 +195,8 @@ impl Score {
             if evidence.proven.contains(&place) {
                 self.told.entry(place).or_default().count(told.places.contains(&place));
             }
-            let is_invented = told.places.contains(&place) && !evidence.happened.contains(&place);
-            *self.invented.entry(place).or_default() += u64::from(is_invented);
+            let is_told = told.places.contains(&place);
+            *self.invented.entry(place).or_default() += u64::from(is_told && is_invented(&&place));
         }
         if missed > 0 {
             wrong.push("a cause that is proven is not told");
@@ -215,6 +230,8 @@ impl Score {
             (&mut self.pure_acks_only, other.pure_acks_only),
             (&mut self.causes, other.causes),
             (&mut self.like_reordering, other.like_reordering),
+            (&mut self.like_late, other.like_late),
+            (&mut self.like_behind, other.like_behind),
             (&mut self.several_causes, other.several_causes),
             (&mut self.no_cause_invented, other.no_cause_invented),
         ] {
@@ -251,6 +268,8 @@ impl Score {
             ("causes right where one is proven", self.causes),
             ("causes right where several are proven", self.several_causes),
             ("lost before the tap and like reordering, told all the same", self.like_reordering),
+            ("lost in the capture and like what is late, marked all the same", self.like_late),
+            ("not lost, but like a loss behind the tap, told as one", self.like_behind),
             ("no cause invented where none is proven", self.no_cause_invented),
         ] {
             figures.push((name.to_owned(), format!("{}/{}", share.right, share.of)));

@@ -21,9 +21,20 @@ pub struct Gap {
     pub ended: Ended,
     /// Who lost it.
     pub cause: Cause,
-    /// Whether the receiver showed that it lacked it until it was sent again, so that a D-SACK is of a
-    /// double of that.
-    pub is_proven: bool,
+    /// What the receiver told of it.
+    pub proof: Proof,
+}
+
+/// What a receiver told of data that was sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing.
+    #[default]
+    None,
+    /// It lacked it until it was sent again: a D-SACK is of a double of that.
+    Lacked,
+    /// That it came twice, though there are more copies than such reports.
+    Unsure,
 }
 
 impl Gap {
@@ -43,6 +54,11 @@ impl Gap {
     #[must_use]
     pub fn is_second_copy(&self) -> bool {
         self.ended == Ended::Filled && matches!(self.cause, Cause::NetworkBehind | Cause::Unknown)
+    }
+
+    /// It was the capture that lost it, since the receiver had it.
+    pub(super) const fn lost_by_capture(&mut self) {
+        (self.cause, self.ended) = (Cause::Capture, Ended::Acknowledged);
     }
 
     /// Whether another loss is the rest of this one: a hole that many segments filled.

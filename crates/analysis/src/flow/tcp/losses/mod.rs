@@ -54,6 +54,8 @@ pub struct Again {
     pub repair: Repair,
     /// How many numbers beyond them their sender had sent before.
     pub sent_beyond: u32,
+    /// Their time stamp (RFC 7323).
+    pub stamp: Option<u32>,
     /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
     /// number packets.
     pub may_be_doubled: bool,
@@ -72,6 +74,12 @@ pub struct Path {
     pub repair: Repair,
     /// Whether the receiver, which has SACK, tells of nothing beyond what it acknowledges.
     pub has_nothing_beyond: bool,
+    /// Whether the receiver has SACK.
+    pub has_sack: bool,
+    /// By how much this acknowledgement goes on.
+    pub advance: i64,
+    /// The stamp that it echoes (RFC 7323).
+    pub echo: Option<u32>,
 }
 
 impl Path {
@@ -81,16 +89,19 @@ impl Path {
         seen: &Observed<'_>,
         sender: &Direction,
         receiver: &Direction,
+        advance: i32,
     ) -> Self {
         let options = &seen.tcp.options;
+        let has_sack = receiver.reports_duplicates(sender);
         Self {
             least_answer: handshake.least_answer(seen.from, &sender.rtt).unwrap_or(0),
             reorder: handshake.recovery().reorder,
             rtt: handshake.rtt(),
             repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
-            has_nothing_beyond: options.sack_count == 0
-                && !options.cut
-                && receiver.reports_duplicates(sender),
+            has_nothing_beyond: options.sack_count == 0 && !options.cut && has_sack,
+            has_sack,
+            advance: advance.max(0).into(),
+            echo: options.timestamps.map(|(_, echo)| echo),
         }
     }
 }
@@ -229,10 +240,10 @@ impl Ledger {
     /// Returns whether anything is still open.
     #[cold]
     pub(super) fn seen(&mut self, seen: &Observed<'_>, end: u32) -> bool {
-        self.filled(seen, end, Coming::SentAgain)
+        self.filled(seen, end, &Coming::NEW)
     }
 
-    fn filled(&mut self, seen: &Observed<'_>, end: u32, coming: Coming) -> bool {
+    fn filled(&mut self, seen: &Observed<'_>, end: u32, coming: &Coming) -> bool {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return false };
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         let stream = &mut losses.streams[seen.from & 1];
@@ -248,7 +259,7 @@ impl Ledger {
         if seen.tcp.payload_len == 0 {
             // A SYN or FIN that came again: whether it was lost, or its acknowledgement, nobody
             // can tell.
-            return self.filled(seen, end, Coming::SentAgain);
+            return self.filled(seen, end, &Coming::NEW);
         }
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
         let stream = self.open(seen.from);

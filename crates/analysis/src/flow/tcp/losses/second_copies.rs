@@ -2,25 +2,64 @@
 
 use netsniff_packet::Timestamp;
 
-use super::gap::Gap;
-use super::stream::{Lacking, StreamLosses};
+use super::gap::{Gap, Proof};
+use super::stream::{Coming, Hole, Lacking, Sent, StreamLosses};
 use super::{Again, Path, is_past};
 use crate::flow::tcp::metrics::classify::Class;
+use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
 
 /// How late packets are that another way, a queue or a radio delays, as Wireshark has it; nanoseconds.
-const REORDER: u64 = 3_000_000;
+pub(super) const REORDER: u64 = 3_000_000;
 
-/// A second copy of what the receiver seemed to lack.
+/// Data that was sent again: a second copy of what the receiver seemed to lack, or what filled a hole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SecondCopy {
     low: i64,
     high: i64,
     at: Timestamp,
-    /// Up to where its sender had sent before.
-    next: i64,
+    sent: Sent,
+    /// Whether it filled a hole, and sooner than it can have been sent for that.
+    fills: bool,
+    is_soon: bool,
+    /// Whether it was acknowledged, and nothing beyond it.
+    has_step: bool,
 }
+
+impl SecondCopy {
+    /// Whether the receiver had an earlier copy, since it acknowledges this one sooner than it can: by the
+    /// stamp that it echoes (RFC 3522), by what it has not got yet though it was sent well before the
+    /// copy, or by the time. `None` where the next acknowledgement tells.
+    fn came_after_another(&self, position: i64, time: Timestamp, path: &Path) -> Option<bool> {
+        let is_exact = self.low == position - path.advance;
+        let echoes = self.sent.stamp.zip(path.echo).filter(|_| is_exact);
+        if let Some((stamp, echo)) = echoes {
+            let is_older = delta(echo, stamp) < 0;
+            if is_older || self.fills {
+                return Some(is_older);
+            }
+        }
+        let len = self.high - self.low;
+        let is_well_before = self.sent.next - position > len * OVERTAKEN;
+        if is_well_before && path.has_nothing_beyond {
+            return Some(true);
+        }
+        // Without SACK the next hole may lie there. If the receiver goes on step by step, none does.
+        if self.is_soon && is_well_before && !path.has_sack {
+            if position == self.high {
+                return None;
+            }
+            if self.has_step {
+                return Some(position - self.high <= 2 * len);
+            }
+        }
+        Some(!self.has_step && !is_past(self.at, time, path.least_answer))
+    }
+}
+
+/// More segments in a row are not late (RFC 5681, 3.2).
+const OVERTAKEN: i64 = 3;
 
 impl StreamLosses {
     /// Numbers that were seen came a second time.
@@ -30,6 +69,7 @@ impl StreamLosses {
         high: i64,
         time: Timestamp,
         again: &Again,
+        sent: &Sent,
         limits: &Limits,
     ) {
         let is_double = self.is_copied_again(low, high, time, again);
@@ -38,18 +78,52 @@ impl StreamLosses {
             return;
         }
         let is_lacked = again.class == Class::Fast
-            || self.lacking.is_some_and(|lacking| low <= lacking.low && lacking.low < high);
+            || self.lacking.is_some_and(|lacking| {
+                low <= lacking.low && lacking.low < high && lacking.repaired < lacking.last
+            });
         if again.may_be_doubled && !is_lacked {
             return;
         }
         let cause = if is_lacked { Cause::NetworkBehind } else { Cause::Unknown };
         let (what, ended) = (Missing::Data, Ended::Filled);
         if is_lacked && self.copies.len() < limits.open_gaps {
-            let next = high + i64::from(again.sent_beyond);
-            self.copies.push(SecondCopy { low, high, at: time, next });
+            self.copies.push(SecondCopy {
+                low,
+                high,
+                at: time,
+                sent: *sent,
+                fills: false,
+                is_soon: false,
+                has_step: false,
+            });
         }
         let (since, until) = (time, time);
-        self.push(Gap { what, low, high, since, until, ended, cause, is_proven: false }, limits);
+        let proof = Proof::None;
+        self.push(Gap { what, low, high, since, until, ended, cause, proof }, limits);
+    }
+
+    /// Waits for the acknowledgement of what filled a hole, which may be one of an earlier copy.
+    pub(super) fn watch_fill(
+        &mut self,
+        part: &Hole,
+        time: Timestamp,
+        coming: &Coming,
+        limits: &Limits,
+    ) {
+        let Some(sent) = coming.sent else { return };
+        if self.copies.len() < limits.open_gaps {
+            let is_soon = !is_past(part.revealed.at, time, sent.soon);
+            let Hole { low, high, .. } = *part;
+            self.copies.push(SecondCopy {
+                low,
+                high,
+                at: time,
+                sent,
+                fills: true,
+                is_soon,
+                has_step: false,
+            });
+        }
     }
 
     /// Whether what was sent again comes once more, sooner than its sender can have sent that, too. If
@@ -90,32 +164,44 @@ impl StreamLosses {
     /// The receiver showed that it lacks something still when it should have had the second copy, too:
     /// no first one brought it later.
     pub(super) fn prove_copies(&mut self, lacking: &Lacking, path: &Path) {
+        // Nor is any packet late by about a round trip.
+        let is_long = is_past(lacking.since, lacking.last, path.repair.behind_a_hole.max(REORDER));
+        let least = if is_long { 0 } else { path.least_answer.saturating_mul(2) };
         let is_it = |gap: &&mut Gap| {
             gap.is_second_copy()
                 && gap.overlaps(lacking.low, lacking.low + 1)
-                && is_past(gap.until, lacking.last, path.least_answer.saturating_mul(2))
+                && is_past(gap.until, lacking.last, least)
         };
-        self.gaps.iter_mut().filter(is_it).for_each(|gap| gap.is_proven = true);
+        self.gaps.iter_mut().filter(is_it).for_each(|gap| gap.proof = Proof::Lacked);
     }
 
-    /// Second copies that are acknowledged sooner than they can have been, by their time or because the
-    /// receiver has not got yet what was sent before them: the receiver had the first ones, and lacked
-    /// them only because they came late.
+    /// Copies that are acknowledged sooner than they can have been: the receiver had the first ones, and
+    /// lacked them only because they came late. If those were not seen, the capture lost them.
     pub(super) fn take_back_late(&mut self, position: i64, time: Timestamp, path: &Path) {
         let mut copies = core::mem::take(&mut self.copies);
-        copies.retain(|copy| {
+        copies.retain_mut(|copy| {
             if copy.high > position {
                 return true;
             }
-            let is_behind = path.has_nothing_beyond && position < copy.next;
-            if is_behind || !is_past(copy.at, time, path.least_answer) {
+            let Some(has_other) = copy.came_after_another(position, time, path) else {
+                copy.has_step = true;
+                return true;
+            };
+            if has_other {
                 let is_it = |gap: &Gap| {
-                    gap.is_second_copy()
-                        && gap.until == copy.at
+                    gap.until == copy.at
                         && gap.overlaps(copy.low, copy.high)
+                        && if copy.fills {
+                            gap.cause == Cause::NetworkBefore
+                        } else {
+                            gap.is_second_copy()
+                        }
                 };
-                if let Some(at) = self.gaps.iter().rposition(is_it) {
-                    self.gaps.remove(at);
+                let found = self.gaps.iter().rposition(is_it);
+                match found.and_then(|at| self.gaps.get_mut(at)) {
+                    Some(gap) if copy.fills => gap.lost_by_capture(),
+                    Some(_) => drop(found.map(|at| self.gaps.remove(at))),
+                    None => {}
                 }
             }
             false
@@ -139,21 +225,25 @@ impl StreamLosses {
             self.push(gap, limits);
             return;
         }
-        let is_copy = |gap: &Gap| gap.is_second_copy() && !gap.is_proven && is_it(gap);
+        let is_copy = |gap: &Gap| gap.is_second_copy() && gap.proof != Proof::Lacked && is_it(gap);
         if let Some(at) = self.gaps.iter().rposition(is_copy) {
             self.gaps.remove(at);
+            // Of further copies nobody knows any more whether one was lost, or a report of it.
+            for gap in self.gaps.iter_mut().filter(|gap| is_copy(gap)) {
+                (gap.cause, gap.proof) = (Cause::Unknown, Proof::Unsure);
+            }
             return;
         }
         let is_fill = |gap: &&mut Gap| {
             gap.cause == Cause::NetworkBefore
                 && gap.ended == Ended::Filled
-                && !gap.is_proven
+                && gap.proof != Proof::Lacked
                 && is_it(gap)
         };
         if let Some(gap) = self.gaps.iter_mut().rev().find(is_fill) {
             // The receiver had it without having shown that it lacks it: the one that was sent first came
             // to it, too.
-            (gap.cause, gap.ended) = (Cause::Capture, Ended::Acknowledged);
+            gap.lost_by_capture();
         }
     }
 }

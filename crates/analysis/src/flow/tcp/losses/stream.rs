@@ -6,10 +6,11 @@
 
 use netsniff_packet::Timestamp;
 
-use super::gap::Gap;
-use super::second_copies::SecondCopy;
+use super::gap::{Gap, Proof};
+use super::second_copies::{REORDER, SecondCopy};
 use super::{Again, Path, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::metrics::classify::Class;
+use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
 
@@ -23,7 +24,7 @@ pub struct StreamLosses {
     pub(super) gaps: Vec<Gap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
     pub(super) unneeded: Vec<(i64, i64)>,
-    /// Second copies of what the receiver seemed to lack, which are not acknowledged yet.
+    /// Copies of what the receiver seemed to lack, which are not acknowledged yet.
     pub(super) copies: Vec<SecondCopy>,
     /// What came after it was acknowledged, as the losses that they were if it was sent again.
     pub(super) late: Vec<Gap>,
@@ -64,13 +65,14 @@ pub struct Surplus {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Hole {
-    low: i64,
-    high: i64,
+pub(super) struct Hole {
+    pub(super) low: i64,
+    pub(super) high: i64,
     /// What revealed it.
-    revealed: Revealed,
-    /// When the receiver first acknowledged it.
+    pub(super) revealed: Revealed,
+    /// When the receiver first acknowledged it, and the stamp that it echoed of just this.
     acknowledged: Option<Timestamp>,
+    echo: Option<u32>,
     /// When the receiver first showed that it lacks it.
     lacked: Option<Timestamp>,
 }
@@ -80,15 +82,25 @@ pub(super) struct Lacking {
     pub(super) low: i64,
     /// Where the receiver has data again, if it told.
     high: i64,
-    since: Timestamp,
+    pub(super) since: Timestamp,
     /// When it last showed that it does.
     pub(super) last: Timestamp,
     is_repaired: bool,
+    /// When that was sent again, if it was.
+    pub(super) repaired: Timestamp,
 }
 
 /// How data came that was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
+pub struct Coming {
+    pub(super) why: Why,
+    /// What is known of the segment that brought it, where it brought nothing new.
+    pub(super) sent: Option<Sent>,
+}
+
+/// Why data came that was missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
     /// It may have been overtaken on its way; unless the receiver had shown the lack for longer
     /// than these nanoseconds, in which the sender can have answered that.
     Reordered(Option<u64>),
@@ -98,6 +110,22 @@ pub enum Coming {
     SentLater,
     /// It was sent again though the receiver had it.
     Unneeded,
+}
+
+/// A segment that brought nothing new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// Its time stamp.
+    pub(super) stamp: Option<u32>,
+    /// Up to where its sender had sent before.
+    pub(super) next: i64,
+    /// How soon it can have been sent for the hole that it fills.
+    pub(super) soon: u64,
+}
+
+impl Coming {
+    /// With what comes for the first time.
+    pub(super) const NEW: Self = Self { why: Why::SentAgain, sent: None };
 }
 
 impl StreamLosses {
@@ -152,7 +180,7 @@ impl StreamLosses {
         if low >= high {
             return;
         }
-        let hole = Hole { low, high, revealed, acknowledged: None, lacked: None };
+        let hole = Hole { low, high, revealed, acknowledged: None, echo: None, lacked: None };
         self.add(self.holes.len(), hole, revealed.at, limits);
     }
 
@@ -197,7 +225,7 @@ impl StreamLosses {
         low: i64,
         high: i64,
         time: Timestamp,
-        coming: Coming,
+        coming: &Coming,
         limits: &Limits,
     ) {
         self.settle(time, limits);
@@ -218,33 +246,40 @@ impl StreamLosses {
         }
     }
 
-    fn filled(&mut self, part: Hole, time: Timestamp, coming: Coming, limits: &Limits) {
+    fn filled(&mut self, part: Hole, time: Timestamp, coming: &Coming, limits: &Limits) {
         if let Some(at) = part.acknowledged {
             self.filled_late(&part, at, coming, limits);
             return;
         }
-        let is_loss = match coming {
-            Coming::Reordered(answer) => {
+        let is_loss = match coming.why {
+            Why::Reordered(answer) => {
                 let answered = |at| answer.is_some_and(|answer| is_past(at, time, answer));
                 part.lacked.is_some_and(answered)
             }
-            Coming::SentAgain | Coming::SentLater => true,
-            Coming::Unneeded => {
+            Why::SentAgain | Why::SentLater => true,
+            Why::Unneeded => {
                 self.push(part.gap(Cause::Capture, Ended::Acknowledged, time), limits);
                 false
             }
         };
         if is_loss {
             let gap = part.gap(Cause::NetworkBefore, Ended::Filled, time);
-            self.push(Gap { is_proven: part.lacked.is_some(), ..gap }, limits);
+            let is_lacked = part.lacked.is_some();
+            let proof = if is_lacked { Proof::Lacked } else { Proof::None };
+            self.push(Gap { proof, ..gap }, limits);
+            if !is_lacked {
+                self.watch_fill(&part, time, coming, limits);
+            }
         }
     }
 
     /// What was acknowledged `at` some time came within the wait after that: the capture has it late,
     /// unless it was surely sent again. A D-SACK may still tell that it was.
-    fn filled_late(&mut self, part: &Hole, at: Timestamp, coming: Coming, limits: &Limits) {
+    fn filled_late(&mut self, part: &Hole, at: Timestamp, coming: &Coming, limits: &Limits) {
         let lost = part.gap(Cause::Capture, Ended::Acknowledged, at);
-        if coming == Coming::SentLater {
+        let stamp = coming.sent.and_then(|sent| sent.stamp);
+        let is_newer = stamp.zip(part.echo).is_some_and(|(it, echo)| delta(it, echo) > 0);
+        if coming.why == Why::SentLater || is_newer {
             self.push(lost, limits);
             self.expect_report(part.low, part.high, limits);
             return;
@@ -266,18 +301,15 @@ impl StreamLosses {
         again: &Again,
         limits: &Limits,
     ) {
-        let coming = match again.class {
-            _ if again.is_later => Coming::SentLater,
-            Class::OutOfOrder => Coming::Reordered(again.least_answer),
-            Class::Unnecessary => Coming::Unneeded,
-            Class::Timeout | Class::Fast | Class::Doubled => Coming::SentAgain,
+        let why = match again.class {
+            _ if again.is_later => Why::SentLater,
+            Class::OutOfOrder => Why::Reordered(again.least_answer),
+            Class::Unnecessary => Why::Unneeded,
+            Class::Timeout | Class::Fast | Class::Doubled => Why::SentAgain,
         };
-        if let Some(lacking) = &mut self.lacking
-            && low <= lacking.low
-            && lacking.low < high
-        {
-            lacking.is_repaired = true;
-        }
+        let next = high + i64::from(again.sent_beyond);
+        let sent = Sent { stamp: again.stamp, next, soon: again.repair.behind_a_hole };
+        let coming = Coming { why, sent: Some(sent) };
         // What lies between holes was seen before.
         let mut from = low;
         let mut index = 0;
@@ -289,11 +321,18 @@ impl StreamLosses {
                 self.holes.get(index).map_or((high, high), |hole| (hole.low, hole.high));
             let to = hole_low.min(high);
             if from < to {
-                self.second(from, to, time, again, limits);
+                self.second(from, to, time, again, &sent, limits);
             }
             from = to.max(hole_high).max(from + 1);
         }
-        self.fill(low, high, time, coming, limits);
+        if let Some(lacking) = &mut self.lacking
+            && low <= lacking.low
+            && lacking.low < high
+        {
+            lacking.is_repaired = true;
+            lacking.repaired = time;
+        }
+        self.fill(low, high, time, &coming, limits);
     }
 
     /// The receiver has everything below `position`.
@@ -317,11 +356,15 @@ impl StreamLosses {
             let above = Hole { low: position, ..*hole };
             hole.high = hole.high.min(position);
             hole.acknowledged = Some(time);
+            hole.echo = path.echo.filter(|_| hole.low == position - path.advance);
             let below = *hole;
             if above.low < above.high {
                 index = self.add(index, above, time, limits);
             }
-            if below.lacked.is_some() && is_past(below.revealed.at, time, path.reorder) {
+            let least = path.rtt.unwrap_or(REORDER);
+            if below.lacked.is_some_and(|lacked| is_past(lacked, time, least))
+                && is_past(below.revealed.at, time, path.reorder)
+            {
                 // It was lost and sent again, and the capture lost what was sent again.
                 self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
             }
@@ -354,7 +397,7 @@ impl StreamLosses {
             until: time,
             ended: Ended::Filled,
             cause: Cause::NetworkBehind,
-            is_proven: true,
+            proof: Proof::Lacked,
         };
         self.push(gap, limits);
         let ended = Ended::Acknowledged;
@@ -392,6 +435,7 @@ impl StreamLosses {
                 since: time,
                 last: time,
                 is_repaired: unneeded || self.gaps.iter().any(came),
+                repaired: Timestamp::MIN,
             });
         }
     }
@@ -423,7 +467,11 @@ impl StreamLosses {
     ) {
         for gap in &self.gaps {
             let mut gap = *gap;
-            if gap.is_second_copy() && reports && gap.high <= acknowledged {
+            if gap.is_second_copy()
+                && reports
+                && gap.high <= acknowledged
+                && gap.proof != Proof::Unsure
+            {
                 // It reported no second copy, so the first one was lost.
                 gap.cause = Cause::NetworkBehind;
             }
@@ -483,6 +531,6 @@ impl StreamLosses {
 impl Hole {
     const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
         let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;
-        Gap { what: Missing::Data, low, high, since, until, ended, cause, is_proven: false }
+        Gap { what: Missing::Data, low, high, since, until, ended, cause, proof: Proof::None }
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
-use super::gap::Gap;
+use super::gap::{Gap, Proof};
 use super::stream::Saved;
 use crate::flow::tcp::endpoint::TcpEndpoint;
 use crate::flow::tcp::machine::{ORIGINATOR, TcpConnection};
@@ -118,7 +118,8 @@ impl TcpConnection {
         verdict: &mut Verdict,
     ) {
         let (side, peer) = (&directions[from], &directions[1 - from]);
-        if !side.has_begun() || side.has_syn() || !peer.has_syn() {
+        let has_syn = side.has_syn() && !side.missed_syn();
+        if !side.has_begun() || has_syn || !peer.has_syn() {
             return;
         }
         let is_opener = from == ORIGINATOR;
@@ -141,7 +142,7 @@ impl TcpConnection {
             until: span.start,
             ended: Ended::Acknowledged,
             cause: Cause::Capture,
-            is_proven: false,
+            proof: Proof::None,
         };
         verdict.add(from, gap, None, 0);
     }

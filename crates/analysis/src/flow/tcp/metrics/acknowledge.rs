@@ -27,7 +27,7 @@ impl Direction {
         let number = seen.tcp.acknowledgement;
         let same_window = from.take_window(seen);
         if !self.is(bit::BEGUN) {
-            self.expect(number);
+            self.expect(number, seen.time);
             return None;
         }
         if delta(number, self.next) > MAX_WINDOW {
@@ -42,7 +42,7 @@ impl Direction {
             self.bits |= bit::ACKNOWLEDGED;
         }
         if self.is(bit::OPEN_GAPS) || delta(number, self.next) > 0 {
-            let path = Path::of(handshake, seen, self, from);
+            let path = Path::of(handshake, seen, self, from, advance);
             let is_open = ledger.acknowledged(seen, self.next, &path);
             self.set(bit::OPEN_GAPS, is_open);
         }
@@ -71,9 +71,9 @@ impl Direction {
 
     /// Takes the first acknowledgement of a side that was not seen yet.
     #[cold]
-    const fn expect(&mut self, number: u32) {
+    const fn expect(&mut self, number: u32, time: Timestamp) {
         if !self.is(bit::EXPECTED) {
-            self.start = number;
+            (self.start, self.evidence_at) = (number, time);
             self.set(bit::EXPECTED, true);
         }
     }
@@ -94,7 +94,7 @@ impl Direction {
             return;
         }
         if self.is(bit::OPEN_GAPS) || (0 < beyond && beyond <= MAX_WINDOW) {
-            let path = Path::of(handshake, seen, self, from);
+            let path = Path::of(handshake, seen, self, from, 0);
             let is_open = ledger.acknowledged(seen, self.next, &path);
             self.set(bit::OPEN_GAPS, is_open);
         }

@@ -131,8 +131,11 @@ impl Direction {
             least_answer: least_answer.filter(|_| is_earlier != Some(true)),
             is_later: is_earlier == Some(false),
             repair,
+            stamp: seen.tcp.options.timestamps.map(|(value, _)| value),
             sent_beyond: delta(self.next, known).max(0).unsigned_abs(),
-            may_be_doubled: self.is(bit::LIKE_LAST) && seen.identification == 0,
+            may_be_doubled: self.is(bit::LIKE_LAST)
+                && seen.identification == 0
+                && self.marks.is_within(tcp.sequence, seen.time, repair.by_timer),
         };
         let is_open = ledger.seen_again(seen, known, &again);
         self.set(bit::OPEN_GAPS, is_open);

@@ -57,6 +57,8 @@ pub(super) mod bit {
     pub(in super::super) const EXPECTED: u32 = 0x0004_0000;
     /// The capture cut the options of its SYN, so that nobody knows what they told.
     pub(in super::super) const OPTIONS_CUT: u32 = 0x0008_0000;
+    /// Its SYN was acknowledged so long before it was seen that the one seen was sent again.
+    pub(in super::super) const SYN_MISSED: u32 = 0x0010_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -190,6 +192,11 @@ impl Direction {
     /// Whether its SYN was seen.
     pub(in crate::flow::tcp) const fn has_syn(&self) -> bool {
         self.is(bit::SYN)
+    }
+
+    /// Whether a SYN of it was never seen, though another one was.
+    pub(in crate::flow::tcp) const fn missed_syn(&self) -> bool {
+        self.is(bit::SYN_MISSED)
     }
 
     /// Whether it would report what came to it twice from `peer`: hosts with SACK do (RFC 2883).
@@ -463,6 +470,13 @@ impl Direction {
             // The handshake was seen from one side, so that all is missing up to here.
             let is_open = ledger.begun_late(seen, self.start);
             self.set(bit::OPEN_GAPS, is_open);
+        }
+        if syn && self.is(bit::EXPECTED) && !self.is(bit::BEGUN) && start == self.start {
+            let is_missed = seen.place.is_some_and(|place| {
+                let wait = place.limits.stream_acknowledged_wait.as_nanos();
+                elapsed(self.evidence_at, seen.time).is_some_and(|age| u128::from(age) > wait)
+            });
+            self.set(bit::SYN_MISSED, is_missed);
         }
         self.start = start;
         self.next = seen.tcp.sequence;
