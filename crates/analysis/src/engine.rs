@@ -24,6 +24,8 @@ pub struct Engine {
     correlator: Correlator,
     /// Facts that wait until nothing earlier can come.
     facts: Vec<(SortKey, Fact)>,
+    /// A packet that is far ahead, until the next one tells whether it is so alone, and losses behind it.
+    held: Batch,
 }
 
 /// Datagrams that are collected before their flows are looked for.
@@ -40,12 +42,17 @@ impl Engine {
             units: Units::default(),
             correlator: Correlator::new(&limits),
             facts: Vec::new(),
+            held: Batch::default(),
         }
     }
 
     /// Takes a packet, after ending what its time ends.
     pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
         self.sift(observer, |engine, sieve| {
+            engine.take_held(Some(packet.timestamp), sieve);
+            if engine.holds(packet) {
+                return;
+            }
             let all = 0..packet.data.len();
             let _ = engine.ingress.packet(packet, all, &mut engine.units, sieve);
             engine.flush(packet.data, sieve);
@@ -59,6 +66,9 @@ impl Engine {
     }
 
     fn take_batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
+        if let Some(first) = batch.packets.first() {
+            self.take_held(Some(first.timestamp), observer);
+        }
         let mut losses = batch.losses.iter().peekable();
         for (at, record) in (0..).zip(&batch.packets) {
             while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= at) {
@@ -66,6 +76,13 @@ impl Engine {
                 self.take_loss(loss, observer);
             }
             let packet = batch.packet(record);
+            if self.ingress.is_ahead(packet.timestamp) {
+                match batch.packets.get(at as usize + 1) {
+                    Some(next) => self.ingress.foresee(Some(next.timestamp)),
+                    None if self.holds(&packet) => continue,
+                    None => {}
+                }
+            }
             let tick = tick_of(self.ingress.now());
             let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
             let is_next_tick = tick_of(self.ingress.now()) != tick;
@@ -78,13 +95,43 @@ impl Engine {
             }
         }
         self.flush(&batch.data, observer);
-        losses.for_each(|(_, loss)| self.take_loss(loss, observer));
+        for (_, loss) in losses {
+            if self.held.packets.is_empty() {
+                self.take_loss(loss, observer);
+            } else {
+                self.held.push_loss(*loss);
+            }
+        }
         self.tracker.advance(self.ingress.now(), observer);
+    }
+
+    /// Whether a packet was put aside until the next one is known.
+    fn holds(&mut self, packet: &Packet<'_>) -> bool {
+        self.ingress.is_ahead(packet.timestamp) && self.held.push(packet)
+    }
+
+    /// Takes the packet that was put aside, if one was; `next` is the stamp of the one behind it.
+    fn take_held<O: Observer>(&mut self, next: Option<Timestamp>, observer: &mut O) {
+        if self.held.packets.is_empty() {
+            return;
+        }
+        let mut held = core::mem::take(&mut self.held);
+        for record in &held.packets {
+            self.ingress.foresee(next);
+            let packet = held.packet(record);
+            let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
+        }
+        self.flush(&held.data, observer);
+        held.losses.iter().for_each(|(_, loss)| self.take_loss(loss, observer));
+        self.tracker.advance(self.ingress.now(), observer);
+        held.clear();
+        self.held = held;
     }
 
     /// Ends what the time ends, in the absence of packets.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
         self.sift(observer, |engine, sieve| {
+            engine.take_held(None, sieve);
             engine.ingress.advance(now, sieve);
             engine.tracker.advance(engine.ingress.now(), sieve);
         });
@@ -93,7 +140,10 @@ impl Engine {
     /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
     /// are touched by it.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.sift(observer, |engine, sieve| engine.take_loss(loss, sieve));
+        self.sift(observer, |engine, sieve| {
+            engine.take_held(None, sieve);
+            engine.take_loss(loss, sieve);
+        });
     }
 
     fn take_loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
@@ -117,6 +167,7 @@ impl Engine {
     /// Ends every flow.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         self.sift(observer, |engine, sieve| {
+            engine.take_held(None, sieve);
             engine.ingress.finish(sieve);
             let now = engine.ingress.now();
             engine.tracker.begin_finish(now, sieve);

@@ -22,11 +22,13 @@ use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
 use crate::uid::Uid;
 use crate::unit::{HoleKind, Units};
+use clock::Clock;
 use statistics::{Fate, PacketStatistics};
 use ties::Ties;
 use tunnels::Tunnels;
 use walk::{Outside, Walk};
 
+mod clock;
 pub mod statistics;
 mod ties;
 pub mod tunnels;
@@ -44,7 +46,7 @@ pub struct Ingress {
     /// The depth in force, and the deepest that there may be.
     depth: Depth,
     deepest: Depth,
-    now: Timestamp,
+    clock: Clock,
     /// When fragments or tunnels have something to end next, or it is time for a look, or before.
     deadline: Timestamp,
     /// When it is time to look at what waits to be over, and how long that is behind the last look.
@@ -69,7 +71,7 @@ impl Ingress {
             checksums: options.checksums,
             depth: options.deepest(),
             deepest: options.deepest(),
-            now: Timestamp::MIN,
+            clock: Clock::default(),
             deadline: Timestamp::MIN,
             next_look: Timestamp::MIN,
             look_interval: limits.look_interval,
@@ -88,10 +90,24 @@ impl Ingress {
         self.depth = depth.min(self.deepest);
     }
 
-    /// Engine time: the latest stamp so far; [`Timestamp::MIN`] before the first packet.
+    /// Engine time: the latest stamp so far that is believed; [`Timestamp::MIN`] before the first packet.
     #[must_use]
+    #[inline]
     pub const fn now(&self) -> Timestamp {
-        self.now
+        self.clock.now()
+    }
+
+    /// Whether a packet with this stamp is to be taken only once the next one is known, for
+    /// [`Self::foresee`]: it lies so far ahead that something would end, and may be wrong.
+    #[must_use]
+    #[inline]
+    pub const fn is_ahead(&self, time: Timestamp) -> bool {
+        self.clock.is_ahead(time)
+    }
+
+    /// Tells the stamp of the packet after the one that is taken next; `None` at the end.
+    pub const fn foresee(&mut self, next: Option<Timestamp>) {
+        self.clock.foresee(next);
     }
 
     /// What the packets amount to so far.
@@ -124,21 +140,21 @@ impl Ingress {
         observer: &mut O,
     ) -> Option<Unparsed> {
         self.ordinal += 1;
-        self.advance(packet.timestamp, observer);
+        let time = self.take_time(packet.timestamp, observer);
         if self.ordinal == 1 {
-            units.note_hole(self.now, HoleKind::Begin);
+            units.note_hole(self.now(), HoleKind::Begin);
         }
         let unit = units.spare();
         decode::packet_into(packet.link_type, packet.data, packet.wire_len, &mut unit.decoded);
         let pair = unit.ip().map_or(0, |ip| FlowKey::pair(ip.source, ip.destination));
-        self.tie = self.ties.number(self.now, pair);
+        self.tie = self.ties.number(self.now(), pair);
         if self.is_plain(&unit.decoded, packet.data)
             && let header = self.checksums.judge_header(&unit.decoded, packet.data)
             && !self.checksums.discards(header)
         {
             // Most packets: nothing is strange, and nothing can be inside.
-            unit.time = packet.timestamp;
-            unit.now = self.now;
+            unit.time = time;
+            unit.now = self.now();
             unit.ordinal = self.ordinal;
             unit.tie = self.tie;
             unit.bytes = bytes;
@@ -148,19 +164,21 @@ impl Ingress {
             unit.checksum = None;
             unit.is_packet = true;
             self.statistics.ip_checksums.count(header);
-            self.statistics.packet(packet, unit.decoded.layers, Fate::Passed, self.now);
+            let (layers, now) = (unit.decoded.layers, self.clock.now());
+            self.statistics.packet(packet, time, layers, Fate::Passed, now);
             units.commit();
             return None;
         }
         let decoded = unit.decoded;
         let first = units.len();
-        let mut walk = Walk::new(self, (packet.timestamp, bytes), units, observer);
+        let mut walk = Walk::new(self, (time, bytes), units, observer);
         walk.datagram(&decoded, packet.data, &Outside::default());
         let (layers, fate) = (walk.layers, walk.fate);
         // What is unknown inside a flow belongs to that flow, which has a row.
         let has_row = units.len() > first;
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
-        let is_decoded = self.statistics.packet(packet, layers, fate, self.now);
+        let now = self.now();
+        let is_decoded = self.statistics.packet(packet, time, layers, fate, now);
         if is_decoded && !units.mark_packet(first) {
             self.statistics.without_flow.add(self.depth, 1);
         }
@@ -172,7 +190,7 @@ impl Ingress {
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
         self.statistics.losses.add(loss);
         let key = SortKey {
-            time: self.now,
+            time: self.now(),
             phase: Phase::Packet,
             ordinal: self.ordinal,
             uid: Uid::NONE,
@@ -184,12 +202,12 @@ impl Ingress {
     /// Ends what ends until `now`; time does not go back.
     #[inline]
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        self.now = self.now.max(now);
-        if self.deadline <= self.now {
-            self.fragments.expire(self.now);
-            self.tunnels.advance(self.now, self.next_look, observer);
-            if self.next_look <= self.now {
-                self.look(observer);
+        let now = self.clock.advance(now);
+        if self.deadline <= now {
+            self.fragments.expire(now);
+            self.tunnels.advance(now, self.next_look, observer);
+            if self.next_look <= now {
+                self.look(now, observer);
             }
             self.note_deadline();
         }
@@ -198,12 +216,24 @@ impl Ingress {
     /// Looks at what waits to be over. As in Zeek the looks are those of the whole capture, and each waits for a
     /// packet: what is told of a silence depends on them.
     #[cold]
-    fn look<O: Observer>(&mut self, observer: &mut O) {
-        self.next_look = self.now + self.look_interval;
-        self.tunnels.look(self.now, observer);
-        let (time, ordinal) = (self.now, self.ordinal);
-        let key = SortKey { time, phase: Phase::Timer, ordinal, uid: Uid::NONE, number: 0 };
+    fn look<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.next_look = now + self.look_interval;
+        self.tunnels.look(now, observer);
+        let ordinal = self.ordinal;
+        let key = SortKey { time: now, phase: Phase::Timer, ordinal, uid: Uid::NONE, number: 0 };
         observer.fact(&key, Fact::look());
+    }
+
+    /// Takes the stamp of a packet. Returns when it came: where the stamp is wrong, with the packet before.
+    #[inline]
+    fn take_time<O: Observer>(&mut self, stamp: Timestamp, observer: &mut O) -> Timestamp {
+        if let Some(ahead) = self.clock.alone_ahead(stamp) {
+            self.statistics.ahead += 1;
+            self.statistics.furthest_ahead_nanos = self.statistics.furthest_ahead_nanos.max(ahead);
+            return self.now();
+        }
+        self.advance(stamp, observer);
+        stamp
     }
 
     /// Notes when [`Self::advance`] has something to do next.
@@ -232,7 +262,7 @@ impl Ingress {
 
     /// Closes what is still open at the end of the input.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
-        self.tunnels.finish(self.now, observer);
+        self.tunnels.finish(self.clock.now(), observer);
     }
 }
 

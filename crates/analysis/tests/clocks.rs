@@ -1,10 +1,10 @@
-//! Clocks that run back, at any packet and by any step: no connection is split, and nothing is
-//! negative.
+//! Clocks that run back, at any packet and by any step, and stamps of the far future: no connection is
+//! split, and nothing is negative.
 
 mod support;
 
-use netsniff_analysis::Limits;
-use netsniff_packet::{Packet, Timestamp};
+use netsniff_analysis::{Engine, Limits, Options};
+use netsniff_packet::{Batch, Packet, Timestamp};
 use support::wire::{Client, Server, Wire};
 use support::{Rows, analyse};
 
@@ -63,4 +63,66 @@ fn connections_that_begin_on_the_earlier_clock_are_whole() {
         states.sort();
         assert_eq!(states, ["ShADadFf", "ShADadFf"], "{back}");
     }
+}
+
+/// The rows where batches of so many packets are taken, and the packet at `at` is stamped `ahead`
+/// nanoseconds later.
+fn rows_ahead(wire: &Wire, at: usize, ahead: i64, size: usize) -> (Rows, u64) {
+    let packets: Vec<_> = wire.packets().collect();
+    let mut engine = Engine::new(Limits::default(), Options::default(), 1);
+    let mut rows = Rows::default();
+    for (number, packets) in packets.chunks(size).enumerate() {
+        let mut batch = Batch::default();
+        for (place, packet) in packets.iter().enumerate() {
+            let later = if number * size + place == at { ahead } else { 0 };
+            let timestamp = Timestamp::from_nanos(packet.timestamp.nanos() + later);
+            assert!(batch.push(&Packet { timestamp, ..*packet }));
+        }
+        engine.batch(&batch, &mut rows);
+    }
+    engine.finish(&mut rows);
+    let ahead = engine.ingress().statistics().ahead;
+    rows.sort();
+    (rows, ahead)
+}
+
+#[test]
+fn one_stamp_of_the_far_future_ends_and_splits_nothing() {
+    let wire = wire();
+    let plain = rows(&wire, 0, 0);
+    // The first stamp is believed, and so is the last, behind which nothing is.
+    for at in 1..wire.len() - 1 {
+        for ahead in [6 * SECOND, 400 * SECOND, 86_400 * SECOND, 30 * 365 * 86_400 * SECOND] {
+            for size in [1, 2, 3, wire.len()] {
+                let (rows, count) = rows_ahead(&wire, at, ahead, size);
+                assert_eq!(count, 1, "{at} {ahead} {size}");
+                for log in ["conn", "http"] {
+                    let (wrong, right) = (rows.log(log), plain.log(log));
+                    assert_eq!((wrong.len(), right.len()), (1, 1), "{at} {ahead} {size}");
+                    for (column, cell) in wrong[0] {
+                        // Times are those of the packet before, milliseconds off.
+                        let is_time = ["ts", "duration"].contains(&column.as_str());
+                        let is_right = *cell == right[0][column];
+                        assert!(is_right || is_time || column == "uid", "{column} {cell} {at}");
+                        assert!(!is_time || cell.len() <= right[0][column].len(), "{cell}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pause_that_two_packets_agree_on_ends_what_it_ends() {
+    let mut wire = wire();
+    let first = wire.len();
+    wire.pass(400_000).anew(7, 9).open().says(Client, REQUEST).says(Server, RESPONSE);
+    for size in [1, first + 1, first, wire.len()] {
+        let (rows, count) = rows_ahead(&wire, usize::MAX, 0, size);
+        assert_eq!((rows.log("conn").len(), count), (2, 0), "{size}");
+    }
+    // The last packet stands alone behind the pause, and nothing contradicts it.
+    let last = wire.len() - 1;
+    let (rows, count) = rows_ahead(&wire, last, 400 * SECOND, 4);
+    assert_eq!((rows.log("conn").len(), count), (3, 0));
 }

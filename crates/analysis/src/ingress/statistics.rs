@@ -60,6 +60,10 @@ pub struct PacketStatistics {
     pub out_of_order: u64,
     /// The furthest that one lies back, in nanoseconds.
     pub furthest_back_nanos: i64,
+    /// Packets whose stamp alone lies far ahead of those around them.
+    pub ahead: u64,
+    /// The furthest that one lies ahead, in nanoseconds.
+    pub furthest_ahead_nanos: i64,
     /// What the capture lost between the packets.
     pub losses: LossStatistics,
     /// Oddities of headers, by name.
@@ -98,11 +102,13 @@ pub(super) enum Fate {
 }
 
 impl PacketStatistics {
-    /// Counts a packet. Returns whether its headers were read to the end.
+    /// Counts a packet, which came at `time` as far as that is known. Returns whether its headers were read
+    /// to the end.
     #[inline]
     pub(super) fn packet(
         &mut self,
         packet: &Packet<'_>,
+        time: Timestamp,
         layers: Layers,
         fate: Fate,
         now: Timestamp,
@@ -127,7 +133,7 @@ impl PacketStatistics {
             self.decoded += 1;
             is_decoded = true;
         }
-        self.note_time(packet.timestamp, now);
+        self.note_time(time, now);
         self.note_layers(layers, bytes);
         is_decoded
     }
@@ -165,6 +171,8 @@ impl PacketStatistics {
         self.span = first.zip(last);
         self.out_of_order += other.out_of_order;
         self.furthest_back_nanos = self.furthest_back_nanos.max(other.furthest_back_nanos);
+        self.ahead += other.ahead;
+        self.furthest_ahead_nanos = self.furthest_ahead_nanos.max(other.furthest_ahead_nanos);
         self.losses.places += other.losses.places;
         self.losses.packets = self.losses.packets.saturating_add(other.losses.packets);
         for (&name, &count) in &other.weirds {

@@ -234,7 +234,7 @@ impl<'a, O: Observer> Walk<'a, O> {
     fn unit(&self, decoded: &Decoded, outside: &Outside) -> Unit {
         Unit {
             time: self.time,
-            now: self.ingress.now,
+            now: self.ingress.now(),
             ordinal: self.ingress.ordinal,
             tie: self.ingress.tie,
             decoded: *decoded,
@@ -275,7 +275,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             return self.cut_fragment(decoded, ip, header_checksum, data, outside);
         };
         let mut weirds = Weirds::default();
-        let now = self.ingress.now;
+        let now = self.ingress.now();
         let whole = self.ingress.fragments.add(now, ip, header_checksum, payload, &mut weirds);
         for Oddity { name, .. } in weirds.drain() {
             self.weird(name, Some(ip), None);
@@ -374,7 +374,7 @@ impl<'a, O: Observer> Walk<'a, O> {
         let number = self.number;
         self.number += 1;
         SortKey {
-            time: self.ingress.now,
+            time: self.ingress.now(),
             phase: Phase::Packet,
             ordinal: self.ingress.ordinal,
             uid,

@@ -83,12 +83,26 @@ where
     let slice = if settings.workers == 1 { SLICE } else { SHARED_SLICE };
     let mut read = |front: &mut Front, deliver: &mut Deliver<'_>| {
         let mut pool = Pool::default();
+        // The last packet of a batch, if it is so far ahead that the next one must tell whether it is wrong.
+        let mut held = Arc::<Batch>::default();
         loop {
             let mut batch = pool.take();
             let state = match Arc::get_mut(&mut batch) {
                 Some(batch) => source.read_batch(batch).map_err(Into::into)?,
                 None => anyhow::bail!("a batch that is still in use was taken from the pool"),
             };
+            if !held.packets.is_empty() && (!batch.packets.is_empty() || state == Progress::End) {
+                front.ingress.foresee(batch.packets.first().map(|record| record.timestamp));
+                for record in &held.packets {
+                    let packet = held.packet(record);
+                    if let Some(why) = front.packet(&packet, record.range()) {
+                        unparsed(&packet, &why)?;
+                    }
+                }
+                held.losses.iter().for_each(|(_, loss)| front.loss(loss));
+                deliver(front, &held)?;
+                held = Arc::default();
+            }
             let mut losses = batch.losses.iter().peekable();
             let mut at = 0;
             for records in batch.packets.chunks(slice) {
@@ -99,6 +113,14 @@ where
                     at += 1;
                     let packet = batch.packet(record);
                     if wanted(&packet) {
+                        if front.ingress.is_ahead(packet.timestamp) {
+                            let next = batch.packets.get(at as usize).map(|next| next.timestamp);
+                            if next.is_none() && state != Progress::End && hold(&mut held, &packet)
+                            {
+                                continue;
+                            }
+                            front.ingress.foresee(next);
+                        }
                         if let Some(why) = front.packet(&packet, record.range()) {
                             unparsed(&packet, &why)?;
                         }
@@ -109,7 +131,12 @@ where
                 deliver(front, &batch)?;
             }
             if losses.peek().is_some() {
-                losses.for_each(|(_, loss)| front.loss(loss));
+                for (_, loss) in losses {
+                    match Arc::get_mut(&mut held).filter(|held| !held.packets.is_empty()) {
+                        Some(held) => held.push_loss(*loss),
+                        None => front.loss(loss),
+                    }
+                }
                 deliver(front, &batch)?;
             }
             pool.give_back(batch);
@@ -137,6 +164,11 @@ where
         joins,
         now: front.ingress.now(),
     })
+}
+
+/// Puts a packet aside. Returns whether it could be.
+fn hold(held: &mut Arc<Batch>, packet: &Packet<'_>) -> bool {
+    Arc::get_mut(held).is_some_and(|held| held.push(packet))
 }
 
 /// Hands the datagrams of a slice on, with the batch that they lie in.

@@ -220,6 +220,15 @@ impl Analysis<'_> {
                 duration(back)
             ));
         }
+        if packets.ahead > 0 {
+            let ahead = u64::try_from(packets.furthest_ahead_nanos).unwrap_or(0);
+            notes.push(format!(
+                "packets stamped later than those around them: {}, by at most {}; they count as if \
+                 they had come with the packet before",
+                count(packets.ahead),
+                duration(ahead)
+            ));
+        }
         let LossStatistics { places, packets: lost } = packets.losses;
         if places > 0 {
             notes.push(format!(
