@@ -17,7 +17,7 @@ use crate::record::{Interval, Port};
 use crate::uid::Uid;
 
 /// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
-const HEAD: usize = 4_096;
+pub(crate) const HEAD: usize = 4_096;
 
 /// The kind of files that are replies of OCSP.
 pub(crate) const OCSP_REPLY: &str = "application/ocsp-response";
@@ -159,10 +159,10 @@ impl FileTransfer {
         self.mime_type
     }
 
-    /// The same by what came so far, however few bytes.
+    /// Whether its first bytes were looked at, whatever they told.
     #[must_use]
-    pub fn mime_type_so_far(&self) -> Option<&'static str> {
-        if self.is_told { self.mime_type } else { mime::of(&self.head) }
+    pub const fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// The name that it came with.

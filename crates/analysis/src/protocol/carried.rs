@@ -161,6 +161,7 @@ impl Carrier {
         if let Some(kind) = file.mime_type() {
             self.errand.mime_type.learn(kind);
         }
+        self.errand.head.clear();
         file.end(found);
     }
 }
@@ -172,10 +173,10 @@ impl Session for Carrier {
         }
         if let Some(file) = &mut self.files[input.from.index()] {
             file.bytes(input.time, input.data, found);
-            if self.sniffed.is_none()
-                && let Some(kind) = file.mime_type_so_far()
-            {
-                self.errand.mime_type_so_far.learn(kind);
+            if file.is_told() {
+                self.errand.head.clear();
+            } else if self.sniffed.is_none() {
+                self.errand.head.push(input.data);
             }
             self.tell(input.from, input.time);
         }
@@ -185,6 +186,7 @@ impl Session for Carrier {
     fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
         if let Some(file) = &mut self.files[gap.from.index()] {
             file.gap(gap.time, gap.len);
+            self.errand.head.clear();
             self.tell(gap.from, gap.time);
         }
         Onward::Continue
@@ -215,6 +217,7 @@ impl Session for Carrier {
     fn heap_bytes(&self) -> usize {
         let files = self.files.iter().flatten();
         size_of::<Self>()
+            + self.errand.head.heap_bytes()
             + self.sniffed.as_ref().map_or(0, |sniffed| sniffed.head.capacity())
             + files.map(|file| size_of::<FileTransfer>() + file.heap_bytes()).sum::<usize>()
     }

@@ -7,6 +7,8 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::list::ProtocolId;
 use super::session::Role;
+use crate::file::mime;
+use crate::file::transfer::HEAD;
 use crate::uid::Uid;
 
 /// A connection that will come.
@@ -44,8 +46,38 @@ pub struct Errand {
     pub fuid: OnceLock<Uid>,
     /// What kind of file that was.
     pub mime_type: Kind,
-    /// What kind of file it is by what came of it so far.
-    pub mime_type_so_far: Kind,
+    /// The begin of the file, as long as that does not tell its kind yet: whoever must know it before looks at
+    /// that.
+    pub head: Head,
+}
+
+/// The begin of a file on its way.
+#[derive(Debug, Default)]
+pub struct Head(Mutex<Vec<u8>>);
+
+impl Head {
+    /// Adds bytes, of which the first count.
+    pub(super) fn push(&self, data: &[u8]) {
+        let mut head = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = HEAD.saturating_sub(head.len()).min(data.len());
+        head.extend_from_slice(&data[..wanted]);
+    }
+
+    /// Forgets it, since its kind is told.
+    pub(super) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+    }
+
+    /// The kind of a file that begins so.
+    #[must_use]
+    pub fn kind(&self) -> Option<&'static str> {
+        mime::of(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).capacity()
+    }
 }
 
 /// A kind of file, and when it was told.

@@ -68,9 +68,8 @@ impl IrcEvent {
             addl: self.addl.as_deref(),
             dcc_file_name: errand.and_then(|errand| errand.filename.as_deref()),
             dcc_file_size: self.transfer.as_ref().and_then(|transfer| transfer.size),
-            dcc_mime_type: errand.and_then(|errand| {
-                errand.mime_type.get().or_else(|| errand.mime_type_so_far.get())
-            }),
+            dcc_mime_type: errand
+                .and_then(|errand| errand.mime_type.get().or_else(|| errand.head.kind())),
             fuid: errand.and_then(|errand| errand.fuid.get().copied()),
         })
     }
