@@ -29,7 +29,8 @@ crate::record! {
         command: &'a [u8] => "command", string, None, Plain, Zeek;
         /// Its argument; files as URLs with the directory that the client is in.
         arg: Option<&'a [u8]> => "arg", string, None, FreeText, Zeek;
-        /// Kind of the file that was transferred, by its content.
+        /// Kind of the file that was transferred, by its content. Unset where that was sniffed behind the
+        /// next command: `files` has it.
         mime_type: Option<&'a str> => "mime_type", string, None, Plain, Zeek;
         /// Size of the file as the server announces it: the last number in its reply.
         file_size: Option<u64> => "file_size", count, Bytes, Plain, Zeek;
