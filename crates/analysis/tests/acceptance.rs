@@ -299,6 +299,31 @@ fn decoys_that_expire_or_are_damaged_are_not_what_was_read() {
 }
 
 #[test]
+fn other_bytes_in_other_pieces_are_told() {
+    let pieces: [&[(usize, usize)]; 4] = [
+        &[(0, 20), (20, 42)],
+        &[(20, 42), (0, 20)],
+        &[(30, 42), (5, 30), (0, 7)],
+        &[(0, 1), (1, 2), (2, 41), (40, 42)],
+    ];
+    for wire in wires() {
+        for pieces in pieces {
+            for (copy, weirds) in
+                [(DECOY, &["retransmission_inconsistency"][..]), (REQUEST, &[][..])]
+            {
+                let mut wire = wire.clone();
+                wire.open().data_at(Client, 1, REQUEST);
+                for &(from, to) in pieces {
+                    wire.data_at(Client, 1 + from as i64, &copy[from..to]);
+                }
+                wire.hides(Client, REQUEST).acks(Server).says(Server, RESPONSE);
+                expect(wire.ends(Client).ends(Server), weirds);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_fin_that_never_arrived_ends_nothing() {
     for wire in wires() {
         for side in [Client, Server] {

@@ -7,7 +7,7 @@ use netsniff_packet::{Timestamp, checksum};
 
 use super::holding::{Holding, Segment};
 pub use super::piece::{Arrival, GapCause, HoleEndings, Piece, Sink, Surroundings};
-use super::recent::Recent;
+use super::recent::{Compared, Recent};
 use crate::limits::Limits;
 
 /// The largest window, RFC 7323, 2.3.
@@ -32,6 +32,8 @@ pub struct StreamReassembler {
     has_contradictions: bool,
     /// Whether data behind the end was told.
     has_surplus: bool,
+    /// Whether copies that cannot be compared were told.
+    has_unknown: bool,
     /// What was handed on last.
     recent: Recent,
     /// What lies beyond holes. Most streams never have one.
@@ -49,6 +51,7 @@ impl Default for StreamReassembler {
             has_ended: false,
             has_contradictions: false,
             has_surplus: false,
+            has_unknown: false,
             recent: Recent::default(),
             holding: None,
         }
@@ -59,7 +62,8 @@ impl StreamReassembler {
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.holding.as_ref().map_or(0, |holding| size_of::<Holding>() + holding.bytes())
+        let holding = |holding: &Box<Holding>| size_of::<Holding>() + holding.bytes();
+        self.holding.as_ref().map_or(0, holding) + self.recent.heap_bytes()
     }
 
     /// Whether nothing of it was seen.
@@ -101,15 +105,23 @@ impl StreamReassembler {
     #[cold]
     fn look_back(&mut self, it: &Arrival<'_>, reach: u64, to: &mut impl Sink) {
         // A keep-alive has any byte in the place of the last one, which may be the FIN (RFC 9293,
-        // 3.8.4).
-        if it.data.len() <= 1 {
+        // 3.8.4). What was acknowledged is asked again so.
+        if it.data.len() <= 1 && (reach <= self.acknowledged || reach > self.end) {
             return;
         }
         if reach > self.end {
             self.note_surplus(to);
         }
-        if self.recent.is_contradicted_by(it.data, it.position, self.next) {
-            self.note_contradiction(to);
+        match self.recent.compare(it.data, it.position, self.next, self.acknowledged) {
+            Compared::Differs => self.note_contradiction(to),
+            Compared::Unknown => self.note_unknown(to),
+            Compared::Agrees => {}
+        }
+    }
+
+    fn note_unknown(&mut self, to: &mut impl Sink) {
+        if !core::mem::replace(&mut self.has_unknown, true) {
+            to.oddity("retransmission_not_compared");
         }
     }
 
@@ -141,7 +153,7 @@ impl StreamReassembler {
         if !fresh.is_empty() {
             let known = it.sum.filter(|_| fresh.len() == it.data.len());
             let sum = known.unwrap_or_else(|| checksum::sum(fresh));
-            self.recent.note(fresh.len() as u64, Some(sum));
+            self.recent.note(fresh.len() as u64, Some(sum), self.next, self.acknowledged);
             self.next += fresh.len() as u64;
             if let Some(holding) = &mut self.holding {
                 holding.told = holding.told.max(it.time);
@@ -401,7 +413,7 @@ impl StreamReassembler {
         to: &mut impl Sink,
     ) {
         let len = until - self.next;
-        self.recent.note(len, None);
+        self.recent.note(len, None, self.next, self.acknowledged);
         self.next = until;
         endings.gaps[cause as usize] += 1;
         to.piece(time, Piece::Gap(len, cause));
