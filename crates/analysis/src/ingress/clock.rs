@@ -52,9 +52,7 @@ impl Clock {
     /// before.
     #[inline]
     pub(super) fn alone_ahead(&mut self, time: Timestamp) -> Option<i64> {
-        if self.next.is_none() {
-            return None;
-        }
+        self.next?;
         self.judge(time)
     }
 
