@@ -226,6 +226,31 @@ fn junk_behind_the_last_response_counts_as_its_line_does() {
     }
 }
 
+/// Whoever sends a CONNECT behind another request hides nothing of that one's response.
+#[test]
+fn only_the_response_to_a_connect_opens_its_tunnel() {
+    let body = "Content-Length: 2\r\n\r\n";
+    let turns = [
+        client("GET /a HTTP/1.1\r\n\r\nCONNECT a:80 HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n"),
+        server(format!("HTTP/1.1 200 OK\r\n{body}abHTTP/1.1 200 OK\r\n\r\n")),
+        server(format!("HTTP/1.1 200 OK\r\n{body}cd")),
+    ];
+    let row = |depth: u8, method: &str, uri: &str, len: &str| {
+        format!(
+            "http trans_depth={depth} method={method} uri={uri} version=1.1{len} status_code=200 \
+             status_msg=OK"
+        )
+    };
+    assert_eq!(
+        found_in(&turns, PROXY)[2..5],
+        [
+            row(1, "GET", "/a", " response_body_len=2"),
+            row(2, "CONNECT", "a:80", ""),
+            row(3, "GET", "/b", " response_body_len=2"),
+        ]
+    );
+}
+
 #[test]
 fn a_tunnel_that_is_refused_is_none() {
     let turns = [
@@ -398,6 +423,18 @@ fn a_gap_in_a_body_of_known_length_is_part_of_it() {
             "service http",
         ]
     );
+}
+
+#[test]
+fn a_gap_counts_into_the_duration_of_its_file() {
+    let turns = [
+        client("GET / HTTP/1.1\r\n\r\n"),
+        server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789"),
+        gap(Role::Responder, 80),
+    ];
+    let found = play(&turns, PROXY, Cuts::None);
+    let file = found.lines.iter().find(|line| line.starts_with("files ")).unwrap();
+    assert!(file.contains(" duration=1000000 "), "{file}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Both streams of a connection: requests and responses as they come.
 
+mod asked;
 mod header;
 
 use std::collections::VecDeque;
@@ -23,6 +24,7 @@ use crate::protocol::{
     SideEnd, Successor,
 };
 use crate::weird::Detail;
+use asked::Asked;
 
 /// Bytes of a connection after which what contradicts HTTP no longer takes back that it was HTTP
 /// (`Analyzer::ignore_violations_after`).
@@ -39,8 +41,8 @@ pub(super) struct HttpSession {
     exchanges: Exchanges,
     files: Files,
     versions: [Version; 2],
-    /// Of the requests without a response: whether they are HEAD.
-    unanswered: VecDeque<bool>,
+    /// The requests without a response.
+    unanswered: VecDeque<Asked>,
     has_requests: bool,
     is_kept_alive: bool,
     /// Whether a CONNECT waits for its response.
@@ -226,8 +228,9 @@ impl HttpSession {
             self.unanswered.pop_front();
         }
         self.handshake = None;
-        self.unanswered.push_back(request.method.eq_ignore_ascii_case(b"HEAD"));
-        self.wants_tunnel |= request.method.eq_ignore_ascii_case(b"CONNECT");
+        let asked = Asked::by(request.method);
+        self.unanswered.push_back(asked);
+        self.wants_tunnel |= asked == Asked::Connect;
         if request.version == Some(Version::V0_9) {
             if request.method != b"GET" {
                 let method = Detail::word(request.method);
@@ -255,9 +258,10 @@ impl HttpSession {
         if let Some(status) = start_line::status(line.text, &mut found.weirds) {
             self.set_version(Role::Responder, status.version, found);
             self.is_confirmed |= !self.unanswered.is_empty();
-            self.is_refused = self.wants_tunnel && status.code != 200;
-            self.wants_tunnel &= status.code == 200;
-            if self.wants_tunnel {
+            let is_about_tunnel = self.is_about_tunnel();
+            self.is_refused = is_about_tunnel && status.code != 200;
+            self.wants_tunnel &= !self.is_refused;
+            if is_about_tunnel && self.wants_tunnel {
                 let seen = Proxied { time: input.time, kind: TunnelType::Http };
                 found.records.push(ProtocolRecord::Fact(Content::Proxied(seen)));
             }
@@ -271,12 +275,17 @@ impl HttpSession {
         Progress::Consumed(line.len)
     }
 
+    /// Whether the response that comes tells what becomes of a CONNECT: those to requests before it do not.
+    fn is_about_tunnel(&self) -> bool {
+        self.wants_tunnel && self.unanswered.front().is_none_or(|asked| *asked == Asked::Connect)
+    }
+
     fn response(&mut self, status: &StatusLine<'_>, time: Timestamp) {
         self.code = status.code;
         self.exchanges.response(status, time);
         // RFC 9112, section 6.3.
         let is_bare = matches!(status.code, 100..=199 | 204 | 304);
-        let is_to_head = self.unanswered.front() == Some(&true);
+        let is_to_head = self.unanswered.front() == Some(&Asked::Head);
         let expected = if is_bare || is_to_head { Expected::Never } else { Expected::Always };
         self.begin_message(Role::Responder, expected);
     }
@@ -466,7 +475,7 @@ impl Session for HttpSession {
             + folded.map(|field| field.text.capacity()).sum::<usize>()
             + self.exchanges.bytes()
             + self.files.heap_bytes()
-            + self.unanswered.capacity()
+            + self.unanswered.capacity() * size_of::<Asked>()
             + self.handshake.as_ref().map_or(0, |handshake| handshake.bytes())
     }
 }

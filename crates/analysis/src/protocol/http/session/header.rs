@@ -104,7 +104,7 @@ impl HttpSession {
         }
         let is_partial = from == Role::Responder && self.code == 206;
         let is_complete = message.end_header(is_partial, &mut found.weirds);
-        let opens_tunnel = from == Role::Responder && self.wants_tunnel;
+        let opens_tunnel = from == Role::Responder && self.is_about_tunnel();
         if is_complete || opens_tunnel {
             self.end_message(from, input.time, found);
         }
