@@ -338,6 +338,11 @@ fn what_a_websocket_carries_is_read() {
     // Not what an extension has compressed.
     let found = web_socket(inner(0x42, 0x80));
     assert!(!found.contains(&row.to_owned()), "{found:#?}");
+    let found = web_socket([
+        client(masked(0x81, b"NICK me\r\nUSER me 0 * :Me\r\n")),
+        server(plain(0x81, b":irc.example 001 me :Welcome\r\n")),
+    ]);
+    assert_eq!(found.last().unwrap(), "service http,websocket,irc");
     // SSH shows itself to both sides.
     let found = web_socket([
         client(masked(0x82, b"SSH-2.0-client\r\n")),
