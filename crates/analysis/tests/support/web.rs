@@ -92,3 +92,17 @@ pub fn gzipped(text: &[u8]) -> Vec<u8> {
     gzip.write_all(text).unwrap();
     gzip.finish().unwrap()
 }
+
+/// An upgrade to WebSocket, RFC 6455 section 1.3.
+pub const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nUser-Agent: ua\r\nConnection: Upgrade\r\n\
+                       Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                       Sec-WebSocket-Protocol: chat, superchat\r\n\r\n";
+
+/// The response to it.
+pub fn switched(accept: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 101 Switching\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+    )
+    .into_bytes()
+}
