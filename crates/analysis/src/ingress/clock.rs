@@ -60,7 +60,10 @@ impl Clock {
     fn judge(&mut self, time: Timestamp) -> Option<i64> {
         let next = self.next.take()?;
         let ahead = time.nanos_since(self.now);
-        if !self.is_ahead(time) || next.nanos_since(self.now) >= time.nanos_since(next) {
+        let agrees_with_next = next.nanos_since(self.now) >= time.nanos_since(next);
+        // What is further behind than this is ahead has another clock, and tells nothing.
+        let is_foreign = self.now.nanos_since(next) > ahead;
+        if !self.is_ahead(time) || agrees_with_next || is_foreign {
             return None;
         }
         // Where packets of two clocks alternate, each of the later one is ahead.
@@ -116,6 +119,12 @@ mod tests {
             "nobody contradicts the last one"
         );
         assert_eq!(times(&[0, 5, 0]), (vec![0, 5, 5], vec![]), "so little ends nothing");
+    }
+
+    #[test]
+    fn what_is_far_behind_contradicts_nothing() {
+        assert_eq!(times(&[900, 915, 0, 1]), (vec![900, 915, 915, 915], vec![]));
+        assert_eq!(times(&[900, 9_000, 0, 1]), (vec![900, 900, 900, 900], vec![9_000]));
     }
 
     #[test]
