@@ -24,21 +24,21 @@ use zeek::whole::Packets;
 /// A log, the rows that are the same at least, and the files without a difference at least. THE floors: who makes more of
 /// them the same raises them, and nobody lowers them.
 const FLOORS: [(&str, Columns, usize, usize); 17] = [
-    ("conn", CONN, 760, 184),
+    ("conn", CONN, 768, 197),
     ("dhcp", DHCP, 10, 6),
     ("dns", DNS, 573, 30),
-    ("files", FILES, 165, 79),
+    ("files", FILES, 167, 87),
     ("ftp", FTP, 65, 11),
-    ("http", HTTP, 97, 73),
+    ("http", HTTP, 98, 76),
     ("irc", IRC, 6, 4),
     ("ntp", NTP, 2, 1),
     ("ocsp", OCSP, 46, 14),
     ("pe", PE, 4, 4),
-    ("smtp", SMTP, 15, 15),
+    ("smtp", SMTP, 16, 16),
     ("socks", SOCKS, 8, 10),
-    ("ssh", SSH, 6, 4),
+    ("ssh", SSH, 7, 5),
     ("ssl", SSL, 112, 46),
-    ("tunnel", TUNNEL, 38, 25),
+    ("tunnel", TUNNEL, 40, 25),
     ("websocket", WEBSOCKET, 3, 2),
     ("x509", X509, 111, 32),
 ];
