@@ -139,9 +139,12 @@ impl Analyser {
     fn hand_over(&mut self, watermark: Timestamp) {
         let Some(writer) = &mut self.rows else { return };
         for rows in &mut self.done {
-            let count = rows.len() as u64;
-            if count > 0 && writer.hand_over(watermark, rows) == HandedOver::Refused {
-                self.refused_rows += count;
+            if rows.is_empty() {
+                continue;
+            }
+            let told = rows.tally().total();
+            if writer.hand_over(watermark, rows) == HandedOver::Refused {
+                self.refused_rows += told;
             }
         }
     }
