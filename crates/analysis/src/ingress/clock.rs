@@ -48,8 +48,8 @@ impl Clock {
         self.now
     }
 
-    /// By how many nanoseconds a stamp is ahead, if it is so alone: the next packet is nearer to those
-    /// before.
+    /// By how many nanoseconds a stamp is ahead, if it is so alone: the next packet goes on with
+    /// those before.
     #[inline]
     pub(super) fn alone_ahead(&mut self, time: Timestamp) -> Option<i64> {
         self.next?;
@@ -60,10 +60,12 @@ impl Clock {
     fn judge(&mut self, time: Timestamp) -> Option<i64> {
         let next = self.next.take()?;
         let ahead = time.nanos_since(self.now);
-        let agrees_with_next = next.nanos_since(self.now) >= time.nanos_since(next);
-        // What is further behind than this is ahead has another clock, and tells nothing.
-        let is_foreign = self.now.nanos_since(next) > ahead;
-        if !self.is_ahead(time) || agrees_with_next || is_foreign {
+        let behind = self.now.nanos_since(next);
+        // One that is far back itself says nothing of this one: another recording begins there.
+        if !self.is_ahead(time)
+            || behind > AHEAD
+            || behind.saturating_neg() >= time.nanos_since(next)
+        {
             return None;
         }
         // Where packets of two clocks alternate, each of the later one is ahead.
@@ -111,6 +113,7 @@ mod tests {
 
     #[test]
     fn a_pause_moves_it_at_once() {
+        assert_eq!(times(&[100, 115, 0]), (vec![100, 115, 115], vec![]), "another recording");
         assert_eq!(times(&[0, 1, 400, 401]), (vec![0, 1, 400, 401], vec![]));
         assert_eq!(times(&[0, 1, 400, 390]), (vec![0, 1, 400, 400], vec![]));
         assert_eq!(

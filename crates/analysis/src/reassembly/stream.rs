@@ -62,8 +62,8 @@ impl StreamReassembler {
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let holding = |holding: &Box<Holding>| size_of::<Holding>() + holding.bytes();
-        self.holding.as_ref().map_or(0, holding) + self.recent.heap_bytes()
+        let holding = self.holding.as_ref().map_or(0, |it| size_of::<Holding>() + it.bytes());
+        holding + self.recent.heap_bytes()
     }
 
     /// Whether nothing of it was seen.

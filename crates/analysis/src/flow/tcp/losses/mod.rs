@@ -5,12 +5,14 @@
 //! |---|---|
 //! | [`stream`] | evidence in one direction |
 //! | [`gap`] | one loss |
+//! | `hole` | what is missing until it is known why |
 //! | `second_copies` | what came twice |
 //! | [`verdict`] | what all of it amounts to |
 //!
 //! `docs/losses.md` tells the rules.
 
 pub mod gap;
+mod hole;
 mod second_copies;
 pub mod stream;
 pub mod verdict;
@@ -23,7 +25,8 @@ use super::metrics::direction::Direction;
 use super::metrics::handshake::{Handshake, Repair};
 use super::sequence::delta;
 use crate::limits::Limits;
-use stream::{Coming, StreamLosses};
+use hole::Coming;
+use stream::StreamLosses;
 
 /// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver
 /// may have more than it tells.

@@ -3,7 +3,8 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::{Gap, Proof};
-use super::stream::{Coming, Hole, Lacking, Sent, StreamLosses};
+use super::hole::{Coming, Hole, Lacking, Sent};
+use super::stream::StreamLosses;
 use super::{Again, Path, is_past};
 use crate::flow::tcp::metrics::classify::Class;
 use crate::flow::tcp::sequence::delta;
