@@ -8,7 +8,9 @@
 #   --connections N    connections of each recording (2000 at 0.1 % and below, else 1000)
 #   --recordings LIST  which: the path is `far` (1 ms and 8 ms of wire before and behind the tap) or `rack` (none); the
 #                      rest are percent of frames lost before the tap, in the capture and behind the tap
-#                      (every cause alone and with each other at 0.1, 1 and 5 % on `far`, at 1 % in the `rack`)
+#                      (every cause alone and with each other at 0.1, 1 and 5 % on `far`, at 1 % in the `rack`); behind
+#                      these `-rN-dM` lets each wire deliver N percent up to 1 ms late and M percent twice (`far` with
+#                      3 and 2 % beside every loss of 1 %, and beside none)
 #   --netsniff PATH    the binary (target/debug/netsniff, built if missing)
 #   --scratch FOLDER   where recordings and logs go: 3 GB (netsniff-quality in the temporary folder)
 #   --keep yes|no      whether they stay there (no); recordings that are there already are used again
@@ -21,10 +23,10 @@ export LC_ALL=C
 
 connections='' recordings='' netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-quality keep=no report=''
 while [ $# -gt 0 ]; do
-    [ $# -gt 1 ] || { sed -n '5,17s/^# \?//p' "$0"; exit 2; }
+    [ $# -gt 1 ] || { sed -n '5,19s/^# \?//p' "$0"; exit 2; }
     case $1 in
         --connections) connections=$2;; --recordings) recordings=$2;; --netsniff) netsniff=$2;; --scratch) scratch=$2;;
-        --keep) keep=$2;; --report) report=$2;; *) sed -n '5,17s/^# \?//p' "$0"; exit 2;;
+        --keep) keep=$2;; --report) report=$2;; *) sed -n '5,19s/^# \?//p' "$0"; exit 2;;
     esac
     shift 2
 done
@@ -32,9 +34,10 @@ if [ -z "$recordings" ]; then
     for rate in 0.1 1 5; do
         for causes in "$rate-0-0" "0-$rate-0" "0-0-$rate" "$rate-$rate-0" "0-$rate-$rate" "$rate-0-$rate" "$rate-$rate-$rate"; do
             recordings+=" far-$causes"
-            [ $rate != 1 ] || recordings+=" rack-$causes"
+            [ $rate != 1 ] || recordings+=" rack-$causes far-$causes-r3-d2"
         done
     done
+    recordings+=' far-0-0-0-r3-d2'
 fi
 if [ -z "$netsniff" ]; then
     netsniff=target/debug/netsniff
@@ -46,7 +49,8 @@ mkdir -p "$scratch"
 folders=() seed=0
 for recording in $recordings; do
     seed=$((seed + 1))
-    IFS=- read -r path before capture behind <<<"$recording"
+    IFS=- read -r path before capture behind late doubled <<<"$recording"
+    late=${late#r} doubled=${doubled#d}
     case $path in far) wires=(1 8);; rack) wires=(0 0);; *) echo "quality.sh: no path named $path" >&2; exit 2;; esac
     many=${connections:-$(awk "BEGIN { print ($before <= 0.1 && $capture <= 0.1 && $behind <= 0.1) ? 2000 : 1000 }")}
     folder=$scratch/$recording
@@ -55,7 +59,8 @@ for recording in $recordings; do
         echo "recording $recording" >&2
         # Where a frame was lost that no counter of ours knows, the recording is worth nothing; once it may be chance.
         for try in 1 2; do
-            if timeout -k 10 600 benches/quality/record.sh "$folder" "$before" "$capture" "$behind" "${wires[@]}" "$many" "$seed" nginx
+            if timeout -k 10 600 benches/quality/record.sh "$folder" "$before" "$capture" "$behind" "${wires[@]}" "$many" "$seed" nginx \
+                "${late:-0}" "${doubled:-0}"
             then break
             else rm -rf "$folder"; [ $try = 1 ] || exit 1
             fi
@@ -77,12 +82,13 @@ page() {
 
 Made by \`benches/quality.sh\`: connections of the Linux stack (nginx, curl) in network namespaces, with known losses. The
 name of a recording has its path (\`far\`: 1 ms and 8 ms of wire before and behind the tap; \`rack\`: none) and the
-percentages of TCP frames that are lost in each direction before the tap, in the capture and behind the tap.
+percentages of TCP frames that are lost in each direction before the tap, in the capture and behind the tap; \`-r3-d2\` says that
+each wire, before and behind the tap, delivered 3 % of all frames up to 1 ms late and 2 % twice.
 
 **The truth is the kernel's.** Each loss is a classic BPF filter at a clsact hook that compares a random number with a
 threshold and redirects the frame to an interface of its own, where it is recorded; nothing is removed from a file
 afterwards. The counters of the interfaces agree with the frames in the files in every recording: what the hosts sent
-is what was lost before the tap and what it saw; what the hosts received is what it saw less what was lost behind it; what
+is what was lost before the tap and what it saw; what the hosts received is what it saw less what was lost behind it, each with what wires doubled, which the wires tell, too; what
 it saw is what was captured and what was lost to the capture. No recorder dropped a frame.
 
 - CPU: $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1), $(nproc) online; kernel $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)
@@ -98,6 +104,9 @@ What the columns mean:
 - *cause right*: of the connections where the captured packets prove at least one cause, those of which \`gaps\` tells every
   proven cause and none that did not happen; *several causes right*: the same where two or three are proven;
 - *none invented*: of all others, those of which \`gaps\` tells no cause that did not happen.
+
+What the packets do not tell is in none of these and counted apart (\`tests/quality/evidence.rs\`): a loss before the tap that
+looks like reordering, one in the capture that looks like a late packet, and what looks like a loss behind the tap and was none.
 
 PAGE
     cat "$scratch/tables.md"

@@ -8,13 +8,15 @@
 #                                       |
 #                                  capture.pcap
 #
-# Usage: record.sh FOLDER BEFORE CAPTURE BEHIND NEAR_MS FAR_MS CONNECTIONS SEED nginx|python
+# Usage: record.sh FOLDER BEFORE CAPTURE BEHIND NEAR_MS FAR_MS CONNECTIONS SEED nginx|python [LATE DOUBLED]
 #
 #   FOLDER                    gets the files below; made if missing
 #   BEFORE, CAPTURE, BEHIND   how many percent of the TCP frames of each direction are lost there
 #   NEAR_MS, FAR_MS           delay of each wire one way in milliseconds; 0 and 0: no wires, as in one rack
 #   CONNECTIONS               at least so many; SEED decides which
 #   nginx | python            nginx and curl, or small hosts of our own that need no packages
+#   LATE, DOUBLED             how many percent of all frames each wire delivers up to 1 ms late, so that others overtake
+#                             them, and how many twice (0); with these there are wires also where they have no delay
 #
 #   tap.pcap       every frame that reached the tap, as far as its TCP header
 #   capture.pcap   what is left of them in the capture: the input of an analysis
@@ -26,9 +28,9 @@
 # with nginx also nginx and curl; ends with 3 where this machine cannot do it. Nothing leaves the namespaces; they are
 # removed however the script ends.
 set -euo pipefail
-[ $# -eq 9 ] || { sed -n '11,26s/^# \?//p' "$0"; exit 2; }
+[ $# -eq 9 ] || [ $# -eq 11 ] || { sed -n '11,28s/^# \?//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-out=$1 before=$2 capture=$3 behind=$4 near_ms=$5 far_ms=$6 connections=$7 seed=$8 traffic=$9
+out=$1 before=$2 capture=$3 behind=$4 near_ms=$5 far_ms=$6 connections=$7 seed=$8 traffic=$9 late=${10:-0} doubled=${11:-0}
 export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C
 mkdir -p "$out"
 out=$(realpath "$out")
@@ -86,7 +88,7 @@ one_way() {
 }
 
 make_path() {
-    local space interface ends
+    local space interface
     for space in "${spaces[@]}"; do
         ip netns add "$prefix$space" || unable "make network namespaces"
         in_ns "$space" ip link set lo up
@@ -96,7 +98,7 @@ make_path() {
     pair server eth0 path to-server
     for interface in tap capture before lost behind; do pair path $interface-in path $interface; done
     ends=(to-client to-server)
-    if [ "$near_ms$far_ms" != 00 ]; then
+    if [ "$near_ms$far_ms$late$doubled" != 0000 ]; then
         pair path near-wire path near
         pair path far-wire path far
         ends=(near far)
@@ -115,7 +117,8 @@ make_path() {
     [ "$capture" = 0 ] || rule tap 1 "$(dice "$capture")" redirect dev lost-in
     rule tap 2 "$everything" redirect dev capture-in
     if [ "${ends[0]}" = near ]; then
-        server path nice -n -10 python3 "$here/delay.py" "to-client near-wire $near_ms" "far-wire to-server $far_ms"
+        server path nice -n -10 python3 "$here/delay.py" --late "$late" --doubled "$doubled" --seed "$seed" \
+            --doubles "$work/doubles" "to-client near-wire $near_ms" "far-wire to-server $far_ms"
         sleep 0.5
         [ -n "$(ip netns pids "${prefix}path")" ] || { echo "record.sh: the wires do not run" >&2; exit 1; }
     fi
@@ -236,10 +239,18 @@ close_books() {
         book "$file: dropped by the recorder" "$(sed -n 's/^\([0-9]*\) packets\{0,1\} dropped by kernel/\1/p' "$work/$file.tcpdump")" 0
     done
     tap=$(frames tap)
-    book 'sent by the hosts = lost before the tap + seen there' \
-        $((sent[client,eth0] + sent[server,eth0])) $(($(frames before) + tap))
-    book 'received by the hosts = seen at the tap - lost behind it' \
-        $((received[client,eth0] + received[server,eth0])) $((tap - $(frames behind)))
+    # What a wire sent more than it took came twice; before the tap and behind it, as the hosts' directions have it.
+    local doubled_before=0 doubled_behind=0
+    if [ "${ends[0]}" = near ]; then
+        doubled_before=$((sent[path,near-wire] - received[path,to-client] + sent[path,far-wire] - received[path,to-server]))
+        doubled_behind=$((sent[path,to-client] - received[path,near-wire] + sent[path,to-server] - received[path,far-wire]))
+        book 'doubled by the wires: counted by the interfaces, told by the wires' \
+            $((doubled_before + doubled_behind)) "$(stat -c %s "$work/doubles" 2>/dev/null || echo 0)"
+    fi
+    book 'sent by the hosts + doubled = lost before the tap + seen there' \
+        $((sent[client,eth0] + sent[server,eth0] + doubled_before)) $(($(frames before) + tap))
+    book 'received by the hosts = seen at the tap - lost behind it + doubled' \
+        $((received[client,eth0] + received[server,eth0])) $((tap - $(frames behind) + doubled_behind))
     book 'seen at the tap = captured + lost in the capture' "$tap" $(($(frames capture) + $(frames lost)))
     [ $balanced = yes ] || {
         for interface in "${!sent[@]}"; do echo "$interface: sent ${sent[$interface]}, received ${received[$interface]}"; done >&2

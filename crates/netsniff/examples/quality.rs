@@ -125,6 +125,17 @@ fn table(scores: &[(String, Score)]) {
         the tap: the packets do not tell them from frames lost before it, so that cause is taken for right.",
         total.not_captured, total.twice
     );
+    println!(
+        "\nCounted apart, since the packets do not tell: {} connections lost frames before the tap as reordering looks like \
+        ({} are told so), {} in the capture as late packets look like ({} are marked), and in {} what was not lost came again \
+        as after a loss behind the tap ({} are told one).",
+        total.like_reordering.of,
+        total.like_reordering.right,
+        total.like_late.of,
+        total.like_late.right,
+        total.like_behind.of,
+        total.like_behind.right
+    );
     println!("\n| lost frames | {} |", Kind::ALL.map(Kind::name).join(" | "));
     println!("|---|---|---|---|---|---|");
     for place in Place::ALL {

@@ -61,21 +61,14 @@ impl Recording {
         assert_eq!(tap.len(), captured.len() + lost.len(), "a frame at the tap is captured or not");
 
         let mut recording = Self::default();
+        let mut passed = Passed::new(tap);
         for segment in before {
-            recording.push(Event { segment, lost: [Place::Before].into(), is_doubled: false });
+            let is_doubled = passed.mark_twin(&segment);
+            recording.push(Event { segment, lost: [Place::Before].into(), is_doubled });
         }
-        let (mut lost, mut behind) = (Pool::new(lost), Pool::new(behind));
-        for segment in tap {
-            let mut places = Places::new();
-            if lost.take(&segment) {
-                places.insert(Place::Capture);
-            }
-            if behind.take(&segment) {
-                places.insert(Place::Behind);
-            }
-            recording.push(Event { segment, lost: places, is_doubled: false });
-        }
-        assert!(lost.is_empty() && behind.is_empty(), "a lost frame never passed the tap");
+        lost.iter().for_each(|segment| passed.lose(segment, Place::Capture));
+        behind.iter().for_each(|segment| passed.lose(segment, Place::Behind));
+        passed.0.into_values().flatten().for_each(|event| recording.push(event));
         recording.sort();
         recording.check_capture(captured);
         recording
@@ -125,6 +118,44 @@ impl Recording {
         let is_captured = |events: &Vec<Event>| events.iter().any(Event::is_captured);
         self.0.iter().filter(|(_, events)| is_captured(events)).map(|(flow, _)| *flow).collect()
     }
+}
+
+/// What passed the tap. Of the two that a wire makes of a frame each may be lost by itself.
+struct Passed(BTreeMap<(Flow, usize, u32), Vec<Event>>);
+
+impl Passed {
+    fn new(tap: Vec<Segment>) -> Self {
+        let mut passed = BTreeMap::<_, Vec<Event>>::new();
+        for segment in tap {
+            let known = passed.entry((segment.flow, segment.from, segment.sequence)).or_default();
+            let is_doubled = mark_twin(known, &segment);
+            known.push(Event { segment, lost: Places::new(), is_doubled });
+        }
+        Self(passed)
+    }
+
+    /// Whether a frame that was lost before the tap has a twin that passed it.
+    fn mark_twin(&mut self, segment: &Segment) -> bool {
+        let known = self.0.get_mut(&(segment.flow, segment.from, segment.sequence));
+        known.is_some_and(|known| mark_twin(known, segment))
+    }
+
+    /// Notes a loss of the frame that is the same; of several the nearest in time.
+    fn lose(&mut self, segment: &Segment, place: Place) {
+        let known = self.0.get_mut(&(segment.flow, segment.from, segment.sequence));
+        let apart = |event: &&mut Event| {
+            event.segment.apart(segment).filter(|_| !event.lost.contains(&place))
+        };
+        let same = known.into_iter().flatten().filter(|event| apart(event).is_some());
+        let nearest = same.min_by_key(|event| event.segment.apart(segment));
+        nearest.expect("a lost frame never passed the tap").lost.insert(place);
+    }
+}
+
+/// Marks the frame that is the same, if there is one.
+fn mark_twin(known: &mut [Event], segment: &Segment) -> bool {
+    let twin = known.iter_mut().find(|other| other.segment.apart(segment).is_some());
+    twin.map(|twin| twin.is_doubled = true).is_some()
 }
 
 /// Segments that wait to be found again.

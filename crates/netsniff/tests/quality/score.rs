@@ -179,8 +179,8 @@ impl Score {
         }
         let missed = evidence.proven.difference(&told.places).count();
         let is_invented = |place: &&Place| {
-            !evidence.happened.contains(place)
-                && !(evidence.like_behind && **place == Place::Behind)
+            let is_excused = evidence.like_behind && **place == Place::Behind;
+            !(is_excused || evidence.happened.contains(place))
         };
         let invented = told.places.iter().filter(is_invented).count();
         if evidence.proven.is_empty() {
