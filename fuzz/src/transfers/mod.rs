@@ -124,7 +124,8 @@ impl Case<'_> {
         }
         // Where the hosts took late segments for lost, they sent them again, and the tap may believe them.
         let is_believed = story.seen.iter().any(|seen| seen.cause != Cause::Said);
-        if self.tap.has_lost() || !story.lost.is_empty() || is_believed {
+        let is_like_loss = is_believed || self.script.has_long_delays;
+        if self.tap.has_lost() || !story.lost.is_empty() || is_like_loss {
             return;
         }
         let told = self.rows.log("gaps").find(|row| row["cause"] != "unknown");

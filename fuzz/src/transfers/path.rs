@@ -20,6 +20,9 @@ pub(super) struct Script {
     pub(super) said: [u64; 2],
     /// Whether the network delays some frames, or doubles them.
     pub(super) has_disorder: bool,
+    /// Whether a frame may be late by as much as an answer between the tap and a host needs: then it
+    /// passes for one that was sent again.
+    pub(super) has_long_delays: bool,
     /// Whether both sides end it in order.
     pub(super) is_closed: bool,
 }
@@ -43,7 +46,10 @@ impl Script {
             let bytes = exchanges.iter().map(|exchange| exchange.said[side].len() as u64);
             bytes.sum()
         });
-        Self { setup, exchanges, end, said, has_disorder: disorder & 7 != 0, is_closed: end > 1 }
+        let has_disorder = disorder & 7 != 0;
+        let shortest = setup.delay.0.min(setup.delay.1) * 2;
+        let has_long_delays = has_disorder && setup.jitter >= shortest;
+        Self { has_long_delays, setup, exchanges, end, said, has_disorder, is_closed: end > 1 }
     }
 
     /// What a tap on the way sees; `in_peace` without losses, delays and doubles.
