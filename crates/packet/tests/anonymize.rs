@@ -214,7 +214,8 @@ fn who_sends_is_mapped_with_the_bit_of_groups() {
 /// What a header of another version holds is known to nobody.
 #[test]
 fn headers_of_other_versions_are_not_told() {
-    for (kind, version) in [(0x8864_u16, 0x21), (0x8864, 0xf0), (0x894f, 0x40), (0x894f, 0xf0)] {
+    let versions = [(0x8864_u16, 0x21), (0x8864, 0xf0), (0x894f, 0x40), (0x894f, 0xf0)];
+    for (kind, version) in versions.into_iter().chain([(0x88e5, 0x80), (0x88e5, 0xf0)]) {
         let behind = [&[version][..], &MAC, &MAC].concat();
         let data = ethernet(kind, &behind);
         let mut changed = data.clone();

@@ -172,6 +172,8 @@ impl PacketAnonymizer {
             // Of another version nobody knows what the header holds (RFC 2516, 4).
             ethertype::PPPOE_SESSION if data.get(at) != Some(&PPPOE_VERSION_AND_TYPE) => 0,
             ethertype::PPPOE_SESSION => PppoeView::LEN,
+            // Likewise (IEEE 802.1AE, 9.5).
+            ethertype::MACSEC if data.get(at).is_none_or(|first| first & 0x80 != 0) => 0,
             ethertype::MACSEC => {
                 let len = tag.unwrap_or_default();
                 if len >= MACSEC_CHANNEL + 8 {
