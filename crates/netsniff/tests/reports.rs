@@ -92,10 +92,10 @@ const RIGHT: &[Expected] = &[
         "09-synack-first.pcap",
         &[
             "exit = 0",
-            "conn[orig_bytes=19].id.orig_h = 192.168.100.1",
-            "conn[orig_bytes=19].id.orig_p = 25820",
-            "conn[orig_bytes=19].id.resp_h = 192.168.100.2",
-            "conn[orig_bytes=19].id.resp_p = 179",
+            "conn[resp_bytes=45].id.orig_h = 192.168.100.1",
+            "conn[resp_bytes=45].id.orig_p = 25820",
+            "conn[resp_bytes=45].id.resp_h = 192.168.100.2",
+            "conn[resp_bytes=45].id.resp_p = 179",
         ],
     ),
     (
