@@ -58,8 +58,14 @@ impl Protocol for Ssh {
         match heads.port {
             PORT if any => Detection::Yes,
             PORT if all => sides[0],
-            // A client that says a whole line of something else will hardly go on in SSH.
-            PORT if sides[0] == Detection::No && heads.originator.contains(&b'\n') => Detection::No,
+            // A client that says a whole line of something else will hardly go on in SSH, unless the server has begun
+            // to say what may become an identification string.
+            PORT if sides[0] == Detection::No
+                && heads.originator.contains(&b'\n')
+                && heads.responder.is_empty() =>
+            {
+                Detection::No
+            }
             PORT => Detection::Undecided,
             _ if sides.contains(&Detection::No) => Detection::No,
             _ if all => sides[0],
@@ -99,6 +105,7 @@ mod tests {
         assert_eq!(detect(b"GET /", b"HTTP/1.1 200", PORT), Detection::No);
         assert_eq!(detect(b"GET /", b"", PORT), Detection::Undecided);
         assert_eq!(detect(b"GET / HTTP/1.1\r\n", b"", PORT), Detection::No);
+        assert_eq!(detect(b"GET /\r\n", b"SSH", PORT), Detection::Undecided);
         assert_eq!(detect(b"GET /\r\n", b"SSH-2.0-x", PORT), Detection::Yes);
         let heads =
             Heads { originator: b"SSH-2.0-x", responder: b"", port: PORT, is_midstream: true };
