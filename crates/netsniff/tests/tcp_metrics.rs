@@ -128,7 +128,7 @@ const BOUNDS: &[Bound] = &[
     ("payload", |a| a.payload_apart, 0),
     ("retransmissions", |a| a.retransmissions_apart, 5),
     ("out of order", |a| a.out_of_order_apart, 5),
-    ("keep-alives", |a| a.keep_alives_apart, 0),
+    ("keep-alives", |a| a.keep_alives_apart, 1),
     ("duplicate acknowledgements", |a| a.duplicate_acks_apart, 26),
     ("zero windows", |a| a.zero_windows_apart, 0),
 ];
