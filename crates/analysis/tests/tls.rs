@@ -201,6 +201,45 @@ fn rdp_without_tls_is_rdp_and_no_more() {
     }
 }
 
+/// Octets in the letters of base64 (RFC 4648, section 4).
+fn base64(octets: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |octets: &[u8]| {
+        let mut bits = [0; 4];
+        bits[1..=octets.len()].copy_from_slice(octets);
+        let bits = u32::from_be_bytes(bits);
+        let letter = move |at: usize| match at <= octets.len() {
+            true => LETTERS[(bits >> (18 - 6 * at) & 63) as usize] as char,
+            false => '=',
+        };
+        (0..4).map(letter).collect::<String>()
+    };
+    octets.chunks(3).map(group).collect()
+}
+
+#[test]
+fn tls_in_tokens_of_ftp_is_read_and_commands_go_on() {
+    let [client, server] = [client_hello(), server_hello(&[])].map(|it| record(HANDSHAKE, &it));
+    let (begin, rest) = server.split_at(7);
+    let hello = base64(&client);
+    let other = base64(b"\x60\x82");
+    for (token, history) in [(&*hello, Some("Cs")), (&other, None), ("FgM", None)] {
+        let mut turns = Script::default();
+        turns.server("220 a\r\n").client("AUTH GSSAPI\r\n").server("334 go on\r\n");
+        turns.client(format!("ADAT {token}\r\n"));
+        turns.server(format!("335 ADAT={}\r\n", base64(begin)));
+        turns.client("STAT\r\n").server(format!("235 ADAT={}\r\n", base64(rest)));
+        turns.client("RETR x\r\n").server("226 sent\r\n");
+        let heard = turns.heard(21);
+        let rows = heard.cells("ssl", &["ssl_history", "server_name"]);
+        let expected: Vec<_> = history.iter().map(|it| [*it, "evil.example"]).collect();
+        assert_eq!(rows, expected);
+        assert_eq!(heard.cells("ftp", &["command"]), [["RETR"]]);
+        assert_eq!(heard.services(), Some("ftp"));
+        assert_eq!(heard.oddities(), [""; 0]);
+    }
+}
+
 #[test]
 fn xmpp_and_mysql_without_tls_are_that_and_no_more() {
     let mut refused = Script::default();

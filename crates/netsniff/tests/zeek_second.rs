@@ -37,10 +37,10 @@ const FLOORS: [(&str, Columns, usize, usize); 17] = [
     ("smtp", SMTP, 16, 16),
     ("socks", SOCKS, 8, 10),
     ("ssh", SSH, 7, 5),
-    ("ssl", SSL, 112, 46),
+    ("ssl", SSL, 114, 46),
     ("tunnel", TUNNEL, 40, 25),
     ("websocket", WEBSOCKET, 3, 2),
-    ("x509", X509, 111, 32),
+    ("x509", X509, 118, 32),
 ];
 
 /// The same over the captures for logs that netsniff does not have yet.

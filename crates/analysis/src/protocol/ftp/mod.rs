@@ -15,6 +15,7 @@ mod channel;
 mod codes;
 mod command;
 mod control;
+mod gssapi;
 mod lines;
 mod path;
 mod session;
@@ -46,7 +47,7 @@ impl Protocol for Ftp {
     }
 
     fn logs(&self) -> &'static [&'static str] {
-        &["ftp"]
+        &["ftp", "ssl", "x509", "ocsp", "files"]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {
@@ -70,8 +71,8 @@ impl Protocol for Ftp {
         }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
-        Box::new(FtpSession::new())
+    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+        Box::new(FtpSession::new(context))
     }
 }
 

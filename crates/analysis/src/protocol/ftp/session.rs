@@ -7,12 +7,13 @@ use netsniff_packet::Timestamp;
 use super::channel::Channel;
 use super::command::{Argument, Command, MAX_TEXT, SCHEME};
 use super::control::{self, Reply, is_command, last_number, without_telnet};
+use super::gssapi::Tokens;
 use super::lines::{Lines, Next};
 use super::transfer::Transfer;
 use super::{codes, path};
 use crate::protocol::line::first_word;
 use crate::protocol::{
-    Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
+    Announced, Bytes, Context, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
     ProtocolRecord, Role, Session,
 };
 use crate::weird::Detail;
@@ -44,6 +45,7 @@ pub(super) struct FtpSession {
     transfer: Transfer,
     /// Number of the command that asked for TLS, until it is answered.
     wants_tls: Option<u64>,
+    tokens: Tokens,
     lines: Lines,
     /// Whether lines of the server that are no replies may be of one whose begin is missing.
     is_lenient: bool,
@@ -66,7 +68,7 @@ struct Pending {
 
 impl FtpSession {
     /// A connection whose server is to greet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(context: &Context<'_>) -> Self {
         let mut session = Self {
             pending: Vec::new(),
             answered: None,
@@ -77,6 +79,7 @@ impl FtpSession {
             open: None,
             transfer: Transfer::none(),
             wants_tls: None,
+            tokens: Tokens::new(context.into()),
             lines: Lines::default(),
             is_lenient: false,
             is_confirmed: false,
@@ -117,6 +120,7 @@ impl FtpSession {
             self.tell(number, time, found);
         }
         let name = word.to_ascii_uppercase();
+        self.tokens.command(time, &name, arg, found);
         let number = self.next;
         if self.pending.len() >= MAX_PENDING {
             found.weirds.add("FTP_too_many_pending_commands");
@@ -171,6 +175,9 @@ impl FtpSession {
         };
         self.is_lenient = false;
         self.open = (!is_last).then_some(code);
+        if is_last {
+            self.tokens.reply(time, code, text, found);
+        }
         let Some(at) = self.best_match(code, text) else { return Some(false) };
         let pending = &mut self.pending[at];
         pending.reply = Some((code, text.into()));
@@ -334,7 +341,8 @@ impl Session for FtpSession {
     }
 
     /// The next line may be the rest of one, and is left out.
-    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
+        self.tokens.end(found);
         self.lines.gap(gap.from);
         if gap.from == Role::Responder {
             // The reply to AUTH may be among what is missing: then nobody knows what follows.
@@ -348,6 +356,7 @@ impl Session for FtpSession {
     }
 
     fn end(&mut self, found: &mut Findings) {
+        self.tokens.end(found);
         while let Some(first) = self.pending.first() {
             self.tell(first.number, Timestamp::MAX, found);
         }
@@ -370,5 +379,6 @@ impl Session for FtpSession {
             + self.cwd.capacity()
             + self.lines.heap_bytes()
             + self.transfer.heap_bytes()
+            + self.tokens.heap_bytes()
     }
 }

@@ -37,6 +37,7 @@ pub(super) use known::Known;
 use super::Protocol;
 use super::detection::{Detection, Heads};
 use super::session::{Context, Session};
+use crate::file;
 use session::TlsSession;
 
 /// TLS over TCP.
@@ -47,6 +48,11 @@ pub(super) struct Tls;
 const CLIENT_HELLO: u8 = 1;
 /// `server_hello`.
 const SERVER_HELLO: u8 = 2;
+
+/// A session within another protocol, in a flow that carries these files.
+pub(super) fn session(files: file::Carrier) -> Box<dyn Session> {
+    Box::new(TlsSession::new(Some(files)))
+}
 
 impl Protocol for Tls {
     fn name(&self) -> &'static str {

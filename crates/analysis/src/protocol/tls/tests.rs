@@ -292,7 +292,7 @@ fn a_staple_is_a_file_and_tells_a_status() {
         limits: &Limits::default(),
         name: 1,
         port: 443,
-        hashes: crate::file::HashKinds::default(),
+        hashes: file::HashKinds::default(),
         is_midstream: false,
         is_multicast: false,
     };
