@@ -105,8 +105,8 @@ impl StreamReassembler {
     #[cold]
     fn look_back(&mut self, it: &Arrival<'_>, reach: u64, to: &mut impl Sink) {
         // A keep-alive has any byte in the place of the last one, which may be the FIN (RFC 9293,
-        // 3.8.4). What was acknowledged is asked again so.
-        if it.data.len() <= 1 && (reach <= self.acknowledged || reach > self.end) {
+        // 3.8.4). What was acknowledged is asked again so, and the SYN before anything was said.
+        if it.data.len() <= 1 && (reach <= self.acknowledged.max(1) || reach > self.end) {
             return;
         }
         if reach > self.end {
