@@ -148,6 +148,26 @@ fn what_is_far_out_of_the_window_changes_nothing() {
     }
 }
 
+/// As whoever has seen the FIN may forge it, to make its side a byte longer.
+#[test]
+fn an_answer_behind_a_fin_counts_for_nothing() {
+    for wire in wires() {
+        for (far, acknowledged) in [(0, 0), (1, 0), (7, 0), (0, 1)] {
+            let mut wire = wire.clone();
+            wire.open().says(Client, REQUEST).says(Server, RESPONSE).ends(Server);
+            let own = wire.part(Server);
+            let stray = Part {
+                flags: SYN_ACK,
+                position: own.position + far,
+                acknowledged: own.acknowledged + acknowledged,
+                ..own
+            };
+            wire.put(Server, &stray).ends(Client);
+            expect(&wire, &["SYN_after_close"]);
+        }
+    }
+}
+
 #[test]
 fn an_answer_of_the_side_that_asked_renumbers_nothing() {
     for wire in wires() {

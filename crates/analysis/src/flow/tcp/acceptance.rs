@@ -30,6 +30,8 @@ pub(super) struct Refusal {
     pub weird: &'static str,
     /// Whether it may begin a connection anew, or number one otherwise, if the other side says so.
     pub is_rival: bool,
+    /// Whether it shows that its sender is there still, so that the connection lasts as long.
+    pub is_late: bool,
 }
 
 impl Refusal {
@@ -46,11 +48,11 @@ impl Refusal {
 }
 
 const fn refuse(weird: &'static str) -> Option<Refusal> {
-    Some(Refusal { weird, is_rival: false })
+    Some(Refusal { weird, is_rival: false, is_late: false })
 }
 
 const fn rival(weird: &'static str) -> Option<Refusal> {
-    Some(Refusal { weird, is_rival: true })
+    Some(Refusal { weird, is_rival: true, is_late: false })
 }
 
 impl TcpConnection {
@@ -138,13 +140,13 @@ impl TcpConnection {
         let tcp = segment.tcp;
         // Some hosts acknowledge a SYN before they answer it.
         let has_begun = self.seen & (1 << segment.from) != 0 && sender.state != State::Inactive;
-        // Behind its end a side is numbered by no SYN any more.
-        let has_ended = matches!(sender.state, State::Closed | State::Reset) && self.is_confirmed();
-        if !has_begun || has_ended || tcp.sequence == sender.start {
+        if !has_begun || tcp.sequence == sender.start {
             return None;
         }
+        // What may begin behind the end of a side is told there.
+        let has_ended = matches!(sender.state, State::Closed | State::Reset) && self.is_confirmed();
         if !segment.has(TcpFlags::ACK) {
-            return rival("active_connection_reuse");
+            return if has_ended { None } else { rival("active_connection_reuse") };
         }
         if segment.is_originator() && sender.is_answering() {
             // A scan with SYN-ACKs, whose numbers nobody answers.
@@ -158,7 +160,7 @@ impl TcpConnection {
             _ => "SYN_seq_jump",
         };
         let may_count = is_answer && !segment.is_originator() && !self.is_confirmed();
-        Some(Refusal { weird, is_rival: may_count })
+        Some(Refusal { weird, is_rival: may_count, is_late: has_ended })
     }
 
     /// Whether the originator has acknowledged a number of the responder.

@@ -279,6 +279,9 @@ impl TcpConnection {
         if refusal.is_rival {
             self.note_rival(segment);
         }
+        if refusal.is_late && !(self.ends[0].did_close && self.ends[1].did_close) {
+            *context.last_time = segment.time;
+        }
         Taken {
             is_flipped: false,
             from: segment.from,
