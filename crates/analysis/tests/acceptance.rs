@@ -148,6 +148,27 @@ fn what_is_far_out_of_the_window_changes_nothing() {
     }
 }
 
+/// Somebody who forges both sides makes other numbers that agree.
+#[test]
+fn far_numbers_of_both_sides_make_a_record_suspect() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            for far in [1_612_364_734, 77_777_777] {
+                let mut wire = wire.clone();
+                wire.open().says(Client, REQUEST).says(Server, RESPONSE);
+                let own = wire.part(side);
+                let ahead = Part { data: b"far out", position: own.position + far, ..own };
+                let peer = wire.part(side.other());
+                let agreed = Part { acknowledged: peer.acknowledged + far + 7, ..peer };
+                wire.put(side, &ahead).put(side.other(), &agreed).put(side, &ahead);
+                wire.ends(Client).ends(Server);
+                let told = wire.logs().lines("conn", &["quality"]);
+                assert!(!told.is_empty() && told.iter().all(|it| it != "clean"), "{told:?}");
+            }
+        }
+    }
+}
+
 /// As whoever has seen the FIN may forge it, to make its side a byte longer.
 #[test]
 fn an_answer_behind_a_fin_counts_for_nothing() {

@@ -22,7 +22,8 @@ pub(super) struct Shot {
 #[derive(Default)]
 pub(super) struct Tap {
     pub(super) shots: Vec<Shot>,
-    /// Payload of the frames that were left out, each as often as it was sent.
+    /// Payload of the frames that were left out, each as often as it was sent; and their FINs, which
+    /// nobody tells from payload by their acknowledgements alone.
     pub(super) dropped_bytes: u64,
     /// Whether frames stand in another order than they passed, further apart than a capture does it.
     pub(super) is_shuffled: bool,
@@ -30,8 +31,6 @@ pub(super) struct Tap {
     pub(super) is_swapped: bool,
     pub(super) is_doubled: bool,
     is_holed: bool,
-    /// The side as which somebody forges frames.
-    forger: Option<Side>,
     /// What happened, for whoever reads of a failure.
     told: Vec<String>,
 }
@@ -61,6 +60,12 @@ impl Tap {
 
     pub(super) fn has_forged(&self) -> bool {
         self.shots.iter().any(|shot| shot.is_forged)
+    }
+
+    /// Whether somebody forged frames of both sides: those may make a connection of their own.
+    pub(super) fn has_forged_both(&self) -> bool {
+        let is_forged = |side| self.shots.iter().any(|shot| shot.is_forged && shot.from == side);
+        is_forged(Side::Client) && is_forged(Side::Server)
     }
 
     /// Whether the first frames are those of the handshake.
@@ -106,7 +111,9 @@ impl Tap {
         let range = range.start..range.end.min(self.shots.len());
         self.is_holed |= !range.is_empty();
         for shot in self.shots.drain(range) {
-            self.dropped_bytes += shot.tcp().map_or(0, |tcp| u64::from(tcp.payload_len));
+            let Some(tcp) = shot.tcp() else { continue };
+            self.dropped_bytes += u64::from(tcp.payload_len);
+            self.dropped_bytes += u64::from(tcp.flags.any(TcpFlags::FIN));
         }
     }
 
@@ -124,10 +131,6 @@ impl Tap {
     fn forge(&mut self, kind: u8, at: usize, value: u8) {
         let mut shot = self.shots[at].clone();
         shot.is_forged = true;
-        // Who forges both sides makes a connection of his own, of which nobody knows that it is none.
-        if *self.forger.get_or_insert(shot.from) != shot.from {
-            return;
-        }
         let flags = match value >> 5 {
             0 => TcpFlags::RST,
             1 => TcpFlags::FIN.with(TcpFlags::ACK),

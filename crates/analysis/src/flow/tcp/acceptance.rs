@@ -59,7 +59,7 @@ impl TcpConnection {
     /// Why the segment is not one of this connection, whose packet before it came at `last`; `None`
     /// where it is.
     #[inline]
-    pub(super) fn refusal(&self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+    pub(super) fn refusal(&mut self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
         let (sender, peer) = (&self.ends[segment.from & 1], &self.ends[1 - (segment.from & 1)]);
         let tcp = segment.tcp;
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
@@ -78,7 +78,7 @@ impl TcpConnection {
     }
 
     #[cold]
-    fn refusal_of_rare(&self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+    fn refusal_of_rare(&mut self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
         if self.unwatched || self.seen == 0 {
             return None;
         }
@@ -186,20 +186,23 @@ impl TcpConnection {
     }
 
     /// Numbers beyond all that can have been sent since the last packet.
-    fn refusal_of_numbers(&self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+    fn refusal_of_numbers(&mut self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
         let from = segment.from & 1;
         let tcp = segment.tcp;
         let time = elapsed(last, segment.time).unwrap_or(0);
-        let is_odd = |side: usize, number: u32| {
-            self.seen & (1 << side) != 0
-                && self.exceeds(side, number, time)
-                && !self.is_claimed(side, number, 1 - from)
+        let is_far = |side: usize, number: u32| {
+            self.seen & (1 << side) != 0 && self.exceeds(side, number, time)
         };
-        if is_odd(from, tcp.sequence) {
+        let own = is_far(from, tcp.sequence);
+        if own && !self.is_claimed(from, tcp.sequence, 1 - from) {
             return rival("segment_outside_window");
         }
-        if segment.has(TcpFlags::ACK) && is_odd(1 - from, tcp.acknowledgement) {
+        let other = segment.has(TcpFlags::ACK) && is_far(1 - from, tcp.acknowledgement);
+        if other && !self.is_claimed(1 - from, tcp.acknowledgement, 1 - from) {
             return rival("ack_of_unsent_data");
+        }
+        if let Some(contest) = self.contest.as_mut().filter(|_| own || other) {
+            contest.is_believed = true;
         }
         None
     }

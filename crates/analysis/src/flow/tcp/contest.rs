@@ -24,6 +24,9 @@ pub(super) struct Contest {
     challenger: Option<Claimed>,
     /// Numbers far from what was seen of a side, by that side and by the one that says so.
     pub(super) claims: [[Option<u32>; 2]; 2],
+    /// Whether such numbers were believed, since both sides said them. What was seen before them
+    /// and what came behind need not be of the same hosts.
+    pub(super) is_believed: bool,
 }
 
 /// A SYN or its answer.
@@ -69,6 +72,11 @@ impl Contest {
 }
 
 impl TcpConnection {
+    /// Whether both sides were believed other numbers than those that they had.
+    pub(super) fn is_renumbered(&self) -> bool {
+        self.contest.as_ref().is_some_and(|contest| contest.is_believed)
+    }
+
     /// Whether the segment answers a SYN that was not taken for one of this connection: it is over,
     /// and another one has begun with that SYN.
     #[must_use]

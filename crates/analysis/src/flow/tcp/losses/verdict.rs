@@ -22,6 +22,8 @@ pub struct Verdict {
     pub is_begun: bool,
     /// Whether both sides were seen, so that each shows what the other sent.
     pub is_answered: bool,
+    /// Whether its sides went on with numbers that lie beyond all that they can have sent.
+    pub is_renumbered: bool,
     /// Losses of the capture.
     pub captures: u64,
     /// Losses whose cause is unknown.
@@ -82,6 +84,7 @@ impl TcpConnection {
         let Some((directions, ledger)) = self.metrics.evidence() else { return verdict };
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
+        verdict.is_renumbered = self.is_renumbered();
         verdict.is_begun = originator.has_syn() || responder.has_syn();
         let is_known = |one: &Direction| one.data_segments == 0 || one.has_acknowledgements();
         verdict.network_bytes =
