@@ -28,6 +28,10 @@ pub struct History<'a> {
     pub grown: usize,
 }
 
+/// The kind of X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`. It is of either side; all
+/// other kinds of the responder are 16 bits further up than those of the originator.
+pub(super) const UNKNOWN: u32 = 0x400;
+
 const INLINE: usize = 14;
 
 /// Letters that one connection may have; floods of resets stop here. Zeek knows no such bound,

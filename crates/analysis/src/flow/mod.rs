@@ -205,6 +205,9 @@ impl Flow {
             Side::High => Side::Low,
         };
         self.letters.push(b'^');
+        // What was seen of each side, but for the kind that either side has.
+        let of_both = self.kinds & history::UNKNOWN;
+        self.kinds = (self.kinds ^ of_both).rotate_left(u16::BITS) | of_both;
     }
 
     /// The TCP connection, where there is one beyond its opening.

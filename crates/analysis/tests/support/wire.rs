@@ -230,6 +230,14 @@ impl Wire {
         self
     }
 
+    /// The first two segments are captured in the wrong order.
+    pub(crate) fn swap_first(&mut self) -> &mut Self {
+        self.frames.swap(0, 1);
+        let first = self.frames[1].0;
+        self.frames[1].0 = core::mem::replace(&mut self.frames[0].0, first);
+        self
+    }
+
     /// How many segments there were so far.
     pub(crate) fn len(&self) -> usize {
         self.frames.len()

@@ -2,9 +2,9 @@
 
 use netsniff_packet::Timestamp;
 
-use super::update::UNKNOWN;
 use super::{FlowTracker, packet_key};
 use crate::flow::Flow;
+use crate::flow::history::UNKNOWN;
 use crate::flow::report::proto;
 use crate::flow::tcp::TcpConnection;
 use crate::log::conn::Proto;

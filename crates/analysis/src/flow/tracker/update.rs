@@ -4,7 +4,7 @@ use netsniff_packet::decode::Transport;
 
 use super::{FlowTracker, Lookup};
 use crate::flow::attached::Talk;
-use crate::flow::history::History;
+use crate::flow::history::{History, UNKNOWN};
 use crate::flow::key::{self, Side};
 use crate::flow::tcp::{self, Segment, TcpConnection};
 use crate::flow::{Exchange, Flow, roles};
@@ -47,7 +47,7 @@ impl FlowTracker {
                 flow.last = unit.time;
                 // Zeek notes the letter before the protocol says who asked.
                 let from_originator = flow.originator == side;
-                let (kind, letter) = if from_originator { (1, b'D') } else { (2, b'd') };
+                let (kind, letter) = if from_originator { (1, b'D') } else { (1 << 16, b'd') };
                 flow.history().once(kind, letter);
                 if flow.protocol.is_none() && !flow.contradicted && flow.is_beginning() {
                     flow.protocol = self.talking.wanted.of_datagram(unit.payload(bytes));
@@ -193,9 +193,6 @@ impl Exchange {
 /// Payload of a flow of datagrams, in bytes, behind which its protocol is not looked for any more
 /// (`dpd_buffer_size`).
 const MAX_BEGINNING: i64 = 1024;
-
-/// The kind of history's X: something that could not be read, Zeek's `HIST_UNKNOWN_PKT`.
-pub(super) const UNKNOWN: u32 = 0x400;
 
 /// Looks at a message of the protocol that the port hints at, and tells whether its session is to
 /// have it. The first one tells who asks: an answer that comes first is one whose question was
