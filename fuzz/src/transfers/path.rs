@@ -20,9 +20,9 @@ pub(super) struct Script {
     pub(super) said: [u64; 2],
     /// Whether the network delays some frames, or doubles them.
     pub(super) has_disorder: bool,
-    /// Whether a frame may be late by as much as an answer between the tap and a host needs: then it
-    /// passes for one that was sent again.
-    pub(super) has_long_delays: bool,
+    /// Whether a frame of client or server may be late by as much as its host needs to answer what passes
+    /// the tap: then it passes for one that was sent again.
+    pub(super) has_long_delays: [bool; 2],
     /// Whether both sides end it in order.
     pub(super) is_closed: bool,
 }
@@ -47,8 +47,9 @@ impl Script {
             bytes.sum()
         });
         let has_disorder = disorder & 7 != 0;
-        let shortest = setup.delay.0.min(setup.delay.1) * 2;
-        let has_long_delays = has_disorder && setup.jitter >= shortest;
+        let (client, server) = setup.delay;
+        let has_long_delays =
+            [client, server].map(|delay| has_disorder && setup.jitter >= delay * 2);
         Self { has_long_delays, setup, exchanges, end, said, has_disorder, is_closed: end > 1 }
     }
 
