@@ -3,15 +3,14 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
-use super::Observed;
 use super::acknowledge::MAX_WINDOW;
 use super::classify::{Answer, Class};
-use super::elapsed;
 use super::handshake::Handshake;
 use super::holes::Holes;
 use super::identifications::Identifications;
 use super::marks::Marks;
 use super::rtt::RttStatistics;
+use super::{Observed, elapsed};
 use crate::flow::tcp::losses::Ledger;
 use crate::flow::tcp::sequence::delta;
 
