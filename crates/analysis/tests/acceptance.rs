@@ -169,6 +169,32 @@ fn far_numbers_of_both_sides_make_a_record_suspect() {
     }
 }
 
+/// It has the number of the one that was taken, but answers another SYN.
+#[test]
+fn a_copy_of_the_answer_acknowledges_nothing_far() {
+    for wire in wires() {
+        for far in [1_431_655_765, 77_777, 0x3fff_ffff] {
+            for place in 0..2 {
+                let mut wire = wire.clone();
+                wire.open();
+                if place == 1 {
+                    wire.says(Client, REQUEST);
+                }
+                let acknowledged = wire.part(Server).acknowledged + far;
+                wire.put(
+                    Server,
+                    &Part { flags: SYN_ACK, position: 0, acknowledged, ..wire.part(Server) },
+                );
+                if place == 0 {
+                    wire.says(Client, REQUEST);
+                }
+                wire.says(Server, RESPONSE).ends(Client).ends(Server);
+                expect(&wire, &["ack_of_unsent_data"]);
+            }
+        }
+    }
+}
+
 /// As whoever has seen the FIN may forge it, to make its side a byte longer.
 #[test]
 fn an_answer_behind_a_fin_counts_for_nothing() {

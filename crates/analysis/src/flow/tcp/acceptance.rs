@@ -140,8 +140,15 @@ impl TcpConnection {
         let tcp = segment.tcp;
         // Some hosts acknowledge a SYN before they answer it.
         let has_begun = self.seen & (1 << segment.from) != 0 && sender.state != State::Inactive;
-        if !has_begun || tcp.sequence == sender.start {
+        if !has_begun {
             return None;
+        }
+        if tcp.sequence == sender.start {
+            // A copy may come late, but it answers nothing that is far from what was sent.
+            let is_far = segment.has(TcpFlags::ACK)
+                && self.seen & (2 >> (segment.from & 1)) != 0
+                && delta(tcp.acknowledgement, peer.last.number) > NEAR as i32;
+            return if is_far { refuse("ack_of_unsent_data") } else { None };
         }
         // What may begin behind the end of a side is told there.
         let has_ended = matches!(sender.state, State::Closed | State::Reset) && self.is_confirmed();
