@@ -31,6 +31,8 @@ pub(super) struct Tap {
     pub(super) is_swapped: bool,
     pub(super) is_doubled: bool,
     is_holed: bool,
+    /// The numbers of the frames that were left out.
+    lost: Vec<u32>,
     /// What happened, for whoever reads of a failure.
     told: Vec<String>,
 }
@@ -66,6 +68,12 @@ impl Tap {
     pub(super) fn has_forged_both(&self) -> bool {
         let is_forged = |side| self.shots.iter().any(|shot| shot.is_forged && shot.from == side);
         is_forged(Side::Client) && is_forged(Side::Server)
+    }
+
+    /// Whether a forged frame stands in the place of one that was left out, so that nothing contradicts it.
+    pub(super) fn has_replaced(&self) -> bool {
+        let is_it = |tcp: Tcp| self.lost.contains(&tcp.sequence);
+        self.shots.iter().any(|shot| shot.is_forged && shot.tcp().is_some_and(is_it))
     }
 
     /// Whether the first frames are those of the handshake.
@@ -112,6 +120,7 @@ impl Tap {
         self.is_holed |= !range.is_empty();
         for shot in self.shots.drain(range) {
             let Some(tcp) = shot.tcp() else { continue };
+            self.lost.push(tcp.sequence);
             self.dropped_bytes += u64::from(tcp.payload_len);
             self.dropped_bytes += u64::from(tcp.flags.any(TcpFlags::FIN));
         }
