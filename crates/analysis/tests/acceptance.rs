@@ -169,6 +169,18 @@ fn far_numbers_of_both_sides_make_a_record_suspect() {
     }
 }
 
+#[test]
+fn a_second_fin_behind_the_first_counts_for_nothing() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            let mut wire = wire.clone();
+            wire.open().says(Client, REQUEST).says(Server, RESPONSE).ends(side);
+            wire.put(side, &Part { flags: FIN_ACK, ..wire.part(side) }).ends(side.other());
+            expect(&wire, &["FIN_advanced_last_seq"]);
+        }
+    }
+}
+
 /// It has the number of the one that was taken, but answers another SYN.
 #[test]
 fn a_copy_of_the_answer_acknowledges_nothing_far() {

@@ -91,7 +91,22 @@ impl TcpConnection {
         if segment.has(TcpFlags::RST) {
             return self.refusal_of_reset(segment);
         }
+        if segment.has(TcpFlags::FIN) && self.is_behind_fin(segment) {
+            let weird = "FIN_advanced_last_seq";
+            return Some(Refusal { weird, is_rival: false, is_late: true });
+        }
         self.refusal_of_numbers(segment, last)
+    }
+
+    /// Whether a segment without data stands just behind a FIN that was acknowledged: there is no
+    /// number any more (RFC 9293, 3.10.7.4).
+    fn is_behind_fin(&self, segment: &Segment<'_>) -> bool {
+        let sender = &self.ends[segment.from & 1];
+        sender.state == State::Closed
+            && segment.tcp.payload_len == 0
+            && segment.tcp.sequence == sender.last.number
+            && sender.acknowledged.number == sender.last.number
+            && sender.last.full() == u64::from(sender.start).saturating_add(sender.fin_position)
     }
 
     /// Whether nothing but a SYN of the originator was seen.
