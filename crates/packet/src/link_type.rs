@@ -53,8 +53,9 @@ impl LinkType {
 #[rustfmt::skip]
 const NAMES: &[(u16, &str)] = &[
     (0, "NULL"), (1, "ETHERNET"), (2, "EXP_ETHERNET"), (3, "AX25"), (4, "PRONET"), (5, "CHAOS"),
-    (6, "IEEE802_5"), (7, "ARCNET_BSD"), (8, "SLIP"), (9, "PPP"), (10, "FDDI"), (50, "PPP_HDLC"),
-    (51, "PPP_ETHER"), (99, "SYMANTEC_FIREWALL"), (100, "ATM_RFC1483"), (101, "RAW"),
+    (6, "IEEE802_5"), (7, "ARCNET_BSD"), (8, "SLIP"), (9, "PPP"), (10, "FDDI"),
+    (32, "REDBACK_SMARTEDGE"), (50, "PPP_HDLC"), (51, "PPP_ETHER"), (99, "SYMANTEC_FIREWALL"),
+    (100, "ATM_RFC1483"), (101, "RAW"),
     (102, "SLIP_BSDOS"), (103, "PPP_BSDOS"), (104, "C_HDLC"), (105, "IEEE802_11"),
     (106, "ATM_CLIP"), (107, "FRELAY"), (108, "LOOP"), (109, "ENC"), (112, "NETBSD_HDLC"),
     (113, "LINUX_SLL"), (114, "LTALK"), (115, "ECONET"), (116, "IPFILTER"), (117, "PFLOG"),
@@ -104,7 +105,7 @@ const NAMES: &[(u16, &str)] = &[
     (291, "NETANALYZER_NG"), (292, "ZBOSS_NCP"), (293, "USB_2_0_LOW_SPEED"),
     (294, "USB_2_0_FULL_SPEED"), (295, "USB_2_0_HIGH_SPEED"), (296, "AUERSWALD_LOG"),
     (297, "ZWAVE_TAP"), (298, "SILABS_DEBUG_CHANNEL"), (299, "FIRA_UCI"), (300, "MDB"),
-    (301, "DECT_NR"),
+    (301, "DECT_NR"), (302, "EDK2_MM"),
 ];
 
 /// `ETHERNET`, or `LINKTYPE 65000` for a value that the registry does not have.
@@ -127,6 +128,38 @@ mod tests {
         assert_eq!(LinkType(147).to_string(), "USER0");
         assert_eq!(LinkType(195).to_string(), "IEEE802_15_4_WITHFCS");
         assert_eq!(LinkType(65_000).to_string(), "LINKTYPE 65000");
+        assert_eq!(LinkType(32).to_string(), "REDBACK_SMARTEDGE");
         assert!(NAMES.is_sorted_by(|a, b| a.0 < b.0), "the order that the search relies on");
     }
+    /// As libpcap's `pcap-common.c` and the registry have them.
+    #[test]
+    fn names_are_those_of_the_registry() {
+        let mut words = REGISTRY.split_whitespace();
+        let mut seen = 0;
+        while let (Some(number), Some(name)) = (words.next(), words.next()) {
+            assert_eq!(LinkType(number.parse().unwrap()).name(), Some(name), "{number}");
+            seen += 1;
+        }
+        assert!(seen > 100, "{seen}");
+        // Reserved, or numbers that a system uses for itself and that no file has.
+        for number in [11, 12, 13, 14, 98, 110, 111, 121, 208, 303] {
+            assert_eq!(LinkType(number).name(), None, "{number}");
+        }
+    }
+
+    const REGISTRY: &str = "
+        0 NULL 1 ETHERNET 3 AX25 6 IEEE802_5 7 ARCNET_BSD 8 SLIP 9 PPP 10 FDDI 32 REDBACK_SMARTEDGE 50 PPP_HDLC 51 PPP_ETHER
+        99 SYMANTEC_FIREWALL 100 ATM_RFC1483 101 RAW 102 SLIP_BSDOS 103 PPP_BSDOS 104 C_HDLC 105 IEEE802_11 106 ATM_CLIP 107 FRELAY 108 LOOP 109 ENC
+        112 NETBSD_HDLC 113 LINUX_SLL 114 LTALK 117 PFLOG 118 CISCO_IOS 119 IEEE802_11_PRISM 120 AIRONET_HEADER 122 IP_OVER_FC 123 SUNATM
+        127 IEEE802_11_RADIOTAP 129 ARCNET_LINUX 138 APPLE_IP_OVER_IEEE1394 139 MTP2_WITH_PHDR 142 SCCP 143 DOCSIS 144 LINUX_IRDA
+        147 USER0 162 USER15 163 IEEE802_11_AVS 164 JUNIPER_MONITOR 165 BACNET_MS_TP 166 PPP_PPPD 169 GPRS_LLC 177 LINUX_LAPD 182 MFR
+        186 USB_FREEBSD 187 BLUETOOTH_HCI_H4 189 USB_LINUX 190 CAN20B 191 IEEE802_15_4_LINUX 192 PPI 195 IEEE802_15_4_WITHFCS 196 SITA 197 ERF
+        199 IPMB_KONTRON 201 BLUETOOTH_HCI_H4_WITH_PHDR 202 AX25_KISS 203 LAPD 204 PPP_WITH_DIR 205 C_HDLC_WITH_DIR 209 IPMB_LINUX 212 LIN
+        215 IEEE802_15_4_NONASK_PHY 219 MPLS 220 USB_LINUX_MMAPPED 224 FC_2 225 FC_2_WITH_FRAME_DELIMS 226 IPNET 227 CAN_SOCKETCAN 228 IPV4
+        229 IPV6 230 IEEE802_15_4_NOFCS 231 DBUS 235 DVB_CI 236 MUX27010 237 STANAG_5066_D_PDU 239 NFLOG 240 NETANALYZER 242 IPOIB 243 MPEG_2_TS
+        245 NFC_LLCP 247 INFINIBAND 248 SCTP 249 USBPCAP 250 RTAC_SERIAL 251 BLUETOOTH_LE_LL 252 WIRESHARK_UPPER_PDU 253 NETLINK
+        254 BLUETOOTH_LINUX_MONITOR 256 BLUETOOTH_LE_LL_WITH_PHDR 258 PKTAP 259 EPON 264 ISO_14443 265 RDS 266 USB_DARWIN 268 SDLC 270 LORATAP
+        271 VSOCK 272 NORDIC_BLE 273 DOCSIS31_XRA31 274 ETHERNET_MPACKET 275 DISPLAYPORT_AUX 276 LINUX_SLL2 279 EBHSCR 280 VPP_DISPATCH
+        281 DSA_TAG_BRCM 282 DSA_TAG_BRCM_PREPEND 283 IEEE802_15_4_TAP 284 DSA_TAG_DSA 285 DSA_TAG_EDSA 286 ELEE 287 Z_WAVE_SERIAL 288 USB_2_0
+        289 ATSC_ALP 290 ETW 291 NETANALYZER_NG 292 ZBOSS_NCP 295 USB_2_0_HIGH_SPEED 297 ZWAVE_TAP 299 FIRA_UCI 300 MDB 301 DECT_NR 302 EDK2_MM";
 }
