@@ -100,6 +100,15 @@ impl PacketsByDepth {
         self.0[depth as usize] += packets;
     }
 
+    /// Counts so many less, at this depth as far as there are as many, and then at the others.
+    pub(crate) fn remove(&mut self, depth: Depth, mut packets: u64) {
+        for at in core::iter::once(depth as usize).chain(0..self.0.len()) {
+            let Some(count) = self.0.get_mut(at) else { continue };
+            let less = packets.min(*count);
+            (*count, packets) = (*count - less, packets - less);
+        }
+    }
+
     /// How many there were at a depth.
     #[must_use]
     pub const fn of(&self, depth: Depth) -> u64 {
@@ -115,6 +124,15 @@ impl PacketsByDepth {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
+    }
+
+    /// These packets but for some of them.
+    #[must_use]
+    pub fn without(mut self, some: &Self) -> Self {
+        for (from, less) in self.0.iter_mut().zip(some.0) {
+            *from = from.saturating_sub(less);
+        }
+        self
     }
 
     /// These packets and others.

@@ -176,14 +176,14 @@ impl Ingress {
         let first = units.len();
         let mut walk = Walk::new(self, (time, bytes), units, observer);
         walk.datagram(&decoded, packet.data, &Outside::default());
-        let (layers, fate) = (walk.layers, walk.fate);
+        let (layers, fate, told) = (walk.layers, walk.fate, walk.told());
         // What is unknown inside a flow belongs to that flow, which has a row.
         let has_row = units.len() > first;
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
         let now = self.now();
         let is_decoded = self.statistics.packet(packet, time, layers, fate, now);
         if is_decoded && !units.mark_packet(first) {
-            self.statistics.without_flow.add(self.depth, 1);
+            self.statistics.note_without_flow(self.depth, told);
         }
         self.note_deadline();
         Unparsed::of(packet.link_type, layers, fate)

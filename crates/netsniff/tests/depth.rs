@@ -68,7 +68,9 @@ fn each_depth_writes_its_logs_and_its_books_close() {
     let office = recorded("office.pcapng");
     let in_full = summary(&[], &office);
     let read = in_full["books"]["read"].as_u64().unwrap();
-    assert_eq!(parts(&in_full), [("analysed".to_owned(), read)]);
+    // The office has 17 packets of ARP, of which no log tells at any depth.
+    let arp = ("in no log: ARP, GRE acknowledgements".to_owned(), 17);
+    assert_eq!(parts(&in_full), [("analysed".to_owned(), read - 17), arp.clone()]);
     for depth in DEPTHS {
         let arguments = ["--depth", depth];
         let names: BTreeSet<String> = logs(&office, &arguments).into_keys().collect();
@@ -83,7 +85,7 @@ fn each_depth_writes_its_logs_and_its_books_close() {
         assert_eq!(summary["books"]["unexplained"], 0, "{depth}");
         if depth != "protocols" {
             let line = format!("analysed at the depth {depth}");
-            assert_eq!(parts(&summary), [(line, read)], "{depth}");
+            assert_eq!(parts(&summary), [(line, read - 17), arp.clone()], "{depth}");
         }
         for section in ["layers", "input"] {
             let told = |summary: &Value| {

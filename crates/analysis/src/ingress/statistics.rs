@@ -6,7 +6,7 @@ use netsniff_packet::decode::{Layer, Layers, Stop};
 use netsniff_packet::{LinkType, Loss, Packet, Timestamp, decode};
 
 use crate::checksums::Verdicts;
-use crate::depth::PacketsByDepth;
+use crate::depth::{Depth, PacketsByDepth};
 
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,11 @@ pub struct PacketStatistics {
     /// they came. The others are counted with their flows, by
     /// [`FlowStatistics::packets`](crate::statistics::FlowStatistics::packets).
     pub without_flow: PacketsByDepth,
+    /// Packets of [`Self::without_flow`] of which no log tells, though they are understood: ARP, and acknowledgements of
+    /// enhanced GRE.
+    pub without_log: PacketsByDepth,
+    /// Packets of [`Self::without_flow`] that are fragments of datagrams that are not whole.
+    pub unjoined: PacketsByDepth,
     /// Checksums of IP headers, those of fragments and inside tunnels included. IPv6 has none.
     pub ip_checksums: Verdicts,
     /// Earliest and latest stamp.
@@ -101,6 +106,17 @@ pub(super) enum Fate {
     Discarded,
 }
 
+/// What tells of a packet that belongs to no flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// A row of a log.
+    Logged,
+    /// Nothing.
+    Nowhere,
+    /// Nothing, before the datagram is whole of which it is a fragment.
+    Waiting,
+}
+
 impl PacketStatistics {
     /// Counts a packet, which came at `time` as far as that is known. Returns whether its headers were read
     /// to the end.
@@ -138,6 +154,17 @@ impl PacketStatistics {
         is_decoded
     }
 
+    /// Notes the depth of a packet that was read to the end and belongs to no flow, and what tells of it.
+    #[cold]
+    pub(super) const fn note_without_flow(&mut self, depth: Depth, told: Told) {
+        self.without_flow.add(depth, 1);
+        match told {
+            Told::Logged => {}
+            Told::Nowhere => self.without_log.add(depth, 1),
+            Told::Waiting => self.unjoined.add(depth, 1),
+        }
+    }
+
     #[inline]
     fn note_time(&mut self, time: Timestamp, now: Timestamp) {
         match &mut self.span {
@@ -164,6 +191,8 @@ impl PacketStatistics {
         self.discarded += other.discarded;
         self.decoded += other.decoded;
         self.without_flow = self.without_flow.with(&other.without_flow);
+        self.without_log = self.without_log.with(&other.without_log);
+        self.unjoined = self.unjoined.with(&other.unjoined);
         self.ip_checksums.merge(&other.ip_checksums);
         let span = |of: &Self| of.span.into_iter();
         let first = span(self).chain(span(other)).map(|span| span.0).min();

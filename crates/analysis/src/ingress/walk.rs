@@ -10,7 +10,7 @@ use netsniff_packet::decode::{self, Decoded, Ip, Layer, Layers, Stop, Transport,
 use netsniff_packet::wire::ipv4::protocol;
 
 use super::Ingress;
-use super::statistics::Fate;
+use super::statistics::{Fate, Told};
 use super::tunnels::is_plain_udp;
 use crate::log::weird::Weird;
 use crate::options::ChecksumMode;
@@ -30,6 +30,10 @@ pub(super) struct Walk<'a, O> {
     bytes: Range<usize>,
     /// Number of the next oddity.
     number: u32,
+    /// How many units there were before it.
+    first: usize,
+    /// Set once something in it is a fragment that waits for others.
+    waits: bool,
     /// All layers on the way.
     pub(super) layers: Layers,
     /// How far the packet went.
@@ -61,7 +65,18 @@ impl<'a, O: Observer> Walk<'a, O> {
         observer: &'a mut O,
     ) -> Self {
         let (layers, fate) = (Layers::default(), Fate::default());
-        Self { ingress, units, observer, time, bytes, number: 0, layers, fate }
+        let first = units.len();
+        let waits = false;
+        Self { ingress, units, observer, time, bytes, number: 0, first, waits, layers, fate }
+    }
+
+    /// What tells of the packet, where it belongs to no flow.
+    pub(super) const fn told(&self) -> Told {
+        match (self.waits, self.number) {
+            (true, _) => Told::Waiting,
+            (false, 0) => Told::Nowhere,
+            (false, _) => Told::Logged,
+        }
     }
 
     /// Goes on with what was decoded from `data`. Returns whether something in it belongs to a
@@ -280,7 +295,15 @@ impl<'a, O: Observer> Walk<'a, O> {
         for Oddity { name, .. } in weirds.drain() {
             self.weird(name, Some(ip), None);
         }
-        let Some(whole) = whole else { return false };
+        let Some(whole) = whole else {
+            self.waits = true;
+            return false;
+        };
+        if self.units.len() == self.first {
+            // Otherwise they are in a flow, which tells of them.
+            let depth = self.ingress.depth;
+            self.ingress.statistics.unjoined.remove(depth, whole.fragments.saturating_sub(1));
+        }
         let mut inside = decode::reassembled(&whole.ip, &whole.payload);
         inside.vlan = decoded.vlan;
         inside.inner_vlan = decoded.inner_vlan;

@@ -22,6 +22,8 @@ pub struct Reassembled {
     pub payload: Vec<u8>,
     /// What the checksums of their IP headers say: bad where one is, else that of the last.
     pub header_checksum: Verdict,
+    /// How many fragments it came in.
+    pub fragments: u64,
 }
 
 /// Datagrams, and the fragments that belong to them.
@@ -422,7 +424,12 @@ impl Datagram {
         for piece in self.pieces.range(..end).map(|(_, piece)| piece) {
             payload.extend_from_slice(piece);
         }
-        Some(Reassembled { ip, payload, header_checksum: self.header_checksum })
+        Some(Reassembled {
+            ip,
+            payload,
+            header_checksum: self.header_checksum,
+            fragments: self.fragments,
+        })
     }
 }
 

@@ -136,6 +136,7 @@ impl Analysis<'_> {
         let discards = self.settings.options.checksums == ChecksumMode::Discard;
         let analysed = if discards { "decoded" } else { "analysed" };
         let by_depth = packets.without_flow.with(&self.outcome.flows.packets);
+        let by_depth = by_depth.without(&packets.without_log).without(&packets.unjoined);
         let mut parts = if by_depth.of(Depth::Protocols) == by_depth.total() {
             vec![part(analysed, Some(by_depth.total()))]
         } else {
@@ -143,6 +144,14 @@ impl Analysis<'_> {
             let line = |of: Depth| format!("{analysed} at the depth {}", of.name());
             depths.map(|(of, packets)| part(&line(of), Some(packets))).collect()
         };
+        for (name, untold) in [
+            ("in no log: ARP, GRE acknowledgements", packets.without_log),
+            ("fragments of datagrams not whole", packets.unjoined),
+        ] {
+            if untold.total() > 0 {
+                parts.push(part(name, Some(untold.total())));
+            }
+        }
         parts.extend([
             part("with headers malformed or cut", Some(packets.stopped)),
             part("of a link type not supported", Some(unsupported)),
