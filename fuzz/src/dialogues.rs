@@ -181,8 +181,8 @@ impl Open {
         let missing = u64::from(tcp.payload_len) - data.len() as u64;
         let mut to = To(&mut self.turns, role(from));
         if tcp.payload_len > 0 {
-            let arrival =
-                Arrival { time: now, position, data, missing, sum: None, is_doubtful: false };
+            let (time, sum, is_doubtful, urgent) = (now, None, false, None);
+            let arrival = Arrival { time, position, data, missing, sum, is_doubtful, urgent };
             self.streams[from].arrive(&arrival, around, &mut to);
         }
         if tcp.flags.any(TcpFlags::FIN) {

@@ -28,6 +28,8 @@ pub struct Options {
     pub sampling: Option<u64>,
     /// Which bytes of a TCP stream count where segments contradict each other.
     pub overlap: Overlap,
+    /// Whether the urgent byte is a part of a TCP stream.
+    pub urgent: Urgent,
     /// Which hashes of files are computed.
     pub hashes: HashKinds,
     /// Who wants the content of files, if anybody.
@@ -47,6 +49,18 @@ pub enum Overlap {
     First,
     /// Those that came last.
     Last,
+}
+
+/// Where the byte before the urgent pointer of TCP is read. The segments don't tell: the receiving
+/// application decides (RFC 6093, 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Urgent {
+    /// Apart from the stream, which goes on without it: what sockets do unless they are told
+    /// otherwise.
+    #[default]
+    OutOfBand,
+    /// In its place in the stream: what sockets do with `SO_OOBINLINE`, and what RFC 6093 wants.
+    Inline,
 }
 
 /// What becomes of packets with wrong checksums.

@@ -3,7 +3,7 @@
 
 mod support;
 
-use netsniff_analysis::options::Overlap;
+use netsniff_analysis::options::{Overlap, Urgent};
 use netsniff_packet::decode::TcpFlags;
 use support::wire::{ACK, Client, FIN_ACK, Logs, Part, RST_ACK, SYN, SYN_ACK, Server, Wire};
 
@@ -131,16 +131,92 @@ fn probes_of_a_closed_window_are_read_once() {
     expect(&wire, "http SF 76 69 0 ShADawTdfF clean 0", &[]);
 }
 
+/// A client that sends an urgent byte at a position of its request.
+fn says_urgently(wire: &mut Wire, at: usize) {
+    let (before, behind) = REQUEST.split_at(at);
+    let (flags, data) = (ACK.with(TcpFlags::URG), [before, b"X", behind].concat());
+    wire.put(Client, &Part { flags, urgent: at as u16 + 1, data: &data, ..wire.part(Client) });
+    wire.hides(Client, &data).acks(Server);
+    wire.says(Server, RESPONSE).ends(Server).ends(Client);
+}
+
 #[test]
-fn urgent_data_stays_in_its_place_and_is_told_once() {
-    let mut wire = opened();
-    for bytes in [&REQUEST[..30], &REQUEST[30..60]] {
-        let flags = ACK.with(TcpFlags::URG);
-        wire.put(Client, &Part { flags, urgent: 10, data: bytes, ..wire.part(Client) });
-        wire.hides(Client, bytes).acks(Server);
+fn an_urgent_byte_is_no_part_of_what_is_read() {
+    for at in 0..=REQUEST.len() {
+        let mut wire = opened();
+        says_urgently(&mut wire, at);
+        expect(&wire, "http SF 77 69 0 ShADadfF clean 0", &["TCP urgent_data"]);
     }
-    wire.says(Client, &REQUEST[60..]).says(Server, RESPONSE).ends(Server).ends(Client);
-    expect(&wire, "http SF 76 69 0 ShADadfF clean 0", &["TCP urgent_data"]);
+}
+
+#[test]
+fn an_urgent_byte_is_read_in_its_place_where_that_is_asked_for() {
+    // Within the address, and within the body, whose last letter is then behind its end.
+    for (at, uri, letters) in [(8, "/inX", BODIES[0]), (BODY as usize, "/in", "T 26 0 ")] {
+        let mut wire = opened();
+        wire.urgent(Urgent::Inline);
+        says_urgently(&mut wire, at);
+        let logs = wire.logs();
+        assert_eq!(logs.lines("http", &["uri"])[0], uri);
+        assert!(logs.files().iter().any(|row| row.starts_with(letters)), "{:?}", logs.files());
+        assert!(logs.weirds().contains(&"TCP urgent_data".to_owned()));
+        assert_eq!(logs.files().iter().any(|row| row == BODIES[0]), letters == BODIES[0]);
+    }
+}
+
+#[test]
+fn urgent_data_is_told_once_however_it_is_announced() {
+    let flags = ACK.with(TcpFlags::URG);
+    // By many segments, and by one without data before the byte comes.
+    let mut wire = opened();
+    let mut data = Vec::new();
+    for bytes in REQUEST.chunks(10) {
+        data.clear();
+        data.extend_from_slice(bytes);
+        data.push(b'X');
+        wire.put(
+            Client,
+            &Part { flags, urgent: data.len() as u16, data: &data, ..wire.part(Client) },
+        );
+        wire.hides(Client, &data).acks(Server);
+    }
+    wire.says(Server, RESPONSE).ends(Server).ends(Client);
+    expect(&wire, "http SF 84 69 0 ShADadfF clean 0", &["TCP urgent_data"]);
+
+    let mut wire = opened();
+    wire.put(Client, &Part { flags, urgent: 31, ..wire.part(Client) });
+    wire.says(Client, &REQUEST[..20]).says(Client, [&REQUEST[20..30], b"X"].concat());
+    wire.says(Client, &REQUEST[30..]).says(Server, RESPONSE).ends(Server).ends(Client);
+    expect(&wire, "http SF 77 69 0 ShADadfF clean 0", &["TCP urgent_data"]);
+}
+
+#[test]
+fn an_urgent_byte_may_be_lost_and_sent_again_with_and_without_its_flag() {
+    let flags = ACK.with(TcpFlags::URG);
+    let data = [&REQUEST[..60], b"X", &REQUEST[60..]].concat();
+    for is_again in [true, false] {
+        for is_first in [true, false] {
+            let mut wire = opened();
+            // Begin and end came out of order; either copy of the end may have the flag.
+            let tail = Part { position: 41, data: &data[40..], ..wire.part(Client) };
+            let urgent = Part { flags, urgent: 21, ..tail };
+            wire.put(Client, if is_first { &urgent } else { &tail });
+            wire.put(Client, if is_again { &urgent } else { &tail });
+            wire.data_at(Client, 1, &data[..40]).hides(Client, &data).acks(Server);
+            wire.put(Client, &urgent);
+            wire.says(Server, RESPONSE).ends(Server).ends(Client);
+            let logs = wire.logs();
+            if is_first || is_again {
+                assert_eq!(logs.http(), [EXCHANGE]);
+                assert_eq!(logs.files(), BODIES);
+                assert_eq!(logs.weirds(), ["TCP urgent_data"]);
+            } else {
+                // Whoever had it before it was urgent has read it.
+                assert_ne!(logs.files(), BODIES);
+                assert_eq!(logs.weirds(), ["TCP urgent_data", "HTTP bad_HTTP_request"]);
+            }
+        }
+    }
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub struct Payload<'a> {
     pub missing: u64,
     /// Their sum, where the segment's checksum tells it.
     pub sum: Option<u16>,
+    /// The position of the byte that the segment marks as urgent, where that is no part of the stream.
+    pub urgent: Option<u64>,
 }
 
 /// What streams need besides themselves.
@@ -148,9 +150,9 @@ impl Streams {
             direction.acknowledge(position, now, &mut around.streams, &mut to);
         }
         if let Some(payload) = it.payload {
-            let Payload { position, data, missing, sum } = payload;
+            let Payload { position, data, missing, sum, urgent } = payload;
             let is_doubtful = it.is_doubtful;
-            let arrival = Arrival { time, position, data, missing, sum, is_doubtful };
+            let arrival = Arrival { time, position, data, missing, sum, is_doubtful, urgent };
             let (direction, mut to) = self.split(from, &around.context, around.found);
             direction.arrive(&arrival, &mut around.streams, &mut to);
         }

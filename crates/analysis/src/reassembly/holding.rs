@@ -20,6 +20,8 @@ pub(super) struct Segment {
     pub(super) missing: u64,
     /// Whether it counts only once it is acknowledged, unless others come in its place.
     is_tentative: bool,
+    /// Whether it is an urgent byte, which is no part of what is read.
+    pub(super) is_urgent: bool,
 }
 
 impl Segment {
@@ -35,6 +37,7 @@ impl Segment {
             missing: self.missing,
             sum: None,
             is_doubtful: self.is_tentative,
+            urgent: None,
         }
     }
 }
@@ -160,6 +163,26 @@ impl Holding {
         self.add(at, &whole, old.position, position);
     }
 
+    /// Marks the byte at a position as urgent, if it is held. A mark that may never reach the receiver
+    /// `is_doubtful`, and changes nothing that is sure to.
+    pub(super) fn mark_urgent(&mut self, position: u64, is_doubtful: bool) {
+        let at = self.segments.partition_point(|segment| segment.high() <= position);
+        let marked = self.segments.get(at).is_some_and(|segment| {
+            segment.position <= position
+                && !segment.is_urgent
+                && (!is_doubtful || segment.is_tentative)
+        });
+        if !marked {
+            return;
+        }
+        self.split_at(position);
+        self.split_at(position.saturating_add(1));
+        let at = self.segments.partition_point(|segment| segment.high() <= position);
+        if let Some(byte) = self.segments.get_mut(at) {
+            byte.is_urgent = true;
+        }
+    }
+
     /// Whether there is something behind `end`.
     pub(super) fn reaches_beyond(&self, end: u64) -> bool {
         self.segments.back().is_some_and(|last| last.high() > end)
@@ -189,8 +212,9 @@ impl Holding {
         let data = part(it.data, it.position, low, high);
         let missing = high - low - data.len() as u64;
         let is_tentative = it.is_doubtful;
+        let (time, data) = (it.time, data.into());
         let segment =
-            Segment { time: it.time, position: low, data: data.into(), missing, is_tentative };
+            Segment { time, position: low, data, missing, is_tentative, is_urgent: false };
         self.bytes += segment.data.len() + PER_SEGMENT;
         self.segments.insert(at, segment);
     }

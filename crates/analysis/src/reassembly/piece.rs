@@ -67,6 +67,9 @@ pub struct Arrival<'a> {
     /// Whether it may never reach its receiver: it counts once it is acknowledged, and gives way to
     /// what comes in its place before that.
     pub is_doubtful: bool,
+    /// The position of the byte that it marks as urgent, in it or behind it, where that is no part of
+    /// the stream.
+    pub urgent: Option<u64>,
 }
 
 /// Whoever takes the pieces, with the time at which each could be told.

@@ -1,7 +1,7 @@
 //! One direction of a TCP connection put in order: bytes, gaps with their causes, and the end.
 //!
 //! Positions are relative: the SYN is 0 and the first byte of data is 1. What was seen first wins
-//! where segments overlap.
+//! where segments overlap. An urgent byte is passed over where the receiver reads it apart.
 
 use netsniff_packet::{Timestamp, checksum};
 
@@ -9,6 +9,9 @@ use super::holding::{Holding, Segment};
 pub use super::piece::{Arrival, GapCause, HoleEndings, Piece, Sink, Surroundings};
 use super::recent::{Compared, Recent};
 use crate::limits::Limits;
+
+mod ending;
+mod urgent;
 
 /// The largest window, RFC 7323, 2.3.
 const MAX_WINDOW: u64 = 1 << 30;
@@ -25,6 +28,9 @@ pub struct StreamReassembler {
     /// The position behind the last byte, once a FIN told it. The FIN counts when it is acknowledged;
     /// a FIN that was forged is refuted by an acknowledgement of what lies beyond it.
     end: u64,
+    /// The urgent byte that was announced and did not come yet; `u64::MAX` where there is none. One that
+    /// lies further on takes its place.
+    urgent: u64,
     /// When the end was known and everything before it had come.
     end_time: Timestamp,
     has_ended: bool,
@@ -47,6 +53,7 @@ impl Default for StreamReassembler {
             acknowledged: 0,
             is_reset: false,
             end: u64::MAX,
+            urgent: u64::MAX,
             end_time: Timestamp::default(),
             has_ended: false,
             has_contradictions: false,
@@ -90,11 +97,19 @@ impl StreamReassembler {
         if it.position < self.next || reach > self.end {
             self.look_back(it, reach, to);
         }
+        let is_sure = !it.is_doubtful || reach <= self.acknowledged;
+        if let Some(urgent) = it.urgent.filter(|_| is_sure) {
+            self.announce(urgent);
+        }
         if self.has_ended || reach <= self.next {
             return;
         }
-        let is_sure = !it.is_doubtful || reach <= self.acknowledged;
-        if self.holding.is_none() && it.position <= self.next && reach <= self.end && is_sure {
+        if self.holding.is_none()
+            && it.position <= self.next
+            && reach <= self.end.min(self.urgent)
+            && is_sure
+            && it.urgent.is_none()
+        {
             self.hand_on(it, reach, around.endings, to);
             return;
         }
@@ -188,6 +203,9 @@ impl StreamReassembler {
         let middle = high.min(self.end);
         let is_contradicted = holding.insert(it, self.next, middle, around.overlap)
             | holding.insert(it, self.next.max(middle), high, around.overlap);
+        if let Some(urgent) = it.urgent {
+            holding.mark_urgent(urgent, it.is_doubtful);
+        }
         *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
         if is_contradicted {
             self.note_contradiction(to);
@@ -382,6 +400,9 @@ impl StreamReassembler {
     ) {
         let Some(mut holding) = self.holding.take() else { return };
         let before = holding.bytes();
+        if self.urgent != u64::MAX {
+            holding.mark_urgent(self.urgent, false);
+        }
         let mut has_moved = false;
         // What was doubtful came before what was told meanwhile.
         let mut time = told.max(holding.told);
@@ -389,11 +410,20 @@ impl StreamReassembler {
             time = time.max(segment.time);
             let high = segment.high();
             let Segment { position, ref data, missing, .. } = segment;
-            let arrival = Arrival { time, position, data, missing, sum: None, is_doubtful: false };
-            self.hand_on(&arrival, high, around.endings, to);
+            let (sum, urgent) = (None, None);
+            let arrival =
+                Arrival { time, position, data, missing, sum, is_doubtful: false, urgent };
+            if segment.is_urgent {
+                self.pass_over(&arrival, to);
+            } else {
+                self.hand_on(&arrival, high, around.endings, to);
+            }
             has_moved = true;
         }
-        *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
+        if self.urgent < self.next {
+            self.urgent = u64::MAX;
+        }
+        *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
         if has_moved {
             holding.due = None;
             holding.since = now;
@@ -417,72 +447,6 @@ impl StreamReassembler {
         self.next = until;
         endings.gaps[cause as usize] += 1;
         to.piece(time, Piece::Gap(len, cause));
-    }
-
-    /// Notes that the data ends at `position`. What came of later positions does not count.
-    pub fn finish_at(
-        &mut self,
-        position: u64,
-        time: Timestamp,
-        around: &mut Surroundings<'_>,
-        to: &mut impl Sink,
-    ) {
-        if self.end != u64::MAX || position < self.next || self.has_ended {
-            return;
-        }
-        (self.end, self.end_time) = (position, time);
-        if let Some(holding) = &mut self.holding {
-            let before = holding.bytes();
-            holding.split_at(position);
-            let is_beyond = holding.reaches_beyond(position);
-            *around.held_in_all = (*around.held_in_all + holding.bytes()).saturating_sub(before);
-            if is_beyond {
-                self.note_surplus(to);
-            }
-        }
-        self.note_end(to);
-    }
-
-    /// Tells the end, once everything before it was told and the FIN was acknowledged.
-    #[inline]
-    fn note_end(&mut self, to: &mut impl Sink) {
-        if self.next >= self.end && self.acknowledged > self.end && !self.has_ended {
-            self.has_ended = true;
-            to.piece(self.end_time, Piece::End);
-        }
-    }
-
-    /// Hands on all that is left, since the connection is over.
-    pub fn finish(&mut self, time: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
-        // Nobody refuted the FIN.
-        if let Some(holding) = &mut self.holding
-            && self.end != u64::MAX
-        {
-            let before = holding.bytes();
-            holding.truncate(self.end);
-            *around.held_in_all = around.held_in_all.saturating_sub(before - holding.bytes());
-        }
-        let is_cut_off = self.is_reset && self.is_heard();
-        while let Some(holding) = &self.holding {
-            let is_acknowledged = holding.due.is_some();
-            if is_cut_off && !is_acknowledged {
-                self.drop_held(around);
-                break;
-            }
-            let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
-            self.give_up(time, cause, around, to);
-        }
-        if !self.has_ended {
-            // Where the end was seen and what lies before it was not, nothing waits behind a hole.
-            if self.end != u64::MAX && self.end > self.next && !is_cut_off {
-                let is_acknowledged = self.acknowledged > self.next;
-                let cause = if is_acknowledged { GapCause::Capture } else { GapCause::End };
-                self.gap(time, self.end, cause, around.endings, to);
-            }
-            self.has_ended = true;
-            let is_known = self.end != u64::MAX;
-            to.piece(if is_known { self.end_time.min(time) } else { time }, Piece::End);
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 
 use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::Overlap;
+use netsniff_analysis::options::{Overlap, Urgent};
 use netsniff_analysis::{Limits, Options};
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::wire::tcp::TcpHeader;
@@ -43,6 +43,7 @@ pub(crate) struct Wire {
     /// The position that each side sends next.
     next: [i64; 2],
     overlap: Overlap,
+    urgent: Urgent,
     identification: u16,
     /// Whether the next segment has a wrong checksum.
     is_damaged: bool,
@@ -71,6 +72,7 @@ impl Wire {
             hosts: [client, server],
             next: [0; 2],
             overlap: Overlap::First,
+            urgent: Urgent::OutOfBand,
             identification: 0,
             is_damaged: false,
             stamp: None,
@@ -115,6 +117,11 @@ impl Wire {
 
     pub(crate) fn overlap(&mut self, overlap: Overlap) -> &mut Self {
         self.overlap = overlap;
+        self
+    }
+
+    pub(crate) const fn urgent(&mut self, urgent: Urgent) -> &mut Self {
+        self.urgent = urgent;
         self
     }
 
@@ -251,7 +258,8 @@ impl Wire {
     /// What the engine makes of it.
     pub(crate) fn logs(&self) -> Logs {
         let hashes = HashKinds { sha1: true, ..HashKinds::default() };
-        let options = Options { overlap: self.overlap, hashes, ..Options::default() };
+        let (overlap, urgent) = (self.overlap, self.urgent);
+        let options = Options { overlap, urgent, hashes, ..Options::default() };
         Logs(analyse_with(self.packets(), Limits::default(), options).0)
     }
 }

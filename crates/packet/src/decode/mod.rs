@@ -139,6 +139,9 @@ pub struct Tcp {
     pub flags: TcpFlags,
     /// The window as it stands in the header, unscaled.
     pub window: u16,
+    /// The urgent pointer, whether or not the flag says that it counts: the offset from the sequence
+    /// number of the byte behind urgent data (RFC 6093, 4).
+    pub urgent_pointer: u16,
     /// Offset of the payload.
     pub payload_offset: u32,
     /// Length of the payload by the IP header.

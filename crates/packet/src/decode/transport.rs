@@ -114,6 +114,7 @@ fn tcp_value(view: TcpView<'_>, above: Extent, timestamps: Option<(u32, u32)>) -
         acknowledgement: view.acknowledgement(),
         flags: TcpFlags(view.flags() & 0x1ff),
         window: view.window(),
+        urgent_pointer: view.urgent_pointer(),
         payload_offset: above.offset as u32,
         payload_len: above.len as u32,
         payload_captured: above.captured as u32,

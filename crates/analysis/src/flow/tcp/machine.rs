@@ -74,6 +74,19 @@ impl<'a> Segment<'a> {
         self.tcp.flags.any(flags)
     }
 
+    /// How far behind its first byte of data lies the one that it marks as urgent, which may come in a
+    /// later segment. The urgent pointer tells the byte behind that one (RFC 6093, 4); a pointer of 0
+    /// names the first byte, as Linux has it. Control segments without data mark nothing.
+    #[inline]
+    pub(in super::super) const fn urgent_offset(&self) -> Option<u16> {
+        let control = TcpFlags::SYN.with(TcpFlags::RST);
+        let is_end = self.has(TcpFlags::FIN) && self.tcp.payload_len == 0;
+        if !self.has(TcpFlags::URG) || self.has(control) || is_end {
+            return None;
+        }
+        Some(self.tcp.urgent_pointer.saturating_sub(1))
+    }
+
     /// Whether its sender is the originator.
     #[inline]
     pub(super) const fn is_originator(&self) -> bool {

@@ -271,12 +271,11 @@ impl TcpConnection {
 }
 
 /// Receivers differ in whether and where the byte is in the stream that the urgent pointer names (RFC
-/// 6093). It stays where it is, as in Zeek; that others may have read something else is told once.
+/// 6093): that others may have read something else is told once.
 #[cold]
 pub(super) fn note_urgent(segment: &Segment<'_>, context: &mut Context<'_>) {
     let shift = if segment.is_originator() { 0 } else { 16 };
-    let is_data = segment.tcp.payload_len > 0 && !segment.has(TcpFlags::SYN.with(TcpFlags::RST));
-    if is_data && context.history.is_first(kind::URGENT << shift) {
+    if segment.urgent_offset().is_some() && context.history.is_first(kind::URGENT << shift) {
         context.weirds.add("urgent_data");
     }
 }

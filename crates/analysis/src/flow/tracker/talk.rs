@@ -17,7 +17,7 @@ use crate::flow::streams::{Around, Delivery, Payload, Streams};
 use crate::flow::tcp::machine::Taken;
 use crate::flow::tcp::{Segment, TcpConnection};
 use crate::limits::Limits;
-use crate::options::{Options, Overlap};
+use crate::options::{Options, Overlap, Urgent};
 use crate::protocol::{
     Connection, Context, Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet,
     Role, Session,
@@ -30,6 +30,7 @@ pub(super) struct Talking {
     /// The protocols that are looked for.
     pub(super) wanted: ProtocolSet,
     overlap: Overlap,
+    urgent: Urgent,
     hashes: HashKinds,
     /// Bytes that streams hold behind holes.
     held_bytes: usize,
@@ -39,10 +40,11 @@ pub(super) struct Talking {
 
 impl Talking {
     pub(super) fn new(options: &Options) -> Self {
-        let Options { protocols, overlap, hashes, .. } = *options;
+        let Options { protocols, overlap, urgent, hashes, .. } = *options;
         Self {
             wanted: protocols,
             overlap,
+            urgent,
             hashes,
             held_bytes: 0,
             expectations: Expectations::default(),
@@ -177,9 +179,9 @@ impl FlowTracker {
         place: u32,
     ) {
         let Some(flow) = self.table.flow_mut(place) else { return };
-        // A FIN tells where data ends that may come behind it.
-        let is_end = segment.tcp.flags.any(TcpFlags::FIN);
-        let is_of_interest = flow.spoken || segment.tcp.payload_len > 0 || is_end;
+        // A FIN tells where data ends that may come behind it, and an urgent pointer names a byte of it.
+        let tells = segment.tcp.flags.any(TcpFlags::FIN.with(TcpFlags::URG));
+        let is_of_interest = flow.spoken || segment.tcp.payload_len > 0 || tells;
         if flow.contradicted || !is_of_interest {
             return;
         }
@@ -211,9 +213,15 @@ impl FlowTracker {
             streams.flip();
         }
         let endings = &mut self.statistics.holes;
+        let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
         let mut delivery = delivery(lookup, segment, taken, bytes, self.verdict);
         delivery.is_doubtful |= is_damaged;
+        if let Some(offset) = segment.urgent_offset()
+            && urgent == Urgent::OutOfBand
+        {
+            delivery.mark_urgent(offset, taken);
+        }
         streams.segment(&delivery, &mut around);
         if streams.conversation().is_over() {
             flow.contradicted = true;
@@ -265,6 +273,17 @@ impl Flow {
     }
 }
 
+impl Delivery<'_> {
+    /// Notes the byte that the segment marks as urgent.
+    #[cold]
+    fn mark_urgent(&mut self, offset: u16, taken: &Taken) {
+        let Some(position) = taken.position else { return };
+        let nothing = Payload { position, data: &[], missing: 0, sum: None, urgent: None };
+        let payload = self.payload.get_or_insert(nothing);
+        payload.urgent = position.checked_add(offset.into());
+    }
+}
+
 /// What a segment brings for the streams of its connection.
 #[inline]
 fn delivery<'a>(
@@ -283,7 +302,8 @@ fn delivery<'a>(
             Verdict::Good => checksum::tcp_payload_sum(ip, segment.tcp, unit.data(bytes)),
             _ => None,
         };
-        Payload { position, data, missing: u64::from(len) - data.len() as u64, sum }
+        let missing = u64::from(len) - data.len() as u64;
+        Payload { position, data, missing, sum, urgent: None }
     });
     let end = taken.position.filter(|_| segment.tcp.flags.any(TcpFlags::FIN));
     Delivery {

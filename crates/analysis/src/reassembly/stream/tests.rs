@@ -5,6 +5,8 @@ use core::time::Duration;
 use super::*;
 use crate::options::Overlap;
 
+mod urgent;
+
 /// What came out, and the bounds it came out under.
 struct Test {
     stream: StreamReassembler,
@@ -91,10 +93,14 @@ impl Test {
         is_doubtful: bool,
     ) -> &mut Self {
         let data = data.as_bytes();
-        let arrival = Arrival { time: ms(time), position, data, missing, sum: None, is_doubtful };
+        let (time, sum) = (ms(time), None);
+        self.put(&Arrival { time, position, data, missing, sum, is_doubtful, urgent: None })
+    }
+
+    fn put(&mut self, arrival: &Arrival<'_>) -> &mut Self {
         self.with(|stream, around, out| {
-            stream.expire(ms(time), around, out);
-            stream.arrive(&arrival, around, out);
+            stream.expire(arrival.time, around, out);
+            stream.arrive(arrival, around, out);
         });
         self
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use netsniff_analysis::file::HashKinds;
-use netsniff_analysis::options::Overlap;
+use netsniff_analysis::options::{Overlap, Urgent};
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
 use netsniff_packet::decode::TunnelPorts;
@@ -112,6 +112,9 @@ pub struct AnalyzeArgs {
     /// Which bytes of a TCP stream count where segments that nobody read yet overlap and differ
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     overlap: FirstOrLast,
+    /// Whether the receivers of TCP urgent data read it out of band, so that it is no part of the stream
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    urgent: UrgentArg,
     /// Threads that analyse; as many as processors unless told. Live, rings for each interface; 1 unless
     /// told
     #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -169,6 +172,16 @@ enum FirstOrLast {
     First,
     /// The one that came last
     Last,
+}
+
+/// How receivers read urgent data.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum UrgentArg {
+    /// Apart from the stream, as sockets do unless told otherwise
+    #[default]
+    Oob,
+    /// In its place, as with SO_OOBINLINE
+    Inline,
 }
 
 /// Where the logs go.
@@ -334,6 +347,10 @@ impl AnalyzeArgs {
             FirstOrLast::First => Overlap::First,
             FirstOrLast::Last => Overlap::Last,
         };
+        let urgent = match self.urgent {
+            UrgentArg::Oob => Urgent::OutOfBand,
+            UrgentArg::Inline => Urgent::Inline,
+        };
         let depth = self.depth.depth(self.rtt_interval.is_some(), self.extraction.is_wanted())?;
         Ok(Options {
             depth,
@@ -342,6 +359,7 @@ impl AnalyzeArgs {
             tunnel_ports: Arc::new(self.tunnel_ports.clone().unwrap_or_default()),
             checksums,
             overlap,
+            urgent,
             protocols: self.protocols,
             hashes: self.hashes,
             ..Options::default()

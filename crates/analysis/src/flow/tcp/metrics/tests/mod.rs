@@ -88,6 +88,7 @@ impl Tap {
             acknowledgement,
             flags,
             window: self.window,
+            urgent_pointer: 0,
             payload_offset: 0,
             payload_len: len,
             payload_captured: len,

@@ -1,0 +1,31 @@
+//! Urgent bytes, which most receivers read apart from the stream (RFC 6093, 3.1).
+
+use netsniff_packet::checksum;
+
+use super::StreamReassembler;
+use crate::reassembly::piece::{Arrival, Sink};
+
+impl StreamReassembler {
+    /// Notes where the urgent byte is, unless it was read already.
+    #[cold]
+    pub(super) const fn announce(&mut self, urgent: u64) {
+        let is_further = self.urgent == u64::MAX || urgent > self.urgent;
+        if urgent >= self.next && urgent != u64::MAX && is_further {
+            self.urgent = urgent;
+        }
+    }
+
+    /// Passes over an urgent byte, which is remembered as any other, and not read.
+    pub(super) fn pass_over(&mut self, it: &Arrival<'_>, to: &mut impl Sink) {
+        if it.position < self.next {
+            return;
+        }
+        let sum = (!it.data.is_empty()).then(|| checksum::sum(it.data));
+        self.recent.note(1, sum, self.next, self.acknowledged);
+        self.next += 1;
+        if self.end != u64::MAX {
+            self.end_time = self.end_time.max(it.time);
+            self.note_end(to);
+        }
+    }
+}
