@@ -7,10 +7,12 @@
 mod anonymous;
 mod declare;
 mod order;
+mod registry;
 mod value;
 
 pub use anonymous::{Anonymous, RecordAnonymizer};
 pub use order::{Observer, Phase, SortKey};
+pub use registry::Registry;
 pub use value::{Elements, Interval, IntoValue, Port, Seconds, Value};
 
 use core::fmt;
@@ -222,11 +224,39 @@ pub enum Privacy {
     FreeText,
     /// A hash of content, by which known content is recognised.
     ContentHash,
+    /// A word of a protocol, as somebody sent it: nothing of the above where the registry has it, else
+    /// [`Self::FreeText`].
+    Word(Registry),
     /// Nothing of the above.
     Plain,
 }
 
 impl Privacy {
+    /// The class of a field whose Rust type is `T`.
+    ///
+    /// # Panics
+    ///
+    /// When bytes that may be any would be plain. Declarations are evaluated at compile time, where it is an
+    /// error.
+    #[must_use]
+    pub const fn of<T: IntoValue>(self) -> Self {
+        assert!(
+            !(T::AS_SENT && matches!(self, Self::Plain)),
+            "what somebody sent is not plain: say of which registry it is, or of which other class"
+        );
+        self
+    }
+
+    /// The class of one text of a field.
+    #[must_use]
+    pub fn of_text(self, text: &[u8]) -> Self {
+        match self {
+            Self::Word(registry) if registry.has(text) => Self::Plain,
+            Self::Word(_) => Self::FreeText,
+            other => other,
+        }
+    }
+
     /// The class as the schema prints it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -237,6 +267,7 @@ impl Privacy {
             Self::User => "user",
             Self::FreeText => "free text",
             Self::ContentHash => "content hash",
+            Self::Word(_) => "word",
             Self::Plain => "plain",
         }
     }

@@ -79,6 +79,11 @@ fn field(log: &str, name: &str) -> &'static FieldInfo {
     log.fields.iter().find(|field| field.name == name).unwrap_or_else(|| panic!("no field {name}"))
 }
 
+/// Whether a column has words or sentences that are no names.
+fn is_text(log: &str, name: &str) -> bool {
+    matches!(field(log, name).privacy, Privacy::FreeText | Privacy::Word(_))
+}
+
 /// Each text in a value.
 fn texts(value: &Value) -> Vec<&str> {
     match value {
@@ -97,8 +102,12 @@ fn is_uid(text: &str) -> bool {
 fn plain(log: &str, row: &Row) -> String {
     let mut plain = Row::new();
     for (name, value) in row {
-        let is_plain = field(log, name).privacy == Privacy::Plain;
-        if is_plain && !texts(value).iter().any(|text| is_uid(text)) {
+        let class = field(log, name).privacy;
+        let texts = texts(value);
+        let is_plain = |text: &&str| class.of_text(text.as_bytes()) == Privacy::Plain;
+        let is_all_plain =
+            class == Privacy::Plain || !texts.is_empty() && texts.iter().all(is_plain);
+        if is_all_plain && !texts.iter().any(|text| is_uid(text)) {
             plain.insert(name.clone(), value.clone());
         }
     }
@@ -113,9 +122,15 @@ fn of_class(
     let mut found = BTreeMap::<_, Vec<String>>::new();
     for (log, row) in logs.iter().flat_map(|(log, rows)| rows.iter().map(move |row| (log, row))) {
         for (name, value) in row {
-            if wanted(field(log, name).privacy) {
-                let values = found.entry((log.clone(), name.clone())).or_default();
-                values.extend(texts(value).into_iter().map(str::to_owned));
+            let class = field(log, name).privacy;
+            let texts = texts(value).into_iter();
+            let of_class: Vec<_> = texts
+                .filter(|text| wanted(class.of_text(text.as_bytes())))
+                .map(str::to_owned)
+                .collect();
+            // A column without values is one all the same.
+            if !of_class.is_empty() || wanted(class) {
+                found.entry((log.clone(), name.clone())).or_default().extend(of_class);
             }
         }
     }
@@ -177,7 +192,7 @@ fn secrets(logs: &Logs, anonymizer: &Anonymizer) -> BTreeSet<String> {
     let plain: BTreeSet<String> = plain.collect();
     for ((log, name), values) in of_class(logs, |class| class != Privacy::Plain) {
         // Words of sentences are everybody's; the sentences are not.
-        let has_names = field(&log, &name).privacy != Privacy::FreeText;
+        let has_names = !is_text(&log, &name);
         for value in values {
             if let Ok(address) = value.parse::<IpAddr>() {
                 let mapped = anonymizer.address(address.into()).to_string();
@@ -192,7 +207,7 @@ fn secrets(logs: &Logs, anonymizer: &Anonymizer) -> BTreeSet<String> {
             if has_names {
                 secrets.extend(words);
             }
-            // A method that nobody knows is a text of `weird` and a word of `http`.
+            // A registered method that Zeek does not know is a text of `weird` and a word of `http`.
             let is_told = !has_names && plain.contains(&value);
             if (value.len() >= 6 && !is_told) || name == "community_id" {
                 secrets.insert(value);
@@ -358,7 +373,7 @@ fn differences(original: &Logs, hidden: &Logs, anonymizer: &Anonymizer) -> Vec<S
         columns
             .map(|(column, values)| {
                 // The case of names is of no matter, that of texts is.
-                let is_text = field(&column.0, &column.1).privacy == Privacy::FreeText;
+                let is_text = is_text(&column.0, &column.1);
                 let values = values
                     .into_iter()
                     .map(|value| if is_text { value } else { value.to_ascii_lowercase() });
@@ -527,6 +542,77 @@ fn no_address_of_a_whole_network_gives_an_identifier() {
     // Nor does the pseudonym of the responder help.
     assert_eq!(hits(hidden, hidden["id.resp_h"].as_str().unwrap()), [0, 0]);
     assert_ne!(original["id.orig_h"], hidden["id.orig_h"]);
+}
+
+/// Words of protocols stay, and a text in the place of one is hidden.
+#[test]
+fn what_stands_in_the_place_of_a_word_is_a_text() {
+    let scratch = Scratch::new("anonymity-words");
+    let key = key_file(&scratch);
+    let arguments = ["-a", "-m", "cryptopan", "-k", key.to_str().unwrap()];
+    let web: &[&[u8]] =
+        &[b"GET / HTTP/1.1\r\nHost: a\r\n\r\nMUELLER / HTTP/1.1\r\nHost: a\r\n\r\n"];
+    let mail: &[&[u8]] = &[
+        b"EHLO a\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n",
+        b"MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n",
+        b"--x\r\nContent-Type: text/html\r\n\r\na\r\n",
+        b"--x\r\nContent-Type: application/mueller\r\n\r\na\r\n--x--\r\n.\r\nQUIT\r\n",
+    ];
+    for (port, said, log, column, word) in
+        [(80, web, "http", "method", "GET"), (25, mail, "smtp", "part_types", "text/html")]
+    {
+        let capture = scratch.path().join(format!("{port}.pcap"));
+        fs::write(&capture, said_to(port, said)).unwrap();
+        let (original, _) = analyzed(&capture, &scratch.path().join(format!("plain-{port}")), &[]);
+        let hidden = scratch.path().join(format!("hidden-{port}"));
+        let (hidden, _) = analyzed(&capture, &hidden, &arguments);
+        let values = |logs: &Logs| -> Vec<String> {
+            let rows = logs[log].iter().map(|row| texts(&row[column]));
+            rows.flatten().map(str::to_lowercase).collect()
+        };
+        let (original, hidden) = (values(&original), values(&hidden));
+        let (word, text) = (word.to_lowercase(), |value: &String| value.contains("mueller"));
+        assert!(original.contains(&word) && original.iter().any(text), "{original:?}");
+        assert!(hidden.contains(&word) && !hidden.iter().any(text), "{hidden:?}");
+        assert_eq!(original.len(), hidden.len());
+    }
+}
+
+/// A capture of what a client says to a port.
+fn said_to(port: u16, said: &[&[u8]]) -> Vec<u8> {
+    use netsniff_packet::wire::tcp::TcpHeader;
+    use netsniff_packet::{LinkType, Packet, Timestamp};
+    use netsniff_traffic::frame::{Host, tcp_frame};
+    let host = |last, port| Host::new(IpAddr::from([198, 51, 100, last]), port);
+    let (client, server) = (host(1, 40_000), host(2, port));
+    let link_type = LinkType::ETHERNET;
+    let mut writer = netsniff_pcapfile::PcapWriter::new(Vec::new(), link_type, 0).unwrap();
+    let mut sequence = 100;
+    let opening = [(true, 0x02, &b""[..]), (false, 0x12, b""), (true, 0x10, b"")];
+    let segments = opening.into_iter().chain(said.iter().map(|said| (true, 0x18, *said)));
+    for (at, (from_client, flags, data)) in (0..).zip(segments) {
+        let (from, to) = if from_client { (&client, &server) } else { (&server, &client) };
+        let (own, peer) = if from_client { (sequence, 501) } else { (500, sequence) };
+        let header = TcpHeader {
+            source_port: 0,
+            destination_port: 0,
+            sequence: own,
+            acknowledgement: if flags == 0x02 { 0 } else { peer },
+            flags,
+            window: 60_000,
+            checksum: 0,
+            urgent_pointer: 0,
+            options: &[],
+        };
+        let data = tcp_frame(from, to, 1, &header, data).unwrap();
+        sequence += if flags == 0x02 { 1 } else { 0 };
+        let timestamp = Timestamp::from_secs_nanos(1_700_000_000, at * 1_000);
+        let wire_len = data.len() as u32;
+        let packet = Packet { timestamp, data: &data, wire_len, link_type, interface: 0 };
+        writer.write_packet(&packet).unwrap();
+        sequence += if flags == 0x18 { wire_len - 54 } else { 0 };
+    }
+    writer.finish().unwrap()
 }
 
 /// A capture of one UDP datagram from 198.51.100.7 to 203.0.113.9.

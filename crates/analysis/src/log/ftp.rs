@@ -26,7 +26,7 @@ crate::record! {
         /// Password, of users that need none; `<hidden>` for all others.
         password: Option<&'a [u8]> => "password", string, None, User, Zeek;
         /// Command, in upper case.
-        command: &'a [u8] => "command", string, None, Plain, Zeek;
+        command: &'a [u8] => "command", string, None, Word(FtpCommand), Zeek;
         /// Its argument; files as URLs with the directory that the client is in.
         arg: Option<&'a [u8]> => "arg", string, None, FreeText, Zeek;
         /// Kind of the file that was transferred, by its content. Unset where that was sniffed behind the

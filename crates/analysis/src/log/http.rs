@@ -23,7 +23,7 @@ crate::record! {
         /// Number of the request in its connection, from 1 on.
         trans_depth: u64 => "trans_depth", count, None, Plain, Zeek;
         /// Method of the request.
-        method: Option<&'a [u8]> => "method", string, None, Plain, Zeek;
+        method: Option<&'a [u8]> => "method", string, None, Word(HttpMethod), Zeek;
         /// The field `Host`, with the port if there is one.
         host: Option<&'a [u8]> => "host", string, None, Name, Zeek;
         /// What is requested, with its percent signs decoded.

@@ -14,7 +14,7 @@ crate::record! {
         /// Identifier of the reply, as of a file.
         id: Uid => "id", string, None, Plain, Zeek;
         /// Algorithm of the hashes.
-        hash_algorithm: &'a str => "hashAlgorithm", string, None, Plain, Zeek;
+        hash_algorithm: &'a str => "hashAlgorithm", string, None, Word(ObjectName), Zeek;
         /// Hash of the issuer's name, in hexadecimal digits.
         issuer_name_hash: &'a str => "issuerNameHash", string, None, ContentHash, Zeek;
         /// Hash of the issuer's key, in hexadecimal digits.

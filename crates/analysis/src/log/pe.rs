@@ -42,6 +42,6 @@ crate::record! {
         /// Whether it has data for debuggers.
         has_debug_data: Option<bool> => "has_debug_data", bool, None, Plain, Zeek;
         /// Names of its sections, in order.
-        section_names: Option<&'a [Box<[u8]>]> => "section_names", vector[string], None, Plain, Zeek;
+        section_names: Option<&'a [Box<[u8]>]> => "section_names", vector[string], None, Word(Section), Zeek;
     }
 }

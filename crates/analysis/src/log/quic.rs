@@ -33,7 +33,7 @@ crate::record! {
         /// Name of the server that the client asked for.
         server_name: Option<&'a [u8]> => "server_name", string, None, Name, Zeek;
         /// The first of the protocols that the client offered.
-        client_protocol: Option<&'a [u8]> => "client_protocol", string, None, Plain, Zeek;
+        client_protocol: Option<&'a [u8]> => "client_protocol", string, None, Word(Alpn), Zeek;
         /// What was sent, in order: letters of the client in upper case, of the server in lower
         /// case. `I` Initial, `S` ClientHello or ServerHello, `H` Handshake, `Z` 0-RTT, `R` Retry,
         /// `C` the connection was closed, `U` a version that is not read, `X` no packet of QUIC,

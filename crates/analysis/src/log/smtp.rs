@@ -65,7 +65,7 @@ crate::record! {
         /// Its parts that have no parts themselves; unset where its content was not seen.
         parts: Option<u64> => "parts", count, Times, Plain, Netsniff;
         /// Content types of the parts as they are told, in lower case.
-        part_types: Option<&'a [Box<[u8]>]> => "part_types", vector[string], None, Plain, Netsniff;
+        part_types: Option<&'a [Box<[u8]>]> => "part_types", vector[string], None, Word(MediaType), Netsniff;
         /// Names of the parts that have one, decoded.
         part_names: Option<&'a [Box<[u8]>]> => "part_names", vector[string], None, FreeText, Netsniff;
         /// How the client proved who it is: the SASL mechanism, where it is a known one.

@@ -46,15 +46,15 @@ crate::record! {
         /// The server's identification string.
         server: Option<&'a [u8]> => "server", string, None, FreeText, Zeek;
         /// Cipher that is agreed on; where the directions differ, what each uses.
-        cipher_alg: Option<&'a [u8]> => "cipher_alg", string, None, Plain, Zeek;
+        cipher_alg: Option<&'a [u8]> => "cipher_alg", string, None, Word(SshAlgorithm), Zeek;
         /// Message authentication code that is agreed on, where the cipher needs one.
-        mac_alg: Option<&'a [u8]> => "mac_alg", string, None, Plain, Zeek;
+        mac_alg: Option<&'a [u8]> => "mac_alg", string, None, Word(SshAlgorithm), Zeek;
         /// Compression that is agreed on.
-        compression_alg: Option<&'a [u8]> => "compression_alg", string, None, Plain, Zeek;
+        compression_alg: Option<&'a [u8]> => "compression_alg", string, None, Word(SshAlgorithm), Zeek;
         /// Key exchange that is agreed on.
-        kex_alg: Option<&'a [u8]> => "kex_alg", string, None, Plain, Zeek;
+        kex_alg: Option<&'a [u8]> => "kex_alg", string, None, Word(SshAlgorithm), Zeek;
         /// Type of the server's host key that is agreed on.
-        host_key_alg: Option<&'a [u8]> => "host_key_alg", string, None, Plain, Zeek;
+        host_key_alg: Option<&'a [u8]> => "host_key_alg", string, None, Word(SshAlgorithm), Zeek;
         /// Begin of the fingerprint of the server's host key as `ssh-keygen -l` prints it: like Zeek,
         /// the first 32 of its 43 letters.
         host_key_fingerprint: Option<&'a str> => "host_key_fingerprint", string, None, ContentHash, Zeek;

@@ -35,7 +35,7 @@ crate::record! {
         /// The last alert that was not encrypted.
         last_alert: Option<&'a str> => "last_alert", string, None, Plain, Zeek;
         /// Protocol within that the server chose.
-        next_protocol: Option<&'a [u8]> => "next_protocol", string, None, Plain, Zeek;
+        next_protocol: Option<&'a [u8]> => "next_protocol", string, None, Word(Alpn), Zeek;
         /// Whether the handshake was completed: both sides have sent encrypted records.
         established: bool => "established", bool, None, Plain, Zeek;
         /// What was sent, in order: letters of the client in upper case, of the server in lower

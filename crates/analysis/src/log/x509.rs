@@ -26,9 +26,9 @@ crate::record! {
         /// Time after which it is not valid.
         not_valid_after: Option<Seconds> => "certificate.not_valid_after", time, Seconds, Plain, Zeek;
         /// Algorithm of the key.
-        key_alg: &'a str => "certificate.key_alg", string, None, Plain, Zeek;
+        key_alg: &'a str => "certificate.key_alg", string, None, Word(ObjectName), Zeek;
         /// Algorithm of the signature.
-        sig_alg: &'a str => "certificate.sig_alg", string, None, Plain, Zeek;
+        sig_alg: &'a str => "certificate.sig_alg", string, None, Word(ObjectName), Zeek;
         /// Kind of key: `rsa`, `dsa` or `ecdsa`.
         key_type: Option<&'a str> => "certificate.key_type", string, None, Plain, Zeek;
         /// Length of the key in bits.

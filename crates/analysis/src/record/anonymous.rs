@@ -56,11 +56,11 @@ impl RecordAnonymizer {
         };
         let start = self.text.len();
         let (anonymizer, out) = (self.addresses.anonymizer(), &mut self.text);
-        match info.privacy {
+        match info.privacy.of_text(bytes) {
             Privacy::Address => anonymizer.address_text(bytes, out),
             Privacy::Name => anonymizer.name(bytes, out),
             Privacy::User => anonymizer.user(bytes, out),
-            Privacy::FreeText => anonymizer.text(bytes, out),
+            Privacy::FreeText | Privacy::Word(_) => anonymizer.text(bytes, out),
             Privacy::ContentHash => anonymizer.content_hash(bytes, out),
             Privacy::FromAddress | Privacy::Plain => return Mapped::Same,
         }
@@ -192,6 +192,8 @@ mod tests {
             nobody: Option<&'a str> => "nobody", string, None, User, Netsniff;
             /// A text.
             text: &'a [u8] => "text", string, None, FreeText, Netsniff;
+            /// Words that are registered, and one that is not.
+            words: &'a [&'a [u8]] => "words", vector[string], None, Word(HttpMethod), Netsniff;
             /// A hash.
             hash: &'a str => "hash", string, None, ContentHash, Netsniff;
             /// Computed from pseudonyms.
@@ -251,6 +253,7 @@ mod tests {
             user: Some("alice"),
             nobody: None,
             text: b"free text",
+            words: &[b"PROPFIND", b"mueller", b"get"],
             hash: md5,
             derived: "1:abc=",
         };
@@ -277,6 +280,8 @@ mod tests {
             text(Anonymizer::user, "alice"),
             "-".to_owned(),
             text(Anonymizer::text, "free text"),
+            ["PROPFIND", &*text(Anonymizer::text, "mueller"), &*text(Anonymizer::text, "get"), "-"]
+                .join(" "),
             text(Anonymizer::content_hash, md5),
             "1:abc=".to_owned(),
         ];

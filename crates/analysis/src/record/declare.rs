@@ -46,6 +46,18 @@
 ///     }
 /// }
 /// ```
+///
+/// Nor do bytes that somebody sent, as if they were plain; `Word(HttpMethod)` would be a class for them:
+///
+/// ```compile_fail
+/// netsniff_analysis::record! {
+///     /// One row for each host that was seen.
+///     pub struct Host<'a> => "host" {
+///         /// What it asked for.
+///         method: &'a [u8] => "method", string, None, Plain, Netsniff;
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! record {
     (
@@ -54,7 +66,7 @@ macro_rules! record {
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident: $rust:ty => $log_name:literal,
-                    $zeek:ident $([$element:ident])?, $unit:ident, $privacy:ident, $origin:ident;
+                    $zeek:ident $([$element:ident])?, $unit:ident, $privacy:ident $(($registry:ident))?, $origin:ident;
             )+
         }
     ) => {
@@ -76,7 +88,11 @@ macro_rules! record {
                         name: $log_name,
                         zeek_type: $crate::zeek_type!($rust, $zeek $([$element])?),
                         unit: $crate::record::Unit::$unit,
-                        privacy: $crate::record::Privacy::$privacy,
+                        privacy: const {
+                            let class = $crate::record::Privacy::$privacy
+                                $(($crate::record::Registry::$registry))?;
+                            class.of::<$rust>()
+                        },
                         origin: $crate::record::Origin::$origin,
                         words: <$rust as $crate::record::IntoValue>::WORDS,
                         doc: concat!($($doc),+).trim_ascii(),

@@ -58,6 +58,8 @@ pub trait IntoValue {
     const LIST: bool = false;
     /// The words that the field can have, where they are a fixed list.
     const WORDS: &'static [Word] = &[];
+    /// Whether it holds bytes as somebody sent them, which may be any.
+    const AS_SENT: bool = false;
     /// The value, without copying.
     fn value(&self) -> Value<'_>;
 }
@@ -104,9 +106,10 @@ pub struct Seconds(pub i64);
 pub struct Port(pub u16);
 
 macro_rules! into_value {
-    ($($rust:ty => $($scalar:ident)|+, $self:ident => $value:expr;)+) => {$(
+    ($($rust:ty => $($scalar:ident)|+ $(as $as_sent:literal)?, $self:ident => $value:expr;)+) => {$(
         impl IntoValue for $rust {
             const SCALARS: &'static [Scalar] = &[$(Scalar::$scalar),+];
+            $(const AS_SENT: bool = $as_sent;)?
 
             #[inline(always)]
             fn value(&$self) -> Value<'_> {
@@ -135,14 +138,15 @@ into_value! {
     &str => String | Enum, self => Value::Str(self);
     String => String | Enum, self => Value::Str(self);
     Arc<str> => String | Enum, self => Value::Str(self);
-    &[u8] => String, self => Value::Bytes(self);
-    Box<[u8]> => String, self => Value::Bytes(self);
+    &[u8] => String as true, self => Value::Bytes(self);
+    Box<[u8]> => String as true, self => Value::Bytes(self);
 }
 
 impl<T: IntoValue> IntoValue for Option<T> {
     const SCALARS: &'static [Scalar] = T::SCALARS;
     const LIST: bool = T::LIST;
     const WORDS: &'static [Word] = T::WORDS;
+    const AS_SENT: bool = T::AS_SENT;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
@@ -157,6 +161,7 @@ impl<T: ListElement> IntoValue for &[T] {
     const SCALARS: &'static [Scalar] = T::SCALARS;
     const LIST: bool = true;
     const WORDS: &'static [Word] = T::WORDS;
+    const AS_SENT: bool = T::AS_SENT;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
@@ -168,6 +173,7 @@ impl<T: ListElement> IntoValue for Vec<T> {
     const SCALARS: &'static [Scalar] = T::SCALARS;
     const LIST: bool = true;
     const WORDS: &'static [Word] = T::WORDS;
+    const AS_SENT: bool = T::AS_SENT;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
