@@ -4,8 +4,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use netsniff_analysis::{Engine, Limits, Options};
-use netsniff_packet::{LinkType, Packet, Timestamp};
+use netsniff_analysis::{ChecksumMode, Engine, Limits, Options};
+use netsniff_packet::{LinkType, Packet, Timestamp, checksum};
 use support::{Row, Rows, analyse};
 
 const SECOND: i64 = 1_000_000_000;
@@ -341,6 +341,38 @@ fn ports_of_tunnels_are_the_users_choice() {
     };
     assert_eq!(of(None), (0, 1));
     assert_eq!(of(Some("vxlan=9999")), (2, 2));
+}
+
+/// Over IPv6 too a tunnel needs no checksum (RFC 6935, 5); anything else does (RFC 8200, 8.1).
+#[test]
+fn tunnels_without_checksums_are_right_on_the_users_ports_as_well() {
+    let over_v6 = |payload: &[u8]| {
+        let udp = &udp([1, 2], [40_000, 9999], payload)[20..];
+        let [high, low] = (udp.len() as u16).to_be_bytes();
+        [&[0x60, 0, 0, 0, high, low, 17, 64][..], &[0x20; 31], &[1], udp].concat()
+    };
+    let mut inner = inner(1);
+    let sum = !checksum::sum(&inner[..20]);
+    inner[10..12].copy_from_slice(&sum.to_be_bytes());
+    for (body, ports, tunnels, bad) in [
+        (vxlan(&inner), "vxlan=9999", 2, "0"),
+        (vxlan(&inner), "vxlan=9998", 0, "1"),
+        (b"no tunnel".to_vec(), "vxlan=9999", 0, "1"),
+    ] {
+        for checksums in [ChecksumMode::Count, ChecksumMode::Discard] {
+            let tunnel_ports = std::sync::Arc::new(ports.parse().unwrap());
+            let options = Options { tunnel_ports, checksums, ..Options::default() };
+            let mut engine = Engine::new(Limits::default(), options, 0);
+            let mut rows = Rows::default();
+            let list = [(0, over_v6(&body))];
+            packets(&list).for_each(|packet| engine.packet(&packet, &mut rows));
+            engine.finish(&mut rows);
+            assert_eq!(rows.log("tunnel").len(), tunnels, "{ports} {checksums:?}");
+            let carriers = rows.log("conn").into_iter().filter(|row| row["tunnel_parents"] == "-");
+            let counts: Vec<_> = carriers.map(|row| row["bad_checksums"].clone()).collect();
+            assert_eq!(counts, [bad], "{ports} {checksums:?}");
+        }
+    }
 }
 
 /// What nobody can read is not analysed; what has a row is.

@@ -211,6 +211,45 @@ fn who_sends_is_mapped_with_the_bit_of_groups() {
     }
 }
 
+/// A tunnel on a port that the user names is changed inside like one on a known port; where it is in
+/// pieces or cut, nothing of it is told.
+#[test]
+fn tunnels_are_looked_for_on_the_users_ports() {
+    let inner = ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &udp(53, b"said")));
+    let carrier = |port| {
+        let body = [&[8, 0, 0, 0, 0, 0, 7, 0][..], &inner].concat();
+        ethernet(ethertype::IPV4, &ipv4(protocol::UDP, &[], &udp(port, &body)))
+    };
+    let ports: TunnelPorts = "vxlan=9999".parse().unwrap();
+    let (data, known) = (carrier(9999), carrier(4789));
+    let addresses = 14 + 20 + 8 + 8 + 14 + 12;
+    let changed = |data: &[u8], wire_len, ports: Option<&TunnelPorts>| {
+        let mut changed = data.to_vec();
+        let anonymizer = PacketAnonymizer::new(anonymizer(), PayloadMode::Keep);
+        let mut anonymizer = match ports {
+            Some(ports) => anonymizer.with_tunnel_ports(Arc::new(ports.clone())),
+            None => anonymizer,
+        };
+        let left = anonymizer.packet(LinkType::ETHERNET, &mut changed, wire_len);
+        changed[..left.len].to_vec()
+    };
+    let wire_len = data.len() as u32;
+    let inside = |changed: &[u8]| changed.get(addresses..addresses + 8).map(<[u8]>::to_vec);
+    let mapped = inside(&changed(&known, wire_len, None));
+    assert_eq!(inside(&changed(&data, wire_len, Some(&ports))), mapped);
+    assert_ne!(inside(&data), mapped);
+    // Without the port it is payload, which was to stay.
+    assert_eq!(inside(&changed(&data, wire_len, None)), inside(&data));
+    // So cut that the inner header or that of the tunnel is not whole.
+    assert_eq!(changed(&data[..addresses + 6], wire_len, Some(&ports)).len(), addresses - 12);
+    assert_eq!(changed(&data[..14 + 20 + 8 + 4], wire_len, Some(&ports)).len(), 14 + 20 + 8);
+    // The first one of several fragments, of which two bytes keep the checksum right.
+    let mut fragment = data;
+    fragment[20] = 0x20;
+    let left = changed(&fragment, wire_len, Some(&ports));
+    assert!(left[14 + 20 + 8 + 2..].iter().all(|byte| *byte == 0), "{left:02x?}");
+}
+
 /// What a header of another version holds is known to nobody.
 #[test]
 fn headers_of_other_versions_are_not_told() {

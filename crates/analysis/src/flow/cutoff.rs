@@ -25,6 +25,7 @@ pub struct FlowCutoff {
     seed: u64,
     sets: Vec<[Slot; WAYS]>,
     forgotten: u64,
+    tunnel_ports: TunnelPorts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,14 @@ impl FlowCutoff {
     #[must_use]
     pub fn new(limit: u64, flows: usize, seed: u64) -> Self {
         let sets = flows.div_ceil(WAYS).max(1);
-        Self { limit, seed, sets: vec![[Slot::EMPTY; WAYS]; sets], forgotten: 0 }
+        let (sets, tunnel_ports) = (vec![[Slot::EMPTY; WAYS]; sets], TunnelPorts::default());
+        Self { limit, seed, sets, forgotten: 0, tunnel_ports }
+    }
+
+    /// Looks for tunnels on these UDP ports, instead of those that are known.
+    #[must_use]
+    pub fn with_tunnel_ports(self, tunnel_ports: TunnelPorts) -> Self {
+        Self { tunnel_ports, ..self }
     }
 
     /// Counts a packet with its flow, and returns how many of its captured bytes are to be kept: all
@@ -54,7 +62,7 @@ impl FlowCutoff {
     /// What belongs to no flow (fragments, what is not IP, what was not understood) is kept whole.
     pub fn keep(&mut self, packet: &Packet<'_>) -> usize {
         let whole = packet.data.len();
-        let decoded = innermost(packet);
+        let decoded = innermost(packet, &self.tunnel_ports);
         let Some(ip) = decoded.ip.filter(|_| decoded.stop.is_none()) else { return whole };
         let Some((key, _)) = FlowKey::of(&ip, &decoded.transport) else { return whole };
         let headers = match decoded.transport {
@@ -103,12 +111,10 @@ impl FlowCutoff {
 }
 
 /// The headers of the innermost datagram that is understood.
-fn innermost(packet: &Packet<'_>) -> Decoded {
+fn innermost(packet: &Packet<'_>, ports: &TunnelPorts) -> Decoded {
     let mut decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
     for _ in 0..MAX_DEPTH {
-        let Some(Ok(found)) = tunnel::find(&decoded, packet.data, TunnelPorts::KNOWN) else {
-            break;
-        };
+        let Some(Ok(found)) = tunnel::find(&decoded, packet.data, ports) else { break };
         let inner = found.decode(packet.data);
         if inner.ip.is_none() || inner.stop.is_some() {
             break;
@@ -219,6 +225,28 @@ mod tests {
         assert_eq!(keep(&mut cutoff, 0, &long), long.len());
         assert_eq!(keep(&mut cutoff, 1, &long), HEADERS + 20);
         assert_eq!(keep(&mut cutoff, 2, &other), other.len());
+    }
+
+    #[test]
+    fn tunnels_are_looked_for_on_the_users_ports() {
+        let in_vxlan = |frame: &[u8]| {
+            let [high, low] = (8 + 8 + frame.len() as u16).to_be_bytes();
+            let [total_high, total_low] = (20 + 8 + 8 + frame.len() as u16).to_be_bytes();
+            let outer =
+                [69, 0, total_high, total_low, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 8, 10, 0, 0, 9];
+            let udp = [0x9c, 0x40, 0x27, 0x0f, high, low, 0, 0];
+            [&frame[..14], &outer, &udp, &[8, 0, 0, 0, 0, 0, 7, 0], frame].concat()
+        };
+        let one = in_vxlan(&frame(host(1, 4000), host(2, 80), 0x18, 946));
+        let other = in_vxlan(&frame(host(1, 4001), host(2, 80), 0x18, 100));
+        let cutoff = FlowCutoff::new(500, FLOWS, 3);
+        let mut known = cutoff.clone();
+        assert_eq!(keep(&mut known, 0, &one), one.len());
+        assert_eq!(keep(&mut known, 1, &other), 14 + 20 + 8, "one flow of UDP");
+        let mut named = cutoff.with_tunnel_ports("vxlan=9999".parse().unwrap());
+        assert_eq!(keep(&mut named, 0, &one), one.len());
+        assert_eq!(keep(&mut named, 1, &other), other.len());
+        assert_eq!(keep(&mut named, 2, &one), one.len() - 946);
     }
 
     #[test]

@@ -122,10 +122,15 @@ impl<'a, O: Observer> Walk<'a, O> {
     /// A datagram of UDP, which may carry another one.
     fn udp(&mut self, mut unit: Unit, udp: &Udp, data: &[u8], outside: &Outside) {
         let found = self.find(&unit.decoded, data).filter(|_| is_plain_udp(udp));
+        if udp.checksum == 0 && matches!(found, Some(Ok(_))) {
+            // Over IPv6 too a tunnel may do without (RFC 6935, 5), on whatever port.
+            unit.checksum = Some(Verdict::Absent);
+        }
         let is_carrier = is_plain_udp(udp) && self.ingress.tunnels.is_followed(&unit);
         if self.ingress.checksums == ChecksumMode::Discard && (found.is_some() || is_carrier) {
             // Nothing inside counts where the datagram itself does not.
-            let verdict = checksum::transport(&unit.decoded, data);
+            let judge = || checksum::transport(&unit.decoded, data);
+            let verdict = unit.checksum.unwrap_or_else(judge);
             unit.checksum = Some(verdict);
             if verdict.is_wrong() {
                 self.ingress.tunnels.note_discarded(&unit);

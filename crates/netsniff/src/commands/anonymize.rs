@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use netsniff_packet::anonymize::frame::{Cut, PacketAnonymizer, PayloadMode};
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Batch, Loss, Packet, Progress, Source as _, Stage, Timestamp};
 use netsniff_pcapfile::{
     Counters, Format, Interface, PcapWriter, PcapngWriter, Reader, Resolution, Section,
@@ -42,6 +43,9 @@ pub struct AnonymizeArgs {
     /// What becomes of payload
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     payload: Payload,
+    /// UDP ports on which tunnels are looked for, beside the known ones, as for netsniff analyze
+    #[arg(long, value_name = "LIST")]
+    tunnel_ports: Option<TunnelPorts>,
     /// Print no progress, and nothing of what was done
     #[arg(short, long)]
     quiet: bool,
@@ -90,7 +94,9 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         Payload::Cut => PayloadMode::Cut,
         Payload::Hash => PayloadMode::Hash,
     };
-    let anonymizer = PacketAnonymizer::new(Arc::new(pseudonyms.anonymizer), payload);
+    let tunnel_ports = Arc::new(args.tunnel_ports.clone().unwrap_or_default());
+    let anonymizer = PacketAnonymizer::new(Arc::new(pseudonyms.anonymizer), payload)
+        .with_tunnel_ports(tunnel_ports);
     let to_stdout = is_stdin(&args.output);
     let output: Box<dyn Write> = if to_stdout {
         Box::new(stdout())

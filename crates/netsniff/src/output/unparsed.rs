@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use netsniff_analysis::Options;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::anonymize::frame::{PacketAnonymizer, PayloadMode};
-use netsniff_packet::{Anonymizer, LinkType, Packet, Timestamp};
+use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::{Interface, PcapngWriter, Resolution, Section};
 
 use super::unlinked;
@@ -33,24 +34,23 @@ pub struct UnparsedFile {
 const BLOCKS: u64 = 256;
 
 impl UnparsedFile {
-    /// The file in a directory. One of an earlier run is removed. With an anonymizer, its packets have
-    /// pseudonyms, and no payload. It has at most `limit` bytes; what is beyond them is counted.
+    /// The file in a directory. One of an earlier run is removed. Where `options` have an anonymizer, its
+    /// packets have pseudonyms, and no payload. It has at most `limit` bytes; what is beyond them is
+    /// counted.
     ///
     /// # Errors
     ///
     /// When it cannot be removed, or a link is in its place.
-    pub fn new(
-        directory: &Path,
-        anonymizer: Option<Arc<Anonymizer>>,
-        limit: u64,
-    ) -> anyhow::Result<Self> {
+    pub fn new(directory: &Path, options: &Options, limit: u64) -> anyhow::Result<Self> {
         let path = directory.join("unparsed.pcapng");
         if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
             fs::remove_file(&path).with_context(|| format!("cannot replace {}", path.display()))?;
         }
         unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        let anonymizer =
-            anonymizer.map(|it| (PacketAnonymizer::new(it, PayloadMode::Cut), Vec::new()));
+        let anonymizer = options.anonymizer.clone().map(|it| {
+            let packets = PacketAnonymizer::new(it, PayloadMode::Cut);
+            (packets.with_tunnel_ports(Arc::clone(&options.tunnel_ports)), Vec::new())
+        });
         Ok(Self {
             path,
             anonymizer,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_pcapfile::{Interface, Packing, Section};
 
 use super::machine;
@@ -34,6 +35,10 @@ pub struct RecordOutputArgs {
     /// Keep only headers of a flow behind its first bytes, as 100k
     #[arg(long, value_name = "SIZE", value_parser = size)]
     flow_cutoff: Option<usize>,
+    /// UDP ports on which tunnels are looked for, whose flows are cut off one by one, beside the known
+    /// ones, as for netsniff analyze
+    #[arg(long, value_name = "LIST", requires = "flow_cutoff")]
+    tunnel_ports: Option<TunnelPorts>,
     /// Write a comment into the begin of each file (pcapng). May be repeated
     #[arg(long, value_name = "TEXT")]
     comment: Vec<String>,
@@ -55,6 +60,7 @@ impl RecordOutputArgs {
             rotate: Vec::new(),
             compress: None,
             flow_cutoff: None,
+            tunnel_ports: None,
             comment: Vec::new(),
             write_buffer: BUFFER_BYTES * BUFFERS,
             io: WriteIo::Auto,
@@ -90,6 +96,7 @@ impl RecordOutputArgs {
             packing: self.compress.or_else(|| packing_of_name(&self.write)),
             rotation,
             flow_cutoff: self.flow_cutoff.map(|bytes| bytes as u64),
+            tunnel_ports: self.tunnel_ports.clone().unwrap_or_default(),
             seed: getrandom::u64().map_err(|error| anyhow::anyhow!("no random seed: {error}"))?,
             section: Section { comments: self.comment.clone(), ..machine::section() },
             buffers: (self.write_buffer / BUFFER_BYTES).max(2),

@@ -125,7 +125,10 @@ impl Recorder {
         let mut recorder = Self {
             encoding,
             snaplen: snaplen as usize,
-            cutoff: options.flow_cutoff.map(|bytes| FlowCutoff::new(bytes, FLOWS, options.seed)),
+            cutoff: options.flow_cutoff.map(|bytes| {
+                FlowCutoff::new(bytes, FLOWS, options.seed)
+                    .with_tunnel_ports(options.tunnel_ports.clone())
+            }),
             ledgers: vec![Ledger::default(); options.interfaces.len()],
             progress: Progress::new(&options.rotation),
             is_open: true,

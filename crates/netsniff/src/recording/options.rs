@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use netsniff_packet::Timestamp;
+use netsniff_packet::decode::TunnelPorts;
 use netsniff_pcapfile::{Interface, Packing, Section};
 
 use super::naming::{CaptureFormat, FileName};
@@ -47,6 +48,8 @@ pub struct Options {
     pub snaplen: u32,
     /// Bytes of a flow behind which only headers are kept.
     pub flow_cutoff: Option<u64>,
+    /// UDP ports on which tunnels are looked for, whose flows are cut off one by one.
+    pub tunnel_ports: TunnelPorts,
     /// Secret that keeps crafted traffic from aiming at places of the table of flows.
     pub seed: u64,
     /// What is said of the machine, with comments.
@@ -71,6 +74,7 @@ impl Options {
             rotation: Rotation::default(),
             snaplen: MOST_CAPTURED,
             flow_cutoff: None,
+            tunnel_ports: TunnelPorts::default(),
             seed: 0,
             section: super::machine::section(),
             interfaces,

@@ -83,8 +83,8 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    use netsniff_analysis::Limits;
     use netsniff_analysis::ingress::Ingress;
+    use netsniff_analysis::{Limits, Options};
     use netsniff_packet::{LinkType, Packet, Timestamp};
 
     use super::*;
@@ -97,7 +97,8 @@ mod tests {
         let pipe = directory.join("unparsed.pcapng");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let why = unparsed();
-        let aside = Aside::new(Some(UnparsedFile::new(&directory, None, u64::MAX).unwrap()));
+        let file = UnparsedFile::new(&directory, &Options::default(), u64::MAX).unwrap();
+        let aside = Aside::new(Some(file));
         let mut take = aside.taker();
         let packet = packet();
         take(&packet, &why);
@@ -124,7 +125,7 @@ mod tests {
 
     /// Why that packet is not understood.
     fn unparsed() -> Unparsed {
-        let mut ingress = Ingress::new(Limits::default(), netsniff_analysis::Options::default());
+        let mut ingress = Ingress::new(Limits::default(), Options::default());
         let mut units = netsniff_analysis::Units::default();
         let mut rows = crate::output::RowBuffer::new(None);
         ingress.packet(&packet(), 0..4, &mut units, &mut rows).unwrap()

@@ -174,8 +174,8 @@ impl Session<'_> {
             Target::Directory(directory, format) => {
                 let roll = self.args.rolling().roll();
                 let sink = LogFiles::live(directory, *format, roll, now)?;
-                let anonymizer = self.settings.options.anonymizer.clone();
-                let unparsed = UnparsedFile::new(directory, anonymizer, self.args.unparsed())?;
+                let options = &self.settings.options;
+                let unparsed = UnparsedFile::new(directory, options, self.args.unparsed())?;
                 self.write(rings, sink, Some(unparsed))
             }
         }

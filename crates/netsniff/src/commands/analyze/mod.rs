@@ -152,8 +152,8 @@ fn analyse(
         }
         Target::Directory(directory, format) => {
             let mut sink = LogFiles::create(directory, *format)?;
-            let anonymizer = settings.options.anonymizer.clone();
-            let mut unparsed = UnparsedFile::new(directory, anonymizer, args.unparsed())?;
+            let options = &settings.options;
+            let mut unparsed = UnparsedFile::new(directory, options, args.unparsed())?;
             work.unparsed = Some(&mut unparsed);
             let outcome = work.run(&mut sink)?;
             sink.finish(outcome.now)?;

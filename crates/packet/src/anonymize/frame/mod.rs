@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use payload::PayloadMode;
 
 use super::{AddressCache, Anonymizer};
-use crate::decode::{self, Layer};
+use crate::decode::{self, Layer, TunnelPorts};
 use crate::{Address, LinkType};
 
 /// Changes packets.
@@ -25,6 +25,7 @@ use crate::{Address, LinkType};
 pub struct PacketAnonymizer {
     addresses: AddressCache,
     payload: PayloadMode,
+    tunnel_ports: Arc<TunnelPorts>,
 }
 
 /// What is left of a packet.
@@ -63,7 +64,13 @@ impl PacketAnonymizer {
     /// Changes addresses by `anonymizer`, and payloads as told.
     #[must_use]
     pub fn new(anonymizer: Arc<Anonymizer>, payload: PayloadMode) -> Self {
-        Self { addresses: AddressCache::new(anonymizer), payload }
+        Self { addresses: AddressCache::new(anonymizer), payload, tunnel_ports: Arc::default() }
+    }
+
+    /// Looks for tunnels on these UDP ports, instead of those that are known.
+    #[must_use]
+    pub fn with_tunnel_ports(self, tunnel_ports: Arc<TunnelPorts>) -> Self {
+        Self { tunnel_ports, ..self }
     }
 
     /// Changes a packet in its place, and tells how much of it is left. `wire_len` is its length on the

@@ -231,11 +231,11 @@ impl PacketAnonymizer {
                 }
                 let payload = (start + UdpView::LEN).min(end);
                 let is_cut = decoded.ip.is_some_and(|ip| ip.payload_captured < ip.payload_len);
-                if is_cut && !above.is_fragment && may_be_tunnel(data, start) {
+                if is_cut && !above.is_fragment && may_be_tunnel(data, start, &self.tunnel_ports) {
                     // Too little is there to tell a tunnel from payload.
                     return Reach::Until(payload, Cut::Unknown(Layer::Udp));
                 }
-                if above.is_fragment && may_be_tunnel(data, start) {
+                if above.is_fragment && may_be_tunnel(data, start, &self.tunnel_ports) {
                     return Self::tunnel_in_fragment(data, payload..end);
                 }
                 self.payload(data, payload..end, above.is_fragment)
@@ -283,8 +283,8 @@ impl PacketAnonymizer {
 
 /// Whether a UDP header whose datagram is in fragments has a tunnel's port, or what follows begins as
 /// Teredo does.
-fn may_be_tunnel(data: &[u8], start: usize) -> bool {
-    let is_port = |at| be16(data, at).is_some_and(|port| TunnelPorts::KNOWN.has(port));
+fn may_be_tunnel(data: &[u8], start: usize, ports: &TunnelPorts) -> bool {
+    let is_port = |at| be16(data, at).is_some_and(|port| ports.has(port));
     let begins = match data.get(start + UdpView::LEN..) {
         Some([first, second, ..]) => first >> 4 == 6 || *first == 0 && *second <= 1,
         _ => false,

@@ -4,7 +4,7 @@ use super::mend::{mend, sum};
 use super::network::Above;
 use super::{Cut, MAX_DEPTH, PacketAnonymizer, Reach, be16, blank};
 use crate::decode::tunnel::{self, Inner, Tunnel, TunnelKind};
-use crate::decode::{self, Decoded, TunnelPorts};
+use crate::decode::{self, Decoded};
 use crate::wire::ipv4::protocol;
 
 /// Length of the header of UDP.
@@ -21,7 +21,7 @@ impl PacketAnonymizer {
         if above.is_fragment {
             return None;
         }
-        let tunnel = tunnel::find(decoded, data, TunnelPorts::KNOWN)?.ok()?;
+        let tunnel = tunnel::find(decoded, data, &self.tunnel_ports)?.ok()?;
         let (at, end) = (tunnel.offset as usize, above.end);
         // GRE stands above IP or above UDP.
         let header = match above.protocol {
