@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Whether the books of a capture close while traffic goes on, and how tight their bound is.
 #
-#   benches/live/books.sh [--rates "2000 300000"] [--rounds 3] [--seconds 2] [--build FOLDER] [--out FILE.tsv]
+#   benches/live/books.sh [--rates "2000 300000"] [--rounds 3] [--seconds 2] [--only CASE] [--build FOLDER] [--out FILE.tsv]
 #
 # Needs root, two processors, jq and a release build of netsniff. A sender on processor 0 doesn't stop before the run has
 # ended, however that ends: after a time, a count, by a signal, with a new set of logs, with an interface that went and came
@@ -14,9 +14,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-rates="2000 300000" rounds=3 seconds=2 build=$PWD/target/release out=
+rates="2000 300000" rounds=3 seconds=2 only= build=$PWD/target/release out=
 . benches/live/tools.sh
-take_options "--rates --rounds --seconds --build --out" "$@"
+take_options "--rates --rounds --seconds --only --build --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-books.tsv}
 name=nsbooks netsniff=$build/netsniff
 begin_bed
@@ -125,12 +125,13 @@ judged() {
 
 {
     describe
-    printf '# %s\n' "benches/live/books.sh --rates \"$rates\" --rounds $rounds --seconds $seconds"
+    printf '# %s\n' "benches/live/books.sh --rates \"$rates\" --rounds $rounds --seconds $seconds${only:+ --only $only}"
     printf 'rate\tcase\tround\trows\trows_unset\tarrived\tunexplained\tbound\tlast_unexplained\tlast_bound\tbound_ms\tlast_bound_ms\trows_open\n'
 } >"$out"
 for round in $(seq "$rounds"); do
     for rate in $rates; do
         while read -r which command end options; do
+            [ -z "$only" ] || [ "$only" = "$which" ] || continue
             run "$rate" "$command" "$end" $options </dev/null
             judged "$rate" "$which" "$round" | tee -a "$out"
         done < <(cases)

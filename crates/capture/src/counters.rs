@@ -37,7 +37,43 @@ pub struct RingCounters {
     pub occupancy: Occupancy,
 }
 
+/// What the kernel counts of the packets that come to a ring, since its start. What it does not count is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// As [`RingCounters::accepted`].
+    pub accepted: Option<u64>,
+    /// As [`RingCounters::dropped`].
+    pub dropped: Option<u64>,
+    /// As [`RingCounters::filtered`].
+    pub filtered: Option<u64>,
+}
+
+impl Counted {
+    /// With what another ring has counted, or an earlier one. What one of them does not know, the sum does not.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        Self {
+            accepted: sum(self.accepted, other.accepted),
+            dropped: sum(self.dropped, other.dropped),
+            filtered: sum(self.filtered, other.filtered),
+        }
+    }
+}
+
 impl RingCounters {
+    /// What the kernel has counted of this.
+    #[must_use]
+    pub const fn counted(&self) -> Counted {
+        Counted { accepted: self.accepted, dropped: self.dropped, filtered: self.filtered }
+    }
+
+    /// Takes over what the kernel has counted.
+    pub const fn set_counted(&mut self, counted: Counted) {
+        Counted { accepted: self.accepted, dropped: self.dropped, filtered: self.filtered } =
+            counted;
+    }
+
     /// Adds what another ring of the same interface has counted, or an earlier one. Occupancy stays that
     /// of this ring, but for the most that was in use. What one of them does not know, the sum does not.
     pub fn add(&mut self, other: &Self) {

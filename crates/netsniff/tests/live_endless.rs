@@ -88,6 +88,7 @@ fn whatever_captures() {
         ("both", 2000, &["--path", "both"]),
         ("bypass", 2000, &["--path", "bypass"]),
         ("rings", 2000, &["--workers", "3"]),
+        ("rings on one processor", 300_000, &["--workers", "3", "--cpus", "1"]),
         ("filter", 2000, &["-f", "udp and host 198.18.0.3"]),
         ("fast", 300_000, &["--backend", "af-packet"]),
         ("fast both", 300_000, &["--path", "both"]),

@@ -20,14 +20,16 @@ use std::time::Duration;
 
 use netsniff_packet::Loss;
 
-use self::queue::Queue;
+use self::queue::{Queue, QueueIntake};
 use super::listing::Description;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::{self, SharedTally};
 use super::xdp;
 use super::{
-    Backend, Gate, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts, packet_socket,
+    Backend, Gate, Intake, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts,
+    packet_socket,
 };
+use crate::counters::Counted;
 use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
 use crate::error::{Context as _, Error, Result};
@@ -59,7 +61,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let chunk_len = chunk_len(interface)?;
     let queues = interface.queues()?;
     let sockets = shared_tally::make(SocketMap::create(queues))?;
-    let tally = Arc::new(SharedTally::make()?);
+    let tally = SharedTally::make()?;
     let program = xdp::load(redirect(sockets.number(), tally.tally(), wanted.as_ref()))?;
     let share = options.ring_bytes / queues.max(1) as usize;
     let mut memory = Negotiation { wanted: 0, granted: 0, refused: Vec::new() };
@@ -96,10 +98,13 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
             queues: queues as usize,
         }),
     };
-    let polls = PollSet::new(opened.iter().map(|queue| &queue.socket), libc::POLLIN);
+    let polls = PollSet::new(opened.iter().map(|queue| &*queue.socket), libc::POLLIN);
     let ring = Queues {
         _before_interface: (link, program, sockets, promiscuous),
-        tally,
+        intake: Arc::new(QueuesIntake {
+            tally,
+            queues: opened.iter().map(QueueIntake::of).collect(),
+        }),
         polls,
         queues: opened,
         turn: 0,
@@ -170,7 +175,7 @@ type BeforeInterface = (XdpLink, Program, SocketMap, Option<Socket>);
 #[derive(Debug)]
 struct Queues {
     _before_interface: BeforeInterface,
-    tally: Arc<SharedTally>,
+    intake: Arc<QueuesIntake>,
     polls: PollSet,
     queues: Vec<Queue>,
     /// The queue that was lent from last, or is next.
@@ -180,13 +185,37 @@ struct Queues {
     polls_driver: bool,
 }
 
+/// What other threads see of all queues.
+#[derive(Debug)]
+struct QueuesIntake {
+    tally: SharedTally,
+    queues: Vec<QueueIntake>,
+}
+
+impl Intake for QueuesIntake {
+    fn shut(&self) -> Result<()> {
+        self.tally.shut()
+    }
+
+    fn counted(&self) -> Result<Counted> {
+        let [mut accepted, mut lost] = [0_u64; 2];
+        for queue in &self.queues {
+            let [came, dropped] = queue.counted()?;
+            accepted = accepted.saturating_add(came);
+            lost = lost.saturating_add(dropped);
+        }
+        let filtered = Some(self.tally.count(Counter::Filtered));
+        Ok(Counted { accepted: Some(accepted), dropped: Some(lost), filtered })
+    }
+}
+
 impl Ring for Queues {
     fn entrance(&mut self) -> &mut dyn Entrance {
         self
     }
 
     fn gate(&self) -> Gate {
-        Gate::new(&self.tally)
+        Gate::new(&self.intake)
     }
 
     fn look(&mut self, base: &mut Base) -> Result<bool> {
@@ -260,7 +289,7 @@ impl Ring for Queues {
         }
         base.counters.accepted = Some(accepted);
         base.counters.dropped = Some(lost);
-        base.counters.filtered = Some(self.tally.count(Counter::Filtered));
+        base.counters.filtered = Some(self.intake.tally.count(Counter::Filtered));
         Ok(())
     }
 
@@ -277,7 +306,7 @@ impl Ring for Queues {
 
 impl Entrance for Queues {
     fn admit(&mut self) -> Result<()> {
-        self.tally.set_open(true);
+        self.intake.tally.set_open(true);
         Ok(())
     }
 

@@ -1,31 +1,36 @@
-//! Shutting the intake of a ring from another thread than the one that reads it.
+//! Shutting the intake of a ring, and asking what it has let in, from another thread than the one that reads it.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::packet_socket::REFUSE;
-use super::shared_tally::SharedTally;
-use crate::error::{Context as _, Result};
-use crate::sys::socket::Socket;
+use crate::counters::Counted;
+use crate::error::Result;
 
-/// What packets come in by, as far as it can be shut.
-pub trait Shut: Send + Sync + fmt::Debug {
+/// What packets come in by.
+pub trait Intake: Send + Sync + fmt::Debug {
     /// Lets no more packets in. Those that a processor has already begun with still come.
     ///
     /// # Errors
     ///
     /// Where the kernel refuses.
     fn shut(&self) -> Result<()>;
+
+    /// What the kernel has counted up to this moment, since the start.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel's counters cannot be read.
+    fn counted(&self) -> Result<Counted>;
 }
 
-/// Shuts the intake of a ring from any thread, whatever the thread of the ring is doing. It keeps nothing open.
+/// The intake of a ring for any thread, whatever the thread of the ring is doing. It keeps nothing open.
 #[derive(Clone, Debug)]
-pub struct Gate(Weak<dyn Shut>);
+pub struct Gate(Weak<dyn Intake>);
 
 impl Gate {
     /// The gate of what packets come in by.
-    pub fn new<S: Shut + 'static>(of: &Arc<S>) -> Self {
-        let weak: Weak<S> = Arc::downgrade(of);
+    pub fn new<I: Intake + 'static>(of: &Arc<I>) -> Self {
+        let weak: Weak<I> = Arc::downgrade(of);
         Self(weak)
     }
 
@@ -37,17 +42,13 @@ impl Gate {
     pub fn shut(&self) -> Result<()> {
         self.0.upgrade().map_or(Ok(()), |of| of.shut())
     }
-}
 
-impl Shut for Socket {
-    fn shut(&self) -> Result<()> {
-        self.attach_filter(&REFUSE).trying("attach a filter")
-    }
-}
-
-impl Shut for SharedTally {
-    fn shut(&self) -> Result<()> {
-        self.set_open(false);
-        Ok(())
+    /// What the kernel has counted up to this moment; `None` where the ring is not there any more.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel's counters cannot be read.
+    pub fn counted(&self) -> Result<Option<Counted>> {
+        self.0.upgrade().map(|of| of.counted()).transpose()
     }
 }

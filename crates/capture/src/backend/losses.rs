@@ -29,6 +29,9 @@ pub(super) struct RingState {
     /// The first slot that says that drops were counted before it was handed over, among those that were
     /// handed over since the reading before.
     pub(super) first_telling: Option<u64>,
+    /// Where another thread has read the counters before: a slot that had not been handed over by then. Those behind it
+    /// do not say that drops were counted before that reading.
+    pub(super) told_until: Option<u64>,
 }
 
 /// Drops between two slots.
@@ -72,14 +75,12 @@ impl Losses {
     /// Notes drops that the kernel has counted since the last time, with the state of the ring now.
     pub(super) fn note(&mut self, packets: u64, state: RingState) {
         let previous = core::mem::replace(&mut self.previous, state.next);
-        if packets == 0 {
-            return;
-        }
-        let from_slot = state.first_telling.unwrap_or(state.first_open);
+        let telling = state.first_telling.into_iter().chain(state.told_until).min();
+        let from_slot = telling.unwrap_or(state.first_open);
         let from_slot = from_slot.max(previous + self.slots).min(state.first_open);
         let before_slot = (state.first_open + self.in_flight).min(state.next + self.slots);
-        let since = (from_slot <= state.next).then_some(self.last);
-        self.pending.push_back(Drops { packets, from_slot, before_slot, since });
+        self.note_between(packets, from_slot, before_slot, state.next);
+        self.close_reading();
     }
 
     /// Notes drops that lie before one of the slots `from_slot` to `before_slot` and have happened since the last
@@ -181,7 +182,7 @@ mod tests {
     }
 
     fn full(next: u64) -> RingState {
-        RingState { next, first_open: next + 4, first_telling: None }
+        RingState { next, first_open: next + 4, first_telling: None, told_until: None }
     }
 
     #[test]
@@ -236,11 +237,30 @@ mod tests {
     }
 
     #[test]
+    fn slots_that_another_reading_let_forget_do_not_bound_them() {
+        let mut losses = Losses::new(4, 0);
+        losses.note(1, full(0));
+        (0..4).for_each(|slot| assert!(take(&mut losses, slot).is_none()));
+        // As before, but the drops were read when slot 5 was the first that had not come.
+        losses.note(5, RingState { told_until: Some(5), ..full(4) });
+        assert_eq!(take(&mut losses, 4), Some((1, Some(time(35)), time(40))));
+        (5..8).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        assert_eq!(take(&mut losses, 8), Some((5, Some(time(45)), time(80))));
+        // Slot 9 tells of later ones, and the first of all may lie before those that were lent since.
+        losses.note(0, RingState { next: 9, first_open: 9, ..RingState::default() });
+        (9..14).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        let first_telling = Some(14);
+        losses.note(2, RingState { next: 14, first_open: 15, first_telling, told_until: Some(10) });
+        assert_eq!(take(&mut losses, 14), None);
+        assert_eq!(take(&mut losses, 15), Some((2, Some(time(85)), time(150))));
+    }
+
+    #[test]
     fn frames_that_may_be_on_their_way_widen_the_place() {
         let mut losses = Losses::new(4, 1);
         // Slots 0 to 2 were there, then 0 and 1 were given back, and 3 may have been on its way.
         (0..2).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
-        losses.note(3, RingState { next: 2, first_open: 4, first_telling: None });
+        losses.note(3, RingState { next: 2, first_open: 4, ..RingState::default() });
         (2..5).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         assert_eq!(take(&mut losses, 5), Some((3, Some(time(35)), time(50))));
     }
@@ -289,7 +309,7 @@ mod tests {
     #[test]
     fn drops_before_the_first_packet_have_no_begin() {
         let mut losses = Losses::new(1, 0);
-        losses.note(1, RingState { next: 0, first_open: 0, first_telling: None });
+        losses.note(1, RingState::default());
         assert_eq!(take(&mut losses, 0), Some((1, None, time(0))));
     }
 }

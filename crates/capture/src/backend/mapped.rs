@@ -39,6 +39,8 @@ pub(super) struct Mapped<S: Slots> {
     ring: SlotRing,
     socket: PacketSocket,
     losses: Losses,
+    /// The first slot that had not been handed over when surely all drops that had been read were told.
+    told_until: u64,
     /// Slots that are lent.
     lent: usize,
     /// Where to go on with them.
@@ -50,7 +52,7 @@ impl<S: Slots> Mapped<S> {
     /// `in_flight` slots may be on their way behind one that is not filled.
     pub(super) const fn new(ring: SlotRing, socket: PacketSocket, in_flight: usize) -> Self {
         let losses = Losses::new(ring.layout().slots(), in_flight);
-        Self { ring, socket, losses, lent: 0, place: None, slots: PhantomData }
+        Self { ring, socket, losses, told_until: 0, lent: 0, place: None, slots: PhantomData }
     }
 
     /// Slots to lend: no further than to where something was lost, or may have been.
@@ -74,6 +76,9 @@ impl<S: Slots> Ring for Mapped<S> {
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         let ready = self.ring.look();
         base.counters.occupancy.note(u32::try_from(ready).unwrap_or(u32::MAX));
+        if self.socket.has_told_all() {
+            self.told_until = self.ring.first_open();
+        }
         Ok(ready > 0)
     }
 
@@ -82,7 +87,8 @@ impl<S: Slots> Ring for Mapped<S> {
         // A full ring may be dropping now; told at once, the drops have a narrow place. A slot that tells
         // of drops of which no reading has heard yet was handed over since.
         let place = self.place.take();
-        if place.is_none() && (self.ring.is_full() || self.ring.telling() == Some(next)) {
+        let has_news = || self.ring.telling() == Some(next) || !self.socket.has_told_all();
+        if place.is_none() && (self.ring.is_full() || has_news()) {
             self.read_statistics(base)?;
         }
         let portion = if place.is_some() { self.lent } else { self.portion() };
@@ -127,8 +133,8 @@ impl<S: Slots> Ring for Mapped<S> {
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
         self.ring.look();
-        let told = self.ring.forget_telling();
-        let drops = self.socket.add_statistics(&mut base.counters)?;
+        let (told, told_until) = (self.ring.forget_telling(), self.told_until);
+        let drops = self.socket.read_statistics(&mut base.counters)?;
         // What was dropped before the reading lies before what is not there yet. Slots that came during it
         // may tell of these drops or of later ones, and count for both.
         self.look(base)?;
@@ -136,8 +142,9 @@ impl<S: Slots> Ring for Mapped<S> {
             next: self.ring.next(),
             first_open: self.ring.first_open(),
             first_telling: told.or(self.ring.telling()),
+            told_until: (!drops.are_marked).then_some(told_until),
         };
-        self.losses.note(drops, state);
+        self.losses.note(drops.packets, state);
         Ok(())
     }
 

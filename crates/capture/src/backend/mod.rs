@@ -11,6 +11,7 @@ mod link;
 mod listing;
 mod losses;
 mod mapped;
+mod packet_intake;
 mod packet_socket;
 mod receiver;
 mod recvmmsg;
@@ -20,7 +21,7 @@ mod xdp_copy;
 
 use std::time::Duration;
 
-pub use gate::{Gate, Shut};
+pub use gate::{Gate, Intake};
 use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
 use crate::counters::{Occupancy, RingCounters};
@@ -98,7 +99,8 @@ pub trait Receiver: Send {
     /// What the ring is.
     fn facts(&self) -> &RingFacts;
 
-    /// The way to stop it from another thread. Whoever used it calls [`Receiver::stop`] all the same.
+    /// The way to stop it from another thread, and to read the kernel's counters. Whoever stopped it so calls
+    /// [`Receiver::stop`] all the same.
     fn gate(&self) -> Gate;
 
     /// What its interface has counted; `None` once it is gone.

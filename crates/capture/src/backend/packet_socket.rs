@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use netsniff_packet::filter::classic::Instruction;
 
-use super::counting::CountingFilter;
+use super::packet_intake::{NewDrops, PacketIntake, Statistics};
 use super::receiver::Entrance;
 use super::{Gate, RingFacts, StampSource, Unit};
 use crate::counters::RingCounters;
@@ -28,10 +28,9 @@ const OUTGOING: u32 = 4;
 pub(super) struct PacketSocket {
     pub(super) socket: Arc<Socket>,
     options: Options,
+    intake: Arc<PacketIntake>,
     /// Whether the kernel counts how often the ring became full.
     counts_freezes: bool,
-    /// The filter, where it can count what it refuses.
-    counting: Option<CountingFilter>,
 }
 
 /// The size of a ring.
@@ -54,8 +53,9 @@ impl PacketSocket {
         counts_freezes: bool,
     ) -> Result<Self> {
         bind(&socket, interface, options)?;
-        let counting = refuses(options).then(|| CountingFilter::load(options)).flatten();
-        Ok(Self { socket: Arc::new(socket), options: options.clone(), counts_freezes, counting })
+        let socket = Arc::new(socket);
+        let intake = Arc::new(PacketIntake::new(Arc::clone(&socket), options));
+        Ok(Self { socket, options: options.clone(), intake, counts_freezes })
     }
 
     /// What a ring of this socket is.
@@ -73,7 +73,7 @@ impl PacketSocket {
             memory: Some(size.memory),
             snaplen: options.snaplen.min(u32::try_from(size.longest).unwrap_or(u32::MAX)),
             filter_len: program(options).len(),
-            counts_filtered: self.counting.is_some(),
+            counts_filtered: self.intake.counting().is_some(),
             direction: options.direction,
             fanout_group,
             stamps: if is_hardware { StampSource::Interface } else { StampSource::Kernel },
@@ -84,35 +84,26 @@ impl PacketSocket {
 
     /// What shuts it.
     pub(super) fn gate(&self) -> Gate {
-        Gate::new(&self.socket)
+        Gate::new(&self.intake)
     }
 
-    /// Adds up the kernel's counters, which start anew at each reading, and returns the new drops.
-    pub(super) fn add_statistics(&self, counters: &mut RingCounters) -> Result<u64> {
-        // Only the third version has the last one; the others leave it 0.
-        let new: libc::tpacket_stats_v3 = self
-            .socket
-            .option(libc::SOL_PACKET, libc::PACKET_STATISTICS)
-            .trying("read the counters of the ring")?;
-        let drops = u64::from(new.tp_drops);
-        // What was dropped is among the packets, too.
-        *counters.accepted.get_or_insert(0) += u64::from(new.tp_packets).saturating_sub(drops);
-        *counters.dropped.get_or_insert(0) += drops;
-        if self.counts_freezes {
-            *counters.freezes.get_or_insert(0) += u64::from(new.tp_freeze_q_cnt);
-        }
-        // The kernel does not count what a classic filter refuses.
-        counters.filtered = match &self.counting {
-            Some(counting) => Some(counting.filtered()),
-            None => (!refuses(&self.options)).then_some(0),
-        };
-        Ok(drops)
+    /// Reads the kernel's counters, and returns the drops of which this was not told yet.
+    pub(super) fn read_statistics(&self, counters: &mut RingCounters) -> Result<NewDrops> {
+        let Statistics { counted, freezes, new_drops } = self.intake.read_for_ring()?;
+        counters.set_counted(counted);
+        counters.freezes = self.counts_freezes.then_some(freezes);
+        Ok(new_drops)
+    }
+
+    /// Whether no other thread has read drops that this was not told of, or is reading.
+    pub(super) fn has_told_all(&self) -> bool {
+        self.intake.has_told_all()
     }
 }
 
 impl Entrance for PacketSocket {
     fn admit(&mut self) -> Result<()> {
-        match &self.counting {
+        match self.intake.counting() {
             Some(counting) => {
                 self.socket.attach_program(counting.program()).trying("attach the filter")
             }
@@ -252,7 +243,7 @@ fn program(options: &Options) -> Vec<Instruction> {
 }
 
 /// Whether the kernel keeps packets out that the interface has counted.
-fn refuses(options: &Options) -> bool {
+pub(super) fn refuses(options: &Options) -> bool {
     options.filter.iter().any(|instruction| *instruction == REFUSE[0])
 }
 

@@ -226,7 +226,7 @@ impl Ring for Messages {
     }
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
-        if self.socket.add_statistics(&mut base.counters)? > 0 {
+        if self.socket.read_statistics(&mut base.counters)?.packets > 0 {
             let occupancy = &mut base.counters.occupancy;
             occupancy.high_water = occupancy.capacity;
         }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::gate::Intake;
+use crate::counters::Counted;
 use crate::ebpf::tally::{Counter, GATE, Tally};
 use crate::error::{Result, Right, permitted};
 use crate::host::possible_processors;
@@ -45,5 +47,21 @@ impl SharedTally {
     /// Packets that found no room.
     pub(super) fn dropped(&self) -> u64 {
         self.value.long(Tally::dropped())
+    }
+}
+
+/// Of a program that puts packets into a ring itself.
+impl Intake for SharedTally {
+    fn shut(&self) -> Result<()> {
+        self.set_open(false);
+        Ok(())
+    }
+
+    fn counted(&self) -> Result<Counted> {
+        Ok(Counted {
+            accepted: Some(self.count(Counter::Taken)),
+            dropped: Some(self.dropped()),
+            filtered: Some(self.count(Counter::Filtered)),
+        })
     }
 }

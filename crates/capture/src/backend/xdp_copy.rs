@@ -24,9 +24,10 @@ use super::losses::Told;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::SharedTally;
 use super::xdp;
-use super::{Backend, Gate, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts};
+use super::{
+    Backend, Gate, Intake as _, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts,
+};
 use crate::ebpf::copy::{Copying, LONGEST, copy, record};
-use crate::ebpf::tally::Counter;
 use crate::error::{Error, Result, Right, refused};
 use crate::host::available_memory;
 use crate::interface::Interface;
@@ -291,14 +292,12 @@ impl Ring for XdpCopy {
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
         let counters = &mut base.counters;
-        let dropped = self.tally.dropped();
-        if dropped > counters.dropped.unwrap_or_default() {
+        let counted = self.tally.counted()?;
+        if counted.dropped > counters.dropped.or(Some(0)) {
             // Whatever is there now, it was full.
             counters.occupancy.high_water = counters.occupancy.capacity;
         }
-        counters.dropped = Some(dropped);
-        counters.accepted = Some(self.tally.count(Counter::Taken));
-        counters.filtered = Some(self.tally.count(Counter::Filtered));
+        counters.set_counted(counted);
         Ok(())
     }
 

@@ -138,9 +138,6 @@ pub(crate) struct SharedValue {
     mapping: Mapping,
 }
 
-// SAFETY: all that is done to the mapping is to load and store words and numbers of it as a whole.
-unsafe impl Sync for SharedValue {}
-
 impl SharedValue {
     /// A value of so many bytes, all 0.
     ///

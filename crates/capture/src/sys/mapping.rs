@@ -18,6 +18,9 @@ pub(crate) struct Mapping {
 // SAFETY: a mapping belongs to the process, not to a thread, and every access needs this value.
 unsafe impl Send for Mapping {}
 
+// SAFETY: what `&Mapping` reaches without a promise of the caller is words, which all sides access as a whole.
+unsafe impl Sync for Mapping {}
+
 impl Mapping {
     /// Maps what a socket, or another descriptor, offers at `offset`, readable and writable for both sides.
     pub(crate) fn shared(socket: BorrowedFd<'_>, len: usize, offset: i64) -> io::Result<Self> {

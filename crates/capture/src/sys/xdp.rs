@@ -4,7 +4,8 @@
 //! the chunk away, and gets it back from the ring where the kernel returns it.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mapping::Mapping;
 use super::socket::Socket;
@@ -192,15 +193,47 @@ impl Outward {
 /// The ring in which the kernel returns chunks that it has sent, or hands over received frames.
 #[derive(Debug)]
 pub(crate) struct Inward {
-    memory: Memory,
+    memory: Arc<InwardMemory>,
     cursor: Consumer,
     entry_len: usize,
 }
 
+/// The memory of such a ring, and what was taken from it so far.
+#[derive(Debug)]
+pub(crate) struct InwardMemory {
+    memory: Memory,
+    taken: AtomicU64,
+}
+
+impl InwardMemory {
+    /// Entries that the kernel has put into the ring since it was made. Any thread may ask.
+    pub(crate) fn came(&self) -> u64 {
+        let taken = self.taken.load(Ordering::Acquire);
+        // Positions have 32 bits and begin with 0. What is taken meanwhile the kernel has put there before.
+        let more = self.memory.load(self.memory.producer).wrapping_sub(taken as u32);
+        taken.saturating_add(more.into())
+    }
+}
+
 impl Inward {
+    fn new(memory: Memory, size: u32, entry_len: usize) -> Self {
+        let memory = Arc::new(InwardMemory { memory, taken: AtomicU64::new(0) });
+        Self { memory, cursor: Consumer::new(size), entry_len }
+    }
+
+    /// Its memory, for other threads.
+    pub(crate) fn memory(&self) -> Arc<InwardMemory> {
+        Arc::clone(&self.memory)
+    }
+
+    fn update(&mut self) {
+        let memory = &self.memory.memory;
+        self.cursor.update(memory.load(memory.producer));
+    }
+
     /// Entries that wait to be popped.
     pub(crate) fn ready(&mut self) -> u32 {
-        self.cursor.update(self.memory.load(self.memory.producer));
+        self.update();
         self.cursor.available()
     }
 
@@ -216,23 +249,29 @@ impl Inward {
         is_wanted: impl FnOnce(u32) -> bool,
     ) -> Option<Descriptor> {
         if self.cursor.is_empty() {
-            self.cursor.update(self.memory.load(self.memory.producer));
+            self.update();
         }
         let at = self.cursor.peek()? as usize * self.entry_len;
-        let address = self.memory.entry_long(at);
+        let memory = &self.memory.memory;
+        let address = memory.entry_long(at);
         let number = umem.chunk_at(address);
         if !is_wanted(number) {
             return None;
         }
         self.cursor.take();
-        let len = if self.entry_len == 16 { self.memory.entry_word(at + 8) } else { 0 };
+        let len = if self.entry_len == 16 { memory.entry_word(at + 8) } else { 0 };
         let offset = (address % umem.chunk_len as u64) as u32;
         Some(Descriptor { chunk: Chunk(number), offset, len })
     }
 
     /// Gives the entries that were taken back to the kernel.
     pub(crate) fn release(&mut self) {
-        self.memory.store(self.memory.consumer, self.cursor.position());
+        let Memory { consumer, .. } = self.memory.memory;
+        let position = self.cursor.position();
+        let taken = self.memory.taken.load(Ordering::Relaxed);
+        let more = position.wrapping_sub(taken as u32);
+        self.memory.taken.store(taken.saturating_add(more.into()), Ordering::Release);
+        self.memory.memory.store(consumer, position);
     }
 }
 
@@ -258,7 +297,7 @@ impl SendRings {
             Memory::map(socket, &offsets.cr, size, 8, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
         Ok(Self {
             transmit: Outward { memory: transmit, cursor: Producer::new(size), entry_len: 16 },
-            completion: Inward { memory: completion, cursor: Consumer::new(size), entry_len: 8 },
+            completion: Inward::new(completion, size, 8),
         })
     }
 }
@@ -289,7 +328,7 @@ impl ReceiveRings {
         let receive = Memory::map(socket, &offsets.rx, size, 16, libc::XDP_PGOFF_RX_RING as u64)?;
         Ok(Self {
             fill: Outward { memory: fill, cursor: Producer::new(fill_size), entry_len: 8 },
-            receive: Inward { memory: receive, cursor: Consumer::new(size), entry_len: 16 },
+            receive: Inward::new(receive, size, 16),
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use netsniff_capture::backend::RingFacts;
+use netsniff_capture::counters::Counted;
 use netsniff_capture::host::{HostCounters, HostReader};
 use netsniff_capture::options::Direction;
 use netsniff_packet::Timestamp;
@@ -17,6 +18,12 @@ const ANSWER: Duration = Duration::from_millis(200);
 
 /// How often the interfaces are read while a ring does not answer.
 const PAUSE: Duration = Duration::from_micros(500);
+
+/// How far apart readings of the interfaces lie while nothing else is done: few enough are kept.
+const GRAIN: Duration = Duration::from_micros(50);
+
+/// How often what the kernel has counted is read, at most.
+const TRIES: usize = 4;
 
 /// How long before a reading of the rings the interfaces are read.
 pub const LEAD: Duration = Duration::from_micros(2500);
@@ -89,27 +96,46 @@ impl Keeper {
     }
 
     /// Makes the books of the reports of this number, which the rings were asked for at `due`. It is to be called
-    /// [`LEAD`] before, waits for the rings a short time, and reads the interfaces meanwhile.
+    /// [`LEAD`] before, waits for the rings a short time, and reads the interfaces meanwhile. What the kernel has
+    /// counted is read of all rings at one moment behind that, whatever their threads do.
     pub fn read(&mut self, control: &Control, number: u64, due: u64) -> Vec<Entry> {
         let give_up = due.saturating_add(nanos(ANSWER));
         let reports = loop {
             self.look();
             let (reports, are_new) = control.reports(number);
-            let last = reports.iter().filter_map(|report| report.read).map(|read| read.end).max();
-            let settled = last.unwrap_or(due).max(due).saturating_add(nanos(LAG));
-            let is_settled = self.latest().is_none_or(|latest| latest >= settled);
-            let now = netsniff_capture::monotonic();
-            if are_new && (is_settled || self.shut.is_some()) || now >= give_up {
-                // A report may be younger than the look.
-                self.look();
+            if are_new || netsniff_capture::monotonic() >= give_up {
                 break reports;
             }
-            // Whoever sleeps comes back later than he wanted, so that more has arrived.
-            if now >= settled {
-                std::thread::sleep(PAUSE);
-            }
+            std::thread::sleep(PAUSE);
         };
-        self.entries(&reports)
+        let (moment, counted) = self.count(control, &reports);
+        let reports = reports.into_iter().zip(counted).map(|(report, counted)| match counted {
+            Some(counted) => report.at(moment, counted),
+            None => report,
+        });
+        self.entries(&reports.collect::<Vec<_>>())
+    }
+
+    /// Reads at one moment what the kernel has counted of all rings, and what had arrived by then. Where this thread
+    /// waited for a processor meanwhile, so that much more may have arrived, it is done again.
+    fn count(
+        &mut self,
+        control: &Control,
+        reports: &[RingReport],
+    ) -> (Moment, Vec<Option<Counted>>) {
+        let mut best: Option<(u64, Moment, Vec<Option<Counted>>)> = None;
+        for _ in 0..TRIES {
+            let (moment, counted) = Moment::of(|| control.counted(reports));
+            self.look_for(LAG);
+            let excess = self.interfaces.iter().map(|of| of.excess(moment)).max().unwrap_or(0);
+            if best.as_ref().is_none_or(|(least, ..)| excess < *least) {
+                best = Some((excess, moment, counted));
+            }
+            if excess <= nanos(LAG) || self.shut.is_some() {
+                break;
+            }
+        }
+        best.map_or_else(|| Moment::of(Vec::new), |(_, moment, counted)| (moment, counted))
     }
 
     /// Lets nothing more into the rings, and finds out what had arrived by then.
@@ -144,21 +170,21 @@ impl Keeper {
         }
     }
 
-    /// Reads the interfaces again and again, from now until so much later.
+    /// Reads the interfaces again and again, from now until so much later. Whoever sleeps comes back later than he
+    /// wanted, so that more has arrived.
     fn look_for(&mut self, time: Duration) {
         let end = netsniff_capture::monotonic().saturating_add(nanos(time));
         loop {
-            let is_last = netsniff_capture::monotonic() >= end;
+            let begin = netsniff_capture::monotonic();
             self.look();
-            if is_last || self.shut.is_some() {
+            if begin >= end || self.shut.is_some() {
                 return;
             }
+            let next = end.min(begin.saturating_add(nanos(GRAIN)));
+            while netsniff_capture::monotonic() < next {
+                std::hint::spin_loop();
+            }
         }
-    }
-
-    /// When the interfaces were read last; `None` where none is there.
-    fn latest(&self) -> Option<u64> {
-        self.interfaces.iter().filter_map(Watched::latest).min()
     }
 
     /// Goes on with interfaces that came back.

@@ -94,9 +94,30 @@ impl Sightings {
     pub(super) fn around(&self, moment: Moment) -> Option<Arrived> {
         let from = |time: u64| self.0.iter().find(|of| of.moment.begin >= time);
         let after = from(moment.end)?;
-        let settled = from(moment.end.saturating_add(nanos(LAG))).or(self.0.back())?;
+        let settled = self.settled(moment)?;
         let least = self.least_before(moment.begin);
         Some(Arrived { least, likely: after.came, most: settled.came }.or_on_the_way(after))
+    }
+
+    /// How many are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// By how much longer than they had to be the readings around a moment lie apart, in nanoseconds.
+    pub(super) fn excess(&self, moment: Moment) -> u64 {
+        let is_before = |of: &&Sighting| of.is_settled(moment.begin);
+        let Some(before) = self.0.iter().rfind(is_before) else { return u64::MAX };
+        let Some(settled) = self.settled(moment) else { return u64::MAX };
+        let apart = settled.moment.begin.saturating_sub(before.moment.end);
+        apart.saturating_sub(nanos(before.lag() + LAG))
+    }
+
+    /// The first reading, or the last one, of all that had come at a moment.
+    fn settled(&self, moment: Moment) -> Option<&Sighting> {
+        let settled = moment.end.saturating_add(nanos(LAG));
+        self.0.iter().find(|of| of.moment.begin >= settled).or(self.0.back())
     }
 
     /// How many had come when the interface was removed with this last count; `None` where it cannot be believed: some
@@ -109,7 +130,7 @@ impl Sightings {
 
     /// Packets that surely had passed the rings at a time.
     fn least_before(&self, time: u64) -> u64 {
-        let is_settled = |of: &&Sighting| of.moment.end.saturating_add(nanos(of.lag())) <= time;
+        let is_settled = |of: &&Sighting| of.is_settled(time);
         let passed =
             |of: &Sighting| of.came.saturating_sub(of.backlog.map_or(0, |backlog| backlog.waiting));
         self.0.iter().filter(is_settled).map(passed).max().unwrap_or_default()
@@ -122,16 +143,16 @@ impl Sightings {
             self.0.pop_front();
         }
     }
-
-    /// When the last one began.
-    pub(super) fn latest(&self) -> Option<u64> {
-        self.0.back().map(|last| last.moment.begin)
-    }
 }
 
 impl Sighting {
     const fn lag(&self) -> Duration {
         if self.backlog.is_some() { LAG } else { BLIND_LAG }
+    }
+
+    /// Whether what it counted has passed the rings at a time.
+    fn is_settled(&self, time: u64) -> bool {
+        self.moment.end.saturating_add(nanos(self.lag())) <= time
     }
 }
 
@@ -177,6 +198,16 @@ mod tests {
         // The reading of the 58th millisecond has ended a microsecond too late.
         assert_eq!(around, Arrived { least: 1057 - 2, likely: 1061, most: 1063 });
         assert_eq!(around.bound(), 6);
+    }
+
+    #[test]
+    fn readings_that_lie_further_apart_than_they_must_are_known() {
+        let sightings = steady(Some(0));
+        // They lie 57 and 63 milliseconds from the begin, all but a microsecond.
+        assert_eq!(sightings.excess(moment(60)), 2 * MILLI - 1000);
+        let late = Moment { begin: 60 * MILLI, end: 70 * MILLI };
+        assert_eq!(sightings.excess(late), 11 * MILLI - 1000);
+        assert_eq!(sightings.excess(moment(0)), u64::MAX, "none lies before it");
     }
 
     #[test]

@@ -159,14 +159,20 @@ impl Watched {
         Some(self.before?.with(now.since(self.start)))
     }
 
+    /// How many readings are kept.
+    #[cfg(test)]
+    pub(super) fn readings(&self) -> usize {
+        self.sightings.len()
+    }
+
+    /// By how much longer than they had to be its readings around a moment lie apart; 0 where it is gone.
+    pub(super) fn excess(&self, moment: Moment) -> u64 {
+        if self.end.is_some() { 0 } else { self.sightings.excess(moment) }
+    }
+
     /// Lets go what was read long before a time.
     pub(super) fn forget_before(&mut self, time: u64) {
         self.sightings.forget_before(time);
-    }
-
-    /// When it was read last; `None` where it is gone.
-    pub(super) fn latest(&self) -> Option<u64> {
-        self.sightings.latest().filter(|_| self.end.is_none())
     }
 
     /// Packets that came to it in the direction.

@@ -1,6 +1,7 @@
 //! One queue of an interface: its socket, the chunks that go round between it and the kernel, and its drops.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::losses::Losses;
@@ -11,7 +12,7 @@ use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
 use crate::options::Options;
 use crate::sys::socket::Socket;
-use crate::sys::xdp::{Chunk, Descriptor, ReceiveRings, Umem};
+use crate::sys::xdp::{Chunk, Descriptor, InwardMemory, ReceiveRings, Umem};
 use crate::xdp_socket;
 
 /// The least ring: the kernel takes packets in groups.
@@ -33,7 +34,7 @@ pub(super) struct Queue {
     /// Before the socket, since the memory goes first.
     pub(super) rings: ReceiveRings,
     pub(super) umem: Umem,
-    pub(super) socket: Socket,
+    pub(super) socket: Arc<Socket>,
     pub(super) chunks: u32,
     /// Chunks whose packets are lent.
     pub(super) lent: Vec<Descriptor>,
@@ -88,7 +89,7 @@ impl Queue {
         let mut queue = Self {
             rings,
             umem,
-            socket,
+            socket: Arc::new(socket),
             chunks,
             lent: Vec::with_capacity(MOST.min(chunks as usize)),
             given: 0,
@@ -189,6 +190,25 @@ impl Queue {
         self.losses.close_reading();
         (self.since, self.came) = (self.given, came);
         Ok(())
+    }
+}
+
+/// What other threads see of a queue.
+#[derive(Debug)]
+pub(super) struct QueueIntake {
+    socket: Arc<Socket>,
+    receive: Arc<InwardMemory>,
+}
+
+impl QueueIntake {
+    pub(super) fn of(queue: &Queue) -> Self {
+        Self { socket: Arc::clone(&queue.socket), receive: queue.rings.receive.memory() }
+    }
+
+    /// Packets that came, and those that were dropped.
+    pub(super) fn counted(&self) -> Result<[u64; 2]> {
+        // First those that came: what is dropped meanwhile is none of them.
+        Ok([self.receive.came(), dropped(&statistics(&self.socket)?)])
     }
 }
 

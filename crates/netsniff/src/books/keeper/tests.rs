@@ -1,15 +1,18 @@
 //! Tests of what the books are made of.
 
 use std::net::UdpSocket;
+use std::sync::Arc;
 
 use netsniff_analysis::Depth;
 use netsniff_capture::Interface;
+use netsniff_capture::backend::Gate;
 use netsniff_capture::counters::RingCounters;
 
 use super::super::entry::tests::report;
 use super::*;
-use crate::pipeline::live::LinkState;
+use crate::pipeline::live::books::tests::{Counts, counted};
 use crate::pipeline::live::testing::facts;
+use crate::pipeline::live::{Earlier, LinkState};
 
 /// The report of a ring whose filter does not count.
 fn untold(mut report: RingReport) -> RingReport {
@@ -95,6 +98,43 @@ fn a_counter_that_is_swallowed_shows() {
     let entries = keeper.entries(&[RingReport { read: Some(moment), counters, ..report(0) }]);
     let (off, bound) = (entries[0].unexplained().unwrap(), entries[0].bound.unwrap());
     assert!(off >= 500 && off.unsigned_abs() > bound, "{off} and {bound}");
+}
+
+/// What came since a ring told something last is no matter of the bound: the kernel tells at once how much of it got in.
+#[test]
+fn a_stalled_ring_leaves_the_bound_alone() {
+    const SENT: u64 = 20_000;
+    let mut keeper = keeper(&[0]);
+    keeper.host = HostReader::open().ok();
+    let control = Control::new(1);
+    let got_in = counted(SENT, 0, Some(0));
+    let ring = Arc::new(Counts(got_in));
+    control.put_gate(0, Gate::new(&ring), Earlier::NONE);
+    let (moment, ()) = keeper.start(|| Ok(Moment::of(|| ()))).unwrap();
+    let mut told = RingReport { read: Some(moment), ..report(0) };
+    told.counters.set_counted(counted(0, 0, Some(0)));
+    told.counters.delivered = 0;
+    control.report(0, 0, told);
+    send(SENT);
+    let due = netsniff_capture::monotonic();
+    let entries = keeper.read(&control, control.ask(due), due);
+    for entry in &entries[..2] {
+        assert_eq!((entry.delivered(), entry.in_ring()), (Some(0), Some(SENT)), "{entry:?}");
+    }
+    // Others may send, too.
+    let (arrived, bound) = (entries[0].arrived.unwrap(), entries[0].bound.unwrap());
+    assert!(arrived >= SENT && bound < SENT, "{arrived} and {bound}");
+}
+
+/// Only so many readings are kept, and those around the moment are to be among them.
+#[test]
+fn readings_around_a_moment_are_few() {
+    let mut keeper = keeper(&[0]);
+    keeper.host = HostReader::open().ok();
+    let time = LEAD + TRIES as u32 * LAG;
+    keeper.look_for(time);
+    let most = time.as_nanos() / GRAIN.as_nanos() + 2;
+    assert!((keeper.interfaces[0].readings() as u128) < most);
 }
 
 #[test]

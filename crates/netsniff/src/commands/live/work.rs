@@ -3,7 +3,7 @@
 use netsniff_packet::Packet;
 
 use super::{CaptureArgs, Reopener, Ring};
-use crate::pipeline::live::{Consumer, Control, Moment, RingReport, RingWork, Wanted};
+use crate::pipeline::live::{Consumer, Control, Earlier, Moment, RingReport, RingWork, Wanted};
 
 /// Starts the ring and says what its thread is to do.
 ///
@@ -27,7 +27,7 @@ pub fn work<'w, C: Consumer>(
     }
     let backend = capture.backend()?;
     receiver.start()?;
-    control.put_gate(number, receiver.gate());
+    control.put_gate(number, receiver.gate(), Earlier::NONE);
     // What the books have until the thread answers, which a busy machine may let wait.
     let (moment, counters) = Moment::of(|| receiver.counters());
     let report = RingReport { counters: counters?, read: Some(moment), ..RingReport::default() };

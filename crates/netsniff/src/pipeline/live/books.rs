@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::backend::Gate;
-use netsniff_capture::counters::RingCounters;
+use netsniff_capture::counters::{Counted, RingCounters};
 use netsniff_capture::interface::LinkCounters;
 use netsniff_packet::Timestamp;
 
@@ -106,6 +106,14 @@ pub struct RingReport {
 }
 
 impl RingReport {
+    /// This with what the kernel had counted at a later moment.
+    #[must_use]
+    pub fn at(mut self, moment: Moment, counted: Counted) -> Self {
+        self.counters.set_counted(counted);
+        self.read = Some(moment);
+        self
+    }
+
     /// Adds what another ring of the same interface has counted; what is told of the interface stays.
     pub fn add(&mut self, other: &Self) {
         let both = |own: Option<u64>, other: Option<u64>| Some(own? + other?);
@@ -150,6 +158,30 @@ impl RingReport {
     }
 }
 
+/// How packets get into a ring.
+#[derive(Debug)]
+struct Door {
+    gate: Gate,
+    earlier: Earlier,
+}
+
+/// What there was before a ring, where its interface went away and came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Earlier {
+    /// How often it has come back.
+    pub(crate) times: u64,
+    /// What the kernel had counted of the rings before.
+    pub(crate) counted: Counted,
+}
+
+impl Earlier {
+    /// There was nothing.
+    pub(crate) const NONE: Self = Self {
+        times: 0,
+        counted: Counted { accepted: Some(0), dropped: Some(0), filtered: Some(0) },
+    };
+}
+
 /// What the thread that rules a run and the threads of its rings tell each other.
 #[derive(Debug)]
 pub struct Control {
@@ -164,7 +196,7 @@ pub struct Control {
     /// Packets that all rings have handed to the analysis together.
     pub(super) taken: AtomicU64,
     rings: Vec<Mutex<(u64, RingReport)>>,
-    gates: Vec<Mutex<Option<Gate>>>,
+    doors: Vec<Mutex<Option<Door>>>,
 }
 
 impl Control {
@@ -178,7 +210,7 @@ impl Control {
             due: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             rings: (0..rings).map(|_| Mutex::default()).collect(),
-            gates: (0..rings).map(|_| Mutex::default()).collect(),
+            doors: (0..rings).map(|_| Mutex::default()).collect(),
         }
     }
 
@@ -198,9 +230,9 @@ impl Control {
     pub fn shut(&self) -> Moment {
         self.end();
         let (moment, ()) = Moment::of(|| {
-            for gate in &self.gates {
-                if let Some(gate) = &*lock(gate) {
-                    let _ = gate.shut();
+            for door in &self.doors {
+                if let Some(door) = &*lock(door) {
+                    let _ = door.gate.shut();
                 }
             }
         });
@@ -214,11 +246,26 @@ impl Control {
         self.is_shut.load(Ordering::Acquire)
     }
 
-    /// Says how a ring is shut.
-    pub fn put_gate(&self, ring: usize, gate: Gate) {
-        if let Some(place) = self.gates.get(ring) {
-            *lock(place) = Some(gate);
+    /// Says how a ring is shut, and what there was before it.
+    pub(crate) fn put_gate(&self, ring: usize, gate: Gate, earlier: Earlier) {
+        if let Some(place) = self.doors.get(ring) {
+            *lock(place) = Some(Door { gate, earlier });
         }
+    }
+
+    /// Reads at this moment what the kernel has counted of each ring and those before it, whatever their threads
+    /// do; `None` for one that is not there any more, and for one that does not belong to its report.
+    pub(crate) fn counted(&self, reports: &[RingReport]) -> Vec<Option<Counted>> {
+        let counted = self.doors.iter().zip(reports).map(|(door, report)| {
+            let door = lock(door);
+            let Door { gate, earlier } = door.as_ref()?;
+            let times = report.returned.map_or(0, |returned| returned.times);
+            // It reads again where it has just come back.
+            let is_told = times == earlier.times;
+            let now = is_told.then(|| gate.counted().ok().flatten()).flatten()?;
+            Some(now.with(earlier.counted))
+        });
+        counted.collect()
     }
 
     /// Asks every ring to read its counters at this time of the monotonic clock, and returns the number of the
@@ -257,3 +304,7 @@ impl Control {
 fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "books/tests.rs"]
+pub(crate) mod tests;

@@ -20,6 +20,7 @@ pub(crate) mod testing;
 
 pub use analysis::{Analyser, TakeUnparsed};
 pub use apart::{Apart, Work};
+pub(crate) use books::Earlier;
 pub use books::{Control, LinkState, Moment, Return, RingReport};
 pub use order::{Group, Order, Portion, WINDOW};
 pub use recorded::{Recording, SharedRecorder};

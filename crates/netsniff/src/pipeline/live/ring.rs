@@ -6,7 +6,7 @@ use netsniff_capture::counters::Occupancy;
 use netsniff_capture::{Arrival, Receiver};
 use netsniff_packet::Timestamp;
 
-use super::books::{Control, LinkState, Moment, Return, RingReport};
+use super::books::{Control, Earlier, LinkState, Moment, Return, RingReport};
 use super::onset::Onset;
 use super::order::{Group, Order, Portion};
 use super::select::{Select, Wanted};
@@ -310,11 +310,13 @@ impl<C: Consumer> Loop<'_, C> {
         let before = receiver.interface_counters()?.unwrap_or_default();
         receiver.start()?;
         // Where everything was shut before the gate was there, the next turn stops the ring.
-        self.control.put_gate(self.number, receiver.gate());
+        let times = self.returned.map_or(0, |returned| returned.times) + 1;
+        let counted = self.before.as_ref().map(|before| before.counters.counted());
+        let earlier = Earlier { times, counted: counted.unwrap_or_default() };
+        self.control.put_gate(self.number, receiver.gate(), earlier);
         let at = receiver.interface_counters()?.unwrap_or_default();
         std::thread::sleep(LAG);
         let after = receiver.interface_counters()?.unwrap_or(at);
-        let times = self.returned.map_or(0, |returned| returned.times) + 1;
         let index = receiver.facts().interface_index;
         self.returned = Some(Return { times, index, before, at, after });
         self.receiver = Some(receiver);

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use netsniff_capture::backend::{Gate, Lent, RingFacts, Shut};
-use netsniff_capture::counters::RingCounters;
+use netsniff_capture::backend::{Gate, Intake, Lent, RingFacts};
+use netsniff_capture::counters::{Counted, RingCounters};
 use netsniff_capture::interface::LinkCounters;
 use netsniff_packet::{Loss, PacketRecord, Stage};
 
@@ -163,10 +163,14 @@ impl Receiver for Player {
 #[derive(Debug, Default)]
 struct Shutter(AtomicU32);
 
-impl Shut for Shutter {
+impl Intake for Shutter {
     fn shut(&self) -> netsniff_capture::Result<()> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn counted(&self) -> netsniff_capture::Result<Counted> {
+        Ok(Counted::default())
     }
 }
 
