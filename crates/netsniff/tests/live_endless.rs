@@ -118,3 +118,21 @@ fn where_the_interface_vanishes_and_returns() {
     // A veth pair takes its counters along.
     assert!(["-", "500"].contains(&log.value(last, "arrived")), "{}", log.value(last, "arrived"));
 }
+
+/// A run that waits for its interface says so once, for all rings, and a signal ends it.
+#[test]
+fn an_interface_that_is_waited_for_is_told_to_be_gone() {
+    let Some(bed) = Bed::up("e-wait") else { return };
+    let run = Run::start(&bed, "e-wait", &["--if-gone", "wait", "--workers", "2"]);
+    bed.send(&Sent { count: 500, size: 64, rate: 50_000 });
+    bed.ip(&["link", "del", "rx0"]);
+    // A ring without packets looks at its interface once a second.
+    thread::sleep(Duration::from_millis(1500));
+    run.signal("TERM");
+    let done = run.wait();
+    assert_eq!(done.code, 0, "{}", done.errors);
+    assert_eq!(done.errors.matches("rx0 is gone, and waited for").count(), 1, "{}", done.errors);
+    let log = Log::read(&done.logs.join("capture.log"));
+    let last = log.of(&[("scope", "interface"), ("final", "T")])[0];
+    assert_eq!((log.value(last, "analysed"), log.value(last, "link")), ("500", "gone"));
+}

@@ -1,6 +1,6 @@
 //! Giving up rights between opening and the first packet; what needs one later asks a thread that kept it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use anyhow::{Context as _, bail};
@@ -94,9 +94,10 @@ impl Reopener {
 fn answer(asked: &Receiver<Request>) {
     let mut door = Door::default();
     for Request { name, backend, options, answer } in asked {
-        let opened = Interface::find(&name)
-            .ok()
-            .and_then(|interface| door.open(&interface, backend, options));
+        let opened = match Interface::find(&name) {
+            Ok(interface) => door.open(&interface, backend, options),
+            Err(_) => door.miss(name),
+        };
         // A ring that ended meanwhile needs it no more.
         let _ = answer.send(opened);
     }
@@ -110,9 +111,21 @@ struct Door {
     /// The number and the fan-out group of each interface, by its name. The group of the one before lives as long
     /// as one of its rings, and rings of another interface cannot join it.
     groups: BTreeMap<String, (u32, u16)>,
+    /// Those that were told to be gone.
+    missed: BTreeSet<String>,
 }
 
 impl Door {
+    /// There is no interface of this name.
+    fn miss(&mut self, name: String) -> Opened {
+        // It is asked for many times a second, and by each of its rings.
+        if !self.missed.contains(&name) {
+            say(&format!("{name} is gone, and waited for"));
+            self.missed.insert(name);
+        }
+        None
+    }
+
     fn open(&mut self, interface: &Interface, backend: &Backend, mut options: Options) -> Opened {
         let Interface { name, index, .. } = interface;
         if let Some(fanout) = &mut options.fanout {
@@ -122,6 +135,7 @@ impl Door {
         match backend.open(interface, &options) {
             Ok(receiver) => {
                 self.told.clear();
+                self.missed.remove(name);
                 let group = receiver.facts().fanout_group;
                 self.groups.extend(group.map(|group| (name.clone(), (*index, group))));
                 say(&format!("{name} is back"));
