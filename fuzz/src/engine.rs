@@ -2,14 +2,17 @@
 //!
 //! Needs nothing of libFuzzer: an ordinary test replays findings with it.
 
+use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use netsniff_analysis::log::LOGS;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Observer, Options, SortKey};
+use netsniff_analysis::rows::{Encode, Output, RowSink};
+use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Options, SortKey};
 use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Anonymizer, Batch, Loss, Stage, Timestamp};
@@ -105,7 +108,8 @@ fn analyse(
     seed: u64,
 ) -> Rows {
     let mut changes = changes.iter().cycle();
-    let mut rows = Rows::default();
+    let mut output = Output::encoded(&limits, Text, Rows::default());
+    let rows = &mut output;
     let mut engine = Engine::new(limits, options, seed);
     let mut batch = Batch::default();
     let mut packets = 0;
@@ -114,31 +118,33 @@ fn analyse(
             Event::Packet(made) => {
                 packets += 1;
                 if group == 1 {
-                    engine.packet(&made.packet(), &mut rows);
+                    engine.packet(&made.packet(), rows);
                     continue;
                 }
                 assert!(batch.push(&made.packet()));
             }
             Event::Loss => {
-                engine.batch(&batch, &mut rows);
+                engine.batch(&batch, rows);
                 batch.clear();
-                engine.loss(&LOSS, &mut rows);
+                engine.loss(&LOSS, rows);
                 if let Some(&depth) = changes.next() {
                     engine.set_depth(depth);
                 }
             }
         }
         if batch.packets.len() >= group {
-            engine.batch(&batch, &mut rows);
+            engine.batch(&batch, rows);
             batch.clear();
         }
     }
-    engine.batch(&batch, &mut rows);
+    engine.batch(&batch, rows);
     within_limits(&engine, &limits);
-    engine.finish(&mut rows);
+    engine.finish(rows);
     within_limits(&engine, &limits);
     assert_eq!(engine.ingress().statistics().total.packets, packets);
     assert_eq!(engine.packets_by_depth().total(), engine.ingress().statistics().decoded);
+    let Ok(()) = output.finish(engine.ingress().now());
+    let rows = output.into_sink();
     books_close(&engine, &rows);
     rows
 }
@@ -179,14 +185,31 @@ struct Row {
     uids: Vec<String>,
 }
 
-impl Observer for Rows {
-    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+impl RowSink for Rows {
+    type Error = Infallible;
+
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Infallible> {
+        let mut lines = core::str::from_utf8(bytes).expect("text").split('\n').map(str::to_owned);
+        let row = Row { text: lines.next().unwrap_or_default(), uids: lines.collect() };
+        let path = LOGS[log].path;
+        if let Some(other) = self.0.entry(path).or_default().insert(*key, row) {
+            panic!("two rows of {path} have the key {key:?}: {other:?}");
+        }
+        Ok(())
+    }
+}
+
+/// The text of a row, and a line for each name of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Text;
+
+impl Encode for Text {
+    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
         let mut row = Row::default();
         record.visit(&mut row);
-        let rows = self.0.entry(R::LOG.path).or_default();
-        if let Some(other) = rows.insert(*key, row) {
-            panic!("two rows of {} have the key {key:?}: {other:?}", R::LOG.path);
-        }
+        let lines: Vec<_> =
+            core::iter::once(row.text.replace('\n', "\\n")).chain(row.uids).collect();
+        out.extend_from_slice(lines.join("\n").as_bytes());
     }
 }
 

@@ -1,35 +1,34 @@
 //! The engine: packets in, records out, with time as an argument.
 
-use netsniff_packet::{Batch, Loss, Packet, Timestamp};
+use std::borrow::Cow;
 
-use crate::correlator::{Correlator, Fact};
+use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
+
+use crate::decoding::{DecodeStage, Intake};
 use crate::depth::{Depth, PacketsByDepth};
-use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
-use crate::flow::wheel::{TICK_NANOS, tick_of};
+use crate::flow::tracker::FlowTracker;
+use crate::flow::turnover::Turn;
 use crate::ingress::Ingress;
 use crate::limits::Limits;
 use crate::options::Options;
-use crate::record::{Observer, Record, SortKey};
-use crate::unit::Units;
+use crate::record::Observer;
+use crate::shard::{FinishStep, Shard};
 
-/// All of the analysis in one: [`Ingress`], one [`FlowTracker`], and a [`Correlator`].
+/// Packets of a round: their datagrams fit a processor's second-level cache.
+const ROUND: usize = 512;
+
+/// The analysis of one thread: a [`DecodeStage`] and one [`Shard`].
 ///
-/// Call the doors in any order, [`Self::finish`] last. The same packets give the same records,
-/// however they are grouped into calls.
+/// Call the doors in any order, [`Self::finish`] last. The same packets give the same records and facts,
+/// however they are grouped into calls; [`Output`](crate::rows::Output) joins the facts. With several
+/// workers the same parts are driven with queues between.
 #[derive(Debug)]
 pub struct Engine {
-    ingress: Ingress,
-    tracker: FlowTracker,
-    units: Units,
-    correlator: Correlator,
-    /// Facts that wait until nothing earlier can come.
-    facts: Vec<(SortKey, Fact)>,
-    /// A packet that is far ahead, until the next one tells whether it is so alone, and losses behind it.
-    held: Batch,
+    stage: DecodeStage,
+    shard: Shard,
+    /// A packet that came alone.
+    single: Batch,
 }
-
-/// Datagrams that are collected before their flows are looked for.
-const GROUP: usize = 256;
 
 impl Engine {
     /// An engine that has seen nothing. `seed` protects its tables from senders who aim at them,
@@ -37,208 +36,159 @@ impl Engine {
     #[must_use]
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
-            ingress: Ingress::new(limits, options.clone()),
-            tracker: FlowTracker::new(limits, options, seed),
-            units: Units::default(),
-            correlator: Correlator::new(&limits),
-            facts: Vec::new(),
-            held: Batch::default(),
+            stage: DecodeStage::new(limits, options.clone(), ROUND),
+            shard: Shard::new(limits, options, seed),
+            single: Batch::default(),
         }
     }
 
     /// Takes a packet, after ending what its time ends.
     pub fn packet<O: Observer>(&mut self, packet: &Packet<'_>, observer: &mut O) {
-        self.sift(observer, |engine, sieve| {
-            engine.take_held(Some(packet.timestamp), sieve);
-            if engine.holds(packet) {
-                return;
-            }
-            let all = 0..packet.data.len();
-            let _ = engine.ingress.packet(packet, all, &mut engine.units, sieve);
-            engine.flush(packet.data, sieve);
-            engine.tracker.advance(engine.ingress.now(), sieve);
-        });
+        let mut single = core::mem::take(&mut self.single);
+        single.clear();
+        if single.push(packet) {
+            self.batch(&single, observer);
+        }
+        self.single = single;
     }
 
     /// Takes the packets of a batch in order: the same as one by one, but faster.
     pub fn batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
-        self.sift(observer, |engine, sieve| engine.take_batch(batch, sieve));
+        self.batch_with(batch, &mut (), observer);
     }
 
-    fn take_batch<O: Observer>(&mut self, batch: &Batch, observer: &mut O) {
-        if let Some(first) = batch.packets.first() {
-            self.take_held(Some(first.timestamp), observer);
-        }
-        let mut losses = batch.losses.iter().peekable();
-        for (at, record) in (0..).zip(&batch.packets) {
-            while let Some((_, loss)) = losses.next_if(|(before, _)| *before <= at) {
-                self.flush(&batch.data, observer);
-                self.take_loss(loss, observer);
-            }
-            let packet = batch.packet(record);
-            if self.ingress.is_ahead(packet.timestamp) {
-                match batch.packets.get(at as usize + 1) {
-                    Some(next) => self.ingress.foresee(Some(next.timestamp)),
-                    None if self.holds(&packet) => continue,
-                    None => {}
-                }
-            }
-            let tick = tick_of(self.ingress.now());
-            let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
-            let is_next_tick = tick_of(self.ingress.now()) != tick;
-            if is_next_tick || self.units.as_slice().len() >= GROUP {
-                self.flush(&batch.data, observer);
-            }
-            if is_next_tick {
-                // As often as without batches, since flows that are over take room from others.
-                self.tracker.advance(self.ingress.now(), observer);
-            }
-        }
-        self.flush(&batch.data, observer);
-        for (_, loss) in losses {
-            if self.held.packets.is_empty() {
-                self.take_loss(loss, observer);
-            } else {
-                self.held.push_loss(*loss);
-            }
-        }
-        self.tracker.advance(self.ingress.now(), observer);
+    /// The same for whoever chooses packets, or wants to know what was not understood.
+    pub fn batch_with<I: Intake, O: Observer>(
+        &mut self,
+        batch: &Batch,
+        intake: &mut I,
+        observer: &mut O,
+    ) {
+        let Self { stage, shard, .. } = self;
+        stage.batch(
+            &Cow::Borrowed(batch),
+            Cow::Owned,
+            intake,
+            observer,
+            |stage, batch, observer| {
+                end_round(stage, shard, &batch.data, observer);
+            },
+        );
     }
 
-    /// Whether a packet was put aside until the next one is known.
-    fn holds(&mut self, packet: &Packet<'_>) -> bool {
-        self.ingress.is_ahead(packet.timestamp) && self.held.push(packet)
-    }
-
-    /// Takes the packet that was put aside, if one was; `next` is the stamp of the one behind it.
-    fn take_held<O: Observer>(&mut self, next: Option<Timestamp>, observer: &mut O) {
-        if self.held.packets.is_empty() {
-            return;
+    /// Takes packets that lie in `bytes` as one round. Their stamps are all believed, as those of this
+    /// machine's clock are.
+    pub fn round<'p, I: Intake, O: Observer>(
+        &mut self,
+        packets: impl Iterator<Item = (&'p PacketRecord, Packet<'p>)>,
+        bytes: &[u8],
+        intake: &mut I,
+        observer: &mut O,
+    ) {
+        for (record, packet) in packets {
+            self.stage.packet(&packet, record.range(), intake, observer);
         }
-        let mut held = core::mem::take(&mut self.held);
-        for record in &held.packets {
-            self.ingress.foresee(next);
-            let packet = held.packet(record);
-            let _ = self.ingress.packet(&packet, record.range(), &mut self.units, observer);
-        }
-        self.flush(&held.data, observer);
-        held.losses.iter().for_each(|(_, loss)| self.take_loss(loss, observer));
-        self.tracker.advance(self.ingress.now(), observer);
-        held.clear();
-        self.held = held;
+        end_round(&mut self.stage, &mut self.shard, bytes, observer);
     }
 
     /// Ends what the time ends, in the absence of packets.
     pub fn advance<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
-        self.sift(observer, |engine, sieve| {
-            engine.take_held(None, sieve);
-            engine.ingress.advance(now, sieve);
-            engine.tracker.advance(engine.ingress.now(), sieve);
-        });
+        self.take_held(observer);
+        self.stage.advance(now, observer);
+        end_round(&mut self.stage, &mut self.shard, &[], observer);
     }
 
     /// Notes that the capture lost packets here: flows that are alive now, and those that go on,
     /// are touched by it.
     pub fn loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.sift(observer, |engine, sieve| {
-            engine.take_held(None, sieve);
-            engine.take_loss(loss, sieve);
+        self.take_held(observer);
+        self.stage.loss(loss, observer);
+        end_round(&mut self.stage, &mut self.shard, &[], observer);
+    }
+
+    /// Takes the packet that was put aside, if one was, since no other one follows it for now.
+    fn take_held<O: Observer>(&mut self, observer: &mut O) {
+        let Self { stage, shard, .. } = self;
+        stage.take_held(None, Cow::Owned, &mut (), observer, &mut |stage, batch, observer| {
+            end_round(stage, shard, &batch.data, observer);
         });
     }
 
-    fn take_loss<O: Observer>(&mut self, loss: &Loss, observer: &mut O) {
-        self.ingress.loss(loss, observer);
-        self.tracker.loss(self.ingress.now(), observer);
+    /// Ends every flow.
+    pub fn finish<O: Observer>(&mut self, observer: &mut O) {
+        self.finish_with(&mut (), observer);
+    }
+
+    /// The same for whoever wants to know whether the last packet was understood.
+    pub fn finish_with<I: Intake, O: Observer>(&mut self, intake: &mut I, observer: &mut O) {
+        let Self { stage, shard, .. } = self;
+        stage.finish(Cow::Owned, intake, observer, |stage, batch, observer| {
+            end_round(stage, shard, &batch.data, observer);
+        });
+        for step in FinishStep::all(stage.ingress().now()) {
+            shard.finish(step, observer);
+            observer.complete(step.watermark());
+        }
     }
 
     /// How deep flows are analysed that begin from now on. Those in progress: as
     /// [`FlowTracker::set_depth`] tells.
     pub fn set_depth(&mut self, depth: Depth) {
-        self.ingress.set_depth(depth);
-        self.tracker.set_depth(depth);
+        self.stage.set_depth(depth);
+        self.shard.set_depth(depth);
+    }
+
+    /// How many bytes may be decoded of compressed bodies until this is called again.
+    pub const fn allow_decoding(&mut self, bytes: u64) {
+        self.shard.allow_decoding(bytes);
+    }
+
+    /// Notes from now on which flows begin and end.
+    pub fn note_turnover(&mut self) {
+        self.shard.note_turnover();
+    }
+
+    /// Swaps what was noted of them for `empty`.
+    pub const fn swap_turnover(&mut self, empty: &mut Vec<Turn>) {
+        self.shard.swap_turnover(empty);
     }
 
     /// The packets that were analysed so far, all whose headers were read to the end, by depth.
     #[must_use]
     pub fn packets_by_depth(&self) -> PacketsByDepth {
-        self.ingress.statistics().without_flow.with(&self.tracker.statistics().packets)
-    }
-
-    /// Ends every flow.
-    pub fn finish<O: Observer>(&mut self, observer: &mut O) {
-        self.sift(observer, |engine, sieve| {
-            engine.take_held(None, sieve);
-            engine.ingress.finish(sieve);
-            let now = engine.ingress.now();
-            engine.tracker.begin_finish(now, sieve);
-            for step in 0..FINISH_STEPS {
-                engine.tracker.finish_step(step, now, sieve);
-            }
-        });
-        self.join(Timestamp::MAX, observer);
-        self.correlator.finish(self.ingress.now(), observer);
+        self.ingress().statistics().without_flow.with(&self.tracker().statistics().packets)
     }
 
     /// The half before the flows.
     #[must_use]
+    pub const fn stage(&self) -> &DecodeStage {
+        &self.stage
+    }
+
+    /// Decoding, with its counts.
+    #[must_use]
     pub const fn ingress(&self) -> &Ingress {
-        &self.ingress
+        self.stage.ingress()
     }
 
     /// The flows.
     #[must_use]
     pub const fn tracker(&self) -> &FlowTracker {
-        &self.tracker
-    }
-
-    fn flush<O: Observer>(&mut self, bytes: &[u8], observer: &mut O) {
-        for hole in self.units.holes() {
-            // Losses come by their own door; only the begin stands here, before everything.
-            self.tracker.hole(hole, observer);
-        }
-        self.tracker.units(self.units.as_slice().iter(), bytes, observer);
-        self.units.clear();
-    }
-
-    /// Lets `work` observe through a sieve, and joins the facts that are complete then.
-    fn sift<O: Observer>(
-        &mut self,
-        observer: &mut O,
-        work: impl FnOnce(&mut Self, &mut Sieve<'_, O>),
-    ) {
-        let facts = core::mem::take(&mut self.facts);
-        let mut sieve = Sieve { observer, facts };
-        work(self, &mut sieve);
-        self.facts = sieve.facts;
-        let now = self.ingress.now().nanos();
-        // Timers are noticed by their ticks: what belongs before this one has all come.
-        let watermark = Timestamp::from_nanos(now.saturating_sub(now.rem_euclid(TICK_NANOS)));
-        self.join(watermark, observer);
-    }
-
-    /// Joins the facts that belong before `watermark`.
-    fn join<O: Observer>(&mut self, watermark: Timestamp, observer: &mut O) {
-        self.facts.sort_by_key(|(key, _)| *key);
-        let count = self.facts.partition_point(|(key, _)| key.time < watermark);
-        for (key, fact) in self.facts.drain(..count) {
-            self.correlator.fact(&key, fact, observer);
-        }
+        self.shard.tracker()
     }
 }
 
-/// Lets records through to an observer and keeps facts.
-struct Sieve<'a, O> {
-    observer: &'a mut O,
-    facts: Vec<(SortKey, Fact)>,
-}
-
-impl<O: Observer> Observer for Sieve<'_, O> {
-    #[inline]
-    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
-        self.observer.record(key, record);
-    }
-
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        self.facts.push((*key, fact));
-    }
+/// Hands the datagrams of a round, which lie in `bytes`, to their flows.
+#[inline]
+fn end_round<O: Observer>(
+    stage: &mut DecodeStage,
+    shard: &mut Shard,
+    bytes: &[u8],
+    observer: &mut O,
+) {
+    let watermark = stage.watermark();
+    let units = stage.units();
+    shard.round(units.as_slice().iter().enumerate(), units.holes(), bytes, watermark, observer);
+    stage.clear_units();
+    observer.complete(watermark);
 }

@@ -3,9 +3,12 @@
 //! | module | concern |
 //! |---|---|
 //! | [`mod@record`] | what a record is: declared once, visited field by field, ordered by a key |
+//! | [`rows`] | encoded rows on their way to whoever writes them, in one order |
 //! | [`log`] | the logs: one file each, and the list of all |
 //! | [`uid`] | [`Uid`]: the name of a flow |
-//! | [`engine`] | [`Engine`]: the door to all of it |
+//! | [`engine`] | [`Engine`]: both stages in one thread |
+//! | [`decoding`] | the stage before the flows: batches in, rounds of datagrams out |
+//! | [`shard`] | the flows of one worker, round by round to the end |
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
 //! | [`reassembly`] | putting together what the network cut into pieces |
 //! | [`mod@unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
@@ -26,6 +29,7 @@
 pub mod checksums;
 pub mod community_id;
 pub mod correlator;
+pub mod decoding;
 pub mod depth;
 pub mod engine;
 pub mod file;
@@ -38,6 +42,8 @@ pub mod options;
 pub mod protocol;
 pub mod reassembly;
 pub mod record;
+pub mod rows;
+pub mod shard;
 pub mod statistics;
 pub mod talkers;
 pub mod uid;

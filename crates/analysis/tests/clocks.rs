@@ -42,7 +42,7 @@ fn a_clock_that_is_set_back_splits_no_connection() {
             let sizes = (conn[0]["orig_bytes"].as_str(), conn[0]["resp_bytes"].as_str());
             assert_eq!(sizes, ("27", "43"), "{at} {back}");
             assert_eq!(rows.log("http").len(), 1);
-            for row in rows.0.values().flatten().flat_map(|(_, row)| row) {
+            for row in rows.logs.values().flatten().flat_map(|(_, row)| row) {
                 assert!(!row.1.starts_with("-0.") && !row.1.starts_with("-1"), "{row:?}");
             }
         }

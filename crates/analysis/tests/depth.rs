@@ -32,7 +32,7 @@ fn office(options: Options) -> (Rows, Engine) {
 
 /// The logs that have rows.
 fn logs(rows: &Rows) -> BTreeSet<&'static str> {
-    rows.0.keys().copied().filter(|log| *log != "weird").collect()
+    rows.logs.keys().copied().filter(|log| *log != "weird").collect()
 }
 
 /// What all connections of a log have in some columns.
@@ -73,7 +73,7 @@ fn each_depth_has_its_logs_and_counts_every_packet() {
 fn tcp_is_what_is_left_without_protocols() {
     let none = Options { protocols: ProtocolSet::NONE, ..Options::default() };
     let ((tcp, _), (without, engine)) = (office(at(Depth::Tcp)), office(none));
-    assert_eq!(tcp.0, without.0);
+    assert_eq!(tcp.logs, without.logs);
     assert_eq!(engine.tracker().depth(), Depth::Tcp);
     assert!(
         all(&tcp, &["quality"]).contains("touched") || all(&tcp, &["quality"]).contains("clean")
@@ -191,7 +191,7 @@ fn change<'a>(
         engine.finish(rows);
         rows.sort();
     }
-    assert_eq!(rows.0, batched.0, "one by one and in batches");
+    assert_eq!(rows.logs, batched.logs, "one by one and in batches");
     assert_eq!(engine.packets_by_depth(), in_batches.packets_by_depth());
     let decoded = engine.ingress().statistics().decoded;
     assert_eq!(engine.packets_by_depth().total(), decoded);
@@ -265,6 +265,7 @@ fn a_pause_of_a_flow_may_outlast_the_shedding() {
         engine.packet(&packet, &mut rows);
     }
     engine.finish(&mut rows);
+    rows.sort();
     assert_eq!(
         (depths(&rows), rows.log("http").len()),
         (vec!["http protocols protocols".to_owned()], 2)
@@ -368,6 +369,7 @@ fn a_loss_that_the_capture_tells_of_touches_flows() {
         engine.packet(&packet, &mut rows);
     }
     engine.finish(&mut rows);
+    rows.sort();
     assert_eq!(columns(&rows.log("conn"), &["quality"]), ["touched"]);
 }
 
@@ -402,6 +404,7 @@ fn no_depth_is_set_that_the_options_do_not_want() {
             engine.packet(&packet, &mut rows);
         }
         engine.finish(&mut rows);
+        rows.sort();
         assert_eq!(depths(&rows), [format!("- {0} {0}", most.name())]);
         assert_eq!(engine.packets_by_depth().of(most), wire.len() as u64);
     }

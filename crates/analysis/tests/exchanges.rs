@@ -193,7 +193,7 @@ fn bytes_are_a_bound_as_well() {
     let list: Vec<_> = (0..100).map(named).collect();
     let told_at_once = |exchange_bytes| {
         let rows = all(&list, Limits { exchange_bytes, ..Limits::default() });
-        let log = rows.0.get("dhcp").map_or(&[][..], Vec::as_slice);
+        let log = rows.logs.get("dhcp").map_or(&[][..], Vec::as_slice);
         assert_eq!(log.len(), 100);
         log.iter().filter(|(key, _)| key.phase == Phase::Packet).count()
     };

@@ -105,7 +105,7 @@ fn expect_sides(rows: &Rows, hosts: &BTreeMap<String, Sent>, has_payload: bool) 
         assert_eq!(told, said, "{side} of {conn:?}");
     }
     // An oddity has the sides that were known when it came.
-    for (log, of_log) in rows.0.iter().filter(|(log, _)| **log != "weird") {
+    for (log, of_log) in rows.logs.iter().filter(|(log, _)| **log != "weird") {
         for (_, row) in of_log.iter().filter(|(_, row)| row.get("uid") == conn.get("uid")) {
             for column in ["id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"] {
                 assert_eq!(row.get(column), conn.get(column), "{log}: {row:?}");

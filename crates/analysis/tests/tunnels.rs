@@ -268,6 +268,7 @@ fn tunnels_stay_within_their_bound() {
     }
     let statistics = *engine.ingress().tunnels().statistics();
     engine.finish(&mut rows);
+    rows.sort();
     assert_eq!((statistics.begun, statistics.refused, statistics.peak), (10, 990, 10));
     assert_eq!(inner_rows(&rows).len(), 10);
     assert_eq!(rows.log("conn").len(), 2_000, "inner flows without a parent are flows");
@@ -337,6 +338,7 @@ fn ports_of_tunnels_are_the_users_choice() {
         let mut rows = Rows::default();
         packets(&list).for_each(|packet| engine.packet(&packet, &mut rows));
         engine.finish(&mut rows);
+        rows.sort();
         (rows.log("tunnel").len(), rows.log("conn").len())
     };
     assert_eq!(of(None), (0, 1));
@@ -422,6 +424,7 @@ fn books_tell_what_is_unknown() {
         };
         engine.packet(&packet, &mut rows);
         engine.finish(&mut rows);
+        rows.sort();
         let counts = engine.ingress().statistics();
         let books = (counts.unknown, counts.decoded, counts.stopped);
         assert_eq!(books, if is_known { (0, 1, 0) } else { (1, 0, 0) }, "{name}");

@@ -7,6 +7,7 @@ use netsniff_analysis::community_id::CommunityId;
 use netsniff_analysis::log::Conn;
 use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
+use netsniff_analysis::rows::Encode as _;
 use netsniff_analysis::{Depth, Limits, Observer as _, Phase, SortKey, Uid};
 use netsniff_packet::{Address, Timestamp};
 
@@ -63,7 +64,7 @@ fn conn_row(bencher: Bencher, format: Format) {
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         out.clear();
         for row in &rows {
-            format.row(black_box(row), &mut out);
+            format.encode(black_box(row), &mut out);
         }
         black_box(out.len())
     });
@@ -119,7 +120,9 @@ fn buffer(rows: u64, key: impl Fn(u64) -> (Timestamp, Phase, u64)) -> RowBuffer 
 struct Count(usize);
 
 impl RowSink for Count {
-    fn row(&mut self, _: usize, _: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, _: usize, _: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
         self.0 += bytes.len();
         Ok(())
     }

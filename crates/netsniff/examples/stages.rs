@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use netsniff::output::{Format, LogFiles, RowSink};
 use netsniff::pipeline::{self, Settings};
-use netsniff_analysis::flow::tracker::{FINISH_STEPS, FlowTracker};
-use netsniff_analysis::ingress::Ingress;
-use netsniff_analysis::{Limits, Observer, Options, Record, SortKey, Units};
-use netsniff_packet::{Batch, Packet, Progress, Source, Timestamp};
+use netsniff_analysis::decoding::DecodeStage;
+use netsniff_analysis::shard::{FinishStep, Shard};
+use netsniff_analysis::{Limits, Observer, Options, Record, SortKey};
+use netsniff_packet::{Batch, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
 
 #[global_allocator]
@@ -84,7 +84,7 @@ fn measure(path: &Path, rounds: usize) -> Result<(), Box<dyn Error>> {
 }
 
 /// An analysis from file to rows, as `netsniff analyze --workers 1` does it.
-fn whole<K: RowSink + Send>(
+fn whole<K: RowSink<Error = anyhow::Error> + Send>(
     path: &Path,
     format: Option<Format>,
     sink: &mut K,
@@ -98,7 +98,7 @@ fn whole<K: RowSink + Send>(
     };
     let mut reader = open(path)?;
     let start = Instant::now();
-    pipeline::run(&mut reader, &settings, |_: &Packet<'_>| true, |_, _| Ok(()), sink, |_, _| {})?;
+    pipeline::run(&mut reader, &settings, &mut (), sink)?;
     Ok(start.elapsed())
 }
 
@@ -116,9 +116,9 @@ struct Stages {
 impl Stages {
     fn round(&mut self, path: &Path) -> Result<(), Box<dyn Error>> {
         let mut reader = open(path)?;
-        let mut ingress = Ingress::new(Limits::default(), Options::default());
-        let mut tracker = FlowTracker::new(Limits::default(), Options::default(), SEED);
-        let (mut batch, mut units, mut sink) = (Batch::default(), Units::default(), Sink);
+        let mut stage = DecodeStage::new(Limits::default(), Options::default(), SLICE);
+        let mut shard = Shard::new(Limits::default(), Options::default(), SEED);
+        let (mut batch, mut sink) = (Batch::default(), Sink);
         let mut state = Progress::More;
         while state != Progress::End {
             state = self.time(0, || reader.read_batch(&mut batch))?;
@@ -126,28 +126,23 @@ impl Stages {
             for records in batch.packets.chunks(SLICE) {
                 self.time(1, || {
                     for record in records {
-                        ingress.packet(
-                            &batch.packet(record),
-                            record.range(),
-                            &mut units,
-                            &mut sink,
-                        );
+                        stage.packet(&batch.packet(record), record.range(), &mut (), &mut sink);
                     }
                 });
-                let known = self.time(2, || tracker.known(units.as_slice().iter()));
+                let (units, watermark) = (stage.units(), stage.watermark());
+                let known = self.time(2, || shard.tracker().known(units.as_slice().iter()));
                 core::hint::black_box(known);
                 self.time(3, || {
-                    tracker.units(units.as_slice().iter(), &batch.data, &mut sink);
-                    tracker.advance(ingress.now(), &mut sink);
+                    let datagrams = units.as_slice().iter().enumerate();
+                    shard.round(datagrams, units.holes(), &batch.data, watermark, &mut sink);
                 });
-                units.clear();
+                stage.clear_units();
             }
         }
         self.time(3, || {
-            let now = ingress.now();
-            ingress.finish(&mut sink);
-            tracker.begin_finish(now, &mut sink);
-            (0..FINISH_STEPS).for_each(|step| tracker.finish_step(step, now, &mut sink));
+            for step in FinishStep::all(stage.ingress().now()) {
+                shard.finish(step, &mut sink);
+            }
         });
         Ok(())
     }
@@ -173,7 +168,9 @@ impl Observer for Sink {
 struct Nowhere;
 
 impl RowSink for Nowhere {
-    fn row(&mut self, _: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, _: usize, _: &SortKey, _: &[u8]) -> anyhow::Result<()> {
         Ok(())
     }
 }

@@ -11,13 +11,18 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use live::{Directory, at, log, rows_of};
 use netsniff::output::{Format, LiveSink as _, LogFiles, Roll, RowSink as _, SinkBooks};
-use netsniff_packet::Timestamp;
+use netsniff_analysis::SortKey;
 use netsniff_testing::{Need, full_device, skip};
 
 const START: i64 = 1_317_402_178;
 
 fn live(directory: &Directory, format: Format, roll: Roll) -> LogFiles {
     LogFiles::live(&directory.0, format, roll, at(START)).unwrap()
+}
+
+/// Where a row belongs that a timer made.
+fn key(seconds: i64) -> SortKey {
+    SortKey::first_at(at(seconds))
 }
 
 fn written(books: &SinkBooks) -> [u64; 2] {
@@ -46,7 +51,7 @@ fn no_row_is_lost_or_doubled_whenever_logs_roll() {
                 roll(&mut files, number);
                 let row = format!("{number}\n");
                 files
-                    .row(log(OF[number % 3]), at(START + number as i64 / 4), row.as_bytes())
+                    .row(log(OF[number % 3]), &key(START + number as i64 / 4), row.as_bytes())
                     .unwrap();
             }
             roll(&mut files, ROWS);
@@ -69,8 +74,8 @@ fn no_row_is_lost_or_doubled_whenever_logs_roll() {
 fn rolled_files_have_the_times_of_their_begin_and_end() {
     let directory = Directory::new("times");
     let mut files = live(&directory, Format::Tsv, Roll::default());
-    files.row(log("ntp"), at(START), b"first\n").unwrap();
-    files.row(log("ntp"), at(START + 1), b"second\n").unwrap();
+    files.row(log("ntp"), &key(START), b"first\n").unwrap();
+    files.row(log("ntp"), &key(START + 1), b"second\n").unwrap();
     files.roll(at(START + 2)).unwrap();
     let rolled = fs::read_to_string(directory.join("ntp.2011-09-30-17-02-58.log")).unwrap();
     assert!(rolled.contains("#open\t2011-09-30-17-02-58\n"), "{rolled}");
@@ -78,7 +83,7 @@ fn rolled_files_have_the_times_of_their_begin_and_end() {
     assert!(!directory.join("ntp.log").exists(), "a log without rows has no file");
     files.roll(at(START + 3)).unwrap();
     assert_eq!(directory.files("ntp").len(), 1, "there was nothing to roll");
-    files.row(log("ntp"), at(START), b"third\n").unwrap();
+    files.row(log("ntp"), &key(START), b"third\n").unwrap();
     files.roll(at(START + 4)).unwrap();
     assert_eq!(rows_of(&directory.join("ntp.2011-09-30-17-02-58-2.log")), ["third"]);
 }
@@ -88,8 +93,8 @@ fn all_logs_roll_at_multiples_of_a_time_also_when_idle() {
     let directory = Directory::new("interval");
     let every = Some(Duration::from_secs(60));
     let mut files = live(&directory, Format::Tsv, Roll { every, size: None });
-    files.row(log("dns"), at(START), b"a\n").unwrap();
-    files.row(log("conn"), at(START), b"b\n").unwrap();
+    files.row(log("dns"), &key(START), b"a\n").unwrap();
+    files.row(log("conn"), &key(START), b"b\n").unwrap();
     files.flush(at(START + 1)).unwrap();
     assert_eq!(directory.files("dns"), [directory.join("dns.log")]);
     // 17:03:00 comes two seconds after 17:02:58, and nothing else does.
@@ -98,7 +103,7 @@ fn all_logs_roll_at_multiples_of_a_time_also_when_idle() {
         let rolled = directory.join(&format!("{path}.2011-09-30-17-02-58.log"));
         assert_eq!(directory.files(path), [rolled]);
     }
-    files.row(log("dns"), at(START + 61), b"c\n").unwrap();
+    files.row(log("dns"), &key(START + 61), b"c\n").unwrap();
     files.flush(at(START + 61)).unwrap();
     assert_eq!(directory.files("dns").len(), 2);
     files.flush(at(START + 62)).unwrap();
@@ -116,12 +121,12 @@ fn no_file_is_larger_than_the_size_unless_a_row_is() {
         let mut expected = Vec::new();
         for number in 0..500 {
             let row = format!("{number}{}", "x".repeat(number * 7 % 90));
-            files.row(log("http"), at(START), format!("{row}\n").as_bytes()).unwrap();
+            files.row(log("http"), &key(START), format!("{row}\n").as_bytes()).unwrap();
             expected.push(row);
         }
         let long = "y".repeat(2 * SIZE as usize);
         for row in [long.as_str(), "short"] {
-            files.row(log("http"), at(START), format!("{row}\n").as_bytes()).unwrap();
+            files.row(log("http"), &key(START), format!("{row}\n").as_bytes()).unwrap();
             expected.push(row.to_owned());
         }
         files.end(at(START)).unwrap();
@@ -150,7 +155,7 @@ fn logs_of_an_earlier_run_get_the_time_of_their_last_change() {
     write("conn.2011-03-07-03-00-05-2.log", "of another one\n");
     write("notes.log", "mine\n");
     let mut files = live(&directory, Format::Json, Roll::default());
-    files.row(log("conn"), at(START), b"{}\n").unwrap();
+    files.row(log("conn"), &key(START), b"{}\n").unwrap();
     files.end(at(START)).unwrap();
     let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
     assert_eq!(read("conn.log"), "{}\n");
@@ -165,7 +170,7 @@ fn what_comes_to_lie_at_the_name_of_a_log_is_kept_too() {
     let directory = Directory::new("between");
     let mut files = live(&directory, Format::Json, Roll::default());
     fs::write(directory.join("conn.log"), "somebody else's\n").unwrap();
-    files.row(log("conn"), at(START), b"{}\n").unwrap();
+    files.row(log("conn"), &key(START), b"{}\n").unwrap();
     files.end(at(START)).unwrap();
     assert_eq!(directory.rows("conn"), ["somebody else's", "{}"]);
 }
@@ -177,7 +182,7 @@ fn a_flush_shows_all_rows_so_far_and_whole_ones() {
     let mut expected = Vec::new();
     for number in 0..20_000 {
         let row = format!("{number}{}", "z".repeat(number % 50));
-        files.row(log("tcp"), at(START), format!("{row}\n").as_bytes()).unwrap();
+        files.row(log("tcp"), &key(START), format!("{row}\n").as_bytes()).unwrap();
         expected.push(row);
         if number % 1999 == 0 {
             files.flush(at(START)).unwrap();
@@ -193,12 +198,12 @@ fn a_flush_shows_all_rows_so_far_and_whole_ones() {
 fn a_file_that_logrotate_moved_is_ended_and_a_new_one_begun() {
     let directory = Directory::new("logrotate");
     let mut files = live(&directory, Format::Tsv, Roll::default());
-    files.row(log("ssh"), at(START), b"one\n").unwrap();
+    files.row(log("ssh"), &key(START), b"one\n").unwrap();
     files.flush(at(START)).unwrap();
     fs::rename(directory.join("ssh.log"), directory.join("moved")).unwrap();
-    files.row(log("ssh"), at(START), b"two\n").unwrap();
+    files.row(log("ssh"), &key(START), b"two\n").unwrap();
     files.roll(at(START)).unwrap();
-    files.row(log("ssh"), at(START), b"three\n").unwrap();
+    files.row(log("ssh"), &key(START), b"three\n").unwrap();
     files.end(at(START)).unwrap();
     assert_eq!(rows_of(&directory.join("moved")), ["one", "two"]);
     assert!(fs::read_to_string(directory.join("moved")).unwrap().contains("\n#close\t"));
@@ -210,13 +215,13 @@ fn a_file_that_logrotate_moved_is_ended_and_a_new_one_begun() {
 fn rows_that_wait_for_a_file_that_was_removed_go_to_a_new_one() {
     let directory = Directory::new("removed");
     let mut files = live(&directory, Format::Tsv, Roll::default());
-    files.row(log("ssh"), at(START), b"one\n").unwrap();
+    files.row(log("ssh"), &key(START), b"one\n").unwrap();
     files.flush(at(START)).unwrap();
-    files.row(log("ssh"), at(START), b"two\n").unwrap();
+    files.row(log("ssh"), &key(START), b"two\n").unwrap();
     fs::remove_file(directory.join("ssh.log")).unwrap();
     files.flush(at(START)).unwrap();
     assert_eq!(directory.rows("ssh"), ["two"]);
-    files.row(log("ssh"), at(START), b"three\n").unwrap();
+    files.row(log("ssh"), &key(START), b"three\n").unwrap();
     files.end(at(START)).unwrap();
     assert_eq!(directory.rows("ssh"), ["two", "three"]);
 }
@@ -225,18 +230,18 @@ fn rows_that_wait_for_a_file_that_was_removed_go_to_a_new_one() {
 fn a_directory_that_was_removed_is_told_and_rows_are_refused_until_it_is_back() {
     let directory = Directory::new("gone");
     let mut files = live(&directory, Format::Tsv, Roll::default());
-    files.row(log("ssh"), at(START), b"one\n").unwrap();
+    files.row(log("ssh"), &key(START), b"one\n").unwrap();
     files.flush(at(START)).unwrap();
-    files.row(log("ssh"), at(START), b"two\n").unwrap();
+    files.row(log("ssh"), &key(START), b"two\n").unwrap();
     fs::remove_dir_all(&directory.0).unwrap();
     let error = format!("{:#}", files.flush(at(START)).unwrap_err());
     let expected = format!("cannot create {}: ", directory.join("ssh.log").display());
     assert!(error.starts_with(&expected), "{error}");
-    assert!(files.row(log("ssh"), at(START), b"three\n").is_ok(), "it was told already");
+    assert!(files.row(log("ssh"), &key(START), b"three\n").is_ok(), "it was told already");
     assert_eq!(written(files.books()), [1, 2]);
     fs::create_dir(&directory.0).unwrap();
     files.flush(at(START)).unwrap();
-    files.row(log("ssh"), at(START), b"four\n").unwrap();
+    files.row(log("ssh"), &key(START), b"four\n").unwrap();
     files.end(at(START)).unwrap();
     assert_eq!(directory.rows("ssh"), ["four"]);
     assert_eq!(written(files.books()), [2, 2]);
@@ -248,14 +253,14 @@ fn a_link_that_comes_between_two_rolls_is_not_written_through() {
     let directory = Directory::new("link");
     fs::write(directory.join("kept"), "before\n").unwrap();
     let mut files = live(&directory, Format::Tsv, Roll::default());
-    files.row(log("conn"), at(START), b"1\n").unwrap();
+    files.row(log("conn"), &key(START), b"1\n").unwrap();
     files.roll(at(START)).unwrap();
     std::os::unix::fs::symlink(directory.join("kept"), directory.join("conn.log")).unwrap();
-    let error = format!("{:#}", files.row(log("conn"), at(START), b"2\n").unwrap_err());
+    let error = format!("{:#}", files.row(log("conn"), &key(START), b"2\n").unwrap_err());
     assert!(error.contains("symbolic link"), "{error}");
     fs::remove_file(directory.join("conn.log")).unwrap();
     files.flush(at(START)).unwrap();
-    files.row(log("conn"), at(START), b"3\n").unwrap();
+    files.row(log("conn"), &key(START), b"3\n").unwrap();
     files.end(at(START)).unwrap();
     assert_eq!(fs::read(directory.join("kept")).unwrap(), b"before\n");
     assert_eq!(written(files.books()), [2, 1]);
@@ -269,9 +274,9 @@ fn a_pipe_without_a_reader_refuses_until_there_is_one() {
     let made = Command::new("mkfifo").arg(&path).status();
     assert!(made.is_ok_and(|status| status.success()), "mkfifo");
     let mut files = live(&directory, Format::Tsv, Roll::default());
-    let error = format!("{:#}", files.row(log("conn"), at(START), b"1\n").unwrap_err());
+    let error = format!("{:#}", files.row(log("conn"), &key(START), b"1\n").unwrap_err());
     assert!(error.ends_with("nobody reads the pipe"), "{error}");
-    files.row(log("conn"), at(START), b"2\n").unwrap();
+    files.row(log("conn"), &key(START), b"2\n").unwrap();
     let reader = {
         let path = path.clone();
         std::thread::spawn(move || {
@@ -284,7 +289,7 @@ fn a_pipe_without_a_reader_refuses_until_there_is_one() {
     let mut number = 3;
     while files.books().written.total() == 0 {
         files.flush(at(START)).ok();
-        files.row(log("conn"), at(START), format!("{number}\n").as_bytes()).ok();
+        files.row(log("conn"), &key(START), format!("{number}\n").as_bytes()).ok();
         files.flush(at(START)).ok();
         number += 1;
         assert!(number < 2000, "no reader came");
@@ -309,11 +314,11 @@ fn what_a_full_device_does_not_take_is_refused_and_its_log_rests_until_a_flush()
     for _ in 0..3 {
         for number in 0..10 {
             let row = format!("{{{number}}}\n");
-            errors.extend(files.row(log("conn"), at(START), row.as_bytes()).err());
+            errors.extend(files.row(log("conn"), &key(START), row.as_bytes()).err());
         }
         errors.extend(files.flush(at(START)).err());
-        errors.extend(files.row(log("conn"), at(START), b"rests\n").err());
-        files.row(log("dns"), at(START), b"{}\n").unwrap();
+        errors.extend(files.row(log("conn"), &key(START), b"rests\n").err());
+        files.row(log("dns"), &key(START), b"{}\n").unwrap();
     }
     files.end(at(START)).ok();
     // The second flush ends the rest that began with the first one.
@@ -374,7 +379,7 @@ fn a_full_disk_leaves_whole_rows_and_goes_on_when_there_is_room() {
         for _ in 0..rows {
             for path in ["conn", "dns"] {
                 let row = format!("{number} {}\n", "r".repeat(number * 31 % 200));
-                errors.extend(files.row(log(path), at(START), row.as_bytes()).err());
+                errors.extend(files.row(log(path), &key(START), row.as_bytes()).err());
                 number += 1;
             }
             if number % 20 == 0 {
@@ -414,7 +419,7 @@ fn a_log_that_cannot_be_renamed_goes_on_and_loses_nothing() {
     let mut errors = Vec::new();
     for number in 0..200 {
         let row = format!("{number} {}\n", "r".repeat(100));
-        errors.extend(files.row(log("conn"), at(START), row.as_bytes()).err());
+        errors.extend(files.row(log("conn"), &key(START), row.as_bytes()).err());
     }
     errors.extend(files.roll(at(START)).err());
     assert_eq!(errors.len(), 2, "{errors:?}");
@@ -431,7 +436,7 @@ fn files_of_captures_do_not_roll() {
     fs::write(directory.join("conn.log"), "old\n").unwrap();
     let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
     for second in 0..10_000 {
-        files.row(log("conn"), Timestamp::from_secs_nanos(START + second, 0), b"{}\n").unwrap();
+        files.row(log("conn"), &key(START + second), b"{}\n").unwrap();
     }
     files.finish(at(START)).unwrap();
     assert_eq!(directory.files("conn"), [Path::new(&directory.join("conn.log"))]);

@@ -11,102 +11,52 @@ use std::time::Duration;
 
 use live::{Directory, at};
 use netsniff::output::{
-    Bounds, Format, LogFiles, LogWriter, Merger, OnFailure, Roll, RowBuffer, RowProducer,
-    WriterOutcome, WriterSettings,
+    Bounds, Format, LogFiles, LogWriter, Merger, OnFailure, Roll, RowProducer, WriterOutcome,
+    WriterSettings,
 };
-use netsniff::pipeline::lane::{Lane, watermark};
-use netsniff_analysis::flow::tracker::FINISH_STEPS;
-use netsniff_analysis::ingress::Ingress;
+use netsniff::pipeline::Settings;
+use netsniff::pipeline::live::{Analyser, Consumer as _, Group};
 use netsniff_analysis::log::LOGS;
-use netsniff_analysis::{Limits, Options, Units};
-use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
+use netsniff_analysis::{Limits, Options};
+use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pcapfile::Reader;
 
 const FORMAT: Option<Format> = Some(Format::Tsv);
-
-/// A reading part and a lane that hand their rows over, as the rings of a live run do.
-struct Rings {
-    ingress: Ingress,
-    units: Units,
-    front: RowBuffer,
-    lane: Lane,
-    done: RowBuffer,
-    producers: [RowProducer; 2],
-}
-
-impl Rings {
-    fn new(producers: Vec<RowProducer>) -> Self {
-        let (limits, options) = (Limits::default(), Options::default());
-        Self {
-            ingress: Ingress::new(limits, options.clone()),
-            units: Units::default(),
-            front: RowBuffer::new(FORMAT),
-            lane: Lane::new(limits, options, 1, FORMAT),
-            done: RowBuffer::new(FORMAT),
-            producers: producers.try_into().unwrap(),
-        }
-    }
-
-    fn batch(&mut self, batch: &Batch) {
-        for records in batch.packets.chunks(50) {
-            for record in records {
-                let packet = batch.packet(record);
-                self.ingress.packet(&packet, record.range(), &mut self.units, &mut self.front);
-            }
-            let watermark = watermark(self.ingress.now());
-            let units = self.units.as_slice().iter().enumerate();
-            let holes = self.units.holes();
-            self.lane.units(units, holes, &batch.data, watermark, &mut self.done);
-            self.producers[0].hand_over(watermark, &mut self.done);
-            self.units.clear();
-            self.hand_over_front(watermark);
-        }
-    }
-
-    fn hand_over_front(&mut self, watermark: Timestamp) {
-        self.front.take_before(watermark, &mut self.done);
-        self.producers[1].hand_over(watermark, &mut self.done);
-    }
-
-    fn finish(mut self) {
-        self.ingress.finish(&mut self.front);
-        let now = self.ingress.now();
-        self.lane.begin_finish(now, &mut self.done);
-        self.producers[0].hand_over(now, &mut self.done);
-        self.hand_over_front(Timestamp::MAX);
-        for step in 0..FINISH_STEPS {
-            self.lane.finish_step(step, now, &mut self.done);
-            self.producers[0].hand_over(now, &mut self.done);
-        }
-        self.producers.into_iter().for_each(|producer| producer.finish(now));
-    }
-}
 
 /// Writes the logs of a capture to a directory through the hand-off.
 fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome {
     let sink = LogFiles::live(&directory.0, Format::Tsv, Roll::default(), at(0)).unwrap();
     let merger = Merger::new(&Limits::default(), FORMAT, None);
     let settings = WriterSettings {
-        producers: 2,
+        producers: 1,
         bounds,
         on_failure: OnFailure::End,
         end_wait: Duration::from_secs(60),
         tell: Box::new(|said| panic!("{said}")),
     };
-    let (writer, producers) = LogWriter::start(sink, merger, settings).unwrap();
+    let (writer, mut producers) = LogWriter::start(sink, merger, settings).unwrap();
     // As many rows as a busy link has in minutes come in a moment, and are to be waited for.
     producers.iter().for_each(RowProducer::begin_end);
-    let mut rings = Rings::new(producers);
+    let settings = Settings {
+        limits: Limits::default(),
+        options: Options::default(),
+        workers: 1,
+        format: FORMAT,
+        seed: 1,
+    };
+    let producer = producers.pop().expect("a producer");
+    let mut ring = Analyser::new(&settings, Box::new(|_, _| {}), None, producer, false);
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     loop {
         let mut batch = Batch::default();
         let progress = reader.read_batch(&mut batch).unwrap();
-        rings.batch(&batch);
+        ring.group(Group { data: &batch.data, packets: &batch.packets, loss: None });
         if progress == Progress::End {
             break;
         }
     }
-    rings.finish();
+    ring.finish();
+    drop(ring);
     writer.finish()
 }
 

@@ -18,6 +18,7 @@ use netsniff::output::{
     RowBuffer, RowProducer, RowSink, SinkBooks, WriterSettings, WriterStatistics,
 };
 use netsniff_analysis::Limits;
+use netsniff_analysis::SortKey;
 use netsniff_packet::Timestamp;
 
 const FORMAT: Option<Format> = Some(Format::Json);
@@ -367,7 +368,9 @@ impl Odd {
 }
 
 impl RowSink for Odd {
-    fn row(&mut self, _: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, _: usize, _: &SortKey, _: &[u8]) -> anyhow::Result<()> {
         assert!(!self.panics, "as it was told to");
         // Until the test ends.
         let _ = self.gate.recv();

@@ -11,6 +11,7 @@ use netsniff::output::Format;
 use netsniff_analysis::log::Conn;
 use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
 use netsniff_analysis::record::{Interval, Port};
+use netsniff_analysis::rows::Encode as _;
 use netsniff_analysis::{Depth, Record, Uid};
 use netsniff_packet::{Address, Timestamp};
 use netsniff_testing::{Need, folder};
@@ -98,7 +99,7 @@ fn unescaped(text: &str) -> Vec<u8> {
 
 fn rendered<R: Record>(format: Format, record: &R) -> String {
     let mut row = Vec::new();
-    format.row(record, &mut row);
+    format.encode(record, &mut row);
     String::from_utf8(row).unwrap()
 }
 

@@ -9,12 +9,13 @@ mod rows;
 mod tap;
 
 use netsniff_analysis::file::HashKinds;
+use netsniff_analysis::rows::Output;
 use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_packet::{Batch, LinkType, Packet};
 use netsniff_traffic::dialogue::Cause;
 
 use path::{CLIENT_PORT, Script};
-use rows::{Row, Rows};
+use rows::{Row, Rows, Values};
 use tap::{Shot, Tap};
 
 /// The bytes of an input, and zeros past its end.
@@ -65,8 +66,9 @@ pub fn check(input: &[u8]) -> bool {
 fn analyse(shots: &[Shot], group: usize) -> Rows {
     let hashes = HashKinds { sha256: true, ..HashKinds::default() };
     let options = Options { hashes, ..Options::default() };
-    let mut engine = Engine::new(Limits::default(), options, 1);
-    let mut rows = Rows::default();
+    let limits = Limits::default();
+    let mut engine = Engine::new(limits, options, 1);
+    let mut rows = Output::encoded(&limits, Values, Rows::default());
     for some in shots.chunks(group) {
         let mut batch = Batch::default();
         for shot in some {
@@ -86,7 +88,8 @@ fn analyse(shots: &[Shot], group: usize) -> Rows {
         engine.batch(&batch, &mut rows);
     }
     engine.finish(&mut rows);
-    rows
+    let Ok(()) = rows.finish(engine.ingress().now());
+    rows.into_sink()
 }
 
 /// What happened, and what is told of it.

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use core::convert::Infallible;
+
+use netsniff_analysis::SortKey;
+use netsniff_analysis::log::LOGS;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::{Observer, SortKey};
+use netsniff_analysis::rows::{Encode, RowSink};
 
 /// A record: text by column.
 pub(super) type Row = BTreeMap<&'static str, String>;
@@ -18,25 +22,40 @@ impl Rows {
     }
 }
 
-impl Observer for Rows {
-    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
-        let mut columns = Columns::default();
-        record.visit(&mut columns);
+impl RowSink for Rows {
+    type Error = Infallible;
+
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Infallible> {
+        let values = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        let log = LOGS[log];
+        let columns: Row =
+            log.fields.iter().map(|info| info.name).zip(values.map(Into::into)).collect();
         assert!(
-            columns.0.values().all(|it| !it.starts_with("-") || it == "-"),
+            columns.values().all(|it| !it.starts_with("-") || it == "-"),
             "{}: {columns:?}",
-            R::LOG.path
+            log.path
         );
-        self.0.entry(R::LOG.path).or_default().insert(*key, columns.0);
+        self.0.entry(log.path).or_default().insert(*key, columns);
+        Ok(())
     }
 }
 
-#[derive(Debug, Default)]
-struct Columns(Row);
+/// The values of all columns, each with a zero behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values;
 
-impl Visitor for Columns {
+impl Encode for Values {
+    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+        record.visit(&mut Text(out));
+    }
+}
+
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl Visitor for Text<'_> {
     fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
-        self.0.insert(info.name, text(info.name, value));
+        self.0.extend_from_slice(text(info.name, value).replace('\0', "\\0").as_bytes());
+        self.0.push(0);
     }
 }
 

@@ -15,6 +15,9 @@ pub trait Observer {
     /// a [`Correlator`](crate::correlator::Correlator); the observers of an
     /// [`Engine`](crate::Engine), which has one, never get any.
     fn fact(&mut self, _key: &SortKey, _fact: Fact) {}
+
+    /// Whatever belongs before `watermark` was observed: what comes from now on belongs at or behind it.
+    fn complete(&mut self, _watermark: Timestamp) {}
 }
 
 /// Where a record stands among all others of a run.

@@ -10,11 +10,15 @@
 
 pub(crate) mod wire;
 
+use core::convert::Infallible;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use netsniff_analysis::correlator::Fact;
+use netsniff_analysis::log::LOGS;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
+use netsniff_analysis::rows::{Encode, Output, RowSink};
 use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
@@ -44,18 +48,37 @@ pub(crate) const CONN: [&str; 17] = [
 /// A row as text, by column.
 pub(crate) type Row = BTreeMap<String, String>;
 
-/// The rows of each log with their keys.
-#[derive(Default)]
-pub(crate) struct Rows(pub(crate) BTreeMap<&'static str, Vec<(SortKey, Row)>>);
+/// The rows of each log with their keys, once they are sorted.
+pub(crate) struct Rows {
+    output: Output<Table, Columns>,
+    /// Engine time at the end.
+    now: Timestamp,
+    pub(crate) logs: BTreeMap<&'static str, Vec<(SortKey, Row)>>,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::new(&Limits::default())
+    }
+}
 
 impl Rows {
-    /// The rows of one log in their order.
-    pub(crate) fn log(&self, path: &str) -> Vec<&Row> {
-        self.0.get(path).into_iter().flatten().map(|(_, row)| row).collect()
+    /// Nothing yet; what flows tell together is bounded by `limits`.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let output = Output::encoded(limits, Columns, Table::default());
+        Self { output, now: Timestamp::MIN, logs: BTreeMap::new() }
     }
 
+    /// The rows of one log in their order.
+    pub(crate) fn log(&self, path: &str) -> Vec<&Row> {
+        self.logs.get(path).into_iter().flatten().map(|(_, row)| row).collect()
+    }
+
+    /// Ends the output, and brings the rows of each log into their order.
     pub(crate) fn sort(&mut self) {
-        for (path, rows) in &mut self.0 {
+        let Ok(()) = self.output.finish(self.now);
+        self.logs.clone_from(&self.output.sink().0);
+        for (path, rows) in &mut self.logs {
             rows.sort_by_key(|(key, _)| *key);
             for pair in rows.windows(2) {
                 assert!(pair[0].0 < pair[1].0, "two rows of {path} have one key: {:?}", pair[0]);
@@ -66,17 +89,57 @@ impl Rows {
 
 impl Observer for Rows {
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
-        let mut text = Text(Row::new());
-        record.visit(&mut text);
-        self.0.entry(R::LOG.path).or_default().push((*key, text.0));
+        self.output.record(key, record);
+    }
+
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        self.output.fact(key, fact);
+    }
+
+    fn complete(&mut self, watermark: Timestamp) {
+        if watermark != Timestamp::MAX {
+            self.now = watermark;
+        }
+        self.output.complete(watermark);
     }
 }
 
-struct Text(Row);
+/// Rows as they come.
+#[derive(Default)]
+struct Table(BTreeMap<&'static str, Vec<(SortKey, Row)>>);
 
-impl Visitor for Text {
+impl RowSink for Table {
+    type Error = Infallible;
+
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Infallible> {
+        let columns: Vec<_> = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+        let (pairs, []) = columns[..columns.len() - 1].as_chunks::<2>() else {
+            panic!("{columns:?}")
+        };
+        let row = pairs.iter().map(|[name, value]| (name.to_string(), value.to_string())).collect();
+        self.0.entry(LOGS[log].path).or_default().push((*key, row));
+        Ok(())
+    }
+}
+
+/// Names and values, each with a zero behind it.
+#[derive(Clone, Copy, Debug)]
+struct Columns;
+
+impl Encode for Columns {
+    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+        record.visit(&mut Text(out));
+    }
+}
+
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl Visitor for Text<'_> {
     fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
-        self.0.insert(info.name.to_owned(), text(value));
+        for part in [info.name.to_owned(), text(value).replace('\0', "\\0")] {
+            self.0.extend_from_slice(part.as_bytes());
+            self.0.push(0);
+        }
     }
 }
 
@@ -123,7 +186,7 @@ pub(crate) fn analyse_with<'a>(
     limits: Limits,
     options: Options,
 ) -> (Rows, Engine) {
-    let mut rows = Rows::default();
+    let mut rows = Rows::new(&limits);
     let mut engine = Engine::new(limits, options, 7);
     for packet in packets {
         engine.packet(&packet, &mut rows);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use netsniff_analysis::SortKey;
 use netsniff_analysis::log::LOGS;
 use netsniff_packet::Timestamp;
 
@@ -288,15 +289,17 @@ impl LogFiles {
 }
 
 impl RowSink for LogFiles {
+    type Error = anyhow::Error;
+
     #[inline]
-    fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
         if let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(log)
             && file.rows.size().saturating_add(bytes.len() as u64) <= self.most
         {
             file.rows.push(bytes);
             return if file.rows.has_room() { Ok(()) } else { self.write_out(log) };
         }
-        self.row_of_new_file(log, time, bytes)
+        self.row_of_new_file(log, key.time, bytes)
     }
 }
 
@@ -427,8 +430,8 @@ mod tests {
         let directory = Directory::new("whole");
         let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
         let tunnel = LOGS.iter().position(|log| log.path == "tunnel").unwrap();
-        files.row(tunnel, TIME, b"first\n").unwrap();
-        files.row(tunnel, TIME, b"second\n").unwrap();
+        files.row(tunnel, &SortKey::first_at(TIME), b"first\n").unwrap();
+        files.row(tunnel, &SortKey::first_at(TIME), b"second\n").unwrap();
         files.finish(Timestamp::from_secs_nanos(1_317_402_180, 0)).unwrap();
         let text = fs::read_to_string(directory.0.join("tunnel.log")).unwrap();
         let expected = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n\
@@ -449,7 +452,7 @@ mod tests {
             fs::write(directory.0.join(name), b"old\n").unwrap();
         }
         let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
-        files.row(0, TIME, b"{}\n").unwrap();
+        files.row(0, &SortKey::first_at(TIME), b"{}\n").unwrap();
         files.finish(TIME).unwrap();
         let read = |name: &str| fs::read(directory.0.join(name)).ok();
         assert_eq!(read("conn.log").as_deref(), Some(&b"{}\n"[..]));
@@ -461,7 +464,7 @@ mod tests {
     fn json_files_have_rows_only() {
         let directory = Directory::new("json");
         let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
-        files.row(0, TIME, b"{}\n").unwrap();
+        files.row(0, &SortKey::first_at(TIME), b"{}\n").unwrap();
         files.finish(TIME).unwrap();
         assert_eq!(fs::read(directory.0.join("conn.log")).unwrap(), b"{}\n");
     }
@@ -476,12 +479,13 @@ mod tests {
             return;
         }
         let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
-        let error = format!("{:#}", files.row(0, TIME, b"a row\n").unwrap_err());
+        let error =
+            format!("{:#}", files.row(0, &SortKey::first_at(TIME), b"a row\n").unwrap_err());
         let expected =
             format!("cannot write {}: No space left on device (os error 28)", path.display());
         assert_eq!(error, expected, "the header was not written");
         let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
-        files.row(0, TIME, b"a row that stays in the buffer\n").unwrap();
+        files.row(0, &SortKey::first_at(TIME), b"a row that stays in the buffer\n").unwrap();
         let error = format!("{:#}", files.finish(TIME).unwrap_err());
         assert_eq!(error, expected, "the row was not written");
     }
@@ -511,7 +515,7 @@ mod tests {
         // One that comes later is met by the first row.
         let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
         std::os::unix::fs::symlink(&victim, directory.0.join("conn.log")).unwrap();
-        let error = format!("{:#}", files.row(0, TIME, b"row\n").unwrap_err());
+        let error = format!("{:#}", files.row(0, &SortKey::first_at(TIME), b"row\n").unwrap_err());
         assert!(error.contains("symbolic link"), "{error}");
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
     }

@@ -11,6 +11,7 @@ use super::row_file::RowFile;
 use super::stream::write_row;
 use super::watch::Watch;
 use super::{LiveSink, RowSink, SinkBooks};
+use netsniff_analysis::SortKey;
 
 /// Writes rows of [`Format::Json`](super::Format::Json) with `_path` before their own members.
 ///
@@ -59,7 +60,9 @@ impl LiveStream {
 }
 
 impl RowSink for LiveStream {
-    fn row(&mut self, log: usize, _: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, log: usize, _: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
         if self.is_resting {
             self.books.refused.add_row(log);
             return Ok(());

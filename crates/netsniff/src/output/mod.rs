@@ -13,13 +13,10 @@ mod json;
 #[cfg(unix)]
 mod live_stream;
 mod log_writer;
-mod merge;
 mod nowhere;
 mod rolled;
-mod row_buffer;
 mod row_file;
 mod stream;
-mod tally;
 mod tsv;
 pub(crate) mod unlinked;
 mod unparsed;
@@ -35,12 +32,10 @@ pub use live_stream::LiveStream;
 pub use log_writer::{
     END_WAIT, LogWriter, OnFailure, WriterCommands, WriterOutcome, WriterSettings, WriterStatistics,
 };
-pub use merge::Merger;
+pub use netsniff_analysis::rows::{RowSink, RowTally, SinkBooks};
 pub use nowhere::Nowhere;
 pub use rolled::Roll;
-pub use row_buffer::RowBuffer;
 pub use stream::Stream;
-pub use tally::{RowTally, SinkBooks};
 pub use unparsed::UnparsedFile;
 pub use watch::{STALL, Stalls, Watch};
 
@@ -48,6 +43,7 @@ use std::sync::Arc;
 
 use netsniff_analysis::Record;
 use netsniff_analysis::record::LogType;
+use netsniff_analysis::rows::Encode;
 use netsniff_packet::Timestamp;
 
 /// How a log is written: what stands before its rows, in a row, and after them.
@@ -60,23 +56,18 @@ trait RowFormat {
     fn footer(closed: Timestamp, out: &mut Vec<u8>);
 }
 
-/// Takes rendered rows in their final order.
-pub trait RowSink {
-    /// Writes one row: `log` counts in [`LOGS`](netsniff_analysis::log::LOGS), `time` is the engine
-    /// time of the record, `bytes` end with their only line feed.
-    ///
-    /// # Errors
-    ///
-    /// When the row cannot be written; the message names the file.
-    fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()>;
-}
+/// Rows as a [`Format`] renders them.
+pub type RowBuffer = netsniff_analysis::rows::RowBuffer<Format>;
+
+/// Brings such rows into one order.
+pub type Merger = netsniff_analysis::rows::Merger<Format>;
 
 /// A sink of a run that goes on for long, which a thread of its own fills
 /// ([`LogWriter`]).
 ///
 /// It keeps books: each row that it got is written, refused, or waits for [`Self::flush`]. Behind an
 /// error it goes on. One that neither holds rows back nor writes files has nothing else to do.
-pub trait LiveSink: RowSink + Send + 'static {
+pub trait LiveSink: RowSink<Error = anyhow::Error> + Send + 'static {
     /// Takes note of who measures its writes, and tells it when to wait no longer.
     fn attend(&mut self, _watch: Arc<Watch>) {}
 
@@ -148,18 +139,20 @@ macro_rules! formats {
                 }
             }
 
-            /// Appends one row with its end of line.
-            #[inline]
-            pub fn row<R: Record>(self, record: &R, out: &mut Vec<u8>) {
-                match self {
-                    $(Self::$variant => <$format>::row(record, out),)+
-                }
-            }
 
             /// Appends what a file ends with; `closed` is the time at which the input ended.
             pub fn footer(self, closed: Timestamp, out: &mut Vec<u8>) {
                 match self {
                     $(Self::$variant => <$format>::footer(closed, out),)+
+                }
+            }
+        }
+
+        impl Encode for Format {
+            #[inline]
+            fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::row(record, out),)+
                 }
             }
         }

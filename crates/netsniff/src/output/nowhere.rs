@@ -1,15 +1,16 @@
 //! Where rows go that nobody wants.
 
-use netsniff_packet::Timestamp;
-
 use super::{LiveSink, RowSink, SinkBooks};
+use netsniff_analysis::SortKey;
 
 /// Takes rows and forgets them. Records are not even rendered where there is no format.
 #[derive(Debug, Default)]
 pub struct Nowhere(SinkBooks);
 
 impl RowSink for Nowhere {
-    fn row(&mut self, log: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, log: usize, _: &SortKey, _: &[u8]) -> anyhow::Result<()> {
         self.0.written.add_row(log);
         Ok(())
     }

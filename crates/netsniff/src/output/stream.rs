@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use anyhow::Context as _;
+use netsniff_analysis::SortKey;
 use netsniff_analysis::log::LOGS;
-use netsniff_packet::Timestamp;
 
 use super::RowSink;
 
@@ -42,7 +42,9 @@ pub(super) fn write_row(writer: &mut impl Write, log: usize, row: &[u8]) -> anyh
 }
 
 impl<W: Write> RowSink for Stream<W> {
-    fn row(&mut self, log: usize, _: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, log: usize, _: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
         write_row(&mut self.writer, log, bytes)
             .with_context(|| format!("cannot write {}", self.name))
     }

@@ -15,6 +15,7 @@ use super::hand_off::{HandOff, State, held_bytes};
 use super::log_writer::{OnFailure, advice};
 use super::{LiveSink, Merger, RowBuffer, RowSink, RowTally};
 use crate::clock;
+use netsniff_analysis::SortKey;
 
 /// How long rows wait for those of a producer that lags.
 const MERGE_WAIT: Duration = Duration::from_millis(300);
@@ -242,13 +243,15 @@ impl<S: LiveSink> Attended<S> {
 }
 
 impl<S: LiveSink> RowSink for Attended<S> {
+    type Error = anyhow::Error;
+
     #[inline]
-    fn row(&mut self, log: usize, time: Timestamp, bytes: &[u8]) -> anyhow::Result<()> {
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
         if self.hand_off.watch.is_over() {
             self.left.add_row(log);
             return Ok(());
         }
-        if let Err(error) = self.sink.row(log, time, bytes) {
+        if let Err(error) = self.sink.row(log, key, bytes) {
             self.fail(&error);
         }
         Ok(())

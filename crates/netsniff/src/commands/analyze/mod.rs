@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use netsniff_analysis::Options;
+use netsniff_analysis::decoding::Intake;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::Packet;
@@ -35,7 +36,7 @@ use selection::Selection;
 use super::inputs::{Inputs, is_stdin};
 use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, say};
 use crate::output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
-use crate::pipeline::{self, Outcome, Settings};
+use crate::pipeline::{self, Attend, Outcome, Settings};
 use crate::progress::ProgressLine;
 use crate::summary::{Style, Summary};
 
@@ -173,15 +174,51 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn run<K: RowSink + Send>(&mut self, sink: &mut K) -> anyhow::Result<Outcome> {
+    fn run<K: RowSink<Error = anyhow::Error> + Send>(
+        &mut self,
+        sink: &mut K,
+    ) -> anyhow::Result<Outcome> {
         let Self { inputs, selection, settings, progress, unparsed } = self;
-        let wanted = |packet: &Packet<'_>| selection.wants(packet);
-        let tell = |inputs: &Inputs, _| progress.update(|| (inputs.bytes_read(), inputs.packets()));
-        let keep = |packet: &Packet<'_>, why: &Unparsed| match unparsed {
-            Some(file) => file.add(packet, why),
-            None => Ok(()),
-        };
-        pipeline::run(&mut **inputs, settings, wanted, keep, sink, tell)
+        let unparsed = unparsed.as_deref_mut();
+        let mut attendant = Attendant { selection, progress, unparsed, failure: None };
+        let outcome = pipeline::run(&mut **inputs, settings, &mut attendant, sink)?;
+        attendant.check()?;
+        Ok(outcome)
+    }
+}
+
+/// Chooses packets, keeps those that were not understood, and shows how far the analysis is.
+struct Attendant<'a> {
+    selection: &'a mut Selection,
+    progress: &'a mut ProgressLine,
+    unparsed: Option<&'a mut UnparsedFile>,
+    /// Why a packet could not be kept.
+    failure: Option<anyhow::Error>,
+}
+
+impl Attendant<'_> {
+    fn check(&mut self) -> anyhow::Result<()> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Intake for Attendant<'_> {
+    #[inline]
+    fn wants(&mut self, packet: &Packet<'_>) -> bool {
+        self.selection.wants(packet)
+    }
+
+    fn unparsed(&mut self, packet: &Packet<'_>, why: &Unparsed) {
+        if let (Some(file), None) = (&mut self.unparsed, &self.failure) {
+            self.failure = file.add(packet, why).err();
+        }
+    }
+}
+
+impl Attend<Inputs> for Attendant<'_> {
+    fn taken(&mut self, inputs: &Inputs) -> anyhow::Result<()> {
+        self.progress.update(|| (inputs.bytes_read(), inputs.packets()));
+        self.check()
     }
 }
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netsniff_analysis::flow::tracker::FINISH_STEPS;
+use netsniff_analysis::correlator::Fact;
+use netsniff_analysis::decoding::Intake;
 use netsniff_analysis::flow::turnover::Turn;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::statistics::FlowStatistics;
+use netsniff_analysis::{Engine, Observer, Record, SortKey};
 use netsniff_capture::counters::Occupancy;
 use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
@@ -17,8 +19,7 @@ use super::pace::Pace;
 use super::ring::{Consumer, Patience};
 use super::splits::Splits;
 use crate::output::{HandedOver, RowBuffer, RowProducer};
-use crate::pipeline::lane::Lane;
-use crate::pipeline::run::{Front, Settings};
+use crate::pipeline::run::Settings;
 use crate::pipeline::shedding::Shedding;
 
 /// How far the analysis waits where what gets the packets, too, stands still: less than what makes it shed.
@@ -35,16 +36,65 @@ const DECODED_AT_A_TURN: u64 = 32 << 20;
 /// Gets a packet that was not understood, with the reason.
 pub type TakeUnparsed = Box<dyn FnMut(&Packet<'_>, &Unparsed) + Send>;
 
+/// Hands those packets on that were not understood.
+struct Odd(TakeUnparsed);
+
+impl Intake for Odd {
+    fn unparsed(&mut self, packet: &Packet<'_>, why: &Unparsed) {
+        (self.0)(packet, why);
+    }
+}
+
+/// Renders what is told, and hands over what is complete.
+struct Rows {
+    waiting: RowBuffer,
+    complete: RowBuffer,
+    /// `None` once nothing more is told.
+    writer: Option<RowProducer>,
+    /// The engine time at the end, once it has come: what is still to be told belongs there.
+    end: Timestamp,
+    /// Rows that found no room.
+    refused: u64,
+}
+
+impl Rows {
+    /// Says that nothing is told any more that belongs before `watermark`, also where there is nothing to hand over:
+    /// rows of other rings may wait for this.
+    fn settle(&mut self, watermark: Timestamp) {
+        self.complete.clear();
+        if let Some(writer) = &mut self.writer {
+            let _ = writer.hand_over(watermark, &mut self.complete);
+        }
+    }
+}
+
+impl Observer for Rows {
+    #[inline]
+    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+        self.waiting.record(key, record);
+    }
+
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        self.waiting.fact(key, fact);
+    }
+
+    fn complete(&mut self, watermark: Timestamp) {
+        self.waiting.take_before(watermark, &mut self.complete);
+        let (Some(writer), false) = (&mut self.writer, self.complete.is_empty()) else { return };
+        let told = self.complete.tally().total();
+        if writer.hand_over(watermark.min(self.end), &mut self.complete) == HandedOver::Refused {
+            self.refused += told;
+        }
+    }
+}
+
 /// Decodes packets, follows their flows, and hands over what is told of them.
 pub struct Analyser {
-    front: Front,
-    lane: Lane,
-    unparsed: TakeUnparsed,
+    engine: Engine,
+    odd: Odd,
     /// Gets the packets, too.
     also: Option<Box<dyn Consumer>>,
-    rows: Option<RowProducer>,
-    /// Complete rows of the lane and of the front.
-    done: [RowBuffer; 2],
+    rows: Rows,
     /// Chooses the depth by how full the ring is; `None` where it stays.
     shedding: Option<Shedding>,
     /// Counts the flows that another ring has, too, where somebody can, with the number of this ring.
@@ -54,7 +104,6 @@ pub struct Analyser {
     analysed: u64,
     /// Packets that were left in the ring at the stop, and for which there was no time.
     refused: u64,
-    refused_rows: u64,
     /// Only what is in the ring still comes, and somebody waits for that.
     is_stopping: bool,
 }
@@ -70,21 +119,20 @@ impl Analyser {
         rows: RowProducer,
         sheds: bool,
     ) -> Self {
-        let Settings { limits, options, seed, format, .. } = settings;
+        let Settings { limits, options, seed, .. } = settings;
+        let waiting = settings.rows();
+        let (complete, end) = (waiting.same(), Timestamp::MAX);
         Self {
-            front: Front::new(settings),
-            lane: Lane::new(*limits, options.clone(), *seed, *format),
-            unparsed,
+            engine: Engine::new(*limits, options.clone(), *seed),
+            odd: Odd(unparsed),
             also,
-            rows: Some(rows),
-            done: [RowBuffer::new(*format), RowBuffer::new(*format)],
+            rows: Rows { waiting, complete, writer: Some(rows), end, refused: 0 },
             shedding: sheds.then(|| Shedding::new(options.deepest(), crate::clock::now())),
             splits: None,
             turns: Vec::new(),
             pace: Pace::default(),
             analysed: 0,
             refused: 0,
-            refused_rows: 0,
             is_stopping: false,
         }
     }
@@ -93,7 +141,7 @@ impl Analyser {
     #[must_use]
     pub fn with_splits(mut self, splits: Arc<Splits>, ring: usize) -> Self {
         if splits.is_possible(ring) {
-            self.lane.note_turnover();
+            self.engine.note_turnover();
         }
         self.splits = Some((splits, ring));
         self
@@ -102,24 +150,13 @@ impl Analyser {
     /// Counts over packets and over flows.
     #[must_use]
     pub fn statistics(&self) -> (PacketStatistics, FlowStatistics) {
-        (self.front.ingress.statistics().clone(), self.lane.tracker().statistics().clone())
-    }
-
-    /// Hands the datagrams that were decoded to their flows, and complete rows to the writer.
-    fn round(&mut self, data: &[u8]) {
-        let watermark = self.front.watermark();
-        let units = self.front.units.as_slice().iter().enumerate();
-        self.lane.units(units, self.front.units.holes(), data, watermark, &mut self.done[0]);
-        self.front.units.clear();
-        self.front.take_rows(watermark, &mut self.done[1]);
-        self.hand_over(watermark);
-        self.compare();
+        (self.engine.ingress().statistics().clone(), self.engine.tracker().statistics().clone())
     }
 
     /// Tells which flows began and ended.
     fn compare(&mut self) {
         let Some((splits, ring)) = &self.splits else { return };
-        self.lane.swap_turnover(&mut self.turns);
+        self.engine.swap_turnover(&mut self.turns);
         if !self.turns.is_empty() {
             splits.turn(*ring, &self.turns);
             self.turns.clear();
@@ -132,27 +169,15 @@ impl Analyser {
         self.refused += packets.len() as u64;
         let (before, after) = (Some(first.timestamp), last.timestamp.max(first.timestamp));
         let packets = packets.len() as u64;
-        self.front.loss(&Loss { before, after, packets, stage: Stage::System });
-        self.round(&[]);
-    }
-
-    fn hand_over(&mut self, watermark: Timestamp) {
-        let Some(writer) = &mut self.rows else { return };
-        for rows in &mut self.done {
-            if rows.is_empty() {
-                continue;
-            }
-            let told = rows.tally().total();
-            if writer.hand_over(watermark, rows) == HandedOver::Refused {
-                self.refused_rows += told;
-            }
-        }
+        let loss = Loss { before, after, packets, stage: Stage::System };
+        self.engine.loss(&loss, &mut self.rows);
+        self.compare();
     }
 }
 
 impl Consumer for Analyser {
     fn wait_for_room(&mut self) -> Option<Patience> {
-        if self.rows.as_ref().is_some_and(RowProducer::is_nearly_full) {
+        if self.rows.writer.as_ref().is_some_and(RowProducer::is_nearly_full) {
             return Some(NO_ROOM_FOR_ROWS);
         }
         self.also.as_mut()?.wait_for_room().and(Some(STALL))
@@ -163,10 +188,11 @@ impl Consumer for Analyser {
             also.group(group);
         }
         if !self.is_stopping {
-            self.lane.allow_decoding(DECODED_AT_A_TURN);
+            self.engine.allow_decoding(DECODED_AT_A_TURN);
         }
         if let Some(loss) = group.loss {
-            self.front.loss(loss);
+            self.engine.loss(loss, &mut self.rows);
+            self.compare();
         }
         let mut left = group.packets;
         while !left.is_empty() {
@@ -177,17 +203,11 @@ impl Consumer for Analyser {
             }
             let (slice, behind) = left.split_at(self.pace.slice().min(left.len()));
             left = behind;
-            for (record, packet) in (Group { packets: slice, ..group }).iter() {
-                if let Some(why) = self.front.packet(&packet, record.range()) {
-                    (self.unparsed)(&packet, &why);
-                }
-            }
-            self.round(group.data);
+            let packets = Group { packets: slice, ..group }.iter();
+            self.engine.round(packets, group.data, &mut self.odd, &mut self.rows);
+            self.compare();
             self.analysed += slice.len() as u64;
             self.pace.took(slice.len(), begin.elapsed());
-        }
-        if group.packets.is_empty() && group.loss.is_some() {
-            self.round(&[]);
         }
     }
 
@@ -196,8 +216,7 @@ impl Consumer for Analyser {
         let before = shedding.depth();
         let depth = shedding.observe(occupancy.used.into(), occupancy.capacity.into(), now);
         if depth != before {
-            self.front.ingress.set_depth(depth);
-            self.lane.set_depth(depth);
+            self.engine.set_depth(depth);
         }
     }
 
@@ -207,12 +226,9 @@ impl Consumer for Analyser {
         }
         // Before the first packet there is no time that could go on.
         if self.analysed > 0 {
-            self.front.advance(settled);
-            self.round(&[]);
-            // Rows of other rings may wait for this.
-            if let Some(writer) = &mut self.rows {
-                let _ = writer.hand_over(self.front.watermark(), &mut self.done[0]);
-            }
+            self.engine.advance(settled, &mut self.rows);
+            self.compare();
+            self.rows.settle(self.engine.stage().watermark());
         }
     }
 
@@ -221,8 +237,8 @@ impl Consumer for Analyser {
         if let Some(also) = &mut self.also {
             also.stopping();
         }
-        if let Some(rows) = &self.rows {
-            rows.begin_end();
+        if let Some(writer) = &self.rows.writer {
+            writer.begin_end();
         }
         self.pace.stop();
     }
@@ -232,36 +248,29 @@ impl Consumer for Analyser {
         if let Some(also) = &mut self.also {
             also.finish();
         }
-        self.front.finish();
-        let now = self.front.ingress.now();
-        self.lane.begin_finish(now, &mut self.done[0]);
-        self.front.take_rows(now, &mut self.done[1]);
-        self.hand_over(now);
-        for step in 0..FINISH_STEPS {
-            self.lane.finish_step(step, now, &mut self.done[0]);
-            self.front.take_rows(Timestamp::MAX, &mut self.done[1]);
-            self.hand_over(now);
-        }
-        if let Some(rows) = self.rows.take() {
-            rows.finish(now);
+        let now = self.engine.ingress().now();
+        self.rows.end = now;
+        self.engine.finish_with(&mut self.odd, &mut self.rows);
+        if let Some(writer) = self.rows.writer.take() {
+            writer.finish(now);
         }
     }
 
     fn fill(&self, report: &mut RingReport) {
-        let packets = self.front.ingress.statistics();
+        let packets = self.engine.ingress().statistics();
         report.analysed = Some(self.analysed);
         report.late = packets.out_of_order;
         report.refused += self.refused;
-        report.refused_rows = self.refused_rows;
-        report.flows = Some(self.lane.tracker().open_flows() as u64);
+        report.refused_rows = self.rows.refused;
+        report.flows = Some(self.engine.tracker().open_flows() as u64);
         report.flow_split = self.splits.as_ref().and_then(|(splits, ring)| splits.count(*ring));
-        let of_flows = &self.lane.tracker().statistics().packets;
+        let of_flows = &self.engine.tracker().statistics().packets;
         report.by_depth = Some(packets.without_flow.with(of_flows));
         if let Some(shedding) = &self.shedding {
             report.shed = shedding.in_force().skip(1).map(|(_, spells)| spells.times).sum();
             report.shed_nanos = shedding.in_force().skip(1).map(|(_, spells)| spells.nanos).sum();
         }
-        report.now = (self.analysed > 0).then(|| self.front.ingress.now());
+        report.now = (self.analysed > 0).then(|| self.engine.ingress().now());
         if let Some(also) = &self.also {
             also.fill(report);
         }

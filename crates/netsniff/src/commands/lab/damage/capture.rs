@@ -6,11 +6,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
 use anyhow::Context as _;
+use netsniff_analysis::decoding::DecodeStage;
 use netsniff_analysis::flow::key::FlowKey;
-use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::flow::turnover::{Turn, TurnEvent};
-use netsniff_analysis::ingress::Ingress;
-use netsniff_analysis::{Depth, Limits, Observer, Options, Record, SortKey, Unit, Units};
+use netsniff_analysis::shard::Shard;
+use netsniff_analysis::{Depth, Limits, Observer, Options, Record, SortKey, Unit};
 use netsniff_lab::damage::Flows;
 use netsniff_packet::{Batch, Packet, Progress, Source as _};
 use netsniff_pcapfile::Reader;
@@ -95,9 +95,8 @@ fn packets(path: &Path, mut take: impl FnMut(&Packet<'_>) -> bool) -> anyhow::Re
 
 /// Tells which flow a packet belongs to.
 struct Follower {
-    ingress: Ingress,
-    tracker: FlowTracker,
-    units: Units,
+    stage: DecodeStage,
+    shard: Shard,
     turns: Vec<Turn>,
     /// The number of the last flow with a key.
     numbers: HashMap<FlowKey, u32>,
@@ -114,12 +113,11 @@ impl Follower {
     fn new() -> Self {
         let options = Options { depth: Depth::Flows, ..Options::default() };
         // What the user gives is not aimed at a table of ours.
-        let mut tracker = FlowTracker::new(Limits::default(), options.clone(), 0);
-        tracker.note_turnover();
+        let mut shard = Shard::new(Limits::default(), options.clone(), 0);
+        shard.note_turnover();
         Self {
-            ingress: Ingress::new(Limits::default(), options),
-            tracker,
-            units: Units::default(),
+            stage: DecodeStage::new(Limits::default(), options, 1),
+            shard,
             turns: Vec::new(),
             numbers: HashMap::new(),
             begun: 0,
@@ -129,17 +127,19 @@ impl Follower {
     /// The number of the innermost flow of a packet, from 0 in the order in which flows begin.
     fn flow(&mut self, packet: &Packet<'_>) -> Option<u32> {
         let all = 0..packet.data.len();
-        let _ = self.ingress.packet(packet, all, &mut self.units, &mut Nobody);
-        self.tracker.units(self.units.as_slice().iter(), packet.data, &mut Nobody);
-        self.tracker.swap_turnover(&mut self.turns);
+        self.stage.packet(packet, all, &mut (), &mut Nobody);
+        let (watermark, units) = (self.stage.watermark(), self.stage.units());
+        let datagrams = units.as_slice().iter().enumerate();
+        self.shard.round(datagrams, units.holes(), packet.data, watermark, &mut Nobody);
+        self.shard.swap_turnover(&mut self.turns);
         for turn in self.turns.drain(..).filter(|turn| turn.event == TurnEvent::Begin) {
             self.numbers.insert(turn.key, self.begun);
             self.begun += 1;
         }
-        let unit = self.units.as_slice().iter().rev().find(|unit| unit.is_packet);
+        let unit = units.as_slice().iter().rev().find(|unit| unit.is_packet);
         let key = unit.and_then(Unit::flow_key);
         let number = key.and_then(|(key, _)| self.numbers.get(&key).copied());
-        self.units.clear();
+        self.stage.clear_units();
         number
     }
 }

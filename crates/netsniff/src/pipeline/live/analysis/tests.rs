@@ -84,7 +84,9 @@ fn rows_that_find_no_room_are_in_the_books() {
 struct Gated(Receiver<()>, SinkBooks);
 
 impl RowSink for Gated {
-    fn row(&mut self, log: usize, _: Timestamp, _: &[u8]) -> anyhow::Result<()> {
+    type Error = anyhow::Error;
+
+    fn row(&mut self, log: usize, _: &SortKey, _: &[u8]) -> anyhow::Result<()> {
         let _ = self.0.recv();
         self.1.written.add_row(log);
         Ok(())

@@ -1,20 +1,19 @@
-//! Rows that a worker rendered, with the keys by which they are merged.
+//! Rows that a worker encoded, with the keys by which they are merged.
 
 use std::sync::Arc;
 
-use netsniff_analysis::correlator::{Content, Fact};
-use netsniff_analysis::log::index_of;
-use netsniff_analysis::record::RecordAnonymizer;
-use netsniff_analysis::{Observer, Record, SortKey};
 use netsniff_packet::{Anonymizer, Timestamp};
 
-use super::{Format, RowSink, RowTally};
+use super::{Encode, RowSink, RowTally};
+use crate::correlator::{Content, Fact};
+use crate::log::index_of;
+use crate::record::{Observer, Record, RecordAnonymizer, SortKey};
 
-/// Rendered rows in one buffer.
+/// Encoded rows in one buffer.
 #[derive(Debug)]
-pub struct RowBuffer {
-    format: Option<Format>,
-    /// Stands between records and their rendering where they are to tell of nobody.
+pub struct RowBuffer<E> {
+    encoder: Option<E>,
+    /// Stands between records and their encoding where they are to tell of nobody.
     anonymizer: Option<RecordAnonymizer>,
     rows: Vec<Row>,
     bytes: Vec<u8>,
@@ -43,12 +42,12 @@ pub(super) const FACT: u16 = u16::MAX;
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_ROWS: usize = 4096;
 
-impl RowBuffer {
-    /// An empty buffer for rows in `format`, or one that takes none where nobody wants them.
+impl<E> RowBuffer<E> {
+    /// An empty buffer for rows as `encoder` encodes them, or one that takes none where nobody wants them.
     #[must_use]
-    pub const fn new(format: Option<Format>) -> Self {
+    pub const fn new(encoder: Option<E>) -> Self {
         Self {
-            format,
+            encoder,
             anonymizer: None,
             rows: Vec::new(),
             bytes: Vec::new(),
@@ -62,6 +61,15 @@ impl RowBuffer {
     pub fn anonymized(mut self, anonymizer: Option<Arc<Anonymizer>>) -> Self {
         self.anonymizer = anonymizer.map(RecordAnonymizer::new);
         self
+    }
+
+    /// An empty buffer for rows of the same encoding that are not to be anonymised, since they were.
+    #[must_use]
+    pub fn same(&self) -> Self
+    where
+        E: Clone,
+    {
+        Self::new(self.encoder.clone())
     }
 
     /// Number of rows.
@@ -111,8 +119,8 @@ impl RowBuffer {
         tally
     }
 
-    /// Swaps rows and facts, but not how they are rendered.
-    pub(super) const fn swap_rows(&mut self, other: &mut Self) {
+    /// Swaps rows and facts, but not how they are encoded.
+    pub const fn swap_rows(&mut self, other: &mut Self) {
         core::mem::swap(&mut self.rows, &mut other.rows);
         core::mem::swap(&mut self.bytes, &mut other.bytes);
         core::mem::swap(&mut self.facts, &mut other.facts);
@@ -120,7 +128,7 @@ impl RowBuffer {
     }
 
     /// Gives back room of which less than a quarter is used: what waits is bounded by what it holds.
-    pub(super) fn trim(&mut self) {
+    pub fn trim(&mut self) {
         if self.bytes.capacity() / 4 > self.bytes.len() {
             self.bytes.shrink_to(self.bytes.len());
         }
@@ -179,19 +187,25 @@ impl RowBuffer {
     }
 
     /// The time behind the last row, where they are sorted.
-    pub(super) fn end(&self) -> Timestamp {
+    #[must_use]
+    pub fn end(&self) -> Timestamp {
         self.rows.last().map_or(Timestamp::MIN, |row| row.key.time.offset(1))
     }
 
     /// How many rows belong before `time`, where they are sorted.
-    pub(super) fn rows_before(&self, time: Timestamp) -> usize {
+    #[must_use]
+    pub fn rows_before(&self, time: Timestamp) -> usize {
         self.rows.partition_point(|row| row.key.time < time)
     }
 
     /// Writes the rows in their order, without the facts.
-    pub(super) fn write(&self, sink: &mut impl RowSink) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink; the rows after it are not written.
+    pub fn write<S: RowSink>(&self, sink: &mut S) -> Result<(), S::Error> {
         let mut rows = self.rows.iter().filter(|row| row.log != FACT);
-        rows.try_for_each(|row| sink.row(usize::from(row.log), row.key.time, self.bytes_of(row)))
+        rows.try_for_each(|row| sink.row(usize::from(row.log), &row.key, self.bytes_of(row)))
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -210,15 +224,15 @@ impl RowBuffer {
     }
 }
 
-impl Observer for RowBuffer {
+impl<E: Encode> Observer for RowBuffer<E> {
     #[inline]
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
-        let Some(format) = self.format else { return };
+        let Some(encoder) = &self.encoder else { return };
         let log = const { index_of::<R>() as u16 };
         let start = self.bytes.len();
         match &mut self.anonymizer {
-            None => format.row(record, &mut self.bytes),
-            Some(anonymizer) => format.row(&anonymizer.record(record), &mut self.bytes),
+            None => encoder.encode(record, &mut self.bytes),
+            Some(anonymizer) => encoder.encode(&anonymizer.record(record), &mut self.bytes),
         }
         let len = (self.bytes.len() - start) as u32;
         self.earliest = self.earliest.min(key.time);
@@ -227,7 +241,7 @@ impl Observer for RowBuffer {
 
     fn fact(&mut self, key: &SortKey, fact: Fact) {
         // What is extracted is counted, and kept or not, also where nobody wants rows.
-        if self.format.is_none() && !matches!(fact.content, Content::File(_)) {
+        if self.encoder.is_none() && !matches!(fact.content, Content::File(_)) {
             return;
         }
         let start = self.facts.len() as u64;

@@ -1,34 +1,31 @@
 //! One order out of the buffers of many workers, and what only shows there.
 
-use std::cmp::Reverse;
+use core::cmp::Reverse;
 use std::sync::Arc;
 
-use netsniff_analysis::correlator::{Correlator, JoinStatistics};
-use netsniff_analysis::{Limits, SortKey};
 use netsniff_packet::{Anonymizer, Timestamp};
 
-use super::row_buffer::{FACT, Row};
-use super::{Format, RowBuffer, RowSink};
+use super::buffer::{FACT, Row};
+use super::{Encode, RowBuffer, RowSink};
+use crate::correlator::{Correlator, JoinStatistics};
+use crate::limits::Limits;
+use crate::record::SortKey;
 
 /// Writes the rows of many buffers in one order, with those that their facts make together.
 #[derive(Debug)]
-pub struct Merger {
+pub struct Merger<E> {
     correlator: Correlator,
     /// Rows of the correlator on their way.
-    joined: RowBuffer,
+    joined: RowBuffer<E>,
 }
 
-impl Merger {
+impl<E: Encode> Merger<E> {
     /// Nothing was written yet.
     #[must_use]
-    pub fn new(
-        limits: &Limits,
-        format: Option<Format>,
-        anonymizer: Option<Arc<Anonymizer>>,
-    ) -> Self {
+    pub fn new(limits: &Limits, encoder: Option<E>, anonymizer: Option<Arc<Anonymizer>>) -> Self {
         Self {
             correlator: Correlator::new(limits),
-            joined: RowBuffer::new(format).anonymized(anonymizer),
+            joined: RowBuffer::new(encoder).anonymized(anonymizer),
         }
     }
 
@@ -37,21 +34,25 @@ impl Merger {
     /// # Errors
     ///
     /// The first error of the sink; the rows after it are not written.
-    pub fn merge(
+    pub fn merge<S: RowSink>(
         &mut self,
-        buffers: &mut [RowBuffer],
-        sink: &mut impl RowSink,
-    ) -> anyhow::Result<()> {
+        buffers: &mut [RowBuffer<E>],
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
         self.merge_with(buffers, sink, |_, _| {})
     }
 
     /// The same, and gives back each buffer with its number as soon as its last row is written.
-    pub(super) fn merge_with(
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink; the rows after it are not written.
+    pub fn merge_with<S: RowSink>(
         &mut self,
-        buffers: &mut [RowBuffer],
-        sink: &mut impl RowSink,
-        mut done: impl FnMut(usize, &mut RowBuffer),
-    ) -> anyhow::Result<()> {
+        buffers: &mut [RowBuffer<E>],
+        sink: &mut S,
+        mut done: impl FnMut(usize, &mut RowBuffer<E>),
+    ) -> Result<(), S::Error> {
         // The next row of each buffer that has one left, the lowest key last.
         let mut heads: Vec<Head> =
             (0..buffers.len()).filter_map(|buffer| head(buffers, buffer, 0)).collect();
@@ -87,7 +88,7 @@ impl Merger {
     /// # Errors
     ///
     /// The first error of the sink.
-    pub fn finish(&mut self, now: Timestamp, sink: &mut impl RowSink) -> anyhow::Result<()> {
+    pub fn finish<S: RowSink>(&mut self, now: Timestamp, sink: &mut S) -> Result<(), S::Error> {
         self.correlator.finish(now, &mut self.joined);
         self.write_joined(sink)
     }
@@ -99,14 +100,14 @@ impl Merger {
     }
 
     #[inline]
-    fn row(
+    fn row<S: RowSink>(
         &mut self,
-        buffer: &mut RowBuffer,
+        buffer: &mut RowBuffer<E>,
         row: &Row,
-        sink: &mut impl RowSink,
-    ) -> anyhow::Result<()> {
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
         if row.log != FACT {
-            return sink.row(usize::from(row.log), row.key.time, buffer.bytes_of(row));
+            return sink.row(usize::from(row.log), &row.key, buffer.bytes_of(row));
         }
         if let Some(fact) = buffer.take_fact(row) {
             self.correlator.fact(&row.key, fact, &mut self.joined);
@@ -116,7 +117,7 @@ impl Merger {
     }
 
     /// Writes the rows that the correlator made, which come in order.
-    fn write_joined(&mut self, sink: &mut impl RowSink) -> anyhow::Result<()> {
+    fn write_joined<S: RowSink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         self.joined.write(sink)?;
         self.joined.clear();
         Ok(())
@@ -130,21 +131,55 @@ struct Head {
     position: usize,
 }
 
-fn head(buffers: &[RowBuffer], buffer: usize, position: usize) -> Option<Head> {
+fn head<E>(buffers: &[RowBuffer<E>], buffer: usize, position: usize) -> Option<Head> {
     let row = buffers.get(buffer)?.rows().get(position)?;
     Some(Head { key: row.key, buffer, position })
 }
 
 #[cfg(test)]
 mod tests {
-    use netsniff_analysis::log::Weird;
-    use netsniff_analysis::{Observer as _, Phase, Uid};
-
-    use super::super::Stream;
     use super::*;
+    use crate::log::Weird;
+    use crate::record::{FieldInfo, Observer as _, Phase, Record, Value, Visitor};
+    use crate::uid::Uid;
+
+    /// Encodes the name of a row alone.
+    #[derive(Clone, Copy, Debug)]
+    struct Names;
+
+    impl Encode for Names {
+        fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+            record.visit(&mut Name(out));
+        }
+    }
+
+    struct Name<'a>(&'a mut Vec<u8>);
+
+    impl Visitor for Name<'_> {
+        fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
+            if let (Value::Str(name), "name") = (value, info.name) {
+                self.0.extend_from_slice(name.as_bytes());
+            }
+        }
+    }
+
+    /// Times and names of the rows that came.
+    #[derive(Default)]
+    struct Came(Vec<String>);
+
+    impl RowSink for Came {
+        type Error = core::convert::Infallible;
+
+        fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Self::Error> {
+            assert_eq!(crate::log::LOGS[log].path, "weird");
+            let seconds = key.time.nanos() / 1_000_000_000;
+            self.0.push(format!("{seconds} {}", String::from_utf8_lossy(bytes)));
+            Ok(())
+        }
+    }
 
     /// A record whose name tells its key.
-    fn add(buffer: &mut RowBuffer, time: i64, phase: Phase, ordinal: u64, number: u32) {
+    fn add(buffer: &mut RowBuffer<Names>, time: i64, phase: Phase, ordinal: u64, number: u32) {
         let time = Timestamp::from_secs_nanos(time, 0);
         let key = SortKey { time, phase, ordinal, uid: Uid::NONE, number };
         let weird = Weird {
@@ -164,39 +199,30 @@ mod tests {
     }
 
     /// Names and times of the rows, in the order in which they come out.
-    fn merged(mut buffers: Vec<RowBuffer>) -> Vec<String> {
+    fn merged(mut buffers: Vec<RowBuffer<Names>>) -> Vec<String> {
         buffers.iter_mut().for_each(RowBuffer::sort);
-        let mut out = Vec::new();
-        let mut stream = Stream::new(&mut out, "memory");
-        let mut merger = Merger::new(&Limits::default(), Some(Format::Json), None);
-        merger.merge(&mut buffers, &mut stream).unwrap();
-        stream.finish().unwrap();
-        let lines = String::from_utf8(out).unwrap();
-        let rows = lines.lines().map(|line| serde_json::from_str(line).unwrap());
-        rows.map(|row: serde_json::Value| {
-            assert_eq!(row["_path"], "weird");
-            format!("{} {}", row["ts"], row["name"].as_str().unwrap())
-        })
-        .collect()
+        let mut came = Came::default();
+        let mut merger = Merger::new(&Limits::default(), Some(Names), None);
+        let Ok(()) = merger.merge(&mut buffers, &mut came);
+        came.0
     }
 
     #[test]
     fn timers_come_before_packets_and_the_end_last() {
-        let mut buffer = RowBuffer::new(Some(Format::Json));
+        let mut buffer = RowBuffer::new(Some(Names));
         add(&mut buffer, 2, Phase::End, 0, 0);
         add(&mut buffer, 2, Phase::Packet, 9, 1);
         add(&mut buffer, 2, Phase::Packet, 9, 0);
         add(&mut buffer, 2, Phase::Packet, 8, 0);
         add(&mut buffer, 2, Phase::Timer, 0, 0);
         add(&mut buffer, 1, Phase::End, 0, 0);
-        let expected =
-            ["1.0 End0.0", "2.0 Timer0.0", "2.0 Packet8.0", "2.0 Packet9.0", "2.0 Packet9.1"];
+        let expected = ["1 End0.0", "2 Timer0.0", "2 Packet8.0", "2 Packet9.0", "2 Packet9.1"];
         assert_eq!(merged(vec![buffer])[..5], expected);
     }
 
     #[test]
     fn rows_wait_for_their_watermark_and_no_longer() {
-        let (mut rows, mut done) = (RowBuffer::new(Some(Format::Json)), RowBuffer::new(None));
+        let (mut rows, mut done) = (RowBuffer::new(Some(Names)), RowBuffer::new(None));
         for time in [5, 1, 3, 3] {
             add(&mut rows, time, Phase::Packet, 1, 0);
         }
@@ -210,8 +236,7 @@ mod tests {
     #[test]
     fn any_number_of_buffers_gives_the_same_output() {
         let merged_from = |workers: usize| {
-            let mut buffers: Vec<_> =
-                (0..workers).map(|_| RowBuffer::new(Some(Format::Json))).collect();
+            let mut buffers: Vec<_> = (0..workers).map(|_| RowBuffer::new(Some(Names))).collect();
             for ordinal in 0..1000u64 {
                 let worker = (ordinal * 7919 % 1013) as usize % workers;
                 let time = (ordinal / 10) as i64;
@@ -232,6 +257,6 @@ mod tests {
     #[test]
     fn no_buffers_give_no_rows() {
         assert!(merged(Vec::new()).is_empty());
-        assert!(merged(vec![RowBuffer::new(Some(Format::Json))]).is_empty());
+        assert!(merged(vec![RowBuffer::new(Some(Names))]).is_empty());
     }
 }

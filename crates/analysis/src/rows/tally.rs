@@ -1,6 +1,6 @@
 //! How many rows of which log: what was written, and what was not.
 
-use netsniff_analysis::log::LOGS;
+use crate::log::LOGS;
 
 /// Numbers of rows, by log, and of facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl RowTally {
     }
 
     /// Facts of which it does not depend on them alone how many rows they make
-    /// ([`Fact::row`](netsniff_analysis::correlator::Fact::row)). The others count as the row that
+    /// ([`Fact::row`](crate::correlator::Fact::row)). The others count as the row that
     /// each makes.
     #[must_use]
     pub const fn facts(&self) -> u64 {
@@ -60,11 +60,13 @@ impl RowTally {
         left
     }
 
-    pub(crate) fn add_row(&mut self, log: usize) {
+    /// Counts one more row of a log.
+    pub fn add_row(&mut self, log: usize) {
         self.add_rows(log, 1);
     }
 
-    pub(super) fn add_rows(&mut self, log: usize, number: u64) {
+    /// Counts more rows of a log.
+    pub fn add_rows(&mut self, log: usize, number: u64) {
         if let Some(rows) = self.rows.get_mut(log) {
             *rows += number;
         }

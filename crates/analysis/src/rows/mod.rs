@@ -1,0 +1,49 @@
+//! Rows on their way from those who make them to whoever writes them.
+//!
+//! Whoever follows flows observes records into a [`RowBuffer`], which encodes them at once. Up to a
+//! watermark the rows of a buffer are complete: [`Observer::complete`] says so. A [`Merger`] brings the
+//! rows of many buffers into one order, adds those that joins make of several flows' facts, and
+//! writes them to a [`RowSink`]. Where everything happens in one thread, [`Output`] does both.
+//!
+//! [`Observer::complete`]: crate::record::Observer::complete
+
+mod buffer;
+mod merge;
+mod output;
+mod tally;
+
+pub use buffer::RowBuffer;
+pub use merge::Merger;
+pub use output::Output;
+pub use tally::{RowTally, SinkBooks};
+
+use crate::record::{Record, SortKey};
+
+/// Encodes records for whoever writes them.
+pub trait Encode {
+    /// Appends one row.
+    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>);
+}
+
+/// Takes encoded rows in their final order.
+pub trait RowSink {
+    /// Why a row cannot be written.
+    type Error;
+
+    /// Writes one row: `log` counts in [`LOGS`](crate::log::LOGS), `key` is where the row belongs, and
+    /// `bytes` are what [`Encode::encode`] appended.
+    ///
+    /// # Errors
+    ///
+    /// When the row cannot be written.
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+impl<S: RowSink> RowSink for &mut S {
+    type Error = S::Error;
+
+    #[inline]
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Self::Error> {
+        (**self).row(log, key, bytes)
+    }
+}
