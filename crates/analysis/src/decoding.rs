@@ -5,11 +5,11 @@ use core::ops::{Deref, Range};
 use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 
 use crate::depth::Depth;
+use crate::flow::wheel::{TICK_NANOS, tick_of};
 use crate::ingress::{Ingress, Unparsed};
 use crate::limits::Limits;
 use crate::options::Options;
-use crate::record::Observer;
-use crate::shard::watermark;
+use crate::record::{Observer, SortKey};
 use crate::unit::{HoleKind, Units};
 
 /// Whoever wants to choose packets, and to know which were not understood.
@@ -37,7 +37,13 @@ pub struct DecodeStage {
     held: Batch,
     /// Packets that nobody wanted.
     refused: u64,
+    /// The tick that engine time lies in, and the packet up to which records were complete in it.
+    settled: (i64, u64),
 }
+
+/// Packets within one tick behind which records do not wait for its end. Without them the records of a
+/// capture whose stamps are all equal would wait in memory up to its end.
+const CROWD: u64 = 32_768;
 
 impl DecodeStage {
     /// Nothing decoded yet. Batches are handed on in rounds of `round` packets.
@@ -49,6 +55,7 @@ impl DecodeStage {
             round: round.max(1),
             held: Batch::default(),
             refused: 0,
+            settled: (i64::MIN, 0),
         }
     }
 
@@ -181,10 +188,21 @@ impl DecodeStage {
         self.ingress.set_depth(depth);
     }
 
-    /// Up to where records are complete behind the datagrams that were decoded so far.
-    #[must_use]
-    pub const fn watermark(&self) -> Timestamp {
-        watermark(self.ingress.now())
+    /// Up to where records are complete behind the datagrams that were decoded so far: whatever comes
+    /// later belongs at or behind it. Timers are noticed by their ticks, so that it is the begin of the
+    /// tick at hand; where too many packets lie in that, all timers are settled up to the last of them.
+    pub fn watermark(&mut self) -> SortKey {
+        let (now, ordinal) = (self.ingress.now(), self.ingress.ordinal());
+        let tick = tick_of(now);
+        if self.settled.0 != tick {
+            self.settled = (tick, ordinal);
+        }
+        if ordinal - self.settled.1 >= CROWD {
+            self.settled.1 = ordinal;
+            return SortKey::behind_packet(now, ordinal);
+        }
+        let begin = now.nanos().saturating_sub(now.nanos().rem_euclid(TICK_NANOS));
+        SortKey::first_at(Timestamp::from_nanos(begin))
     }
 
     /// The datagrams of the round, and the holes between them.

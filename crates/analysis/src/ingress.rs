@@ -100,6 +100,13 @@ impl Ingress {
         self.clock.now()
     }
 
+    /// The number of the last packet, from 1.
+    #[must_use]
+    #[inline]
+    pub const fn ordinal(&self) -> u64 {
+        self.ordinal
+    }
+
     /// Whether a packet with this stamp is to be taken only once the next one is known, for
     /// [`Self::foresee`]: it lies so far ahead that something would end, and may be wrong.
     #[must_use]

@@ -5,10 +5,9 @@ use netsniff_packet::Timestamp;
 use crate::depth::Depth;
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
 use crate::flow::turnover::Turn;
-use crate::flow::wheel::TICK_NANOS;
 use crate::limits::Limits;
 use crate::options::Options;
-use crate::record::Observer;
+use crate::record::{Observer, Phase, SortKey};
 use crate::unit::{Hole, Unit};
 
 /// A worker's share of all flows.
@@ -34,7 +33,7 @@ impl Shard {
         units: impl Iterator<Item = (usize, &'u Unit)>,
         holes: &[Hole],
         bytes: &[u8],
-        watermark: Timestamp,
+        watermark: SortKey,
         observer: &mut O,
     ) {
         if holes.is_empty() {
@@ -42,7 +41,11 @@ impl Shard {
         } else {
             self.units_between(units, holes, bytes, observer);
         }
-        self.tracker.advance(watermark, observer);
+        if watermark.phase == Phase::Timer {
+            self.tracker.advance(watermark.time, observer);
+        } else {
+            self.tracker.settle(watermark.time, observer);
+        }
     }
 
     /// Every shard learns of every hole, at the same place among the datagrams of all.
@@ -114,14 +117,7 @@ impl FinishStep {
 
     /// Up to where records are complete behind this step, if all shards have taken it.
     #[must_use]
-    pub const fn watermark(self) -> Timestamp {
-        if self.part.is_none() { self.now } else { Timestamp::MAX }
+    pub const fn watermark(self) -> SortKey {
+        if self.part.is_none() { SortKey::first_at(self.now) } else { SortKey::END }
     }
-}
-
-/// Up to where records are complete behind packets up to engine time `now`: timers are noticed by their
-/// ticks, so that whatever comes later belongs at or behind the begin of this one.
-#[must_use]
-pub const fn watermark(now: Timestamp) -> Timestamp {
-    Timestamp::from_nanos(now.nanos().saturating_sub(now.nanos().rem_euclid(TICK_NANOS)))
 }

@@ -129,7 +129,8 @@ impl Stages {
                         stage.packet(&batch.packet(record), record.range(), &mut (), &mut sink);
                     }
                 });
-                let (units, watermark) = (stage.units(), stage.watermark());
+                let watermark = stage.watermark();
+                let units = stage.units();
                 let known = self.time(2, || shard.tracker().known(units.as_slice().iter()));
                 core::hint::black_box(known);
                 self.time(3, || {

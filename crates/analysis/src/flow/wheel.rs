@@ -138,6 +138,16 @@ impl Wheel {
         Some((tick, core::mem::take(&mut self.slots[slot])))
     }
 
+    /// Takes the entries that come up at the tick, which is the current one or later.
+    pub fn take_at(&mut self, tick: i64) -> Vec<Entry> {
+        if !(self.current..=self.last()).contains(&tick) {
+            return Vec::new();
+        }
+        let slot = slot_of(tick);
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        core::mem::take(&mut self.slots[slot])
+    }
+
     /// Takes all entries. Slots without any cost a bit each, since whoever writes the times of packets may leap again and again.
     fn take_all(&mut self) -> Vec<Entry> {
         let mut all = Vec::new();

@@ -17,7 +17,7 @@ pub trait Observer {
     fn fact(&mut self, _key: &SortKey, _fact: Fact) {}
 
     /// Whatever belongs before `watermark` was observed: what comes from now on belongs at or behind it.
-    fn complete(&mut self, _watermark: Timestamp) {}
+    fn complete(&mut self, _watermark: SortKey) {}
 }
 
 /// Where a record stands among all others of a run.
@@ -56,4 +56,14 @@ impl SortKey {
     pub const fn first_at(time: Timestamp) -> Self {
         Self { time, phase: Phase::Timer, ordinal: 0, uid: Uid::NONE, number: 0 }
     }
+
+    /// The first key behind all those of a packet and of the packets before it, of which the latest came
+    /// at `time`.
+    #[must_use]
+    pub const fn behind_packet(time: Timestamp, ordinal: u64) -> Self {
+        Self { time, phase: Phase::Packet, ordinal: ordinal + 1, uid: Uid::NONE, number: 0 }
+    }
+
+    /// Behind every record.
+    pub const END: Self = Self::first_at(Timestamp::MAX);
 }

@@ -161,14 +161,14 @@ impl<E> RowBuffer<E> {
 
     /// Moves the rows that belong before `watermark` to `done`, sorted, in place of what it held;
     /// the others stay.
-    pub fn take_before(&mut self, watermark: Timestamp, done: &mut Self) {
+    pub fn take_before(&mut self, watermark: SortKey, done: &mut Self) {
         done.clear();
         // Asked after every few packets, while rows wait for the same watermark.
-        if self.earliest >= watermark {
+        if SortKey::first_at(self.earliest) >= watermark {
             return;
         }
         self.sort();
-        let count = self.rows.partition_point(|row| row.key.time < watermark);
+        let count = self.rows.partition_point(|row| row.key < watermark);
         self.swap_rows(done);
         for row in done.rows.drain(count..) {
             if row.log == FACT {

@@ -227,7 +227,8 @@ mod tests {
             add(&mut rows, time, Phase::Packet, 1, 0);
         }
         for (watermark, expected) in [(1, 0), (2, 1), (3, 0), (4, 2), (5, 0), (6, 1), (7, 0)] {
-            rows.take_before(Timestamp::from_secs_nanos(watermark, 0), &mut done);
+            let watermark = Timestamp::from_secs_nanos(watermark, 0);
+            rows.take_before(SortKey::first_at(watermark), &mut done);
             assert_eq!(done.len(), expected, "before {watermark}");
         }
         assert!(rows.is_empty());

@@ -82,7 +82,7 @@ impl<S: RowSink, E: Encode + Clone> Observer for Output<S, E> {
         self.waiting.fact(key, fact);
     }
 
-    fn complete(&mut self, watermark: Timestamp) {
+    fn complete(&mut self, watermark: SortKey) {
         let [complete] = &mut self.complete;
         self.waiting.take_before(watermark, complete);
         if complete.is_empty() || self.error.is_some() {

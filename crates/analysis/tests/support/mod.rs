@@ -74,6 +74,11 @@ impl Rows {
         self.logs.get(path).into_iter().flatten().map(|(_, row)| row).collect()
     }
 
+    /// The rows of one log that were written so far, as they came.
+    pub(crate) fn written(&self, path: &str) -> &[(SortKey, Row)] {
+        self.output.sink().0.get(path).map_or(&[], Vec::as_slice)
+    }
+
     /// Ends the output, and brings the rows of each log into their order.
     pub(crate) fn sort(&mut self) {
         let Ok(()) = self.output.finish(self.now);
@@ -96,9 +101,9 @@ impl Observer for Rows {
         self.output.fact(key, fact);
     }
 
-    fn complete(&mut self, watermark: Timestamp) {
-        if watermark != Timestamp::MAX {
-            self.now = watermark;
+    fn complete(&mut self, watermark: SortKey) {
+        if watermark != SortKey::END {
+            self.now = watermark.time;
         }
         self.output.complete(watermark);
     }

@@ -148,7 +148,7 @@ impl<S: LiveSink> Writing<S> {
             if let (Some(part), Some(limit)) = (lane.front_mut(), limit) {
                 let mut before = RowBuffer::new(None);
                 // The whole of it stays counted until the rest is taken.
-                part.rows.take_before(limit, &mut before);
+                part.rows.take_before(SortKey::first_at(limit), &mut before);
                 bytes.push(0);
                 round.push(before);
             }

@@ -11,7 +11,7 @@ use netsniff_analysis::decoding::{DecodeStage, Intake};
 use netsniff_analysis::flow::key::FlowKey;
 use netsniff_analysis::shard::{FinishStep, Shard};
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, Units};
+use netsniff_analysis::{Limits, SortKey, Units};
 use netsniff_packet::{Batch, Timestamp};
 
 use super::run::{Outcome, Settings};
@@ -27,7 +27,7 @@ const ROUND: usize = 2048;
 /// What a worker is to do next.
 enum Task {
     /// Some of the datagrams of a round, the batch that they lie in, and the watermark behind them.
-    Round(Arc<Units>, Vec<u32>, Arc<Batch>, Timestamp),
+    Round(Arc<Units>, Vec<u32>, Arc<Batch>, SortKey),
     /// A part of the end.
     Finish(FinishStep),
 }
@@ -208,7 +208,7 @@ impl Queues<'_> {
         self.tasks[worker].send(task).map_err(|_| anyhow!("a worker has stopped"))
     }
 
-    fn send_rows(&self, waiting: &mut RowBuffer, watermark: Timestamp) -> anyhow::Result<()> {
+    fn send_rows(&self, waiting: &mut RowBuffer, watermark: SortKey) -> anyhow::Result<()> {
         let mut done = self.free_rows.try_recv().unwrap_or_else(|_| waiting.same());
         waiting.take_before(watermark, &mut done);
         self.rows.send(done).map_err(|_| anyhow!("the writer has stopped"))

@@ -76,6 +76,24 @@ impl FlowTracker {
         }
     }
 
+    /// Ends the flows whose deadlines lie at `now` or before, to the nanosecond.
+    pub fn settle<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+        self.advance(now, observer);
+        let tick = wheel::tick_of(now);
+        for entry in self.wheel.take_at(tick) {
+            if !self.table.is_current(entry) {
+                continue;
+            }
+            let Some(flow) = self.table.flow_mut(entry.place) else { continue };
+            let deadline = flow.deadline(&self.limits);
+            if deadline <= now {
+                self.expire(entry.place, deadline, observer);
+            } else {
+                flow.armed = self.wheel.arm(entry.place, wheel::tick_of(deadline));
+            }
+        }
+    }
+
     /// Notes that the capture lost packets at engine time `now`: the flows alive then are touched
     /// by it. No flow is looked at but those that are over: the others compare when they end.
     pub fn loss<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {

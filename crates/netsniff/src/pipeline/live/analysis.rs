@@ -53,17 +53,19 @@ struct Rows {
     writer: Option<RowProducer>,
     /// The engine time at the end, once it has come: what is still to be told belongs there.
     end: Timestamp,
+    /// Up to where rows are complete.
+    watermark: Timestamp,
     /// Rows that found no room.
     refused: u64,
 }
 
 impl Rows {
-    /// Says that nothing is told any more that belongs before `watermark`, also where there is nothing to hand over:
-    /// rows of other rings may wait for this.
-    fn settle(&mut self, watermark: Timestamp) {
+    /// Says up to where rows are complete, also where there is nothing to hand over: rows of other rings may
+    /// wait for this.
+    fn settle(&mut self) {
         self.complete.clear();
         if let Some(writer) = &mut self.writer {
-            let _ = writer.hand_over(watermark, &mut self.complete);
+            let _ = writer.hand_over(self.watermark, &mut self.complete);
         }
     }
 }
@@ -78,11 +80,12 @@ impl Observer for Rows {
         self.waiting.fact(key, fact);
     }
 
-    fn complete(&mut self, watermark: Timestamp) {
+    fn complete(&mut self, watermark: SortKey) {
         self.waiting.take_before(watermark, &mut self.complete);
+        self.watermark = watermark.time.min(self.end);
         let (Some(writer), false) = (&mut self.writer, self.complete.is_empty()) else { return };
         let told = self.complete.tally().total();
-        if writer.hand_over(watermark.min(self.end), &mut self.complete) == HandedOver::Refused {
+        if writer.hand_over(self.watermark, &mut self.complete) == HandedOver::Refused {
             self.refused += told;
         }
     }
@@ -126,7 +129,14 @@ impl Analyser {
             engine: Engine::new(*limits, options.clone(), *seed),
             odd: Odd(unparsed),
             also,
-            rows: Rows { waiting, complete, writer: Some(rows), end, refused: 0 },
+            rows: Rows {
+                waiting,
+                complete,
+                writer: Some(rows),
+                end,
+                watermark: Timestamp::MIN,
+                refused: 0,
+            },
             shedding: sheds.then(|| Shedding::new(options.deepest(), crate::clock::now())),
             splits: None,
             turns: Vec::new(),
@@ -228,7 +238,7 @@ impl Consumer for Analyser {
         if self.analysed > 0 {
             self.engine.advance(settled, &mut self.rows);
             self.compare();
-            self.rows.settle(self.engine.stage().watermark());
+            self.rows.settle();
         }
     }
 

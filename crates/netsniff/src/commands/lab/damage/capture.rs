@@ -128,7 +128,8 @@ impl Follower {
     fn flow(&mut self, packet: &Packet<'_>) -> Option<u32> {
         let all = 0..packet.data.len();
         self.stage.packet(packet, all, &mut (), &mut Nobody);
-        let (watermark, units) = (self.stage.watermark(), self.stage.units());
+        let watermark = self.stage.watermark();
+        let units = self.stage.units();
         let datagrams = units.as_slice().iter().enumerate();
         self.shard.round(datagrams, units.holes(), packet.data, watermark, &mut Nobody);
         self.shard.swap_turnover(&mut self.turns);
