@@ -45,7 +45,7 @@ fn chunks_have_extensions_and_trailers() {
     let turns = [
         client("GET / HTTP/1.1\r\n\r\n"),
         server(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=\"y\"\r\nhello\r\n 6 \r\n world\r\n\
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=\"y\"\r\nhello\r\n6 \r\n world\r\n\
              000\r\nX-Trailer: 1\r\n more\r\n\r\nHTTP/1.1 200 again\r\nContent-Length: 0\r\n\r\n",
         ),
         client("GET /2 HTTP/1.1\r\n\r\n"),

@@ -181,6 +181,13 @@ impl FileTransfer {
         self.total = Some(total);
     }
 
+    /// Learns how many bytes something said it has that does not count. It is told where it holds.
+    pub fn confirm_total(&mut self, claimed: u64) {
+        if self.missing == 0 && self.seen == claimed {
+            self.total.get_or_insert(claimed);
+        }
+    }
+
     /// Learns that what follows is not known: hashes tell nothing then.
     pub fn cut(&mut self) {
         self.hashing = None;

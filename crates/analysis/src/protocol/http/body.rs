@@ -37,6 +37,8 @@ enum Content {
 struct Opening {
     filename: Option<Vec<u8>>,
     total: Option<u64>,
+    /// How many bytes it has by what does not count.
+    claimed: Option<u64>,
     has_begun: bool,
     /// Whether it is of a response with a part of something, or several (RFC 9110, 15.3.7).
     is_partial: bool,
@@ -161,7 +163,8 @@ impl Body {
     pub(super) fn new(framing: &Framing, filename: Option<Vec<u8>>, is_partial: bool) -> Self {
         let at = framing.range().filter(|_| is_partial).map(|range| range.first);
         let total = framing.file_len();
-        let opening = Opening { filename, total, is_partial, at, ..Opening::default() };
+        let claimed = framing.claimed_len();
+        let opening = Opening { filename, total, claimed, is_partial, at, ..Opening::default() };
         Self {
             decoder: Decoder::new(framing.codings()).map(Box::new),
             content: match framing.boundary() {
@@ -410,6 +413,9 @@ impl Opening {
 
     fn end(&mut self, sink: &mut Sink<'_>) {
         let Some(mut file) = self.file.take() else { return };
+        if let Some(claimed) = self.claimed {
+            file.confirm_total(claimed);
+        }
         if self.at.is_none() || file.is_complete() {
             file.tell();
         }

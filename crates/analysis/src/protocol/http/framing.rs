@@ -174,13 +174,14 @@ impl Framing {
 
     /// What is chunked is the last of several codings.
     fn transfer_encoding(&mut self, field: &Field<'_>, version: Version, weirds: &mut Weirds) {
-        for word in members(field.value) {
+        for member in members(field.value) {
+            let is_chunked = member.word.eq_ignore_ascii_case(b"chunked");
             if self.is_chunked {
                 // What is chunked is the last coding (RFC 9112, 6.1).
                 weirds.add("HTTP_chunked_multi");
-            } else if !word.eq_ignore_ascii_case(b"chunked") {
+            } else if !is_chunked {
                 self.has_transfer = true;
-                if !self.codings.transfer(word) {
+                if !self.codings.transfer(member.word) {
                     self.has_unknown_transfer = true;
                     weirds.add("HTTP_unknown_transfer_encoding");
                 }
@@ -188,6 +189,10 @@ impl Framing {
                 // The framing is faulty then (RFC 9112, 6.1).
                 weirds.add("HTTP_chunked_before_version_1.1");
             } else {
+                if !member.is_exact {
+                    // Some read chunks, as Zeek does, and others up to the end.
+                    weirds.add("HTTP_unknown_transfer_encoding");
+                }
                 self.is_chunked = true;
                 if self.length.is_some() {
                     weirds.add("HTTP_content_length_and_chunked");
@@ -267,6 +272,11 @@ impl Framing {
         .filter(|&len| len > 0)
     }
 
+    /// How many bytes the file would have by a length that chunks override (RFC 9112, 6.3).
+    pub(super) fn claimed_len(&self) -> Option<u64> {
+        self.length.filter(|_| self.is_chunked && self.codings.is_empty())
+    }
+
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.boundary.as_ref().map_or(0, |boundary| boundary.len())
@@ -337,6 +347,17 @@ mod tests {
             ),
             (vec![(transfer, "Chunked, gzip")], Extent::Chunks, vec!["HTTP_chunked_multi"]),
             (vec![(transfer, "identity"), (length, "3")], Extent::Length(3), vec![]),
+            (
+                vec![(transfer, "\u{feff}chunked")],
+                Extent::Chunks,
+                vec!["HTTP_unknown_transfer_encoding"],
+            ),
+            (
+                vec![(transfer, "chunked\u{b}x")],
+                Extent::Chunks,
+                vec!["HTTP_unknown_transfer_encoding"],
+            ),
+            (vec![(transfer, "chunked;a=b")], Extent::Chunks, vec![]),
             (
                 vec![(length, "6"), (transfer, "chunked")],
                 Extent::Chunks,

@@ -135,7 +135,7 @@ impl Message {
     }
 
     fn chunk_size(&mut self, line: &[u8], weirds: &mut Weirds) {
-        let line = line.trim_ascii_start();
+        // It begins with a digit, as Zeek (`atoi_n`) and the grammar have it.
         let size = number(line, 16);
         // Behind the digits there may be extensions (RFC 9112, 7.1.1), and blanks, which servers fill up with.
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();

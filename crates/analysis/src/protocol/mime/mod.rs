@@ -19,7 +19,7 @@ mod token;
 pub(super) use super::line::LineEnd;
 pub(super) use field::Field;
 pub(super) use mail::Mail;
-pub(super) use token::is_token_byte;
+pub(super) use token::{is_token_byte, token};
 
 use super::base64;
 use encoding::QuotedPrintable;

@@ -2,7 +2,7 @@
 //! them.
 
 /// The first token of `text` (RFC 2045, section 5.1), and what follows.
-pub(super) fn token(text: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(in crate::protocol) fn token(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut text = skip_blanks(text);
     while let Some((&first, rest)) = text.split_first() {
         if is_token_byte(first) {

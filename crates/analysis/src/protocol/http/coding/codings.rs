@@ -1,6 +1,6 @@
 //! Which codings header fields tell, RFC 9110 section 8.4 and RFC 9112 section 6.1.
 
-use crate::protocol::mime::Field;
+use crate::protocol::mime::{Field, token};
 
 /// Codings of a body that are undone. Servers apply one, and a proxy may apply another.
 const MAX_CODINGS: usize = 4;
@@ -34,7 +34,7 @@ struct List {
 impl Codings {
     /// Takes a field `Content-Encoding`, which may come again.
     pub(in crate::protocol::http) fn content(&mut self, field: &Field<'_>) {
-        members(field.value).for_each(|word| self.content.add(word));
+        members(field.value).for_each(|member| self.content.add(member.word));
     }
 
     /// Takes a member of a field `Transfer-Encoding` that is not `chunked`. Returns whether it is known.
@@ -87,15 +87,23 @@ fn coding(word: &[u8]) -> Option<Coding> {
     }
 }
 
-/// The members of a list without their parameters, RFC 9110 section 5.6.1.
-pub(in crate::protocol::http) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value
-        .split(|&byte| byte == b',')
-        .map(|member| {
-            let end = member.iter().position(|&byte| byte == b';').unwrap_or(member.len());
-            member.get(..end).unwrap_or(member).trim_ascii()
-        })
-        .filter(|word| !word.is_empty())
+/// A member of a list of codings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::protocol::http) struct Member<'a> {
+    /// Its first token, which names the coding.
+    pub(in crate::protocol::http) word: &'a [u8],
+    /// Whether there is nothing else but parameters.
+    pub(in crate::protocol::http) is_exact: bool,
+}
+
+/// The members of a list, RFC 9110 section 5.6.1. What is no token does not hide a name, as for Zeek.
+pub(in crate::protocol::http) fn members(value: &[u8]) -> impl Iterator<Item = Member<'_>> {
+    value.split(|&byte| byte == b',').filter_map(|member| {
+        let (word, _) = token(member)?;
+        let end = member.iter().position(|&byte| byte == b';').unwrap_or(member.len());
+        let is_exact = member.get(..end).is_some_and(|name| name.trim_ascii() == word);
+        Some(Member { word, is_exact })
+    })
 }
 
 #[cfg(test)]
@@ -129,6 +137,10 @@ mod tests {
             (&["gzip,gzip,gzip,gzip"], &[], vec![Deflate; 4]),
             (&["gzip,gzip,gzip"], &["gzip", "gzip"], vec![]),
             (&["gzip,gzip,gzip,gzip,gzip"], &[], vec![]),
+            // `HTTP_Entity::SubmitHeader` takes the first token, whatever stands around it.
+            (&["gzip x"], &[], vec![Deflate]),
+            (&[": gzip", "(a) \"br\""], &[], vec![Brotli, Deflate]),
+            (&["x gzip"], &["xgzip"], vec![]),
         ] {
             assert_eq!(of(content, transfer), undone, "{content:?} {transfer:?}");
         }
