@@ -58,13 +58,23 @@ impl Protocol for Ftp {
     /// server must greet besides on others, since SMTP greets alike and POP3 has users, too.
     fn detect(&self, heads: &Heads<'_>) -> Detection {
         let client = begins_as_client(heads.originator);
+        let greeting = begins_as_server(heads.responder);
         if PORTS.contains(&heads.port) {
-            return client;
+            return match (client, greeting) {
+                // Behind the greeting of a server any word of text is a command, as for Zeek.
+                (Detection::No, Detection::Yes) if is_text(heads.originator) => Detection::Yes,
+                (Detection::No, Detection::Undecided)
+                    if !heads.responder.is_empty() && is_text(heads.originator) =>
+                {
+                    Detection::Undecided
+                }
+                _ => client,
+            };
         }
         if heads.is_midstream {
             return Detection::No;
         }
-        match (client, begins_as_server(heads.responder)) {
+        match (client, greeting) {
             (Detection::No, _) | (_, Detection::No) => Detection::No,
             (Detection::Yes, Detection::Yes) => Detection::Yes,
             _ => Detection::Undecided,
@@ -108,6 +118,12 @@ fn begins_as_server(head: &[u8]) -> Detection {
     Detection::No
 }
 
+/// Whether the first byte may begin a line of text.
+fn is_text(head: &[u8]) -> bool {
+    let first = head.trim_ascii_start().first();
+    first.is_some_and(u8::is_ascii_graphic)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +153,18 @@ mod tests {
         assert_eq!(detect(b"\x16\x03\x01", b"", 21), Detection::No);
         assert_eq!(detect(b"\r\nPAS", b"", 21), Detection::Undecided);
         assert_eq!(detect(b"\r\nPASV\r\n", b"", 21), Detection::Yes);
+    }
+
+    /// `FTP_Analyzer::DeliverStream` confirms with any word of three letters and more.
+    #[test]
+    fn behind_a_greeting_any_command_tells_on_its_port() {
+        for first in
+            [&b"QUIT\r\n"[..], b"HELP\r\n", b"XYZZY\r\n", b"GET / HTTP/1.1\r\n", b"\r\nQUIT\r\n"]
+        {
+            assert_eq!(detect(first, b"220 Welcome\r\n", 21), Detection::Yes);
+            assert_eq!(detect(first, b"SSH-2.0-x\r\n", 21), Detection::No);
+            assert_eq!(detect(first, b"220 Welcome\r\n", 2121), Detection::No);
+        }
+        assert_eq!(detect(b"\x16\x03\x01", b"220 Welcome\r\n", 21), Detection::No);
     }
 }
