@@ -431,3 +431,31 @@ fn books_tell_what_is_unknown() {
         assert_eq!(engine.packets_by_depth().total(), counts.decoded, "{name}");
     }
 }
+
+/// As Zeek's baseline `core.tunnels.gre-mpls` has it, and by what `packet-protocols/gre/main.zeek` lists for
+/// access points.
+#[test]
+fn gre_carries_labels_and_frames_of_access_points() {
+    let frame = |kind: u16, payload: &[u8]| {
+        let [high, low] = kind.to_be_bytes();
+        run(&[(SECOND, ipv4(47, [1, 2], &[&[0, 0, high, low], payload].concat()))])
+    };
+    let label = |inner: &[u8]| [&[0, 1, 1, 64], inner].concat();
+    let wireless = |control: [u8; 2], inner: &[u8]| {
+        [&control, &[0; 22][..], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], inner].concat()
+    };
+    for kind in [0x8847, 0x8848] {
+        let rows = frame(kind, &label(&inner(7)));
+        assert_eq!(inner_rows(&rows).len(), 1, "{kind:#x}");
+        assert_eq!(tunnel_rows(&rows)[0], "1 GRE DISCOVER");
+    }
+    for kind in [0x8200, 0x8210, 0x82f0, 0x8370, 0x9000] {
+        let rows = frame(kind, &wireless([8, 1], &inner(7)));
+        assert_eq!(inner_rows(&rows).len(), 1, "{kind:#x}");
+        // Nothing is known of a frame that is encrypted.
+        assert!(frame(kind, &wireless([8, 0x41], &inner(7))).log("conn").is_empty());
+    }
+    for kind in [0x8201, 0x8380, 0x9001, 0x1234] {
+        assert!(frame(kind, &wireless([8, 1], &inner(7))).log("conn").is_empty(), "{kind:#x}");
+    }
+}

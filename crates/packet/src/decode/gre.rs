@@ -1,4 +1,4 @@
-//! What GRE carries: IP, bridged Ethernet, ERSPAN, or PPP of PPTP.
+//! What GRE carries: IP, bridged Ethernet, ERSPAN, MPLS, frames of 802.11, or PPP of PPTP.
 
 use super::tunnel::{Above, Inner, Tunnel, TunnelKind};
 use super::{Layer, Stop};
@@ -35,6 +35,12 @@ pub(super) fn find(above: &Above<'_>) -> Option<Result<Tunnel, Stop>> {
         ethertype::IPV4 | ethertype::IPV6 => {
             return Some(Ok(above.tunnel(at, Inner::Ip, TunnelKind::Gre, key)));
         }
+        ethertype::MPLS | ethertype::MPLS_MULTICAST => {
+            return Some(Ok(above.tunnel(at, Inner::Mpls, TunnelKind::Gre, key)));
+        }
+        kind if is_of_access_point(kind) => {
+            return Some(Ok(above.tunnel(at, Inner::Wlan, TunnelKind::Gre, key)));
+        }
         ethertype::BRIDGING => at,
         ethertype::ERSPAN => at + erspan_len(&view),
         ethertype::ERSPAN_III => at + erspan_iii_len(above.data.get(at..).unwrap_or_default()),
@@ -45,6 +51,12 @@ pub(super) fn find(above: &Above<'_>) -> Option<Result<Tunnel, Stop>> {
         return short(needed);
     }
     Some(Ok(above.tunnel(frame_at, Inner::Ethernet, TunnelKind::Gre, key)))
+}
+
+/// Whether a protocol is one by which access points of Aruba hand frames on to their controller: Zeek's
+/// `packet-protocols/gre/main.zeek` lists them.
+const fn is_of_access_point(kind: u16) -> bool {
+    matches!(kind, 0x8200..=0x8370) && kind.is_multiple_of(16) || kind == 0x9000
 }
 
 /// Type II has a sequence number in the GRE header and a header of its own; type I has neither.

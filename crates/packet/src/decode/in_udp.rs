@@ -91,7 +91,7 @@ fn gre_in_udp(above: &Above<'_>) -> Option<Tunnel> {
     let fits = match found.inner {
         Inner::Ip => above.inner_ip(at, None, TunnelKind::Gre, None).is_ok(),
         Inner::Ethernet => is_ethernet(above.data.get(at..)?),
-        Inner::Mpls => false,
+        Inner::Mpls | Inner::Wlan => false,
     };
     fits.then_some(found)
 }

@@ -106,6 +106,16 @@ pub(super) fn mpls_told(
     run(decoded, frame, Next::Mpls(offset), tell);
 }
 
+/// Walks from a header of IEEE 802.11, and tells each step before it is taken.
+pub(super) fn wlan_told(
+    decoded: &mut Decoded,
+    frame: Frame<'_>,
+    offset: usize,
+    tell: impl FnMut(Next),
+) {
+    run(decoded, frame, Next::Wlan(offset, false), tell);
+}
+
 /// Walks from an Ethernet header.
 pub(super) fn ethernet(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
     ethernet_told(decoded, frame, offset, |_| {});

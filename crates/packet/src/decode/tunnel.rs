@@ -74,6 +74,8 @@ pub enum Inner {
     Ethernet,
     /// A stack of MPLS labels.
     Mpls,
+    /// A frame of IEEE 802.11.
+    Wlan,
 }
 
 /// A tunnel that was found.
@@ -101,6 +103,7 @@ impl Tunnel {
             Inner::Ip => walk::ip(data, self.offset, self.end),
             Inner::Ethernet => walk::ethernet(data, self.offset, self.end),
             Inner::Mpls => walk::mpls(data, self.offset, self.end),
+            Inner::Wlan => walk::wlan(data, self.offset, self.end),
         }
     }
 }

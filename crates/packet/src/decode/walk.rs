@@ -176,6 +176,24 @@ pub(crate) fn mpls_told(
     decoded
 }
 
+/// Walks from a header of IEEE 802.11 at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
+#[must_use]
+pub fn wlan(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
+    wlan_told(data, offset, wire_len, |_| {})
+}
+
+/// As [`wlan`], and tells each step through the link layer before it is taken.
+pub(crate) fn wlan_told(
+    data: &[u8],
+    offset: u32,
+    wire_len: u32,
+    tell: impl FnMut(link::Next),
+) -> Decoded {
+    let mut decoded = Decoded::default();
+    link::wlan_told(&mut decoded, Frame::new(data, wire_len), offset as usize, tell);
+    decoded
+}
+
 /// Decodes the transport header at the start of `data`, which follows an IP header with this
 /// protocol number; `len` is the length of the whole payload by that header, in bytes.
 ///

@@ -94,6 +94,14 @@ impl PacketAnonymizer {
         self.steps(data, &decoded, &steps, Visited::until(at), depth)
     }
 
+    /// Changes a frame of IEEE 802.11 inside a tunnel.
+    pub(super) fn wireless(&mut self, data: &mut [u8], at: usize, end: usize, depth: u8) -> Reach {
+        let mut steps = Steps::new();
+        let (inside, wire_len) = (data.get(..end).unwrap_or(data), end as u32);
+        let decoded = decode::wlan_told(inside, at as u32, wire_len, |step| steps.push(step));
+        self.steps(data, &decoded, &steps, Visited::until(at), depth)
+    }
+
     fn steps(
         &mut self,
         data: &mut [u8],

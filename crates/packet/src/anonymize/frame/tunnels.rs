@@ -38,6 +38,7 @@ impl PacketAnonymizer {
             match tunnel.inner {
                 Inner::Ethernet => self.ethernet(inside, at, tunnel.end as usize, depth),
                 Inner::Mpls => self.mpls(inside, at, tunnel.end as usize, depth),
+                Inner::Wlan => self.wireless(inside, at, tunnel.end as usize, depth),
                 Inner::Ip => self.inner_ip(inside, &tunnel, depth),
             }
         };
