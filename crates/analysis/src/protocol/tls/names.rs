@@ -79,14 +79,17 @@ pub(super) fn alert(description: u16) -> Cow<'static, str> {
         113 => "bad_certificate_status_response",
         114 => "bad_certificate_hash_value",
         115 => "unknown_psk_identity",
+        116 => "certificate_required",
+        117 => "general_error",
         120 => "no_application_protocol",
+        121 => "ech_required",
         other => return unknown(other),
     })
 }
 
 /// The name of a group for the key exchange (registry "TLS Supported Groups").
 pub(super) fn group(group: u16) -> Cow<'static, str> {
-    const CURVES: [&str; 30] = [
+    const CURVES: [&str; 41] = [
         "sect163k1",
         "sect163r1",
         "sect163r2",
@@ -117,6 +120,17 @@ pub(super) fn group(group: u16) -> Cow<'static, str> {
         "brainpoolP512r1",
         "x25519",
         "x448",
+        "brainpoolP256r1tls13",
+        "brainpoolP384r1tls13",
+        "brainpoolP512r1tls13",
+        "GC256A",
+        "GC256B",
+        "GC256C",
+        "GC256D",
+        "GC512A",
+        "GC512B",
+        "GC512C",
+        "curveSM2",
     ];
     let curve = usize::from(group).checked_sub(1).and_then(|at| CURVES.get(at));
     Cow::Borrowed(match (curve, group) {
@@ -126,9 +140,14 @@ pub(super) fn group(group: u16) -> Cow<'static, str> {
         (_, 258) => "ffdhe4096",
         (_, 259) => "ffdhe6144",
         (_, 260) => "ffdhe8192",
+        (_, 512) => "MLKEM512",
+        (_, 513) => "MLKEM768",
+        (_, 514) => "MLKEM1024",
         (_, 0x11eb) => "SecP256r1MLKEM768",
         (_, 0x11ec) => "X25519MLKEM768",
         (_, 0x11ed) => "SecP384r1MLKEM1024",
+        (_, 0x11ee) => "curveSM2MLKEM768",
+        (_, 0x4138) => "CECPQ2",
         (_, 0x6399) => "X25519Kyber768Draft00",
         (_, 0x639a) => "SecP256r1Kyber768Draft00",
         (_, 0xff01) => "arbitrary_explicit_prime_curves",
@@ -184,6 +203,11 @@ mod tests {
 
     #[test]
     fn groups_have_zeeks_names() {
+        assert_eq!(
+            [31, 41, 512, 0x4138].map(group),
+            ["brainpoolP256r1tls13", "curveSM2", "MLKEM512", "CECPQ2"]
+        );
+        assert_eq!(group(42), "unknown-42");
         let names = [1, 23, 29, 30, 256, 0x2a2a, 0].map(group);
         let expected = ["sect163k1", "secp256r1", "x25519", "x448", "ffdhe2048"];
         assert_eq!(names[..5], expected);
@@ -198,8 +222,8 @@ mod tests {
     #[test]
     fn alerts_have_zeeks_names() {
         assert_eq!(
-            [alert(0), alert(40), alert(999)],
-            ["close_notify", "handshake_failure", "unknown-999"]
+            [alert(0), alert(40), alert(116), alert(999)],
+            ["close_notify", "handshake_failure", "certificate_required", "unknown-999"]
         );
     }
 }
