@@ -32,6 +32,8 @@ struct Layer {
     state: State,
     /// Bytes that it took.
     taken: u64,
+    /// What it took while nothing came out, where it may turn out that it was never applied.
+    spare: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -83,7 +85,11 @@ type Take<'a> = &'a mut dyn FnMut(&[u8], u64);
 impl Decoder {
     /// A decoder for one body; `None` where nothing is to be undone.
     pub(super) fn new(codings: &Codings) -> Option<Self> {
-        let layer = |coding| Layer { state: State::Begin(coding), taken: 0 };
+        let layer = |(coding, is_sure): (_, bool)| Layer {
+            state: State::Begin(coding),
+            taken: 0,
+            spare: (!is_sure).then(Vec::new),
+        };
         let layers: Vec<_> = codings.undone().map(layer).collect();
         (!layers.is_empty()).then_some(Self { layers })
     }
@@ -181,6 +187,11 @@ impl Layer {
         take: Take<'_>,
     ) -> Decoded {
         let mut told = Decoded::Well;
+        if self.taken > BLOCK {
+            self.spare = None;
+        } else if let Some(spare) = &mut self.spare {
+            spare.extend_from_slice(data);
+        }
         if let (&State::Begin(coding), Some(&first)) = (&self.state, data.first()) {
             self.state = State::begin(coding, first, budget.window());
             if matches!(self.state, State::Untouched) {
@@ -201,6 +212,7 @@ impl Layer {
             };
             data = data.get(step.took..).unwrap_or_default();
             if step.gave > 0 {
+                self.spare = None;
                 let given = out.get(..step.gave).unwrap_or_default();
                 match run(inner, false, given, false, budget, take) {
                     Decoded::TooMuch => return Decoded::TooMuch,
@@ -218,6 +230,15 @@ impl Layer {
                     return told;
                 }
                 Outcome::Broken => {
+                    if let Some(spare) = self.spare.take() {
+                        // What does not begin as the coding says is without it.
+                        self.state = State::Untouched;
+                        return match run(inner, false, &spare, false, budget, take) {
+                            Decoded::TooMuch => Decoded::TooMuch,
+                            _ if told == Decoded::Well => Decoded::Broken(broken),
+                            _ => told,
+                        };
+                    }
                     self.state = State::Over;
                     return if told == Decoded::Well { Decoded::Broken(broken) } else { told };
                 }
@@ -227,11 +248,13 @@ impl Layer {
 
     /// Bytes that it holds outside itself.
     fn heap_bytes(&self) -> usize {
-        match &self.state {
-            State::Deflate(deflate) => deflate.heap_bytes(),
-            State::Brotli(brotli) => size_of::<Brotli>() + brotli.heap_bytes(),
-            State::Begin(_) | State::Untouched | State::Over => 0,
-        }
+        let spare = self.spare.as_ref().map_or(0, Vec::capacity);
+        spare
+            + match &self.state {
+                State::Deflate(deflate) => deflate.heap_bytes(),
+                State::Brotli(brotli) => size_of::<Brotli>() + brotli.heap_bytes(),
+                State::Begin(_) | State::Untouched | State::Over => 0,
+            }
     }
 }
 

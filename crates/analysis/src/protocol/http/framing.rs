@@ -53,6 +53,10 @@ impl Range {
             weirds.add("HTTP_non_positive_content_range");
             return None;
         };
+        if i64::try_from(len).is_err() {
+            weirds.add("HTTP_content_range_overflow");
+            return None;
+        }
         let whole = number(total, 10);
         if whole.is_none() && total != b"*" {
             weirds.add("HTTP_content_range_invalid_instance");
@@ -272,9 +276,10 @@ impl Framing {
         .filter(|&len| len > 0)
     }
 
-    /// How many bytes the file would have by a length that chunks override (RFC 9112, 6.3).
+    /// How many bytes the file would have by a length that chunks override (RFC 9112, 6.3), or if a coding
+    /// was not applied.
     pub(super) fn claimed_len(&self) -> Option<u64> {
-        self.length.filter(|_| self.is_chunked && self.codings.is_empty())
+        self.length.filter(|_| self.range.is_none() && self.codings.is_doubtful())
     }
 
     /// Bytes that it holds outside itself.
@@ -385,6 +390,12 @@ mod tests {
                 vec!["HTTP_content_range_unknown_byte_unit"],
             ),
             (vec![(range, "bytes 0-9")], Extent::Close, vec!["HTTP_content_range_cannot_parse"]),
+            // As in Zeek's trace `http/invalid-content-ranges.pcap`.
+            (
+                vec![(length, "10"), (range, "bytes 0-9223372036854775807/9223372036854775808")],
+                Extent::Length(10),
+                vec!["HTTP_content_range_overflow"],
+            ),
             (vec![(kind, "multipart/mixed; boundary=x")], Extent::Boundary, vec![]),
             (vec![(kind, "multipart/mixed; boundary=x"), (length, "9")], Extent::Length(9), vec![]),
             (

@@ -49,12 +49,21 @@ impl Codings {
         len > MAX_CODINGS || self.content.has_more || self.transfer.has_more
     }
 
-    /// Those that are undone, in that order: up to the first that is not known.
-    pub(super) fn undone(&self) -> impl Iterator<Item = Coding> + use<> {
+    /// Those that are undone, in that order: up to the first that is not known; and whether one is surely
+    /// applied. Of several codings of the content that is the outermost: servers name one twice. Nobody
+    /// asks for those of the transfer, and no browser undoes them.
+    pub(super) fn undone(&self) -> impl Iterator<Item = (Coding, bool)> + use<> {
         let most = if self.has_too_many() { 0 } else { MAX_CODINGS };
         let (content, transfer) = (self.content, self.transfer);
         let applied = move |list: List| (0..list.len).rev().map(move |at| list.codings[at]);
-        applied(transfer).chain(applied(content)).map_while(|it| it).take(most)
+        let transfer = applied(transfer).map(|coding| (coding, false));
+        let content = applied(content).enumerate().map(|(at, coding)| (coding, at == 0));
+        transfer.chain(content).map_while(|(coding, is_sure)| Some((coding?, is_sure))).take(most)
+    }
+
+    /// Whether none that is undone is surely applied.
+    pub(in crate::protocol::http) fn is_doubtful(&self) -> bool {
+        self.undone().all(|(_, is_sure)| !is_sure)
     }
 
     /// Whether there is none that is undone.
@@ -118,7 +127,7 @@ mod tests {
         for word in transfer {
             codings.transfer(word.as_bytes());
         }
-        codings.undone().collect()
+        codings.undone().map(|(coding, _)| coding).collect()
     }
 
     #[test]

@@ -238,3 +238,30 @@ fn codings_share_what_may_be_decoded() {
         }
     }
 }
+
+/// Servers name a coding twice, or one of the transfer that nobody undoes: what does not begin as the inner
+/// one says is as it is. Of one that is named alone nothing is left then, as in Zeek.
+#[test]
+fn an_inner_coding_may_not_have_been_applied() {
+    let text = b"X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*".to_vec();
+    let coded = gzip(&text, Compression::fast());
+    let told = vec![Decoded::Broken("inflate_failed")];
+    for len in [1, 2, 3, 7, coded.len()] {
+        for value in ["gzip, gzip", "deflate, gzip", "gzip, deflate"] {
+            let decoded = in_pieces(value, &coded, len, all(16 << 20));
+            assert_eq!(decoded, (text.clone(), told.clone()), "{value} {len}");
+        }
+        for value in ["gzip", "gzip, gzip"] {
+            let decoded = in_pieces(value, &text, len, all(16 << 20));
+            assert_eq!(decoded, (Vec::new(), told.clone()), "{value} {len}");
+        }
+        let mut codings = Codings::default();
+        codings.transfer(b"gzip");
+        let (mut decoder, mut out) = (Decoder::new(&codings).unwrap(), Vec::new());
+        for piece in text.chunks(len) {
+            let take: Take<'_> = &mut |bytes: &[u8], _| out.extend_from_slice(bytes);
+            decoder.decode(piece, &mut all(16 << 20), take);
+        }
+        assert_eq!(out, text, "{len}");
+    }
+}
