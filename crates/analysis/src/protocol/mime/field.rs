@@ -17,8 +17,12 @@ pub(in crate::protocol) struct Field<'a> {
 impl<'a> Field<'a> {
     /// A field from its lines, joined; `None` where there is no name or no colon behind it.
     pub(in crate::protocol) fn parse(text: &'a [u8]) -> Option<Self> {
-        let text = skip_blanks(text);
         let is_name = |byte: &u8| byte.is_ascii_graphic() && *byte != b':';
+        // What no name has may stand before it, as for Zeek (`MIME_get_field_name`).
+        let mut text = skip_blanks(text);
+        while text.first().is_some_and(|byte| !is_name(byte)) {
+            text = skip_blanks(text.get(1..)?);
+        }
         let len = text.iter().position(|byte| !is_name(byte))?;
         let (name, rest) = text.split_at(len);
         let value = skip_blanks(rest).strip_prefix(b":")?;
@@ -297,6 +301,7 @@ mod tests {
         assert!(header.is("SUBJECT"));
         let parsed = |text: &'static str| Field::parse(text.as_bytes()).map(|f| (f.name, f.value));
         assert_eq!(parsed(" Host \t:\t x"), Some((&b"Host"[..], &b"x"[..])));
+        assert_eq!(parsed("\u{feff}:Host: x"), Some((&b"Host"[..], &b"x"[..])));
         assert_eq!(parsed("A(comment (nested) \\) ): x"), None);
         assert_eq!(parsed("A (comment (nested) \\) ): x"), Some((&b"A"[..], &b"x"[..])));
         for bad in ["", "no colon", ": nothing", "two words: x", "\u{e4}: x"] {

@@ -49,16 +49,18 @@ impl Codings {
         len > MAX_CODINGS || self.content.has_more || self.transfer.has_more
     }
 
-    /// Those that are undone, in that order: up to the first that is not known; and whether one is surely
-    /// applied. Of several codings of the content that is the outermost: servers name one twice. Nobody
-    /// asks for those of the transfer, and no browser undoes them.
+    /// Those that are undone, in that order, and whether one is surely applied: those of the content up to the
+    /// first that is not known. Of several that is the outermost: servers name one twice. Nobody asks for those
+    /// of the transfer, and no browser undoes them.
     pub(super) fn undone(&self) -> impl Iterator<Item = (Coding, bool)> + use<> {
         let most = if self.has_too_many() { 0 } else { MAX_CODINGS };
         let (content, transfer) = (self.content, self.transfer);
         let applied = move |list: List| (0..list.len).rev().map(move |at| list.codings[at]);
-        let transfer = applied(transfer).map(|coding| (coding, false));
-        let content = applied(content).enumerate().map(|(at, coding)| (coding, at == 0));
-        transfer.chain(content).map_while(|(coding, is_sure)| Some((coding?, is_sure))).take(most)
+        let is_around = applied(transfer).any(|coding| coding.is_none());
+        let transfer = applied(transfer).flatten().map(|coding| (coding, false));
+        let content = applied(content).map_while(|coding| coding).enumerate();
+        let content = content.map(move |(at, coding)| (coding, at == 0 && !is_around));
+        transfer.chain(content).take(most)
     }
 
     /// Whether none that is undone is surely applied.
@@ -150,6 +152,7 @@ mod tests {
             (&["gzip x"], &[], vec![Deflate]),
             (&[": gzip", "(a) \"br\""], &[], vec![Brotli, Deflate]),
             (&["x gzip"], &["xgzip"], vec![]),
+            (&["gzip"], &["lalala"], vec![Deflate]),
         ] {
             assert_eq!(of(content, transfer), undone, "{content:?} {transfer:?}");
         }
