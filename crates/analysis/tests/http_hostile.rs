@@ -253,3 +253,28 @@ fn blank_lines_and_long_lines_hide_no_request() {
         }
     }
 }
+
+/// What `HTTP_Entity::SubmitHeader` and `atoi_n` of Zeek make of it, but for the length that chunks override.
+#[test]
+fn bodies_are_found_behind_odd_fields() {
+    let (text, chunks) = ("a".repeat(20), format!("14\r\n{}\r\n0\r\n\r\n", "a".repeat(20)));
+    let length = format!("Content-Length: {}\r\n", text.len());
+    for (fields, body, expected) in [
+        // A length that holds is told, though chunks override it; one that does not hold is not.
+        (format!("Transfer-Encoding: chunked\r\n{length}"), &chunks, Some(" total_bytes=20")),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 9\r\n".to_owned(), &chunks, Some("")),
+        // What stands around the name of a coding hides nothing.
+        ("Transfer-Encoding: \"chunked\" x\r\n".to_owned(), &chunks, Some("")),
+        ("\u{feff}Transfer-Encoding: chunked\r\n".to_owned(), &chunks, Some("")),
+        // Nobody undoes codings of the transfer, nor applies them.
+        (format!("Transfer-Encoding: gzip\r\n{length}"), &text, Some(" total_bytes=20")),
+        // A size begins with a digit.
+        ("Transfer-Encoding: chunked\r\n".to_owned(), &format!(" {chunks}"), None),
+    ] {
+        let response = format!("HTTP/1.1 200 OK\r\n{fields}\r\n{body}");
+        let found = found_in(&[client("GET / HTTP/1.1\r\n\r\n"), server(response)], PROXY);
+        let files = found.into_iter().filter(|row| row.starts_with("files "));
+        let file = |total| format!("files mime_type=text/plain is_orig=false seen_bytes=20{total}");
+        assert!(files.eq(expected.map(file)), "{fields:?} {body:?}");
+    }
+}
