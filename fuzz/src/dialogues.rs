@@ -6,6 +6,7 @@ use netsniff_analysis::flow::key::{FlowKey, Side};
 use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::Role;
+use netsniff_analysis::reassembly::fingerprint::Fingerprints;
 use netsniff_analysis::reassembly::stream::{
     Arrival, HoleEndings, Piece, Sink, StreamReassembler, Surroundings,
 };
@@ -15,6 +16,9 @@ use netsniff_packet::decode::{Tcp, TcpFlags, Transport};
 use netsniff_packet::{Batch, Timestamp};
 
 use crate::conversations::{Flow, Turn, What};
+
+/// Fingerprints have any key here.
+const SEED: u64 = 1;
 
 /// A conversation.
 pub struct Dialogue {
@@ -77,6 +81,7 @@ pub fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
     let mut open: HashMap<FlowKey, Open> = HashMap::new();
     let mut done = Vec::new();
     let mut shared = (0, HoleEndings::default());
+    let keys = Fingerprints::new(SEED);
     for packet in batches.iter().flat_map(Batch::iter) {
         ingress.packet(&packet, 0..packet.data.len(), &mut units, &mut Nobody);
         for unit in units.as_slice() {
@@ -90,6 +95,7 @@ pub fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
             let mut around = Surroundings {
                 limits: &limits,
                 overlap: Overlap::First,
+                keys: &keys,
                 held_in_all: &mut shared.0,
                 endings: &mut shared.1,
             };
@@ -181,8 +187,8 @@ impl Open {
         let missing = u64::from(tcp.payload_len) - data.len() as u64;
         let mut to = To(&mut self.turns, role(from));
         if tcp.payload_len > 0 {
-            let (time, sum, is_doubtful, urgent) = (now, None, false, None);
-            let arrival = Arrival { time, position, data, missing, sum, is_doubtful, urgent };
+            let (time, is_doubtful, urgent) = (now, false, None);
+            let arrival = Arrival { time, position, data, missing, is_doubtful, urgent };
             self.streams[from].arrive(&arrival, around, &mut to);
         }
         if tcp.flags.any(TcpFlags::FIN) {
@@ -195,6 +201,7 @@ impl Open {
         let mut around = Surroundings {
             limits,
             overlap: Overlap::First,
+            keys: &Fingerprints::new(SEED),
             held_in_all: &mut 0,
             endings: &mut HoleEndings::default(),
         };

@@ -493,3 +493,28 @@ fn stamps_are_older_or_newer_around_the_wrap() {
         expect(&wire, &["retransmission_inconsistency"]);
     }
 }
+
+/// Whoever knows one copy can make another with the same Internet checksum, and nobody sees which of both
+/// the receiver took.
+#[test]
+fn copies_with_the_same_internet_checksum_are_told() {
+    let texts = [b"GET /ab/cdef/ HTTP/1.1\r\n\r\n", b"GET /cd/abef/ HTTP/1.1\r\n\r\n"];
+    let len = texts[0].len();
+    for wire in wires() {
+        // Whole, in pieces of which either copy has others, and byte by byte.
+        for sizes in [[len, len], [len, 7], [6, len], [5, 8], [2, 2], [1, 1], [len, 1]] {
+            let mut wire = wire.clone();
+            wire.open();
+            for (text, size) in texts.iter().zip(sizes) {
+                for (at, piece) in text.chunks(size).enumerate() {
+                    wire.data_at(Client, 1 + (at * size) as i64, piece);
+                }
+            }
+            wire.hides(Client, texts[0]).acks(Server);
+            let logs = wire.says(Server, RESPONSE).ends(Client).ends(Server).logs();
+            assert_eq!(logs.http(), ["GET /ab/cdef/ 0 200 OK 5"], "{sizes:?}");
+            let told = logs.lines("weird", &["name"]);
+            assert_eq!(told, ["retransmission_inconsistency"], "{sizes:?}");
+        }
+    }
+}

@@ -46,8 +46,6 @@ pub struct Payload<'a> {
     pub data: &'a [u8],
     /// How many were not captured.
     pub missing: u64,
-    /// Their sum, where the segment's checksum tells it.
-    pub sum: Option<u16>,
     /// The position of the byte that the segment marks as urgent, where that is no part of the stream.
     pub urgent: Option<u64>,
 }
@@ -150,9 +148,9 @@ impl Streams {
             direction.acknowledge(position, now, &mut around.streams, &mut to);
         }
         if let Some(payload) = it.payload {
-            let Payload { position, data, missing, sum, urgent } = payload;
+            let Payload { position, data, missing, urgent } = payload;
             let is_doubtful = it.is_doubtful;
-            let arrival = Arrival { time, position, data, missing, sum, is_doubtful, urgent };
+            let arrival = Arrival { time, position, data, missing, is_doubtful, urgent };
             let (direction, mut to) = self.split(from, &around.context, around.found);
             direction.arrive(&arrival, &mut around.streams, &mut to);
         }

@@ -93,8 +93,8 @@ struct Lookup<'u> {
 }
 
 impl FlowTracker {
-    /// No flows yet. `seed` keeps senders from aiming at one bucket of the table; it changes no
-    /// record.
+    /// No flows yet. `seed` keeps senders from aiming at one bucket of the table, and at fingerprints; it
+    /// changes no record.
     #[must_use]
     pub fn new(limits: Limits, options: Options, seed: u64) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl FlowTracker {
             checksums: options.checksums,
             sampling: options.sampling,
             verdict: Verdict::Unknown,
-            talking: Talking::new(&options),
+            talking: Talking::new(&options, seed),
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,

@@ -35,7 +35,6 @@ impl Segment {
             position: self.position,
             data: &self.data,
             missing: self.missing,
-            sum: None,
             is_doubtful: self.is_tentative,
             urgent: None,
         }

@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::fingerprint::Fingerprints;
 use crate::limits::Limits;
 use crate::options::Overlap;
 
@@ -62,8 +63,6 @@ pub struct Arrival<'a> {
     pub data: &'a [u8],
     /// How many bytes of it were not captured.
     pub missing: u64,
-    /// [`netsniff_packet::checksum::sum`] of its bytes, where that is known.
-    pub sum: Option<u16>,
     /// Whether it may never reach its receiver: it counts once it is acknowledged, and gives way to
     /// what comes in its place before that.
     pub is_doubtful: bool,
@@ -87,6 +86,8 @@ pub struct Surroundings<'a> {
     pub limits: &'a Limits,
     /// Which bytes count where segments contradict each other.
     pub overlap: Overlap,
+    /// The key of fingerprints of what was handed on.
+    pub keys: &'a Fingerprints,
     /// Bytes that all streams hold together.
     pub held_in_all: &'a mut usize,
     /// How holes ended.

@@ -1,8 +1,9 @@
 //! What was handed on last of a stream, to notice copies that contradict it.
 
+use core::num::NonZeroU32;
 use std::collections::VecDeque;
 
-use netsniff_packet::checksum;
+use super::fingerprint::Fingerprints;
 
 /// How many segments are remembered in any case. What was injected comes at most a flight before what it
 /// stands in for, and the first flight is ten segments (RFC 6928), of which hosts that answer send fewer.
@@ -14,11 +15,13 @@ const UNACKNOWLEDGED: usize = 248;
 /// Parts of segments that copies brought, each apart from others.
 const PARTS: usize = 256;
 
-/// Lengths and sums of the last segments, since the bytes themselves are gone.
+/// Bytes of all those parts.
+const PART_BYTES: usize = 256 * 1024;
+
+/// Lengths and fingerprints of the last segments, since the bytes themselves are gone.
 ///
-/// The Internet checksum of a segment tells the sum for nothing. It misses one contradiction of
-/// 65,535, and those of a sender who knows the other copy and aims at its sum. The receiver needs every
-/// byte, so that copies of parts add up to the whole sooner or later.
+/// Whoever knows one copy can make another with the same Internet checksum, so it takes a key. The
+/// receiver needs every byte, so that copies of parts add up to the whole sooner or later.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     runs: [Run; SEGMENTS],
@@ -44,7 +47,7 @@ pub(super) enum Compared {
 struct Run {
     len: u32,
     /// Nothing where bytes are missing.
-    sum: Option<u16>,
+    fingerprint: Option<NonZeroU32>,
 }
 
 /// What few streams need.
@@ -59,24 +62,30 @@ struct More {
 #[derive(Debug)]
 struct Parts {
     low: u64,
-    /// What came of it, apart and in order, and the sum of that.
-    covered: Vec<(u64, u64)>,
-    sum: u32,
+    /// What came of it with its positions, apart and in order.
+    pieces: Vec<(u64, Vec<u8>)>,
 }
 
 impl Recent {
     /// Notes that `len` bytes from `next` on were handed on, or were missing, while everything below
     /// `acknowledged` was acknowledged.
     #[inline]
-    pub(super) fn note(&mut self, len: u64, sum: Option<u16>, next: u64, acknowledged: u64) {
+    pub(super) fn note(
+        &mut self,
+        len: u64,
+        fingerprint: Option<NonZeroU32>,
+        next: u64,
+        acknowledged: u64,
+    ) {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         let place = usize::from(self.at) % SEGMENTS;
-        let old = core::mem::replace(&mut self.runs[place], Run { len, sum });
+        let old = core::mem::replace(&mut self.runs[place], Run { len, fingerprint });
         let old_high = next.saturating_sub(self.span).saturating_add(old.len.into());
         self.span = self.span.saturating_sub(old.len.into()).saturating_add(len.into());
         self.at = self.at.wrapping_add(1);
         if old.len > 0 && (old_high > acknowledged || self.more.is_some()) {
             self.keep(old, old_high > acknowledged);
+            self.forget_parts(old_high);
         }
     }
 
@@ -94,14 +103,26 @@ impl Recent {
         more.older.push_back(old);
     }
 
+    /// Lets go of parts of segments that are remembered no longer: `high` lies behind the last of those.
+    #[cold]
+    fn forget_parts(&mut self, high: u64) {
+        let Some(more) = &mut self.more else { return };
+        let remembered: u64 = more.older.iter().map(|run| u64::from(run.len)).sum();
+        let low = high.saturating_sub(remembered);
+        more.parts.retain(|parts| parts.low >= low);
+    }
+
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         let Some(more) = &self.more else { return 0 };
-        let ranges: usize = more.parts.iter().map(|parts| parts.covered.capacity()).sum();
+        let parts = more
+            .parts
+            .iter()
+            .map(|parts| parts.pieces.capacity() * size_of::<(u64, Vec<u8>)>() + parts.bytes());
         size_of::<More>()
             + more.older.capacity() * size_of::<Run>()
             + more.parts.capacity() * size_of::<Parts>()
-            + ranges * size_of::<(u64, u64)>()
+            + parts.sum::<usize>()
     }
 
     /// The segment `back` places before the next one, the last one being 1.
@@ -121,6 +142,7 @@ impl Recent {
         position: u64,
         next: u64,
         acknowledged: u64,
+        keys: &Fingerprints,
     ) -> Compared {
         let end = position.saturating_add(data.len() as u64);
         let mut found = Compared::Agrees;
@@ -131,16 +153,17 @@ impl Recent {
         {
             let low = high.saturating_sub(run.len.into());
             let (from, to) = (low.max(position), high.min(end));
-            if let Some(sum) = run.sum.filter(|_| from < to) {
+            if let Some(known) = run.fingerprint.filter(|_| from < to) {
                 let copy = part(data, position, from, to);
                 let is_whole = (from, to) == (low, high);
-                let judged = if is_whole && data.len() > 1 {
-                    if checksum::sum(copy) == sum { Compared::Agrees } else { Compared::Differs }
-                } else if is_whole {
-                    // A keep-alive carries any byte.
+                // A keep-alive carries any byte, and comes when all was acknowledged.
+                let is_unheard = acknowledged == 0 && to == next && !self.has_parts(low);
+                let judged = if data.len() == 1 && (to <= acknowledged || is_unheard) {
                     Compared::Agrees
+                } else if is_whole {
+                    if keys.of(copy) == known { Compared::Agrees } else { Compared::Differs }
                 } else {
-                    self.compare_part((low, high), sum, from, copy)
+                    self.compare_part((low, high), known, from, copy, keys)
                 };
                 match judged {
                     Compared::Differs => return judged,
@@ -154,63 +177,86 @@ impl Recent {
         if high.min(end) > position.max(acknowledged) { Compared::Unknown } else { found }
     }
 
+    /// Whether copies of parts of the segment at `low` came.
+    fn has_parts(&self, low: u64) -> bool {
+        self.more.as_ref().is_some_and(|more| more.parts.iter().any(|parts| parts.low == low))
+    }
+
     /// Adds a copy of a part of a segment to others of it, and compares them if they are all of it.
     #[cold]
-    fn compare_part(&mut self, run: (u64, u64), sum: u16, from: u64, copy: &[u8]) -> Compared {
+    fn compare_part(
+        &mut self,
+        (low, high): (u64, u64),
+        known: NonZeroU32,
+        from: u64,
+        copy: &[u8],
+        keys: &Fingerprints,
+    ) -> Compared {
         let all = &mut self.more.get_or_insert_default().parts;
-        let (low, high) = run;
-        let count: usize = all.iter().map(|parts| parts.covered.len()).sum();
-        if count >= PARTS {
-            all.remove(0);
+        let count: usize = all.iter().map(|parts| parts.pieces.len()).sum();
+        let held: usize = all.iter().map(Parts::bytes).sum();
+        if count >= PARTS || held + copy.len() > PART_BYTES {
+            all.drain(..all.len().min(1));
             return Compared::Unknown;
         }
         let at = all.iter().position(|parts| parts.low == low).unwrap_or_else(|| {
-            all.push(Parts { low, covered: Vec::new(), sum: 0 });
+            all.push(Parts { low, pieces: Vec::new() });
             all.len() - 1
         });
         let Some(parts) = all.get_mut(at) else { return Compared::Unknown };
-        parts.add(from, copy);
-        if parts.covered.first() != Some(&(low, high)) {
-            return Compared::Agrees;
+        if parts.add(from, copy) {
+            return Compared::Differs;
         }
-        let whole = fold(parts.sum);
+        let Some(whole) = parts.whole(low, high) else { return Compared::Agrees };
+        let agrees = keys.of(whole) == known;
         all.remove(at);
-        if whole == sum { Compared::Agrees } else { Compared::Differs }
+        if agrees { Compared::Agrees } else { Compared::Differs }
     }
 }
 
 impl Parts {
-    /// Adds what is new of the bytes from `from` on.
-    fn add(&mut self, from: u64, copy: &[u8]) {
-        let to = from + copy.len() as u64;
-        let mut low = from;
-        for &(start, end) in &self.covered {
-            if low < start.min(to) {
-                self.sum += self.sum_of(from, copy, low, start.min(to));
-            }
-            low = low.max(end);
-        }
-        if low < to {
-            self.sum += self.sum_of(from, copy, low, to);
-        }
-        self.sum = fold(self.sum).into();
-        self.covered.push((from, to));
-        self.covered.sort_unstable();
-        self.covered.dedup_by(|next, last| {
-            let is_joined = next.0 <= last.1;
-            if is_joined {
-                last.1 = last.1.max(next.1);
-            }
-            is_joined
-        });
+    /// Bytes of its pieces.
+    fn bytes(&self) -> usize {
+        self.pieces.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
-    /// The sum of the bytes between two positions as a part of the whole: at an odd place bytes change
-    /// places (RFC 1071, 2).
-    fn sum_of(&self, from: u64, copy: &[u8], low: u64, high: u64) -> u32 {
-        let sum = checksum::sum(part(copy, from, low, high));
-        let is_odd = (low - self.low) % 2 == 1;
-        u32::from(if is_odd { sum.swap_bytes() } else { sum })
+    /// Everything between two positions, if it came.
+    fn whole(&self, low: u64, high: u64) -> Option<&[u8]> {
+        let (start, bytes) = self.pieces.first()?;
+        (*start == low && bytes.len() as u64 == high - low).then_some(bytes)
+    }
+
+    /// Adds the bytes from `from` on. Returns whether others came in their place before.
+    fn add(&mut self, from: u64, copy: &[u8]) -> bool {
+        let to = from + copy.len() as u64;
+        let mut differs = false;
+        let mut low = from;
+        let mut all: Vec<(u64, Vec<u8>)> = Vec::with_capacity(self.pieces.len() + 2);
+        for (start, bytes) in core::mem::take(&mut self.pieces) {
+            let end = start + bytes.len() as u64;
+            join(&mut all, low, part(copy, from, low, start.min(to)));
+            let (both, until) = (start.max(from), end.min(to));
+            differs |= part(&bytes, start, both, until) != part(copy, from, both, until);
+            low = low.max(end);
+            match all.last_mut() {
+                Some((at, last)) if *at + last.len() as u64 == start => last.extend(bytes),
+                _ => all.push((start, bytes)),
+            }
+        }
+        join(&mut all, low, part(copy, from, low, to));
+        self.pieces = all;
+        differs
+    }
+}
+
+/// Adds bytes behind what came before them.
+fn join(pieces: &mut Vec<(u64, Vec<u8>)>, from: u64, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    match pieces.last_mut() {
+        Some((at, last)) if *at + last.len() as u64 == from => last.extend(bytes),
+        _ => pieces.push((from, bytes.to_vec())),
     }
 }
 
@@ -220,25 +266,22 @@ fn part(data: &[u8], position: u64, low: u64, high: u64) -> &[u8] {
     data.get(index(low)..index(high)).unwrap_or_default()
 }
 
-/// A sum of sums as [`checksum::sum`] gives it.
-const fn fold(sum: u32) -> u16 {
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    if folded == 0xffff { 0 } else { folded as u16 }
-}
-
 #[cfg(test)]
 mod tests {
     use netsniff_traffic::Random;
 
     use super::*;
 
+    fn keys() -> Fingerprints {
+        Fingerprints::new(1)
+    }
+
     fn recent(segments: &[&str]) -> (Recent, u64) {
         let mut recent = Recent::default();
         let mut next = 1;
         for segment in segments {
             let len = segment.len() as u64;
-            recent.note(len, Some(checksum::sum(segment.as_bytes())), next, 1);
+            recent.note(len, Some(keys().of(segment.as_bytes())), next, 1);
             next += len;
         }
         (recent, next)
@@ -247,8 +290,9 @@ mod tests {
     /// What the last of several copies says.
     fn last(segments: &[&str], copies: &[(u64, &str)]) -> Compared {
         let (mut recent, next) = recent(segments);
-        let compared =
-            copies.iter().map(|(position, it)| recent.compare(it.as_bytes(), *position, next, 1));
+        let compared = copies
+            .iter()
+            .map(|(position, it)| recent.compare(it.as_bytes(), *position, next, 1, &keys()));
         compared.last().unwrap()
     }
 
@@ -301,10 +345,10 @@ mod tests {
         ] {
             let mut recent = Recent::default();
             for at in 1..=count {
-                recent.note(2, Some(checksum::sum(b"xy")), at * 2 - 1, acknowledged);
+                recent.note(2, Some(keys().of(b"xy")), at * 2 - 1, acknowledged);
             }
             let next = count * 2 + 1;
-            assert_eq!(recent.compare(b"Xy", 1, next, acknowledged), expected, "{count}");
+            assert_eq!(recent.compare(b"Xy", 1, next, acknowledged, &keys()), expected, "{count}");
             assert!(recent.heap_bytes() < 6_000);
         }
     }
@@ -313,8 +357,8 @@ mod tests {
     fn what_is_missing_contradicts_nothing() {
         let (mut recent, next) = recent(&["abc"]);
         recent.note(4, None, next, 1);
-        assert_eq!(recent.compare(b"abc----", 1, next + 4, 1), Compared::Agrees);
-        assert_eq!(recent.compare(b"a-c----", 1, next + 4, 1), Compared::Differs);
+        assert_eq!(recent.compare(b"abc----", 1, next + 4, 1, &keys()), Compared::Agrees);
+        assert_eq!(recent.compare(b"a-c----", 1, next + 4, 1, &keys()), Compared::Differs);
     }
 
     /// The same bytes, however they are cut, never contradict; with one byte changed they do as soon as
@@ -328,8 +372,8 @@ mod tests {
             let mut next = 0;
             while next < bytes.len() {
                 let len = (1 + random.below(12) as usize).min(bytes.len() - next);
-                let sum = checksum::sum(&bytes[next..next + len]);
-                recent.note(len as u64, Some(sum), next as u64 + 1, 1);
+                let fingerprint = keys().of(&bytes[next..next + len]);
+                recent.note(len as u64, Some(fingerprint), next as u64 + 1, 1);
                 next += len;
             }
             let mut copy = bytes.clone();
@@ -340,7 +384,7 @@ mod tests {
             let mut at = 0;
             while at < copy.len() {
                 let len = (2 + random.below(9) as usize).min(copy.len() - at);
-                found.push(recent.compare(&copy[at..at + len], at as u64 + 1, 41, 1));
+                found.push(recent.compare(&copy[at..at + len], at as u64 + 1, 41, 1, &keys()));
                 at += len;
             }
             let expected = if round % 2 == 1 { Compared::Differs } else { Compared::Agrees };

@@ -3,8 +3,9 @@
 //! Positions are relative: the SYN is 0 and the first byte of data is 1. What was seen first wins
 //! where segments overlap. An urgent byte is passed over where the receiver reads it apart.
 
-use netsniff_packet::{Timestamp, checksum};
+use netsniff_packet::Timestamp;
 
+use super::fingerprint::Fingerprints;
 use super::holding::{Holding, Segment};
 pub use super::piece::{Arrival, GapCause, HoleEndings, Piece, Sink, Surroundings};
 use super::recent::{Compared, Recent};
@@ -95,7 +96,7 @@ impl StreamReassembler {
         let len = (it.data.len() as u64).saturating_add(it.missing);
         let reach = it.position.saturating_add(len);
         if it.position < self.next || reach > self.end {
-            self.look_back(it, reach, to);
+            self.look_back(it, reach, around.keys, to);
         }
         let is_sure = !it.is_doubtful || reach <= self.acknowledged;
         if let Some(urgent) = it.urgent.filter(|_| is_sure) {
@@ -110,7 +111,7 @@ impl StreamReassembler {
             && is_sure
             && it.urgent.is_none()
         {
-            self.hand_on(it, reach, around.endings, to);
+            self.hand_on(it, reach, around, to);
             return;
         }
         self.hold(it, reach, around, to);
@@ -118,7 +119,7 @@ impl StreamReassembler {
 
     /// Looks at what comes again, or comes behind the end.
     #[cold]
-    fn look_back(&mut self, it: &Arrival<'_>, reach: u64, to: &mut impl Sink) {
+    fn look_back(&mut self, it: &Arrival<'_>, reach: u64, keys: &Fingerprints, to: &mut impl Sink) {
         // A keep-alive has any byte in the place of the last one, which may be the FIN (RFC 9293,
         // 3.8.4). What was acknowledged is asked again so, and the SYN before anything was said.
         if it.data.len() <= 1 && (reach <= self.acknowledged.max(1) || reach > self.end) {
@@ -127,7 +128,7 @@ impl StreamReassembler {
         if reach > self.end {
             self.note_surplus(to);
         }
-        match self.recent.compare(it.data, it.position, self.next, self.acknowledged) {
+        match self.recent.compare(it.data, it.position, self.next, self.acknowledged, keys) {
             Compared::Differs => self.note_contradiction(to),
             Compared::Unknown => self.note_unknown(to),
             Compared::Agrees => {}
@@ -158,7 +159,7 @@ impl StreamReassembler {
         &mut self,
         it: &Arrival<'_>,
         high: u64,
-        endings: &mut HoleEndings,
+        around: &mut Surroundings<'_>,
         to: &mut impl Sink,
     ) {
         let from = usize::try_from(self.next - it.position).unwrap_or(usize::MAX);
@@ -166,9 +167,8 @@ impl StreamReassembler {
         let fresh = it.data.get(from..).unwrap_or_default();
         let fresh = fresh.get(..wanted).unwrap_or(fresh);
         if !fresh.is_empty() {
-            let known = it.sum.filter(|_| fresh.len() == it.data.len());
-            let sum = known.unwrap_or_else(|| checksum::sum(fresh));
-            self.recent.note(fresh.len() as u64, Some(sum), self.next, self.acknowledged);
+            let fingerprint = Some(around.keys.of(fresh));
+            self.recent.note(fresh.len() as u64, fingerprint, self.next, self.acknowledged);
             self.next += fresh.len() as u64;
             if let Some(holding) = &mut self.holding {
                 holding.told = holding.told.max(it.time);
@@ -176,7 +176,7 @@ impl StreamReassembler {
             to.piece(it.time, Piece::Bytes(fresh));
         }
         if high > self.next {
-            self.gap(it.time, high, GapCause::Snaplen, endings, to);
+            self.gap(it.time, high, GapCause::Snaplen, around.endings, to);
         }
         if self.end != u64::MAX {
             self.end_time = self.end_time.max(it.time);
@@ -410,13 +410,12 @@ impl StreamReassembler {
             time = time.max(segment.time);
             let high = segment.high();
             let Segment { position, ref data, missing, .. } = segment;
-            let (sum, urgent) = (None, None);
-            let arrival =
-                Arrival { time, position, data, missing, sum, is_doubtful: false, urgent };
+            let urgent = None;
+            let arrival = Arrival { time, position, data, missing, is_doubtful: false, urgent };
             if segment.is_urgent {
-                self.pass_over(&arrival, to);
+                self.pass_over(&arrival, around.keys, to);
             } else {
-                self.hand_on(&arrival, high, around.endings, to);
+                self.hand_on(&arrival, high, around, to);
             }
             has_moved = true;
         }

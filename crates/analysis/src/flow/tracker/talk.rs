@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::{Address, Timestamp};
 
@@ -22,6 +22,7 @@ use crate::protocol::{
     Connection, Context, Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet,
     Role, Session,
 };
+use crate::reassembly::fingerprint::Fingerprints;
 use crate::reassembly::stream::{HoleEndings, Surroundings};
 
 /// What the conversations of all flows share.
@@ -32,6 +33,8 @@ pub(super) struct Talking {
     overlap: Overlap,
     urgent: Urgent,
     hashes: HashKinds,
+    /// The key of fingerprints of what was read.
+    keys: Fingerprints,
     /// Bytes that streams hold behind holes.
     held_bytes: usize,
     /// Connections that others announced.
@@ -39,13 +42,14 @@ pub(super) struct Talking {
 }
 
 impl Talking {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &Options, seed: u64) -> Self {
         let Options { protocols, overlap, urgent, hashes, .. } = *options;
         Self {
             wanted: protocols,
             overlap,
             urgent,
             hashes,
+            keys: Fingerprints::new(seed),
             held_bytes: 0,
             expectations: Expectations::default(),
         }
@@ -136,10 +140,11 @@ impl Talking {
     where
         'b: 'a,
     {
-        let Self { overlap, held_bytes, .. } = self;
+        let Self { overlap, keys, held_bytes, .. } = self;
         let streams = Surroundings {
             limits: context.limits,
             overlap: *overlap,
+            keys,
             held_in_all: held_bytes,
             endings,
         };
@@ -215,7 +220,7 @@ impl FlowTracker {
         let endings = &mut self.statistics.holes;
         let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
-        let mut delivery = delivery(lookup, segment, taken, bytes, self.verdict);
+        let mut delivery = delivery(lookup, segment, taken, bytes);
         delivery.is_doubtful |= is_damaged;
         if let Some(offset) = segment.urgent_offset()
             && urgent == Urgent::OutOfBand
@@ -278,7 +283,7 @@ impl Delivery<'_> {
     #[cold]
     fn mark_urgent(&mut self, offset: u16, taken: &Taken) {
         let Some(position) = taken.position else { return };
-        let nothing = Payload { position, data: &[], missing: 0, sum: None, urgent: None };
+        let nothing = Payload { position, data: &[], missing: 0, urgent: None };
         let payload = self.payload.get_or_insert(nothing);
         payload.urgent = position.checked_add(offset.into());
     }
@@ -291,19 +296,14 @@ fn delivery<'a>(
     segment: &Segment<'_>,
     taken: &Taken,
     bytes: &'a [u8],
-    checksum: Verdict,
 ) -> Delivery<'a> {
-    let Lookup { unit, ip, .. } = *lookup;
+    let unit = lookup.unit;
     let len = segment.tcp.payload_len;
     let payload = taken.position.filter(|_| len > 0).map(|position| {
         let data = unit.payload(bytes);
         let data = data.get(..len as usize).unwrap_or(data);
-        let sum = match checksum {
-            Verdict::Good => checksum::tcp_payload_sum(ip, segment.tcp, unit.data(bytes)),
-            _ => None,
-        };
         let missing = u64::from(len) - data.len() as u64;
-        Payload { position, data, missing, sum, urgent: None }
+        Payload { position, data, missing, urgent: None }
     });
     let end = taken.position.filter(|_| segment.tcp.flags.any(TcpFlags::FIN));
     Delivery {

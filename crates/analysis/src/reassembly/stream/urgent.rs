@@ -1,8 +1,7 @@
 //! Urgent bytes, which most receivers read apart from the stream (RFC 6093, 3.1).
 
-use netsniff_packet::checksum;
-
 use super::StreamReassembler;
+use crate::reassembly::fingerprint::Fingerprints;
 use crate::reassembly::piece::{Arrival, Sink};
 
 impl StreamReassembler {
@@ -16,12 +15,12 @@ impl StreamReassembler {
     }
 
     /// Passes over an urgent byte, which is remembered as any other, and not read.
-    pub(super) fn pass_over(&mut self, it: &Arrival<'_>, to: &mut impl Sink) {
+    pub(super) fn pass_over(&mut self, it: &Arrival<'_>, keys: &Fingerprints, to: &mut impl Sink) {
         if it.position < self.next {
             return;
         }
-        let sum = (!it.data.is_empty()).then(|| checksum::sum(it.data));
-        self.recent.note(1, sum, self.next, self.acknowledged);
+        let fingerprint = (!it.data.is_empty()).then(|| keys.of(it.data));
+        self.recent.note(1, fingerprint, self.next, self.acknowledged);
         self.next += 1;
         if self.end != u64::MAX {
             self.end_time = self.end_time.max(it.time);

@@ -5,8 +5,8 @@ use super::*;
 impl Test {
     fn urgent(&mut self, time: i64, position: u64, data: &str, urgent: u64) -> &mut Self {
         let (time, data, urgent) = (ms(time), data.as_bytes(), Some(urgent));
-        let (missing, sum, is_doubtful) = (0, None, false);
-        self.put(&Arrival { time, position, data, missing, sum, is_doubtful, urgent })
+        let (missing, is_doubtful) = (0, false);
+        self.put(&Arrival { time, position, data, missing, is_doubtful, urgent })
     }
 }
 
@@ -93,8 +93,8 @@ fn copies_of_urgent_bytes_change_nothing_that_was_read() {
 fn a_doubtful_urgent_pointer_counts_with_its_segment() {
     let doubtful = |test: &mut Test| {
         let (time, data, urgent) = (ms(0), &b"aXb"[..], Some(2));
-        let (position, missing, sum, is_doubtful) = (1, 0, None, true);
-        test.put(&Arrival { time, position, data, missing, sum, is_doubtful, urgent });
+        let (position, missing, is_doubtful) = (1, 0, true);
+        test.put(&Arrival { time, position, data, missing, is_doubtful, urgent });
     };
     let mut test = Test::new();
     doubtful(&mut test);
