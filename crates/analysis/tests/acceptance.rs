@@ -518,3 +518,160 @@ fn copies_with_the_same_internet_checksum_are_told() {
         }
     }
 }
+
+/// Flags that no TCP takes: a SYN that ends or resets what it begins, and a segment without ACK once the
+/// handshake is done.
+#[test]
+fn flags_that_no_host_takes_change_nothing() {
+    let odd = [
+        (SYN.with(TcpFlags::FIN), "TCP_christmas"),
+        (SYN.with(RST), "TCP_christmas"),
+        (SYN_ACK.with(TcpFlags::FIN), "TCP_christmas"),
+        (TcpFlags::PSH, "segment_without_ACK"),
+        (TcpFlags::FIN, "segment_without_ACK"),
+        (TcpFlags(0), "segment_without_ACK"),
+    ];
+    for wire in wires() {
+        for (flags, weird) in odd {
+            for (side, far) in [(Client, 0), (Server, 0), (Client, 77_777), (Server, -77_777)] {
+                // Behind the handshake, within the exchange, and behind it.
+                for place in 0..3 {
+                    let mut wire = wire.clone();
+                    let stray = |wire: &mut Wire, at: usize| {
+                        if at == place {
+                            let position = wire.next(side) + far;
+                            let data = if flags.any(SYN) { b"" } else { DECOY };
+                            wire.put(side, &Part { flags, position, data, ..wire.part(side) });
+                        }
+                    };
+                    wire.open();
+                    stray(&mut wire, 0);
+                    wire.says(Client, REQUEST);
+                    stray(&mut wire, 1);
+                    wire.says(Server, RESPONSE);
+                    stray(&mut wire, 2);
+                    expect(wire.ends(Client).ends(Server), &[weird]);
+                }
+            }
+        }
+    }
+}
+
+/// A FIN of an older connection, or one that was made up.
+#[test]
+fn a_fin_before_what_was_acknowledged_ends_nothing() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            for far in [-2, -77_777, -1_000_000_000] {
+                for place in 0..3 {
+                    let mut wire = wire.clone();
+                    let stray = |wire: &mut Wire, at: usize| {
+                        if at == place {
+                            let part = wire.part(side);
+                            wire.put(side, &Part { flags: FIN_ACK, position: far, ..part });
+                        }
+                    };
+                    wire.open();
+                    stray(&mut wire, 0);
+                    wire.says(Client, REQUEST);
+                    stray(&mut wire, 1);
+                    wire.says(Server, RESPONSE);
+                    stray(&mut wire, 2);
+                    wire.ends(Client).ends(Server);
+                    let logs = expect(&wire, &["segment_outside_window"]);
+                    assert_eq!(logs.lines("conn", &["missed_bytes"]), ["0"]);
+                }
+            }
+        }
+    }
+}
+
+/// A RST says nothing of how much was sent: its number may be a guess.
+#[test]
+fn a_reset_within_the_window_adds_no_byte() {
+    for wire in wires() {
+        for side in [Client, Server] {
+            let mut wire = wire.clone();
+            exchange(wire.open());
+            let position = wire.next(side) + 3_000;
+            wire.put(side, &Part { flags: RST, position, ..wire.part(side) });
+            expect(&wire, &[]);
+        }
+    }
+}
+
+/// The answer tells which of several SYNs has begun the connection.
+#[test]
+fn the_syn_that_was_answered_counts_of_several() {
+    for wire in wires() {
+        for far in FAR {
+            for count in [1, 2, 4] {
+                let mut wire = wire.clone();
+                wire.syn(Client, SYN, b"");
+                for at in 0..count {
+                    let position = far + at;
+                    wire.put(Client, &Part { flags: SYN, position, ..wire.part(Client) });
+                }
+                wire.syn(Server, SYN_ACK, b"").acks(Client);
+                let logs = exchange(&mut wire).logs();
+                assert_eq!(logs.http(), ["GET /evil 0 200 OK 5"], "{far} {count}");
+                let mut rows = logs.lines("conn", &["conn_state", "orig_bytes", "resp_bytes"]);
+                rows.sort();
+                rows.dedup();
+                assert_eq!(rows, ["S0 - -", "SF 42 43"], "{far} {count}");
+                assert!(!logs.weirds().is_empty());
+            }
+        }
+    }
+}
+
+/// A SYN of the server that nobody answers, before the client's or before the server's true answer.
+#[test]
+fn a_syn_that_nobody_answers_numbers_nothing() {
+    for wire in wires() {
+        for far in FAR {
+            for place in 0..3 {
+                let mut wire = wire.clone();
+                let stray = |wire: &mut Wire, at: usize| {
+                    if at == place {
+                        let part = wire.part(Server);
+                        wire.put(Server, &Part { flags: SYN, position: far, ..part });
+                    }
+                };
+                stray(&mut wire, 0);
+                wire.syn(Client, SYN, b"");
+                stray(&mut wire, 1);
+                wire.syn(Server, SYN_ACK, b"");
+                stray(&mut wire, 2);
+                let logs = exchange(wire.acks(Client)).logs();
+                assert_eq!(logs.http(), ["GET /evil 0 200 OK 5"], "{far} {place}");
+                let columns = ["id.orig_p", "conn_state", "orig_bytes", "resp_bytes"];
+                assert_eq!(logs.lines("conn", &columns), ["40000 SF 42 43"], "{far} {place}");
+                assert!(!logs.weirds().is_empty());
+            }
+        }
+    }
+}
+
+/// A SYN of the client with another number, between the server's answer and its acknowledgement, and
+/// while one side has ended.
+#[test]
+fn a_syn_within_a_handshake_or_an_end_is_none() {
+    for wire in wires() {
+        for far in FAR {
+            for place in 0..2 {
+                let mut wire = wire.clone();
+                let syn = Part { flags: SYN, position: far, ..wire.part(Client) };
+                wire.syn(Client, SYN, b"").syn(Server, SYN_ACK, b"");
+                if place == 0 {
+                    wire.put(Client, &syn);
+                }
+                wire.acks(Client).says(Client, REQUEST).says(Server, RESPONSE).ends(Client);
+                if place == 1 {
+                    wire.put(Client, &syn);
+                }
+                expect(wire.ends(Server), &["active_connection_reuse"]);
+            }
+        }
+    }
+}

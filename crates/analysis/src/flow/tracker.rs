@@ -17,8 +17,9 @@ use super::history::Letters;
 use super::key::{FlowKey, Side, TCP};
 use super::report::proto;
 use super::table::FlowTable;
-use super::tcp::Claimed;
+use super::tcp::metrics::first::First;
 use super::tcp::metrics::series::IntervalRtt;
+use super::tcp::{Claimed, TcpConnection};
 use super::turnover::{Turn, TurnEvent, Turnover};
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
@@ -74,6 +75,8 @@ pub struct FlowTracker {
     weirds: Weirds,
     /// The SYN of a connection that begins with an answer to it, and that came within another.
     challenger: Option<Claimed>,
+    /// SYNs before the one with which the next flow begins, which may be answered still.
+    unanswered: Vec<First>,
     /// What sessions found in the last datagram.
     findings: Findings,
     statistics: FlowStatistics,
@@ -119,6 +122,7 @@ impl FlowTracker {
             lost_at: None,
             weirds: Weirds::default(),
             challenger: None,
+            unanswered: Vec::new(),
             findings: Findings::new(options.extract),
             statistics: FlowStatistics::default(),
             remaining: Vec::new(),
@@ -327,6 +331,11 @@ impl FlowTracker {
             // Its SYN is one of the connection that begins, which the other side answers now.
             flow.sent[1 - lookup.side as usize].take_back(&challenger.sent);
         }
+        self.unanswered = match &flow.exchange {
+            Exchange::Opening(first) => vec![*first],
+            Exchange::Connection(tcp) => tcp.unanswered(),
+            Exchange::Unopened | Exchange::Datagrams(_) => Vec::new(),
+        };
         let weird = match &flow.exchange {
             // It was told when the SYN came.
             _ if self.challenger.is_some() => None,
@@ -394,8 +403,12 @@ impl FlowTracker {
             bad_checksums: [0; 2],
         };
         let (source, destination) = flow.ends();
+        let unanswered = core::mem::take(&mut self.unanswered);
         if let Some(challenger) = self.challenger.take() {
             flow.begin_with(&challenger, side, &self.limits);
+        } else if !unanswered.is_empty() {
+            let tcp = TcpConnection::behind(unanswered, self.depth);
+            flow.exchange = Exchange::Connection(Box::new(tcp));
         } else if roles::begins_at_server(unit, source, destination) {
             flow.flip();
         }

@@ -12,6 +12,7 @@ use netsniff_packet::decode::TcpFlags;
 use super::endpoint::{State, TcpEndpoint};
 use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
 use super::metrics::elapsed;
+use super::numbers::sequence_length;
 use super::sequence::delta;
 
 /// Numbers so near each other are those of one flight: the largest window without a scale.
@@ -42,6 +43,7 @@ impl Refusal {
             "segment_outside_window" => 0x0200,
             "ack_of_unsent_data" => 0x0800,
             "active_connection_reuse" => 0x1000,
+            "segment_without_ACK" => 0x4000,
             _ => 0x2000,
         }
     }
@@ -53,6 +55,12 @@ const fn refuse(weird: &'static str) -> Option<Refusal> {
 
 const fn rival(weird: &'static str) -> Option<Refusal> {
     Some(Refusal { weird, is_rival: true, is_late: false })
+}
+
+/// Whether hosts take a segment with these flags at all. A SYN that ends or resets what it begins
+/// is dropped.
+pub(super) const fn could_be_taken(flags: TcpFlags) -> bool {
+    !flags.any(TcpFlags::SYN) || !flags.any(TcpFlags::FIN.with(TcpFlags::RST))
 }
 
 impl TcpConnection {
@@ -82,14 +90,24 @@ impl TcpConnection {
         if self.unwatched || self.seen == 0 {
             return None;
         }
+        let flags = segment.tcp.flags;
+        if !could_be_taken(flags) {
+            return refuse("TCP_christmas");
+        }
         if self.is_opening() {
-            return self.refusal_while_opening(segment);
+            return self.refusal_while_opening(segment, last);
         }
         if segment.has(TcpFlags::SYN) {
             return self.refusal_of_syn(segment);
         }
         if segment.has(TcpFlags::RST) {
             return self.refusal_of_reset(segment);
+        }
+        if !segment.has(TcpFlags::ACK) && self.is_confirmed() {
+            return refuse("segment_without_ACK");
+        }
+        if segment.has(TcpFlags::FIN) && self.is_before_acknowledged(segment) {
+            return refuse("segment_outside_window");
         }
         if segment.has(TcpFlags::FIN) && self.is_behind_fin(segment) {
             let weird = "FIN_advanced_last_seq";
@@ -109,24 +127,30 @@ impl TcpConnection {
             && sender.last.full() == u64::from(sender.start).saturating_add(sender.fin_position)
     }
 
+    /// Whether a FIN stands before its sender's SYN, or before what the other side has acknowledged: an
+    /// old one, at best.
+    fn is_before_acknowledged(&self, segment: &Segment<'_>) -> bool {
+        let from = segment.from & 1;
+        let sender = &self.ends[from];
+        if self.seen & (1 << from) == 0 {
+            return false;
+        }
+        let end = segment.tcp.sequence.wrapping_add(sequence_length(segment.tcp));
+        delta(end, sender.start.wrapping_add(1)) < 0 || delta(end, sender.acknowledged.number) < 0
+    }
+
     /// Whether nothing but a SYN of the originator was seen.
-    fn is_opening(&self) -> bool {
+    pub(super) fn is_opening(&self) -> bool {
         let [originator, responder] = &self.ends;
         self.seen == 1 && originator.state == State::SynSent && responder.state == State::Inactive
     }
 
     /// A host that has sent a SYN takes nothing but an answer to it (RFC 9293, 3.10.7.3).
-    fn refusal_while_opening(&self, segment: &Segment<'_>) -> Option<Refusal> {
-        let (opener, tcp) = (&self.ends[ORIGINATOR], segment.tcp);
+    fn refusal_while_opening(&mut self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
         if segment.is_originator() {
-            // The RST that answers a segment of an older connection has that one's number.
-            let is_own = delta(tcp.sequence, opener.last.number).unsigned_abs() <= NEAR;
-            return if segment.has(TcpFlags::RST) && !segment.has(TcpFlags::SYN) && !is_own {
-                refuse("RST_outside_window")
-            } else {
-                None
-            };
+            return self.refusal_of_opener(segment, last);
         }
+        let (opener, tcp) = (&self.ends[ORIGINATOR], segment.tcp);
         let sent = delta(opener.last.number, opener.start);
         let answers = delta(tcp.acknowledgement, opener.start);
         let is_answer = segment.has(TcpFlags::ACK) && (1..=sent).contains(&answers);
@@ -148,6 +172,32 @@ impl TcpConnection {
         if may_be_later { None } else { refuse("ack_of_unsent_data") }
     }
 
+    /// What the originator sends before an answer to its SYN was seen, which the capture may have missed.
+    fn refusal_of_opener(&mut self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
+        let (opener, tcp) = (&self.ends[ORIGINATOR], segment.tcp);
+        if segment.has(TcpFlags::SYN) {
+            return if tcp.sequence == opener.start { None } else { refuse("SYN_seq_jump") };
+        }
+        let beyond = delta(tcp.sequence, opener.last.number);
+        if segment.has(TcpFlags::RST) {
+            // The RST that answers a segment of an older connection has that one's number.
+            let is_own = beyond.unsigned_abs() <= NEAR;
+            return if is_own { None } else { refuse("RST_outside_window") };
+        }
+        if segment.has(TcpFlags::FIN) && self.is_before_acknowledged(segment) {
+            return refuse("segment_outside_window");
+        }
+        let is_first = opener.last.number == opener.start.wrapping_add(1);
+        if is_first && beyond < -1 {
+            return refuse("segment_outside_window");
+        }
+        let is_far = is_first && beyond > NEAR as i32;
+        if is_far && !self.is_claimed(ORIGINATOR, tcp.sequence, RESPONDER) {
+            return rival("segment_outside_window");
+        }
+        self.refusal_of_numbers(segment, last)
+    }
+
     /// A SYN with another number than that of its side. What it says counts only if the other side
     /// answers it (RFC 5961, 4).
     fn refusal_of_syn(&self, segment: &Segment<'_>) -> Option<Refusal> {
@@ -165,10 +215,11 @@ impl TcpConnection {
                 && delta(tcp.acknowledgement, peer.last.number) > NEAR as i32;
             return if is_far { refuse("ack_of_unsent_data") } else { None };
         }
-        // What may begin behind the end of a side is told there.
         let has_ended = matches!(sender.state, State::Closed | State::Reset) && self.is_confirmed();
         if !segment.has(TcpFlags::ACK) {
-            return if has_ended { None } else { rival("active_connection_reuse") };
+            // What comes behind an end that was not reached yet is told there.
+            let is_behind = has_ended && !self.is_closed();
+            return if is_behind { None } else { rival("active_connection_reuse") };
         }
         if segment.is_originator() && sender.is_answering() {
             // A scan with SYN-ACKs, whose numbers nobody answers.
@@ -181,14 +232,20 @@ impl TcpConnection {
             State::Reset => "SYN_after_reset",
             _ => "SYN_seq_jump",
         };
-        let may_count = is_answer && !segment.is_originator() && !self.is_confirmed();
+        // Of two SYNs that crossed, the first may have been forged.
+        let may_count = is_answer && !self.is_begun(segment.from & 1);
         Some(Refusal { weird, is_rival: may_count, is_late: has_ended })
     }
 
     /// Whether the originator has acknowledged a number of the responder.
     pub(super) const fn is_confirmed(&self) -> bool {
-        let responder = &self.ends[RESPONDER];
-        responder.acknowledged.full() > responder.start as u64
+        self.is_begun(RESPONDER)
+    }
+
+    /// Whether the other side has acknowledged a number of `side`.
+    pub(super) const fn is_begun(&self, side: usize) -> bool {
+        let end = &self.ends[side & 1];
+        end.acknowledged.full() > end.start as u64
     }
 
     /// A RST outside of what its receiver awaits resets nothing (RFC 9293, 3.10.7.4).

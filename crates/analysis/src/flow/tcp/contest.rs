@@ -4,6 +4,7 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
+use super::acceptance::could_be_taken;
 use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
 use super::metrics::Observed;
 use super::metrics::first::First;
@@ -18,8 +19,10 @@ const MAX_ANSWERS: usize = 4;
 /// What is claimed of a connection besides what it is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contest {
-    /// Answers to the originator's SYN with other numbers than the first.
+    /// Answers to a SYN with other numbers than the first.
     answers: Vec<Claimed>,
+    /// SYNs with other numbers that came before the one of this connection, and were not answered yet.
+    earlier: Vec<First>,
     /// A SYN of the originator with another number, in the midst of the connection.
     challenger: Option<Claimed>,
     /// Numbers far from what was seen of a side, by that side and by the one that says so.
@@ -44,6 +47,7 @@ impl Contest {
     /// Bytes that it holds outside itself.
     pub(super) const fn heap_bytes(&self) -> usize {
         self.answers.capacity() * size_of::<Claimed>()
+            + self.earlier.capacity() * size_of::<First>()
     }
 
     pub(super) fn note_syn(&mut self, segment: &Segment<'_>) {
@@ -87,23 +91,25 @@ impl TcpConnection {
         (is_answer && is_it && from != challenger.first.sender()).then_some(challenger)
     }
 
-    /// Whether the segment of the originator acknowledges an answer to its SYN that was not taken,
-    /// and which.
+    /// Whether the segment acknowledges an answer to a SYN of its sender that was not taken, and which.
     #[must_use]
     pub fn answer_chosen_by(&self, segment: &Segment<'_>) -> Option<Claimed> {
         let contest = self.contest.as_ref()?;
-        let can_tell = segment.is_originator()
-            && segment.has(TcpFlags::ACK)
+        let answering = 1 - (segment.from & 1);
+        let can_tell = segment.has(TcpFlags::ACK)
             && !segment.has(TcpFlags::SYN.with(TcpFlags::RST))
-            && !self.is_confirmed();
-        if !can_tell || segment.tcp.acknowledgement == self.ends[RESPONDER].start.wrapping_add(1) {
+            && !self.is_begun(answering);
+        let number = segment.tcp.acknowledgement;
+        if !can_tell || number == self.ends[answering].start.wrapping_add(1) {
             return None;
         }
-        let number = segment.tcp.acknowledgement;
-        contest.answers.iter().copied().find(|answer| answer.first.next_number() == number)
+        let is_it = |answer: &&Claimed| {
+            answer.first.next_number() == number && answer.first.sender() == answering
+        };
+        contest.answers.iter().find(is_it).copied()
     }
 
-    /// The connection that begins with the SYN of this one and an answer that the originator took.
+    /// The connection that begins with the SYN of this one and an answer that its sender took.
     /// What else was seen until then belongs to nothing. `None` where its begin was not seen.
     #[must_use]
     pub fn with_answer(
@@ -113,14 +119,65 @@ impl TcpConnection {
         depth: Depth,
         limits: &Limits,
     ) -> Option<Self> {
-        // A SYN with data is remembered by its number alone.
-        let originator = &self.ends[ORIGINATOR];
-        let has_syn = self.metrics.evidence().is_some_and(|(sides, _)| sides[ORIGINATOR].has_syn());
-        let by_number = has_syn.then(|| First::syn(originator.start, originator.window_scale));
-        let opening = self.metrics.opening().filter(First::is_plain_syn).or(by_number)?;
+        let opener = 1 - answer.first.sender();
+        // A SYN with data, or behind another one, is remembered by its number alone.
+        let end = &self.ends[opener];
+        let has_syn = self.metrics.evidence().is_some_and(|(sides, _)| sides[opener].has_syn());
+        let by_number = has_syn.then(|| First::syn(end.start, end.window_scale));
+        let plain = self.metrics.opening().filter(First::is_plain_syn);
+        let opening = plain.filter(|_| opener == ORIGINATOR).or(by_number)?;
         let mut tcp = Self::reopened(&opening, begun, depth, limits);
-        tcp.replay(&answer.first, answer.time, limits);
+        let mut answered = answer.first;
+        if opener == RESPONDER {
+            answered.flip();
+        }
+        tcp.replay(&answered, answer.time, limits);
         Some(tcp)
+    }
+
+    /// A connection of which nothing was seen yet, behind one of which nothing but a SYN was seen: its
+    /// answer may come still.
+    #[must_use]
+    pub fn behind(earlier: Vec<First>, depth: Depth) -> Self {
+        let mut tcp = Self::at(depth);
+        tcp.contest = Some(Box::new(Contest { earlier, ..Contest::default() }));
+        tcp
+    }
+
+    /// The SYNs of the originator that may be answered still, where nothing else was seen.
+    #[must_use]
+    pub fn unanswered(&self) -> Vec<First> {
+        if !self.is_opening() {
+            return Vec::new();
+        }
+        let earlier = self.contest.iter().flat_map(|contest| &contest.earlier);
+        let last = self.as_opening();
+        let earlier = earlier.copied().filter(|first| last.is_none_or(|last| !last.is_same(first)));
+        let mut all: Vec<First> = earlier.chain(last).collect();
+        all.drain(..all.len().saturating_sub(MAX_ANSWERS));
+        all
+    }
+
+    /// The connection that began with an earlier SYN than this one's, where the segment answers that.
+    #[must_use]
+    pub fn with_earlier(
+        &self,
+        segment: &Segment<'_>,
+        begun: Timestamp,
+        depth: Depth,
+        limits: &Limits,
+    ) -> Option<Self> {
+        let contest = self.contest.as_ref()?;
+        let is_answer = segment.has(TcpFlags::SYN)
+            && segment.has(TcpFlags::ACK)
+            && !segment.is_originator()
+            && could_be_taken(segment.tcp.flags);
+        if !is_answer || !self.is_opening() {
+            return None;
+        }
+        let number = segment.tcp.acknowledgement;
+        let answered = contest.earlier.iter().find(|first| first.next_number() == number)?;
+        Some(Self::reopened(answered, begun, depth, limits))
     }
 
     /// Whether the segment shows that the first one, a SYN-ACK, was an answer whose SYN was not

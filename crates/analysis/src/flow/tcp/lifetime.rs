@@ -4,6 +4,7 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
+use super::acceptance::could_be_taken;
 use super::endpoint::{State, TcpEndpoint};
 use super::machine::{Context, RESPONDER, TcpConnection};
 use super::metrics::first::First;
@@ -121,7 +122,7 @@ impl TcpConnection {
     /// before it is answered ([`Self::challenger_answered_by`]).
     #[must_use]
     pub fn is_reused_by(&self, tcp: &Tcp, from: usize) -> bool {
-        if !tcp.flags.any(TcpFlags::SYN) {
+        if !tcp.flags.any(TcpFlags::SYN) || !could_be_taken(tcp.flags) {
             return false;
         }
         let [originator, responder] = &self.ends;
@@ -134,8 +135,9 @@ impl TcpConnection {
             beginner = responder;
         }
         if self.is_closed() {
-            // While one side still speaks, the SYN of that connection is a late copy.
-            return !(self.is_half_closed() && tcp.sequence == beginner.start);
+            // While one side still speaks, the SYN of that connection is a late copy, and another one is none
+            // before it is answered.
+            return !self.is_half_closed() || (with_ack && tcp.sequence != beginner.start);
         }
         if !with_ack && from == RESPONDER {
             // It crosses the SYN of the originator (RFC 9293, 3.5), or came before the SYN-ACK that was
@@ -162,7 +164,6 @@ impl TcpConnection {
         let [originator, responder] = &self.ends;
         matches!(originator.state, State::Established)
             && matches!(responder.state, State::Established)
-            && self.is_confirmed()
     }
 
     /// What is odd about a segment that begins another connection ([`Self::is_reused_by`]), by

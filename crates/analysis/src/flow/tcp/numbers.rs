@@ -100,8 +100,8 @@ impl TcpConnection {
         if segment.has(TcpFlags::FIN) && only_syn_seen {
             // More than 2 GiB may lie between, of which nothing was seen.
             sender.last.advance(end);
-        } else if sender.state == State::Reset {
-            // Numbers after a reset are not to be trusted.
+        } else if sender.state == State::Reset || (segment.has(TcpFlags::RST) && advance > 0) {
+            // Numbers of and after a reset are not to be trusted: whoever forges one guesses them.
         } else if advance > 0 {
             sender.last.advance(end);
         } else if segment.tcp.payload_len > 0 && sender.retransmissions.hit() {

@@ -6,7 +6,7 @@ use crate::depth::Depth;
 use crate::flow::attached::Talk;
 use crate::flow::history::{History, Letters};
 use crate::flow::key::Side;
-use crate::flow::tcp::machine::Context;
+use crate::flow::tcp::machine::{Context, ORIGINATOR};
 use crate::flow::tcp::{Claimed, Segment, TcpConnection};
 use crate::flow::{Exchange, Flow, Sent};
 use crate::limits::Limits;
@@ -27,8 +27,15 @@ impl FlowTracker {
                 return segment;
             };
             flow.exchange = Exchange::Connection(Box::new(begun));
+            if answer.first.sender() == ORIGINATOR {
+                flow.flip();
+                segment.from = 1 - segment.from;
+            }
             let held = flow.forget_streams();
             self.talking.give_back(held);
+        } else if let Some(begun) = tcp.with_earlier(&segment, start, depth, &self.limits) {
+            flow.exchange = Exchange::Connection(Box::new(begun));
+            self.weirds.add("SYN_seq_jump");
         } else if tcp.is_answer_first(&segment) {
             let Some(begun) = tcp.with_answer_first(start, depth, &self.limits) else {
                 return segment;

@@ -151,7 +151,7 @@ impl First {
     #[must_use]
     pub const fn is_reused_by(&self, tcp: &Tcp, from: usize) -> bool {
         tcp.flags.any(TcpFlags::SYN)
-            && !tcp.flags.any(TcpFlags::ACK)
+            && !tcp.flags.any(TcpFlags::ACK.with(TcpFlags::FIN).with(TcpFlags::RST))
             && tcp.sequence != self.sequence
             && from == self.sender()
     }
@@ -172,6 +172,12 @@ impl First {
     #[must_use]
     pub const fn has_number(&self, tcp: &Tcp) -> bool {
         tcp.sequence == self.sequence
+    }
+
+    /// Whether another one has its sequence number.
+    #[must_use]
+    pub const fn is_same(&self, other: &Self) -> bool {
+        self.sequence == other.sequence
     }
 
     /// The sequence number behind it, which is the one that acknowledges it.
