@@ -240,6 +240,9 @@ fn what_comes_before_and_behind_junk_is_read() {
             let dns = rows.log("dns");
             assert_eq!(dns.len(), 1);
             assert_eq!((dns[0]["query"].as_str(), &*dns[0]["answers"]), ("a.example", "192.0.2.9"));
+            // The question was read, and not only what the reply repeats of it.
+            assert_eq!(dns[0]["qtype_name"], "A");
+            assert_ne!(dns[0]["rtt"], "-");
             assert_eq!(rows.log("conn")[0]["service"], "dns");
             let weirds = rows.log("weird");
             assert_eq!(weirds.len(), 1, "told once: {weirds:?}");

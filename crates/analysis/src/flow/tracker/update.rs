@@ -49,6 +49,9 @@ impl FlowTracker {
                 let from_originator = flow.originator == side;
                 let (kind, letter) = if from_originator { (1, b'D') } else { (1 << 16, b'd') };
                 flow.history().once(kind, letter);
+                if flow.contradicted {
+                    flow.forget_protocol();
+                }
                 if flow.protocol.is_none() && !flow.contradicted && flow.is_beginning() {
                     flow.protocol = self.talking.wanted.of_datagram(unit.payload(bytes));
                 }
@@ -164,6 +167,15 @@ impl Flow {
         sent.fold(0_i64, i64::saturating_add) <= MAX_BEGINNING
     }
 
+    /// Lets go of a protocol that the last message contradicted. Zeek removes an analyser when the packet
+    /// after the one that it failed on comes. Until then its time-out holds, so that the last packet of
+    /// a flow changes nothing. Where each message stands alone, this one may be of the protocol again.
+    fn forget_protocol(&mut self) {
+        if let Some(protocol) = self.protocol.take() {
+            self.contradicted = !protocol.protocol().is_datagram_alone();
+        }
+    }
+
     /// Whether its session has read what is surely of its protocol.
     fn has_said_something(&self) -> bool {
         let talk = self.attached.as_ref().map(|attached| &attached.talk);
@@ -198,13 +210,6 @@ const MAX_BEGINNING: i64 = 1024;
 /// have it. The first one tells who asks: an answer that comes first is one whose question was
 /// missed.
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) -> bool {
-    if flow.contradicted {
-        // Zeek removes an analyser when the packet after the one that it failed on comes. Until
-        // then its time-out holds, so that the last packet of a flow changes nothing.
-        flow.protocol = None;
-        flow.contradicted = !protocol.protocol().is_datagram_alone();
-        return false;
-    }
     let verdict = protocol.protocol().datagram(hinting_port(flow, protocol), payload);
     let is_unknown = matches!(verdict, Verdict::Unknown { .. });
     let from_server = match verdict {
