@@ -358,15 +358,18 @@ fn decoys_that_expire_or_are_damaged_are_not_what_was_read() {
     ];
     for wire in wires() {
         for pieces in pieces {
-            for is_damaged in [false, true] {
+            for mark in ["damaged", "expired", "old acknowledgement"] {
                 let mut wire = wire.clone();
                 wire.open();
-                if is_damaged {
-                    wire.damaged();
-                } else {
-                    wire.expired(Client);
-                }
-                wire.data_at(Client, 1, DECOY).arrives(Client);
+                match mark {
+                    "damaged" => wire.damaged().data_at(Client, 1, DECOY),
+                    "expired" => wire.expired(Client).data_at(Client, 1, DECOY).arrives(Client),
+                    _ => {
+                        let old = wire.part(Client).acknowledged - 77_777;
+                        let decoy = Part { acknowledged: old, data: DECOY, ..wire.part(Client) };
+                        wire.put(Client, &decoy)
+                    }
+                };
                 for &(from, to) in pieces {
                     wire.data_at(Client, 1 + from as i64, &REQUEST[from..to]);
                 }

@@ -266,7 +266,7 @@ impl TcpConnection {
             from,
             position: is_data.then_some(first),
             acknowledged,
-            is_doubtful: self.metrics.is_doubtful(&observed),
+            is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
             is_reset: segment.has(TcpFlags::RST),
         }
     }
@@ -303,6 +303,11 @@ impl TcpConnection {
             is_doubtful: false,
             is_reset: false,
         }
+    }
+
+    /// Whether what a segment acknowledges lies before the peer's begin: hosts drop it then (RFC 5961, 5).
+    const fn is_before_begin(&self, acknowledged: Option<u64>) -> bool {
+        matches!(acknowledged, Some(0)) && !self.partial
     }
 
     /// Whether no begin was seen.
