@@ -1,7 +1,7 @@
 //! Whether two streams are HTTP, by how they begin.
 
 use super::start_line::is_token_byte;
-use crate::protocol::{Detection, Heads};
+use crate::protocol::{Detection, Heads, Role};
 
 /// Methods by which HTTP is recognised where the port does not hint at it: those of RFC 9110, of
 /// WebDAV (RFC 3253, 3648, 3744, 4918, 5323), and of Microsoft's extensions.
@@ -125,6 +125,19 @@ fn of_middle(opening: Opening, heads: &Heads<'_>) -> Detection {
             Detection::Yes
         }
         _ => Detection::Undecided,
+    }
+}
+
+/// Whether what a side says begins a message of HTTP/1: with a request line with its end, or a status code.
+/// `None` where there is too little of it.
+pub(super) fn begins_message(from: Role, head: &[u8]) -> Option<bool> {
+    if from == Role::Responder {
+        return is_status_line(head);
+    }
+    match opening(head) {
+        Opening::Request => Some(true),
+        Opening::Unclear | Opening::Method if !head.contains(&b'\n') => None,
+        _ => Some(false),
     }
 }
 

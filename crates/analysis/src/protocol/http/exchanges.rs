@@ -116,6 +116,31 @@ impl Exchanges {
         self.at(Role::Originator, time).request(line.method, line.uri);
     }
 
+    /// Number of the last request.
+    pub(super) const fn asked(&self) -> u64 {
+        self.current[0]
+    }
+
+    /// A request will come behind lost ones, of which there were at least as many as responses.
+    pub(super) const fn ask_behind_loss(&mut self) {
+        if self.current[0] < self.current[1] {
+            self.current[0] = self.current[1];
+        }
+    }
+
+    /// A response will come behind lost ones: to the request of this number, since those before it will get
+    /// none any more. Returns how many requests wait.
+    pub(super) fn answer_behind_loss(&mut self, number: u64, found: &mut Findings) -> usize {
+        while let Some((_, exchange)) =
+            self.pending.pop_front_if(|(pending, _)| (1..number).contains(pending))
+        {
+            found.records.push(told(exchange));
+        }
+        self.current[1] = self.current[1].max(number.saturating_sub(1));
+        let open = (self.current[0] + 1).saturating_sub(self.current[1] + 1);
+        usize::try_from(open).unwrap_or(usize::MAX)
+    }
+
     /// Tells what waits for responses, which will hardly come any more.
     fn tell_those_before_the_last(&mut self, found: &mut Findings) {
         let [request, response] = &mut self.current;

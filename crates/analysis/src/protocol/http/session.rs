@@ -2,6 +2,7 @@
 
 mod asked;
 mod header;
+mod resume;
 
 use std::collections::VecDeque;
 
@@ -56,6 +57,10 @@ pub(super) struct HttpSession {
     is_confirmed: bool,
     /// Whether it was told that there are blank lines between requests.
     is_blank_told: bool,
+    /// Number of the first request since the server spoke.
+    turn: u64,
+    /// Whether the server spoke since the last request.
+    has_answered: bool,
     /// What shows that this never was HTTP, among the last bytes of a side.
     contradiction: Option<&'static str>,
     /// Bytes that were taken.
@@ -93,6 +98,9 @@ enum Stage {
     Message(Box<Message>),
     /// A body of version 0.9 comes, which has no header.
     Bare,
+    /// What comes cannot be understood until a message begins, because of a loss. The other side may have
+    /// spoken since.
+    Lost { is_turn: bool },
     /// What comes cannot be understood.
     Nothing,
 }
@@ -107,7 +115,7 @@ impl Side {
         match &self.stage {
             Stage::Message(message) => !message.is_in_header(),
             Stage::Bare => true,
-            Stage::StartLine | Stage::Nothing => false,
+            Stage::StartLine | Stage::Lost { .. } | Stage::Nothing => false,
         }
     }
 }
@@ -130,6 +138,8 @@ impl HttpSession {
             handshake: None,
             is_confirmed: false,
             is_blank_told: false,
+            turn: 0,
+            has_answered: false,
             contradiction: None,
             taken: 0,
             header_room: context.limits.http_header_bytes,
@@ -140,6 +150,7 @@ impl HttpSession {
     /// Takes what stands first in the bytes.
     fn step(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
         self.last = input.time;
+        self.note_turn(input.from);
         let is_body = self.sides[input.from.index()].is_in_body();
         let progress = match &self.sides[input.from.index()].stage {
             Stage::StartLine if input.from == Role::Originator => {
@@ -149,6 +160,7 @@ impl HttpSession {
             Stage::Message(message) if message.is_in_header() => self.header(input, next, found),
             Stage::Message(_) => self.body(input, next, found),
             Stage::Bare => self.bare_response(input, found),
+            Stage::Lost { .. } => self.resume(input, next, found),
             Stage::Nothing => Progress::Skip(u64::MAX),
         };
         if let Progress::Consumed(len) | Progress::Handover(len) = progress {
@@ -243,6 +255,9 @@ impl HttpSession {
             self.sides[Role::Responder.index()].stage = Stage::Bare;
         }
         self.exchanges.request(request, time, found);
+        if core::mem::take(&mut self.has_answered) || self.turn == 0 {
+            self.turn = self.exchanges.asked();
+        }
         self.begin_message(Role::Originator, Expected::IfTold);
     }
 
@@ -399,26 +414,10 @@ impl Session for HttpSession {
     }
 
     fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
-        let Gap { time, from, unread, len, .. } = *gap;
+        let Gap { time, from, unread, .. } = *gap;
         self.read_rest(Bytes { time, from, data: unread }, Next::Missing, found);
         self.last = time;
-        let Self { sides, exchanges, files, .. } = self;
-        if let Stage::Message(message) = &mut sides[from.index()].stage {
-            match message.gap(len, &mut Sink { time, from, exchanges, files, found }) {
-                Some(Taken::Last(_)) => {
-                    self.end_message(from, time, found);
-                    return Onward::Continue;
-                }
-                Some(_) => return Onward::Continue,
-                None => {}
-            }
-        }
-        self.interrupt(from, time, found);
-        if from == Role::Originator {
-            // Whether a response has a body depends on its request.
-            self.interrupt(Role::Responder, time, found);
-        }
-        self.sides[from.index()].stage = Stage::Nothing;
+        self.take_gap(gap, found);
         Onward::Continue
     }
 
