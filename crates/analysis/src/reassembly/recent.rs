@@ -16,7 +16,7 @@ const UNACKNOWLEDGED: usize = 248;
 const PARTS: usize = 256;
 
 /// Bytes of all those parts.
-const PART_BYTES: usize = 256 * 1024;
+const PART_BYTES: usize = 64 * 1024;
 
 /// Lengths and fingerprints of the last segments, since the bytes themselves are gone.
 ///
@@ -106,7 +106,7 @@ impl Recent {
     /// Lets go of parts of segments that are remembered no longer: `high` lies behind the last of those.
     #[cold]
     fn forget_parts(&mut self, high: u64) {
-        let Some(more) = &mut self.more else { return };
+        let Some(more) = self.more.as_mut().filter(|more| !more.parts.is_empty()) else { return };
         let remembered: u64 = more.older.iter().map(|run| u64::from(run.len)).sum();
         let low = high.saturating_sub(remembered);
         more.parts.retain(|parts| parts.low >= low);
