@@ -678,3 +678,30 @@ fn a_syn_within_a_handshake_or_an_end_is_none() {
         }
     }
 }
+
+/// The capture begins with a response: what is said tells who the server is, on any port, however the
+/// response is cut behind its status.
+#[test]
+fn a_response_that_comes_first_is_the_servers() {
+    for wire in wires() {
+        for size in [12, 20, RESPONSE.len()] {
+            for is_acknowledged in [false, true] {
+                let mut wire = wire.clone();
+                for piece in RESPONSE.chunks(size) {
+                    wire.sends(Server, piece);
+                    if is_acknowledged {
+                        wire.acks(Client);
+                    }
+                }
+                let logs = exchange(&mut wire).logs();
+                let expected = ["- 0 200 OK 5", "GET /evil 0 200 OK 5"];
+                let http: Vec<String> =
+                    logs.http().iter().map(|row| row.replace("- - ", "- ")).collect();
+                assert_eq!(http, expected, "{size}");
+                let columns = ["id.orig_p", "service", "orig_pkts"];
+                let conn = logs.lines("conn", &columns);
+                assert!(conn[0].starts_with("40000 http "), "{conn:?}");
+            }
+        }
+    }
+}

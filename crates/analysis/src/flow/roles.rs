@@ -6,6 +6,7 @@ use netsniff_packet::Address;
 use netsniff_packet::decode::{TcpFlags, Transport};
 
 use super::key::{Endpoint, TCP, UDP};
+use crate::protocol::{self, Role};
 use crate::unit::Unit;
 
 /// TCP ports that Zeek's default scripts take for servers' (`likely_server_ports`).
@@ -93,6 +94,16 @@ pub fn is_local(address: Address) -> bool {
                 || a & 0xffc0 == 0xfe80
         }
     }
+}
+
+/// Whether the first packet comes from the server, by what it says: the begin of a message of HTTP, which
+/// is read in the midst of a connection, on any port. `None` where it does not tell.
+pub(crate) fn speaks_as_server(unit: &Unit, bytes: &[u8]) -> Option<bool> {
+    let Transport::Tcp(tcp) = &unit.decoded.transport else { return None };
+    if tcp.payload_len == 0 || tcp.flags.any(TcpFlags::SYN.with(TcpFlags::RST)) {
+        return None;
+    }
+    protocol::speaker(unit.payload(bytes)).map(|role| role == Role::Responder)
 }
 
 /// Whether the first packet likely comes from the server, by the ports: the begin was missed.

@@ -243,7 +243,7 @@ impl FlowTracker {
             }
             None if self.depth == Depth::Packets => return self.count_only(unit),
             None => {
-                let Some(place) = self.begin(lookup, observer) else { return };
+                let Some(place) = self.begin(lookup, bytes, observer) else { return };
                 self.take(lookup, bytes, place, self.depth);
                 self.arm_first(place);
                 place
@@ -369,7 +369,12 @@ impl FlowTracker {
     }
 
     /// Begins the flow of a datagram, whose timer waits for [`Self::arm_first`].
-    fn begin<O: Observer>(&mut self, lookup: &Lookup<'_>, observer: &mut O) -> Option<u32> {
+    fn begin<O: Observer>(
+        &mut self,
+        lookup: &Lookup<'_>,
+        bytes: &[u8],
+        observer: &mut O,
+    ) -> Option<u32> {
         let Lookup { unit, key, side, hash, .. } = *lookup;
         self.wheel.start(wheel::tick_of(unit.now));
         self.make_room(unit, 1, observer);
@@ -409,7 +414,9 @@ impl FlowTracker {
         } else if !unanswered.is_empty() {
             let tcp = TcpConnection::behind(unanswered, self.depth);
             flow.exchange = Exchange::Connection(Box::new(tcp));
-        } else if roles::begins_at_server(unit, source, destination) {
+        } else if roles::speaks_as_server(unit, bytes)
+            .unwrap_or_else(|| roles::begins_at_server(unit, source, destination))
+        {
             flow.flip();
         }
         if self.depth < Depth::Protocols {

@@ -59,6 +59,7 @@ pub use expected::{Announced, Errand, Expected, Kind};
 pub use findings::{Connection, Findings, MAX_ODDITIES, ProtocolRecord};
 pub use ftp::Command;
 pub use http::Exchange as HttpExchange;
+pub(crate) use http::speaker;
 pub use imap::Row as MailboxRow;
 pub use irc::IrcEvent;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};

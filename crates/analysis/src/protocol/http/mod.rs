@@ -32,9 +32,15 @@ mod uri;
 
 pub use exchange::Exchange;
 
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Context, Detection, Heads, Protocol, Role, Session};
 use crate::weird::Weirds;
 use session::HttpSession;
+
+/// Who says this, if it begins a message of HTTP/1.
+pub(crate) fn speaker(bytes: &[u8]) -> Option<Role> {
+    let begins = |role: &Role| detect::begins_message(*role, bytes) == Some(true);
+    [Role::Responder, Role::Originator].into_iter().find(begins)
+}
 
 /// Commands of other protocols that have a password behind them.
 const SECRETS: [&[u8]; 3] = [b"PASS", b"AUTH", b"LOGIN"];
