@@ -124,3 +124,48 @@ fn encrypted_payload_is_a_flow_in_ipv4_only() {
     assert!(conn(&[(0, ipv6(50, &[0; 32]))]).is_empty());
     assert_eq!(conn(&[(0, ipv6(89, &[0; 32]))])[0]["ip_proto"], "89");
 }
+
+/// All logs of packets at whole seconds.
+fn logs(list: &[(i64, Vec<u8>)]) -> support::Rows {
+    let packets = list.iter().map(|(second, data)| Packet {
+        timestamp: Timestamp::from_nanos(*second * SECOND),
+        data,
+        wire_len: data.len() as u32,
+        link_type: LinkType::RAW,
+        interface: 0,
+    });
+    analyse(packets, Limits::default())
+}
+
+/// What is none of its messages, from either side and in any place, hides no other. All clients of a
+/// network that have no address share one flow of DHCP.
+#[test]
+fn messages_of_a_port_are_read_beside_what_is_none() {
+    let ntp = [&[0x23][..], &[1; 47]].concat();
+    let mut dhcp =
+        [&[1, 1, 6, 0, 0, 0, 0, 7][..], &[0; 20], &[2, 0, 0, 0, 0, 1], &[0; 202]].concat();
+    dhcp.extend([0x63, 0x82, 0x53, 0x63, 53, 1, 1, 255]);
+    let dhcpv6 = [1, 0, 0, 7, 0, 1, 0, 10, 0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
+    for (ports, log, good) in [
+        ([40_000, 123], "ntp", &ntp[..]),
+        ([68, 67], "dhcp", &dhcp),
+        ([546, 547], "dhcpv6", &dhcpv6),
+    ] {
+        // Too short, and of a form that none has.
+        for bad in [&[0xff; 9][..], &[0xff; 48]] {
+            for places in [&[0][..], &[1], &[0, 1], &[0, 2, 3], &[0, 0, 0]] {
+                let mut list = vec![good; 2];
+                for &place in places {
+                    list.insert(place, bad);
+                }
+                let at =
+                    |(second, payload): (usize, &&[u8])| (second as i64, udp(1, ports, payload));
+                let rows = logs(&list.iter().enumerate().map(at).collect::<Vec<_>>());
+                let found = rows.log(log).len();
+                assert_eq!(found, if log == "ntp" { 2 } else { 1 }, "{log} {places:?}");
+                assert_ne!(rows.log("conn")[0]["service"], "-", "{log} {places:?}");
+                assert_eq!(rows.log("weird").len(), 1, "told once");
+            }
+        }
+    }
+}

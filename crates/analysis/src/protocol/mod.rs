@@ -113,6 +113,11 @@ pub trait Protocol: Sync {
         false
     }
 
+    /// Whether the port alone tells that datagrams are of this protocol, be it behind one that is not.
+    fn is_known_by_port(&self) -> bool {
+        false
+    }
+
     /// Whether a datagram on any port is surely of this protocol.
     fn detect_datagram(&self, _payload: &[u8]) -> bool {
         false

@@ -61,8 +61,16 @@ impl Protocol for Ntp {
         }
     }
 
+    fn is_datagram_alone(&self) -> bool {
+        true
+    }
+
+    fn is_known_by_port(&self) -> bool {
+        true
+    }
+
     fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
-        Box::new(NtpSession { is_confirmed: false })
+        Box::new(NtpSession { is_confirmed: false, has_told: false })
     }
 }
 
@@ -70,13 +78,17 @@ impl Protocol for Ntp {
 #[derive(Debug)]
 struct NtpSession {
     is_confirmed: bool,
+    /// Whether a message that is none was told.
+    has_told: bool,
 }
 
 impl Session for NtpSession {
     fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
         let Some(&first) = datagram.payload.first() else { return };
         if !is_whole(datagram.payload) {
-            found.weirds.add("NTP_malformed_message");
+            if !core::mem::replace(&mut self.has_told, true) {
+                found.weirds.add("NTP_malformed_message");
+            }
             return;
         }
         self.is_confirmed = true;

@@ -171,8 +171,9 @@ impl Flow {
     /// after the one that it failed on comes. Until then its time-out holds, so that the last packet of
     /// a flow changes nothing. Where each message stands alone, this one may be of the protocol again.
     fn forget_protocol(&mut self) {
-        if let Some(protocol) = self.protocol.take() {
+        if let Some(protocol) = self.protocol {
             self.contradicted = !protocol.protocol().is_datagram_alone();
+            self.protocol = Some(protocol).filter(|id| id.protocol().is_known_by_port());
         }
     }
 

@@ -47,8 +47,16 @@ impl Protocol for Dhcp {
         }
     }
 
+    fn is_datagram_alone(&self) -> bool {
+        true
+    }
+
+    fn is_known_by_port(&self) -> bool {
+        true
+    }
+
     fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
-        Box::new(DhcpSession { is_confirmed: false })
+        Box::new(DhcpSession { is_confirmed: false, has_told: false })
     }
 }
 
@@ -56,6 +64,8 @@ impl Protocol for Dhcp {
 #[derive(Debug)]
 struct DhcpSession {
     is_confirmed: bool,
+    /// Whether a message that is none was told.
+    has_told: bool,
 }
 
 impl Session for DhcpSession {
@@ -69,6 +79,7 @@ impl Session for DhcpSession {
                 let message = Message::new(datagram.time, datagram.from, &options);
                 found.records.push(ProtocolRecord::Fact(Content::Dhcp(Box::new(message))));
             }
+            _ if core::mem::replace(&mut self.has_told, true) => {}
             Reading::NoCookie => found.weirds.add("DHCP_bad_cookie"),
             Reading::Malformed => found.weirds.add("DHCP_malformed_message"),
         }

@@ -45,8 +45,16 @@ impl Protocol for Dhcpv6 {
         }
     }
 
+    fn is_datagram_alone(&self) -> bool {
+        true
+    }
+
+    fn is_known_by_port(&self) -> bool {
+        true
+    }
+
     fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
-        Box::new(Dhcpv6Session { is_confirmed: false })
+        Box::new(Dhcpv6Session { is_confirmed: false, has_told: false })
     }
 }
 
@@ -54,12 +62,16 @@ impl Protocol for Dhcpv6 {
 #[derive(Debug)]
 struct Dhcpv6Session {
     is_confirmed: bool,
+    /// Whether a message that is none was told.
+    has_told: bool,
 }
 
 impl Session for Dhcpv6Session {
     fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
         let Some(message) = Message::read(datagram.time, datagram.from, datagram.payload) else {
-            found.weirds.add("DHCPv6_malformed_message");
+            if !core::mem::replace(&mut self.has_told, true) {
+                found.weirds.add("DHCPv6_malformed_message");
+            }
             return;
         };
         self.is_confirmed = true;
