@@ -622,6 +622,11 @@ fn the_syn_that_was_answered_counts_of_several() {
                 rows.sort();
                 rows.dedup();
                 assert_eq!(rows, ["S0 - -", "SF 42 43"], "{far} {count}");
+                // A millisecond from each segment to the next; the round trip is that of the SYN that was
+                // answered.
+                let rtt = logs.lines("tcp", &["resp_handshake_rtt"]);
+                let expected = format!("0.00{}000", count + 1);
+                assert!(rtt.contains(&expected), "{expected} in {rtt:?}");
                 assert!(!logs.weirds().is_empty());
             }
         }

@@ -17,9 +17,8 @@ use super::history::Letters;
 use super::key::{FlowKey, Side, TCP};
 use super::report::proto;
 use super::table::FlowTable;
-use super::tcp::metrics::first::First;
 use super::tcp::metrics::series::IntervalRtt;
-use super::tcp::{Claimed, TcpConnection};
+use super::tcp::{Claimed, TcpConnection, Unanswered};
 use super::turnover::{Turn, TurnEvent, Turnover};
 use super::wheel::{self, Armed, Wheel};
 use super::{Exchange, Flow, Sent, roles};
@@ -76,7 +75,7 @@ pub struct FlowTracker {
     /// The SYN of a connection that begins with an answer to it, and that came within another.
     challenger: Option<Claimed>,
     /// SYNs before the one with which the next flow begins, which may be answered still.
-    unanswered: Vec<First>,
+    unanswered: Vec<Unanswered>,
     /// What sessions found in the last datagram.
     findings: Findings,
     statistics: FlowStatistics,
@@ -332,8 +331,8 @@ impl FlowTracker {
             flow.sent[1 - lookup.side as usize].take_back(&challenger.sent);
         }
         self.unanswered = match &flow.exchange {
-            Exchange::Opening(first) => vec![*first],
-            Exchange::Connection(tcp) => tcp.unanswered(),
+            Exchange::Opening(first) => vec![Unanswered { first: *first, time: flow.start }],
+            Exchange::Connection(tcp) => tcp.unanswered(flow.start),
             Exchange::Unopened | Exchange::Datagrams(_) => Vec::new(),
         };
         let weird = match &flow.exchange {

@@ -22,7 +22,7 @@ pub(super) struct Contest {
     /// Answers to a SYN with other numbers than the first.
     answers: Vec<Claimed>,
     /// SYNs with other numbers that came before the one of this connection, and were not answered yet.
-    earlier: Vec<First>,
+    earlier: Vec<Unanswered>,
     /// A SYN of the originator with another number, in the midst of the connection.
     challenger: Option<Claimed>,
     /// Numbers far from what was seen of a side, by that side and by the one that says so.
@@ -30,6 +30,15 @@ pub(super) struct Contest {
     /// Whether such numbers were believed, since both sides said them. What was seen before them
     /// and what came behind need not be of the same hosts.
     pub(super) is_believed: bool,
+}
+
+/// A SYN that nothing has answered yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Unanswered {
+    /// The segment, with its repetitions.
+    pub first: First,
+    /// When it was seen first.
+    pub time: Timestamp,
 }
 
 /// A SYN or its answer.
@@ -47,7 +56,7 @@ impl Contest {
     /// Bytes that it holds outside itself.
     pub(super) const fn heap_bytes(&self) -> usize {
         self.answers.capacity() * size_of::<Claimed>()
-            + self.earlier.capacity() * size_of::<First>()
+            + self.earlier.capacity() * size_of::<Unanswered>()
     }
 
     pub(super) fn note_syn(&mut self, segment: &Segment<'_>) {
@@ -138,22 +147,23 @@ impl TcpConnection {
     /// A connection of which nothing was seen yet, behind one of which nothing but a SYN was seen: its
     /// answer may come still.
     #[must_use]
-    pub fn behind(earlier: Vec<First>, depth: Depth) -> Self {
+    pub fn behind(earlier: Vec<Unanswered>, depth: Depth) -> Self {
         let mut tcp = Self::at(depth);
         tcp.contest = Some(Box::new(Contest { earlier, ..Contest::default() }));
         tcp
     }
 
-    /// The SYNs of the originator that may be answered still, where nothing else was seen.
+    /// The SYNs of the originator that may be answered still, where nothing else was seen since `begun`.
     #[must_use]
-    pub fn unanswered(&self) -> Vec<First> {
+    pub fn unanswered(&self, begun: Timestamp) -> Vec<Unanswered> {
         if !self.is_opening() {
             return Vec::new();
         }
-        let earlier = self.contest.iter().flat_map(|contest| &contest.earlier);
         let last = self.as_opening();
-        let earlier = earlier.copied().filter(|first| last.is_none_or(|last| !last.is_same(first)));
-        let mut all: Vec<First> = earlier.chain(last).collect();
+        let is_earlier = |known: &Unanswered| last.is_none_or(|last| !last.is_same(&known.first));
+        let earlier = self.contest.iter().flat_map(|contest| &contest.earlier).copied();
+        let last = last.map(|first| Unanswered { first, time: begun });
+        let mut all: Vec<Unanswered> = earlier.filter(is_earlier).chain(last).collect();
         all.drain(..all.len().saturating_sub(MAX_ANSWERS));
         all
     }
@@ -163,7 +173,6 @@ impl TcpConnection {
     pub fn with_earlier(
         &self,
         segment: &Segment<'_>,
-        begun: Timestamp,
         depth: Depth,
         limits: &Limits,
     ) -> Option<Self> {
@@ -176,8 +185,8 @@ impl TcpConnection {
             return None;
         }
         let number = segment.tcp.acknowledgement;
-        let answered = contest.earlier.iter().find(|first| first.next_number() == number)?;
-        Some(Self::reopened(answered, begun, depth, limits))
+        let answered = contest.earlier.iter().find(|it| it.first.next_number() == number)?;
+        Some(Self::reopened(&answered.first, answered.time, depth, limits))
     }
 
     /// Whether the segment shows that the first one, a SYN-ACK, was an answer whose SYN was not

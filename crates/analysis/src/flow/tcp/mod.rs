@@ -28,6 +28,6 @@ mod numbers;
 pub mod sequence;
 pub mod transitions;
 
-pub use contest::Claimed;
+pub use contest::{Claimed, Unanswered};
 pub use endpoint::{State, TcpEndpoint};
 pub use machine::{Segment, TcpConnection};

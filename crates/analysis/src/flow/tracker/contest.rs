@@ -33,7 +33,7 @@ impl FlowTracker {
             }
             let held = flow.forget_streams();
             self.talking.give_back(held);
-        } else if let Some(begun) = tcp.with_earlier(&segment, start, depth, &self.limits) {
+        } else if let Some(begun) = tcp.with_earlier(&segment, depth, &self.limits) {
             flow.exchange = Exchange::Connection(Box::new(begun));
             self.weirds.add("SYN_seq_jump");
         } else if tcp.is_answer_first(&segment) {
