@@ -9,7 +9,7 @@ use netsniff_analysis::Limits;
 use netsniff_packet::decode::{self, TcpFlags, Transport};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_traffic::frame::{Host, udp_frame};
-use support::wire::{Client, Part, RST_ACK, Server, Wire};
+use support::wire::{Client, Part, RST_ACK, SYN, SYN_ACK, Server, Wire};
 use support::{Row, Rows, analyse, packet};
 
 const REQUEST: &[u8] = b"GET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
@@ -311,4 +311,91 @@ fn segments_belong_to_who_sent_them() {
         flipped += usize::from(is_flipped);
     }
     assert!(flipped > 40 && states > 0, "{flipped} with other sides, {states} with a state");
+}
+
+/// Maximum segment size, window scale, and whether SACK is permitted (RFC 9293, 3.2; 7323, 2.2; 2018, 2).
+fn syn_options(mss: u16, scale: u8, sack: bool) -> Vec<u8> {
+    let sack = if sack { [4, 2] } else { [1, 1] };
+    [&[2, 4][..], &mss.to_be_bytes(), &[3, 3, scale, 1], &sack, &[1, 1]].concat()
+}
+
+/// The columns of the row of a log.
+fn row(rows: &Rows, log: &str, columns: &[&str]) -> Vec<String> {
+    let all = rows.log(log);
+    let [row] = all[..] else { panic!("{log}: {all:?}") };
+    columns.iter().map(|name| row[*name].clone()).collect()
+}
+
+#[test]
+fn what_was_known_before_the_sides_changed_places_stays_with_its_side() {
+    const LOST: &[u8] = b"lost by the capture.";
+    // By a port that is no server's, the host of the first packet is the originator until the SYN comes.
+    let wire = |(late, port)| {
+        let mut wire = Wire::new(port);
+        wire.options(&syn_options(1460, 7, true)).syn(Client, SYN, b"");
+        wire.options(&syn_options(536, 3, false)).syn(Server, SYN_ACK, b"");
+        wire.sends(Server, &RESPONSE[..20]).hides(Server, LOST).sends(Server, &RESPONSE[20..]);
+        wire.late_first(late).acks(Client).ends(Client).ends(Server);
+        wire.logs().0
+    };
+    let orders = [(0, 80), (1, 80), (3, 80), (1, 50_001), (3, 50_001)].map(wire);
+    for rows in &orders {
+        assert_eq!(row(rows, "conn", &["id.orig_p", "capture_missed_bytes"]), ["40000", "20"]);
+        let gap = row(rows, "gaps", &["is_orig", "what", "start", "end", "cause"]);
+        assert_eq!(gap, ["F", "data", "20", "40", "capture"]);
+        let told = ["mss", "window_scale", "sack_permitted", "data_segments"];
+        let of = |side: &str| {
+            let columns = told.map(|name| format!("{side}_{name}"));
+            row(rows, "tcp", &columns.each_ref().map(String::as_str))
+        };
+        assert_eq!(of("orig"), ["1460", "7", "T", "0"], "{:?}", rows.log("tcp"));
+        assert_eq!(of("resp"), ["536", "3", "F", "2"], "{:?}", rows.log("tcp"));
+    }
+    let history: Vec<_> = orders.iter().map(|rows| row(rows, "conn", &["history"])).collect();
+    assert!(history[1..].iter().all(|history| history[0].contains('^')), "{history:?}");
+}
+
+#[test]
+fn the_round_trips_of_a_handshake_stay_with_their_sides() {
+    for (late, port) in [(0, 80), (1, 80), (0, 50_001), (1, 50_001)] {
+        let mut wire = Wire::new(port);
+        wire.syn(Client, SYN, b"").pass(30).syn(Server, SYN_ACK, b"").late_first(late);
+        wire.pass(7).acks(Client).ends(Client).ends(Server);
+        let rows = wire.logs().0;
+        let parts = row(&rows, "tcp", &["orig_handshake_rtt", "resp_handshake_rtt"]);
+        // Behind its answer, the SYN tells nothing of how soon it was answered.
+        let expected = [["0.008000", "0.031000"], ["0.039000", "-"]];
+        assert_eq!(parts, expected[late], "{:?}", rows.log("conn"));
+    }
+}
+
+/// Data in a SYN-ACK (RFC 7413) is measured at once, so that more than its opening is known of a side that then changes
+/// places.
+#[test]
+fn what_an_answer_with_data_told_stays_with_its_side() {
+    const DATA: &[u8] = b"welcome";
+    for (late, port) in [(false, 80), (true, 80), (true, 50_001)] {
+        for copies in 1..3 {
+            let mut wire = Wire::new(port);
+            wire.options(&syn_options(1460, 7, true)).syn(Client, SYN, b"").pass(30);
+            wire.options(&syn_options(536, 3, true)).syn(Server, SYN_ACK, DATA).pass(20);
+            if copies > 1 {
+                let again = Part { flags: SYN_ACK, position: 0, data: DATA, ..wire.part(Server) };
+                wire.options(&syn_options(536, 3, true)).put(Server, &again).pass(5);
+            }
+            wire.late_first(if late { copies } else { 0 });
+            wire.pass(7).acks(Client).ends(Client).ends(Server);
+            let rows = wire.logs().0;
+            let told = ["mss", "window_scale", "data_segments", "retx_rto"];
+            let of = |side: &str| {
+                let columns = told.map(|name| format!("{side}_{name}"));
+                row(&rows, "tcp", &columns.each_ref().map(String::as_str))
+            };
+            let again = (copies - 1).to_string();
+            assert_eq!(of("orig"), ["1460", "7", "0", "0"], "{late} {port} {copies}");
+            assert_eq!(of("resp"), ["536", "3", &copies.to_string(), &again], "{late} {port}");
+            let gaps: Vec<_> = rows.log("gaps").iter().map(|row| row["is_orig"].clone()).collect();
+            assert_eq!(gaps, vec!["F"; copies - 1], "{late} {port}: {:?}", rows.log("gaps"));
+        }
+    }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Wire {
     is_damaged: bool,
     /// The time stamp of the next segment (RFC 7323).
     stamp: Option<u32>,
+    /// The options of the next segment, where it has no time stamp.
+    options: Vec<u8>,
 }
 
 impl Wire {
@@ -76,7 +78,14 @@ impl Wire {
             identification: 0,
             is_damaged: false,
             stamp: None,
+            options: Vec::new(),
         }
+    }
+
+    /// The next segment has these options (RFC 9293, 3.2), in whole words.
+    pub(crate) fn options(&mut self, options: &[u8]) -> &mut Self {
+        options.clone_into(&mut self.options);
+        self
     }
 
     /// Segments have time stamps, the next one this.
@@ -151,7 +160,8 @@ impl Wire {
     pub(crate) fn put(&mut self, side: Side, part: &Part<'_>) -> &mut Self {
         let [own, other] = [side as usize, side.other() as usize];
         let mut stamps = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
-        let mut options = &stamps[..0];
+        let given = core::mem::take(&mut self.options);
+        let mut options = &given[..];
         if let Some(stamp) = &mut self.stamp {
             stamps[4..8].copy_from_slice(&stamp.to_be_bytes());
             *stamp = stamp.wrapping_add(1);
@@ -239,9 +249,14 @@ impl Wire {
 
     /// The first two segments are captured in the wrong order.
     pub(crate) fn swap_first(&mut self) -> &mut Self {
-        self.frames.swap(0, 1);
-        let first = self.frames[1].0;
-        self.frames[1].0 = core::mem::replace(&mut self.frames[0].0, first);
+        self.late_first(1)
+    }
+
+    /// The first segment is captured behind so many others.
+    pub(crate) fn late_first(&mut self, others: usize) -> &mut Self {
+        let times: Vec<_> = self.frames.iter().map(|(time, _)| *time).collect();
+        self.frames[..=others].rotate_left(1);
+        self.frames.iter_mut().zip(times).for_each(|(frame, time)| frame.0 = time);
         self
     }
 

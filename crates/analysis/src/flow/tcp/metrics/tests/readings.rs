@@ -1,6 +1,7 @@
 //! Windows, probes, options, hop counts and the rest of what a connection tells.
 
 use super::*;
+use crate::flow::tcp::metrics::rtt::RttStatistics;
 
 #[test]
 fn keep_alives_with_and_without_a_byte() {
@@ -201,4 +202,7 @@ fn roles_that_change_take_the_metrics_along() {
     let all = tap.all();
     assert_eq!(all.directions[R].payload_bytes, 100);
     assert_eq!(all.directions[O].payload_bytes, 0);
+    // Either side answers half as soon as in the handshake, wherever it stands.
+    let least = [O, R].map(|side| all.handshake.least_answer(side, &RttStatistics::default()));
+    assert_eq!(least, [Some(5_000_000), Some(2_500_000)]);
 }
