@@ -3,7 +3,10 @@
 
 mod support;
 
-use netsniff_analysis::{Limits, Phase};
+use netsniff_analysis::correlator::{Correlator, Fact};
+use netsniff_analysis::flow::tracker::FlowTracker;
+use netsniff_analysis::ingress::Ingress;
+use netsniff_analysis::{Limits, Observer, Options, Phase, Record, SortKey, Units};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use support::{Row, Rows, analyse};
 
@@ -285,4 +288,68 @@ fn messages_of_dhcpv6_are_joined_by_client_and_transaction() {
     assert_eq!(rows[0]["uids"].split(',').count(), 2);
     let services: Vec<&str> = all.log("conn").iter().map(|row| row["service"].as_str()).collect();
     assert_eq!(services, ["dhcpv6"; 3]);
+}
+
+/// Facts of one ring, with their keys.
+#[derive(Default)]
+struct Facts(Vec<(SortKey, Fact)>);
+
+impl Observer for Facts {
+    fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
+
+    fn fact(&mut self, key: &SortKey, fact: Fact) {
+        self.0.push((*key, fact));
+    }
+}
+
+/// What the packets of one ring tell together, at milliseconds.
+fn ring(list: &[(i64, Vec<u8>)]) -> Facts {
+    let mut ingress = Ingress::new(Limits::default(), Options::default());
+    let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
+    let (mut units, mut facts) = (Units::default(), Facts::default());
+    for (millis, data) in list {
+        let timestamp = Timestamp::from_nanos(millis * 1_000_000);
+        let (wire_len, link_type) = (data.len() as u32, LinkType::RAW);
+        let packet = Packet { timestamp, data, wire_len, link_type, interface: 0 };
+        let _ = ingress.packet(&packet, 0..data.len(), &mut units, &mut facts);
+        tracker.units(units.as_slice().iter(), data, &mut facts);
+        units.clear();
+    }
+    facts
+}
+
+fn looks(facts: &Facts) -> Vec<i64> {
+    let of_looks = facts.0.iter().filter(|(_, fact)| fact.is_look());
+    of_looks.map(|(key, _)| key.time.nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn looks_come_with_the_first_packet_behind_ten_seconds_and_not_with_each() {
+    let every_second: Vec<_> = (0..=35).map(|second| (second * 1_000, other())).collect();
+    assert_eq!(looks(&ring(&every_second)), [0, 10_000, 20_000, 30_000]);
+    let seldom = [0, 9_999, 13_000, 20_000, 22_999, 23_000].map(|at| (at, other()));
+    assert_eq!(looks(&ring(&seldom)), [0, 13_000, 23_000]);
+}
+
+#[test]
+fn several_rings_look_at_one_traffic_and_no_more_often_than_one() {
+    // The second ring would look at 13 s, where the exchange was silent for six.
+    let quiet = ring(&[0, 10_000, 20_000].map(|at| (at, other())));
+    let busy = ring(&[500, 7_000, 13_000].map(|at| (at, discover(1))));
+    assert_eq!((looks(&quiet), looks(&busy)), (vec![0, 10_000, 20_000], vec![500, 13_000]));
+    let mut facts: Vec<_> = quiet.0.into_iter().chain(busy.0).collect();
+    facts.sort_by_key(|(key, _)| *key);
+    let mut correlator = Correlator::new(&Limits::default());
+    let mut rows = Rows::default();
+    for (key, fact) in facts {
+        correlator.fact(&key, fact, &mut rows);
+    }
+    correlator.finish(Timestamp::from_secs_nanos(21, 0), &mut rows);
+    let types: Vec<_> = rows.log("dhcp").iter().map(|row| row["msg_types"].clone()).collect();
+    assert_eq!(types, ["DISCOVER,DISCOVER,DISCOVER"]);
+}
+
+/// A datagram of something else.
+fn other() -> Vec<u8> {
+    udp(([192, 0, 2, 7], 9_000), ([192, 0, 2, 8], 9_001), b"other")
 }
