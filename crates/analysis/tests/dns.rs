@@ -367,3 +367,66 @@ fn pointers_are_followed_so_far_and_never_in_circles() {
     let weird = rows("weird", Limits::default(), &[(0, udp(CLIENT, 53, &circle))]);
     assert_eq!(weird[0]["name"], "DNS_label_forward_compress_offset");
 }
+
+/// A name of labels with some lengths.
+fn name(labels: &[usize]) -> Vec<u8> {
+    let mut name: Vec<u8> =
+        labels.iter().flat_map(|len| [vec![*len as u8], vec![b'A'; *len]].concat()).collect();
+    name.push(0);
+    name
+}
+
+/// What a query for a name shows: the name, and the oddities.
+fn asked(name: &[u8]) -> (String, Vec<String>) {
+    let whole = query(7);
+    let message = [&whole[..12], name, &[0, 1, 0, 1]].concat();
+    let list = [(0, udp(CLIENT, 53, &message))];
+    let shown = dns(&list).first().map(|row| row["query"].clone()).unwrap_or_default();
+    let weird = rows("weird", Limits::default(), &list);
+    (shown, weird.iter().map(|row| row["name"].clone()).collect())
+}
+
+/// RFC 1035, 2.3.4: labels of 63 octets and names of 255 at most. Names are shown in lower case.
+#[test]
+fn labels_and_names_have_bounds() {
+    assert_eq!(asked(&name(&[63, 1])), (format!("{}.a", "a".repeat(63)), vec![]));
+    let (_, oddities) = asked(&name(&[1, 64]));
+    assert_eq!(oddities[0], "DNS_label_too_long");
+    let longest = name(&[63, 63, 63, 61]);
+    assert_eq!((longest.len(), asked(&longest).1), (255, vec![]));
+    let (shown, oddities) = asked(&name(&[63, 63, 63, 62]));
+    assert_eq!((shown.len(), oddities), (254, vec!["DNS_NAME_too_long".to_owned()]));
+    // What has no room is left out.
+    let (shown, oddities) = asked(&name(&[63; 9]));
+    assert_eq!(shown.len(), 8 * 64 - 1);
+    assert!(oddities.contains(&"DNS_label_len_gt_name_len".to_owned()), "{oddities:?}");
+}
+
+/// RFC 1035, 4.1.3: a record ends with its RDATA, which lies in the message.
+#[test]
+fn records_have_bounds() {
+    let address = record(1, &[192, 0, 2, 1]);
+    let told = |answers: &[Vec<u8>]| {
+        let list = [
+            (0, udp(CLIENT, 53, &query(7))),
+            (1, udp(SERVER, 53, &message(7, 0x8180, 1, answers))),
+        ];
+        let weird = rows("weird", Limits::default(), &list);
+        let names: Vec<_> = weird.iter().map(|row| row["name"].clone()).collect();
+        (dns(&list)[0]["answers"].clone(), names)
+    };
+    assert_eq!(told(&[address.clone(), address.clone()]).1, [""; 0]);
+    let both = "192.0.2.1,192.0.2.1";
+    assert_eq!(told(&[address.clone(), address.clone()]).0, both);
+    // The second one says that it is one octet longer, and the message ends before that.
+    let mut long = address.clone();
+    let at = long.len() - 5;
+    assert_eq!(long[at], 4);
+    long[at] = 5;
+    let oddity = vec!["DNS_truncated_RR_rdlength_lt_len".to_owned()];
+    assert_eq!(told(&[address.clone(), long]), ("192.0.2.1".to_owned(), oddity));
+    // Nothing but a name.
+    let cut = address[..2].to_vec();
+    let oddity = vec!["DNS_truncated_ans_too_short".to_owned()];
+    assert_eq!(told(&[address, cut]), ("192.0.2.1".to_owned(), oddity));
+}
