@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use netsniff_analysis::protocol::ProtocolId;
 use netsniff_testing::tell;
 use zeek::compare::{
-    ANY, CONN, Columns, DHCP, DNS, FILES, FTP, HTTP, IRC, NTP, OCSP, PE, SMTP, SOCKS, SSH, SSL,
-    TUNNEL, WEBSOCKET, X509, compare,
+    ANY, CONN, Columns, Comparison, DHCP, DNS, FILES, FTP, HTTP, IRC, NTP, OCSP, PE, SMTP, SOCKS,
+    SSH, SSL, TUNNEL, WEBSOCKET, X509, compare,
 };
 use zeek::corpus::{Capture, Scratch, analyze, second_captures};
 use zeek::differences::{Listed, leave_out, listed_of_second, whole};
@@ -122,11 +122,34 @@ fn below(set: &str, totals: &[Total], floors: &[Floor]) -> Vec<String> {
     for (total, (name, rows, files)) in totals.iter().zip(floors) {
         let figures = figures(set, name, total);
         tell(&figures);
-        if total.rows_same < *rows || total.files_same < *files {
-            below.push(format!("{figures}; at least {rows} and {files}"));
+        if is_below(total, *rows, *files) {
+            below.push(format!(
+                "{figures}; at least {rows} and {files}, and one of those that there are"
+            ));
         }
     }
     below
+}
+
+/// Whether fewer rows or files are the same than there must be. Where none of the rows is, the log is another one, whatever
+/// its floor is.
+const fn is_below(total: &Total, rows: usize, files: usize) -> bool {
+    let is_all_different = total.rows > 0 && total.rows_same == 0;
+    total.rows_same < rows || total.files_same < files || is_all_different
+}
+
+#[test]
+fn a_log_of_which_no_row_is_the_same_is_below_any_floor() {
+    let total = |rows, same| {
+        let mut total = Total::default();
+        total.add("capture log", &Comparison { rows, same, differences: Vec::new() }, 0);
+        total
+    };
+    assert!(is_below(&total(3, 0), 0, 0), "every row differs");
+    assert!(!is_below(&total(3, 1), 1, 0) && !is_below(&total(3, 3), 3, 1));
+    assert!(is_below(&total(3, 1), 2, 0) && is_below(&total(3, 2), 2, 1));
+    // A log without rows is told by its floor alone.
+    assert!(!is_below(&Total::default(), 0, 0) && is_below(&Total::default(), 1, 0));
 }
 
 fn figures(set: &str, name: &str, total: &Total) -> String {
