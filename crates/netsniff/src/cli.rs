@@ -52,7 +52,11 @@ pub(crate) fn refusal(arguments: &[String]) -> Option<String> {
 /// Reads the arguments, runs the command, and reports its failure.
 #[must_use]
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    let result = match cli.command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Generate(args) => generate::run(&args),
@@ -73,6 +77,17 @@ pub fn main() -> ExitCode {
         let _ = writeln!(stderr(), "netsniff: {}", printable_lines(&format!("{error:#}")));
         if error.is::<UsageError>() { USAGE } else { FAILED }
     });
+    ExitCode::from(code)
+}
+
+/// Says what is wrong with the arguments, or what they ask to be told; what stands in them must not steer the terminal.
+fn refused(error: &clap::Error) -> ExitCode {
+    let text = error.to_string();
+    let shown = printable_lines(&text);
+    let code = u8::try_from(error.exit_code()).unwrap_or(USAGE);
+    let result = if shown == text { error.print() } else { stderr().write_all(shown.as_bytes()) };
+    // Where nobody listens, there is nobody to tell.
+    drop(result);
     ExitCode::from(code)
 }
 

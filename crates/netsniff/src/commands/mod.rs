@@ -1,6 +1,6 @@
 //! The commands: arguments in, exit code out.
 
-use crate::printable::printable;
+use crate::printable::{printable, printable_lines};
 use std::io::{self, ErrorKind, Write, stderr};
 
 pub mod analyze;
@@ -54,9 +54,10 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(stderr(), "netsniff: {line}");
 }
 
-/// Prints lines; where whoever reads has enough, that is no failure.
+/// Prints lines, whose names from outside must not steer the terminal; where whoever reads has enough, that is no failure.
 pub(crate) fn print(mut to: impl Write, lines: &str) -> io::Result<()> {
-    match to.write_all(lines.as_bytes()) {
+    let cells: Vec<_> = lines.split('\t').map(printable_lines).collect();
+    match to.write_all(cells.join("\t").as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
