@@ -270,8 +270,10 @@ impl End {
         let is_kept = |(first, last): (&u64, &u64)| *first <= start && end <= *last;
         let came = end <= self.expected || self.beyond.iter().any(is_kept);
         if start <= self.expected {
-            // RFC 7323, 4.3: the stamp of what advances, or could, is echoed.
-            self.echo = segment.stamp;
+            // RFC 7323, 4.3: the stamp of what advances, or could, is echoed; never an older one.
+            if segment.stamp.wrapping_sub(self.echo).cast_signed() > 0 {
+                self.echo = segment.stamp;
+            }
             self.expected = self.expected.max(end);
             while let Some((first, last)) = self.beyond.first_key_value().map(|(a, b)| (*a, *b)) {
                 if first > self.expected {
