@@ -131,7 +131,7 @@ impl TcpConnection {
         let opener = 1 - answer.first.sender();
         // A SYN with data, or behind another one, is remembered by its number alone.
         let end = &self.ends[opener];
-        let has_syn = self.metrics.evidence().is_some_and(|(sides, _)| sides[opener].has_syn());
+        let has_syn = self.metrics.evidence().is_some_and(|(sides, ..)| sides[opener].has_syn());
         let by_number = has_syn.then(|| First::syn(end.start, end.window_scale));
         let plain = self.metrics.opening().filter(First::is_plain_syn);
         let opening = plain.filter(|_| opener == ORIGINATOR).or(by_number)?;

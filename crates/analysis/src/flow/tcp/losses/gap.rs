@@ -56,6 +56,11 @@ impl Gap {
         self.ended == Ended::Filled && matches!(self.cause, Cause::NetworkBehind | Cause::Unknown)
     }
 
+    /// Whether it tells of data that was skipped and came then.
+    pub(super) fn is_fill(&self) -> bool {
+        self.ended == Ended::Filled && self.cause == Cause::NetworkBefore
+    }
+
     /// It was the capture that lost it, since the receiver had it.
     pub(super) const fn lost_by_capture(&mut self) {
         (self.cause, self.ended) = (Cause::Capture, Ended::Acknowledged);

@@ -2,8 +2,10 @@
 
 use netsniff_packet::Timestamp;
 
-use super::Revealed;
 use super::gap::{Gap, Proof};
+use super::second_copies::REORDER;
+use super::{Again, Revealed, is_past};
+use crate::flow::tcp::metrics::classify::Class;
 use crate::log::gaps::{Cause, Ended, Missing};
 
 /// Numbers that were skipped.
@@ -16,8 +18,30 @@ pub(super) struct Hole {
     /// When the receiver first acknowledged it, and the stamp that it echoed of just this.
     pub(super) acknowledged: Option<Timestamp>,
     pub(super) echo: Option<u32>,
-    /// When the receiver first showed that it lacks it.
-    pub(super) lacked: Option<Timestamp>,
+    /// When the receiver showed that it lacks it.
+    pub(super) lacked: Option<Shown>,
+    /// When the receiver first told with SACK that it has all of it.
+    pub(super) got: Option<Timestamp>,
+}
+
+/// When the receiver showed that it lacks something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) since: Timestamp,
+    /// When it last did.
+    pub(super) last: Timestamp,
+}
+
+impl Shown {
+    pub(super) const fn at(time: Timestamp) -> Self {
+        Self { since: time, last: time }
+    }
+
+    /// Whether it did for longer than a packet may be late: what its sender sent behind it can be answered
+    /// after `repair` nanoseconds.
+    pub(super) fn is_long(&self, repair: u64) -> bool {
+        is_past(self.since, self.last, repair.max(REORDER))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +49,20 @@ pub(super) struct Lacking {
     pub(super) low: i64,
     /// Where the receiver has data again, if it told.
     pub(super) high: i64,
-    pub(super) since: Timestamp,
-    /// When it last showed that it does.
-    pub(super) last: Timestamp,
+    /// Up to where it has showed since that it has data, or its sender had sent.
+    pub(super) top: i64,
+    pub(super) shown: Shown,
     pub(super) is_repaired: bool,
     /// When that was sent again, if it was.
     pub(super) repaired: Timestamp,
+}
+
+impl Lacking {
+    /// Whether the receiver lacked it still when it should have had what was sent last.
+    pub(super) fn is_shown_since(&self, again: &Again) -> bool {
+        let answer = again.least_acknowledgement.map_or(0, |least| least.saturating_mul(2));
+        self.repaired < self.shown.last && is_past(self.repaired, self.shown.last, answer)
+    }
 }
 
 /// How data came that was missing.
@@ -60,6 +92,8 @@ pub(super) enum Why {
 pub(super) struct Sent {
     /// Its time stamp.
     pub(super) stamp: Option<u32>,
+    /// Whether all that its sender sent before has an older stamp.
+    pub(super) is_newest: bool,
     /// Up to where its sender had sent before.
     pub(super) next: i64,
     /// How soon it can have been sent for the hole that it fills.
@@ -69,6 +103,26 @@ pub(super) struct Sent {
 impl Coming {
     /// With what comes for the first time.
     pub(super) const NEW: Self = Self { why: Why::SentAgain, sent: None };
+
+    /// With a segment whose numbers up to `high` are not new.
+    pub(super) fn of(again: &Again, high: i64) -> Self {
+        let why = match again.class {
+            _ if again.is_later => Why::SentLater,
+            Class::OutOfOrder => Why::Reordered(again.least_answer),
+            Class::Unnecessary => Why::Unneeded,
+            Class::Timeout | Class::Fast | Class::Doubled => Why::SentAgain,
+        };
+        Self { why, sent: Some(Sent::of(again, high)) }
+    }
+}
+
+impl Sent {
+    /// A segment with numbers up to `high`.
+    pub(super) fn of(again: &Again, high: i64) -> Self {
+        let next = high + i64::from(again.sent_beyond);
+        let Again { stamp, is_newest, .. } = *again;
+        Self { stamp, is_newest, next, soon: again.repair.behind_a_hole }
+    }
 }
 
 impl Hole {

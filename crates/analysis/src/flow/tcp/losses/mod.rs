@@ -51,14 +51,18 @@ pub struct Again {
     pub class: Class,
     /// The least time in which their sender answers what passes the tap; nanoseconds.
     pub least_answer: Option<u64>,
+    /// The least time in which their receiver does.
+    pub least_acknowledgement: Option<u64>,
     /// Whether they were surely sent after what revealed the hole that they fill.
     pub is_later: bool,
     /// How soon they can have been sent again.
     pub repair: Repair,
     /// How many numbers beyond them their sender had sent before.
     pub sent_beyond: u32,
-    /// Their time stamp (RFC 7323).
+    /// Their time stamp (RFC 7323), and whether all that their sender sent before has an older one.
     pub stamp: Option<u32>,
+    /// See `stamp`.
+    pub is_newest: bool,
     /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
     /// number packets.
     pub may_be_doubled: bool,
@@ -67,8 +71,8 @@ pub struct Again {
 /// How fast a direction is answered and repaired; nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// The least time in which the receiver answers what passes the tap.
-    pub least_answer: u64,
+    /// The least time in which the receiver answers what passes the tap, where that is known.
+    pub least_answer: Option<u64>,
     /// A hole that ends sooner may be reordering.
     pub reorder: u64,
     /// The round trip, where the handshake tells it.
@@ -79,10 +83,23 @@ pub struct Path {
     pub has_nothing_beyond: bool,
     /// Whether the receiver has SACK.
     pub has_sack: bool,
+    /// Whether the receiver would have reported with this acknowledgement that something came to it twice
+    /// (RFC 2883), and did not.
+    pub reports_nothing: bool,
     /// By how much this acknowledgement goes on.
     pub advance: i64,
     /// The stamp that it echoes (RFC 7323).
     pub echo: Option<u32>,
+}
+
+/// What a segment reports as come twice: the first block, if it lies below the cumulative acknowledgement or
+/// inside the second one (RFC 2883, 4).
+pub(in crate::flow::tcp) fn reported_twice(seen: &Observed<'_>) -> Option<(u32, u32)> {
+    let options = &seen.tcp.options;
+    let blocks = options.sack.get(..usize::from(options.sack_count)).unwrap_or_default();
+    let (&(low, high), rest) = blocks.split_first()?;
+    let is_inside = rest.first().is_some_and(|&(l, h)| delta(low, l) >= 0 && delta(high, h) <= 0);
+    (delta(high, seen.tcp.acknowledgement) <= 0 || is_inside).then_some((low, high))
 }
 
 impl Path {
@@ -97,12 +114,13 @@ impl Path {
         let options = &seen.tcp.options;
         let has_sack = receiver.reports_duplicates(sender);
         Self {
-            least_answer: handshake.least_answer(seen.from, &sender.rtt).unwrap_or(0),
+            least_answer: handshake.least_answer(seen.from, &sender.rtt),
             reorder: handshake.recovery().reorder,
             rtt: handshake.rtt(),
             repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
             has_nothing_beyond: options.sack_count == 0 && !options.cut && has_sack,
             has_sack,
+            reports_nothing: has_sack && reported_twice(seen).is_none() && !options.cut,
             advance: advance.max(0).into(),
             echo: options.timestamps.map(|(_, echo)| echo),
         }
@@ -259,12 +277,12 @@ impl Ledger {
     #[cold]
     pub(super) fn seen_again(&mut self, seen: &Observed<'_>, end: u32, again: &Again) -> bool {
         let Some(place) = seen.place else { return false };
-        if seen.tcp.payload_len == 0 {
-            // A SYN or FIN that came again: whether it was lost, or its acknowledgement, nobody
-            // can tell.
-            return self.filled(seen, end, &Coming::NEW);
-        }
         let high = place.position + i64::from(delta(end, seen.tcp.sequence));
+        if seen.tcp.payload_len == 0 {
+            // Of a SYN or FIN that came again nobody can tell whether it was lost, or its
+            // acknowledgement. It may fill a hole.
+            return self.filled(seen, end, &Coming::of(again, high));
+        }
         let stream = self.open(seen.from);
         stream.copy(place.position, high, seen.time, again, place.limits);
         stream.is_open()
@@ -289,10 +307,10 @@ impl Ledger {
     }
 
     /// The receiver shows that it lacks what comes at the number that it acknowledges: by duplicate
-    /// acknowledgements, or by `blocks` of later data that it has (RFC 2018). Returns whether
-    /// anything is open.
+    /// acknowledgements, or by `blocks` of later data that it has (RFC 2018), which was sent up to `next`.
+    /// Returns whether anything is open.
     #[cold]
-    pub(super) fn lacks(&mut self, seen: &Observed<'_>, blocks: &[(u32, u32)]) -> bool {
+    pub(super) fn lacks(&mut self, seen: &Observed<'_>, blocks: &[(u32, u32)], next: u32) -> bool {
         let Some(place) = seen.place else { return false };
         let stream = self.open(1 - (seen.from & 1));
         let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
@@ -304,16 +322,18 @@ impl Ledger {
         }
         let blocks = has.get(..count).unwrap_or_default();
         let is_complete = seen.tcp.options.sack_count < FULL_SACK;
-        stream.lacks(place.acknowledged, blocks, is_complete, seen.time);
+        stream.lacks(place.acknowledged, blocks, is_complete, at(next), seen.time);
         stream.is_open()
     }
 
-    /// The receiver reports that what lies from `low` up to `high` came to it twice (RFC 2883).
+    /// The receiver reports that what lies from `low` up to `high` came to it twice (RFC 2883), which it does
+    /// within `wait` nanoseconds.
     #[cold]
-    pub(super) fn came_twice(&mut self, seen: &Observed<'_>, low: u32, high: u32) {
+    pub(super) fn came_twice(&mut self, seen: &Observed<'_>, (low, high): (u32, u32), wait: u64) {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
         let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
-        losses.streams[1 - (seen.from & 1)].came_twice(at(low), at(high), place.limits);
+        let range = (at(low), at(high));
+        losses.streams[1 - (seen.from & 1)].came_twice(range, seen.time, wait, place.limits);
     }
 
     /// The same packet came once more. The receiver may report what it brings as come twice.

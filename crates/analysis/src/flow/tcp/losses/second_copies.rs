@@ -31,31 +31,52 @@ pub(super) struct SecondCopy {
 impl SecondCopy {
     /// Whether the receiver had an earlier copy, since it acknowledges this one sooner than it can: by the
     /// stamp that it echoes (RFC 3522), by what it has not got yet though it was sent well before the
-    /// copy, or by the time. `None` where the next acknowledgement tells.
-    fn came_after_another(&self, position: i64, time: Timestamp, path: &Path) -> Option<bool> {
+    /// copy, or by the time.
+    fn before(&self, position: i64, time: Timestamp, path: &Path) -> Before {
         let is_exact = self.low == position - path.advance;
-        let echoes = self.sent.stamp.zip(path.echo).filter(|_| is_exact);
-        if let Some((stamp, echo)) = echoes {
-            let is_older = delta(echo, stamp) < 0;
-            if is_older || self.fills {
-                return Some(is_older);
+        if let Some((stamp, echo)) = self.sent.stamp.zip(path.echo).filter(|_| is_exact) {
+            if delta(echo, stamp) < 0 {
+                return Before::Another;
+            }
+            // With a stamp that nothing before it had, this one advanced the receiver.
+            if self.sent.is_newest && echo == stamp && path.reports_nothing {
+                return Before::Nothing;
             }
         }
         let len = self.high - self.low;
         let is_well_before = self.sent.next - position > len * OVERTAKEN;
         if is_well_before && path.has_nothing_beyond {
-            return Some(true);
+            return Before::Another;
         }
         // Without SACK the next hole may lie there. If the receiver goes on step by step, none does.
-        if self.is_soon && is_well_before && !path.has_sack {
+        let is_before = self.sent.next - position >= len;
+        if self.is_soon && is_before && !path.has_sack {
             if position == self.high {
-                return None;
+                return Before::NotYetKnown;
             }
             if self.has_step {
-                return Some(position - self.high <= 2 * len);
+                return Before::another_if(position - self.high <= 2 * len);
             }
         }
-        Some(!self.has_step && !is_past(self.at, time, path.least_answer))
+        let least = path.least_answer.unwrap_or(0);
+        Before::another_if(!self.has_step && !is_past(self.at, time, least))
+    }
+}
+
+/// What the receiver had of the same data before a copy came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// An earlier copy.
+    Another,
+    /// Nothing, as far as it told.
+    Nothing,
+    /// The next acknowledgement tells.
+    NotYetKnown,
+}
+
+impl Before {
+    const fn another_if(is_another: bool) -> Self {
+        if is_another { Self::Another } else { Self::Nothing }
     }
 }
 
@@ -80,7 +101,7 @@ impl StreamLosses {
         }
         let is_lacked = again.class == Class::Fast
             || self.lacking.is_some_and(|lacking| {
-                low <= lacking.low && lacking.low < high && lacking.repaired < lacking.last
+                low <= lacking.low && lacking.low < high && lacking.is_shown_since(again)
             });
         if again.may_be_doubled && !is_lacked {
             return;
@@ -166,12 +187,16 @@ impl StreamLosses {
     /// no first one brought it later.
     pub(super) fn prove_copies(&mut self, lacking: &Lacking, path: &Path) {
         // Nor is any packet late by about a round trip.
-        let is_long = is_past(lacking.since, lacking.last, path.repair.behind_a_hole.max(REORDER));
-        let least = if is_long { 0 } else { path.least_answer.saturating_mul(2) };
+        let answer = path.least_answer.map_or(u64::MAX, |least| least.saturating_mul(2));
+        let least = if lacking.shown.is_long(path.repair.behind_a_hole) { 0 } else { answer };
+        let long = path.repair.behind_a_hole.max(REORDER);
         let is_it = |gap: &&mut Gap| {
-            gap.is_second_copy()
-                && gap.overlaps(lacking.low, lacking.low + 1)
-                && is_past(gap.until, lacking.last, least)
+            let is_shown = if gap.is_second_copy() {
+                is_past(gap.until, lacking.shown.last, least)
+            } else {
+                gap.is_fill() && is_past(gap.since, lacking.shown.last, long)
+            };
+            is_shown && gap.overlaps(lacking.low, lacking.low + 1)
         };
         self.gaps.iter_mut().filter(is_it).for_each(|gap| gap.proof = Proof::Lacked);
     }
@@ -184,34 +209,43 @@ impl StreamLosses {
             if copy.high > position {
                 return true;
             }
-            let Some(has_other) = copy.came_after_another(position, time, path) else {
-                copy.has_step = true;
-                return true;
-            };
-            if has_other {
-                let is_it = |gap: &Gap| {
-                    gap.until == copy.at
-                        && gap.overlaps(copy.low, copy.high)
-                        && if copy.fills {
-                            gap.cause == Cause::NetworkBefore
-                        } else {
-                            gap.is_second_copy()
-                        }
-                };
-                let found = self.gaps.iter().rposition(is_it);
-                match found.and_then(|at| self.gaps.get_mut(at)) {
-                    Some(gap) if copy.fills => gap.lost_by_capture(),
-                    Some(_) => drop(found.map(|at| self.gaps.remove(at))),
-                    None => {}
+            let before = copy.before(position, time, path);
+            match before {
+                Before::Another => {}
+                Before::Nothing => return false,
+                Before::NotYetKnown => {
+                    copy.has_step = true;
+                    return true;
                 }
+            }
+            let is_it = |gap: &Gap| {
+                gap.until == copy.at
+                    && gap.overlaps(copy.low, copy.high)
+                    && if copy.fills {
+                        gap.cause == Cause::NetworkBefore
+                    } else {
+                        gap.is_second_copy()
+                    }
+            };
+            let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
+            match self.gaps.get_mut(at) {
+                Some(gap) if copy.fills => gap.lost_by_capture(),
+                _ => drop(self.gaps.remove(at)),
             }
             false
         });
         self.copies = copies;
     }
 
-    /// The receiver says that what lies from `low` up to `high` came to it twice.
-    pub(super) fn came_twice(&mut self, low: i64, high: i64, limits: &Limits) {
+    /// The receiver says at `time` that what lies from `low` up to `high` came to it twice. It reports what
+    /// passes the tap within `wait` nanoseconds.
+    pub(super) fn came_twice(
+        &mut self,
+        (low, high): (i64, i64),
+        time: Timestamp,
+        wait: u64,
+        limits: &Limits,
+    ) {
         if let Some(at) = self.unneeded.iter().position(|&(l, h)| l < high && low < h) {
             self.unneeded.remove(at);
             return;
@@ -229,16 +263,18 @@ impl StreamLosses {
         let is_copy = |gap: &Gap| gap.is_second_copy() && gap.proof != Proof::Lacked && is_it(gap);
         if let Some(at) = self.gaps.iter().rposition(is_copy) {
             self.gaps.remove(at);
-            // Of further copies nobody knows any more whether one was lost, or a report of it.
-            for gap in self.gaps.iter_mut().filter(|gap| is_copy(gap)) {
-                (gap.cause, gap.proof) = (Cause::Unknown, Proof::Unsure);
+            // Of further copies nobody knows any more whether one was lost, or a report of it, unless the
+            // receiver had shown that it lacks it.
+            let is_unsure = |gap: &&mut Gap| is_copy(gap) && gap.cause == Cause::Unknown;
+            for gap in self.gaps.iter_mut().filter(is_unsure) {
+                gap.proof = Proof::Unsure;
             }
             return;
         }
         let is_fill = |gap: &&mut Gap| {
-            gap.cause == Cause::NetworkBefore
-                && gap.ended == Ended::Filled
+            gap.is_fill()
                 && gap.proof != Proof::Lacked
+                && !is_past(gap.until, time, wait)
                 && is_it(gap)
         };
         if let Some(gap) = self.gaps.iter_mut().rev().find(is_fill) {

@@ -7,10 +7,9 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::{Gap, Proof};
-use super::hole::{Coming, Hole, Lacking, Sent, Why};
+use super::hole::{Coming, Hole, Lacking, Sent, Shown, Why};
 use super::second_copies::{REORDER, SecondCopy};
 use super::{Again, Path, Revealed, Skipped, is_past, nanos};
-use crate::flow::tcp::metrics::classify::Class;
 use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
 use crate::log::gaps::{Cause, Ended, Missing};
@@ -117,7 +116,8 @@ impl StreamLosses {
         if low >= high {
             return;
         }
-        let hole = Hole { low, high, revealed, acknowledged: None, echo: None, lacked: None };
+        let (acknowledged, echo, lacked, got) = (None, None, None, None);
+        let hole = Hole { low, high, revealed, acknowledged, echo, lacked, got };
         self.add(self.holes.len(), hole, revealed.at, limits);
     }
 
@@ -143,7 +143,8 @@ impl StreamLosses {
     pub(super) fn hole(&self, low: i64, high: i64) -> Option<Skipped> {
         let at = self.holes.partition_point(|hole| hole.high <= low);
         let hole = self.holes.get(at).filter(|hole| hole.low < high)?;
-        Some(Skipped { revealed: hole.revealed, lacked: hole.lacked })
+        let lacked = hole.lacked.map(|shown| shown.since);
+        Some(Skipped { revealed: hole.revealed, lacked })
     }
 
     /// A hole for which there is no more room.
@@ -191,7 +192,7 @@ impl StreamLosses {
         let is_loss = match coming.why {
             Why::Reordered(answer) => {
                 let answered = |at| answer.is_some_and(|answer| is_past(at, time, answer));
-                part.lacked.is_some_and(answered)
+                part.lacked.is_some_and(|shown| answered(shown.since))
             }
             Why::SentAgain | Why::SentLater => true,
             Why::Unneeded => {
@@ -201,10 +202,12 @@ impl StreamLosses {
         };
         if is_loss {
             let gap = part.gap(Cause::NetworkBefore, Ended::Filled, time);
-            let is_lacked = part.lacked.is_some();
-            let proof = if is_lacked { Proof::Lacked } else { Proof::None };
+            // One that was late may have come since.
+            let soon = coming.sent.map_or(0, |sent| sent.soon);
+            let is_long = part.lacked.is_some_and(|shown| shown.is_long(soon));
+            let proof = if is_long { Proof::Lacked } else { Proof::None };
             self.push(Gap { proof, ..gap }, limits);
-            if !is_lacked {
+            if part.lacked.is_none() {
                 self.watch_fill(&part, time, coming, limits);
             }
         }
@@ -238,15 +241,8 @@ impl StreamLosses {
         again: &Again,
         limits: &Limits,
     ) {
-        let why = match again.class {
-            _ if again.is_later => Why::SentLater,
-            Class::OutOfOrder => Why::Reordered(again.least_answer),
-            Class::Unnecessary => Why::Unneeded,
-            Class::Timeout | Class::Fast | Class::Doubled => Why::SentAgain,
-        };
-        let next = high + i64::from(again.sent_beyond);
-        let sent = Sent { stamp: again.stamp, next, soon: again.repair.behind_a_hole };
-        let coming = Coming { why, sent: Some(sent) };
+        let sent = Sent::of(again, high);
+        let coming = Coming::of(again, high);
         // What lies between holes was seen before.
         let mut from = low;
         let mut index = 0;
@@ -299,11 +295,12 @@ impl StreamLosses {
                 index = self.add(index, above, time, limits);
             }
             let least = path.rtt.unwrap_or(REORDER);
-            if below.lacked.is_some_and(|lacked| is_past(lacked, time, least))
-                && is_past(below.revealed.at, time, path.reorder)
+            let until = below.got.unwrap_or(time);
+            if below.lacked.is_some_and(|lacked| is_past(lacked.since, until, least))
+                && is_past(below.revealed.at, until, path.reorder)
             {
                 // It was lost and sent again, and the capture lost what was sent again.
-                self.push(below.gap(Cause::NetworkBefore, Ended::Filled, time), limits);
+                self.push(below.gap(Cause::NetworkBefore, Ended::Filled, until), limits);
             }
         }
         if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
@@ -323,14 +320,17 @@ impl StreamLosses {
         limits: &Limits,
     ) {
         let Some(rtt) = rtt else { return };
-        if lacking.is_repaired || !is_past(lacking.since, time, rtt) {
+        let Shown { since, last } = lacking.shown;
+        // If it has more than it had, it may have got both before, and what told that is not seen.
+        let until = if position > lacking.top { last } else { time };
+        if lacking.is_repaired || !is_past(since, until, rtt) {
             return;
         }
         let gap = Gap {
             what: Missing::Data,
             low: lacking.low,
             high: lacking.high.min(position),
-            since: lacking.since,
+            since,
             until: time,
             ended: Ended::Filled,
             cause: Cause::NetworkBehind,
@@ -342,37 +342,47 @@ impl StreamLosses {
         self.push(again, limits);
     }
 
-    /// The receiver has nothing at `position`, but has `blocks` of what comes later: all of them,
-    /// if the list is complete.
+    /// The receiver has nothing at `position`, but has `blocks` of what comes later, which was sent up to
+    /// `next`: all of them, if the list is complete.
     pub(super) fn lacks(
         &mut self,
         position: i64,
         blocks: &[(i64, i64)],
         is_complete: bool,
+        next: i64,
         time: Timestamp,
     ) {
-        let end = blocks.iter().map(|&(_, high)| high).max().unwrap_or(position + 1);
+        let highest = blocks.iter().map(|&(_, high)| high).max();
         let edge = blocks.iter().map(|&(low, _)| low).filter(|&low| low > position).min();
         let has = |hole: &Hole| blocks.iter().any(|&(l, h)| l < hole.high && hole.low < h);
-        let end = if is_complete { end } else { position + 1 };
+        let end = highest.filter(|_| is_complete).unwrap_or(position + 1);
+        let has_all = |hole: &Hole| blocks.iter().any(|&(l, h)| l <= hole.low && hole.high <= h);
         for hole in &mut self.holes {
-            if hole.low < end && position < hole.high && hole.acknowledged.is_none() && !has(hole) {
-                hole.lacked.get_or_insert(time);
+            if has_all(hole) {
+                hole.got.get_or_insert(time);
+            } else if hole.low < end
+                && position < hole.high
+                && hole.acknowledged.is_none()
+                && !has(hole)
+            {
+                hole.lacked.get_or_insert(Shown::at(time)).last = time;
             }
         }
+        let top = highest.unwrap_or(next);
         let is_seen = !self.holes.iter().any(|hole| hole.low <= position && position < hole.high);
         if let Some(lacking) = self.lacking.as_mut().filter(|lacking| lacking.low == position) {
-            lacking.last = time;
+            lacking.shown.last = time;
+            lacking.top = lacking.top.max(top);
         } else if is_seen {
-            let came = |gap: &Gap| gap.overlaps(position, position + 1);
+            let came = self.gaps.iter().rev().find(|gap| gap.overlaps(position, position + 1));
             let unneeded = self.unneeded.iter().any(|&(l, h)| l <= position && position < h);
             self.lacking = Some(Lacking {
                 low: position,
                 high: edge.unwrap_or(position),
-                since: time,
-                last: time,
-                is_repaired: unneeded || self.gaps.iter().any(came),
-                repaired: Timestamp::MIN,
+                top,
+                shown: Shown::at(time),
+                is_repaired: unneeded || came.is_some(),
+                repaired: came.map_or(Timestamp::MIN, |gap| gap.until),
             });
         }
     }
@@ -393,19 +403,19 @@ impl StreamLosses {
     }
 
     /// Everything at the end: what was found, and what is open. Below `acknowledged` the receiver
-    /// has everything; `reports` tells that it would have reported what came to it twice (RFC
-    /// 2883); `last` is the time of the last packet.
+    /// has everything; `reports` tells in how many nanoseconds it would have reported what came to it twice
+    /// (RFC 2883), if it does; `last` is the time of the last packet.
     pub(super) fn finish(
         &self,
         acknowledged: i64,
-        reports: bool,
+        reports: Option<u64>,
         last: Timestamp,
         take: &mut dyn FnMut(Gap),
     ) {
         for gap in &self.gaps {
             let mut gap = *gap;
             if gap.is_second_copy()
-                && reports
+                && reports.is_some_and(|wait| is_past(gap.until, last, wait.saturating_sub(1)))
                 && gap.high <= acknowledged
                 && gap.proof != Proof::Unsure
             {

@@ -81,7 +81,7 @@ impl TcpConnection {
     #[must_use]
     pub fn verdict(&self, span: &Span) -> Verdict {
         let mut verdict = Verdict { room: [span.listed; 2], ..Verdict::default() };
-        let Some((directions, ledger)) = self.metrics.evidence() else { return verdict };
+        let Some((directions, handshake, ledger)) = self.metrics.evidence() else { return verdict };
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
         verdict.is_renumbered = self.is_renumbered();
@@ -93,7 +93,9 @@ impl TcpConnection {
             self.missed_handshake(from, directions, span, &mut verdict);
             let Some(stream) = ledger.stream(from) else { continue };
             let (fin, shift) = (self.fin_position(from), stream.shift());
-            let reports = directions[1 - from].reports_duplicates(&directions[from]);
+            let [sender, receiver] = [&directions[from], &directions[1 - from]];
+            let report = handshake.least_answer(1 - from, &sender.rtt).unwrap_or(0);
+            let reports = receiver.reports_duplicates(sender).then_some(report / 2 * 3);
             stream.finish(acknowledged(&self.ends[from]), reports, span.last, &mut |gap| {
                 verdict.add(from, gap, fin, shift);
             });
@@ -122,17 +124,19 @@ impl TcpConnection {
     ) {
         let (side, peer) = (&directions[from], &directions[1 - from]);
         let has_syn = side.has_syn() && !side.missed_syn();
-        if !side.has_begun() || has_syn || !peer.has_syn() {
+        let is_opener = from == ORIGINATOR;
+        // A host that sent a SYN acknowledges nothing before its answer.
+        let unseen = side.acknowledged_unseen().filter(|_| !is_opener);
+        if !(side.has_begun() || unseen.is_some()) || has_syn || !peer.has_syn() {
             return;
         }
-        let is_opener = from == ORIGINATOR;
         // A SYN-ACK proves a SYN, but that may have passed before there was a capture. An answer
         // to a SYN that is no SYN-ACK need not have had one before (RFC 9293, 3.10.7), unless the
         // connection went on.
         let is_proven = if is_opener {
             !span.is_early(side)
         } else {
-            peer.pure_acks > 0 || peer.data_segments > 0
+            unseen.is_some() || peer.pure_acks > 0 || peer.data_segments > 0
         };
         if !is_proven {
             return;
@@ -148,6 +152,10 @@ impl TcpConnection {
             proof: Proof::None,
         };
         verdict.add(from, gap, None, 0);
+        if let Some(numbers) = unseen.filter(|numbers| *numbers > 0) {
+            let gap = Gap { what: Missing::Data, low: 1, high: 1 + numbers, ..gap };
+            verdict.add(from, gap, None, 0);
+        }
     }
 
     /// Where the FIN of a side stands. One that was never seen is known by its acknowledgement,

@@ -50,7 +50,8 @@ impl Direction {
         let sack = seen.tcp.options.sack_count > 0;
         if sack {
             // What was overtaken by a later acknowledgement tells what is past.
-            self.selectively_acknowledged(seen, advance >= 0, &mut from.counts, ledger);
+            let wait = handshake.recovery().reaction;
+            self.selectively_acknowledged(seen, advance >= 0, wait, &mut from.counts, ledger);
         }
         if advance == 0
             && seen.tcp.payload_len == 0
@@ -62,20 +63,29 @@ impl Direction {
             self.duplicate_acks_in_row = self.duplicate_acks_in_row.saturating_add(1);
             self.evidence_at = seen.time;
             if self.duplicate_acks_in_row == DUPLICATE_ACKS {
-                let is_open = ledger.lacks(seen, &[]);
+                let is_open = ledger.lacks(seen, &[], self.next);
                 self.set(bit::OPEN_GAPS, is_open);
             }
         }
         rtt
     }
 
-    /// Takes the first acknowledgement of a side that was not seen yet.
+    /// Takes an acknowledgement of a side that was not seen yet: the first one tells where it begins.
     #[cold]
-    const fn expect(&mut self, number: u32, time: Timestamp) {
+    fn expect(&mut self, number: u32, time: Timestamp) {
         if !self.is(bit::EXPECTED) {
-            (self.start, self.evidence_at) = (number, time);
+            (self.start, self.una, self.evidence_at) = (number, number, time);
             self.set(bit::EXPECTED, true);
         }
+        if delta(number, self.una) > 0 {
+            self.una = number;
+        }
+    }
+
+    /// How many numbers were acknowledged of a side of which nothing but a RST was seen, since its begin.
+    pub(in crate::flow::tcp) fn acknowledged_unseen(&self) -> Option<i64> {
+        let is_unseen = self.is(bit::EXPECTED) && !self.is(bit::BEGUN) && self.resets > 0;
+        is_unseen.then(|| delta(self.una, self.start).into())
     }
 
     /// Takes what the RST of `from` says that it got of this direction. One whose sequence number

@@ -6,9 +6,10 @@ use netsniff_packet::decode::TcpFlags;
 use super::Observed;
 use super::direction::{Counts, Direction, bit};
 use super::elapsed;
-use super::handshake::{Recovery, Repair};
+use super::handshake::{Handshake, Recovery, Repair};
 use super::holes::Filled;
-use crate::flow::tcp::losses::{Again, Ledger, Skipped};
+use super::rtt::RttStatistics;
+use crate::flow::tcp::losses::{Again, Ledger, Skipped, reported_twice};
 use crate::flow::tcp::sequence::delta;
 
 /// Duplicate acknowledgements that ask for a retransmission, RFC 5681, 3.2.
@@ -36,7 +37,26 @@ pub(super) struct Answer {
     pub(super) recovery: Recovery,
     /// The least time in which it answers what passes the tap; nanoseconds.
     pub(super) least_answer: Option<u64>,
+    /// The least time in which the other side does; nanoseconds.
+    pub(super) least_acknowledgement: Option<u64>,
     pub(super) repair: Repair,
+}
+
+impl Answer {
+    /// Of what `from` sends; `own` tells of what it sent, `peer` of what the other side did.
+    pub(super) fn of(
+        handshake: &Handshake,
+        from: usize,
+        own: &RttStatistics,
+        peer: &RttStatistics,
+    ) -> Self {
+        Self {
+            recovery: handshake.recovery(),
+            least_answer: handshake.least_answer(from, peer),
+            least_acknowledgement: handshake.least_answer(1 - from, own),
+            repair: handshake.repair(from, own, peer),
+        }
+    }
 }
 
 /// What tells why numbers came that are not new, besides the state of their direction.
@@ -98,7 +118,7 @@ impl Direction {
 
     fn repeat(&mut self, seen: &Observed<'_>, end: u32, answer: &Answer, ledger: &mut Ledger) {
         let tcp = seen.tcp;
-        let Answer { recovery, least_answer, repair } = *answer;
+        let Answer { recovery, least_answer, least_acknowledgement, repair } = *answer;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
         let filled = self.holes.fill(tcp.sequence, known);
         let below = delta(known, tcp.sequence).max(0).unsigned_abs();
@@ -129,9 +149,11 @@ impl Direction {
             class,
             // What was sent before the lack was shown is no answer to it.
             least_answer: least_answer.filter(|_| is_earlier != Some(true)),
+            least_acknowledgement,
             is_later: is_earlier == Some(false),
             repair,
             stamp: seen.tcp.options.timestamps.map(|(value, _)| value),
+            is_newest: self.is(bit::NEWEST_STAMP),
             sent_beyond: delta(self.next, known).max(0).unsigned_abs(),
             may_be_doubled: self.is(bit::LIKE_LAST)
                 && seen.identification == 0
@@ -237,13 +259,14 @@ impl Direction {
         }
     }
 
-    /// Takes the SACK blocks of a segment; `counts` are those of its sender. Only the latest
-    /// acknowledgement tells what the receiver lacks.
+    /// Takes the SACK blocks of a segment; `counts` are those of its sender, which answers what passes the tap
+    /// within `wait` nanoseconds. Only the latest acknowledgement tells what the receiver lacks.
     #[cold]
     pub(super) fn selectively_acknowledged(
         &mut self,
         seen: &Observed<'_>,
         is_latest: bool,
+        wait: u64,
         counts: &mut Counts,
         ledger: &mut Ledger,
     ) {
@@ -251,17 +274,17 @@ impl Direction {
         let options = &seen.tcp.options;
         let number = seen.tcp.acknowledgement;
         let blocks = options.sack.get(..usize::from(options.sack_count)).unwrap_or_default();
-        let Some((&(low, high), rest)) = blocks.split_first() else { return };
-        // RFC 2883, 4: the first block reports a duplicate if it lies below the cumulative
-        // acknowledgement or inside the second block.
-        let inside = rest.first().is_some_and(|&(l, h)| delta(low, l) >= 0 && delta(high, h) <= 0);
-        let duplicate = delta(high, number) <= 0 || inside;
-        if duplicate {
+        let mut blocks = blocks;
+        if let Some((low, high)) = reported_twice(seen) {
             counts.dsacks = counts.dsacks.saturating_add(1);
-            self.was_unnecessary(low, high);
-            ledger.came_twice(seen, low, high);
+            // With the echo of a stamp that was not seen it is of a segment that was not seen.
+            let echo = options.timestamps.map_or(self.stamp, |(_, echo)| echo);
+            if self.stamp == 0 || delta(echo, self.stamp) <= 0 {
+                self.was_unnecessary(low, high);
+                ledger.came_twice(seen, (low, high), wait);
+            }
+            blocks = blocks.get(1..).unwrap_or_default();
         }
-        let blocks = if duplicate { rest } else { blocks };
         for &(_, high) in blocks {
             let beyond = !self.is(bit::SACKED) || delta(high, self.sacked) > 0;
             if beyond && delta(high, self.una) > 0 && delta(high, self.next) <= 0 {
@@ -272,7 +295,7 @@ impl Direction {
         if self.is(bit::SACKED) && is_latest {
             self.evidence_at = seen.time;
             if !blocks.is_empty() && delta(number, self.next) < 0 {
-                let is_open = ledger.lacks(seen, blocks);
+                let is_open = ledger.lacks(seen, blocks, self.next);
                 self.set(bit::OPEN_GAPS, is_open);
             }
         }

@@ -58,6 +58,8 @@ pub(super) mod bit {
     pub(in super::super) const OPTIONS_CUT: u32 = 0x0008_0000;
     /// Its SYN was acknowledged so long before it was seen that the one seen was sent again.
     pub(in super::super) const SYN_MISSED: u32 = 0x0010_0000;
+    /// The last packet with a time stamp had a newer one than all before it.
+    pub(in super::super) const NEWEST_STAMP: u32 = 0x0020_0000;
 }
 
 /// Events that are rare in a healthy connection.
@@ -276,9 +278,9 @@ impl Direction {
             self.note_flags(seen);
         }
         if let Some((value, _)) = seen.tcp.options.timestamps {
-            if self.stamp == 0 || delta(value, self.stamp) > 0 {
-                self.stamp = value;
-            }
+            let is_newest = self.stamp == 0 || delta(value, self.stamp) > 0;
+            self.stamp = if is_newest { value } else { self.stamp };
+            self.set(bit::NEWEST_STAMP, is_newest);
             self.set(bit::TIMESTAMPS, true);
         }
     }
@@ -393,9 +395,7 @@ impl Direction {
             .wrapping_add(u32::from(seen.has(TcpFlags::FIN)));
         let ahead = delta(tcp.sequence, self.next);
         if ahead < 0 || (tcp.payload_len == 1 && peer_closed) {
-            let least_answer = handshake.least_answer(seen.from, &peer.rtt);
-            let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
-            let answer = Answer { recovery: handshake.recovery(), least_answer, repair };
+            let answer = Answer::of(handshake, seen.from, &self.rtt, &peer.rtt);
             self.send_again(seen, len, peer_closed, &answer, ledger);
             return;
         }

@@ -25,6 +25,15 @@ fn shortest(part: u64, rtt: &RttStatistics) -> u64 {
     if rtt.count > 0 { part.min(rtt.min) } else { part }
 }
 
+/// Whether a segment of the side that opened the connection is surely not what ended the handshake: its
+/// sender has sent more than is seen, or got data, which a host sends only once the handshake is over,
+/// unless the SYN had data, too (RFC 7413).
+const fn is_later(seen: &Observed<'_>, sender: &Direction, peer: &Direction) -> bool {
+    seen.tcp.sequence != sender.next()
+        || seen.tcp.options.sack_count > 0
+        || (peer.data_segments > 0 && sender.data_segments == 0)
+}
+
 /// How far the handshake has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
@@ -203,6 +212,10 @@ impl Handshake {
 
     fn ack(&mut self, seen: &Observed<'_>, sender: &Direction, peer: &Direction) {
         match self.step {
+            // The answer to the SYN-ACK was missed.
+            Step::SynAck if seen.from as u8 == self.opener && is_later(seen, sender, peer) => {
+                self.step = Step::Done;
+            }
             Step::SynAck if seen.from as u8 == self.opener => {
                 let is_answer = seen.tcp.acknowledgement == peer.start();
                 if is_answer && !self.ambiguous {

@@ -201,9 +201,9 @@ impl Metrics {
 
     /// What tells of losses, where more than the opening was seen.
     #[must_use]
-    pub(in crate::flow::tcp) fn evidence(&self) -> Option<(&[Direction; 2], &Ledger)> {
+    pub(in crate::flow::tcp) fn evidence(&self) -> Option<(&[Direction; 2], &Handshake, &Ledger)> {
         let full = self.full.as_ref()?;
-        Some((&full.directions, &full.ledger))
+        Some((&full.directions, &full.handshake, &full.ledger))
     }
 
     /// Hands all metrics to `take`.
