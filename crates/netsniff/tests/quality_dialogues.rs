@@ -6,6 +6,7 @@ mod zeek;
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use netsniff_traffic::impair::Impairment;
@@ -59,6 +60,21 @@ const CAUSES: [&[Place]; 7] = [
     &[Place::Before, Place::Capture, Place::Behind],
 ];
 
+/// Where the seeds of the dialogues begin: no verdict must be right by luck.
+const SEEDS: [u64; 4] = [0, 1_000, 4_000, 7_000];
+
+/// The figures of all seeds together, whose recordings are made at once.
+fn over_seeds(of_one: impl Fn(u64) -> Score + Sync) -> Score {
+    let of_one = &of_one;
+    let scores: Vec<_> = thread::scope(|scope| {
+        let running = SEEDS.map(|seed| scope.spawn(move || of_one(seed)));
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let mut total = Score::default();
+    scores.iter().for_each(|score| total.add(score));
+    total
+}
+
 fn show(score: &Score) {
     for (name, value) in score.figures() {
         println!("{name}: {value}");
@@ -70,19 +86,41 @@ fn show(score: &Score) {
 
 #[test]
 fn losses_are_found_and_told_apart() {
-    let mut total = Score::default();
-    for (number, (rate, count)) in [(0.001, 100), (0.01, 130), (0.05, 80)].into_iter().enumerate() {
-        for (at, places) in CAUSES.into_iter().enumerate() {
-            let score = Judged::new(count, &fate(rate, places), (number * 10 + at) as u64).score();
-            println!("rate {rate}, {places:?}: {:?}", score.shortfalls());
-            total.add(&score);
+    let rates = [(0.001, 100), (0.01, 130), (0.05, 80)];
+    let total = over_seeds(|seed| {
+        let mut total = Score::default();
+        for (number, (rate, count)) in (0..).zip(rates) {
+            for (at, places) in (0..).zip(CAUSES) {
+                let judged = Judged::new(count, &fate(rate, places), seed + number * 10 + at);
+                total.add(&judged.score());
+            }
         }
-    }
+        println!("seeds from {seed} on: {:?}", total.shortfalls());
+        total
+    });
     show(&total);
+    let seeds = SEEDS.len() as u64;
     // The shares mean something only where there was something to find.
-    assert!(total.flows > 2000 && total.recall.of > 200 && total.causes.of > 450);
-    assert!(total.several_causes.of > 100 && total.no_cause_invented.of > 1000);
+    assert!(total.flows > 2000 * seeds && total.recall.of > 200 * seeds);
+    assert!(total.causes.of > 450 * seeds && total.several_causes.of > 100 * seeds);
+    assert!(total.no_cause_invented.of > 1000 * seeds && total.begin_missed.of > 0);
     assert_eq!(total.shortfalls(), [""; 0]);
+    are_least(&total);
+}
+
+/// More than the promise: what the packets tell is told, but for one of a thousand, and nothing else is.
+fn are_least(total: &Score) {
+    assert_eq!(total.precision.right, total.precision.of);
+    assert_eq!(total.begin_missed.right, total.begin_missed.of, "unknown is not clean");
+    let least = [
+        (total.recall, 0.999),
+        (total.causes, 0.999),
+        (total.several_causes, 0.998),
+        (total.no_cause_invented, 0.9995),
+    ];
+    for (share, least) in least {
+        assert!(share.right as f64 >= share.of as f64 * least, "{share:?} is less than {least}");
+    }
 }
 
 #[test]
@@ -99,7 +137,8 @@ const DISORDERS: [((f64, f64), f64); 4] =
 #[test]
 fn a_path_that_reorders_or_doubles_loses_nothing() {
     let mut false_losses = 0;
-    for (seed, (reordering, duplication)) in (40..).zip(DISORDERS) {
+    let seeds = SEEDS.into_iter().flat_map(|base| (base + 40..).zip(DISORDERS));
+    for (seed, (reordering, duplication)) in seeds {
         for jitter in [Duration::from_micros(300), Duration::from_millis(3)] {
             let fate = Fate { reordering, duplication, jitter, ..Fate::default() };
             let judged = Judged::new(150, &fate, seed);
@@ -118,36 +157,35 @@ fn a_path_that_reorders_or_doubles_loses_nothing() {
 
 #[test]
 fn losses_are_found_and_told_apart_on_a_path_that_reorders_and_doubles() {
-    let mut total = Score::default();
-    for (seed, places) in (60..).zip(CAUSES) {
-        for (reordering, duplication) in DISORDERS {
-            let jitter = Duration::from_millis(1);
-            let fate = Fate { reordering, duplication, jitter, ..fate(0.01, places) };
-            let judged = Judged::new(120, &fate, seed);
-            let score = judged.score();
-            println!("{places:?} {reordering:?} {duplication}: {:?}", score.shortfalls());
-            for wrong in &score.wrong {
-                println!("{}{}", wrong.text(), trace(&judged.recording.0[&wrong.flow]));
+    let total = over_seeds(|base| {
+        let mut total = Score::default();
+        for (seed, places) in (base + 60..).zip(CAUSES) {
+            for (reordering, duplication) in DISORDERS {
+                let jitter = Duration::from_millis(1);
+                let fate = Fate { reordering, duplication, jitter, ..fate(0.01, places) };
+                let judged = Judged::new(120, &fate, seed);
+                let score = judged.score();
+                println!(
+                    "{seed} {places:?} {reordering:?} {duplication}: {:?}",
+                    score.shortfalls()
+                );
+                for wrong in &score.wrong {
+                    println!("{}{}", wrong.text(), trace(&judged.recording.0[&wrong.flow]));
+                }
+                total.add(&score);
             }
-            total.add(&score);
         }
-    }
+        total
+    });
     show(&total);
-    assert!(total.flows > 1000 && total.recall.of > 100 && total.causes.of > 200);
+    let seeds = SEEDS.len() as u64;
+    assert!(total.flows > 1000 * seeds && total.recall.of > 100 * seeds);
+    assert!(total.causes.of > 200 * seeds);
     // Nothing is found that was not lost. What no packet tells from something else is counted apart, and is rare.
-    assert_eq!(total.precision.right, total.precision.of);
+    are_least(&total);
     assert!(total.like_reordering.of * 20 < total.told[&Place::Before].of);
     assert!(total.like_late.of * 100 < total.recall.of);
     assert!(total.like_behind.right * 100 < total.told[&Place::Behind].of);
-    let least = [
-        (total.recall, 0.997),
-        (total.causes, 0.997),
-        (total.several_causes, 0.997),
-        (total.no_cause_invented, 0.999),
-    ];
-    for (share, least) in least {
-        assert!(share.right as f64 >= share.of as f64 * least, "{share:?} is less than {least}");
-    }
 }
 
 #[test]

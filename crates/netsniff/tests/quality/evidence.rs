@@ -6,7 +6,7 @@
 //!   it: lost behind the tap.
 //!
 //! Here the truth about each frame is known, so only frames that were lost there are asked whether the captured ones
-//! prove it. Three things are no proof:
+//! prove it. These things are no proof:
 //!
 //! - a frame that the network doubled, of which only one copy was lost: what the other copy brings is not missing;
 //! - what the receiver said before it can have missed the frame, which is about something else;
@@ -14,16 +14,18 @@
 //!   stamp and number that a late first copy would have. A path that reorders gives the very same packets. Such losses
 //!   are counted apart ([`Evidence::like_reordering`]);
 //! - what the capture lost, where a copy of it comes within the wait after its acknowledgement and neither stamp nor number
-//!   nor a D-SACK tells that it was sent again: a ring that was read late gives the same ([`Evidence::like_late`]).
+//!   nor a D-SACK tells that it was sent again: a ring that was read late gives the same ([`Evidence::like_late`]);
+//! - SYN and SYN-ACK where the capture has neither: the connection may as well have begun before it
+//!   ([`Evidence::begin_missed`]).
 //!
 //! One thing looks like a proof and is none: data that came again, where neither the acknowledgement of the first copy nor a
-//! D-SACK was captured. It is what a loss behind the tap leaves ([`Evidence::like_behind`]).
+//! D-SACK of each further one was captured. It is what a loss behind the tap leaves ([`Evidence::like_behind`]).
 
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::recording::Event;
-use super::segment::Segment;
+use super::segment::{Kind, Segment};
 use super::{Place, Places};
 
 /// What can be known of the losses of one connection.
@@ -39,6 +41,8 @@ pub(crate) struct Evidence {
     pub(crate) like_late: bool,
     /// Whether something that was not lost came twice so that nothing tells it from a loss behind the tap.
     pub(crate) like_behind: bool,
+    /// Whether the capture has no SYN of either side, so that nothing shows when the connection began.
+    pub(crate) begin_missed: bool,
     /// Whether the capture lost a frame of any kind.
     pub(crate) capture_lost: bool,
     /// Whether the capture lost a SYN, FIN or data that its receiver got, and has a later acknowledgement of it.
@@ -49,7 +53,9 @@ pub(crate) struct Evidence {
 
 /// Looks at the frames of one connection, in order of time.
 pub(crate) fn evidence(events: &[Event]) -> Evidence {
-    let mut found = Evidence::default();
+    let is_begin = |event: &Event| event.is_captured() && event.segment.kind() == Kind::Syn;
+    let begin_missed = !events.iter().any(is_begin);
+    let mut found = Evidence { begin_missed, ..Evidence::default() };
     let mut sides = [Side::new(events, 0), Side::new(events, 1)];
     let parts = [0, 1].map(|from| answer_time(events, from));
     for (side, other) in sides.iter_mut().zip([1, 0]) {
@@ -70,7 +76,8 @@ pub(crate) fn evidence(events: &[Event]) -> Evidence {
             sides[segment.from].see(segment, &mut found);
             sides[1 - segment.from].hear(segment, &mut found);
         }
-        if takes_room && !has_twin(event, events) {
+        let is_unknown = begin_missed && segment.kind() == Kind::Syn;
+        if takes_room && !is_unknown && !has_twin(event, events) {
             sides[segment.from].lose(event);
         }
     }
@@ -318,7 +325,10 @@ impl Side {
         });
         if let Some(report) = report {
             let is_it = |range: Range| range.0 < report.1 && report.0 < range.1;
-            self.copies.retain(|copy| !is_it(copy.range));
+            // One report is of one copy.
+            if let Some(at) = self.copies.iter().rposition(|copy| is_it(copy.range)) {
+                self.copies.remove(at);
+            }
             for claim in self.claims.iter_mut().filter(|claim| is_it(claim.range)) {
                 claim.may_be_late = false;
             }

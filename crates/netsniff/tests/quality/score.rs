@@ -86,6 +86,8 @@ pub(crate) struct Score {
     pub(crate) never_acknowledged: Share,
     /// Of those that lost nothing in the capture but pure acknowledgements and resets: how many are marked.
     pub(crate) pure_acks_only: Share,
+    /// Of those whose SYN and SYN-ACK the capture lacks: how many are told to be unknown, or are marked.
+    pub(crate) begin_missed: Share,
     /// Connections that lost anything in the capture.
     pub(crate) capture_lost: u64,
     /// Of those with a proven cause: how many are told all that is proven and nothing that did not happen.
@@ -167,6 +169,9 @@ impl Score {
         } else if evidence.acknowledged_later && !told.is_marked {
             wrong.push("not marked, though the capture lost what is acknowledged later");
         }
+        if evidence.begin_missed {
+            self.begin_missed.count(told.is_marked || told.is_unknown);
+        }
         if evidence.like_reordering && !evidence.proven.contains(&Place::Before) {
             self.like_reordering.count(told.places.contains(&Place::Before));
         }
@@ -232,6 +237,7 @@ impl Score {
             (&mut self.like_reordering, other.like_reordering),
             (&mut self.like_late, other.like_late),
             (&mut self.like_behind, other.like_behind),
+            (&mut self.begin_missed, other.begin_missed),
             (&mut self.several_causes, other.several_causes),
             (&mut self.no_cause_invented, other.no_cause_invented),
         ] {
@@ -270,6 +276,7 @@ impl Score {
             ("lost before the tap and like reordering, told all the same", self.like_reordering),
             ("lost in the capture and like what is late, marked all the same", self.like_late),
             ("not lost, but like a loss behind the tap, told as one", self.like_behind),
+            ("no begin captured, told as unknown or marked", self.begin_missed),
             ("no cause invented where none is proven", self.no_cause_invented),
         ] {
             figures.push((name.to_owned(), format!("{}/{}", share.right, share.of)));
