@@ -243,7 +243,8 @@ impl Flow {
     /// Makes a connection of an opening, with all that the record of a connection tells.
     pub fn unfold(&mut self, limits: &Limits) {
         if let Exchange::Opening(first) = &self.exchange {
-            let tcp = TcpConnection::reopened(first, self.start, self.depth.now(), limits);
+            let seen = [self.start, self.last];
+            let tcp = TcpConnection::reopened(first, seen, self.depth.now(), limits);
             self.exchange = Exchange::Connection(Box::new(tcp));
         }
     }

@@ -151,7 +151,7 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        if verdict.unknown > 0 || verdict.is_renumbered {
+        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.is_renumbered {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

@@ -57,8 +57,8 @@ impl Flow {
         let [first, second] = &metrics.directions;
         let mut orig = Half::of(first, second, self.start, self.last, gateway);
         let mut resp = Half::of(second, first, self.start, self.last, gateway);
-        orig.handshake_rtt = metrics.handshake.originator.map(span);
-        resp.handshake_rtt = metrics.handshake.responder.map(span);
+        orig.handshake_rtt = metrics.handshake.originator().map(span);
+        resp.handshake_rtt = metrics.handshake.responder().map(span);
         macro_rules! record {
             ($($orig:ident $resp:ident $field:ident;)+) => {
                 Tcp {

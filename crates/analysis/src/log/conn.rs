@@ -142,7 +142,8 @@ crate::words! {
         /// The capture lost something of it: the other side got what was never seen, or the capture
         /// tells of packets lost while it was alive.
         Touched => "touched",
-        /// Something is missing, and its packets do not tell who lost it; or both sides went on with
+        /// Something is missing, and its packets do not tell who lost it; or the network seems to have
+        /// lost what may only have been late; or both sides went on with
         /// numbers beyond all that they can have sent, which somebody may have forged.
         Suspect => "suspect",
         /// Its packets would not show a loss: it is not TCP, only one side was seen, it was picked up in

@@ -135,7 +135,7 @@ impl TcpConnection {
         let by_number = has_syn.then(|| First::syn(end.start, end.window_scale));
         let plain = self.metrics.opening().filter(First::is_plain_syn);
         let opening = plain.filter(|_| opener == ORIGINATOR).or(by_number)?;
-        let mut tcp = Self::reopened(&opening, begun, depth, limits);
+        let mut tcp = Self::reopened(&opening, [begun, answer.time], depth, limits);
         let mut answered = answer.first;
         if opener == RESPONDER {
             answered.flip();
@@ -186,7 +186,7 @@ impl TcpConnection {
         }
         let number = segment.tcp.acknowledgement;
         let answered = contest.earlier.iter().find(|it| it.first.next_number() == number)?;
-        Some(Self::reopened(&answered.first, answered.time, depth, limits))
+        Some(Self::reopened(&answered.first, [answered.time; 2], depth, limits))
     }
 
     /// Whether the segment shows that the first one, a SYN-ACK, was an answer whose SYN was not
@@ -217,7 +217,7 @@ impl TcpConnection {
         first.flip();
         let mut tcp = Self::at(depth);
         tcp.replay(&first, begun, limits);
-        tcp.metrics.resume(&first);
+        tcp.metrics.resume(&first, begun);
         Some(tcp)
     }
 }

@@ -29,13 +29,14 @@ impl TcpConnection {
         connection
     }
 
-    /// The connection after the segment that `first` stands for, which was seen at `begun`, and
-    /// its repetitions, analysed at a depth.
+    /// The connection after the segment that `first` stands for and its repetitions, analysed at a
+    /// depth; `seen` tells when the first and the last of them were seen.
     #[must_use]
-    pub fn reopened(first: &First, begun: Timestamp, depth: Depth, limits: &Limits) -> Self {
+    pub fn reopened(first: &First, seen: [Timestamp; 2], depth: Depth, limits: &Limits) -> Self {
+        let [begun, last] = seen;
         let mut tcp = Self::at(depth);
         tcp.replay(first, begun, limits);
-        tcp.metrics.resume(first);
+        tcp.metrics.resume(first, last);
         tcp
     }
 

@@ -23,6 +23,8 @@ pub struct Gap {
     pub cause: Cause,
     /// What the receiver told of it.
     pub proof: Proof,
+    /// Whether a packet that was only late would look the same.
+    pub is_assumed: bool,
 }
 
 /// What a receiver told of data that was sent again.

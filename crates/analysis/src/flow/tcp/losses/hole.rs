@@ -129,6 +129,7 @@ impl Hole {
     /// The loss that it is.
     pub(super) const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
         let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;
-        Gap { what: Missing::Data, low, high, since, until, ended, cause, proof: Proof::None }
+        let (what, proof) = (Missing::Data, Proof::None);
+        Gap { what, low, high, since, until, ended, cause, proof, is_assumed: false }
     }
 }

@@ -121,7 +121,8 @@ impl StreamLosses {
         }
         let (since, until) = (time, time);
         let proof = Proof::None;
-        self.push(Gap { what, low, high, since, until, ended, cause, proof }, limits);
+        let is_assumed = false;
+        self.push(Gap { what, low, high, since, until, ended, cause, proof, is_assumed }, limits);
     }
 
     /// Waits for the acknowledgement of what filled a hole, which may be one of an earlier copy.

@@ -62,6 +62,8 @@ pub struct Surplus {
     pub unknown: u64,
     /// Losses of the capture.
     pub captures: u64,
+    /// Losses before the tap that may have been late packets.
+    pub assumed: u64,
 }
 
 impl StreamLosses {
@@ -206,7 +208,9 @@ impl StreamLosses {
             let soon = coming.sent.map_or(0, |sent| sent.soon);
             let is_long = part.lacked.is_some_and(|shown| shown.is_long(soon));
             let proof = if is_long { Proof::Lacked } else { Proof::None };
-            self.push(Gap { proof, ..gap }, limits);
+            let is_proven = coming.why == Why::SentLater;
+            let is_assumed = !is_proven && !is_past(part.revealed.at, time, REORDER);
+            self.push(Gap { proof, is_assumed, ..gap }, limits);
             if part.lacked.is_none() {
                 self.watch_fill(&part, time, coming, limits);
             }
@@ -294,7 +298,7 @@ impl StreamLosses {
             if above.low < above.high {
                 index = self.add(index, above, time, limits);
             }
-            let least = path.rtt.unwrap_or(REORDER);
+            let least = path.rtt.unwrap_or(path.reorder);
             let until = below.got.unwrap_or(time);
             if below.lacked.is_some_and(|lacked| is_past(lacked.since, until, least))
                 && is_past(below.revealed.at, until, path.reorder)
@@ -323,7 +327,8 @@ impl StreamLosses {
         let Shown { since, last } = lacking.shown;
         // If it has more than it had, it may have got both before, and what told that is not seen.
         let until = if position > lacking.top { last } else { time };
-        if lacking.is_repaired || !is_past(since, until, rtt) {
+        // The first copy may have been late on its way behind the tap.
+        if lacking.is_repaired || !is_past(since, until, rtt.max(REORDER)) {
             return;
         }
         let gap = Gap {
@@ -335,6 +340,7 @@ impl StreamLosses {
             ended: Ended::Filled,
             cause: Cause::NetworkBehind,
             proof: Proof::Lacked,
+            is_assumed: false,
         };
         self.push(gap, limits);
         let ended = Ended::Acknowledged;
@@ -453,6 +459,7 @@ impl StreamLosses {
             && last.is_continued_by(&gap)
         {
             (last.high, last.until) = (gap.high, gap.until);
+            last.is_assumed |= gap.is_assumed;
             return;
         }
         if self.gaps.len() < limits.listed_gaps {
@@ -460,8 +467,9 @@ impl StreamLosses {
             return;
         }
         let bytes = if gap.what == Missing::Data { gap.bytes(self.shift) } else { 0 };
-        let Surplus { gaps, capture, network, unknown, captures } = &mut self.surplus;
+        let Surplus { gaps, capture, network, unknown, captures, assumed } = &mut self.surplus;
         *gaps = gaps.saturating_add(1);
+        *assumed = assumed.saturating_add(gap.is_assumed.into());
         match gap.cause {
             Cause::Capture => {
                 *capture = capture.saturating_add(bytes);

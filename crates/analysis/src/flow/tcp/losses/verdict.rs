@@ -28,6 +28,8 @@ pub struct Verdict {
     pub captures: u64,
     /// Losses whose cause is unknown.
     pub unknown: u64,
+    /// Losses before the tap that may have been late packets.
+    pub assumed: u64,
     /// Payload bytes that the capture lost.
     pub capture_bytes: u64,
     /// Payload bytes that the network lost; `None` where no acknowledgement would show it.
@@ -104,6 +106,7 @@ impl TcpConnection {
             verdict.more[from] += stream.surplus.gaps;
             verdict.captures += stream.surplus.captures;
             verdict.unknown += stream.surplus.unknown;
+            verdict.assumed += stream.surplus.assumed;
             verdict.capture_bytes += stream.surplus.capture;
             verdict.add_network(stream.surplus.network);
         }
@@ -150,6 +153,7 @@ impl TcpConnection {
             ended: Ended::Acknowledged,
             cause: Cause::Capture,
             proof: Proof::None,
+            is_assumed: false,
         };
         verdict.add(from, gap, None, 0);
         if let Some(numbers) = unseen.filter(|numbers| *numbers > 0) {
@@ -193,7 +197,10 @@ impl Verdict {
                 self.captures += 1;
                 self.capture_bytes = self.capture_bytes.saturating_add(bytes);
             }
-            Cause::NetworkBefore | Cause::NetworkBehind => self.add_network(bytes),
+            Cause::NetworkBefore | Cause::NetworkBehind => {
+                self.assumed += u64::from(gap.is_assumed);
+                self.add_network(bytes);
+            }
             // What came twice was seen, whoever lost the first copy, or its acknowledgement.
             Cause::Unknown => self.unknown += u64::from(!gap.is_second_copy()),
         }

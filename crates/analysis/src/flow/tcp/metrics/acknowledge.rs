@@ -4,9 +4,9 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::classify::DUPLICATE_ACKS;
-use super::direction::{Direction, bit};
+use super::direction::Direction;
 use super::handshake::Handshake;
-use super::{Observed, elapsed};
+use super::{Observed, bit, elapsed};
 use crate::flow::tcp::losses::{Ledger, Path};
 use crate::flow::tcp::sequence::delta;
 
@@ -128,7 +128,10 @@ impl Direction {
             self.initial_window = delta(self.next, self.start).max(0).unsigned_abs();
         }
         self.una = number;
-        self.duplicate_acks_in_row = 0;
+        if self.duplicate_acks_in_row > 0 || self.is(bit::PARTIAL) {
+            self.set(bit::PARTIAL, self.duplicate_acks_in_row >= DUPLICATE_ACKS);
+            self.duplicate_acks_in_row = 0;
+        }
         if self.is(bit::RECOVERY | bit::SACKED | bit::PROBED) {
             self.repaired(number, time);
         }

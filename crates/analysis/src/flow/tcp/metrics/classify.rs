@@ -3,12 +3,11 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
-use super::Observed;
-use super::direction::{Counts, Direction, bit};
-use super::elapsed;
+use super::direction::{Counts, Direction};
 use super::handshake::{Handshake, Recovery, Repair};
 use super::holes::Filled;
 use super::rtt::RttStatistics;
+use super::{Observed, bit, elapsed};
 use crate::flow::tcp::losses::{Again, Ledger, Skipped, reported_twice};
 use crate::flow::tcp::sequence::delta;
 
@@ -118,7 +117,7 @@ impl Direction {
 
     fn repeat(&mut self, seen: &Observed<'_>, end: u32, answer: &Answer, ledger: &mut Ledger) {
         let tcp = seen.tcp;
-        let Answer { recovery, least_answer, least_acknowledgement, repair } = *answer;
+        let Answer { least_answer, least_acknowledgement, repair, .. } = *answer;
         let known = if delta(end, self.next) > 0 { self.next } else { end };
         let filled = self.holes.fill(tcp.sequence, known);
         let below = delta(known, tcp.sequence).max(0).unsigned_abs();
@@ -135,7 +134,7 @@ impl Direction {
             (Some(_), Some(true)) => Class::OutOfOrder,
             _ => {
                 let evidence = Evidence { hole, is_later: is_earlier.is_some(), least_answer };
-                self.class(seen, known, filled, &evidence, &recovery)
+                self.class(seen, known, filled, &evidence, answer)
             }
         };
         let is_new = filled.len > 0 || hole.is_some();
@@ -145,10 +144,12 @@ impl Direction {
             self.recover = self.next;
         }
         self.count(class);
+        let is_too_soon =
+            is_earlier.is_none() && self.is_too_soon(seen.time, tcp.sequence, known, &repair);
         let again = Again {
             class,
-            // What was sent before the lack was shown is no answer to it.
-            least_answer: least_answer.filter(|_| is_earlier != Some(true)),
+            // What was sent before the lack was shown, or sooner than it can have been, is no answer.
+            least_answer: least_answer.filter(|_| is_earlier != Some(true) && !is_too_soon),
             least_acknowledgement,
             is_later: is_earlier == Some(false),
             repair,
@@ -188,8 +189,9 @@ impl Direction {
         high: u32,
         filled: Filled,
         evidence: &Evidence,
-        recovery: &Recovery,
+        answer: &Answer,
     ) -> Class {
+        let recovery = &answer.recovery;
         let (time, low) = (seen.time, seen.tcp.sequence);
         let noticed = evidence.hole.map_or(filled.since, |hole| hole.revealed.at);
         let wait = elapsed(noticed, time).unwrap_or(0);
@@ -198,6 +200,9 @@ impl Direction {
             // What was acknowledged before it was seen may have been captured late.
             let late = fills && wait <= recovery.reorder && !evidence.is_later;
             return if late { Class::OutOfOrder } else { Class::Unnecessary };
+        }
+        if fills && !evidence.is_later && self.is_too_soon(time, low, high, &answer.repair) {
+            return Class::OutOfOrder;
         }
         let is_answer = evidence.is_later || self.may_be_answer(time, low, evidence);
         if fills && wait <= recovery.reorder && !is_answer {
@@ -222,6 +227,19 @@ impl Direction {
         let Some(lacked) = hole.lacked else { return false };
         let age = elapsed(lacked, time);
         evidence.least_answer.is_none_or(|least| age.is_none_or(|age| age >= least))
+    }
+
+    /// Whether what fills a hole comes sooner than its sender can have sent it again for what the
+    /// receiver told to have from beyond it: three segments ask for that at once (RFC 6675, 5), as does a
+    /// partial acknowledgement (RFC 6582, 3.2), and fewer do a while later (RFC 8985, 6.2).
+    fn is_too_soon(&self, time: Timestamp, low: u32, high: u32, repair: &Repair) -> bool {
+        let acks = if low == self.una { self.duplicate_acks_in_row } else { 0 };
+        let beyond = if self.is(bit::SACKED) { i64::from(delta(self.sacked, high)) } else { 0 };
+        let is_asked_for = acks >= DUPLICATE_ACKS
+            || self.is(bit::PARTIAL) && low == self.una
+            || beyond > 2 * i64::from(self.largest_segment)
+            || self.is(bit::RECOVERY) && delta(low, self.recover) < 0;
+        beyond > 0 && !is_asked_for && self.marks.is_within(low, time, repair.hardly_shown)
     }
 
     fn is_acknowledged(&self, high: u32) -> bool {

@@ -10,57 +10,9 @@ use super::holes::Holes;
 use super::identifications::Identifications;
 use super::marks::Marks;
 use super::rtt::RttStatistics;
-use super::{Observed, elapsed};
+use super::{Observed, bit, elapsed};
 use crate::flow::tcp::losses::Ledger;
 use crate::flow::tcp::sequence::delta;
-
-/// What happened, once or continuing, as bits of [`Direction::bits`].
-pub(super) mod bit {
-    /// Sequence numbers are known.
-    pub(in super::super) const BEGUN: u32 = 0x0001;
-    /// Its SYN was seen.
-    pub(in super::super) const SYN: u32 = 0x0002;
-    /// Something of it was acknowledged, so that the acknowledgements take this way, too.
-    pub(in super::super) const ACKNOWLEDGED: u32 = 0x0004;
-    /// A segment is being timed.
-    pub(in super::super) const TIMING: u32 = 0x0008;
-    /// The last window that it offered was zero.
-    pub(in super::super) const ZERO_WINDOW: u32 = 0x0010;
-    /// It sends what a fast retransmission began to repair.
-    pub(in super::super) const RECOVERY: u32 = 0x0020;
-    /// The peer told of data beyond a hole.
-    pub(in super::super) const SACKED: u32 = 0x0040;
-    /// It sent a byte beyond a zero window.
-    pub(in super::super) const PROBED: u32 = 0x0080;
-    /// The initial window is known.
-    pub(in super::super) const INITIAL_WINDOW: u32 = 0x0100;
-    /// The SYN allowed SACK.
-    pub(in super::super) const SACK_PERMITTED: u32 = 0x0200;
-    /// It sent the timestamps option.
-    pub(in super::super) const TIMESTAMPS: u32 = 0x0400;
-    /// The SYN had a window scale.
-    pub(in super::super) const WINDOW_SCALE: u32 = 0x0800;
-    /// It sent payload.
-    pub(in super::super) const PAYLOAD: u32 = 0x1000;
-    /// It sent an acknowledgement.
-    pub(in super::super) const ACK_SENT: u32 = 0x2000;
-    /// A window outside SYN segments was seen.
-    pub(in super::super) const WINDOW: u32 = 0x4000;
-    /// Different packets had the same IP identification, which thus tells nothing.
-    pub(in super::super) const SAME_IDENTIFICATION: u32 = 0x8000;
-    /// Something of it is missing, and it is not known yet who lost it.
-    pub(in super::super) const OPEN_GAPS: u32 = 0x0001_0000;
-    /// The last packet had the numbers, flags and length of the one before it.
-    pub(in super::super) const LIKE_LAST: u32 = 0x0002_0000;
-    /// It was acknowledged before it was seen; `start` is what came first.
-    pub(in super::super) const EXPECTED: u32 = 0x0004_0000;
-    /// The capture cut the options of its SYN, so that nobody knows what they told.
-    pub(in super::super) const OPTIONS_CUT: u32 = 0x0008_0000;
-    /// Its SYN was acknowledged so long before it was seen that the one seen was sent again.
-    pub(in super::super) const SYN_MISSED: u32 = 0x0010_0000;
-    /// The last packet with a time stamp had a newer one than all before it.
-    pub(in super::super) const NEWEST_STAMP: u32 = 0x0020_0000;
-}
 
 /// Events that are rare in a healthy connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -402,8 +354,8 @@ impl Direction {
         if ahead > 0 {
             self.skip(seen, ledger);
         }
-        let known = self.next;
-        self.next = tcp.sequence.wrapping_add(len);
+        let begin = tcp.sequence;
+        self.next = begin.wrapping_add(len);
         if self.is(bit::OPEN_GAPS) {
             let is_open = ledger.seen(seen, self.next);
             self.set(bit::OPEN_GAPS, is_open);
@@ -411,7 +363,7 @@ impl Direction {
         if tcp.payload_len > 0 {
             self.start_timing(seen);
             let repair = handshake.repair(seen.from, &self.rtt, &peer.rtt);
-            self.marks.note(known, seen.time, &repair);
+            self.marks.note(begin, seen.time, &repair);
         }
     }
 

@@ -361,7 +361,8 @@ mod tests {
                 assert!(!straight.is_hastened());
                 assert_eq!(take(&mut straight.clone(), &again).0, " []");
             }
-            let mut reopened = TcpConnection::reopened(&first, BEGUN, Depth::Protocols, &limits);
+            let mut reopened =
+                TcpConnection::reopened(&first, [BEGUN; 2], Depth::Protocols, &limits);
             // What a segment says of itself, not of the connection.
             reopened.hastened = straight.hastened;
             assert_eq!(format!("{reopened:?}"), format!("{straight:?}"));

@@ -19,6 +19,16 @@ const REACTION: u64 = 20_000_000;
 /// The same where no RTT is known: half of the least retransmission time-out in common use.
 const REACTION_WITHOUT_RTT: u64 = 100_000_000;
 
+/// No host sends a SYN again as soon as this (RFC 6298, 2.1: after a second); nanoseconds.
+const SYN_AGAIN: u64 = 100_000_000;
+
+/// When a segment of the handshake was sent last, which was seen at one time and later at another. The
+/// network and the capture double it sooner than its host does; they may also change the order.
+pub(super) fn sent_last(sent: Timestamp, seen: Timestamp) -> Timestamp {
+    let is_double = elapsed(sent, seen).is_none_or(|age| age < SYN_AGAIN);
+    if is_double { sent } else { seen }
+}
+
 /// A part of the handshake, or what was faster than that.
 #[inline]
 fn shortest(part: u64, rtt: &RttStatistics) -> u64 {
@@ -44,6 +54,30 @@ enum Step {
     Done,
 }
 
+/// From a segment to its answer: from the tap to a host and back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// From when the segment was sent last, which is the least that it can have been; nanoseconds.
+    least: u64,
+    is_seen: bool,
+    /// Whether there was but one copy.
+    is_exact: bool,
+}
+
+impl Part {
+    fn new(least: Option<u64>, is_exact: bool) -> Self {
+        Self { least: least.unwrap_or(0), is_seen: least.is_some(), is_exact }
+    }
+
+    const fn least(self) -> Option<u64> {
+        if self.is_seen { Some(self.least) } else { None }
+    }
+
+    const fn exact(self) -> Option<u64> {
+        if self.is_exact { self.least() } else { None }
+    }
+}
+
 /// SYN, SYN-ACK and ACK, and the times between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Handshake {
@@ -56,12 +90,12 @@ pub struct Handshake {
     ecn_asked: bool,
     /// Whether ECN was agreed on, RFC 3168 section 6.1.1; `None` where SYN or SYN-ACK was not seen.
     pub ecn: Option<bool>,
-    /// When SYN or SYN-ACK was seen, whichever came last.
+    /// When SYN or SYN-ACK was sent last, whichever came last.
     last: Timestamp,
-    /// From SYN to SYN-ACK: from the tap to the responder and back. Nanoseconds.
-    pub responder: Option<u64>,
-    /// From SYN-ACK to ACK: from the tap to the originator and back. Nanoseconds.
-    pub originator: Option<u64>,
+    /// From SYN-ACK to ACK, and from SYN to SYN-ACK.
+    parts: [Part; 2],
+    /// The SYN was sent again behind its answer.
+    is_missed: bool,
 }
 
 /// What the handshake says of how long the repair of a loss takes.
@@ -85,6 +119,9 @@ pub struct Repair {
     pub by_timer: u64,
     /// After its sender sent something behind it, which the receiver missed it by.
     pub behind_a_hole: u64,
+    /// After it was sent first, where the receiver has fewer than three segments from beyond it: its
+    /// sender waits for a quarter of the round trip longer then (RFC 8985, 6.2).
+    pub hardly_shown: u64,
 }
 
 impl Handshake {
@@ -94,10 +131,22 @@ impl Handshake {
         matches!(self.step, Step::Done)
     }
 
+    /// From SYN-ACK to ACK: from the tap to the originator and back. Nanoseconds.
+    #[must_use]
+    pub const fn originator(&self) -> Option<u64> {
+        self.parts[0].exact()
+    }
+
+    /// From SYN to SYN-ACK: from the tap to the responder and back. Nanoseconds.
+    #[must_use]
+    pub const fn responder(&self) -> Option<u64> {
+        self.parts[1].exact()
+    }
+
     /// The whole round trip, from one end to the other; nanoseconds.
     #[must_use]
     pub fn rtt(&self) -> Option<u64> {
-        Some(self.originator?.saturating_add(self.responder?))
+        Some(self.originator()?.saturating_add(self.responder()?))
     }
 
     /// The least time in which a side answers what passes the tap: half of what its part of the
@@ -113,8 +162,10 @@ impl Handshake {
         Some(shortest(part, peer) / 2)
     }
 
+    /// The part of a side, or the shortest that it can have been where it is not known which copy of a
+    /// segment was answered.
     const fn part(&self, from: usize) -> Option<u64> {
-        if from == self.opener as usize { self.originator } else { self.responder }
+        self.parts[(from as u8 != self.opener) as usize].least()
     }
 
     /// How soon what `from` sends can be sent again; `own` tells of what it sent, `peer` of what the other
@@ -126,19 +177,26 @@ impl Handshake {
         own: &RttStatistics,
         peer: &RttStatistics,
     ) -> Repair {
-        let parts = self.part(from).zip(self.part(1 - from));
-        let rtt =
-            parts.map_or(0, |(near, far)| shortest(near, peer).saturating_add(shortest(far, own)));
+        let near = self.part(from).map_or(0, |part| shortest(part, peer));
+        let far = self.part(1 - from).map_or(0, |part| shortest(part, own));
+        let rtt = near.saturating_add(far);
         let most = rtt / 4 * 3;
-        Repair { asked_for: rtt / 2, by_timer: most.max(REORDER), behind_a_hole: most }
+        Repair {
+            asked_for: rtt / 2,
+            by_timer: most.max(REORDER),
+            behind_a_hole: most,
+            hardly_shown: rtt.saturating_add(rtt / 4),
+        }
     }
 
     #[inline]
     pub(in crate::flow::tcp) fn recovery(&self) -> Recovery {
         let rtt = self.rtt();
+        let [near, far] = self.parts;
+        let least = near.least.saturating_add(far.least).max(REORDER);
         Recovery {
-            reorder: rtt.unwrap_or(REORDER),
-            reorder_without_evidence: rtt.unwrap_or(0).max(REORDER),
+            reorder: rtt.unwrap_or(least),
+            reorder_without_evidence: rtt.unwrap_or(0).max(least),
             reaction: rtt.map_or(REACTION_WITHOUT_RTT, |rtt| rtt.saturating_add(REACTION)),
         }
     }
@@ -166,7 +224,7 @@ impl Handshake {
         }
     }
 
-    const fn syn(&mut self, seen: &Observed<'_>, ecn_asked: bool) {
+    fn syn(&mut self, seen: &Observed<'_>, ecn_asked: bool) {
         match self.step {
             Step::Nothing => {
                 self.step = Step::Syn;
@@ -176,9 +234,19 @@ impl Handshake {
             }
             // Both sides open at once: nothing is answered.
             Step::Syn if seen.from as u8 != self.opener => self.step = Step::Done,
-            Step::Syn => self.ambiguous = true,
+            Step::Syn => self.repeated(seen),
+            // Its answer was not seen or did not arrive, so that another one is acknowledged.
+            Step::SynAck if seen.from as u8 == self.opener => {
+                self.is_missed |= sent_last(self.last, seen.time) == seen.time;
+            }
             Step::SynAck | Step::Done => {}
         }
+    }
+
+    /// A SYN or SYN-ACK came again.
+    fn repeated(&mut self, seen: &Observed<'_>) {
+        self.ambiguous = true;
+        self.last = sent_last(self.last, seen.time);
     }
 
     fn syn_ack(&mut self, seen: &Observed<'_>, peer: &Direction, ecn_granted: bool) {
@@ -191,9 +259,7 @@ impl Handshake {
                         return;
                     }
                 }
-                if !self.ambiguous {
-                    self.responder = elapsed(self.last, seen.time);
-                }
+                self.parts[1] = Part::new(elapsed(self.last, seen.time), !self.ambiguous);
                 self.ecn = Some(self.ecn_asked && ecn_granted);
                 self.step = Step::SynAck;
                 self.ambiguous = false;
@@ -205,6 +271,7 @@ impl Handshake {
                 self.opener = seen.from as u8 ^ 1;
                 self.last = seen.time;
             }
+            Step::SynAck if seen.from as u8 != self.opener => self.repeated(seen),
             Step::SynAck => self.ambiguous = true,
             Step::Syn | Step::Done => {}
         }
@@ -218,9 +285,9 @@ impl Handshake {
             }
             Step::SynAck if seen.from as u8 == self.opener => {
                 let is_answer = seen.tcp.acknowledgement == peer.start();
-                if is_answer && !self.ambiguous {
-                    self.originator = elapsed(self.last, seen.time);
-                }
+                let is_known = is_answer && !self.is_missed;
+                let least = elapsed(self.last, seen.time).filter(|_| is_known);
+                self.parts[0] = Part::new(least, !self.ambiguous);
                 self.step = Step::Done;
             }
             // No handshake is to be seen any more in the middle of a connection.

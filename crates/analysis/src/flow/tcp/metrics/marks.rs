@@ -55,7 +55,8 @@ mod tests {
         let at = |ms: i64| Timestamp::from_nanos(ms * MS);
         let age = |marks: &Marks, low, now, ms: u64| marks.is_within(low, at(now), ms * 1_000_000);
         assert!(!age(&marks, 100, 5, 10), "nothing was sent");
-        let repair = Repair { asked_for: 0, by_timer: 3_000_000, behind_a_hole: 0 };
+        let repair =
+            Repair { asked_for: 0, by_timer: 3_000_000, behind_a_hole: 0, hardly_shown: 0 };
         for (sequence, ms) in [(100, 0), (200, 1), (300, 2), (400, 5)] {
             marks.note(sequence, at(ms), &repair);
         }

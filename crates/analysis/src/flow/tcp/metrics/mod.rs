@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`first`] | the first segment, for connections of which nothing else is seen |
 //! | [`direction`] | counters and sequence numbers of one direction |
+//! | `bit` | what happened to a direction, as bits |
 //! | [`acknowledge`] | how the peer answered |
 //! | [`readings`] | what a direction tells in the end |
 //! | [`classify`] | why data was sent again |
@@ -18,6 +19,7 @@
 //! `docs/tcp-metrics.md` defines every metric.
 
 pub mod acknowledge;
+mod bit;
 pub mod classify;
 pub mod direction;
 pub mod first;
@@ -36,7 +38,7 @@ use super::losses::{Ledger, Place};
 use super::machine::Segment;
 use direction::Direction;
 use first::First;
-use handshake::Handshake;
+use handshake::{Handshake, sent_last};
 use series::{IntervalRtt, Series};
 
 /// What the metrics need of one segment.
@@ -94,7 +96,7 @@ impl<'a> Observed<'a> {
 /// kind of opening segment, so that a flood of SYNs does not pay for it.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// When the first segment was seen.
+    /// When the first segment was sent last, as far as that was seen.
     begun: Timestamp,
     first: Option<First>,
     full: Option<Box<TcpMetrics>>,
@@ -131,7 +133,11 @@ impl Metrics {
             return false;
         }
         if let Some(first) = &mut self.first {
-            return first.repeat(seen);
+            let is_repeated = first.repeat(seen);
+            if is_repeated {
+                self.begun = sent_last(self.begun, seen.time);
+            }
+            return is_repeated;
         }
         self.begun = seen.time;
         self.first = Some(First::of(seen));
@@ -155,9 +161,12 @@ impl Metrics {
         self.first
     }
 
-    /// Goes on with the count of repetitions that `first` has.
-    pub(in crate::flow::tcp) const fn resume(&mut self, first: &First) {
+    /// Goes on with the count of repetitions that `first` has, the last of which was seen at `last`.
+    pub(in crate::flow::tcp) fn resume(&mut self, first: &First, last: Timestamp) {
         self.first = Some(*first);
+        if first.repeats() > 0 {
+            self.begun = sent_last(self.begun, last);
+        }
     }
 
     /// Originator and responder change places.
@@ -184,8 +193,7 @@ impl Metrics {
     /// that round trip were seen.
     #[must_use]
     pub fn handshake_nanos(&self) -> Option<u64> {
-        let handshake = &self.full.as_ref()?.handshake;
-        handshake.originator?.checked_add(handshake.responder?)
+        self.full.as_ref()?.handshake.rtt()
     }
 
     /// Whether something about a segment that was taken tells that it may never reach its receiver,
@@ -239,8 +247,7 @@ pub struct TcpMetrics {
 }
 
 impl TcpMetrics {
-    /// The metrics after the segments that `first` stands for, of which the first was seen at
-    /// `begun`.
+    /// The metrics after the segments that `first` stands for, which was sent last at `begun`.
     #[must_use]
     fn of(first: &First, begun: Timestamp) -> Self {
         let mut metrics = Self::default();

@@ -2,7 +2,8 @@
 
 use netsniff_packet::Timestamp;
 
-use super::direction::{Direction, bit};
+use super::bit;
+use super::direction::Direction;
 use super::elapsed;
 
 /// What a direction tells, with `None` where its segments cannot.

@@ -110,7 +110,7 @@ fn one_way_traffic_shows_no_round_trip() {
     let (all, o) = (tap.all(), tap.of(O));
     assert!(!all.directions[R].is_seen());
     assert_eq!((o.rtt.count, o.in_flight(), o.initial_window()), (0, None, None));
-    assert_eq!((all.handshake.responder, all.handshake.originator), (None, None));
+    assert_eq!((all.handshake.responder(), all.handshake.originator()), (None, None));
     assert_eq!(o.counts.duplicate_acks, 0);
 }
 

@@ -1,12 +1,13 @@
 //! What is timed, and what is not: the handshake and data.
 
 use super::*;
+use crate::flow::tcp::metrics::rtt::RttStatistics;
 
 #[test]
 fn the_handshake_is_split_at_the_tap() {
     let all = Tap::established().all();
-    assert_eq!(all.handshake.responder, Some(10_000_000));
-    assert_eq!(all.handshake.originator, Some(5_000_000));
+    assert_eq!(all.handshake.responder(), Some(10_000_000));
+    assert_eq!(all.handshake.originator(), Some(5_000_000));
     assert_eq!(all.handshake.rtt(), Some(15_000_000));
 }
 
@@ -20,8 +21,8 @@ fn a_repeated_syn_leaves_the_responder_side_unknown() {
     tap.see(1_010 * MS, R, SYN_ACK, 0, 1, 0);
     tap.see(1_015 * MS, O, ACK, 1, 1, 0);
     let all = tap.all();
-    assert_eq!(all.handshake.responder, None);
-    assert_eq!(all.handshake.originator, Some(5_000_000));
+    assert_eq!(all.handshake.responder(), None);
+    assert_eq!(all.handshake.originator(), Some(5_000_000));
     assert_eq!(tap.classes(O), [1, 0, 0, 0]);
 }
 
@@ -32,7 +33,7 @@ fn a_syn_repeated_after_an_odd_answer_leaves_it_unknown_too() {
     tap.see(10 * MS, R, ACK, 77, 0, 0);
     tap.see(1_000 * MS, O, SYN, 0, 0, 0);
     tap.see(1_010 * MS, R, SYN_ACK, 0, 1, 0);
-    assert_eq!(tap.all().handshake.responder, None);
+    assert_eq!(tap.all().handshake.responder(), None);
     assert_eq!(tap.classes(O), [1, 0, 0, 0]);
 }
 
@@ -44,8 +45,35 @@ fn a_repeated_syn_ack_leaves_the_originator_side_unknown() {
     tap.see(1_010 * MS, R, SYN_ACK, 0, 1, 0);
     tap.see(1_015 * MS, O, ACK, 1, 1, 0);
     let all = tap.all();
-    assert_eq!((all.handshake.responder, all.handshake.originator), (Some(10_000_000), None));
+    assert_eq!((all.handshake.responder(), all.handshake.originator()), (Some(10_000_000), None));
     assert_eq!(tap.classes(R), [1, 0, 0, 0]);
+}
+
+/// The network doubles a segment at once, and its host sends it again a second later.
+#[test]
+fn a_handshake_that_comes_twice_tells_the_shortest_round_trip() {
+    for (again, least) in [(3, 8), (99, 104), (1_000, 5)] {
+        for is_syn in [true, false] {
+            let mut tap = Tap::new();
+            tap.see(0, O, SYN, 0, 0, 0);
+            if is_syn {
+                tap.see(again * MS, O, SYN, 0, 0, 0);
+                tap.see((again + 5) * MS, R, SYN_ACK, 0, 1, 0);
+                tap.see((again + 25) * MS, O, ACK, 1, 1, 0);
+            } else {
+                tap.see(20 * MS, R, SYN_ACK, 0, 1, 0);
+                tap.see((20 + again) * MS, R, SYN_ACK, 0, 1, 0);
+                tap.see((25 + again) * MS, O, ACK, 1, 1, 0);
+            }
+            let all = tap.all();
+            let answers =
+                [R, O].map(|from| all.handshake.least_answer(from, &RttStatistics::default()));
+            let [doubled, other] = if is_syn { answers } else { [answers[1], answers[0]] };
+            let half = |ms: u64| Some(ms * 500_000);
+            assert_eq!([doubled, other], [half(least), half(20)], "{again} {is_syn}");
+            assert_eq!(all.handshake.rtt(), None, "nobody knows which copy was answered");
+        }
+    }
 }
 
 #[test]
@@ -57,7 +85,7 @@ fn a_clock_that_goes_back_gives_no_rtt() {
     tap.see(20 * MS, O, ACK, 1, 1, 100);
     tap.see(19 * MS, R, ACK, 1, 101, 0);
     let all = tap.all();
-    assert_eq!((all.handshake.responder, all.handshake.originator), (None, None));
+    assert_eq!((all.handshake.responder(), all.handshake.originator()), (None, None));
     assert_eq!(all.directions[O].rtt.count, 0);
 }
 
