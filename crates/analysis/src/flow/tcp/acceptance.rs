@@ -16,13 +16,25 @@ use super::numbers::sequence_length;
 use super::sequence::delta;
 
 /// Numbers so near each other are those of one flight: the largest window without a scale.
-const NEAR: u32 = 65_535;
+pub(super) const NEAR: u32 = 65_535;
 
 /// The largest window that there is (RFC 7323, 2.3).
 const MAX_WINDOW: u64 = 1 << 30;
 
 /// The shortest round trip, where the handshake tells none: hosts of one rack; nanoseconds.
 const LEAST_RTT: u64 = 20_000;
+
+/// What the fastest connection of today carries: 100 Gbit/s.
+const BYTES_PER_MICRO: u64 = 12_500;
+
+/// How late one direction may be captured behind the other, whose interfaces or rings are read in turn;
+/// nanoseconds.
+const SKEW: u64 = 10_000_000;
+
+/// What one connection can carry in so many nanoseconds.
+const fn carried(time: u64) -> u64 {
+    time.saturating_mul(BYTES_PER_MICRO) / 1_000
+}
 
 /// Why a segment is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,12 +225,15 @@ impl TcpConnection {
             let is_far = segment.has(TcpFlags::ACK)
                 && self.seen & (2 >> (segment.from & 1)) != 0
                 && delta(tcp.acknowledgement, peer.last.number) > NEAR as i32;
-            return if is_far { refuse("ack_of_unsent_data") } else { None };
+            if is_far {
+                return refuse("ack_of_unsent_data");
+            }
+            return self.refusal_of_copy(segment);
         }
         let has_ended = matches!(sender.state, State::Closed | State::Reset) && self.is_confirmed();
         if !segment.has(TcpFlags::ACK) {
             // What comes behind an end that was not reached yet is told there.
-            let is_behind = has_ended && !self.is_closed();
+            let is_behind = has_ended && !self.is_closed() && !self.missed_syn(tcp, segment.from);
             return if is_behind { None } else { rival("active_connection_reuse") };
         }
         if segment.is_originator() && sender.is_answering() {
@@ -235,6 +250,21 @@ impl TcpConnection {
         // Of two SYNs that crossed, the first may have been forged.
         let may_count = is_answer && !self.is_begun(segment.from & 1);
         Some(Refusal { weird, is_rival: may_count, is_late: has_ended })
+    }
+
+    /// A copy of a SYN behind the end of its connection. It begins another one only if it is answered:
+    /// the numbers of that one are far from those of this one (RFC 9293, 3.4.1).
+    fn refusal_of_copy(&self, segment: &Segment<'_>) -> Option<Refusal> {
+        let [originator, responder] = &self.ends;
+        let is_over = |end: &TcpEndpoint| matches!(end.state, State::Closed | State::Reset);
+        let has_reset = [originator, responder].iter().any(|end| end.state == State::Reset);
+        let may_begin = segment.is_originator() && !segment.has(TcpFlags::ACK);
+        if !may_begin || !self.is_confirmed() {
+            return None;
+        }
+        let weird = if has_reset { "SYN_after_reset" } else { "SYN_after_close" };
+        let is_rival = has_reset || is_over(originator) && is_over(responder);
+        is_rival.then_some(Refusal { weird, is_rival, is_late: true })
     }
 
     /// Whether the originator has acknowledged a number of the responder.
@@ -272,7 +302,8 @@ impl TcpConnection {
         let is_far = |side: usize, number: u32| {
             self.seen & (1 << side) != 0 && self.exceeds(side, number, time)
         };
-        let own = is_far(from, tcp.sequence);
+        let is_far_end = self.beyond(segment) > self.most_sent(from, time);
+        let own = is_far(from, tcp.sequence) || segment.has(TcpFlags::FIN) && is_far_end;
         if own && !self.is_claimed(from, tcp.sequence, 1 - from) {
             return rival("segment_outside_window");
         }
@@ -295,9 +326,30 @@ impl TcpConnection {
         if beyond <= NEAR as i32 {
             return false;
         }
+        u64::from(beyond.unsigned_abs()) > self.most_sent(side, time)
+    }
+
+    /// How far a segment lies beyond what its sender was seen to send. More than 2 GiB can lie between
+    /// a SYN and a FIN.
+    fn beyond(&self, segment: &Segment<'_>) -> u64 {
+        let sender = &self.ends[segment.from & 1];
+        let (number, last) = (segment.tcp.sequence, sender.last.number);
+        let is_end = segment.has(TcpFlags::FIN) && last == sender.start.wrapping_add(1);
+        let distance = delta(number, last);
+        match u64::try_from(distance) {
+            Ok(distance) => distance,
+            Err(_) if is_end && distance < -(NEAR as i32) => number.wrapping_sub(last).into(),
+            Err(_) => 0,
+        }
+    }
+
+    /// The most that `side` can have sent in `time` nanoseconds without its being seen.
+    fn most_sent(&self, side: usize, time: u64) -> u64 {
+        let carried = carried(time.saturating_add(SKEW));
+        let window = self.window_of(1 - side);
         let rtt = self.metrics.handshake_nanos().unwrap_or(LEAST_RTT).max(LEAST_RTT);
         let flights = (time / rtt).saturating_add(2);
-        u64::from(beyond.unsigned_abs()) > self.window_of(1 - side).saturating_mul(flights)
+        window.saturating_mul(flights).min(carried)
     }
 
     /// The most that `side` lets the other send at once. Without its SYN nobody knows its scale.

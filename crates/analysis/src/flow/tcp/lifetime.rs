@@ -4,10 +4,11 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
-use super::acceptance::could_be_taken;
+use super::acceptance::{NEAR, could_be_taken};
 use super::endpoint::{State, TcpEndpoint};
 use super::machine::{Context, RESPONDER, TcpConnection};
 use super::metrics::first::First;
+use super::sequence::delta;
 use crate::depth::Depth;
 use crate::flow::first_look;
 use crate::flow::history::{History, Letters};
@@ -136,9 +137,11 @@ impl TcpConnection {
             beginner = responder;
         }
         if self.is_closed() {
-            // While one side still speaks, the SYN of that connection is a late copy, and another one is none
-            // before it is answered.
-            return !self.is_half_closed() || (with_ack && tcp.sequence != beginner.start);
+            // The SYN of this connection is a late copy, unless the other side answers it. Another one is none
+            // before it is answered, while one side still speaks.
+            let may_be_copy = self.is_half_closed() || self.is_confirmed() && !self.unwatched;
+            let is_number = tcp.sequence == beginner.start || self.missed_syn(tcp, from);
+            return !(may_be_copy && is_number) && (with_ack || !self.is_half_closed());
         }
         if !with_ack && from == RESPONDER {
             // It crosses the SYN of the originator (RFC 9293, 3.5), or came before the SYN-ACK that was
@@ -149,7 +152,16 @@ impl TcpConnection {
                 _ => tcp.sequence != responder.start && !self.is_going_on(),
             };
         }
-        tcp.sequence != beginner.start && (with_ack || !self.is_going_on())
+        tcp.sequence != beginner.start
+            && (with_ack || !self.is_going_on() && !self.missed_syn(tcp, from))
+    }
+
+    /// Whether a SYN may be a late copy of the one that a connection without a begin had: it lies just
+    /// before the first number that was seen of its side.
+    pub(super) fn missed_syn(&self, tcp: &Tcp, from: usize) -> bool {
+        let end = &self.ends[from & 1];
+        let is_before = (1..=NEAR as i32).contains(&delta(end.start, tcp.sequence));
+        self.partial && end.state != State::Inactive && is_before && !self.unwatched
     }
 
     /// Whether one side has ended a connection that stood, and the other has not.
