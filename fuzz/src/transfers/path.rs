@@ -20,8 +20,8 @@ pub(super) struct Script {
     pub(super) said: [u64; 2],
     /// Whether the network delays some frames, or doubles them.
     pub(super) has_disorder: bool,
-    /// Whether a frame of client or server may be late by as much as its host needs to answer what passes
-    /// the tap: then it passes for one that was sent again.
+    /// Whether a frame of client or server may be late by half of what its host needs to answer what passes
+    /// the tap: then it passes for one that was sent again, which is told to be an assumption.
     pub(super) has_long_delays: [bool; 2],
     /// Whether both sides end it in order.
     pub(super) is_closed: bool,
@@ -48,8 +48,7 @@ impl Script {
         });
         let has_disorder = disorder & 7 != 0;
         let (client, server) = setup.delay;
-        let has_long_delays =
-            [client, server].map(|delay| has_disorder && setup.jitter >= delay * 2);
+        let has_long_delays = [client, server].map(|delay| has_disorder && setup.jitter >= delay);
         Self { has_long_delays, setup, exchanges, end, said, has_disorder, is_closed: end > 1 }
     }
 

@@ -40,6 +40,9 @@ pub(super) struct Tap {
 /// Farther apart than this, frames do not change places in a capture.
 const SHUFFLED_NANOS: i64 = 100_000;
 
+/// What 100 Gbit/s carry.
+const BYTES_IN_TEN_NANOS: i64 = 125;
+
 /// A number so far off that no window holds it.
 const FAR: u32 = 0x5555_5555;
 
@@ -68,6 +71,13 @@ impl Tap {
     pub(super) fn has_forged_both(&self) -> bool {
         let is_forged = |side| self.shots.iter().any(|shot| shot.is_forged && shot.from == side);
         is_forged(Side::Client) && is_forged(Side::Server)
+    }
+
+    /// Whether somebody forged far numbers, in a capture with a pause in which so much can be sent.
+    pub(super) fn has_forged_in_time(&self) -> bool {
+        let pause = |pair: &[Shot]| pair[1].timestamp.nanos_since(pair[0].timestamp);
+        let longest = self.shots.windows(2).map(pause).max().unwrap_or(0);
+        self.has_forged() && longest / 10 * BYTES_IN_TEN_NANOS > i64::from(FAR)
     }
 
     /// Whether a forged frame stands in the place of one that was left out, so that nothing contradicts it.
