@@ -424,7 +424,8 @@ impl FileReport {
         let file = &self.file;
         let is_orig = file.from == Role::Originator;
         let sender = if is_orig { connection.originator } else { connection.responder };
-        let last = if file.seen > 0 { file.last } else { self.begun };
+        // What waits behind a hole at its begin came before it was known that this is one.
+        let last = if file.seen > 0 { file.last.max(self.begun) } else { self.begun };
         let duration = Interval::in_micros(self.begun, last);
         take(&Files {
             ts: self.begun,
