@@ -173,10 +173,19 @@ fn far_numbers_of_both_sides_make_a_record_suspect() {
 fn a_second_fin_behind_the_first_counts_for_nothing() {
     for wire in wires() {
         for side in [Client, Server] {
-            let mut wire = wire.clone();
-            wire.open().says(Client, REQUEST).says(Server, RESPONSE).ends(side);
-            wire.put(side, &Part { flags: FIN_ACK, ..wire.part(side) }).ends(side.other());
-            expect(&wire, &["FIN_advanced_last_seq"]);
+            for is_acknowledged in [true, false] {
+                let mut wire = wire.clone();
+                wire.open().says(Client, REQUEST).says(Server, RESPONSE);
+                let fin = Part { flags: FIN_ACK, ..wire.part(side) };
+                if is_acknowledged {
+                    wire.ends(side);
+                } else {
+                    wire.put(side, &fin).hides(side, b"F");
+                }
+                let next = Part { flags: FIN_ACK, ..wire.part(side) };
+                wire.put(side, &next).ends(side.other());
+                expect(&wire, &["FIN_advanced_last_seq"]);
+            }
         }
     }
 }

@@ -128,14 +128,13 @@ impl TcpConnection {
         self.refusal_of_numbers(segment, last)
     }
 
-    /// Whether a segment without data stands just behind a FIN that was acknowledged: there is no
-    /// number any more (RFC 9293, 3.10.7.4).
+    /// Whether a segment without data stands just behind a FIN: there is no number any more (RFC 9293,
+    /// 3.10.7.4).
     fn is_behind_fin(&self, segment: &Segment<'_>) -> bool {
         let sender = &self.ends[segment.from & 1];
         sender.state == State::Closed
             && segment.tcp.payload_len == 0
             && segment.tcp.sequence == sender.last.number
-            && sender.acknowledged.number == sender.last.number
             && sender.last.full() == u64::from(sender.start).saturating_add(sender.fin_position)
     }
 
