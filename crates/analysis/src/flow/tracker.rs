@@ -303,7 +303,8 @@ impl FlowTracker {
         let is_reused = match &flow.exchange {
             Exchange::Connection(tcp) => {
                 self.challenger = tcp.challenger_answered_by(header, from);
-                self.challenger.is_some() || tcp.is_reused_by(header, from)
+                let is_late = unit.time >= flow.start;
+                self.challenger.is_some() || tcp.is_reused_by(header, from, is_late)
             }
             Exchange::Opening(first) => first.is_reused_by(header, from),
             Exchange::Unopened | Exchange::Datagrams(_) => false,

@@ -121,9 +121,10 @@ impl TcpConnection {
 
     /// Whether a segment of the side `from` with these flags and this sequence number begins another
     /// connection with the same addresses and ports. Within a connection that goes on a SYN is none
-    /// before it is answered ([`Self::challenger_answered_by`]).
+    /// before it is answered ([`Self::challenger_answered_by`]). `is_late` tells that it has a later stamp
+    /// than the first segment of this connection.
     #[must_use]
-    pub fn is_reused_by(&self, tcp: &Tcp, from: usize) -> bool {
+    pub fn is_reused_by(&self, tcp: &Tcp, from: usize, is_late: bool) -> bool {
         if !tcp.flags.any(TcpFlags::SYN) || !could_be_taken(tcp.flags) {
             return false;
         }
@@ -136,11 +137,12 @@ impl TcpConnection {
             }
             beginner = responder;
         }
+        let may_be_missed = is_late && self.missed_syn(tcp, from);
         if self.is_closed() {
             // The SYN of this connection is a late copy, unless the other side answers it. Another one is none
             // before it is answered, while one side still speaks.
             let may_be_copy = self.is_half_closed() || self.is_confirmed() && !self.unwatched;
-            let is_number = tcp.sequence == beginner.start || self.missed_syn(tcp, from);
+            let is_number = tcp.sequence == beginner.start || may_be_missed;
             return !(may_be_copy && is_number) && (with_ack || !self.is_half_closed());
         }
         if !with_ack && from == RESPONDER {
@@ -152,8 +154,7 @@ impl TcpConnection {
                 _ => tcp.sequence != responder.start && !self.is_going_on(),
             };
         }
-        tcp.sequence != beginner.start
-            && (with_ack || !self.is_going_on() && !self.missed_syn(tcp, from))
+        tcp.sequence != beginner.start && (with_ack || !self.is_going_on() && !may_be_missed)
     }
 
     /// Whether a SYN may be a late copy of the one that a connection without a begin had: it lies just

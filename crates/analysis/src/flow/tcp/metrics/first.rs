@@ -390,7 +390,7 @@ mod tests {
             for sequence in [999, 1000, 1001] {
                 let next = Tcp { sequence, flags: TcpFlags(flags), ..syn };
                 for from in [0, 1] {
-                    let is_reused = straight.is_reused_by(&next, from);
+                    let is_reused = straight.is_reused_by(&next, from, true);
                     assert_eq!(first.is_reused_by(&next, from), is_reused, "{from} {next:?}");
                 }
             }
