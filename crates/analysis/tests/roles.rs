@@ -378,7 +378,7 @@ fn what_an_answer_with_data_told_stays_with_its_side() {
         for copies in 1..3 {
             let mut wire = Wire::new(port);
             wire.options(&syn_options(1460, 7, true)).syn(Client, SYN, b"").pass(30);
-            wire.options(&syn_options(536, 3, true)).syn(Server, SYN_ACK, DATA).pass(20);
+            wire.options(&syn_options(536, 3, true)).syn(Server, SYN_ACK, DATA).pass(1_020);
             if copies > 1 {
                 let again = Part { flags: SYN_ACK, position: 0, data: DATA, ..wire.part(Server) };
                 wire.options(&syn_options(536, 3, true)).put(Server, &again).pass(5);

@@ -146,6 +146,11 @@ impl TcpConnection {
         if self.seen & (1 << from) == 0 {
             return false;
         }
+        let is_first = sender.last.number == sender.start.wrapping_add(1);
+        if is_first && delta(segment.tcp.sequence, sender.last.number) < -(NEAR as i32) {
+            // More than 2 GiB may lie between a SYN and a FIN.
+            return false;
+        }
         let end = segment.tcp.sequence.wrapping_add(sequence_length(segment.tcp));
         delta(end, sender.start.wrapping_add(1)) < 0 || delta(end, sender.acknowledged.number) < 0
     }
@@ -195,8 +200,10 @@ impl TcpConnection {
             let is_own = beyond.unsigned_abs() <= NEAR;
             return if is_own { None } else { refuse("RST_outside_window") };
         }
-        if segment.has(TcpFlags::FIN) && self.is_before_acknowledged(segment) {
-            return refuse("segment_outside_window");
+        if segment.has(TcpFlags::FIN) {
+            let most = carried(elapsed(last, segment.time).unwrap_or(0)).max(NEAR.into());
+            let is_taken = !self.is_before_acknowledged(segment) && self.beyond(segment) <= most;
+            return if is_taken { None } else { refuse("segment_outside_window") };
         }
         let is_first = opener.last.number == opener.start.wrapping_add(1);
         if is_first && beyond < -1 {
