@@ -27,7 +27,10 @@ fn options(stamps: Option<(u32, u32)>, blocks: &[(u32, u32)]) -> Vec<u8> {
 
 /// A connection whose sides know SACK.
 fn opened() -> Wire {
-    let mut wire = Wire::new(80);
+    opened_over(Wire::new(80))
+}
+
+fn opened_over(mut wire: Wire) -> Wire {
     wire.options(&PERMITTED).syn(Client, SYN, b"").pass(9);
     wire.options(&PERMITTED).syn(Server, SYN_ACK, b"").pass(1).acks(Client).pass(10);
     wire
@@ -263,4 +266,26 @@ fn the_echo_of_the_newest_stamp_answers_just_that_segment() {
     answers(&mut wire, 301, Some((60, 20)), &[]);
     wire.ends(Client).ends(Server);
     assert_eq!(judged(&wire).0, ["F data network_behind 0 100"]);
+}
+
+/// RFC 8985, 6.2: a sender waits a quarter of the round trip of 12 ms longer where the receiver shows fewer than three
+/// segments. Sooner, the data was late by a round trip, or an acknowledgement was not seen.
+#[test]
+fn a_loss_that_was_hardly_shown_and_soon_repaired_is_told_to_be_assumed() {
+    for (shown, millis, quality) in
+        [(1, 9, "suspect 0"), (2, 9, "suspect 0"), (1, 15, "clean 0"), (3, 9, "clean 0")]
+    {
+        // Nothing numbers packets there.
+        let mut wire = opened_over(Wire::over_v6(80));
+        sends(&mut wire, 1, None);
+        for number in 0..shown {
+            sends(&mut wire, 201 + 100 * number, None);
+        }
+        answers(&mut wire, 101, None, &[(201, 201 + 100 * shown as u32)]);
+        wire.pass(millis);
+        sends(&mut wire, 101, None);
+        wire.pass(9).acks(Client).ends(Server).ends(Client);
+        let expected = (vec!["F data network_before 100 200".to_owned()], quality.to_owned());
+        assert_eq!(judged(&wire), expected, "{shown} {millis}");
+    }
 }

@@ -13,6 +13,8 @@ pub(crate) type Row = BTreeMap<String, String>;
 pub(crate) struct Told {
     /// Whether a row's quality is `touched` or `suspect`.
     pub(crate) is_marked: bool,
+    /// Whether a row's quality is `touched`.
+    pub(crate) is_touched: bool,
     /// Whether a row's quality is `unknown`.
     pub(crate) is_unknown: bool,
     /// Places of losses that `gaps` names.
@@ -27,7 +29,8 @@ pub(crate) fn told(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, Told> {
     for row in conn.into_iter().filter(|row| row["proto"] == "tcp") {
         let told = flows.entry(flow(&row).expect("a connection has ends")).or_default();
         match row["quality"].as_str() {
-            "touched" | "suspect" => told.is_marked = true,
+            "suspect" => told.is_marked = true,
+            "touched" => (told.is_marked, told.is_touched) = (true, true),
             "unknown" => told.is_unknown = true,
             "clean" => {}
             other => panic!("quality is {other}"),

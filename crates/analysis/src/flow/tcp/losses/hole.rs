@@ -71,6 +71,8 @@ pub(super) struct Coming {
     pub(super) why: Why,
     /// What is known of the segment that brought it, where it brought nothing new.
     pub(super) sent: Option<Sent>,
+    /// Whether it may have been late, though it looks like an answer.
+    pub(super) is_hasty: bool,
 }
 
 /// Why data came that was missing.
@@ -102,7 +104,7 @@ pub(super) struct Sent {
 
 impl Coming {
     /// With what comes for the first time.
-    pub(super) const NEW: Self = Self { why: Why::SentAgain, sent: None };
+    pub(super) const NEW: Self = Self { why: Why::SentAgain, sent: None, is_hasty: false };
 
     /// With a segment whose numbers up to `high` are not new.
     pub(super) fn of(again: &Again, high: i64) -> Self {
@@ -112,7 +114,7 @@ impl Coming {
             Class::Unnecessary => Why::Unneeded,
             Class::Timeout | Class::Fast | Class::Doubled => Why::SentAgain,
         };
-        Self { why, sent: Some(Sent::of(again, high)) }
+        Self { why, sent: Some(Sent::of(again, high)), is_hasty: again.is_hasty }
     }
 }
 

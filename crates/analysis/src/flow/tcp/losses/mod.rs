@@ -55,6 +55,8 @@ pub struct Again {
     pub least_acknowledgement: Option<u64>,
     /// Whether they were surely sent after what revealed the hole that they fill.
     pub is_later: bool,
+    /// Whether their sender was hardly asked for them yet, so that they may have been late.
+    pub is_hasty: bool,
     /// How soon they can have been sent again.
     pub repair: Repair,
     /// How many numbers beyond them their sender had sent before.

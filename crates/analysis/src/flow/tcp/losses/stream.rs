@@ -209,7 +209,8 @@ impl StreamLosses {
             let is_long = part.lacked.is_some_and(|shown| shown.is_long(soon));
             let proof = if is_long { Proof::Lacked } else { Proof::None };
             let is_proven = coming.why == Why::SentLater;
-            let is_assumed = !is_proven && !is_past(part.revealed.at, time, REORDER);
+            let is_soon = coming.is_hasty || !is_past(part.revealed.at, time, REORDER);
+            let is_assumed = !is_proven && is_soon;
             self.push(Gap { proof, is_assumed, ..gap }, limits);
             if part.lacked.is_none() {
                 self.watch_fill(&part, time, coming, limits);

@@ -130,6 +130,8 @@ impl Direction {
         let hole = ledger.hole(seen, known);
         let is_counting = self.identifications.is_counting();
         let is_earlier = hole.and_then(|hole| hole.revealed.is_after(seen, is_counting));
+        let is_hasty =
+            is_earlier.is_none() && self.is_too_soon(seen.time, tcp.sequence, known, &repair);
         let class = match (hole, is_earlier) {
             (Some(_), Some(true)) => Class::OutOfOrder,
             _ => {
@@ -144,12 +146,11 @@ impl Direction {
             self.recover = self.next;
         }
         self.count(class);
-        let is_too_soon =
-            is_earlier.is_none() && self.is_too_soon(seen.time, tcp.sequence, known, &repair);
         let again = Again {
             class,
-            // What was sent before the lack was shown, or sooner than it can have been, is no answer.
-            least_answer: least_answer.filter(|_| is_earlier != Some(true) && !is_too_soon),
+            // What was sent before the lack was shown is no answer to it.
+            least_answer: least_answer.filter(|_| is_earlier != Some(true)),
+            is_hasty,
             least_acknowledgement,
             is_later: is_earlier == Some(false),
             repair,
@@ -201,9 +202,6 @@ impl Direction {
             let late = fills && wait <= recovery.reorder && !evidence.is_later;
             return if late { Class::OutOfOrder } else { Class::Unnecessary };
         }
-        if fills && !evidence.is_later && self.is_too_soon(time, low, high, &answer.repair) {
-            return Class::OutOfOrder;
-        }
         let is_answer = evidence.is_later || self.may_be_answer(time, low, evidence);
         if fills && wait <= recovery.reorder && !is_answer {
             return Class::OutOfOrder;
@@ -229,8 +227,8 @@ impl Direction {
         evidence.least_answer.is_none_or(|least| age.is_none_or(|age| age >= least))
     }
 
-    /// Whether what fills a hole comes sooner than its sender can have sent it again for what the
-    /// receiver told to have from beyond it: three segments ask for that at once (RFC 6675, 5), as does a
+    /// Whether what fills a hole comes sooner than its sender should have sent it again for what the
+    /// receiver was seen to tell of what it has from beyond it: three segments ask for that at once (RFC 6675, 5), as does a
     /// partial acknowledgement (RFC 6582, 3.2), and fewer do a while later (RFC 8985, 6.2).
     fn is_too_soon(&self, time: Timestamp, low: u32, high: u32, repair: &Repair) -> bool {
         let acks = if low == self.una { self.duplicate_acks_in_row } else { 0 };

@@ -154,22 +154,3 @@ fn doubled_packets_of_the_handshake_leave_it_known() {
     assert_eq!(tap.all().handshake.rtt(), Some(15_000_000));
     assert_eq!((tap.of(O).counts.duplicates, tap.of(R).counts.duplicates), (2, 1));
 }
-
-/// RFC 8985, 6.2: a sender waits a quarter of the round trip of 15 ms longer, until 18.75 ms.
-#[test]
-fn what_hardly_anything_asks_for_is_not_sent_again_at_once() {
-    for (segments, at, expected) in
-        [(1, 38, [0, 0, 0, 1]), (1, 40, [0, 1, 0, 0]), (2, 38, [0, 0, 0, 1]), (3, 38, [0, 1, 0, 0])]
-    {
-        let mut tap = Tap::established();
-        tap.see(20 * MS, O, ACK, 1, 1, 100);
-        for number in 0..segments {
-            tap.see(20 * MS + 1, O, ACK, 201 + number * 100, 1, 100);
-        }
-        tap.sack(&[(201, 201 + segments * 100)], O);
-        tap.see(30 * MS, R, ACK, 1, 101, 0);
-        tap.sack(&[], O);
-        tap.see(at * MS, O, ACK, 101, 1, 100);
-        assert_eq!(tap.classes(O), expected, "{segments} {at}");
-    }
-}
