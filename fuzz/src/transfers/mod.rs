@@ -12,7 +12,7 @@ use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::rows::Output;
 use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_packet::{Batch, LinkType, Packet};
-use netsniff_traffic::dialogue::Cause;
+use netsniff_traffic::dialogue::{Cause, Story};
 
 use path::{CLIENT_PORT, Script};
 use rows::{Row, Rows, Values};
@@ -58,7 +58,7 @@ pub fn check(input: &[u8]) -> bool {
     case.bytes_are_no_more_than_were_said();
     case.losses_are_no_more_than_there_were(&story);
     for conn in rows.log("conn").filter(|conn| conn["quality"] == "clean") {
-        case.clean_is_what_was_said(conn, &told);
+        case.clean_is_what_was_said(conn, &told, &story);
     }
     rows.log("conn").any(|conn| conn["quality"] == "clean")
 }
@@ -125,7 +125,7 @@ impl Case<'_> {
         }
     }
 
-    fn losses_are_no_more_than_there_were(&self, story: &netsniff_traffic::dialogue::Story) {
+    fn losses_are_no_more_than_there_were(&self, story: &Story) {
         if self.tap.has_forged() || self.tap.is_shuffled {
             return;
         }
@@ -170,7 +170,7 @@ impl Case<'_> {
     }
 
     /// A connection that is clean and of which nothing odd is told says what it says when nothing happens to it.
-    fn clean_is_what_was_said(&self, conn: &Row, told: &Rows) {
+    fn clean_is_what_was_said(&self, conn: &Row, told: &Rows, story: &Story) {
         let of_it = |row: &&Row| row["uid"] == conn["uid"];
         assert!(!matches!(number(conn, "capture_missed_bytes"), Some(1..)), "{conn:?}");
         let gap = self.rows.log("gaps").filter(of_it).find(|row| {
@@ -185,7 +185,9 @@ impl Case<'_> {
         if !self.tap.has_replaced() {
             self.content_is_what_was_said(conn, told);
         }
-        let is_whole = !self.tap.has_lost() && self.script.is_closed && !self.tap.has_forged();
+        // Hosts that gave up have not said the rest.
+        let is_closed = self.script.is_closed && !story.given_up;
+        let is_whole = !self.tap.has_lost() && is_closed && !self.tap.has_forged();
         if is_whole {
             let count = |rows: &Rows, log| rows.log(log).count();
             for log in ["http", "files"] {
