@@ -289,3 +289,67 @@ fn a_loss_that_was_hardly_shown_and_soon_repaired_is_told_to_be_assumed() {
         assert_eq!(judged(&wire), expected, "{shown} {millis}");
     }
 }
+
+/// A connection over IPv6, which numbers no packets, of which the server's second hundred bytes came a while after
+/// the third.
+fn filled_late() -> Wire {
+    let mut wire = opened_over(Wire::over_v6(80));
+    [1, 201].into_iter().for_each(|position| sends(&mut wire, position, Some((10, 1))));
+    answers(&mut wire, 101, Some((50, 10)), &[]);
+    wire.pass(40);
+    sends(&mut wire, 101, Some((10, 1)));
+    wire.pass(1);
+    answers(&mut wire, 301, Some((60, 10)), &[]);
+    wire
+}
+
+#[test]
+fn a_report_that_comes_twice_is_of_one_copy() {
+    for (second, expected) in [(70, "network_before"), (71, "capture")] {
+        let mut wire = filled_late();
+        sends(&mut wire, 101, Some((10, 1)));
+        for value in [70, second] {
+            answers(&mut wire, 301, Some((value, 10)), &[(101, 201)]);
+            wire.pass(1);
+        }
+        wire.ends(Client).ends(Server);
+        assert_eq!(judged(&wire).0, [format!("F data {expected} 100 200")], "{second}");
+    }
+}
+
+#[test]
+fn a_byte_that_passes_for_a_keep_alive_is_reported_like_others() {
+    let mut wire = opened();
+    sends(&mut wire, 1, None);
+    answers(&mut wire, 101, None, &[]);
+    // Its number tells that there was a byte.
+    wire.hides(Server, &[0]).acks(Server).pass(40);
+    for _ in 0..2 {
+        let part = Part { position: 101, data: &[7], ..wire.part(Server) };
+        wire.put(Server, &part).pass(1);
+        answers(&mut wire, 102, None, &[]);
+    }
+    answers(&mut wire, 102, None, &[(101, 102)]);
+    wire.ends(Client).ends(Server);
+    assert_eq!(judged(&wire).0, ["F data network_before 100 101"]);
+}
+
+/// What the handshake took tells of hosts that were slow, and a sample of a segment that was late.
+#[test]
+fn an_answer_is_too_soon_only_beside_what_was_measured_with_data() {
+    for (measured, expected) in
+        [(None, "network_before"), (Some(2), "network_before"), (Some(40), "capture")]
+    {
+        let mut wire = Wire::over_v6(80);
+        wire.syn(Client, SYN, b"").pass(9).syn(Server, SYN_ACK, b"").pass(40).acks(Client).pass(10);
+        if let Some(millis) = measured {
+            wire.sends(Server, [1; 100]).pass(millis).acks(Client).pass(10);
+        }
+        let (lost, before) = (wire.next(Server), wire.part(Client));
+        wire.hides(Server, &[2; 100]).sends(Server, [3; 100]).pass(1).put(Client, &before);
+        wire.pass(200).data_at(Server, lost, &[2; 100]).acks(Client);
+        wire.ends(Client).ends(Server);
+        let causes = wire.logs().lines("gaps", &["cause"]);
+        assert_eq!(causes, [expected], "{measured:?}");
+    }
+}

@@ -26,6 +26,7 @@ use super::metrics::handshake::{Handshake, Repair};
 use super::sequence::delta;
 use crate::limits::Limits;
 use hole::Coming;
+use second_copies::Report;
 use stream::StreamLosses;
 
 /// Blocks that fit a segment with time stamps (RFC 2018, 3): where there are so many, the receiver
@@ -75,6 +76,8 @@ pub struct Again {
 pub struct Path {
     /// The least time in which the receiver answers what passes the tap, where that is known.
     pub least_answer: Option<u64>,
+    /// The same as data tells it: that of the handshake waits for more than the network.
+    pub least_measured: Option<u64>,
     /// A hole that ends sooner may be reordering.
     pub reorder: u64,
     /// The round trip, where the handshake tells it.
@@ -117,6 +120,7 @@ impl Path {
         let has_sack = receiver.reports_duplicates(sender);
         Self {
             least_answer: handshake.least_answer(seen.from, &sender.rtt),
+            least_measured: handshake.least_measured(seen.from, &sender.rtt),
             reorder: handshake.recovery().reorder,
             rtt: handshake.rtt(),
             repair: handshake.repair(1 - (seen.from & 1), &sender.rtt, &receiver.rtt),
@@ -334,8 +338,15 @@ impl Ledger {
     pub(super) fn came_twice(&mut self, seen: &Observed<'_>, (low, high): (u32, u32), wait: u64) {
         let (Some(place), Some(losses)) = (seen.place, &mut self.0) else { return };
         let at = |number| place.acknowledged + i64::from(delta(number, seen.tcp.acknowledgement));
-        let range = (at(low), at(high));
-        losses.streams[1 - (seen.from & 1)].came_twice(range, seen.time, wait, place.limits);
+        let report = Report {
+            low: at(low),
+            high: at(high),
+            at: seen.time,
+            acknowledged: place.acknowledged,
+            stamps: seen.tcp.options.timestamps,
+            is_numbered: seen.identification != 0,
+        };
+        losses.streams[1 - (seen.from & 1)].came_twice(&report, wait, place.limits);
     }
 
     /// The same packet came once more. The receiver may report what it brings as come twice.

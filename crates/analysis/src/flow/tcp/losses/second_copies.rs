@@ -14,6 +14,25 @@ use crate::log::gaps::{Cause, Ended, Missing};
 /// How late packets are that another way, a queue or a radio delays, as Wireshark has it; nanoseconds.
 pub(super) const REORDER: u64 = 3_000_000;
 
+/// What a receiver says to have come to it twice (RFC 2883).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) low: i64,
+    pub(super) high: i64,
+    pub(super) at: Timestamp,
+    /// What the segment acknowledges that says so, and its time stamps.
+    pub(super) acknowledged: i64,
+    pub(super) stamps: Option<(u32, u32)>,
+    /// Whether IP numbers its packet.
+    pub(super) is_numbered: bool,
+}
+
+impl Report {
+    fn is_same(&self, other: &Self) -> bool {
+        Self { at: other.at, ..*self } == *other
+    }
+}
+
 /// Data that was sent again: a second copy of what the receiver seemed to lack, or what filled a hole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SecondCopy {
@@ -58,7 +77,7 @@ impl SecondCopy {
                 return Before::another_if(position - self.high <= 2 * len);
             }
         }
-        let least = path.least_answer.unwrap_or(0);
+        let least = path.least_measured.unwrap_or(0);
         Before::another_if(!self.has_step && !is_past(self.at, time, least))
     }
 }
@@ -238,21 +257,17 @@ impl StreamLosses {
         self.copies = copies;
     }
 
-    /// The receiver says at `time` that what lies from `low` up to `high` came to it twice. It reports what
-    /// passes the tap within `wait` nanoseconds.
-    pub(super) fn came_twice(
-        &mut self,
-        (low, high): (i64, i64),
-        time: Timestamp,
-        wait: u64,
-        limits: &Limits,
-    ) {
+    /// The receiver says that something came to it twice. It reports what passes the tap within `wait`
+    /// nanoseconds.
+    pub(super) fn came_twice(&mut self, report: &Report, wait: u64, limits: &Limits) {
+        let (Report { low, high, at: time, .. }, is_again) =
+            (*report, self.is_told_again(report, limits));
         if let Some(at) = self.unneeded.iter().position(|&(l, h)| l < high && low < h) {
             self.unneeded.remove(at);
             return;
         }
         let is_it = |gap: &Gap| gap.overlaps(low, high);
-        if let Some(at) = self.late.iter().rposition(is_it) {
+        if let Some(at) = self.late.iter().rposition(is_it).filter(|_| !is_again) {
             // It was no late packet: the one that was sent first is missing.
             let gap = self.late.remove(at);
             self.saved.holes = self.saved.holes.saturating_sub(1);
@@ -278,10 +293,26 @@ impl StreamLosses {
                 && !is_past(gap.until, time, wait)
                 && is_it(gap)
         };
-        if let Some(gap) = self.gaps.iter_mut().rev().find(is_fill) {
+        if let Some(gap) = self.gaps.iter_mut().rev().find(is_fill).filter(|_| !is_again) {
             // The receiver had it without having shown that it lacks it: the one that was sent first came
             // to it, too.
             gap.lost_by_capture();
         }
+    }
+
+    /// Whether a report may be an earlier one once more, which proves nothing of another copy: the network
+    /// doubles packets, and where they have no number nobody tells the second.
+    fn is_told_again(&mut self, report: &Report, limits: &Limits) -> bool {
+        if report.is_numbered {
+            return false;
+        }
+        if self.reports.iter().any(|known| known.is_same(report)) {
+            return true;
+        }
+        if self.reports.len() >= limits.open_gaps.max(1) {
+            self.reports.remove(0);
+        }
+        self.reports.push(*report);
+        false
     }
 }

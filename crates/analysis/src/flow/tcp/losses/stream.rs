@@ -8,7 +8,7 @@ use netsniff_packet::Timestamp;
 
 use super::gap::{Gap, Proof};
 use super::hole::{Coming, Hole, Lacking, Sent, Shown, Why};
-use super::second_copies::{REORDER, SecondCopy};
+use super::second_copies::{REORDER, Report, SecondCopy};
 use super::{Again, Path, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::sequence::delta;
 use crate::limits::Limits;
@@ -24,6 +24,8 @@ pub struct StreamLosses {
     pub(super) gaps: Vec<Gap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
     pub(super) unneeded: Vec<(i64, i64)>,
+    /// What the receiver said to have come to it twice, with packets that have no number.
+    pub(super) reports: Vec<Report>,
     /// Copies of what the receiver seemed to lack, which are not acknowledged yet.
     pub(super) copies: Vec<SecondCopy>,
     /// What came after it was acknowledged, as the losses that they were if it was sent again.
@@ -85,6 +87,7 @@ impl StreamLosses {
         self.holes.capacity() * size_of::<Hole>()
             + self.gaps.capacity() * size_of::<Gap>()
             + self.unneeded.capacity() * size_of::<(i64, i64)>()
+            + self.reports.capacity() * size_of::<Report>()
             + self.copies.capacity() * size_of::<SecondCopy>()
             + self.late.capacity() * size_of::<Gap>()
     }
@@ -93,6 +96,7 @@ impl StreamLosses {
     pub(super) fn begin_anew(&mut self) {
         self.holes.clear();
         self.unneeded.clear();
+        self.reports.clear();
         self.copies.clear();
         self.late.clear();
         self.lacking = None;

@@ -110,6 +110,8 @@ impl Direction {
         if single && end == self.next && self.is_acknowledged(end) {
             self.probe_or_keep_alive(false);
             self.repeated_bytes = self.repeated_bytes.saturating_add(1);
+            // Its receiver reports the byte like any that comes twice.
+            ledger.doubled(seen);
             return;
         }
         self.repeat(seen, end, answer, ledger);
