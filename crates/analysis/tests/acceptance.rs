@@ -150,6 +150,26 @@ fn what_is_far_out_of_the_window_changes_nothing() {
 
 /// Somebody who forges both sides makes other numbers that agree.
 #[test]
+fn what_ends_before_its_senders_acknowledged_numbers_acknowledges_nothing_unseen() {
+    for wire in wires() {
+        for beyond in [2, 300, 65_535] {
+            let mut wire = wire.clone();
+            wire.open();
+            let acknowledged = wire.part(Client).acknowledged + beyond;
+            let part = Part { flags: ACK, position: 0, acknowledged, ..wire.part(Client) };
+            wire.put(Client, &part).pass(20);
+            expect(exchange(&mut wire), &["ack_of_unsent_data"]);
+        }
+    }
+    // A keep-alive of a connection whose server says that it has sent something.
+    let mut wire = Wire::new(50_001);
+    wire.open().hides(Server, &[1; 300]);
+    wire.put(Client, &Part { position: 0, ..wire.part(Client) }).acks(Server);
+    wire.ends(Client).ends(Server);
+    assert_eq!(wire.logs().lines("conn", &["capture_missed_bytes", "quality"]), ["300 touched"]);
+}
+
+#[test]
 fn far_numbers_of_both_sides_make_a_record_suspect() {
     for wire in wires() {
         for side in [Client, Server] {

@@ -91,6 +91,7 @@ impl TcpConnection {
             && are_established
             && is_near(tcp.sequence, sender)
             && is_near(tcp.acknowledgement, peer)
+            && (delta(tcp.acknowledgement, peer.last.number) <= 0 || !self.is_old(segment))
         {
             return None;
         }
@@ -313,7 +314,9 @@ impl TcpConnection {
         if own && !self.is_claimed(from, tcp.sequence, 1 - from) {
             return rival("segment_outside_window");
         }
-        let other = segment.has(TcpFlags::ACK) && is_far(1 - from, tcp.acknowledgement);
+        let other = segment.has(TcpFlags::ACK)
+            && (is_far(1 - from, tcp.acknowledgement)
+                || self.is_old(segment) && self.is_unseen(1 - from, tcp.acknowledgement));
         if other && !self.is_claimed(1 - from, tcp.acknowledgement, 1 - from) {
             return rival("ack_of_unsent_data");
         }
@@ -321,6 +324,21 @@ impl TcpConnection {
             contest.is_believed = true;
         }
         None
+    }
+
+    /// Whether a segment ends before what was acknowledged of its sender. Its host takes no acknowledgement from
+    /// it (RFC 9293, 3.10.7.4), which may be a forged or a broken one.
+    fn is_old(&self, segment: &Segment<'_>) -> bool {
+        let from = segment.from & 1;
+        let end = segment.tcp.sequence.wrapping_add(sequence_length(segment.tcp));
+        self.is_begun(from) && delta(end, self.ends[from].acknowledged.number) < 0
+    }
+
+    /// Whether `side` was neither seen to send what stands before a number, nor has the other side said so.
+    fn is_unseen(&self, side: usize, number: u32) -> bool {
+        let end = &self.ends[side & 1];
+        let known = end.last.full().max(end.acknowledged.full());
+        self.seen & (1 << side) != 0 && delta(number, known as u32) > 0
     }
 
     /// Whether a number lies further beyond what `side` has sent than it can have sent in `time`
