@@ -156,8 +156,10 @@ fn what_ends_before_its_senders_acknowledged_numbers_acknowledges_nothing_unseen
             let mut wire = wire.clone();
             wire.open();
             let acknowledged = wire.part(Client).acknowledged + beyond;
-            let part = Part { flags: ACK, position: 0, acknowledged, ..wire.part(Client) };
-            wire.put(Client, &part).pass(20);
+            for flags in [ACK, FIN_ACK] {
+                let part = Part { flags, position: 0, acknowledged, ..wire.part(Client) };
+                wire.put(Client, &part).pass(20);
+            }
             expect(exchange(&mut wire), &["ack_of_unsent_data"]);
         }
     }
@@ -167,6 +169,27 @@ fn what_ends_before_its_senders_acknowledged_numbers_acknowledges_nothing_unseen
     wire.put(Client, &Part { position: 0, ..wire.part(Client) }).acks(Server);
     wire.ends(Client).ends(Server);
     assert_eq!(wire.logs().lines("conn", &["capture_missed_bytes", "quality"]), ["300 touched"]);
+}
+
+/// A SYN that somebody forged behind the end, and the rest of what it does not begin. What both sides say
+/// is believed, where it lies ahead.
+#[test]
+fn numbers_of_an_older_connection_leave_none_clean() {
+    for (distance, is_believed) in [(0x5555_5555_i64, false), (-0x5555_5555, true)] {
+        let mut wire = Wire::new(50_001);
+        wire.open().sends(Client, REQUEST).acks(Server);
+        wire.put(Client, &Part { flags: RST, ..wire.part(Client) });
+        let position = wire.next(Client) + distance;
+        wire.put(Client, &Part { flags: SYN, position, acknowledged: 0, ..wire.part(Client) });
+        wire.acks(Client).pass(400).ends(Client).ends(Server);
+        let told = wire.logs().lines("conn", &["orig_bytes", "quality"]);
+        let is_right =
+            |line: &String| ["-", "0", "42"].contains(&line.split(' ').next().unwrap_or_default());
+        assert!(
+            told.iter().all(|line| is_right(line) || is_believed && !line.ends_with(" clean")),
+            "{told:?}"
+        );
+    }
 }
 
 #[test]

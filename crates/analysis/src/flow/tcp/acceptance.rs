@@ -9,6 +9,7 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
+use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
 use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
 use super::metrics::elapsed;
@@ -186,7 +187,7 @@ impl TcpConnection {
         let may_be_later = segment.has(TcpFlags::ACK)
             && tcp.payload_len > 0
             && (1..=NEAR as i32).contains(&answers);
-        if may_be_later { None } else { refuse("ack_of_unsent_data") }
+        if may_be_later { None } else { rival("ack_of_unsent_data") }
     }
 
     /// What the originator sends before an answer to its SYN was seen, which the capture may have missed.
@@ -203,12 +204,14 @@ impl TcpConnection {
         }
         if segment.has(TcpFlags::FIN) {
             let most = carried(elapsed(last, segment.time).unwrap_or(0)).max(NEAR.into());
-            let is_taken = !self.is_before_acknowledged(segment) && self.beyond(segment) <= most;
+            let is_taken = !self.is_before_acknowledged(segment)
+                && self.beyond(segment) <= most
+                && !self.is_contradicted(segment);
             return if is_taken { None } else { refuse("segment_outside_window") };
         }
         let is_first = opener.last.number == opener.start.wrapping_add(1);
         if is_first && beyond < -1 {
-            return refuse("segment_outside_window");
+            return rival("segment_outside_window");
         }
         let is_far = is_first && beyond > NEAR as i32;
         if is_far && !self.is_claimed(ORIGINATOR, tcp.sequence, RESPONDER) {
@@ -310,6 +313,9 @@ impl TcpConnection {
             self.seen & (1 << side) != 0 && self.exceeds(side, number, time)
         };
         let is_far_end = self.beyond(segment) > self.most_sent(from, time);
+        if segment.has(TcpFlags::FIN) && self.is_contradicted(segment) {
+            return refuse("segment_outside_window");
+        }
         let own = is_far(from, tcp.sequence) || segment.has(TcpFlags::FIN) && is_far_end;
         if own && !self.is_claimed(from, tcp.sequence, 1 - from) {
             return rival("segment_outside_window");
@@ -326,12 +332,14 @@ impl TcpConnection {
         None
     }
 
-    /// Whether a segment ends before what was acknowledged of its sender. Its host takes no acknowledgement from
+    /// Whether all of a segment stands before what was acknowledged of its sender. Its host takes no acknowledgement from
     /// it (RFC 9293, 3.10.7.4), which may be a forged or a broken one.
     fn is_old(&self, segment: &Segment<'_>) -> bool {
         let from = segment.from & 1;
-        let end = segment.tcp.sequence.wrapping_add(sequence_length(segment.tcp));
-        self.is_begun(from) && delta(end, self.ends[from].acknowledged.number) < 0
+        let begin = segment.tcp.sequence;
+        let end = begin.wrapping_add(sequence_length(segment.tcp));
+        let acknowledged = self.ends[from].acknowledged.number;
+        self.is_begun(from) && delta(begin, acknowledged) < 0 && delta(end, acknowledged) <= 0
     }
 
     /// Whether `side` was neither seen to send what stands before a number, nor has the other side said so.
@@ -350,7 +358,20 @@ impl TcpConnection {
         if beyond <= NEAR as i32 {
             return false;
         }
-        u64::from(beyond.unsigned_abs()) > self.most_sent(side, time)
+        // What was too far before is so whenever it comes again.
+        let is_refused = [0, 1].iter().any(|&by| self.has_claim(side, number, by));
+        is_refused || u64::from(beyond.unsigned_abs()) > self.most_sent(side, time)
+    }
+
+    /// Whether a FIN far behind a SYN, with nothing between, has the numbers of an older connection: some of
+    /// that one came behind the SYN.
+    fn is_contradicted(&self, segment: &Segment<'_>) -> bool {
+        let from = segment.from & 1;
+        let is_first = self.ends[from].last.number == self.ends[from].start.wrapping_add(1);
+        let has_claims = |contest: &Contest| contest.claims[from].iter().any(Option::is_some);
+        is_first
+            && self.beyond(segment) > NEAR.into()
+            && self.contest.as_deref().is_some_and(has_claims)
     }
 
     /// How far a segment lies beyond what its sender was seen to send. More than 2 GiB can lie between
@@ -387,8 +408,13 @@ impl TcpConnection {
     /// Whether `by` said before that `side` has sent about what stands at a number. A side that was
     /// not seen cannot say it, so that the other's word counts.
     fn is_claimed(&self, side: usize, number: u32, by: usize) -> bool {
-        let Some(contest) = &self.contest else { return false };
         let by = if self.seen & (1 << by) == 0 { 1 - by } else { by };
+        self.has_claim(side, number, by)
+    }
+
+    /// The same of one side, whether it was seen or not.
+    fn has_claim(&self, side: usize, number: u32, by: usize) -> bool {
+        let Some(contest) = &self.contest else { return false };
         let claim = contest.claims[side & 1][by & 1];
         claim.is_some_and(|claim| delta(claim, number).unsigned_abs() <= NEAR)
     }
