@@ -332,14 +332,13 @@ impl TcpConnection {
         None
     }
 
-    /// Whether all of a segment stands before what was acknowledged of its sender. Its host takes no acknowledgement from
-    /// it (RFC 9293, 3.10.7.4), which may be a forged or a broken one.
+    /// Whether a segment without SYN stands where its sender's SYN did, which was acknowledged. Its host takes no
+    /// acknowledgement from it (RFC 9293, 3.10.7.4), which may be a forged or a broken one.
     fn is_old(&self, segment: &Segment<'_>) -> bool {
         let from = segment.from & 1;
-        let begin = segment.tcp.sequence;
-        let end = begin.wrapping_add(sequence_length(segment.tcp));
-        let acknowledged = self.ends[from].acknowledged.number;
-        self.is_begun(from) && delta(begin, acknowledged) < 0 && delta(end, acknowledged) <= 0
+        self.is_begun(from)
+            && segment.tcp.sequence == self.ends[from].start
+            && sequence_length(segment.tcp) <= 1
     }
 
     /// Whether `side` was neither seen to send what stands before a number, nor has the other side said so.

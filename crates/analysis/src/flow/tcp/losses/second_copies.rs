@@ -28,8 +28,9 @@ pub(super) struct Report {
 }
 
 impl Report {
-    fn is_same(&self, other: &Self) -> bool {
-        Self { at: other.at, ..*self } == *other
+    /// Whether another one may be a double of it: it is the same and no later than packets are.
+    fn may_be(&self, other: &Self) -> bool {
+        Self { at: other.at, ..*self } == *other && !is_past(self.at, other.at, REORDER)
     }
 }
 
@@ -306,7 +307,7 @@ impl StreamLosses {
         if report.is_numbered {
             return false;
         }
-        if self.reports.iter().any(|known| known.is_same(report)) {
+        if self.reports.iter().any(|known| known.may_be(report)) {
             return true;
         }
         if self.reports.len() >= limits.open_gaps.max(1) {

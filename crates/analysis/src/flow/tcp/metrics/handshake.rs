@@ -162,14 +162,13 @@ impl Handshake {
         Some(shortest(part, peer) / 2)
     }
 
-    /// The same where data was acknowledged, too, and as much less as that may have been late each time.
+    /// The same where data was acknowledged, too.
     pub(in crate::flow::tcp) fn least_measured(
         &self,
         from: usize,
         peer: &RttStatistics,
     ) -> Option<u64> {
-        let least = self.part(from).filter(|_| peer.count > 0)?.min(peer.min);
-        Some((least / 2).min(least.saturating_sub(REORDER)))
+        self.least_answer(from, peer).filter(|_| peer.count > 0)
     }
 
     /// The part of a side, or the shortest that it can have been where it is not known which copy of a
