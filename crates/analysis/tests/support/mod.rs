@@ -81,6 +81,7 @@ impl Rows {
 
     /// Ends the output, and brings the rows of each log into their order.
     pub(crate) fn sort(&mut self) {
+        self.output.complete(SortKey::END);
         let Ok(()) = self.output.finish(self.now);
         self.logs.clone_from(&self.output.sink().0);
         for (path, rows) in &mut self.logs {
