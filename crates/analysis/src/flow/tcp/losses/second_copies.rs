@@ -119,10 +119,14 @@ impl StreamLosses {
             self.expect_report(low, high, limits);
             return;
         }
-        let is_lacked = again.class == Class::Fast
-            || self.lacking.is_some_and(|lacking| {
-                low <= lacking.low && lacking.low < high && lacking.is_shown_since(again)
-            });
+        // What was shown before the last copy came says nothing of that one, and what was hardly shown nothing for sure.
+        let is_asked_for = again.class == Class::Fast && !again.is_hasty;
+        let is_covered = |lacking: &Lacking| low <= lacking.low && lacking.low < high;
+        let is_lacked = match self.lacking.filter(is_covered) {
+            Some(lacking) if lacking.is_shown_since(again) => true,
+            Some(lacking) => is_asked_for && !lacking.is_repaired,
+            None => is_asked_for,
+        };
         if again.may_be_doubled && !is_lacked {
             return;
         }
