@@ -161,11 +161,11 @@ impl Direction {
             sent_beyond: delta(self.next, known).max(0).unsigned_abs(),
             may_be_doubled: self.is(bit::LIKE_LAST)
                 && seen.identification == 0
-                && self.marks.is_within(tcp.sequence, seen.time, repair.by_timer),
+                && self.is_young(tcp.sequence, seen.time, repair.by_timer),
         };
         let is_open = ledger.seen_again(seen, known, &again);
         self.set(bit::OPEN_GAPS, is_open);
-        self.last_repeat = tcp.sequence;
+        (self.last_repeat, self.last_repeat_at) = (tcp.sequence, seen.time);
         self.last_class = class;
         self.next = if known == end { self.next } else { end };
     }
@@ -177,12 +177,19 @@ impl Direction {
             Class::Fast => repair.asked_for,
             _ => return class,
         };
-        if !self.marks.is_within(seen.tcp.sequence, seen.time, least) {
+        if !self.is_young(seen.tcp.sequence, seen.time, least) {
             return class;
         }
         // With a number of its own it was sent again, though its sender cannot have known why.
         let is_numbered = seen.identification != 0 && self.identifications.is_counting();
         if is_numbered { Class::Unnecessary } else { Class::Doubled }
+    }
+
+    /// Whether what stands at `low` was sent for the first time, or came late, less than so many nanoseconds before.
+    fn is_young(&self, low: u32, time: Timestamp, nanos: u64) -> bool {
+        let is_last = self.last_repeat == low
+            && elapsed(self.last_repeat_at, time).is_some_and(|age| age < nanos);
+        is_last || self.marks.is_within(low, time, nanos)
     }
 
     /// Judges by the evidence, the strongest first.

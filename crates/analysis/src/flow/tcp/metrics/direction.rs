@@ -95,6 +95,8 @@ pub struct Direction {
     pub(super) sacked: u32,
     /// The last data sent again, and why it was thought to be.
     pub(super) last_repeat: u32,
+    /// When it came.
+    pub(super) last_repeat_at: Timestamp,
     pub(super) last_class: Class,
     /// The shift of the window that its SYN offered.
     pub(super) scale: u8,
