@@ -9,7 +9,7 @@ use netsniff_capture::options::Direction;
 use netsniff_packet::Timestamp;
 
 use super::entry::{Entry, Place};
-use super::sightings::{Arrived, LAG};
+use super::sightings::{Arrived, BLIND_LAG, LAG};
 use super::watched::Watched;
 use crate::pipeline::live::{Control, Moment, RingReport};
 
@@ -80,7 +80,8 @@ impl Keeper {
     ///
     /// What starting them fails at.
     pub fn start<T>(&mut self, start: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-        self.look_for(LEAD);
+        // Where nobody tells what waits, what had come long before is all that is sure to have passed.
+        self.look_for(if self.host.is_some() { LEAD } else { LEAD + BLIND_LAG });
         let (moment, started) = Moment::of(start);
         let started = started?;
         self.look_for(LAG);

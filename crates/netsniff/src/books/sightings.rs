@@ -18,7 +18,7 @@ use crate::pipeline::live::Moment;
 pub const LAG: Duration = Duration::from_millis(2);
 
 /// The same where what waits between them is not known.
-const BLIND_LAG: Duration = Duration::from_millis(10);
+pub(super) const BLIND_LAG: Duration = Duration::from_millis(10);
 
 /// Readings that are kept, at most: those of seconds.
 const MOST: usize = 512;
