@@ -354,7 +354,7 @@ fn tunnels_without_checksums_are_right_on_the_users_ports_as_well() {
         [&[0x60, 0, 0, 0, high, low, 17, 64][..], &[0x20; 31], &[1], udp].concat()
     };
     let mut inner = inner(1);
-    let sum = !checksum::sum(&inner[..20]);
+    let sum = checksum::compute(&inner[..20]);
     inner[10..12].copy_from_slice(&sum.to_be_bytes());
     for (body, ports, tunnels, bad) in [
         (vxlan(&inner), "vxlan=9999", 2, "0"),

@@ -1,7 +1,7 @@
 //! The Internet checksum, RFC 1071: computing it and judging it.
 
 use crate::Address;
-use crate::decode::{Decoded, Ip, Tcp, Transport, TunnelPorts, tunnel};
+use crate::decode::{Decoded, Ip, Transport, TunnelPorts, tunnel};
 use crate::wire::ipv4::{Ipv4View, protocol};
 use crate::wire::tcp::TcpView;
 use crate::wire::udp::UdpView;
@@ -149,27 +149,6 @@ pub fn compute_with_pseudo_header(
     if number == protocol::UDP && sum == 0xffff { 0xffff } else { !sum }
 }
 
-/// The one's complement sum of bytes, with 0 for its both zeros: equal for equal bytes.
-#[must_use]
-pub fn sum(data: &[u8]) -> u16 {
-    one_zero(Sum::default().bytes(data).fold())
-}
-
-/// [`sum`] of the payload of a TCP segment whose checksum is good, without a look at the payload:
-/// it is what headers and pseudo-header lack. `None` where `data`, that the headers were decoded
-/// from, has no whole header.
-#[must_use]
-#[inline]
-pub fn tcp_payload_sum(ip: &Ip, tcp: &Tcp, data: &[u8]) -> Option<u16> {
-    let header = data.get(ip.payload_offset as usize..tcp.payload_offset as usize)?;
-    let pseudo_header = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, ip.payload_len);
-    Some(one_zero(!pseudo_header.bytes(header).fold()))
-}
-
-const fn one_zero(sum: u16) -> u16 {
-    if sum == 0xffff { 0 } else { sum }
-}
-
 /// Judges the header of IPv4 that starts `data`; absent for IPv6.
 #[must_use]
 #[inline]
@@ -255,7 +234,6 @@ fn without_checksum(ip: &Ip, decoded: &Decoded, data: &[u8]) -> Verdict {
 mod tests {
     use super::*;
     use crate::wire::random::cases;
-    use crate::{LinkType, decode};
 
     /// The sum as RFC 1071 defines it, word by word.
     fn reference(data: &[u8]) -> u16 {
@@ -280,38 +258,6 @@ mod tests {
             data.push(value);
         }
         assert_eq!(compute(&[0xff; 65535]), reference(&[0xff; 65535]));
-    }
-
-    #[test]
-    fn the_sum_of_a_payload_is_known_by_headers_alone() {
-        cases(|random| {
-            let len = random.below(90);
-            let payload = if random.flag() { vec![0; len] } else { random.bytes(len) };
-            let options = random.below(11) * 4;
-            let mut segment = random.bytes(20 + options);
-            segment[12] = (5 + options as u8 / 4) << 4;
-            segment[16..18].fill(0);
-            segment.extend(&payload);
-            let addresses = random.bytes(8);
-            let address = |at: usize| {
-                let bytes: [u8; 4] = addresses[at..at + 4].try_into().unwrap();
-                Address::from(core::net::IpAddr::from(bytes))
-            };
-            let field = compute_with_pseudo_header(address(0), address(4), protocol::TCP, &segment);
-            segment[16..18].copy_from_slice(&field.to_be_bytes());
-            let total_len = (20 + segment.len() as u16).to_be_bytes();
-            let mut packet = vec![0x45, 0, total_len[0], total_len[1]];
-            packet.extend([0, 0, 0, 0, 64, protocol::TCP, 0, 0]);
-            packet.extend(&addresses);
-            packet.extend(&segment);
-            let decoded = decode::packet(LinkType::RAW, &packet, packet.len() as u32);
-            let (Some(ip), Transport::Tcp(tcp)) = (&decoded.ip, &decoded.transport) else {
-                panic!("{packet:x?}")
-            };
-            assert_eq!(transport(&decoded, &packet), Verdict::Good);
-            assert_eq!(tcp_payload_sum(ip, tcp, &packet), Some(sum(&payload)), "{packet:x?}");
-            assert_eq!(tcp_payload_sum(ip, tcp, &packet[..39]), None);
-        });
     }
 
     /// Lengths around each step of the sum, at each alignment, of bytes that make carries at every
