@@ -86,43 +86,14 @@ pub(super) fn walk_told(
     run(decoded, frame, next, tell);
 }
 
-/// As [`ethernet`], and tells each step before it is taken.
-pub(super) fn ethernet_told(
+/// Walks on from a step, and tells each one before it is taken. Every step but those that end moves the offset on, so
+/// that the data bound their number.
+pub(super) fn run(
     decoded: &mut Decoded,
-    frame: Frame<'_>,
-    offset: usize,
-    tell: impl FnMut(Next),
+    mut frame: Frame<'_>,
+    mut next: Next,
+    mut tell: impl FnMut(Next),
 ) {
-    run(decoded, frame, Next::Ethernet(offset), tell);
-}
-
-/// Walks from an MPLS label, and tells each step before it is taken.
-pub(super) fn mpls_told(
-    decoded: &mut Decoded,
-    frame: Frame<'_>,
-    offset: usize,
-    tell: impl FnMut(Next),
-) {
-    run(decoded, frame, Next::Mpls(offset), tell);
-}
-
-/// Walks from a header of IEEE 802.11, and tells each step before it is taken.
-pub(super) fn wlan_told(
-    decoded: &mut Decoded,
-    frame: Frame<'_>,
-    offset: usize,
-    tell: impl FnMut(Next),
-) {
-    run(decoded, frame, Next::Wlan(offset, false), tell);
-}
-
-/// Walks from an Ethernet header.
-pub(super) fn ethernet(decoded: &mut Decoded, frame: Frame<'_>, offset: usize) {
-    ethernet_told(decoded, frame, offset, |_| {});
-}
-
-/// Every step but those that end moves the offset on, so that the data bound their number.
-fn run(decoded: &mut Decoded, mut frame: Frame<'_>, mut next: Next, mut tell: impl FnMut(Next)) {
     loop {
         tell(next);
         next = match next {

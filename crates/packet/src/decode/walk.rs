@@ -125,15 +125,16 @@ pub(crate) fn packet_told(
     decoded
 }
 
-/// As [`ethernet`], and tells each step through the link layer before it is taken.
-pub(crate) fn ethernet_told(
+/// Walks from a step of the link layer, as inside a tunnel, and tells each step before it is taken.
+/// `wire_len` as in [`ip`].
+pub(crate) fn told_from(
+    next: link::Next,
     data: &[u8],
-    offset: u32,
     wire_len: u32,
     tell: impl FnMut(link::Next),
 ) -> Decoded {
     let mut decoded = Decoded::default();
-    link::ethernet_told(&mut decoded, Frame::new(data, wire_len), offset as usize, tell);
+    link::run(&mut decoded, Frame::new(data, wire_len), next, tell);
     decoded
 }
 
@@ -151,47 +152,19 @@ pub fn ip(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
 /// Walks from an Ethernet header at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
 #[must_use]
 pub fn ethernet(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
-    let mut decoded = Decoded::default();
-    link::ethernet(&mut decoded, Frame::new(data, wire_len), offset as usize);
-    decoded
+    told_from(link::Next::Ethernet(offset as usize), data, wire_len, |_| {})
 }
 
 /// Walks from an MPLS label at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
 #[must_use]
 pub fn mpls(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
-    let mut decoded = Decoded::default();
-    link::mpls_told(&mut decoded, Frame::new(data, wire_len), offset as usize, |_| {});
-    decoded
-}
-
-/// As [`mpls`], and tells each step through the link layer before it is taken.
-pub(crate) fn mpls_told(
-    data: &[u8],
-    offset: u32,
-    wire_len: u32,
-    tell: impl FnMut(link::Next),
-) -> Decoded {
-    let mut decoded = Decoded::default();
-    link::mpls_told(&mut decoded, Frame::new(data, wire_len), offset as usize, tell);
-    decoded
+    told_from(link::Next::Mpls(offset as usize), data, wire_len, |_| {})
 }
 
 /// Walks from a header of IEEE 802.11 at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
 #[must_use]
 pub fn wlan(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
-    wlan_told(data, offset, wire_len, |_| {})
-}
-
-/// As [`wlan`], and tells each step through the link layer before it is taken.
-pub(crate) fn wlan_told(
-    data: &[u8],
-    offset: u32,
-    wire_len: u32,
-    tell: impl FnMut(link::Next),
-) -> Decoded {
-    let mut decoded = Decoded::default();
-    link::wlan_told(&mut decoded, Frame::new(data, wire_len), offset as usize, tell);
-    decoded
+    told_from(link::Next::Wlan(offset as usize, false), data, wire_len, |_| {})
 }
 
 /// Decodes the transport header at the start of `data`, which follows an IP header with this

@@ -78,27 +78,19 @@ impl PacketAnonymizer {
         self.steps(data, &decoded, &steps, Visited::until(end), 0)
     }
 
-    /// Changes an Ethernet frame inside a tunnel.
-    pub(super) fn ethernet(&mut self, data: &mut [u8], at: usize, end: usize, depth: u8) -> Reach {
+    /// Changes what stands at a step of the link layer inside a tunnel, from `at` on: a frame, or labels and what
+    /// they carry.
+    pub(super) fn inside(
+        &mut self,
+        data: &mut [u8],
+        next: fn(usize) -> Next,
+        at: usize,
+        end: usize,
+        depth: u8,
+    ) -> Reach {
         let mut steps = Steps::new();
-        let (inside, wire_len) = (data.get(..end).unwrap_or(data), end as u32);
-        let decoded = decode::ethernet_told(inside, at as u32, wire_len, |step| steps.push(step));
-        self.steps(data, &decoded, &steps, Visited::until(at), depth)
-    }
-
-    /// Changes a stack of MPLS labels inside a tunnel, and what they carry.
-    pub(super) fn mpls(&mut self, data: &mut [u8], at: usize, end: usize, depth: u8) -> Reach {
-        let mut steps = Steps::new();
-        let (inside, wire_len) = (data.get(..end).unwrap_or(data), end as u32);
-        let decoded = decode::mpls_told(inside, at as u32, wire_len, |step| steps.push(step));
-        self.steps(data, &decoded, &steps, Visited::until(at), depth)
-    }
-
-    /// Changes a frame of IEEE 802.11 inside a tunnel.
-    pub(super) fn wireless(&mut self, data: &mut [u8], at: usize, end: usize, depth: u8) -> Reach {
-        let mut steps = Steps::new();
-        let (inside, wire_len) = (data.get(..end).unwrap_or(data), end as u32);
-        let decoded = decode::wlan_told(inside, at as u32, wire_len, |step| steps.push(step));
+        let inside = data.get(..end).unwrap_or(data);
+        let decoded = decode::told_from(next(at), inside, end as u32, |step| steps.push(step));
         self.steps(data, &decoded, &steps, Visited::until(at), depth)
     }
 

@@ -3,6 +3,7 @@
 use super::mend::{mend, sum};
 use super::network::Above;
 use super::{Cut, MAX_DEPTH, PacketAnonymizer, Reach, be16, blank};
+use crate::decode::Next;
 use crate::decode::tunnel::{self, Inner, Tunnel, TunnelKind};
 use crate::decode::{self, Decoded};
 use crate::wire::ipv4::protocol;
@@ -36,9 +37,13 @@ impl PacketAnonymizer {
             // What is inside ends with the tunnel, not with the packet.
             let (inside, depth) = (data.get_mut(..end)?, above.depth + 1);
             match tunnel.inner {
-                Inner::Ethernet => self.ethernet(inside, at, tunnel.end as usize, depth),
-                Inner::Mpls => self.mpls(inside, at, tunnel.end as usize, depth),
-                Inner::Wlan => self.wireless(inside, at, tunnel.end as usize, depth),
+                Inner::Ethernet => {
+                    self.inside(inside, Next::Ethernet, at, tunnel.end as usize, depth)
+                }
+                Inner::Mpls => self.inside(inside, Next::Mpls, at, tunnel.end as usize, depth),
+                Inner::Wlan => {
+                    self.inside(inside, |at| Next::Wlan(at, false), at, tunnel.end as usize, depth)
+                }
                 Inner::Ip => self.inner_ip(inside, &tunnel, depth),
             }
         };
