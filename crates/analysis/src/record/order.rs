@@ -11,9 +11,8 @@ pub trait Observer {
     /// One record, which belongs at `key` in its log. Keys may come out of order.
     fn record<R: Record>(&mut self, key: &SortKey, record: &R);
 
-    /// One fact, which belongs at `key` among all facts. Whoever observes a flow tracker hands it to
-    /// a [`Correlator`](crate::correlator::Correlator); the observers of an
-    /// [`Engine`](crate::Engine), which has one, never get any.
+    /// One fact, which belongs at `key` among all facts and records. Whoever merges those of all workers
+    /// hands it to a [`Correlator`](crate::correlator::Correlator): a [`Merger`](crate::rows::Merger) does.
     fn fact(&mut self, _key: &SortKey, _fact: Fact) {}
 
     /// Whatever belongs before `watermark` was observed: what comes from now on belongs at or behind it.
