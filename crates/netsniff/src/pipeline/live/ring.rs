@@ -392,5 +392,4 @@ fn waits(
 }
 
 #[cfg(test)]
-#[path = "ring/tests.rs"]
 mod tests;
