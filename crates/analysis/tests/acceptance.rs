@@ -574,6 +574,34 @@ fn copies_with_the_same_internet_checksum_are_told() {
     }
 }
 
+/// Puts a stray segment in front of one of the steps of a connection.
+fn strayed<const N: usize>(
+    wire: &mut Wire,
+    place: usize,
+    stray: impl Fn(&mut Wire),
+    steps: [fn(&mut Wire); N],
+) {
+    for (at, step) in steps.into_iter().enumerate() {
+        if at == place {
+            stray(wire);
+        }
+        step(wire);
+    }
+}
+
+/// What a connection says and how it ends, behind its handshake.
+const STEPS: [fn(&mut Wire); 3] = [
+    |wire| {
+        wire.says(Client, REQUEST);
+    },
+    |wire| {
+        wire.says(Server, RESPONSE);
+    },
+    |wire| {
+        wire.ends(Client).ends(Server);
+    },
+];
+
 /// Flags that no TCP takes: a SYN that ends or resets what it begins, and a segment without ACK once the
 /// handshake is done.
 #[test]
@@ -592,20 +620,13 @@ fn flags_that_no_host_takes_change_nothing() {
                 // Behind the handshake, within the exchange, and behind it.
                 for place in 0..3 {
                     let mut wire = wire.clone();
-                    let stray = |wire: &mut Wire, at: usize| {
-                        if at == place {
-                            let position = wire.next(side) + far;
-                            let data = if flags.any(SYN) { b"" } else { DECOY };
-                            wire.put(side, &Part { flags, position, data, ..wire.part(side) });
-                        }
+                    let stray = |wire: &mut Wire| {
+                        let position = wire.next(side) + far;
+                        let data = if flags.any(SYN) { b"" } else { DECOY };
+                        wire.put(side, &Part { flags, position, data, ..wire.part(side) });
                     };
-                    wire.open();
-                    stray(&mut wire, 0);
-                    wire.says(Client, REQUEST);
-                    stray(&mut wire, 1);
-                    wire.says(Server, RESPONSE);
-                    stray(&mut wire, 2);
-                    expect(wire.ends(Client).ends(Server), &[weird]);
+                    strayed(wire.open(), place, stray, STEPS);
+                    expect(&wire, &[weird]);
                 }
             }
         }
@@ -620,19 +641,11 @@ fn a_fin_before_what_was_acknowledged_ends_nothing() {
             for far in [-2, -77_777, -1_000_000_000] {
                 for place in 0..3 {
                     let mut wire = wire.clone();
-                    let stray = |wire: &mut Wire, at: usize| {
-                        if at == place {
-                            let part = wire.part(side);
-                            wire.put(side, &Part { flags: FIN_ACK, position: far, ..part });
-                        }
+                    let stray = |wire: &mut Wire| {
+                        let part = wire.part(side);
+                        wire.put(side, &Part { flags: FIN_ACK, position: far, ..part });
                     };
-                    wire.open();
-                    stray(&mut wire, 0);
-                    wire.says(Client, REQUEST);
-                    stray(&mut wire, 1);
-                    wire.says(Server, RESPONSE);
-                    stray(&mut wire, 2);
-                    wire.ends(Client).ends(Server);
+                    strayed(wire.open(), place, stray, STEPS);
                     let logs = expect(&wire, &["segment_outside_window"]);
                     assert_eq!(logs.lines("conn", &["missed_bytes"]), ["0"]);
                 }
@@ -692,18 +705,23 @@ fn a_syn_that_nobody_answers_numbers_nothing() {
         for far in FAR {
             for place in 0..3 {
                 let mut wire = wire.clone();
-                let stray = |wire: &mut Wire, at: usize| {
-                    if at == place {
-                        let part = wire.part(Server);
-                        wire.put(Server, &Part { flags: SYN, position: far, ..part });
-                    }
+                let stray = |wire: &mut Wire| {
+                    let part = wire.part(Server);
+                    wire.put(Server, &Part { flags: SYN, position: far, ..part });
                 };
-                stray(&mut wire, 0);
-                wire.syn(Client, SYN, b"");
-                stray(&mut wire, 1);
-                wire.syn(Server, SYN_ACK, b"");
-                stray(&mut wire, 2);
-                let logs = exchange(wire.acks(Client)).logs();
+                let steps: [fn(&mut Wire); 3] = [
+                    |wire| {
+                        wire.syn(Client, SYN, b"");
+                    },
+                    |wire| {
+                        wire.syn(Server, SYN_ACK, b"");
+                    },
+                    |wire| {
+                        wire.acks(Client);
+                    },
+                ];
+                strayed(&mut wire, place, stray, steps);
+                let logs = exchange(&mut wire).logs();
                 assert_eq!(logs.http(), ["GET /evil 0 200 OK 5"], "{far} {place}");
                 let columns = ["id.orig_p", "conn_state", "orig_bytes", "resp_bytes"];
                 assert_eq!(logs.lines("conn", &columns), ["40000 SF 42 43"], "{far} {place}");
