@@ -106,31 +106,17 @@ where
     A: Attend<S>,
     K: RowSink<Error = anyhow::Error> + Send,
 {
-    if settings.workers == 1 {
-        return alone(source, settings, attendant, sink);
-    }
-    std::thread::scope(|scope| {
-        let mut workers = Workers::start(scope, settings, sink);
-        let result = read_all(source, |source, batch| {
-            workers.batch(batch, attendant)?;
-            attendant.taken(source)
+    if settings.workers > 1 {
+        return std::thread::scope(|scope| {
+            let mut workers = Workers::start(scope, settings, sink);
+            let result = read_all(source, |source, batch| {
+                workers.batch(batch, attendant)?;
+                attendant.taken(source)
+            });
+            workers.finish(attendant, result)
         });
-        workers.finish(attendant, result)
-    })
-}
-
-/// Everything in the calling thread, without hand-offs.
-fn alone<S, A, K>(
-    source: &mut S,
-    settings: &Settings,
-    attendant: &mut A,
-    sink: &mut K,
-) -> anyhow::Result<Outcome>
-where
-    S: Source<Error: Into<anyhow::Error>>,
-    A: Attend<S>,
-    K: RowSink<Error = anyhow::Error>,
-{
+    }
+    // Everything in the calling thread, without hand-offs.
     let mut engine = Engine::new(settings.limits, settings.options.clone(), settings.seed);
     let mut output = Output::new(settings.rows(), settings.merger(), sink);
     read_all(source, |source, batch| {
