@@ -35,13 +35,12 @@ impl Fingerprints {
     pub fn of(&self, bytes: &[u8]) -> NonZeroU32 {
         let mut all = 0_u64;
         for block in bytes.chunks(BLOCK) {
-            let mut sum = 0_u64;
-            let words = block.chunks_exact(8);
-            let rest = words.remainder();
-            for (word, key) in words.zip(&self.words) {
-                let word = word.try_into().map_or(0, u64::from_le_bytes);
-                sum = sum.wrapping_add(product(word, *key));
-            }
+            // As arrays of one length, which the compiler takes two and more at a time.
+            let (words, rest) = block.as_chunks::<8>();
+            let products = words.iter().zip(&self.words[..words.len()]);
+            let mut sum = products.fold(0_u64, |sum, (word, key)| {
+                sum.wrapping_add(product(u64::from_le_bytes(*word), *key))
+            });
             if !rest.is_empty() {
                 let mut last = [0; 8];
                 last[..rest.len()].copy_from_slice(rest);
