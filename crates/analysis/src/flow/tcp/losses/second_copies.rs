@@ -253,9 +253,10 @@ impl StreamLosses {
                     }
             };
             let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
-            match self.gaps.get_mut(at) {
-                Some(gap) if copy.fills => gap.lost_by_capture(),
-                _ => drop(self.gaps.remove(at)),
+            if copy.fills {
+                self.give_to_capture(at);
+            } else {
+                self.gaps.remove(at);
             }
             false
         });
@@ -292,16 +293,35 @@ impl StreamLosses {
             }
             return;
         }
-        let is_fill = |gap: &&mut Gap| {
+        let is_fill = |gap: &Gap| {
             gap.is_fill()
                 && gap.proof != Proof::Lacked
                 && !is_past(gap.until, time, wait)
                 && is_it(gap)
         };
-        if let Some(gap) = self.gaps.iter_mut().rev().find(is_fill).filter(|_| !is_again) {
+        if let Some(at) = self.gaps.iter().rposition(is_fill).filter(|_| !is_again) {
             // The receiver had it without having shown that it lacks it: the one that was sent first came
             // to it, too.
-            gap.lost_by_capture();
+            self.give_to_capture(at);
+        }
+    }
+
+    /// A loss turns out to be one of the capture, since the receiver had it. Where the capture has not got what was
+    /// sent again either, that is its second loss of the same numbers.
+    fn give_to_capture(&mut self, at: usize) {
+        let Some(gap) = self.gaps.get(at).copied() else { return };
+        let is_same = |other: &Gap| {
+            other.cause == Cause::Capture
+                && other.what == Missing::Data
+                && other.overlaps(gap.low, gap.high)
+        };
+        let is_open =
+            |hole: &Hole| hole.acknowledged.is_some() && hole.low < gap.high && gap.low < hole.high;
+        let is_second = self.gaps.iter().any(is_same) || self.holes.iter().any(is_open);
+        let Some(gap) = self.gaps.get_mut(at) else { return };
+        gap.lost_by_capture();
+        if is_second {
+            gap.what = Missing::Retransmission;
         }
     }
 

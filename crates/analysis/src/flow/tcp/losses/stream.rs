@@ -18,7 +18,7 @@ use crate::log::gaps::{Cause, Ended, Missing};
 #[derive(Clone, Debug, Default)]
 pub struct StreamLosses {
     /// Numbers that were skipped and not seen since, in order and apart.
-    holes: Vec<Hole>,
+    pub(super) holes: Vec<Hole>,
     /// What was found. Second copies stand here until a report of the receiver says that it had
     /// the first.
     pub(super) gaps: Vec<Gap>,
