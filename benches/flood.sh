@@ -6,7 +6,7 @@
 #   --flows N          flows, one packet each, half SYN and half UDP (10000000)
 #   --memory MIB       what --memory gives the program, in MiB (256)
 #   --workers N        threads that analyse (1)
-#   --netsniff PATH    the binary (target/release/netsniff, built if missing)
+#   --netsniff PATH    the binary (built for it)
 #   --scratch FOLDER   where workload and logs go: 3 GB for 10 million (netsniff-flood in the temporary folder)
 #   --report FOLDER    also adds a row to the table there, dated, with machine and command
 #
@@ -15,6 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
+. benches/build.sh
 
 flows=10000000 memory=256 workers=1 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-flood report=''
 while [ $# -gt 0 ]; do
@@ -28,14 +29,14 @@ done
 mkdir -p "$scratch"
 
 if [ -z "$netsniff" ]; then
-    netsniff=target/release/netsniff
-    [ -x "$netsniff" ] || cargo build --release -p netsniff
+    build -p netsniff
+    netsniff=$built/netsniff
 fi
 netsniff=$(realpath "$netsniff")
 file=$scratch/flood-$flows.pcap
 if [ ! -f "$file" ]; then
-    cargo build --quiet --release -p netsniff-traffic --example workload
-    target/release/examples/workload small64 --packets "$flows" --flows "$flows" -o "$file"
+    build -p netsniff-traffic --example workload
+    "$built/examples/workload" small64 --packets "$flows" --flows "$flows" -o "$file"
 fi
 
 out=$scratch/out

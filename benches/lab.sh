@@ -14,12 +14,11 @@
 #   papers    the experiments of five papers, in their short form, REPEAT (1) runs of each point; --long takes most of a day;
 #             PAPERS=s1 is one of them, and GO_ON=DIR has the runs there, and goes on with them in a later call
 #
-# Needs root, two processors and a release build of netsniff; tools that are not installed are left out, and said to be. Reports
+# Needs root, and two processors; tools that are not installed are left out, and said to be. Reports
 # go to docs/measurements/DATE-lab unless told: for each part its page, its plots, CSV and JSON, and what was printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-netsniff=target/release/netsniff
 form=--short out=
 parts=()
 while [ $# -gt 0 ]; do
@@ -37,6 +36,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$out"
 . benches/machine.sh
+. benches/build.sh
+build -p netsniff
+netsniff=$built/netsniff
 
 # run NAME WORDS…: a command of the lab, and what it prints, in a file. A code of 1 tells of points without proof, or of
 # claims that were not come to: the report says which.

@@ -5,7 +5,7 @@
 #
 #   --limits "MIB..."   what --memory gives the program, in MiB
 #   --workers N         threads that analyse (1)
-#   --netsniff PATH     the binary (target/release/netsniff)
+#   --netsniff PATH     the binary (built for it)
 #   --hostile FOLDER    captures to read besides the floods, each with each limit
 #   --flows N           flows of each flood (400000)
 #   --out FILE          where the table goes
@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
-limits="176 256 512" workers=1 netsniff=target/release/netsniff hostile='' flows=400000 out=/dev/null
+limits="176 256 512" workers=1 netsniff='' hostile='' flows=400000 out=/dev/null
 while [ $# -gt 0 ]; do
     [ $# -gt 1 ] || { sed -n '2,14s/^# \?//p' "$0"; exit 2; }
     case $1 in
@@ -26,6 +26,11 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 . benches/machine.sh
+. benches/build.sh
+if [ -z "$netsniff" ]; then
+    build -p netsniff
+    netsniff=$built/netsniff
+fi
 netsniff=$(realpath "$netsniff")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

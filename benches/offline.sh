@@ -5,7 +5,7 @@
 #                           [--scale F]
 #
 #   --rounds N         how often each program runs on each workload (5); the report has medians
-#   --netsniff PATH    the binary to measure (target/release/netsniff, built if missing)
+#   --netsniff PATH    the binary to measure (built for it)
 #   --scratch FOLDER   where workloads and outputs go: 2.2 GB (netsniff-bench in the temporary folder)
 #   --captures FOLDER  a source of the mix, may be repeated (fixtures/recorded alone misses the mix's goal: without
 #                      enough captures the mix is left out, and the report says so)
@@ -17,6 +17,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
+. benches/build.sh
 
 rounds=5 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=()
 while [ $# -gt 0 ]; do
@@ -39,14 +40,14 @@ page=$report/$day-offline$trial.md
 # ---- What is measured -------------------------------------------------------------------------------------
 
 if [ -z "$netsniff" ]; then
-    netsniff=target/release/netsniff
-    [ -x "$netsniff" ] || cargo build --release -p netsniff
+    build -p netsniff
+    netsniff=$built/netsniff
 fi
 netsniff=$(realpath "$netsniff")
 
 build_workloads() {
-    local tool=target/release/examples/workload packets flows
-    cargo build --quiet --release -p netsniff-traffic --example workload
+    local tool=$built/examples/workload packets flows
+    build -p netsniff-traffic --example workload
     packets=$(awk "BEGIN { printf \"%d\", 10000000 * $scale }"); flows=$(awk "BEGIN { printf \"%d\", 1000000 * $scale }")
     small64=$scratch/small64-$packets.pcap
     [ -f "$small64" ] || "$tool" small64 --packets "$packets" --flows "$flows" -o "$small64"
@@ -136,9 +137,9 @@ for ((round = 1; round <= rounds; round++)); do
 done
 
 # The same rounds by stage, by a program of its own that looks at the clock between them.
-cargo build --quiet --release -p netsniff --example stages
+build -p netsniff --example stages
 for workload in "${workloads[@]}"; do
-    TMPDIR=$scratch taskset -c $cpu target/release/examples/stages "${!workload}" "$rounds" >"$scratch/stages-$workload"
+    TMPDIR=$scratch taskset -c $cpu "$built/examples/stages" "${!workload}" "$rounds" >"$scratch/stages-$workload"
 done
 
 # ---- The report -------------------------------------------------------------------------------------------
@@ -208,7 +209,7 @@ table() {
         if [ "$workload" = mix ] && [ -f "$scratch/mix-$scale.txt" ]; then printf '\n```\n'; grep -v '^left out' "$scratch/mix-$scale.txt"; printf '```\n'; fi
         echo
         table "$workload"
-        printf '\nWhat a packet costs by stage (`cargo run --release -p netsniff --example stages`, on CPU %s): ' $cpu
+        printf '\nWhat a packet costs by stage (`cargo run --profile dist -p netsniff --example stages`, on CPU %s): ' $cpu
         cat "$scratch/stages-$workload"
     done
 } >"$page"

@@ -6,7 +6,7 @@
 #                             [--scale F] [--cpu N]
 #
 #   --rounds N         how often each program runs (3); the report has medians
-#   --netsniff PATH    the binary to measure (target/release/netsniff, built if missing)
+#   --netsniff PATH    the binary to measure (built for it)
 #   --scratch FOLDER   where workloads and outputs go: 2.5 GB (netsniff-bench in the temporary folder)
 #   --captures FOLDER  a source of the mix, may be repeated
 #   --report FOLDER    where the report goes (docs/measurements)
@@ -17,6 +17,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
+. benches/build.sh
 
 rounds=3 netsniff='' scratch=${TMPDIR:-/tmp}/netsniff-bench report=docs/measurements scale=1 captures=() cpu=$(($(nproc) - 1))
 while [ $# -gt 0 ]; do
@@ -35,12 +36,12 @@ raw=$report/$day-protocols$trial.tsv
 page=$report/$day-protocols$trial.md
 
 if [ -z "$netsniff" ]; then
-    netsniff=target/release/netsniff
-    [ -x "$netsniff" ] || cargo build --release -p netsniff
+    build -p netsniff
+    netsniff=$built/netsniff
 fi
 netsniff=$(realpath "$netsniff")
-cargo build --quiet --release -p netsniff-traffic --example workload
-tool=target/release/examples/workload
+build -p netsniff-traffic --example workload
+tool=$built/examples/workload
 mix=$scratch/mix-$scale.pcap lossy=$scratch/mix-$scale-lossy.pcap
 [ -f "$mix" ] || "$tool" mix "${captures[@]}" --scale "$scale" -o "$mix" >"$scratch/mix-$scale.txt"
 [ -f "$lossy" ] || "$tool" mix "${captures[@]}" --scale "$scale" --loss 0.05 -o "$lossy" >"$scratch/mix-$scale-lossy.txt"

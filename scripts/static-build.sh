@@ -20,8 +20,8 @@ else
 fi
 
 # With --target, build scripts and macros are compiled without the flag.
-RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --package netsniff --target "$target"
-binary=${CARGO_TARGET_DIR:-target}/$target/release/netsniff
+RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile dist --package netsniff --target "$target"
+binary=${CARGO_TARGET_DIR:-target}/$target/dist/netsniff
 
 says=$(ldd "$binary" 2>&1 || true)
 case $says in

@@ -3,7 +3,7 @@
 #
 #   benches/live/books.sh [--rates "2000 300000"] [--rounds 3] [--seconds 2] [--only CASE] [--build FOLDER] [--out FILE.tsv]
 #
-# Needs root, two processors, jq and a release build of netsniff. A sender on processor 0 doesn't stop before the run has
+# Needs root, two processors and jq. A sender on processor 0 doesn't stop before the run has
 # ended, however that ends: after a time, a count, by a signal, with a new set of logs, with an interface that went and came
 # back, for each backend, path and number of rings.
 #
@@ -14,11 +14,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-rates="2000 300000" rounds=3 seconds=2 only= build=$PWD/target/release out=
+rates="2000 300000" rounds=3 seconds=2 only= out=
 . benches/live/tools.sh
-take_options "--rates --rounds --seconds --only --build --out" "$@"
+take_options "--rates --rounds --seconds --only --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-books.tsv}
-name=nsbooks netsniff=$build/netsniff
+name=nsbooks
 begin_bed
 cp "$netsniff" "$scratch/netsniff"
 netsniff=$scratch/netsniff

@@ -4,7 +4,7 @@
 #   benches/live/cost.sh [--seconds 10] [--rounds 3] [--sizes "64 512 1518"] [--places "none rps1"]
 #                        [--rate 0] [--tools "reader count record tcpdump tcpdump-default dumpcap netsniff-ng"] [--out FILE.tsv]
 #
-# Needs root, two processors, and a release build of netsniff and of the example `reader`. The sender
+# Needs root and two processors. The sender
 # runs on processor 0, the capture with all of its threads on processor 1. Placement `none`: the sender's processor
 # pays for the softirq; `rps1`: processor 1 pays for softirq and capture. The tools are listed in tools.sh.
 # "ns" is the time on the processor of all threads of the capture, by the scheduler (schedstat), for each packet
@@ -17,7 +17,7 @@ tools="reader count record tcpdump tcpdump-default dumpcap netsniff-ng"
 . benches/live/tools.sh
 take_options "--seconds --rounds --rate --sizes --places --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-cost.tsv}
-build=$PWD/target/release name=nscost
+name=nscost
 begin_bed
 {
     describe

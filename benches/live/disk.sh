@@ -4,7 +4,7 @@
 #   benches/live/disk.sh [--directory DIR] [--rates "100000 250000"] [--seconds 15] [--rounds 3]
 #                        [--tools "record:buffered record:direct tcpdump dumpcap netsniff-ng"] [--out FILE.tsv]
 #
-# Needs root, two processors, a release build of netsniff, and a directory on a disk with
+# Needs root, two processors, and a directory on a disk with
 # room for the recording. Frames of 1518 bytes; the sender's processor pays for the softirq. The table has for each run
 # the packets that came and were recorded, and the nanoseconds of all threads of the capture for each recorded
 # packet. What the kernel does for the disk in threads of its own stands beside it: busy time of the whole
@@ -17,7 +17,7 @@ tools="record:buffered record:direct tcpdump dumpcap netsniff-ng"
 . benches/live/tools.sh
 take_options "--directory --rates --seconds --rounds --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-disk.tsv}
-build=$PWD/target/release name=nsdisk
+name=nsdisk
 scratch=$(mktemp -d -p "$directory" netsniff-disk.XXXX)
 # Recorders give up root.
 chmod 777 "$scratch"

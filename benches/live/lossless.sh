@@ -4,7 +4,7 @@
 #   benches/live/lossless.sh [--place rps1] [--sizes "64 256 512 1518"] [--file MIX.pcap] [--out FILE.tsv]
 #                            [--tools "record tcpdump tcpdump-default dumpcap dumpcap-default netsniff-ng"]
 #
-# Needs root, two processors, and a release build of netsniff. The sender runs on
+# Needs root and two processors. The sender runs on
 # processor 0, the capture with all of its threads on processor 1, which also pays for the softirq (placement
 # `rps1`). The tools are listed in tools.sh. With a file its packets are sent instead of frames of some size; a tool
 # that counts by its file's size cannot be asked then.
@@ -23,7 +23,7 @@ take_options "--place --sizes --file --tools --out" "$@"
 # Packets of a file are as long as they are.
 [ -z "$file" ] || sizes=0
 out=${out:-docs/measurements/$(date +%F)-live-lossless.tsv}
-build=$PWD/target/release name=nslossless
+name=nslossless
 
 # A run; succeeds where nothing was lost.
 run() {

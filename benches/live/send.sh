@@ -5,7 +5,7 @@
 #   benches/live/send.sh [--sizes "64 256 1518"] [--places "rps1 none"] [--rounds 5] [--seconds 3]
 #                        [--rates "1 10000 100000 300000 80%"] [--pacing none] [--minimal PROGRAM] [--out FILE.tsv]
 #
-# Needs root, two processors, jq and a release build of netsniff. Senders run on processor 0. Placement `none`: that
+# Needs root, two processors and jq. Senders run on processor 0. Placement `none`: that
 # processor also pays for the softirq; `rps1`: processor 1 does. PROGRAM is called as `PROGRAM -i tx0 -m xsk -s LENGTH -T
 # SECONDS -c 0` and prints one line of JSON with "pps" and "sent". What is not installed is left out, and said.
 #
@@ -22,7 +22,7 @@ sizes="64 256 1518" places="rps1 none" rounds=5 seconds=3 rates="1 10000 100000 
 . benches/live/tools.sh
 take_options "--sizes --places --rounds --seconds --rates --pacing --minimal --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-send.tsv}
-build=$PWD/target/release name=nssend netsniff=$PWD/target/release/netsniff
+name=nssend
 begin_bed
 
 on_tx() { ip netns exec $name-tx "$@"; }

@@ -3,7 +3,7 @@
 #
 #   benches/live/soak.sh --file MIX.pcap --rate PACKETS_A_SECOND [--minutes 20] [--out FILE.tsv]
 #
-# Needs root, two processors, and a release build of netsniff. The packets of the file are
+# Needs root and two processors. The packets of the file are
 # sent again and again on processor 0, each round with other addresses, so that flows are new ones, and analysed with
 # all protocols and logs on processor 1, which also pays for the softirq (placement `rps1`). Logs roll each minute, and
 # the rolled ones are removed, as a shipper of logs would.
@@ -16,7 +16,7 @@ minutes=20 file= rate= out=
 take_options "--file --rate --minutes --out" "$@"
 : "${file:?--file}" "${rate:?--rate}"
 out=${out:-docs/measurements/$(date +%F)-live-soak.tsv}
-build=$PWD/target/release name=nssoak
+name=nssoak
 begin_bed
 benches/live/testbed.sh place $name rps1
 

@@ -3,7 +3,7 @@
 #
 #   benches/live/tail.sh [--rounds 5] [--rate 100000] [--tools "record tcpdump dumpcap netsniff-ng"] [--out FILE.tsv]
 #
-# Needs root, two processors, and a release build of netsniff. Frames of 64 bytes are sent for
+# Needs root and two processors. Frames of 64 bytes are sent for
 # a second, at a rate at which nobody loses any, and the tool gets its SIGINT as soon as the sender has ended.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -13,7 +13,7 @@ tools="record tcpdump dumpcap netsniff-ng"
 . benches/live/tools.sh
 take_options "--rounds --rate --tools --out" "$@"
 out=${out:-docs/measurements/$(date +%F)-live-tail.tsv}
-build=$PWD/target/release name=nstail pause=0
+name=nstail pause=0
 begin_bed
 {
     describe

@@ -12,9 +12,13 @@
 #   tcpdump-null                        tcpdump with a ring of 64 MiB, to /dev/null
 # All that record write pcap to the tmpfs.
 
-# Takes a script's options: take_options "--NAME ..." ARGUMENT... sets the variable NAME to what follows --NAME.
+. benches/build.sh
+
+# Takes a script's options: take_options "--NAME ..." ARGUMENT... sets the variable NAME to what follows --NAME. Every
+# script takes --build FOLDER: binaries that are there, which otherwise are built. Sets build and netsniff.
 take_options() {
-    local options=$1
+    local options="$1 --build"
+    build=
     shift
     while [ $# -gt 0 ]; do
         case " $options " in
@@ -23,6 +27,11 @@ take_options() {
         esac
         shift 2
     done
+    if [ -z "$build" ]; then
+        build -p netsniff -p netsniff-capture --bins --example reader
+        build=$built
+    fi
+    build=$(realpath "$build") netsniff=$build/netsniff
 }
 
 # The commands of a tool.
