@@ -132,7 +132,12 @@ impl Case<'_> {
         for conn in self.rows.log("conn") {
             let missed = number(conn, "capture_missed_bytes").unwrap_or_default();
             let dropped = self.tap.dropped_bytes;
-            assert!(missed <= dropped, "{dropped} bytes were not captured: {conn:?}{}", self.tap);
+            assert!(
+                missed <= dropped,
+                "{dropped} bytes were not captured: {conn:?}{}\n{:#?}",
+                self.tap,
+                self.rows.log("gaps").collect::<Vec<_>>()
+            );
         }
         // Where the hosts took late segments for lost, they sent them again, and the tap may believe them.
         let is_believed = story.seen.iter().any(|seen| seen.cause != Cause::Said);

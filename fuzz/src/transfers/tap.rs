@@ -240,7 +240,7 @@ impl Shot {
 
 impl fmt::Display for Tap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\n{:?}", self.told)?;
+        write!(f, "\n{:?}, left out: {:?}", self.told, self.lost)?;
         for shot in &self.shots {
             let Some(tcp) = shot.tcp() else { continue };
             let Tcp { sequence, acknowledgement, payload_len, flags, .. } = tcp;

@@ -114,7 +114,7 @@ impl StreamLosses {
         sent: &Sent,
         limits: &Limits,
     ) {
-        let is_double = self.is_copied_again(low, high, time, again);
+        let is_double = self.is_copied_again(low, high, time, again, limits);
         if is_double || !matches!(again.class, Class::Timeout | Class::Fast) {
             self.expect_report(low, high, limits);
             return;
@@ -176,7 +176,14 @@ impl StreamLosses {
     /// Whether what was sent again comes once more, sooner than its sender can have sent that, too. If
     /// it filled a hole sooner than it can have been sent for that, both are the late packet and the one
     /// that was sent in its place: nothing was lost before the tap.
-    fn is_copied_again(&mut self, low: i64, high: i64, time: Timestamp, again: &Again) -> bool {
+    fn is_copied_again(
+        &mut self,
+        low: i64,
+        high: i64,
+        time: Timestamp,
+        again: &Again,
+        limits: &Limits,
+    ) -> bool {
         let least = again.repair.asked_for.max(REORDER);
         let is_it = |gap: &Gap| {
             gap.ended == Ended::Filled
@@ -189,6 +196,7 @@ impl StreamLosses {
         let soon = again.repair.behind_a_hole.max(REORDER);
         if gap.cause == Cause::NetworkBefore && !is_past(gap.since, gap.until, soon) {
             self.gaps.remove(at);
+            self.keep_rest(&gap, low, high, limits);
         }
         true
     }
@@ -228,7 +236,13 @@ impl StreamLosses {
 
     /// Copies that are acknowledged sooner than they can have been: the receiver had the first ones, and
     /// lacked them only because they came late. If those were not seen, the capture lost them.
-    pub(super) fn take_back_late(&mut self, position: i64, time: Timestamp, path: &Path) {
+    pub(super) fn take_back_late(
+        &mut self,
+        position: i64,
+        time: Timestamp,
+        path: &Path,
+        limits: &Limits,
+    ) {
         let mut copies = core::mem::take(&mut self.copies);
         copies.retain_mut(|copy| {
             if copy.high > position {
@@ -244,7 +258,7 @@ impl StreamLosses {
                 }
             }
             let is_it = |gap: &Gap| {
-                gap.until == copy.at
+                (gap.since..=gap.until).contains(&copy.at)
                     && gap.overlaps(copy.low, copy.high)
                     && if copy.fills {
                         gap.cause == Cause::NetworkBefore
@@ -254,7 +268,7 @@ impl StreamLosses {
             };
             let Some(at) = self.gaps.iter().rposition(is_it) else { return false };
             if copy.fills {
-                self.give_to_capture(at);
+                self.give_to_capture(at, copy.low, copy.high, limits);
             } else {
                 self.gaps.remove(at);
             }
@@ -302,26 +316,38 @@ impl StreamLosses {
         if let Some(at) = self.gaps.iter().rposition(is_fill).filter(|_| !is_again) {
             // The receiver had it without having shown that it lacks it: the one that was sent first came
             // to it, too.
-            self.give_to_capture(at);
+            self.give_to_capture(at, low, high, limits);
         }
     }
 
-    /// A loss turns out to be one of the capture, since the receiver had it. Where the capture has not got what was
-    /// sent again either, that is its second loss of the same numbers.
-    fn give_to_capture(&mut self, at: usize) {
-        let Some(gap) = self.gaps.get(at).copied() else { return };
+    /// What a loss has from `low` up to `high` turns out to be lost by the capture, since the receiver had it. Where
+    /// the capture has not got what was sent again either, that is its second loss of the same numbers.
+    fn give_to_capture(&mut self, at: usize, low: i64, high: i64, limits: &Limits) {
+        let Some(whole) = self.gaps.get(at).copied() else { return };
+        let (low, high) = (whole.low.max(low), whole.high.min(high));
         let is_same = |other: &Gap| {
             other.cause == Cause::Capture
                 && other.what == Missing::Data
-                && other.overlaps(gap.low, gap.high)
+                && other.overlaps(low, high)
         };
         let is_open =
-            |hole: &Hole| hole.acknowledged.is_some() && hole.low < gap.high && gap.low < hole.high;
+            |hole: &Hole| hole.acknowledged.is_some() && hole.low < high && low < hole.high;
         let is_second = self.gaps.iter().any(is_same) || self.holes.iter().any(is_open);
+        let what = if is_second { Missing::Retransmission } else { whole.what };
         let Some(gap) = self.gaps.get_mut(at) else { return };
+        *gap = Gap { what, low, high, ..whole };
         gap.lost_by_capture();
-        if is_second {
-            gap.what = Missing::Retransmission;
+        self.keep_rest(&whole, low, high, limits);
+    }
+
+    /// Of a loss that many segments ended, what lies outside `low` to `high` stays as it was.
+    fn keep_rest(&mut self, whole: &Gap, low: i64, high: i64, limits: &Limits) {
+        let below = Gap { high: whole.high.min(low), ..*whole };
+        let above = Gap { low: whole.low.max(high), ..*whole };
+        for rest in [below, above] {
+            if rest.low < rest.high {
+                self.push(rest, limits);
+            }
         }
     }
 

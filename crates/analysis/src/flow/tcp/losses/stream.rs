@@ -287,7 +287,7 @@ impl StreamLosses {
     ) {
         self.settle(time, limits);
         if !self.copies.is_empty() {
-            self.take_back_late(position, time, path);
+            self.take_back_late(position, time, path, limits);
         }
         let mut index = 0;
         while let Some(hole) = self.holes.get_mut(index).filter(|hole| hole.low < position) {
