@@ -151,7 +151,8 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.is_renumbered {
+        let is_doubtful = verdict.is_renumbered || verdict.is_unconfirmed;
+        if verdict.unknown > 0 || verdict.assumed > 0 || is_doubtful {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

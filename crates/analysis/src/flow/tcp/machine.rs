@@ -7,6 +7,7 @@ use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 use super::acceptance::Refusal;
 use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
+use super::hearsay::Hearsay;
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
@@ -124,6 +125,8 @@ pub struct Taken {
     pub position: Option<u64>,
     /// Up to where it acknowledges the peer's stream.
     pub acknowledged: Option<u64>,
+    /// Up to where its sender's own stream is acknowledged, as its numbers bear out.
+    pub borne_out: Option<u64>,
     /// Whether something about it tells that it may never reach its receiver.
     pub is_doubtful: bool,
     /// Whether it is a RST that was taken.
@@ -176,6 +179,8 @@ pub struct TcpConnection {
     pub metrics: Metrics,
     /// What segments said that were not taken.
     pub(super) contest: Option<Box<Contest>>,
+    /// Acknowledgements of what was not seen.
+    pub(super) hearsay: Option<Box<Hearsay>>,
 }
 
 impl Default for TcpConnection {
@@ -199,6 +204,7 @@ impl Default for TcpConnection {
             missed_bytes: 0,
             metrics: Metrics::default(),
             contest: None,
+            hearsay: None,
         }
     }
 }
@@ -213,6 +219,10 @@ impl TcpConnection {
             return self.leave_out(segment, &refusal, context);
         }
         self.note_partial(segment);
+        let [borne_out, confirmed] = match self.hearsay {
+            Some(_) => self.bear_out(segment, context),
+            None => [None; 2],
+        };
         let tcp = segment.tcp;
         let length = sequence_length(tcp);
         let end = tcp.sequence.wrapping_add(length);
@@ -232,7 +242,11 @@ impl TcpConnection {
         if segment.has(TcpFlags::URG) {
             transitions::note_urgent(segment, context);
         }
-        let acknowledged = self.note_acknowledgement(segment, context.weirds);
+        let claimed = self.note_claim(segment);
+        let acknowledged = match claimed {
+            Some(_) => confirmed,
+            None => self.note_acknowledgement(segment, context.weirds),
+        };
         let advance = self.note_last(segment, end, &mut context.history);
 
         let close = self.transition(segment, advance, context);
@@ -245,7 +259,8 @@ impl TcpConnection {
         let scale = self.ends[from].window_scale;
         let place = Place {
             position: position.cast_signed(),
-            acknowledged: acknowledged.unwrap_or(0).cast_signed(),
+            acknowledged: claimed.or(acknowledged).unwrap_or(0).cast_signed(),
+            is_alone: claimed.is_some(),
             limits: context.limits,
         };
         let observed = Observed::new(segment, from, scale, Some(place));
@@ -266,6 +281,7 @@ impl TcpConnection {
             from,
             position: is_data.then_some(first),
             acknowledged,
+            borne_out,
             is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
             is_reset: segment.has(TcpFlags::RST),
         }
@@ -300,6 +316,7 @@ impl TcpConnection {
             from: segment.from,
             position: None,
             acknowledged: None,
+            borne_out: None,
             is_doubtful: false,
             is_reset: false,
         }
@@ -325,6 +342,7 @@ impl TcpConnection {
             + self.ends[1].assembler.heap_bytes()
             + self.metrics.heap_bytes()
             + self.contest.as_ref().map_or(0, |contest| size_of::<Contest>() + contest.heap_bytes())
+            + self.hearsay.as_ref().map_or(0, |said| size_of::<Hearsay>() + said.heap_bytes())
     }
 
     /// Reads every cache line that a segment may need, to have them at hand.

@@ -312,6 +312,7 @@ fn delivery<'a>(
         from: taken.from,
         payload,
         acknowledged: taken.acknowledged,
+        borne_out: taken.borne_out,
         end: end.map(|position| position.saturating_add(len.into())),
         is_doubtful: taken.is_doubtful,
         is_reset: taken.is_reset,

@@ -33,7 +33,7 @@ pub struct StreamLosses {
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
-    top: i64,
+    pub(super) top: i64,
     /// By how much the position of the first byte of data exceeds 1.
     shift: i64,
     /// Losses beyond those that are listed.
@@ -122,14 +122,19 @@ impl StreamLosses {
         if low >= high {
             return;
         }
-        let (acknowledged, echo, lacked, got) = (None, None, None, None);
-        let hole = Hole { low, high, revealed, acknowledged, echo, lacked, got };
+        let hole = Hole::new(low, high, revealed);
         self.add(self.holes.len(), hole, revealed.at, limits);
     }
 
     /// Adds a hole before the one at `index`, however it came about: skipped, or split from another.
     /// Where there are too many, the oldest is given up. Returns the index behind it.
-    fn add(&mut self, index: usize, hole: Hole, time: Timestamp, limits: &Limits) -> usize {
+    pub(super) fn add(
+        &mut self,
+        index: usize,
+        hole: Hole,
+        time: Timestamp,
+        limits: &Limits,
+    ) -> usize {
         let mut index = index;
         if self.holes.len() >= limits.open_gaps.max(1) {
             if index == 0 {
@@ -156,7 +161,7 @@ impl StreamLosses {
     /// A hole for which there is no more room.
     fn give_up(&mut self, hole: Hole, time: Timestamp, limits: &Limits) {
         let gap = hole.gap(Cause::Unknown, Ended::Bound, time);
-        let gap = match hole.acknowledged {
+        let gap = match hole.surely_acknowledged() {
             Some(at) => Gap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap },
             None => gap,
         };
@@ -192,7 +197,7 @@ impl StreamLosses {
 
     fn filled(&mut self, part: Hole, time: Timestamp, coming: &Coming, limits: &Limits) {
         if let Some(at) = part.acknowledged {
-            self.filled_late(&part, at, coming, limits);
+            self.filled_late(&part, [at, time], coming, limits);
             return;
         }
         let is_loss = match coming.why {
@@ -224,7 +229,17 @@ impl StreamLosses {
 
     /// What was acknowledged `at` some time came within the wait after that: the capture has it late,
     /// unless it was surely sent again. A D-SACK may still tell that it was.
-    fn filled_late(&mut self, part: &Hole, at: Timestamp, coming: &Coming, limits: &Limits) {
+    fn filled_late(
+        &mut self,
+        part: &Hole,
+        [at, time]: [Timestamp; 2],
+        coming: &Coming,
+        limits: &Limits,
+    ) {
+        if part.is_alone && is_past(at, time, nanos(limits.stream_acknowledged_wait)) {
+            // What acknowledged it did so before it was sent, which is told as an oddity.
+            return;
+        }
         let lost = part.gap(Cause::Capture, Ended::Acknowledged, at);
         let stamp = coming.sent.and_then(|sent| sent.stamp);
         let is_newer = stamp.zip(part.echo).is_some_and(|(it, echo)| delta(it, echo) > 0);
@@ -298,6 +313,7 @@ impl StreamLosses {
             let above = Hole { low: position, ..*hole };
             hole.high = hole.high.min(position);
             hole.acknowledged = Some(time);
+            hole.is_alone = path.is_alone;
             hole.echo = path.echo.filter(|_| hole.low == position - path.advance);
             let below = *hole;
             if above.low < above.high {
@@ -403,7 +419,7 @@ impl StreamLosses {
         let wait = nanos(limits.stream_acknowledged_wait);
         let mut index = 0;
         while let Some(hole) = self.holes.get(index).copied() {
-            match hole.acknowledged {
+            match hole.surely_acknowledged() {
                 Some(at) if is_past(at, time, wait) => {
                     self.holes.remove(index);
                     self.push(hole.gap(Cause::Capture, Ended::Acknowledged, at), limits);
@@ -445,7 +461,10 @@ impl StreamLosses {
                     continue;
                 }
                 let part = Hole { low, high, ..*hole };
-                take(match hole.acknowledged {
+                if part.is_alone {
+                    continue;
+                }
+                take(match part.acknowledged {
                     Some(at) => part.gap(Cause::Capture, Ended::Acknowledged, at),
                     None if is_acknowledged => part.gap(Cause::Capture, Ended::Acknowledged, last),
                     // The receiver lacked it, so the capture missed nothing.
