@@ -117,3 +117,49 @@ fn data_that_is_captured_behind_its_acknowledgement_is_not_missing() {
     assert_eq!(logs.http(), ["GET /a 0 200 OK 4"]);
     assert!(logs.weirds().is_empty());
 }
+
+/// What may never have reached its receiver is of no stream unless that acknowledges it.
+#[test]
+fn what_is_damaged_or_expires_adds_no_bytes() {
+    type Mark = fn(&mut Wire);
+    let marks: [(&str, Mark); 2] = [
+        ("damaged", |wire| {
+            wire.damaged();
+        }),
+        ("expired", |wire| {
+            wire.expired(Client);
+        }),
+    ];
+    for (name, mark) in marks {
+        for more in [1, 7, 1_000] {
+            let mut wire = opened();
+            wire.says(Client, REQUEST).says(Server, RESPONSE);
+            mark(&mut wire);
+            let (data, next) = (vec![b'x'; more], wire.next(Client));
+            wire.data_at(Client, next, &data).arrives(Client);
+            assert_eq!(sums(&wire), ["28 42 0 0 suspect"], "{name} {more}");
+            let weirds = wire.logs().weirds();
+            assert!(weirds.contains(&"TCP unconfirmed_data".to_owned()), "{name} {more}");
+
+            // The connection goes on with other bytes, or ends there.
+            let mut goes_on = wire.clone();
+            goes_on.says(Client, REQUEST).says(Server, RESPONSE);
+            assert_eq!(goes_on.logs().http(), ["GET /a 0 200 OK 4"; 2], "{name} {more}");
+            let quality = if more > REQUEST.len() { "suspect" } else { "clean" };
+            assert_eq!(sums(&goes_on), [format!("56 84 0 0 {quality}")], "{name} {more}");
+            assert!(!goes_on.logs().weirds().is_empty(), "{name} {more}");
+            wire.ends(Client).ends(Server);
+            let sizes = wire.logs().lines("conn", &["orig_bytes", "resp_bytes"]);
+            assert_eq!(sizes, ["28 42"], "{name} {more}");
+        }
+    }
+}
+
+#[test]
+fn an_acknowledgement_lets_what_is_damaged_count() {
+    let mut wire = opened();
+    wire.says(Client, REQUEST).says(Server, RESPONSE).damaged().says(Client, REQUEST);
+    wire.says(Server, RESPONSE).ends(Client).ends(Server);
+    assert_eq!(sums(&wire), ["56 84 0 0 clean"]);
+    assert_eq!(wire.logs().http(), ["GET /a 0 200 OK 4"; 2]);
+}

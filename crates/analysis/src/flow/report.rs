@@ -151,7 +151,7 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        let is_doubtful = verdict.is_renumbered || verdict.is_unconfirmed;
+        let is_doubtful = verdict.is_renumbered || verdict.is_unconfirmed || verdict.is_unsure;
         if verdict.unknown > 0 || verdict.assumed > 0 || is_doubtful {
             return Quality::Suspect;
         }

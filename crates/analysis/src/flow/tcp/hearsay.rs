@@ -26,6 +26,9 @@ const DOUBLED: u64 = 3_000_000;
 /// The oddity that nothing bore one out.
 pub(in crate::flow) const WEIRD: &str = "unconfirmed_ack_of_unseen_data";
 
+/// The oddity that data may never have reached its receiver.
+pub(in crate::flow) const UNSURE_WEIRD: &str = "unconfirmed_data";
+
 /// An acknowledgement of what was not seen.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
@@ -81,6 +84,13 @@ impl TcpConnection {
         self.hearsay.as_ref().is_some_and(|hearsay| {
             hearsay.is_refuted || hearsay.directions.iter().any(|claims| !claims.is_empty())
         })
+    }
+
+    /// Whether data at the end of a side may never have reached the other.
+    #[must_use]
+    pub const fn is_unsure(&self) -> bool {
+        let [originator, responder] = &self.ends;
+        originator.is_unsure(responder.state) || responder.is_unsure(originator.state)
     }
 
     /// Whether that has to be told still, at the end of the connection.
@@ -196,6 +206,7 @@ impl TcpConnection {
         let end = &mut self.ends[side & 1];
         if delta(number, end.acknowledged.number) > 0 {
             end.acknowledged.advance(number);
+            end.confirm(number);
         }
         self.metrics.bear_out(side, number, position, time, context.limits);
         self.acknowledge(side, position, context);

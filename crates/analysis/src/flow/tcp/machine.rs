@@ -51,6 +51,9 @@ pub struct Segment<'a> {
     pub identification: u16,
     /// Bytes of its packet by the length field of the IP header.
     pub ip_bytes: u32,
+    /// Whether a checksum of its packet is wrong, so that its receiver has dropped it; unless the capture
+    /// has it from before its sender's network card.
+    pub is_damaged: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -66,6 +69,7 @@ impl<'a> Segment<'a> {
             traffic_class: ip.traffic_class,
             identification: ip.identification as u16,
             ip_bytes: ip.total_len,
+            is_damaged: false,
         }
     }
 
@@ -247,7 +251,12 @@ impl TcpConnection {
             Some(_) => confirmed,
             None => self.note_acknowledgement(segment, context.weirds),
         };
-        let advance = self.note_last(segment, end, &mut context.history);
+        let scale = self.ends[segment.from].window_scale;
+        let is_doubtful =
+            self.metrics.is_doubtful(&Observed::new(segment, segment.from, scale, None))
+                || self.is_before_begin(acknowledged);
+        let is_sure = !is_doubtful && !segment.is_damaged;
+        let advance = self.note_last(segment, end, is_sure, &mut context.history);
 
         let close = self.transition(segment, advance, context);
         // The machine may have made the sender the originator.
@@ -282,7 +291,7 @@ impl TcpConnection {
             position: is_data.then_some(first),
             acknowledged,
             borne_out,
-            is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
+            is_doubtful,
             is_reset: segment.has(TcpFlags::RST),
         }
     }

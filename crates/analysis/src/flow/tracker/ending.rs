@@ -195,6 +195,10 @@ impl FlowTracker {
             self.findings.weirds.add(hearsay::WEIRD);
             self.findings.attribute("TCP", &mut { MAX_ODDITIES });
         }
+        if flow.tcp().is_some_and(TcpConnection::is_unsure) {
+            self.findings.weirds.add(hearsay::UNSURE_WEIRD);
+            self.findings.attribute("TCP", &mut { MAX_ODDITIES });
+        }
         if !self.findings.is_empty() {
             // The packet that a flow ends with may have made records, too.
             let behind = SortKey { number: LAST_RECORDS, ..*key };
