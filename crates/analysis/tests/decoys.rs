@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::wire::{Client, FIN_ACK, Part, RST_ACK, Server, Side, Wire};
+use support::wire::{Client, FIN_ACK, Part, RST_ACK, SYN, SYN_ACK, Server, Side, Wire};
 
 const REQUEST: &[u8] = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
@@ -162,4 +162,31 @@ fn an_acknowledgement_lets_what_is_damaged_count() {
     wire.says(Server, RESPONSE).ends(Client).ends(Server);
     assert_eq!(sums(&wire), ["56 84 0 0 clean"]);
     assert_eq!(wire.logs().http(), ["GET /a 0 200 OK 4"; 2]);
+}
+
+/// Hosts that sign segments drop those that are not signed (RFC 2385, 2.0; RFC 5925, 7.3), and the other
+/// way round.
+#[test]
+fn what_is_not_signed_as_the_others_is_not_received() {
+    const GOOD: &[u8] = b"GET /good HTTP/1.1\r\nHost: h\r\n\r\n";
+    const EVIL: &[u8] = b"GET /evil HTTP/1.1\r\nHost: h\r\n\r\n";
+    let md5 = [&[1, 1, 19, 18][..], &[7; 16]].concat();
+    let authentication = [&[29, 16][..], &[7; 14]].concat();
+    for option in [md5, authentication] {
+        for is_signed in [true, false] {
+            let own: &[u8] = if is_signed { &option } else { &[] };
+            let other: &[u8] = if is_signed { &[] } else { &option };
+            let mut wire = Wire::new(80);
+            wire.options(own).syn(Client, SYN, b"").options(own).syn(Server, SYN_ACK, b"");
+            wire.options(own).acks(Client);
+            wire.options(other).data_at(Client, 1, GOOD);
+            for part in [&EVIL[..5], &EVIL[5..]] {
+                wire.options(own).sends(Client, part).options(own).acks(Server);
+            }
+            wire.options(own).sends(Server, RESPONSE).options(own).acks(Client);
+            let logs = wire.logs();
+            assert_eq!(logs.http(), ["GET /evil 0 200 OK 4"], "{is_signed}");
+            assert_eq!(logs.weirds(), ["TCP retransmission_inconsistency"], "{is_signed}");
+        }
+    }
 }
