@@ -105,7 +105,7 @@ What the columns mean:
   proven cause and none that did not happen; *several causes right*: the same where two or three are proven;
 - *none invented*: of all others, those of which \`gaps\` tells no cause that did not happen.
 
-What the packets do not tell is in none of these and counted apart (\`tests/quality/evidence.rs\`): a loss before the tap that
+What the packets do not tell is in none of these and counted apart (\`crates/testing/src/quality/evidence.rs\`): a loss before the tap that
 looks like reordering, one in the capture that looks like a late packet, and what looks like a loss behind the tap and was none.
 
 PAGE

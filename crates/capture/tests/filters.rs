@@ -2,11 +2,6 @@
 
 #[allow(dead_code, reason = "other tests send stamped frames")]
 mod bed;
-#[allow(dead_code, reason = "what writes and reads captures is there, too")]
-#[path = "../../packet/tests/filter/capture.rs"]
-mod capture;
-#[path = "../../packet/tests/filter/frames.rs"]
-mod frames;
 
 use core::num::NonZeroU32;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +13,7 @@ use netsniff_capture::backend::{Arrival, BACKENDS, Receiver};
 use netsniff_capture::options::{Fanout, Options as Ring};
 use netsniff_packet::filter::classic::{Metadata, Options, Target, steering};
 use netsniff_packet::{Filter, LinkType, Packet, Timestamp};
+use netsniff_testing::filter::frames;
 
 const EXPRESSIONS: &str = include_str!("../../packet/tests/filter/expressions.txt");
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -5,20 +5,16 @@
 //! compared and what was left out. `--raw` writes every figure as tab-separated values, `--wrong` prints so many of the
 //! connections of each recording of which the logs are wrong. Ends with 1 where a promise is not kept.
 
-#[path = "../tests/zeek/log.rs"]
-mod log;
-#[path = "../tests/quality/mod.rs"]
-mod quality;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use quality::Place;
-use quality::recording::Recording;
-use quality::score::{Score, Share};
-use quality::segment::Kind;
-use quality::told::Row;
+use netsniff_testing::log;
+use netsniff_testing::quality::Place;
+use netsniff_testing::quality::recording::Recording;
+use netsniff_testing::quality::score::{Score, Share};
+use netsniff_testing::quality::segment::Kind;
+use netsniff_testing::quality::told::Row;
 
 struct Arguments {
     folders: Vec<PathBuf>,

@@ -1,7 +1,6 @@
 //! Verdicts about lost frames, held against scripted dialogues whose losses are known: before the tap, in the capture,
 //! behind the tap, and several at once.
 
-mod quality;
 mod zeek;
 
 use std::fs;
@@ -9,13 +8,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use netsniff_testing::quality::Place;
+use netsniff_testing::quality::play::{Fate, play};
+use netsniff_testing::quality::recording::Recording;
+use netsniff_testing::quality::score::Score;
+use netsniff_testing::quality::told::Row;
+use netsniff_testing::quality::trace::trace;
 use netsniff_traffic::impair::Impairment;
-use quality::Place;
-use quality::play::{Fate, play};
-use quality::recording::Recording;
-use quality::score::Score;
-use quality::told::Row;
-use quality::trace::trace;
 use zeek::corpus::{Scratch, analyze};
 use zeek::log;
 

@@ -1,17 +1,16 @@
 //! Verdicts about lost frames, held against connections of this machine's own TCP stack, with losses that filters of
 //! the kernel make and interfaces record. Needs root and a few programs; says so where they are missing.
 
-mod quality;
 mod zeek;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use netsniff_testing::quality::Place;
+use netsniff_testing::quality::recording::Recording;
+use netsniff_testing::quality::score::{Score, Share};
 use netsniff_testing::{Need, skip};
-use quality::Place;
-use quality::recording::Recording;
-use quality::score::{Score, Share};
 use zeek::corpus::{Scratch, analyze};
 use zeek::log;
 

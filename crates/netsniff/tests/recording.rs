@@ -1,6 +1,5 @@
 //! Recordings: what is written, in which files, and what becomes of what cannot be written.
 
-#[path = "recording/generated.rs"]
 mod generated;
 
 use std::fs::{self, File};

@@ -1,6 +1,5 @@
 //! A recorder that is killed at any moment leaves files that everybody reads up to the last block.
 
-#[path = "recording/generated.rs"]
 mod generated;
 
 use std::env;

@@ -1,6 +1,5 @@
 //! `netsniff sort`: the order of reordercap, whatever the size, and nothing lost on the way.
 
-#[path = "recording/generated.rs"]
 mod generated;
 
 use std::fs::{self, File};

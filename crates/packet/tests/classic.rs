@@ -6,23 +6,18 @@
     reason = "an oracle is a program, and only the crate itself is without I/O"
 )]
 
-#[allow(dead_code, reason = "what writes and reads captures is there, too")]
-#[path = "filter/capture.rs"]
-mod capture;
-#[path = "filter/frames.rs"]
-mod frames;
-#[path = "classic/random.rs"]
 mod random;
 
 use core::num::NonZeroU32;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use capture::Frame;
 use netsniff_packet::filter::classic::{
     Error, Instruction, Metadata, Options, Program, Rejection, Target, VlanTag,
 };
 use netsniff_packet::{Filter, LinkType, Packet, Timestamp};
+use netsniff_testing::filter::capture::Frame;
+use netsniff_testing::filter::frames;
 use netsniff_testing::{Need, has_program, skip};
 use random::Random;
 

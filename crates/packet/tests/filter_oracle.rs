@@ -13,17 +13,13 @@
     reason = "an oracle is a file or a program, and only the crate itself is without I/O"
 )]
 
-#[path = "filter/capture.rs"]
-mod capture;
-#[path = "filter/frames.rs"]
-mod frames;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use capture::{Frame, Scratch};
 use netsniff_packet::{Filter, LinkType, Packet, Timestamp};
+use netsniff_testing::filter::capture::{self, Frame, Scratch};
+use netsniff_testing::filter::frames;
 use netsniff_testing::{Need, folder, has_program};
 
 const EXPRESSIONS: &str = include_str!("filter/expressions.txt");

@@ -1,5 +1,9 @@
-//! What tests need of the machine that they run on. A test that lacks it says so past the harness, and fails where
-//! `NETSNIFF_REQUIRE` names it.
+//! What tests of several crates share. What a test needs of the machine that it runs on is a [`Need`]: a test that
+//! lacks it says so past the harness, and fails where `NETSNIFF_REQUIRE` names it.
+
+pub mod filter;
+pub mod log;
+pub mod quality;
 
 use std::env;
 use std::fmt;

@@ -18,7 +18,8 @@ pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod corpus;
 pub(crate) mod differences;
-pub(crate) mod log;
 pub(crate) mod total;
 pub(crate) mod unbuilt;
 pub(crate) mod whole;
+
+pub(crate) use netsniff_testing::log;

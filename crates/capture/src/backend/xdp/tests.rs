@@ -14,13 +14,8 @@ use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
 use crate::sys::bpf::SocketMap;
 use crate::sys::record_ring::{Record, RecordRing};
+use netsniff_testing::filter::frames;
 use netsniff_testing::{Need, skip};
-
-#[allow(dead_code, reason = "what writes and reads captures is there, too")]
-#[path = "../../../../packet/tests/filter/capture.rs"]
-mod capture;
-#[path = "../../../../packet/tests/filter/frames.rs"]
-mod frames;
 
 const EXPRESSIONS: &str = include_str!("../../../../packet/tests/filter/expressions.txt");
 

@@ -8,34 +8,34 @@ use netsniff_packet::LinkType;
 
 /// A packet without time: its place in the file is its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) data: Vec<u8>,
-    pub(crate) wire_len: u32,
+pub struct Frame {
+    pub data: Vec<u8>,
+    pub wire_len: u32,
 }
 
 impl Frame {
-    pub(crate) fn whole(data: Vec<u8>) -> Self {
+    pub fn whole(data: Vec<u8>) -> Self {
         let wire_len = data.len() as u32;
         Self { data, wire_len }
     }
 
     /// The same packet as a short snaplen would have captured it.
-    pub(crate) fn cut(&self, length: usize) -> Self {
+    pub fn cut(&self, length: usize) -> Self {
         Self { data: self.data[..length.min(self.data.len())].to_vec(), wire_len: self.wire_len }
     }
 }
 
 /// A directory that is removed at the end.
-pub(crate) struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("netsniff-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -47,7 +47,7 @@ impl Drop for Scratch {
 }
 
 /// Writes frames of one link type; the time of each, in seconds, is its number.
-pub(crate) fn write(path: &Path, link_type: LinkType, frames: &[Frame]) {
+pub fn write(path: &Path, link_type: LinkType, frames: &[Frame]) {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, u32::from(link_type.0)] {
         file.extend(u32::to_le_bytes(word));
@@ -63,7 +63,7 @@ pub(crate) fn write(path: &Path, link_type: LinkType, frames: &[Frame]) {
 
 /// The link type, and for each packet the seconds of its time and the packet, of a little-endian
 /// classic pcap file, which is what tcpdump writes on this machine.
-pub(crate) fn read(file: &[u8]) -> Option<(LinkType, Vec<(u32, Frame)>)> {
+pub fn read(file: &[u8]) -> Option<(LinkType, Vec<(u32, Frame)>)> {
     let word = |at: usize| Some(u32::from_le_bytes(*file.get(at..)?.first_chunk()?));
     (word(0)? == 0xa1b2_c3d4).then_some(())?;
     let link_type = LinkType(word(20)? as u16);
@@ -80,7 +80,7 @@ pub(crate) fn read(file: &[u8]) -> Option<(LinkType, Vec<(u32, Frame)>)> {
 }
 
 /// Any capture as classic pcap. `Err` holds what tcpdump says of a file that it cannot read.
-pub(crate) fn convert(path: &Path) -> Result<(LinkType, Vec<Frame>), String> {
+pub fn convert(path: &Path) -> Result<(LinkType, Vec<Frame>), String> {
     let output = tcpdump(path, "", true);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     let (link_type, packets) = read(&output.stdout).ok_or_else(|| message.clone())?;
@@ -92,12 +92,7 @@ pub(crate) fn convert(path: &Path) -> Result<(LinkType, Vec<Frame>), String> {
 
 /// What tcpdump does with the packets of a file that [`write`] wrote: for each whether it matches,
 /// or `None` where tcpdump refuses the expression for this link type.
-pub(crate) fn verdicts(
-    path: &Path,
-    count: usize,
-    expression: &str,
-    optimised: bool,
-) -> Option<Vec<bool>> {
+pub fn verdicts(path: &Path, count: usize, expression: &str, optimised: bool) -> Option<Vec<bool>> {
     let output = tcpdump(path, expression, optimised);
     let message = String::from_utf8_lossy(&output.stderr);
     let mut verdicts = vec![false; count];

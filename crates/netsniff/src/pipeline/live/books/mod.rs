@@ -306,5 +306,4 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-#[path = "books/tests.rs"]
 pub(crate) mod tests;

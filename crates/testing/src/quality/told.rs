@@ -6,25 +6,25 @@ use super::segment::Flow;
 use super::{Place, Places};
 
 /// Cells by the name of their column.
-pub(crate) type Row = BTreeMap<String, String>;
+pub type Row = BTreeMap<String, String>;
 
 /// What the rows of one connection tell. One that the logs divide into several rows has it of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub struct Told {
     /// Whether a row's quality is `touched` or `suspect`.
-    pub(crate) is_marked: bool,
+    pub is_marked: bool,
     /// Whether a row's quality is `touched`.
-    pub(crate) is_touched: bool,
+    pub is_touched: bool,
     /// Whether a row's quality is `unknown`.
-    pub(crate) is_unknown: bool,
+    pub is_unknown: bool,
     /// Places of losses that `gaps` names.
-    pub(crate) places: Places,
+    pub places: Places,
     /// The rows, for whoever looks into a difference.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// Reads the rows of `conn` and `gaps`.
-pub(crate) fn told(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, Told> {
+pub fn told(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, Told> {
     let mut flows = BTreeMap::<Flow, Told>::new();
     for row in conn.into_iter().filter(|row| row["proto"] == "tcp") {
         let told = flows.entry(flow(&row).expect("a connection has ends")).or_default();

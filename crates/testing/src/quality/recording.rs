@@ -9,24 +9,24 @@ use super::{Place, Places};
 
 /// What happened to one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) segment: Segment,
+pub struct Event {
+    pub segment: Segment,
     /// Where it was lost; empty for a frame that was captured and received. Lost in the capture and behind the tap
     /// is possible, before the tap and elsewhere is not.
-    pub(crate) lost: Places,
+    pub lost: Places,
     /// Whether the network made two of it.
-    pub(crate) is_doubled: bool,
+    pub is_doubled: bool,
 }
 
 impl Event {
     /// Whether the capture has it.
-    pub(crate) fn is_captured(&self) -> bool {
+    pub fn is_captured(&self) -> bool {
         !self.lost.contains(&Place::Before) && !self.lost.contains(&Place::Capture)
     }
 
     /// Where it was lost as far as a capture could ever tell: a frame that neither the capture nor the receiver has
     /// could as well have been lost before the tap.
-    pub(crate) fn effective_place(&self) -> Option<Place> {
+    pub fn effective_place(&self) -> Option<Place> {
         let has = |place| self.lost.contains(&place);
         match (has(Place::Before), has(Place::Capture), has(Place::Behind)) {
             (false, false, false) => None,
@@ -39,22 +39,22 @@ impl Event {
 
 /// The frames of each connection in the order in which they passed the tap, or would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Recording(pub(crate) BTreeMap<Flow, Vec<Event>>);
+pub struct Recording(pub BTreeMap<Flow, Vec<Event>>);
 
 impl Recording {
-    pub(crate) fn push(&mut self, event: Event) {
+    pub fn push(&mut self, event: Event) {
         self.0.entry(event.segment.flow).or_default().push(event);
     }
 
     /// Puts the frames of each connection into order; frames of one time stay as they came.
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         for events in self.0.values_mut() {
             events.sort_by_key(|event| event.segment.time);
         }
     }
 
     /// Reads what `benches/quality/record.sh` wrote, and checks that its files agree.
-    pub(crate) fn read(folder: &Path) -> Self {
+    pub fn read(folder: &Path) -> Self {
         let file = |name: &str| read(&folder.join(name));
         let (tap, captured) = (file("tap.pcap"), file("capture.pcap"));
         let (before, lost, behind) = (file("before.pcap"), file("lost.pcap"), file("behind.pcap"));
@@ -84,7 +84,7 @@ impl Recording {
     }
 
     /// A line for each lost frame, with the names of the columns first.
-    pub(crate) fn truth(&self) -> String {
+    pub fn truth(&self) -> String {
         let mut table = "time\tsource\tsource port\tdestination\tdestination port\tsequence\tpayload bytes\tkind\tplace\n"
             .to_owned();
         let mut events: Vec<_> =
@@ -114,7 +114,7 @@ impl Recording {
     }
 
     /// Connections of which the capture has at least one frame.
-    pub(crate) fn captured_flows(&self) -> BTreeSet<Flow> {
+    pub fn captured_flows(&self) -> BTreeSet<Flow> {
         let is_captured = |events: &Vec<Event>| events.iter().any(Event::is_captured);
         self.0.iter().filter(|(_, events)| is_captured(events)).map(|(flow, _)| *flow).collect()
     }

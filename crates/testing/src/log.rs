@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 /// One row: cells by the name of their column.
-pub(crate) type Row = BTreeMap<String, String>;
+pub type Row = BTreeMap<String, String>;
 
 /// The rows of a log. A log that does not exist has none: Zeek writes no empty logs. `None` for a
 /// file without the names of its columns, as `zeek-cut` leaves it.
-pub(crate) fn read(path: &Path) -> Option<Vec<Row>> {
+pub fn read(path: &Path) -> Option<Vec<Row>> {
     let Ok(bytes) = fs::read(path) else { return Some(Vec::new()) };
     parse(&String::from_utf8(bytes).unwrap(), &path.display().to_string())
 }

@@ -339,5 +339,4 @@ impl Consumer for Work {
 }
 
 #[cfg(test)]
-#[path = "apart/tests.rs"]
 mod tests;

@@ -230,5 +230,4 @@ fn share(part: u64, of: u64) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "entry/tests.rs"]
 pub(crate) mod tests;

@@ -9,14 +9,14 @@ use netsniff_packet::{Batch, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::Reader;
 
 /// Address and port.
-pub(crate) type End = (IpAddr, u16);
+pub type End = (IpAddr, u16);
 
 /// A connection: its two ends, the lesser first.
-pub(crate) type Flow = [End; 2];
+pub type Flow = [End; 2];
 
 /// What takes room in the sequence space, or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// SYN, with or without ACK.
     Syn,
     /// Payload, without SYN and FIN.
@@ -30,11 +30,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Syn, Self::Data, Self::Fin, Self::PureAck, Self::Reset];
+    pub const ALL: [Self; 5] = [Self::Syn, Self::Data, Self::Fin, Self::PureAck, Self::Reset];
 
     /// As tables name it.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Syn => "SYN",
             Self::Data => "data",
@@ -45,33 +44,33 @@ impl Kind {
     }
 
     /// Whether the receiver must acknowledge it.
-    pub(crate) const fn is_acknowledged(self) -> bool {
+    pub const fn is_acknowledged(self) -> bool {
         matches!(self, Self::Syn | Self::Data | Self::Fin)
     }
 }
 
 /// A TCP segment that passed, or should have passed, the tap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) time: Timestamp,
-    pub(crate) flow: Flow,
+pub struct Segment {
+    pub time: Timestamp,
+    pub flow: Flow,
     /// Which end of the flow sent it.
-    pub(crate) from: usize,
-    pub(crate) sequence: u32,
+    pub from: usize,
+    pub sequence: u32,
     /// Bytes of payload.
-    pub(crate) payload: u32,
-    pub(crate) flags: TcpFlags,
-    pub(crate) acknowledgement: u32,
+    pub payload: u32,
+    pub flags: TcpFlags,
+    pub acknowledgement: u32,
     /// SACK blocks.
-    pub(crate) sack: Vec<(u32, u32)>,
-    pub(crate) identification: u32,
+    pub sack: Vec<(u32, u32)>,
+    pub identification: u32,
     /// Time-stamp value and echo, RFC 7323.
-    pub(crate) stamps: Option<(u32, u32)>,
+    pub stamps: Option<(u32, u32)>,
 }
 
 impl Segment {
     /// The segment in a packet, if there is one.
-    pub(crate) fn of(packet: &Packet<'_>) -> Option<Self> {
+    pub fn of(packet: &Packet<'_>) -> Option<Self> {
         let decoded = decode::packet(packet.link_type, packet.data, packet.wire_len);
         let (Some(ip), Transport::Tcp(tcp)) = (decoded.ip, decoded.transport) else { return None };
         let source = (ip.source.to_ip(), tcp.source_port);
@@ -91,7 +90,7 @@ impl Segment {
         })
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         if self.flags.any(TcpFlags::RST) {
             Kind::Reset
         } else if self.flags.any(TcpFlags::SYN) {
@@ -106,18 +105,18 @@ impl Segment {
     }
 
     /// How much room it takes in the sequence space.
-    pub(crate) fn len(&self) -> u32 {
+    pub fn sequence_length(&self) -> u32 {
         let control = |flag| u32::from(self.flags.any(flag));
         self.payload + control(TcpFlags::SYN) + control(TcpFlags::FIN)
     }
 
     /// Who sent it and who should get it.
-    pub(crate) const fn ends(&self) -> [End; 2] {
+    pub const fn ends(&self) -> [End; 2] {
         [self.flow[self.from], self.flow[1 - self.from]]
     }
 
     /// How far apart in time the same frame was seen at another place; `None` for another frame.
-    pub(crate) fn apart(&self, other: &Self) -> Option<i64> {
+    pub fn apart(&self, other: &Self) -> Option<i64> {
         /// The kernel stamps a frame at each interface, and between the tap and its dead ends it may have to wait for
         /// its turn. No frame is that long on its way twice.
         const MOST: i64 = 100_000_000;
@@ -127,7 +126,7 @@ impl Segment {
 }
 
 /// The TCP segments of a capture file, in its order.
-pub(crate) fn read(path: &Path) -> Vec<Segment> {
+pub fn read(path: &Path) -> Vec<Segment> {
     let name = path.display();
     let file = File::open(path).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut reader = Reader::new(file).unwrap_or_else(|error| panic!("{name}: {error}"));

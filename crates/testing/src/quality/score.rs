@@ -10,9 +10,9 @@ use super::{Place, Places, told::Row};
 
 /// How many of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Share {
-    pub(crate) right: u64,
-    pub(crate) of: u64,
+pub struct Share {
+    pub right: u64,
+    pub of: u64,
 }
 
 impl Share {
@@ -22,12 +22,12 @@ impl Share {
     }
 
     /// Whether it is at least so many of a thousand. Nothing at all is not enough.
-    pub(crate) const fn reaches(self, of_a_thousand: u64) -> bool {
+    pub const fn reaches(self, of_a_thousand: u64) -> bool {
         self.of > 0 && self.right * 1000 >= self.of * of_a_thousand
     }
 
     /// As a fraction with four digits, never rounded up.
-    pub(crate) fn text(self) -> String {
+    pub fn text(self) -> String {
         let parts = (self.right * 10_000).checked_div(self.of);
         parts.map_or_else(|| "-".to_owned(), |parts| format!("{:.4}", parts as f64 / 10_000.0))
     }
@@ -40,16 +40,16 @@ impl Share {
 
 /// A connection of which the logs tell what is not so.
 #[derive(Clone, Debug)]
-pub(crate) struct Wrong {
-    pub(crate) flow: Flow,
-    pub(crate) what: &'static str,
-    pub(crate) evidence: Evidence,
-    pub(crate) told: Told,
+pub struct Wrong {
+    pub flow: Flow,
+    pub what: &'static str,
+    pub evidence: Evidence,
+    pub told: Told,
 }
 
 impl Wrong {
     /// What is wrong, what happened, and the rows.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let [one, other] = self.flow;
         let Evidence { proven, happened, .. } = &self.evidence;
         let mut text = format!(
@@ -67,58 +67,58 @@ impl Wrong {
 
 /// The figures of one recording, or of several together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Score {
+pub struct Score {
     /// Connections of which the capture has a frame; the others are left out.
-    pub(crate) flows: u64,
-    pub(crate) not_captured: u64,
+    pub flows: u64,
+    pub not_captured: u64,
     /// Connections that are captured and have no row. There must be none.
-    pub(crate) without_row: u64,
+    pub without_row: u64,
     /// Rows of `conn` whose connection nobody made. There must be none.
-    pub(crate) invented_rows: u64,
+    pub invented_rows: u64,
     /// Of those marked `touched` or `suspect`, how many the capture lost a frame of. One that is `suspect` for a loss
     /// of the network, which it says may have been a late packet, is marked rightly where that loss happened.
-    pub(crate) precision: Share,
+    pub precision: Share,
     /// Of those whose SYN, FIN or data the capture lacks, with a later acknowledgement of it there: how many are
     /// marked. Where it has a copy from before the acknowledgement, nothing is missing.
-    pub(crate) recall: Share,
+    pub recall: Share,
     /// The same with those where the capture has a copy.
-    pub(crate) recall_with_copies: Share,
+    pub recall_with_copies: Share,
     /// Of those that lost a SYN, FIN or data in the capture without a later acknowledgement: how many are marked.
-    pub(crate) never_acknowledged: Share,
+    pub never_acknowledged: Share,
     /// Of those that lost nothing in the capture but pure acknowledgements and resets: how many are marked.
-    pub(crate) pure_acks_only: Share,
+    pub pure_acks_only: Share,
     /// Of those whose SYN and SYN-ACK the capture lacks: how many are told to be unknown, or are marked.
-    pub(crate) begin_missed: Share,
+    pub begin_missed: Share,
     /// Connections that lost anything in the capture.
-    pub(crate) capture_lost: u64,
+    pub capture_lost: u64,
     /// Of those with a proven cause: how many are told all that is proven and nothing that did not happen.
-    pub(crate) causes: Share,
+    pub causes: Share,
     /// Of those that lost a frame before the tap so that nothing tells it from a late one: how many are told all the
     /// same. What a path that reorders does, too, is no proof; they are in no other share for that.
-    pub(crate) like_reordering: Share,
+    pub like_reordering: Share,
     /// Of those that lost something in the capture so that nothing tells it from what came late: how many are marked.
-    pub(crate) like_late: Share,
+    pub like_late: Share,
     /// Of those where something came twice and nothing tells it from a loss behind the tap: how many are told such a loss.
-    pub(crate) like_behind: Share,
+    pub like_behind: Share,
     /// Of those with two or three proven causes: how many are told all that is proven and nothing that did not happen.
-    pub(crate) several_causes: Share,
+    pub several_causes: Share,
     /// Of those without a proven cause: how many are told no cause that did not happen.
-    pub(crate) no_cause_invented: Share,
+    pub no_cause_invented: Share,
     /// Of those with a proven cause of a place: how many are told it.
-    pub(crate) told: BTreeMap<Place, Share>,
+    pub told: BTreeMap<Place, Share>,
     /// Connections that are told a cause that did not happen, by place.
-    pub(crate) invented: BTreeMap<Place, u64>,
+    pub invented: BTreeMap<Place, u64>,
     /// Lost frames by place and kind.
-    pub(crate) frames: BTreeMap<(Place, Kind), u64>,
+    pub frames: BTreeMap<(Place, Kind), u64>,
     /// Frames that were lost in the capture and behind the tap. No packet tells that from a loss before the tap.
-    pub(crate) twice: u64,
+    pub twice: u64,
     /// Each connection of which the logs are wrong.
-    pub(crate) wrong: Vec<Wrong>,
+    pub wrong: Vec<Wrong>,
 }
 
 impl Score {
     /// Holds rows against a recording.
-    pub(crate) fn new(recording: &Recording, conn: Vec<Row>, gaps: Vec<Row>) -> Self {
+    pub fn new(recording: &Recording, conn: Vec<Row>, gaps: Vec<Row>) -> Self {
         let mut score = Self::default();
         let mut told = told(conn, gaps);
         let captured = recording.captured_flows();
@@ -221,7 +221,7 @@ impl Score {
     }
 
     /// Adds the figures of another recording.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         for (count, more) in [
             (&mut self.flows, other.flows),
             (&mut self.not_captured, other.not_captured),
@@ -261,7 +261,7 @@ impl Score {
     }
 
     /// Each figure with its name: counts as they are, shares as how many of how many.
-    pub(crate) fn figures(&self) -> Vec<(String, String)> {
+    pub fn figures(&self) -> Vec<(String, String)> {
         let mut figures = Vec::new();
         let mut count = |name: &str, value: u64| figures.push((name.to_owned(), value.to_string()));
         count("connections", self.flows);
@@ -310,7 +310,7 @@ impl Score {
 
     /// What the field's own promise is, and is not kept: precision and recall of the marks and the causes, each at
     /// least 0.99.
-    pub(crate) fn shortfalls(&self) -> Vec<String> {
+    pub fn shortfalls(&self) -> Vec<String> {
         const PROMISED: u64 = 990;
         let shares = [
             ("precision", self.precision),

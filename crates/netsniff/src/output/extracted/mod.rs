@@ -312,5 +312,4 @@ fn is_extracted(name: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "extracted/tests.rs"]
 mod tests;

@@ -299,5 +299,4 @@ fn sum<'a>(mut reports: impl Iterator<Item = &'a RingReport>) -> Option<RingRepo
 }
 
 #[cfg(test)]
-#[path = "keeper/tests.rs"]
 mod tests;

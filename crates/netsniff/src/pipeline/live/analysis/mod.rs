@@ -288,5 +288,4 @@ impl Consumer for Analyser {
 }
 
 #[cfg(test)]
-#[path = "analysis/tests.rs"]
 mod tests;

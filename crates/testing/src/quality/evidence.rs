@@ -30,29 +30,29 @@ use super::{Place, Places};
 
 /// What can be known of the losses of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Evidence {
+pub struct Evidence {
     /// Places whose losses the captured packets prove.
-    pub(crate) proven: Places,
+    pub proven: Places,
     /// Places where something was lost that takes room in the sequence space, as a capture could know them.
-    pub(crate) happened: Places,
+    pub happened: Places,
     /// Whether a frame was lost before the tap so that nothing tells it from a late one.
-    pub(crate) like_reordering: bool,
+    pub like_reordering: bool,
     /// Whether something was lost in the capture so that nothing tells it from what came late.
-    pub(crate) like_late: bool,
+    pub like_late: bool,
     /// Whether something that was not lost came twice so that nothing tells it from a loss behind the tap.
-    pub(crate) like_behind: bool,
+    pub like_behind: bool,
     /// Whether the capture has no SYN of either side, so that nothing shows when the connection began.
-    pub(crate) begin_missed: bool,
+    pub begin_missed: bool,
     /// Whether the capture lost a frame of any kind.
-    pub(crate) capture_lost: bool,
+    pub capture_lost: bool,
     /// Whether the capture lost a SYN, FIN or data that its receiver got, and has a later acknowledgement of it.
-    pub(crate) acknowledged_later: bool,
+    pub acknowledged_later: bool,
     /// Whether the capture lost a SYN, FIN or data.
-    pub(crate) capture_lost_sequence: bool,
+    pub capture_lost_sequence: bool,
 }
 
 /// Looks at the frames of one connection, in order of time.
-pub(crate) fn evidence(events: &[Event]) -> Evidence {
+pub fn evidence(events: &[Event]) -> Evidence {
     let is_begin = |event: &Event| event.is_captured() && event.segment.kind() == Kind::Syn;
     let begin_missed = !events.iter().any(is_begin);
     let mut found = Evidence { begin_missed, ..Evidence::default() };
@@ -219,7 +219,7 @@ impl Side {
 
     fn range(&self, segment: &Segment) -> Range {
         let start = self.position(segment.sequence);
-        (start, start + i64::from(segment.len()))
+        (start, start + i64::from(segment.sequence_length()))
     }
 
     /// Takes a loss of this side.
@@ -306,7 +306,9 @@ impl Side {
         }
         let number = self.position(segment.acknowledgement);
         let repeated = match self.acknowledged {
-            Some((highest, repeated)) if highest == number && segment.len() == 0 => repeated + 1,
+            Some((highest, repeated)) if highest == number && segment.sequence_length() == 0 => {
+                repeated + 1
+            }
             Some((highest, repeated)) if highest >= number => repeated,
             _ => 0,
         };
@@ -357,7 +359,7 @@ impl Side {
                     continue;
                 }
                 let beyond = blocks.iter().any(|block| block.0 >= end);
-                open.repeated += u32::from(number == start && segment.len() == 0);
+                open.repeated += u32::from(number == start && segment.sequence_length() == 0);
                 // The first one may be no duplicate.
                 open.shown |= beyond || (repeated >= 3 && open.repeated >= 3);
             }

@@ -8,7 +8,7 @@ use super::recording::Event;
 use super::segment::Segment;
 
 /// A line for each frame: numbers from the first one of either side, and where it was lost.
-pub(crate) fn trace(events: &[Event]) -> String {
+pub fn trace(events: &[Event]) -> String {
     let first = |from| events.iter().find(|event| event.segment.from == from);
     let bases = [0, 1].map(|from| first(from).map_or(0, |event| event.segment.sequence));
     let begin = events.first().map(|event| event.segment.time);

@@ -18,23 +18,23 @@ use super::{Place, Places};
 
 /// What becomes of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Fate {
+pub struct Fate {
     /// Probability of a loss before the tap.
-    pub(crate) before: f64,
+    pub before: f64,
     /// Probability of a loss behind it.
-    pub(crate) behind: f64,
+    pub behind: f64,
     /// What the capture does.
-    pub(crate) capture: Impairment,
+    pub capture: Impairment,
     /// Probability that a frame is late on its way to the tap, and behind it.
-    pub(crate) reordering: (f64, f64),
+    pub reordering: (f64, f64),
     /// Probability that the network doubles a frame before the tap.
-    pub(crate) duplication: f64,
+    pub duplication: f64,
     /// By how much late ones and doubles are later, at most.
-    pub(crate) jitter: Duration,
+    pub jitter: Duration,
 }
 
 /// Plays `count` dialogues that depend on nothing but the seed, and writes what was captured of them to a file.
-pub(crate) fn play(count: u16, fate: &Fate, seed: u64, capture: &Path) -> Recording {
+pub fn play(count: u16, fate: &Fate, seed: u64, capture: &Path) -> Recording {
     let mut random = Random::new(seed);
     let mut recording = Recording::default();
     // A SYN that the capture lost at its very begin may as well have come before.

@@ -8,7 +8,7 @@ const MAC: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
 const BROADCAST: [u8; 6] = [0xff; 6];
 
 /// The frames of every link type that the filter knows.
-pub(crate) fn all() -> Vec<(LinkType, Vec<Frame>)> {
+pub fn all() -> Vec<(LinkType, Vec<Frame>)> {
     let packets = packets();
     let with = |header: &dyn Fn(&[u8]) -> Vec<u8>| -> Vec<Vec<u8>> {
         packets.iter().map(|packet| [header(packet), packet.clone()].concat()).collect()

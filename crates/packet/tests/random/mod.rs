@@ -1,6 +1,6 @@
 //! Filters and packets by chance, the same in every run.
 
-use super::capture::Frame;
+use netsniff_testing::filter::capture::Frame;
 
 /// The generator `xorshift64*` of Vigna, 2016.
 pub(crate) struct Random(pub(crate) u64);

@@ -466,5 +466,4 @@ impl Drop for Ended<'_> {
 }
 
 #[cfg(test)]
-#[path = "extracting/tests.rs"]
 mod tests;

@@ -3,22 +3,21 @@
 //! The truth comes from outside: from interfaces where lost frames were recorded, or from the script of a dialogue.
 //! This judges the logs by it, and knows nothing of how they were made.
 
-// Tests and the example `quality` share it, and none needs all of it.
-#![allow(dead_code)]
+#![allow(missing_docs, reason = "fields and methods of tests are named for what they are")]
 
-pub(crate) mod evidence;
-pub(crate) mod play;
-pub(crate) mod recording;
-pub(crate) mod score;
-pub(crate) mod segment;
-pub(crate) mod told;
-pub(crate) mod trace;
+pub mod evidence;
+pub mod play;
+pub mod recording;
+pub mod score;
+pub mod segment;
+pub mod told;
+pub mod trace;
 
 use std::collections::BTreeSet;
 
 /// Where a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Place {
+pub enum Place {
     /// Between its sender and the tap.
     Before,
     /// It passed the tap, and the receiver got it if nothing else happened to it.
@@ -28,10 +27,10 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    pub(crate) const ALL: [Self; 3] = [Self::Before, Self::Capture, Self::Behind];
+    pub const ALL: [Self; 3] = [Self::Before, Self::Capture, Self::Behind];
 
     /// As the logs and the tables name it.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Before => "network_before",
             Self::Capture => "capture",
@@ -41,4 +40,4 @@ impl Place {
 }
 
 /// Several places.
-pub(crate) type Places = BTreeSet<Place>;
+pub type Places = BTreeSet<Place>;
