@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Whether two builds of netsniff write the same bytes: every log and the JSON summary of every capture.
 #
-#   scripts/identity.sh [--workers 1,2,3] [--live] BEFORE AFTER PATH...
+#   scripts/identity.sh [--workers 1,2,3] [--live] [--ignore NAME]... BEFORE AFTER PATH...
 #
+# --ignore names a member of the summary that is meant to differ, such as peak_bytes.
 # BEFORE and AFTER are netsniff programs. A PATH is a capture, or a folder that is searched for captures.
 # Both run once with each number of workers. With --live (needs root) the captures are
 # also replayed over a veth pair in namespaces of the script's own: AFTER analyses and records them, and
@@ -16,11 +17,12 @@ usage() {
     exit 2
 }
 
-workers=1,2,3 live=no
+workers=1,2,3 live=no ignored=(elapsed_seconds)
 while [ $# -gt 0 ]; do
     case $1 in
         --workers) workers=${2:?a list of numbers}; shift 2 ;;
         --live) live=yes; shift ;;
+        --ignore) ignored+=("${2:?a name}"); shift 2 ;;
         -*) usage ;;
         *) break ;;
     esac
@@ -36,7 +38,7 @@ runs=0 logs=0 bytes=0 differing=0 failed=0
 # Times of the run itself are no part of what was found.
 normalize() {
     find "$1" -name '*.log' -exec sed -i -e '/^#open\t/d' -e '/^#close\t/d' {} +
-    [ ! -e "$1/summary.json" ] || jq -S 'del(.. | .elapsed_seconds?)' "$1/summary.json" >"$1/summary.sorted"
+    [ ! -e "$1/summary.json" ] || jq -S "del($(printf '(.. | .%s?),' "${ignored[@]}" | sed 's/,$//'))" "$1/summary.json" >"$1/summary.sorted"
     rm -f "$1/summary.json"
 }
 
@@ -119,6 +121,6 @@ if [ $live = yes ]; then
 fi
 
 echo "$runs runs compared: $logs logs, $bytes bytes; BEFORE failed in $failed of them (exit codes and messages are compared)"
-echo "left out: times of opening and closing logs, and elapsed_seconds of the summary"
+echo "left out: times of opening and closing logs, and ${ignored[*]} of the summary"
 echo "$differing runs differ"
 [ $differing -eq 0 ] && [ $runs -gt 0 ]
