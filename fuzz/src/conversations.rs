@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use netsniff_analysis::correlator::{Content, Correlator, Fact};
-use netsniff_analysis::flow::key::Endpoint;
-use netsniff_analysis::log::conn::Proto;
+use netsniff_analysis::correlator::Correlator;
 use netsniff_analysis::protocol::{
-    Connection, Context, Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Role,
+    Context, Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Resolution, Role,
 };
 use netsniff_analysis::reassembly::stream::{GapCause, Piece};
-use netsniff_analysis::record::{FieldInfo, Phase, Record, Value, Visitor};
+use netsniff_analysis::record::{
+    Connection, Endpoint, Fact, FieldInfo, Phase, Proto, Record, Value, Visitor, WholeRow,
+};
+use netsniff_analysis::rows::joins;
 use netsniff_analysis::{Limits, Observer, Options, SortKey, Uid};
 use netsniff_packet::{Address, Timestamp};
 use netsniff_traffic::Random;
@@ -176,17 +177,21 @@ impl Outcome {
 
 impl Observer for Outcome {
     fn record<R: Record>(&mut self, _: &SortKey, record: &R) {
-        let mut line = Line(R::LOG.path.to_owned());
+        let mut line = Line(record.log().path.to_owned());
         record.visit(&mut line);
         self.lines.push(line.0);
     }
 
     /// What no other flow tells anything of.
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        if let Content::Resolution(resolution) = &fact.content {
+    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
+        if let Some(resolution) = fact.downcast_ref::<Resolution>() {
             self.lines.push(format!("resolution {resolution:?}"));
         }
-        Correlator::new(&Limits::default()).fact(key, fact, self);
+        let mut correlator = Correlator::new(&Limits::default(), joins());
+        for joined in correlator.fact(key, connection, fact).1 {
+            let whole = WholeRow { connection: &joined.connection, row: &*joined.row };
+            self.record(&joined.key, &whole);
+        }
     }
 }
 

@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use netsniff_analysis::log::LOGS;
 use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::rows::{Encode, Output, RowSink};
+use netsniff_analysis::rows::{Encode, LOGS, Output, RowSink};
 use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Options, SortKey};
 use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::decode::TunnelPorts;
@@ -189,8 +188,13 @@ impl RowSink for Rows {
     type Error = Infallible;
 
     fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Infallible> {
-        let mut lines = core::str::from_utf8(bytes).expect("text").split('\n').map(str::to_owned);
-        let row = Row { text: lines.next().unwrap_or_default(), uids: lines.collect() };
+        let mut row = Row::default();
+        for line in core::str::from_utf8(bytes).expect("text").lines() {
+            match line.strip_prefix(UID) {
+                Some(uid) => row.uids.push(uid.to_owned()),
+                None => row.text.push_str(line),
+            }
+        }
         let path = LOGS[log].path;
         if let Some(other) = self.0.entry(path).or_default().insert(*key, row) {
             panic!("two rows of {path} have the key {key:?}: {other:?}");
@@ -199,17 +203,22 @@ impl RowSink for Rows {
     }
 }
 
-/// The text of a row, and a line for each name of a flow.
+/// What a line begins with that is the name of a flow.
+const UID: &str = "\t";
+
+/// The text of a row or of its last columns, and a line for each name of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Text;
 
 impl Encode for Text {
-    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
         let mut row = Row::default();
         record.visit(&mut row);
-        let lines: Vec<_> =
-            core::iter::once(row.text.replace('\n', "\\n")).chain(row.uids).collect();
-        out.extend_from_slice(lines.join("\n").as_bytes());
+        out.extend_from_slice(row.text.replace('\n', "\\n").as_bytes());
+        out.push(b'\n');
+        for uid in row.uids {
+            out.extend_from_slice(format!("{UID}{uid}\n").as_bytes());
+        }
     }
 }
 

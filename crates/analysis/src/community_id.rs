@@ -82,7 +82,7 @@ fn encode(digest: &[u8; 20]) -> [u8; LEN] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::key::Endpoint;
+    use crate::record::Endpoint;
 
     fn id(source: &str, from: u16, destination: &str, to: u16, protocol: u8) -> CommunityId {
         let end = |text: &str, port| {

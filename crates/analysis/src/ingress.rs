@@ -11,7 +11,6 @@ use netsniff_packet::checksum::{self, Verdict};
 use netsniff_packet::decode::{self, Decoded, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
-use crate::correlator::Fact;
 use crate::depth::Depth;
 use crate::flow::key::FlowKey;
 use crate::limits::Limits;
@@ -231,7 +230,7 @@ impl Ingress {
         self.tunnels.look(now, observer);
         let ordinal = self.ordinal;
         let key = SortKey { time: now, phase: Phase::Timer, ordinal, uid: Uid::NONE, number: 0 };
-        observer.fact(&key, Fact::look());
+        observer.look(&key);
     }
 
     /// Takes the stamp of a packet. Returns when it came: where the stamp is wrong, with the packet before.

@@ -5,22 +5,26 @@
 //! declaration; none of them knows a log by name.
 
 mod anonymous;
+mod connection;
 mod declare;
 mod order;
 mod registry;
+mod row;
 mod value;
 
 pub use anonymous::{Anonymous, RecordAnonymizer};
+pub use connection::{Connection, Endpoint, Proto};
 pub use order::{Observer, Phase, SortKey};
 pub use registry::Registry;
-pub use value::{Elements, Interval, IntoValue, Port, Seconds, Value};
+pub use row::{BegunRow, Columns, Fact, LastColumns, Row, WholeRow};
+pub use value::{Elements, Interval, IntoValue, Port, Seconds, UnsetIfEmpty, Value};
 
 use core::fmt;
 
-/// A row of a log.
+/// A row of a log, borrowed for one visit.
 pub trait Record {
     /// The log that the row belongs to, with its fields in column order.
-    const LOG: &'static LogType;
+    fn log(&self) -> &'static LogType;
 
     /// Tells `visitor` each field once, in column order.
     fn visit<V: Visitor>(&self, visitor: &mut V);
@@ -30,6 +34,12 @@ pub trait Record {
 pub trait Visitor {
     /// The value of column `index` (from 0), which `info` describes.
     fn field(&mut self, index: usize, info: &'static FieldInfo, value: Value<'_>);
+}
+
+impl<V: Visitor + ?Sized> Visitor for &mut V {
+    fn field(&mut self, index: usize, info: &'static FieldInfo, value: Value<'_>) {
+        (**self).field(index, info, value);
+    }
 }
 
 /// A log: a name and its columns.
@@ -44,7 +54,7 @@ pub struct LogType {
 }
 
 /// A column of a log.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct FieldInfo {
     /// Name in the log, as `id.orig_h`.
     pub name: &'static str,
@@ -114,6 +124,25 @@ pub enum Scalar {
     Enum,
     /// `string`: bytes.
     String,
+}
+
+impl FieldInfo {
+    /// Columns of two declarations, one behind the other.
+    ///
+    /// # Panics
+    ///
+    /// When they are not `N`. Declarations are evaluated at compile time, where it is an error.
+    #[must_use]
+    pub const fn chain<const N: usize>(own: &[Self], behind: &[Self]) -> [Self; N] {
+        assert!(own.len() + behind.len() == N, "as many columns as both have");
+        let mut all = [own[0]; N];
+        let mut at = 0;
+        while at < N {
+            all[at] = if at < own.len() { own[at] } else { behind[at - own.len()] };
+            at += 1;
+        }
+        all
+    }
 }
 
 impl Scalar {

@@ -12,9 +12,10 @@ use crate::flow::tcp::losses::stream::Saved;
 use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::log::Tcp;
-use crate::log::conn::{ConnState, Proto, Quality};
+use crate::log::conn::{ConnState, Quality};
 use crate::protocol::PROTOCOLS;
 use crate::reassembly::stream::HoleEndings;
+use crate::record::Proto;
 use crate::talkers::Talkers;
 
 /// Why a flow ended.

@@ -5,10 +5,10 @@ use hashbrown::HashMap;
 use netsniff_packet::{Address, Timestamp};
 
 use crate::flow::Flow;
-use crate::flow::key::Endpoint;
 use crate::flow::report::proto;
-use crate::log::conn::{ConnState, Proto};
+use crate::log::conn::ConnState;
 use crate::protocol::Services;
+use crate::record::{Endpoint, Proto};
 use crate::uid::Uid;
 
 /// Addresses of which counts are kept; twice as many for a while.

@@ -4,10 +4,9 @@ mod support;
 
 use std::path::Path;
 
-use netsniff_analysis::correlator::Content;
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::protocol::{
-    Context, Datagram, Findings, ProtocolId, ProtocolRecord, Resolution, Role, Session,
+    Context, Datagram, Finding, Findings, ProtocolId, Resolution, Role, Session,
 };
 use netsniff_analysis::record::Interval;
 use netsniff_analysis::{Engine, Limits, Options};
@@ -258,7 +257,7 @@ fn resolutions(messages: &[(Role, Vec<u8>)]) -> Vec<Resolution> {
     }
     session.end(&mut found);
     let resolution = |record| match record {
-        ProtocolRecord::Fact(Content::Resolution(resolution)) => Some(*resolution),
+        Finding::Fact(fact) => fact.downcast::<Resolution>().map(|resolution| *resolution),
         _ => None,
     };
     found.records.drain(..).filter_map(resolution).collect()
@@ -326,7 +325,7 @@ fn no_message_does_harm_cut_or_changed_anywhere() {
         let mut session = session(&limits);
         tell(&mut *session, message, &mut found);
         session.end(&mut found);
-        let rows = found.records.iter().filter(|it| matches!(it, ProtocolRecord::Dns(_))).count();
+        let rows = found.records.iter().filter(|it| matches!(it, Finding::Row(_))).count();
         let facts = found.records.drain(..).count() - rows;
         assert!(rows <= 26 && facts <= rows);
         told += rows;

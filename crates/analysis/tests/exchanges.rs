@@ -3,9 +3,11 @@
 
 mod support;
 
-use netsniff_analysis::correlator::{Correlator, Fact};
+use netsniff_analysis::correlator::{Correlator, Joined};
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::ingress::Ingress;
+use netsniff_analysis::record::{Connection, Fact, WholeRow};
+use netsniff_analysis::rows::joins;
 use netsniff_analysis::{Limits, Observer, Options, Phase, Record, SortKey, Units};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use support::{Row, Rows, analyse};
@@ -290,15 +292,22 @@ fn messages_of_dhcpv6_are_joined_by_client_and_transaction() {
     assert_eq!(services, ["dhcpv6"; 3]);
 }
 
-/// Facts of one ring, with their keys.
+/// Facts and looks of one ring, with their keys.
 #[derive(Default)]
-struct Facts(Vec<(SortKey, Fact)>);
+struct Facts(Vec<(SortKey, Option<FactOf>)>);
+
+/// A fact with its connection.
+type FactOf = (Connection, Box<dyn Fact>);
 
 impl Observer for Facts {
     fn record<R: Record>(&mut self, _: &SortKey, _: &R) {}
 
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        self.0.push((*key, fact));
+    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
+        self.0.push((*key, Some((*connection, fact))));
+    }
+
+    fn look(&mut self, key: &SortKey) {
+        self.0.push((*key, None));
     }
 }
 
@@ -319,7 +328,7 @@ fn ring(list: &[(i64, Vec<u8>)]) -> Facts {
 }
 
 fn looks(facts: &Facts) -> Vec<i64> {
-    let of_looks = facts.0.iter().filter(|(_, fact)| fact.is_look());
+    let of_looks = facts.0.iter().filter(|(_, fact)| fact.is_none());
     of_looks.map(|(key, _)| key.time.nanos() / 1_000_000).collect()
 }
 
@@ -339,12 +348,21 @@ fn several_rings_look_at_one_traffic_and_no_more_often_than_one() {
     assert_eq!((looks(&quiet), looks(&busy)), (vec![0, 10_000, 20_000], vec![500, 13_000]));
     let mut facts: Vec<_> = quiet.0.into_iter().chain(busy.0).collect();
     facts.sort_by_key(|(key, _)| *key);
-    let mut correlator = Correlator::new(&Limits::default());
+    let mut correlator = Correlator::new(&Limits::default(), joins());
     let mut rows = Rows::default();
+    let mut take = |joined: Joined| {
+        let whole = WholeRow { connection: &joined.connection, row: &*joined.row };
+        rows.record(&joined.key, &whole);
+    };
     for (key, fact) in facts {
-        correlator.fact(&key, fact, &mut rows);
+        match fact {
+            Some((connection, fact)) => {
+                correlator.fact(&key, &connection, fact).1.for_each(&mut take);
+            }
+            None => correlator.look(&key).for_each(&mut take),
+        }
     }
-    correlator.finish(Timestamp::from_secs_nanos(21, 0), &mut rows);
+    correlator.finish(Timestamp::from_secs_nanos(21, 0)).for_each(&mut take);
     rows.sort();
     let types: Vec<_> = rows.log("dhcp").iter().map(|row| row["msg_types"].clone()).collect();
     assert_eq!(types, ["DISCOVER,DISCOVER,DISCOVER"]);

@@ -27,7 +27,7 @@ struct Marks {
 
 impl Observer for Marks {
     fn record<R: Record>(&mut self, _: &SortKey, record: &R) {
-        if R::LOG.path == "conn" {
+        if record.log().path == "conn" {
             self.rows += 1;
             record.visit(self);
         }
@@ -93,8 +93,8 @@ fn books_close(engine: &Engine, marks: &Marks, packets: u64) {
 struct Last(Timestamp);
 
 impl Observer for Last {
-    fn record<R: Record>(&mut self, key: &SortKey, _: &R) {
-        if R::LOG.path == "conn" {
+    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
+        if record.log().path == "conn" {
             self.0 = key.time;
         }
     }

@@ -11,9 +11,9 @@ use std::process::{Command, Output};
 
 use netsniff_analysis::Uid;
 use netsniff_analysis::community_id::CommunityId;
-use netsniff_analysis::flow::key::{Endpoint, FlowKey, TCP, UDP};
-use netsniff_analysis::log::LOGS;
-use netsniff_analysis::record::{FieldInfo, Privacy};
+use netsniff_analysis::flow::key::{FlowKey, TCP, UDP};
+use netsniff_analysis::record::{Endpoint, FieldInfo, Privacy};
+use netsniff_analysis::rows::LOGS;
 use netsniff_packet::anonymize::{Anonymizer, Keep, Key, Method};
 use serde_json::Value;
 use zeek::corpus::{Scratch, captures};
@@ -171,7 +171,7 @@ const VOCABULARY: &[&str] = &[
 /// Words that the program itself uses for its logs: as names they tell nobody.
 fn own_words() -> BTreeSet<String> {
     let mut words = BTreeSet::new();
-    for log in LOGS {
+    for log in LOGS.iter() {
         let fields = log.fields.iter().flat_map(|field| {
             field.words.iter().flat_map(|word| [word.name, word.doc]).chain([field.name, field.doc])
         });

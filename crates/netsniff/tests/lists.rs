@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use netsniff::output::Format;
-use netsniff_analysis::log::LOGS;
+use netsniff_analysis::rows::LOGS;
 
 /// The Rust files of a folder of this workspace, with their stems and contents.
 fn sources(folder: &str) -> Vec<(String, String)> {
@@ -21,14 +21,37 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     sources
 }
 
-#[test]
-fn every_log_is_in_the_list() {
-    for (stem, source) in sources("analysis/src/log") {
-        let declared = source.contains(&format!("=> \"{stem}\" {{"));
-        assert!(declared, "analysis/src/log/{stem}.rs does not declare the log \"{stem}\"");
-        let listed = LOGS.iter().any(|log| log.path == stem);
-        assert!(listed, "the log \"{stem}\" is not in the list LOGS in analysis/src/log/mod.rs");
+/// The Rust files below a folder.
+fn below(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
     }
+}
+
+#[test]
+fn every_log_that_is_declared_is_in_the_list() {
+    let mut files = Vec::new();
+    below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src"), &mut files);
+    let mut declared = 0;
+    for file in files {
+        let source = fs::read_to_string(&file).unwrap();
+        let own = source.split("#[cfg(test)]").next().unwrap_or_default();
+        for line in own.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
+            let Some((before, rest)) = line.split_once(" => \"") else { continue };
+            let Some(log) = rest.strip_suffix("\" {").filter(|_| before.contains("struct ")) else {
+                continue;
+            };
+            declared += 1;
+            let is_listed = LOGS.iter().any(|known| known.path == log);
+            assert!(is_listed, "{}: no protocol names the log \"{log}\"", file.display());
+        }
+    }
+    assert_eq!(declared, LOGS.len());
 }
 
 #[test]

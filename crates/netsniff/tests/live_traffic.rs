@@ -16,7 +16,7 @@ use netsniff::output::{
 };
 use netsniff::pipeline::Settings;
 use netsniff::pipeline::live::{Analyser, Consumer as _, Group};
-use netsniff_analysis::log::LOGS;
+use netsniff_analysis::rows::LOGS;
 use netsniff_analysis::{Limits, Options};
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pcapfile::Reader;

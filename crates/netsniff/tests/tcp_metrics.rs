@@ -165,7 +165,7 @@ enum Cell {
 
 impl Observer for Rows {
     fn record<R: Record>(&mut self, _: &SortKey, record: &R) {
-        if R::LOG.path == "tcp" {
+        if record.log().path == "tcp" {
             self.0.push(BTreeMap::new());
             record.visit(self);
         }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use core::convert::Infallible;
 
 use netsniff_analysis::SortKey;
-use netsniff_analysis::log::LOGS;
 use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::rows::{Encode, RowSink};
+use netsniff_analysis::rows::{Encode, LOGS, RowSink};
 
 /// A record: text by column.
 pub(super) type Row = BTreeMap<&'static str, String>;
@@ -45,7 +44,7 @@ impl RowSink for Rows {
 pub(super) struct Values;
 
 impl Encode for Values {
-    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
         record.visit(&mut Text(out));
     }
 }

@@ -1,14 +1,14 @@
 //! Exchanges in progress, bounded, with the looks that end them.
 
+use core::any::TypeId;
 use core::fmt::Debug;
 use std::collections::{BTreeMap, BTreeSet};
 
 use netsniff_packet::Timestamp;
 
-use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
+use super::{Join, JoinOutput, JoinStatistics};
 use crate::limits::Limits;
-use crate::protocol::Connection;
-use crate::record::{Interval, Phase, SortKey};
+use crate::record::{Connection, Fact, Interval, Phase, Row, SortKey};
 use crate::uid::Uid;
 
 /// Messages that belong together and become one record.
@@ -16,10 +16,9 @@ pub trait Exchange: Debug + Send {
     /// What tells it apart from others.
     type Name: Clone + Debug + Ord + Send;
     /// A message.
-    type Message;
-
-    /// The message that a fact is, if it is one of these.
-    fn message_of(content: &Content) -> Option<&Self::Message>;
+    type Message: Fact;
+    /// What it becomes.
+    type Row: Row + 'static;
 
     /// The exchange that a message belongs to.
     fn name_of(message: &Self::Message) -> Self::Name;
@@ -36,8 +35,8 @@ pub trait Exchange: Debug + Send {
     /// Bytes that it and its name hold outside themselves.
     fn heap_bytes(&self) -> usize;
 
-    /// The record.
-    fn joined(self) -> Joined;
+    /// The row.
+    fn row(self) -> Self::Row;
 }
 
 /// How an exchange went.
@@ -80,8 +79,8 @@ impl Course {
 
     /// The flows that the messages came in, each once, in the order in which they were seen.
     #[must_use]
-    pub fn uids(&self) -> &[Uid] {
-        &self.uids
+    pub fn into_uids(self) -> Vec<Uid> {
+        self.uids
     }
 
     /// The types of the messages in their order, as `names` has them from 1 on.
@@ -208,7 +207,7 @@ impl<E: Exchange> Exchanges<E> {
     }
 
     /// Tells those that were silent for long enough or have taken too long, of those that may be looked at.
-    fn look_at_all(&mut self, key: &SortKey, told: &mut Told) {
+    fn look_at_all(&mut self, key: &SortKey, out: &mut JoinOutput) {
         if key.time < self.next_look {
             return;
         }
@@ -222,8 +221,9 @@ impl<E: Exchange> Exchanges<E> {
             let is_over = key.time > waiting.last + exchange_silence
                 || key.time > waiting.begun + exchange_longest;
             if is_over {
-                let over = self.remove(&name);
-                told.extend(over.map(|over| (SortKey { number, ..*key }, over.joined())));
+                if let Some(over) = self.remove(&name) {
+                    out.row(SortKey { number, ..*key }, None, over.row());
+                }
                 number = number.saturating_add(1);
                 continue;
             }
@@ -241,31 +241,40 @@ impl<E: Exchange> Exchanges<E> {
 }
 
 impl<E: Exchange> Join for Exchanges<E> {
-    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
-        if fact.is_look() {
-            self.look_at_all(key, told);
-            return Some(fact);
-        }
-        let Some(message) = E::message_of(&fact.content) else { return Some(fact) };
-        if self.take(key, &fact.connection, message)
+    fn takes(&self) -> &'static [TypeId] {
+        const { &[TypeId::of::<E::Message>()] }
+    }
+
+    fn fact(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        fact: Box<dyn Fact>,
+        out: &mut JoinOutput,
+    ) {
+        let Some(message) = fact.downcast_ref::<E::Message>() else { return };
+        if self.take(key, connection, message)
             && let Some(full) = self.remove(&E::name_of(message))
         {
-            told.push((*key, full.joined()));
+            out.row(*key, None, full.row());
         }
         let mut number = EVICTED.saturating_add(key.number.saturating_mul(MOST_EVICTED));
         while let Some(evicted) = self.make_room() {
-            told.push((SortKey { number, ..*key }, evicted.joined()));
+            out.row(SortKey { number, ..*key }, None, evicted.row());
             number = number.saturating_add(1);
         }
-        None
     }
 
-    fn finish(&mut self, now: Timestamp, told: &mut Told) {
+    fn look(&mut self, key: &SortKey, out: &mut JoinOutput) {
+        self.look_at_all(key, out);
+    }
+
+    fn finish(&mut self, now: Timestamp, out: &mut JoinOutput) {
         self.looks.clear();
         self.held_bytes = 0;
         for (_, waiting) in core::mem::take(&mut self.waiting) {
             let key = SortKey { time: now, phase: Phase::Join, ..waiting.look };
-            told.push((key, waiting.exchange.joined()));
+            out.row(key, None, waiting.exchange.row());
         }
     }
 

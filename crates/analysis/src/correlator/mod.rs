@@ -3,180 +3,89 @@
 //! Flows are shared out to workers by their addresses, so what several of them tell together may
 //! come from several workers. Each tells [`Fact`]s, which travel with the sort keys of records. The
 //! correlator stands where these are merged, gets the facts in their order, and so finds the same for
-//! any number of workers. A [`Join`] makes records of some kinds of facts; [`JOINS`] lists them.
+//! any number of workers. A [`Join`] takes some types of facts and makes rows of them. It stands beside the
+//! protocol that tells these facts, which names it
+//! ([`Protocol::joins`](crate::protocol::Protocol::joins)).
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`answers`] | DNS answers, and which of them a connection followed |
-//! | [`certificates`] | certificates, each of them once a day |
 //! | [`exchanges`] | exchanges in progress, bounded, with the looks that end them |
-//! | [`extraction`] | which of the files that were extracted are kept |
-//! | [`proxies`] | proxies that connections go through |
 
-pub mod answers;
-pub mod certificates;
 pub mod exchanges;
-pub mod extraction;
-pub mod proxies;
 
+use core::any::TypeId;
 use core::fmt::Debug;
-use std::sync::Arc;
+use std::vec;
 
-use netsniff_packet::{Address, Timestamp};
+use netsniff_packet::Timestamp;
 
-use crate::file::FileReport;
-use crate::flow::key::Endpoint;
 use crate::limits::Limits;
-use crate::log::conn::Proto;
-use crate::log::{self, index_of};
-use crate::protocol::{
-    Connection, DhcpExchange, DhcpMessage, Dhcpv6Exchange, Dhcpv6Message, HttpExchange, Presented,
-    Resolution, TlsHandshake,
-};
-use crate::record::{Observer, SortKey};
-use crate::uid::Uid;
-pub use answers::Answer;
-use answers::Answers;
-use certificates::Certificates;
-use exchanges::Exchanges;
-use extraction::{Extraction, ExtractionStatistics, FileJoined};
-pub use proxies::Proxied;
-use proxies::Proxies;
+use crate::record::{Columns, Connection, Fact, Row, SortKey};
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
 
-/// Every join.
-pub const JOINS: &[MakeJoin] = &[
-    Answers::join,
-    Certificates::join,
-    Exchanges::<DhcpExchange>::join,
-    Exchanges::<Dhcpv6Exchange>::join,
-    Extraction::join,
-    Proxies::join,
-];
-
-/// What a flow tells that only makes a record together with what other flows tell.
-#[derive(Debug)]
-pub struct Fact {
-    /// The flow.
-    pub connection: Connection,
-    /// What it tells.
-    pub content: Content,
-}
-
-/// What a fact is.
-#[derive(Debug)]
-pub enum Content {
-    /// A message of DHCP.
-    Dhcp(Box<DhcpMessage>),
-    /// A message of DHCPv6.
-    Dhcpv6(Box<Dhcpv6Message>),
-    /// Addresses that DNS told.
-    Resolution(Box<Resolution>),
-    /// An exchange of HTTP, whose connection may have followed a DNS answer.
-    Http(Box<HttpExchange>),
-    /// A handshake of TLS, whose connection may have followed a DNS answer.
-    Ssl(Box<TlsHandshake>),
-    /// A certificate of a handshake.
-    Certificate(Presented),
-    /// A file that ended, of which the content was to be extracted.
-    File(Arc<FileReport>),
-    /// A connection goes on through a proxy.
-    Proxied(Proxied),
-    /// It is time to look at what waits to be over, as Zeek looks at its tables.
-    Look,
-}
-
-impl Fact {
-    /// Nobody's fact: it is time for a look.
-    #[must_use]
-    pub fn look() -> Self {
-        let nobody = Endpoint { address: Address::from_v4([0; 4]), port: 0 };
-        let connection = Connection {
-            uid: Uid::NONE,
-            originator: nobody,
-            responder: nobody,
-            proto: Proto::Unknown,
-            start: None,
-        };
-        Self { connection, content: Content::Look }
-    }
-
-    /// Whether it tells nothing but that it is time for a look.
-    #[must_use]
-    pub const fn is_look(&self) -> bool {
-        matches!(self.content, Content::Look)
-    }
-
-    /// The log, counted in [`LOGS`](crate::log::LOGS), of which it makes one row whatever else is
-    /// told. `None` where that depends: several messages make an exchange, a certificate has a row
-    /// once a day, an answer of DNS has none here.
-    #[must_use]
-    pub const fn row(&self) -> Option<usize> {
-        match self.content {
-            Content::Http(_) => Some(const { index_of::<log::Http<'static>>() }),
-            Content::Ssl(_) => Some(const { index_of::<log::Ssl<'static>>() }),
-            Content::File(_) => Some(const { index_of::<log::Files<'static>>() }),
-            Content::Dhcp(_)
-            | Content::Dhcpv6(_)
-            | Content::Resolution(_)
-            | Content::Certificate(_)
-            | Content::Proxied(_)
-            | Content::Look => None,
-        }
-    }
-
-    /// Bytes that it holds outside itself, for whoever bounds the memory of facts that wait.
-    #[must_use]
-    pub fn heap_bytes(&self) -> usize {
-        match &self.content {
-            Content::Dhcp(message) => size_of_val(&**message) + message.heap_bytes(),
-            Content::Dhcpv6(message) => size_of_val(&**message) + message.heap_bytes(),
-            Content::Resolution(it) => size_of_val(&**it) + it.heap_bytes(),
-            Content::Http(exchange) => exchange.bytes(),
-            Content::Ssl(handshake) => size_of_val(&**handshake) + handshake.heap_bytes(),
-            Content::Certificate(presented) => presented.shared_bytes(),
-            Content::File(report) => size_of_val(&**report) + report.heap_bytes(),
-            Content::Proxied(_) | Content::Look => 0,
-        }
-    }
-}
-
-/// A record of a join.
-#[derive(Debug)]
-pub enum Joined {
-    /// A row of the `dhcp` log.
-    Dhcp(Box<DhcpExchange>),
-    /// A row of the `dhcpv6` log.
-    Dhcpv6(Box<Dhcpv6Exchange>),
-    /// A row of the `http` log, with the answer that its connection followed.
-    Http(Box<HttpExchange>, Connection, Option<Answer>),
-    /// A row of the `ssl` log, with the answer that its connection followed.
-    Ssl(Box<TlsHandshake>, Connection, Option<Answer>),
-    /// A row of the `x509` log.
-    X509(Presented),
-    /// A row of the `files` log.
-    File(Box<FileJoined>),
-    /// A row of the `tunnel` log.
-    Tunnel(log::tunnel::Tunnel),
-}
-
-/// Records with the keys where they belong.
-pub type Told = Vec<(SortKey, Joined)>;
-
-/// Makes records of facts.
+/// Makes rows of facts.
 ///
 /// What it holds is bounded by fields of [`Limits`].
 pub trait Join: Debug + Send {
-    /// Takes a fact that belongs at `key`, and gives back one that is not its business.
-    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact>;
+    /// The types of the facts that it takes. No two joins take one type.
+    fn takes(&self) -> &'static [TypeId];
+
+    /// Takes a fact of `connection` that belongs at `key`. One that has a log ([`Fact::log`]) came with a row, whose
+    /// last columns the join must set ([`JoinOutput::columns`]).
+    fn fact(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        fact: Box<dyn Fact>,
+        out: &mut JoinOutput,
+    );
+
+    /// Looks at what waits to be over, as Zeek looks at its tables.
+    fn look(&mut self, _key: &SortKey, _out: &mut JoinOutput) {}
 
     /// Tells all that waits, since the input ended at engine time `now`.
-    fn finish(&mut self, _now: Timestamp, _told: &mut Told) {}
+    fn finish(&mut self, _now: Timestamp, _out: &mut JoinOutput) {}
 
     /// Adds what it amounts to.
-    fn count(&self, statistics: &mut JoinStatistics);
+    fn count(&self, _statistics: &mut JoinStatistics) {}
+}
+
+/// A row of a join.
+#[derive(Debug)]
+pub struct Joined {
+    /// Where it belongs.
+    pub key: SortKey,
+    /// The connection whose columns it has, if it has these.
+    pub connection: Connection,
+    /// It.
+    pub row: Box<dyn Row>,
+}
+
+/// What joins make of one fact, of a look, or of the end.
+#[derive(Debug, Default)]
+pub struct JoinOutput {
+    rows: Vec<Joined>,
+    columns: Option<Box<dyn Columns>>,
+}
+
+impl JoinOutput {
+    /// Adds a row that belongs at `key`, of `connection` or of no single one.
+    pub fn row(&mut self, key: SortKey, connection: Option<&Connection>, row: impl Row + 'static) {
+        let connection = connection.copied().unwrap_or(Connection::NONE);
+        self.rows.push(Joined { key, connection, row: Box::new(row) });
+    }
+
+    /// Sets the last columns of the row that came with the fact.
+    pub fn columns(&mut self, columns: impl Columns + 'static) {
+        self.columns = Some(Box::new(columns));
+    }
+
+    /// The rows so far, which empties them.
+    pub fn drain(&mut self) -> vec::Drain<'_, Joined> {
+        self.rows.drain(..)
+    }
 }
 
 /// What joins amount to, and what their bounds made them give up.
@@ -192,35 +101,73 @@ pub struct JoinStatistics {
     pub extraction: ExtractionStatistics,
 }
 
+/// What became of the files that were to be extracted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtractionStatistics {
+    /// Files that were kept.
+    pub files: u64,
+    /// Their bytes, holes among them.
+    pub bytes: u64,
+    /// Those of them that were longer than a file may be.
+    pub cut: u64,
+    /// Files that were not kept since a bound was reached.
+    pub refused: u64,
+    /// Files that were not kept since they came faster than they could be written.
+    pub overrun: u64,
+    /// Files that could not be written.
+    pub failed: u64,
+}
+
 /// All joins.
 #[derive(Debug)]
 pub struct Correlator {
     joins: Vec<Box<dyn Join>>,
-    told: Told,
+    /// Which of them takes a type of facts.
+    takers: Vec<(TypeId, usize)>,
+    out: JoinOutput,
 }
 
 impl Correlator {
-    /// Nothing waits yet.
+    /// These joins, of which none has seen anything.
     #[must_use]
-    pub fn new(limits: &Limits) -> Self {
-        let joins = JOINS.iter().map(|join| join(limits)).collect();
-        Self { joins, told: Vec::new() }
+    pub fn new(limits: &Limits, joins: impl Iterator<Item = MakeJoin>) -> Self {
+        let joins: Vec<_> = joins.map(|join| join(limits)).collect();
+        let types = |at: usize| joins[at].takes().iter().map(move |&taken| (taken, at));
+        let takers = (0..joins.len()).flat_map(types).collect();
+        Self { joins, takers, out: JoinOutput::default() }
     }
 
-    /// Takes a fact that belongs at `key`. Facts come in the order of their keys.
-    pub fn fact<O: Observer>(&mut self, key: &SortKey, fact: Fact, observer: &mut O) {
-        let Self { joins, told } = self;
-        joins.iter_mut().try_fold(fact, |fact, join| join.fact(key, fact, told));
-        self.report(observer);
+    /// Takes a fact of `connection` that belongs at `key`. Facts come in the order of their keys. Returns the
+    /// last columns of the row that came with it, if one did, and the rows that it makes.
+    pub fn fact(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        fact: Box<dyn Fact>,
+    ) -> (Option<Box<dyn Columns>>, vec::Drain<'_, Joined>) {
+        let id = (*fact).type_id();
+        let taker = self.takers.iter().find(|(taken, _)| *taken == id);
+        if let Some(join) = taker.and_then(|&(_, at)| self.joins.get_mut(at)) {
+            join.fact(key, connection, fact, &mut self.out);
+        }
+        (self.out.columns.take(), self.out.drain())
+    }
+
+    /// Looks at what waits to be over, at `key` among the facts.
+    pub fn look(&mut self, key: &SortKey) -> vec::Drain<'_, Joined> {
+        for join in &mut self.joins {
+            join.look(key, &mut self.out);
+        }
+        self.out.drain()
     }
 
     /// Tells all that waits, since the input ended at engine time `now`.
-    pub fn finish<O: Observer>(&mut self, now: Timestamp, observer: &mut O) {
+    pub fn finish(&mut self, now: Timestamp) -> vec::Drain<'_, Joined> {
         for join in &mut self.joins {
-            join.finish(now, &mut self.told);
+            join.finish(now, &mut self.out);
         }
-        self.told.sort_by_key(|(key, _)| *key);
-        self.report(observer);
+        self.out.rows.sort_by_key(|joined| joined.key);
+        self.out.drain()
     }
 
     /// What it amounts to so far.
@@ -229,24 +176,5 @@ impl Correlator {
         let mut statistics = JoinStatistics::default();
         self.joins.iter().for_each(|join| join.count(&mut statistics));
         statistics
-    }
-
-    fn report<O: Observer>(&mut self, observer: &mut O) {
-        for (key, joined) in self.told.drain(..) {
-            match joined {
-                Joined::Dhcp(exchange) => exchange.report(|row| observer.record(&key, row)),
-                Joined::Dhcpv6(exchange) => exchange.report(|row| observer.record(&key, row)),
-                Joined::Http(exchange, connection, answer) => {
-                    exchange.report(&connection, answer.as_ref(), |row| observer.record(&key, row));
-                }
-                Joined::Ssl(handshake, connection, answer) => {
-                    handshake
-                        .report(&connection, answer.as_ref(), |row| observer.record(&key, row));
-                }
-                Joined::X509(presented) => presented.report(|row| observer.record(&key, row)),
-                Joined::File(file) => file.report(|row| observer.record(&key, row)),
-                Joined::Tunnel(row) => observer.record(&key, &row),
-            }
-        }
     }
 }

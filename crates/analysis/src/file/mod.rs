@@ -7,13 +7,29 @@
 //! | [`pe`] | the headers of programs of Windows |
 //! | [`digest`] | hashes of its content |
 //! | [`extraction`] | its content on its way out |
+//! | [`kept`] | the join that tells what of it is kept |
+//! | [`log`], [`pe_log`] | the logs |
 
 pub mod digest;
 pub mod extraction;
+mod kept;
+mod log;
 pub mod mime;
 pub mod pe;
+mod pe_log;
 pub mod transfer;
 
 pub use digest::{Digests, HashKinds};
 pub use extraction::{Extract, Extracted, Extraction, Stored};
-pub use transfer::{Carrier, FileReport, FileTransfer};
+pub use transfer::{Carrier, FileTransfer};
+
+use crate::correlator::MakeJoin;
+use crate::record::LogType;
+
+/// The log of files.
+pub const FILES: &LogType = log::Files::LOG;
+/// The log of programs among them.
+pub const PE: &LogType = pe_log::Pe::LOG;
+
+/// The joins of what files tell.
+pub const JOINS: &[MakeJoin] = &[kept::Extraction::join];

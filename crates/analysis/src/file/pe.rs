@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use netsniff_packet::Timestamp;
 
-use crate::log::Pe as Row;
-use crate::record::Seconds;
+use super::pe_log::Pe;
+use crate::record::{Seconds, UnsetIfEmpty};
 use crate::uid::Uid;
 
 /// The kind of files that have such headers.
@@ -32,25 +32,11 @@ pub(super) struct Headers {
     is_over: bool,
 }
 
-/// What the headers of one file tell.
-#[derive(Debug)]
-pub struct Program {
-    ts: Timestamp,
-    id: Uid,
-    machine: Cow<'static, str>,
-    compiled: u32,
-    is_64bit: bool,
-    /// What is told of programs only, and not of object files.
-    optional: Option<Optional>,
-    is_exe: bool,
-    sections: Vec<Box<[u8]>>,
-}
-
 /// What the header tells that only programs have.
 #[derive(Debug, Default)]
 struct Optional {
-    os: String,
-    subsystem: String,
+    os: Cow<'static, str>,
+    subsystem: Cow<'static, str>,
     characteristics: u16,
     /// Of the first seven tables, whether they have content.
     tables: [bool; 7],
@@ -79,9 +65,9 @@ impl Headers {
     }
 
     /// What they tell of the file `id`, if they came.
-    pub(super) fn read(&self, ts: Timestamp, id: Uid) -> Option<Program> {
+    pub(super) fn read(&self, ts: Timestamp, id: Uid) -> Option<Pe> {
         let layout = Layout::of(&self.head)?;
-        let optional = self.head.get(layout.optional..layout.sections)?;
+        let optional = Optional::read(self.head.get(layout.optional..layout.sections)?);
         let compiled = u32_at(&self.head, layout.file + 8)?;
         let characteristics = u16_at(&self.head, layout.file + 22)?;
         let is_exe = layout.optional < layout.sections;
@@ -91,15 +77,26 @@ impl Headers {
         };
         let places = (0..layout.count).map(|n| layout.sections + n * SECTION_HEADER);
         let is_whole = is_exe && layout.sections_end() <= self.head.len();
-        Some(Program {
+        let has = |bit: u16| optional.as_ref().is_some_and(|it| it.characteristics & bit != 0);
+        let table = |n: usize| optional.as_ref().and_then(|it| it.tables.get(n).copied());
+        Some(Pe {
             ts,
             id,
-            machine: machine(layout.machine),
-            compiled,
-            is_64bit: characteristics & 0x100 == 0,
-            optional: Optional::read(optional),
+            machine: Some(machine(layout.machine)),
+            compile_ts: Some(Seconds(compiled.into())),
             is_exe,
-            sections: places.filter(|_| is_whole).filter_map(named).collect(),
+            is_64bit: characteristics & 0x100 == 0,
+            uses_aslr: has(0x40),
+            uses_dep: has(0x100),
+            uses_code_integrity: has(0x80),
+            uses_seh: !has(0x400),
+            has_import_table: table(1),
+            has_export_table: table(0),
+            has_cert_table: table(4),
+            has_debug_data: table(6),
+            section_names: UnsetIfEmpty(places.filter(|_| is_whole).filter_map(named).collect()),
+            os: optional.as_ref().map(|it| it.os.clone()),
+            subsystem: optional.as_ref().map(|it| it.subsystem.clone()),
         })
     }
 }
@@ -158,34 +155,6 @@ impl Optional {
     }
 }
 
-impl Program {
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, take: impl FnOnce(&Row<'_>) -> T) -> T {
-        let optional = self.optional.as_ref();
-        let has = |bit: u16| optional.is_some_and(|it| it.characteristics & bit != 0);
-        let table = |n: usize| optional.and_then(|it| it.tables.get(n).copied());
-        take(&Row {
-            ts: self.ts,
-            id: self.id,
-            machine: Some(&self.machine),
-            compile_ts: Some(Seconds(self.compiled.into())),
-            os: optional.map(|it| it.os.as_str()),
-            subsystem: optional.map(|it| it.subsystem.as_str()),
-            is_exe: self.is_exe,
-            is_64bit: self.is_64bit,
-            uses_aslr: has(0x40),
-            uses_dep: has(0x100),
-            uses_code_integrity: has(0x80),
-            uses_seh: !has(0x400),
-            has_import_table: table(1),
-            has_export_table: table(0),
-            has_cert_table: table(4),
-            has_debug_data: table(6),
-            section_names: (!self.sections.is_empty()).then_some(&self.sections),
-        })
-    }
-}
-
 fn u16_at(data: &[u8], at: usize) -> Option<u16> {
     data.get(at..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
 }
@@ -227,8 +196,8 @@ fn machine(number: u16) -> Cow<'static, str> {
     }
 }
 
-fn subsystem_name(number: u16) -> String {
-    match number {
+fn subsystem_name(number: u16) -> Cow<'static, str> {
+    Cow::Borrowed(match number {
         0 => "UNKNOWN",
         1 => "NATIVE",
         2 => "WINDOWS_GUI",
@@ -240,14 +209,13 @@ fn subsystem_name(number: u16) -> String {
         12 => "EFI_RUNTIME_DRIVER",
         13 => "EFI_ROM",
         14 => "XBOX",
-        _ => return format!("unknown-{number}"),
-    }
-    .to_owned()
+        _ => return Cow::Owned(format!("unknown-{number}")),
+    })
 }
 
 /// The system that has a version.
-fn os(major: u16, minor: u16) -> String {
-    match (major, minor) {
+fn os(major: u16, minor: u16) -> Cow<'static, str> {
+    Cow::Borrowed(match (major, minor) {
         (10, 0) => "Windows 10",
         (6, 4) => "Windows 10 Technical Preview",
         (6, 3) => "Windows 8.1 or Server 2012 R2",
@@ -273,9 +241,8 @@ fn os(major: u16, minor: u16) -> String {
         (1, 3) => "Windows 1.03",
         (1, 1) => "Windows 1.01",
         (1, 0) => "Windows 1.0",
-        _ => return format!("unknown-{major}.{minor}"),
-    }
-    .to_owned()
+        _ => return Cow::Owned(format!("unknown-{major}.{minor}")),
+    })
 }
 
 #[cfg(test)]
@@ -318,27 +285,24 @@ mod tests {
     fn read(file: &[u8], cut: usize) -> Option<String> {
         let mut headers = Headers::default();
         file.chunks(cut).for_each(|piece| headers.bytes(piece));
-        let program = headers.read(Timestamp::EPOCH, Uid::new(1))?;
-        Some(program.report(|row| {
-            let names = row.section_names.unwrap_or_default().iter();
-            let names: Vec<_> =
-                names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-            format!(
-                "{} {} {} {} {} {} {} {} {:?} {:?} {:?} {}",
-                row.machine.unwrap(),
-                row.os.unwrap_or("-"),
-                row.subsystem.unwrap_or("-"),
-                row.is_exe,
-                row.is_64bit,
-                row.uses_aslr,
-                row.uses_dep,
-                row.uses_seh,
-                row.has_import_table,
-                row.has_export_table,
-                row.has_debug_data,
-                names.join(","),
-            )
-        }))
+        let row = headers.read(Timestamp::EPOCH, Uid::new(1))?;
+        let names = row.section_names.0.iter();
+        let names: Vec<_> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        Some(format!(
+            "{} {} {} {} {} {} {} {} {:?} {:?} {:?} {}",
+            row.machine.as_deref().unwrap(),
+            row.os.as_deref().unwrap_or("-"),
+            row.subsystem.as_deref().unwrap_or("-"),
+            row.is_exe,
+            row.is_64bit,
+            row.uses_aslr,
+            row.uses_dep,
+            row.uses_seh,
+            row.has_import_table,
+            row.has_export_table,
+            row.has_debug_data,
+            names.join(","),
+        ))
     }
 
     #[test]

@@ -1,19 +1,14 @@
 //! One file on its way: from the first byte of a body to its last.
 
-use std::sync::Arc;
-
 use netsniff_packet::Timestamp;
 
 use super::digest::{Digests, HashKinds, Hashing};
-use super::extraction::{Extracted, Outlet};
+use super::extraction::Outlet;
+use super::log::Files;
 use super::mime;
 use super::pe;
-use crate::correlator::Content;
-use crate::flow::roles;
-use crate::log::files::Files;
-
-use crate::protocol::{Connection, Context, Findings, OcspStatus, ProtocolRecord, Role, ocsp};
-use crate::record::{Interval, Port};
+use crate::protocol::{Context, Findings, Role, ocsp};
+use crate::record::Interval;
 use crate::uid::Uid;
 
 /// Bytes from which the kind of a file is told, Zeek's `default_file_bof_buffer_size`.
@@ -363,113 +358,61 @@ impl FileTransfer {
             tell_reply(begun, self.fuid, &reply, found);
         }
         let program = self.headers.as_ref().and_then(|headers| headers.read(begun, self.fuid));
-        found.records.extend(program.map(|program| ProtocolRecord::Pe(Box::new(program))));
+        if let Some(program) = program {
+            found.row(program);
+        }
         // Hashes of a part are no hashes of the file.
         let is_whole = self.missing == 0 && self.total.is_none_or(|total| total <= self.seen);
         let hashing = self.hashing.take().filter(|_| is_whole);
+        let digests = hashing.map_or_else(Digests::default, |hashing| hashing.finish());
         let size = self.size();
         let extracted = self.outlet.take().map(|outlet| outlet.end(size));
-        let is_extracted = extracted.is_some();
-        let report = FileReport {
-            begun,
-            digests: hashing.map_or_else(Digests::default, |hashing| hashing.finish()),
-            file: self,
-            extracted,
-        };
-        found.records.push(if is_extracted {
+        let row = self.row(begun, digests);
+        match extracted {
             // Whether it is kept depends on the files of other flows.
-            ProtocolRecord::Fact(Content::File(Arc::new(report)))
-        } else {
-            ProtocolRecord::File(Box::new(report))
-        });
-    }
-}
-
-/// A file that has ended.
-#[derive(Debug)]
-pub struct FileReport {
-    begun: Timestamp,
-    digests: Digests,
-    file: FileTransfer,
-    extracted: Option<Extracted>,
-}
-
-impl FileReport {
-    /// Bytes that it holds outside itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let digests = [&self.digests.md5, &self.digests.sha1, &self.digests.sha256];
-        self.file.heap_bytes()
-            + digests.into_iter().flatten().map(String::capacity).sum::<usize>()
-            + self.extracted.as_ref().map_or(0, Extracted::heap_bytes)
+            Some(extracted) => found.row_with(row, extracted),
+            None => found.row(row),
+        }
     }
 
-    /// What became of its content, if that was to be extracted.
-    #[must_use]
-    pub const fn extracted(&self) -> Option<&Extracted> {
-        self.extracted.as_ref()
-    }
-
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Files<'_>) -> T) -> T {
-        self.report_extracted(connection, None, take)
-    }
-
-    /// Hands the row of the log to `take`, with where its content is kept.
-    pub(crate) fn report_extracted<T>(
-        &self,
-        connection: &Connection,
-        extracted: Option<&Extracted>,
-        take: impl FnOnce(&Files<'_>) -> T,
-    ) -> T {
-        let file = &self.file;
-        let is_orig = file.from == Role::Originator;
-        let sender = if is_orig { connection.originator } else { connection.responder };
+    /// The row of the log.
+    fn row(self, begun: Timestamp, digests: Digests) -> Files {
         // What waits behind a hole at its begin came before it was known that this is one.
-        let last = if file.seen > 0 { file.last.max(self.begun) } else { self.begun };
-        let duration = Interval::in_micros(self.begun, last);
-        take(&Files {
-            ts: self.begun,
-            fuid: file.fuid,
-            uid: Some(connection.uid),
-            id_orig_h: Some(connection.originator.address),
-            id_orig_p: Some(Port(connection.originator.port)),
-            id_resp_h: Some(connection.responder.address),
-            id_resp_p: Some(Port(connection.responder.port)),
-            source: Some(file.source),
-            depth: file.depth,
-            analyzers: file.analyzers(),
-            mime_type: file.mime_type,
-            filename: file.filename.as_deref(),
-            duration,
-            local_orig: Some(roles::is_local(sender.address)),
-            is_orig: Some(is_orig),
-            seen_bytes: file.seen,
-            total_bytes: file.total,
-            missing_bytes: file.missing,
-            overflow_bytes: file.overflow,
-            timedout: file.has_timed_out,
-            parent_fuid: file.parent,
-            md5: self.digests.md5.as_deref(),
-            sha1: self.digests.sha1.as_deref(),
-            sha256: self.digests.sha256.as_deref(),
-            extracted: extracted.map(Extracted::name),
-            extracted_cutoff: extracted.map(Extracted::is_cut),
-            extracted_size: extracted.map(Extracted::size),
-        })
+        let last = if self.seen > 0 { self.last.max(begun) } else { begun };
+        Files {
+            ts: begun,
+            fuid: self.fuid,
+            source: Some(self.source),
+            depth: self.depth,
+            analyzers: self.analyzers(),
+            mime_type: self.mime_type,
+            filename: self.filename,
+            duration: Interval::in_micros(begun, last),
+            local_orig: None,
+            is_orig: Some(self.from == Role::Originator),
+            seen_bytes: self.seen,
+            total_bytes: self.total,
+            missing_bytes: self.missing,
+            overflow_bytes: self.overflow,
+            timedout: self.has_timed_out,
+            parent_fuid: self.parent,
+            md5: digests.md5,
+            sha1: digests.sha1,
+            sha256: digests.sha256,
+        }
     }
 }
 
 /// Tells what a reply of OCSP says.
 fn tell_reply(ts: Timestamp, fuid: Uid, reply: &[u8], found: &mut Findings) {
-    let Some(reply) = ocsp::Reply::of(reply) else {
+    let Some(reply) = ocsp::Reply::of(ts, fuid, reply) else {
         found.weirds.add("OCSP_invalid_reply");
         return;
     };
     if reply.has_more {
         found.weirds.add("OCSP_too_many_statuses");
     }
-    let told = |status| ProtocolRecord::Ocsp(Box::new(OcspStatus { ts, fuid, status }));
-    found.records.extend(reply.statuses.into_iter().map(told));
+    reply.statuses.into_iter().for_each(|status| found.row(status));
 }
 
 /// The name under which the content of a file is kept, as Zeek's `extract-all-files` has it.

@@ -13,10 +13,10 @@ use super::{Exchange, Flow, roles};
 use crate::community_id::CommunityId;
 use crate::depth::Depth;
 use crate::limits::Limits;
-use crate::log::conn::{Conn, ConnState, Proto, Quality};
+use crate::log::conn::{Conn, ConnState, Quality};
 use crate::log::gaps::Gaps;
 use crate::options::ChecksumMode;
-use crate::record::{Interval, Port};
+use crate::record::{Interval, Port, Proto};
 use crate::uid::Uid;
 
 /// What a record needs besides the flow.

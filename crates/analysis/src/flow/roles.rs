@@ -5,8 +5,9 @@ use core::net::{IpAddr, Ipv4Addr};
 use netsniff_packet::Address;
 use netsniff_packet::decode::{TcpFlags, Transport};
 
-use super::key::{Endpoint, TCP, UDP};
+use super::key::{TCP, UDP};
 use crate::protocol::{self, Role};
+use crate::record::Endpoint;
 use crate::unit::Unit;
 
 /// TCP ports that Zeek's default scripts take for servers' (`likely_server_ports`).

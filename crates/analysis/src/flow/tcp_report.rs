@@ -259,7 +259,7 @@ mod tests {
 
     impl Observer for Rows {
         fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
-            self.0.push((*key, R::LOG.path, BTreeMap::new()));
+            self.0.push((*key, record.log().path, BTreeMap::new()));
             record.visit(self);
         }
     }

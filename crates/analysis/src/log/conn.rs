@@ -4,7 +4,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use crate::community_id::CommunityId;
 use crate::depth::Depth;
-use crate::record::{Interval, Port};
+use crate::record::{Interval, Port, Proto};
 use crate::uid::Uid;
 
 crate::record! {
@@ -85,20 +85,6 @@ crate::record! {
         /// Connections of one in so many pairs of addresses were captured (`--sample`), so that this one stands for
         /// as many. Unset where all were, and where the capture was taken by somebody else.
         sampling: Option<u64> => "sampling", count, None, Plain, Netsniff;
-    }
-}
-
-crate::words! {
-    /// The transport protocol of a connection, in Zeek's words.
-    pub enum Proto {
-        /// TCP.
-        Tcp => "tcp",
-        /// UDP.
-        Udp => "udp",
-        /// ICMP or ICMPv6.
-        Icmp => "icmp",
-        /// Any other protocol over IP; `ip_proto` tells which.
-        Unknown => "unknown_transport",
     }
 }
 

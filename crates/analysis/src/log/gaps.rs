@@ -2,8 +2,7 @@
 
 use netsniff_packet::{Address, Loss, Stage, Timestamp};
 
-use super::conn::Proto;
-use crate::record::Port;
+use crate::record::{Port, Proto};
 use crate::uid::Uid;
 
 crate::record! {

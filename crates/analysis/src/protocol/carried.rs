@@ -9,7 +9,8 @@ use netsniff_packet::Timestamp;
 use super::{
     Bytes, Context, Errand, Findings, Gap, Onward, Progress, Protocol, Role, Session, SideEnd,
 };
-use crate::file::{FileTransfer, mime};
+use crate::file::{self, FileTransfer, mime};
+use crate::record::LogType;
 
 /// Bytes of a data connection of FTP by which its announcer learns what is carried (the buffer of Zeek's
 /// analyser `FTP_DATA`).
@@ -34,8 +35,8 @@ impl Protocol for FtpData {
         "FTP_DATA"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["files", "pe"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[file::FILES, file::PE]
     }
 
     fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
@@ -58,8 +59,8 @@ impl Protocol for IrcDccData {
         "IRC_DATA"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["files", "pe"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[file::FILES, file::PE]
     }
 
     fn session(&self, context: &Context<'_>) -> Box<dyn Session> {

@@ -2,33 +2,17 @@
 
 use std::sync::Arc;
 
-use netsniff_packet::Timestamp;
-
-use super::dns::Transaction;
 use super::expected::Expected;
-use super::ftp::Command;
-use super::irc::IrcEvent;
-use super::ntp;
-use super::quic::QuicConnection;
-use super::socks::Proxying;
-use super::ssh::Login;
-use super::tls::{Known, OcspStatus};
-use super::websocket::Talk;
-use super::{imap, pop3, smtp};
-use crate::correlator::{Content, Fact};
-use crate::file::pe::Program;
-use crate::file::{Extract, FileReport};
-use crate::flow::key::Endpoint;
-use crate::log::conn::Proto;
-use crate::record::{Observer, SortKey};
-use crate::uid::Uid;
+use super::tls::Known;
+use crate::file::Extract;
+use crate::record::{Connection, Fact, Observer, Row, SortKey, WholeRow};
 use crate::weird::{Detail, Oddity, Weirds};
 
 /// What sessions found: in memory that is used again and again.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Records, in the order in which they were found.
-    pub records: Vec<ProtocolRecord>,
+    /// Rows and facts, in the order in which they were found.
+    pub records: Vec<Finding>,
     /// Connections that will come.
     pub expected: Vec<Expected>,
     /// Oddities of the protocol that speaks.
@@ -90,6 +74,21 @@ impl Findings {
             && !self.is_beyond
     }
 
+    /// Adds a row.
+    pub fn row(&mut self, row: impl Row + 'static) {
+        self.records.push(Finding::Row(Box::new(row)));
+    }
+
+    /// Adds a fact, of which a join makes rows.
+    pub fn fact(&mut self, fact: impl Fact) {
+        self.records.push(Finding::Fact(Box::new(fact)));
+    }
+
+    /// Adds a row whose last columns a join makes of a fact.
+    pub fn row_with(&mut self, row: impl Row + 'static, fact: impl Fact) {
+        self.records.push(Finding::RowWith(Box::new(row), Box::new(fact)));
+    }
+
     /// Notes that more came than a session looks at (Zeek's `LimitReachedWeird`).
     pub(crate) fn exceed(&mut self, name: &'static str, detail: Detail) {
         self.weirds.add_with(name, detail);
@@ -125,77 +124,30 @@ impl Findings {
     }
 }
 
-/// A record of any protocol, without what tells its flow.
+/// What a session found, without what tells its flow.
 #[derive(Debug)]
-pub enum ProtocolRecord {
-    /// A row of the `dns` log.
-    Dns(Transaction),
-    /// A row of the `ntp` log.
-    Ntp(ntp::Message),
-    /// What makes a record together with what other flows tell.
-    Fact(Content),
-    /// A row of the `websocket` log.
-    WebSocket(Box<Talk>),
-    /// A row of the `ftp` log.
-    Ftp(Box<Command>),
-    /// A row of the `socks` log.
-    Socks(Box<Proxying>),
-    /// A row of the `irc` log.
-    Irc(Box<IrcEvent>),
-    /// A row of the `ssh` log.
-    Ssh(Box<Login>),
-    /// A row of the `files` log.
-    File(Box<FileReport>),
-    /// A row of the `pe` log.
-    Pe(Box<Program>),
-    /// A row of the `smtp` log.
-    Smtp(Box<smtp::Transaction>),
-    /// A row of the `pop3` log.
-    Pop3(Box<pop3::Summary>),
-    /// A row of the `imap` log.
-    Imap(Box<imap::Row>),
-    /// A row of the `quic` log.
-    Quic(Box<QuicConnection>),
-    /// A row of the `ocsp` log.
-    Ocsp(Box<OcspStatus>),
+pub enum Finding {
+    /// A row.
+    Row(Box<dyn Row>),
+    /// A fact, of which a join makes rows.
+    Fact(Box<dyn Fact>),
+    /// A row whose last columns a join makes of the fact.
+    RowWith(Box<dyn Row>, Box<dyn Fact>),
 }
 
-/// The flow that a record belongs to.
-#[derive(Clone, Copy, Debug)]
-pub struct Connection {
-    /// Its identifier.
-    pub uid: Uid,
-    /// The originator.
-    pub originator: Endpoint,
-    /// The responder.
-    pub responder: Endpoint,
-    /// The transport protocol.
-    pub proto: Proto,
-    /// Time of its first packet; `None` where the connection is older than that.
-    pub start: Option<Timestamp>,
-}
-
-impl ProtocolRecord {
-    /// Hands the record to the observer, as one of `connection`.
+impl Finding {
+    /// Hands it to the observer, as one of `connection`.
     pub fn report<O: Observer>(self, connection: &Connection, key: &SortKey, observer: &mut O) {
         match self {
-            Self::Dns(transaction) => {
-                transaction.report(connection, |row| observer.record(key, row));
+            Self::Row(mut row) => {
+                row.complete(connection);
+                observer.record(key, &WholeRow { connection, row: &*row });
             }
-            Self::Ntp(message) => message.report(connection, |row| observer.record(key, row)),
-            Self::Fact(content) => observer.fact(key, Fact { connection: *connection, content }),
-            Self::WebSocket(talk) => talk.report(connection, |row| observer.record(key, row)),
-            Self::Ftp(command) => command.report(connection, |row| observer.record(key, row)),
-            Self::Socks(proxying) => proxying.report(connection, |row| observer.record(key, row)),
-            Self::Irc(event) => event.report(connection, |row| observer.record(key, row)),
-            Self::Ssh(login) => login.report(connection, |row| observer.record(key, row)),
-            Self::File(file) => file.report(connection, |row| observer.record(key, row)),
-            Self::Pe(program) => program.report(|row| observer.record(key, row)),
-            Self::Smtp(mail) => mail.report(connection, |row| observer.record(key, row)),
-            Self::Pop3(summary) => summary.report(connection, |row| observer.record(key, row)),
-            Self::Imap(mailbox) => mailbox.report(connection, |row| observer.record(key, row)),
-            Self::Ocsp(status) => status.report(|row| observer.record(key, row)),
-            Self::Quic(quic) => quic.report(connection, |row| observer.record(key, row)),
+            Self::Fact(fact) => observer.fact(key, connection, fact),
+            Self::RowWith(mut row, fact) => {
+                row.complete(connection);
+                observer.begun_row(key, connection, &*row, fact);
+            }
         }
     }
 }

@@ -52,34 +52,21 @@ mod xmpp;
 
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
-pub use dhcp::{DhcpExchange, Message as DhcpMessage};
-pub use dhcpv6::{Dhcpv6Exchange, Message as Dhcpv6Message};
-pub use dns::{Resolution, Transaction};
+pub use dns::Resolution;
 pub use expected::{Announced, Errand, Expected, Kind};
-pub use findings::{Connection, Findings, MAX_ODDITIES, ProtocolRecord};
-pub use ftp::Command;
-pub use http::Exchange as HttpExchange;
+pub use findings::{Finding, Findings, MAX_ODDITIES};
 pub(crate) use http::speaker;
-pub use imap::Row as MailboxRow;
-pub use irc::IrcEvent;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
-pub use ntp::Message as NtpMessage;
-pub use pop3::Summary as Pop3Summary;
-pub use quic::QuicConnection;
 pub use session::{
     Bytes, Context, Counted, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
-pub use smtp::Transaction as MailTransaction;
-pub use socks::Proxying;
-pub use ssh::Login;
 pub(crate) use tls::ocsp;
-#[cfg(test)]
-pub(crate) use tls::presented;
-pub use tls::{Certificate, OcspStatus, Presented, TlsHandshake};
-pub use websocket::Talk as WebSocketTalk;
 
 use core::time::Duration;
 use std::sync::Arc;
+
+use crate::correlator::MakeJoin;
+use crate::record::LogType;
 
 /// An application protocol.
 pub trait Protocol: Sync {
@@ -90,7 +77,12 @@ pub trait Protocol: Sync {
     fn analyzer(&self) -> &'static str;
 
     /// The logs that its sessions write.
-    fn logs(&self) -> &'static [&'static str];
+    fn logs(&self) -> &'static [&'static LogType];
+
+    /// The joins of what its sessions tell, each in the list of one protocol.
+    fn joins(&self) -> &'static [MakeJoin] {
+        &[]
+    }
 
     /// UDP ports of its servers: a hint where to look first, no proof.
     fn udp_ports(&self) -> &'static [u16] {

@@ -2,6 +2,7 @@
 //! over. What follows otherwise is not looked at.
 
 use super::{Bytes, Context, Detection, Findings, Heads, Progress, Protocol, Role, Session};
+use crate::record::LogType;
 
 /// A client of a database.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Protocol for MySql {
         "MYSQL"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
+    fn logs(&self) -> &'static [&'static LogType] {
         &[]
     }
 

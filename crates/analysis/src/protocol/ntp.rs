@@ -5,9 +5,46 @@ use core::net::Ipv4Addr;
 
 use netsniff_packet::Timestamp;
 
-use super::{Connection, Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
-use crate::log;
-use crate::record::{Interval, Port};
+use super::{Context, Datagram, Findings, Protocol, Session, Verdict};
+use crate::record::{Interval, LogType};
+
+crate::record! {
+    /// One row for each message of the Network Time Protocol. Messages that control or query a
+    /// server (modes 6 and 7) show in `service` of `conn` only.
+    pub(super) struct Message => "ntp" {
+        /// Time of the message.
+        ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
+        connection Zeek;
+        /// Version of the protocol.
+        version: u8 => "version", count, None, Plain, Zeek;
+        /// Who speaks: 1 and 2 peers, 3 a client, 4 a server, 5 a server that broadcasts; 0 is
+        /// reserved, and such a message tells nothing more.
+        mode: u8 => "mode", count, None, Plain, Zeek;
+        /// Distance from a reference clock; 0 is not synchronised, 1 has the clock itself.
+        stratum: Option<u8> => "stratum", count, None, Plain, Zeek;
+        /// The longest time between two messages of the sender; unset beyond 2^33 seconds.
+        poll: Option<Interval> => "poll", interval, Seconds, Plain, Zeek;
+        /// Precision of the sender's clock; unset beyond 2^33 seconds.
+        precision: Option<Interval> => "precision", interval, Seconds, Plain, Zeek;
+        /// Round-trip time to the reference clock.
+        root_delay: Option<Interval> => "root_delay", interval, Seconds, Plain, Zeek;
+        /// How far the reference clock may be off.
+        root_disp: Option<Interval> => "root_disp", interval, Seconds, Plain, Zeek;
+        /// The reference: of stratum 0 a code for why, of stratum 1 the kind of clock, else the
+        /// address of the server, for IPv6 the first four bytes of its MD5 hash.
+        ref_id: Option<Box<[u8]>> => "ref_id", string, None, Address, Zeek;
+        /// When the sender's clock was last set; 0 seconds where it never was.
+        ref_time: Option<Timestamp> => "ref_time", time, Seconds, Plain, Zeek;
+        /// When the message that this one answers left, by the clock of who asked.
+        org_time: Option<Timestamp> => "org_time", time, Seconds, Plain, Zeek;
+        /// When that message arrived, by the clock of who answers.
+        rec_time: Option<Timestamp> => "rec_time", time, Seconds, Plain, Zeek;
+        /// When this message left, by the sender's clock.
+        xmt_time: Option<Timestamp> => "xmt_time", time, Seconds, Plain, Zeek;
+        /// Number of extension fields.
+        num_exts: u64 => "num_exts", count, None, Plain, Zeek;
+    }
+}
 
 /// Messages over UDP.
 #[derive(Debug)]
@@ -40,8 +77,8 @@ impl Protocol for Ntp {
         "NTP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["ntp"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[Message::LOG]
     }
 
     fn udp_ports(&self) -> &'static [u16] {
@@ -94,9 +131,11 @@ impl Session for NtpSession {
         self.is_confirmed = true;
         let [version, mode] = [first >> 3 & 7, first & 7];
         if mode <= 5 {
-            let clock = if mode == 0 { None } else { Clock::read(datagram.payload) };
-            let message = Message { time: datagram.time, version, mode, clock };
-            found.records.push(ProtocolRecord::Ntp(message));
+            let mut message = Message::of(datagram.time, version, mode);
+            if mode != 0 {
+                message.clock(datagram.payload);
+            }
+            found.row(message);
         }
     }
 
@@ -151,49 +190,49 @@ fn extensions(mut rest: &[u8]) -> Option<u64> {
     Some(count)
 }
 
-/// A message that becomes a row of the log.
-#[derive(Debug)]
-pub struct Message {
-    time: Timestamp,
-    version: u8,
-    mode: u8,
-    /// What modes 1 to 5 tell.
-    clock: Option<Clock>,
-}
+impl Message {
+    /// A message of which nothing is told but its version and mode.
+    const fn of(ts: Timestamp, version: u8, mode: u8) -> Self {
+        Self {
+            ts,
+            version,
+            mode,
+            stratum: None,
+            poll: None,
+            precision: None,
+            root_delay: None,
+            root_disp: None,
+            ref_id: None,
+            ref_time: None,
+            org_time: None,
+            rec_time: None,
+            xmt_time: None,
+            num_exts: 0,
+        }
+    }
 
-/// What a message tells of its sender's clock.
-#[derive(Debug)]
-struct Clock {
-    stratum: u8,
-    poll: Option<Interval>,
-    precision: Option<Interval>,
-    root_delay: Interval,
-    root_disp: Interval,
-    reference: Vec<u8>,
-    /// Reference, origin, receive and transmit timestamp.
-    times: [Timestamp; 4],
-    extensions: u64,
-}
-
-impl Clock {
-    fn read(payload: &[u8]) -> Option<Self> {
-        let header = payload.first_chunk::<HEADER_LEN>()?;
+    /// Takes what modes 1 to 5 tell of the sender's clock.
+    fn clock(&mut self, payload: &[u8]) {
+        let Some(header) = payload.first_chunk::<HEADER_LEN>() else { return };
         let [_, stratum, poll, precision, ..] = *header;
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| header[at + i]));
         let code = word(12).to_be_bytes();
-        Some(Self {
-            stratum,
-            poll: power_of_two(poll.cast_signed()),
-            precision: power_of_two(precision.cast_signed()),
-            root_delay: short(word(4)),
-            root_disp: short(word(8)),
-            reference: match stratum {
-                0 | 1 => code.to_vec(),
-                _ => Ipv4Addr::from(code).to_string().into_bytes(),
-            },
-            times: [16, 24, 32, 40].map(|at| timestamp(word(at), word(at + 4))),
-            extensions: payload.get(HEADER_LEN..).and_then(extensions)?,
-        })
+        let [reference, origin, receive, transmit] =
+            [16, 24, 32, 40].map(|at| Some(timestamp(word(at), word(at + 4))));
+        self.stratum = Some(stratum);
+        self.poll = power_of_two(poll.cast_signed());
+        self.precision = power_of_two(precision.cast_signed());
+        self.root_delay = Some(short(word(4)));
+        self.root_disp = Some(short(word(8)));
+        self.ref_id = Some(match stratum {
+            0 | 1 => code.into(),
+            _ => Ipv4Addr::from(code).to_string().into_bytes().into_boxed_slice(),
+        });
+        self.ref_time = reference;
+        self.org_time = origin;
+        self.rec_time = receive;
+        self.xmt_time = transmit;
+        self.num_exts = payload.get(HEADER_LEN..).and_then(extensions).unwrap_or(0);
     }
 }
 
@@ -232,35 +271,6 @@ fn timestamp(seconds: u32, fraction: u32) -> Timestamp {
     Timestamp::from_nanos(whole as i64 * 1_000_000_000 + micros as i64 * 1000)
 }
 
-impl Message {
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&log::Ntp<'_>) -> T) -> T {
-        let clock = self.clock.as_ref();
-        let time = |at: usize| clock.map(|clock| clock.times[at]);
-        take(&log::Ntp {
-            ts: self.time,
-            uid: connection.uid,
-            id_orig_h: connection.originator.address,
-            id_orig_p: Port(connection.originator.port),
-            id_resp_h: connection.responder.address,
-            id_resp_p: Port(connection.responder.port),
-            version: self.version,
-            mode: self.mode,
-            stratum: clock.map(|clock| clock.stratum),
-            poll: clock.and_then(|clock| clock.poll),
-            precision: clock.and_then(|clock| clock.precision),
-            root_delay: clock.map(|clock| clock.root_delay),
-            root_disp: clock.map(|clock| clock.root_disp),
-            ref_id: clock.map(|clock| &*clock.reference),
-            ref_time: time(0),
-            org_time: time(1),
-            rec_time: time(2),
-            xmt_time: time(3),
-            num_exts: clock.map_or(0, |clock| clock.extensions),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +279,13 @@ mod tests {
     fn header(mode: u8) -> Vec<u8> {
         let mut message = vec![0; HEADER_LEN];
         message[0] = 4 << 3 | mode;
+        message
+    }
+
+    /// The row of a message.
+    fn told(payload: &[u8]) -> Message {
+        let mut message = Message::of(Timestamp::EPOCH, 4, CLIENT);
+        message.clock(payload);
         message
     }
 
@@ -313,10 +330,10 @@ mod tests {
 
     #[test]
     fn extension_fields_are_counted_and_a_mac_is_none() {
-        let count = |message: &[u8]| Clock::read(message).map(|clock| clock.extensions);
-        assert_eq!(count(&with_extensions(&[], 24)), Some(0));
-        assert_eq!(count(&with_extensions(&[28], 0)), Some(1));
-        assert_eq!(count(&with_extensions(&[16, 36], 20)), Some(2));
+        let count = |message: &[u8]| told(message).num_exts;
+        assert_eq!(count(&with_extensions(&[], 24)), 0);
+        assert_eq!(count(&with_extensions(&[28], 0)), 1);
+        assert_eq!(count(&with_extensions(&[16, 36], 20)), 2);
         assert!(!is_whole(&with_extensions(&[12], 24)), "shorter than any field");
         let mut cut = with_extensions(&[64], 0);
         cut.pop();
@@ -349,10 +366,10 @@ mod tests {
             let mut message = header(SERVER);
             message[1] = stratum;
             message[12..16].copy_from_slice(b"GPS\0");
-            Clock::read(&message).unwrap().reference
+            told(&message).ref_id.unwrap()
         };
-        assert_eq!(reference(0), b"GPS\0");
-        assert_eq!(reference(1), b"GPS\0");
-        assert_eq!(reference(2), b"71.80.83.0");
+        assert_eq!(*reference(0), *b"GPS\0");
+        assert_eq!(*reference(1), *b"GPS\0");
+        assert_eq!(*reference(2), *b"71.80.83.0");
     }
 }

@@ -2,6 +2,7 @@
 //! otherwise is not looked at.
 
 use super::{Bytes, Context, Detection, Findings, Heads, Progress, Protocol, Role, Session};
+use crate::record::LogType;
 
 /// A terminal with a Windows host.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Protocol for Rdp {
         "RDP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
+    fn logs(&self) -> &'static [&'static LogType] {
         &[]
     }
 

@@ -1,6 +1,7 @@
 //! Telnet, RFC 854: recognised, and no more. Who types what is not looked at.
 
 use super::{Bytes, Context, Detection, Findings, Gap, Heads, Onward, Progress, Protocol, Session};
+use crate::record::LogType;
 
 /// A terminal with a host.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Protocol for Telnet {
         "TELNET"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
+    fn logs(&self) -> &'static [&'static LogType] {
         &[]
     }
 

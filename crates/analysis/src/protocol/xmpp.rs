@@ -2,6 +2,7 @@
 //! not looked at.
 
 use super::{Bytes, Context, Detection, Findings, Heads, Progress, Protocol, Role, Session};
+use crate::record::LogType;
 
 /// Messages between clients and servers, or between servers.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Protocol for Xmpp {
         "XMPP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
+    fn logs(&self) -> &'static [&'static LogType] {
         &[]
     }
 

@@ -101,7 +101,9 @@ pub struct Anonymous<'a, R> {
 }
 
 impl<R: Record> Record for Anonymous<'_, R> {
-    const LOG: &'static LogType = R::LOG;
+    fn log(&self) -> &'static LogType {
+        self.record.log()
+    }
 
     #[inline]
     fn visit<V: Visitor>(&self, visitor: &mut V) {

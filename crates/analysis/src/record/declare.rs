@@ -21,6 +21,11 @@
 /// assert_eq!(Host::LOG.fields[2].zeek_type.to_string(), "set[string]");
 /// ```
 ///
+/// In a struct without a lifetime a line `connection Netsniff;` stands for the columns `uid` and `id` of the row's
+/// connection, which is told as the row is rendered; `connection Netsniff, function;` names the function that sets
+/// the fields which follow from it. `joined Columns;` at the end stands for columns that a join adds
+/// ([`columns!`](crate::columns!)).
+///
 /// A field is `rust_name: RustType => "log.name", zeek type, Unit, Privacy, Origin;` with its
 /// meaning as a doc comment; nothing has a default. A field without a privacy class does not
 /// compile:
@@ -60,9 +65,136 @@
 /// ```
 #[macro_export]
 macro_rules! record {
+    // A row of a connection, in which `connection` stands for the columns of that.
     (
         $(#[doc = $log_doc:literal])+
-        pub struct $name:ident $(<$life:lifetime>)? => $path:literal {
+        $(#[derive($($derive:ident),+)])?
+        $vis:vis struct $name:ident => $path:literal {
+            $(
+                $(#[doc = $head_doc:literal])+
+                $head:ident: $head_rust:ty => $head_name:literal,
+                    $head_zeek:ident $([$head_element:ident])?, $head_unit:ident,
+                    $head_privacy:ident $(($head_registry:ident))?, $head_origin:ident;
+            )+
+            connection $origin:ident $(, $complete:path)?;
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident: $rust:ty => $log_name:literal,
+                    $zeek:ident $([$element:ident])?, $unit:ident, $privacy:ident $(($registry:ident))?,
+                    $field_origin:ident;
+            )*
+            $(joined $joined:ty;)?
+        }
+    ) => {
+        $(#[doc = $log_doc])+
+        #[derive(Clone, Debug $(, $($derive),+)?)]
+        $vis struct $name {
+            $(
+                $(#[doc = $head_doc])+
+                $vis $head: $head_rust,
+            )+
+            $(
+                $(#[doc = $doc])+
+                $vis $field: $rust,
+            )*
+        }
+
+        impl $name {
+            /// The log, with its columns.
+            $vis const LOG: &'static $crate::record::LogType = {
+                static LOG: $crate::record::LogType = $crate::record::LogType {
+                path: $path,
+                doc: concat!($($log_doc),+).trim_ascii(),
+                fields: {
+                    const CONNECTION: [$crate::record::FieldInfo; $crate::record::Connection::COLUMNS] =
+                        $crate::record::Connection::fields($crate::record::Origin::$origin);
+                    const OWN: &[$crate::record::FieldInfo] = &[
+                        $($crate::field_info!(
+                            $($head_doc)+, $head_rust, $head_name, $head_zeek $([$head_element])?, $head_unit,
+                            $head_privacy $(($head_registry))?, $head_origin
+                        ),)+
+                        CONNECTION[0], CONNECTION[1], CONNECTION[2], CONNECTION[3], CONNECTION[4],
+                        $($crate::field_info!(
+                            $($doc)+, $rust, $log_name, $zeek $([$element])?, $unit,
+                            $privacy $(($registry))?, $field_origin
+                        ),)*
+                    ];
+                    $crate::with_joined!(OWN $(, $joined)?)
+                },
+                };
+                &LOG
+            };
+        }
+
+        impl $crate::record::Row for $name {
+            fn log(&self) -> &'static $crate::record::LogType {
+                Self::LOG
+            }
+
+            $(
+                fn complete(&mut self, connection: &$crate::record::Connection) {
+                    $complete(self, connection);
+                }
+            )?
+
+            fn visit(
+                &self,
+                connection: &$crate::record::Connection,
+                visitor: &mut dyn $crate::record::Visitor,
+            ) {
+                let mut fields = Self::LOG.fields.iter().enumerate();
+                $(
+                    if let Some((index, info)) = fields.next() {
+                        visitor.field(index, info, $crate::record::IntoValue::value(&self.$head));
+                    }
+                )+
+                connection.visit(&mut fields, visitor);
+                $(
+                    if let Some((index, info)) = fields.next() {
+                        visitor.field(index, info, $crate::record::IntoValue::value(&self.$field));
+                    }
+                )*
+            }
+
+            $(
+                fn joined(&self) -> &'static [$crate::record::FieldInfo] {
+                    <$joined>::FIELDS
+                }
+            )?
+        }
+    };
+    // A row that sessions and joins hand over, of no single connection.
+    (
+        $(#[doc = $log_doc:literal])+
+        $vis:vis struct $name:ident => $path:literal { $($fields:tt)+ }
+    ) => {
+        $crate::record!(@borrowed [] $(#[doc = $log_doc])+ $vis struct $name => $path { $($fields)+ });
+
+        impl $crate::record::Row for $name {
+            fn log(&self) -> &'static $crate::record::LogType {
+                Self::LOG
+            }
+
+            fn visit(
+                &self,
+                _: &$crate::record::Connection,
+                mut visitor: &mut dyn $crate::record::Visitor,
+            ) {
+                $crate::record::Record::visit(self, &mut visitor);
+            }
+        }
+    };
+    // One that borrows what it tells.
+    (
+        $(#[doc = $log_doc:literal])+
+        $vis:vis struct $name:ident <$life:lifetime> => $path:literal { $($fields:tt)+ }
+    ) => {
+        $crate::record!(@borrowed [$life] $(#[doc = $log_doc])+ $vis struct $name <$life> => $path { $($fields)+ });
+    };
+    (
+        @borrowed $generics:tt
+        $(#[doc = $log_doc:literal])+
+        $vis:vis struct $name:ident $(<$life:lifetime>)? => $path:literal {
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident: $rust:ty => $log_name:literal,
@@ -72,33 +204,36 @@ macro_rules! record {
     ) => {
         $(#[doc = $log_doc])+
         #[derive(Clone, Debug)]
-        pub struct $name $(<$life>)? {
+        $vis struct $name $(<$life>)? {
             $(
                 $(#[doc = $doc])+
-                pub $field: $rust,
+                $vis $field: $rust,
             )+
         }
 
-        impl $(<$life>)? $crate::record::Record for $name $(<$life>)? {
-            const LOG: &'static $crate::record::LogType = &$crate::record::LogType {
-                path: $path,
-                doc: concat!($($log_doc),+).trim_ascii(),
-                fields: &[$(
-                    $crate::record::FieldInfo {
-                        name: $log_name,
-                        zeek_type: $crate::zeek_type!($rust, $zeek $([$element])?),
-                        unit: $crate::record::Unit::$unit,
-                        privacy: const {
-                            let class = $crate::record::Privacy::$privacy
-                                $(($crate::record::Registry::$registry))?;
-                            class.of::<$rust>()
-                        },
-                        origin: $crate::record::Origin::$origin,
-                        words: <$rust as $crate::record::IntoValue>::WORDS,
-                        doc: concat!($($doc),+).trim_ascii(),
-                    },
-                )+],
+        impl $(<$life>)? $name $(<$life>)? {
+            /// The log, with its columns.
+            $vis const LOG: &'static $crate::record::LogType = {
+                static LOG: $crate::record::LogType = $crate::record::LogType {
+                    path: $path,
+                    doc: concat!($($log_doc),+).trim_ascii(),
+                    fields: &[$({
+                        $crate::field_type!($generics $rust);
+                        $crate::field_info!(
+                            $($doc)+, Field, $log_name, $zeek $([$element])?, $unit,
+                            $privacy $(($registry))?, $origin
+                        )
+                    },)+],
+                };
+                &LOG
             };
+        }
+
+        impl $(<$life>)? $crate::record::Record for $name $(<$life>)? {
+            #[inline]
+            fn log(&self) -> &'static $crate::record::LogType {
+                Self::LOG
+            }
 
             #[inline]
             fn visit<V: $crate::record::Visitor>(&self, visitor: &mut V) {
@@ -110,6 +245,127 @@ macro_rules! record {
                     }
                 )+
             }
+        }
+    };
+}
+
+/// Declares columns that a join adds to the rows of several logs.
+///
+/// ```
+/// netsniff_analysis::columns! {
+///     /// Where it stands.
+///     pub struct Place {
+///         /// Number of the room.
+///         room: Option<u64> => "room", count, None, Plain, Netsniff;
+///     }
+/// }
+/// netsniff_analysis::record! {
+///     /// One row for each host that was seen.
+///     pub struct Host => "host" {
+///         /// Time of the host's first packet.
+///         ts: netsniff_packet::Timestamp => "ts", time, Seconds, Plain, Netsniff;
+///         connection Netsniff;
+///         joined Place;
+///     }
+/// }
+/// let names: Vec<&str> = Host::LOG.fields.iter().map(|field| field.name).collect();
+/// assert_eq!(names, ["ts", "uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "room"]);
+/// ```
+#[macro_export]
+macro_rules! columns {
+    (
+        $(#[doc = $struct_doc:literal])+
+        $(#[derive($($derive:ident),+)])?
+        $vis:vis struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident: $rust:ty => $log_name:literal,
+                    $zeek:ident $([$element:ident])?, $unit:ident, $privacy:ident $(($registry:ident))?, $origin:ident;
+            )+
+        }
+    ) => {
+        $(#[doc = $struct_doc])+
+        #[derive(Clone, Debug $(, $($derive),+)?)]
+        $vis struct $name {
+            $(
+                $(#[doc = $doc])+
+                $vis $field: $rust,
+            )+
+        }
+
+        impl $name {
+            /// The columns.
+            $vis const FIELDS: &'static [$crate::record::FieldInfo] = &[$($crate::field_info!(
+                $($doc)+, $rust, $log_name, $zeek $([$element])?, $unit, $privacy $(($registry))?, $origin
+            ),)+];
+        }
+
+        impl $crate::record::Columns for $name {
+            fn fields(&self) -> &'static [$crate::record::FieldInfo] {
+                Self::FIELDS
+            }
+
+            fn visit(&self, first: usize, visitor: &mut dyn $crate::record::Visitor) {
+                let mut fields = Self::FIELDS.iter().enumerate();
+                $(
+                    if let Some((index, info)) = fields.next() {
+                        let value = $crate::record::IntoValue::value(&self.$field);
+                        visitor.field(first + index, info, value);
+                    }
+                )+
+            }
+        }
+    };
+}
+
+/// The columns of a row, with those that a join adds.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_joined {
+    ($own:ident) => {
+        $own
+    };
+    ($own:ident, $joined:ty) => {
+        const {
+            &$crate::record::FieldInfo::chain::<{ $own.len() + <$joined>::FIELDS.len() }>(
+                $own,
+                <$joined>::FIELDS,
+            )
+        }
+    };
+}
+
+/// A name for the type of a field that may borrow, for where no lifetime can be named.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! field_type {
+    ([] $rust:ty) => {
+        type Field = $rust;
+    };
+    ([$life:lifetime] $rust:ty) => {
+        type Field<$life> = $rust;
+    };
+}
+
+/// What a declaration says of one field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! field_info {
+    (
+        $($doc:literal)+, $rust:ty, $log_name:literal, $zeek:ident $([$element:ident])?, $unit:ident,
+        $privacy:ident $(($registry:ident))?, $origin:ident
+    ) => {
+        $crate::record::FieldInfo {
+            name: $log_name,
+            zeek_type: $crate::zeek_type!($rust, $zeek $([$element])?),
+            unit: $crate::record::Unit::$unit,
+            privacy: const {
+                let class = $crate::record::Privacy::$privacy $(($crate::record::Registry::$registry))?;
+                class.of::<$rust>()
+            },
+            origin: $crate::record::Origin::$origin,
+            words: <$rust as $crate::record::IntoValue>::WORDS,
+            doc: concat!($($doc),+).trim_ascii(),
         }
     };
 }
@@ -163,7 +419,7 @@ macro_rules! zeek_type {
 macro_rules! words {
     (
         $(#[$meta:meta])+
-        pub enum $name:ident {
+        $vis:vis enum $name:ident {
             $(
                 $(#[doc = $doc:literal])+
                 $variant:ident => $word:literal,
@@ -172,7 +428,7 @@ macro_rules! words {
     ) => {
         $(#[$meta])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
+        $vis enum $name {
             $(
                 $(#[doc = $doc])+
                 $variant,
@@ -181,12 +437,13 @@ macro_rules! words {
 
         impl $name {
             /// Every variant, in the order of declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            #[allow(dead_code, reason = "not all words are walked")]
+            $vis const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word that stands in the logs.
             #[must_use]
             #[inline]
-            pub const fn name(self) -> &'static str {
+            $vis const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }

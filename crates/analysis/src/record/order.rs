@@ -2,8 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::Record;
-use crate::correlator::Fact;
+use super::{Connection, Fact, Record, Row, WholeRow};
 use crate::uid::Uid;
 
 /// Whoever takes the records of the engine.
@@ -11,9 +10,24 @@ pub trait Observer {
     /// One record, which belongs at `key` in its log. Keys may come out of order.
     fn record<R: Record>(&mut self, key: &SortKey, record: &R);
 
-    /// One fact, which belongs at `key` among all facts and records. Whoever merges those of all workers
-    /// hands it to a [`Correlator`](crate::correlator::Correlator): a [`Merger`](crate::rows::Merger) does.
-    fn fact(&mut self, _key: &SortKey, _fact: Fact) {}
+    /// One fact of `connection`, which belongs at `key` among all facts and records. Whoever merges those of all
+    /// workers hands it to the join that takes it.
+    fn fact(&mut self, _key: &SortKey, _connection: &Connection, _fact: Box<dyn Fact>) {}
+
+    /// One row of `connection` whose last columns a join adds, as it is told by `fact`. Whoever joins nothing
+    /// has the row without them.
+    fn begun_row(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        row: &dyn Row,
+        _fact: Box<dyn Fact>,
+    ) {
+        self.record(key, &WholeRow { connection, row });
+    }
+
+    /// It is time for joins to look at what waits to be over, as Zeek looks at its tables.
+    fn look(&mut self, _key: &SortKey) {}
 
     /// Whatever belongs before `watermark` was observed: what comes from now on belongs at or behind it.
     fn complete(&mut self, _watermark: SortKey) {}

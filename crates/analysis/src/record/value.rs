@@ -1,5 +1,6 @@
 //! Values as a visitor sees them, and the Rust types that fields may have.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use netsniff_packet::{Address, Timestamp};
@@ -137,6 +138,8 @@ into_value! {
     CommunityId => String, self => Value::Word(self.as_bytes());
     &str => String | Enum, self => Value::Str(self);
     String => String | Enum, self => Value::Str(self);
+    Box<str> => String | Enum, self => Value::Str(self);
+    Cow<'static, str> => String | Enum, self => Value::Str(self);
     Arc<str> => String | Enum, self => Value::Str(self);
     &[u8] => String as true, self => Value::Bytes(self);
     Box<[u8]> => String as true, self => Value::Bytes(self);
@@ -178,6 +181,28 @@ impl<T: ListElement> IntoValue for Vec<T> {
     #[inline(always)]
     fn value(&self) -> Value<'_> {
         Value::List(self)
+    }
+}
+
+/// The values of a set or vector that is not set where it has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsetIfEmpty<T>(pub Vec<T>);
+
+impl<T> Default for UnsetIfEmpty<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: ListElement> IntoValue for UnsetIfEmpty<T> {
+    const SCALARS: &'static [Scalar] = T::SCALARS;
+    const LIST: bool = true;
+    const WORDS: &'static [Word] = T::WORDS;
+    const AS_SENT: bool = T::AS_SENT;
+
+    #[inline(always)]
+    fn value(&self) -> Value<'_> {
+        if self.0.is_empty() { Value::Unset } else { Value::List(&self.0) }
     }
 }
 

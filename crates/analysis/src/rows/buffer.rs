@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use netsniff_packet::{Anonymizer, Timestamp};
 
+use super::lists::place_of;
 use super::{Encode, RowSink, RowTally};
-use crate::correlator::{Content, Fact};
-use crate::log::index_of;
-use crate::record::{Observer, Record, RecordAnonymizer, SortKey};
+use crate::record::{
+    BegunRow, Columns, Connection, Fact, LastColumns, LogType, Observer, Record, RecordAnonymizer,
+    Row, SortKey,
+};
 
 /// Encoded rows in one buffer.
 #[derive(Debug)]
@@ -15,27 +17,48 @@ pub struct RowBuffer<E> {
     encoder: Option<E>,
     /// Stands between records and their encoding where they are to tell of nobody.
     anonymizer: Option<RecordAnonymizer>,
-    rows: Vec<Row>,
+    rows: Vec<Entry>,
     bytes: Vec<u8>,
-    /// What rows without bytes hold.
-    facts: Vec<Option<Fact>>,
+    /// Facts by their places, each until it is taken.
+    facts: Vec<Option<FactOf>>,
     /// No row belongs before this time.
     earliest: Timestamp,
 }
 
 /// Where a row stands, in the output and in the buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct Entry {
     pub(super) key: SortKey,
-    /// Log, counted in the list of logs; [`FACT`] for a fact.
-    pub(super) log: u16,
+    pub(super) kind: Kind,
     len: u32,
-    /// Where its bytes begin, or which of the facts it is.
+    /// Where its bytes begin.
     start: u64,
 }
 
-/// What stands in place of a log where a row is a fact, which belongs to none.
-pub(super) const FACT: u16 = u16::MAX;
+/// What an entry is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A row of the log that counts so in the list of logs.
+    Row(u16),
+    /// One of the facts. Its bytes are the begin of the row whose last columns it makes, if it does.
+    Fact(u32),
+    /// It is time for a look.
+    Look,
+}
+
+/// A fact with the flow that told it.
+#[derive(Debug)]
+pub(super) struct FactOf {
+    pub(super) connection: Connection,
+    pub(super) fact: Box<dyn Fact>,
+}
+
+impl FactOf {
+    /// Bytes that it holds outside itself.
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.fact) + self.fact.heap_bytes()
+    }
+}
 
 /// Room for bytes and rows that an empty buffer keeps. A dozen of buffers go round between a worker
 /// and the writer; without a bound each would become as large as the largest burst of rows.
@@ -93,10 +116,10 @@ impl<E> RowBuffer<E> {
     /// Bytes that the buffer holds, with room that is not used and with what its facts hold.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let facts = self.facts.iter().flatten().map(Fact::heap_bytes).sum::<usize>();
-        self.rows.capacity() * size_of::<Row>()
+        let facts = self.facts.iter().flatten().map(FactOf::heap_bytes).sum::<usize>();
+        self.rows.capacity() * size_of::<Entry>()
             + self.bytes.capacity()
-            + self.facts.capacity() * size_of::<Option<Fact>>()
+            + self.facts.capacity() * size_of::<Option<FactOf>>()
             + facts
     }
 
@@ -105,15 +128,16 @@ impl<E> RowBuffer<E> {
     pub fn tally(&self) -> RowTally {
         let mut tally = RowTally::default();
         for row in &self.rows {
-            if row.log != FACT {
-                tally.add_row(usize::from(row.log));
-                continue;
-            }
-            let fact = self.facts.get(row.start as usize).and_then(Option::as_ref);
-            match fact.and_then(Fact::row) {
-                _ if fact.is_some_and(Fact::is_look) => {}
-                Some(log) => tally.add_row(log),
-                None => tally.add_fact(),
+            match row.kind {
+                Kind::Row(log) => tally.add_row(usize::from(log)),
+                Kind::Look => {}
+                Kind::Fact(at) => {
+                    let fact = self.facts.get(at as usize).and_then(Option::as_ref);
+                    match fact.and_then(|it| it.fact.log()) {
+                        Some(log) => tally.add_row(place_of(log)),
+                        None => tally.add_fact(),
+                    }
+                }
             }
         }
         tally
@@ -170,19 +194,18 @@ impl<E> RowBuffer<E> {
         self.sort();
         let count = self.rows.partition_point(|row| row.key < watermark);
         self.swap_rows(done);
-        for row in done.rows.drain(count..) {
-            if row.log == FACT {
-                let start = self.facts.len() as u64;
-                self.facts.push(done.facts.get_mut(row.start as usize).and_then(Option::take));
-                self.rows.push(Row { start, ..row });
-                continue;
+        for mut row in done.rows.drain(count..) {
+            if let Kind::Fact(at) = &mut row.kind {
+                let fact = done.facts.get_mut(*at as usize).and_then(Option::take);
+                *at = self.facts.len() as u32;
+                self.facts.push(fact);
             }
             let start = self.bytes.len() as u64;
             let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
             self.bytes.extend_from_slice(bytes);
-            self.rows.push(Row { start, ..row });
+            self.rows.push(Entry { start, ..row });
         }
-        let first = |rows: &[Row]| rows.first().map_or(Timestamp::MAX, |row| row.key.time);
+        let first = |rows: &[Entry]| rows.first().map_or(Timestamp::MAX, |row| row.key.time);
         (self.earliest, done.earliest) = (first(&self.rows), first(&done.rows));
     }
 
@@ -204,23 +227,78 @@ impl<E> RowBuffer<E> {
     ///
     /// The first error of the sink; the rows after it are not written.
     pub fn write<S: RowSink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        let mut rows = self.rows.iter().filter(|row| row.log != FACT);
-        rows.try_for_each(|row| sink.row(usize::from(row.log), &row.key, self.bytes_of(row)))
+        self.rows.iter().try_for_each(|row| match row.kind {
+            Kind::Row(log) => sink.row(usize::from(log), &row.key, self.bytes_of(row)),
+            Kind::Fact(_) | Kind::Look => Ok(()),
+        })
     }
 
-    pub(super) fn rows(&self) -> &[Row] {
+    pub(super) fn entries(&self) -> &[Entry] {
         &self.rows
     }
 
-    /// The bytes of `row`, which must be one of this buffer's.
-    pub(super) fn bytes_of(&self, row: &Row) -> &[u8] {
-        let start = row.start as usize;
-        self.bytes.get(start..start + row.len as usize).unwrap_or_default()
+    /// The bytes of `entry`, which must be one of this buffer's.
+    pub(super) fn bytes_of(&self, entry: &Entry) -> &[u8] {
+        let start = entry.start as usize;
+        self.bytes.get(start..start + entry.len as usize).unwrap_or_default()
     }
 
-    /// Takes out the fact that `row` is, which must be one of this buffer's.
-    pub(super) fn take_fact(&mut self, row: &Row) -> Option<Fact> {
-        self.facts.get_mut(row.start as usize)?.take()
+    /// Takes out a fact by its place.
+    pub(super) fn take_fact(&mut self, at: u32) -> Option<FactOf> {
+        self.facts.get_mut(at as usize)?.take()
+    }
+}
+
+impl<E: Encode> RowBuffer<E> {
+    /// Enters what was appended from `start` on.
+    #[inline]
+    fn enter(&mut self, key: &SortKey, kind: Kind, start: usize) {
+        let len = (self.bytes.len() - start) as u32;
+        self.earliest = self.earliest.min(key.time);
+        self.rows.push(Entry { key: *key, kind, len, start: start as u64 });
+    }
+
+    fn enter_fact(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        fact: Box<dyn Fact>,
+        start: usize,
+    ) {
+        let at = self.facts.len() as u32;
+        self.facts.push(Some(FactOf { connection: *connection, fact }));
+        self.enter(key, Kind::Fact(at), start);
+    }
+
+    /// Takes a row of `log` that is encoded up to its last columns, with these.
+    pub(super) fn finish_row(
+        &mut self,
+        key: &SortKey,
+        log: &'static LogType,
+        begun: &[u8],
+        columns: &dyn Columns,
+    ) {
+        let Some(encoder) = &self.encoder else { return };
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(begun);
+        let last = LastColumns { log, columns };
+        columns_of(encoder, &mut self.anonymizer, &last, &mut self.bytes);
+        encoder.end(&mut self.bytes);
+        self.enter(key, Kind::Row(place_of(log) as u16), start);
+    }
+}
+
+/// Appends columns, which are pseudonyms where an anonymizer stands before their encoding.
+#[inline]
+fn columns_of<E: Encode, R: Record>(
+    encoder: &E,
+    anonymizer: &mut Option<RecordAnonymizer>,
+    record: &R,
+    out: &mut Vec<u8>,
+) {
+    match anonymizer {
+        None => encoder.columns(record, out),
+        Some(anonymizer) => encoder.columns(&anonymizer.record(record), out),
     }
 }
 
@@ -228,25 +306,40 @@ impl<E: Encode> Observer for RowBuffer<E> {
     #[inline]
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
         let Some(encoder) = &self.encoder else { return };
-        let log = const { index_of::<R>() as u16 };
         let start = self.bytes.len();
-        match &mut self.anonymizer {
-            None => encoder.encode(record, &mut self.bytes),
-            Some(anonymizer) => encoder.encode(&anonymizer.record(record), &mut self.bytes),
-        }
-        let len = (self.bytes.len() - start) as u32;
-        self.earliest = self.earliest.min(key.time);
-        self.rows.push(Row { key: *key, log, len, start: start as u64 });
+        encoder.begin(&mut self.bytes);
+        columns_of(encoder, &mut self.anonymizer, record, &mut self.bytes);
+        encoder.end(&mut self.bytes);
+        self.enter(key, Kind::Row(place_of(record.log()) as u16), start);
     }
 
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        // What is extracted is counted, and kept or not, also where nobody wants rows.
-        if self.encoder.is_none() && !matches!(fact.content, Content::File(_)) {
+    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
+        if self.encoder.is_some() || fact.has_effects() {
+            self.enter_fact(key, connection, fact, self.bytes.len());
+        }
+    }
+
+    fn begun_row(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        row: &dyn Row,
+        fact: Box<dyn Fact>,
+    ) {
+        let start = self.bytes.len();
+        if let Some(encoder) = &self.encoder {
+            let begun = BegunRow { connection, row };
+            encoder.begin(&mut self.bytes);
+            columns_of(encoder, &mut self.anonymizer, &begun, &mut self.bytes);
+        } else if !fact.has_effects() {
             return;
         }
-        let start = self.facts.len() as u64;
-        self.facts.push(Some(fact));
-        self.earliest = self.earliest.min(key.time);
-        self.rows.push(Row { key: *key, log: FACT, len: 0, start });
+        self.enter_fact(key, connection, fact, start);
+    }
+
+    fn look(&mut self, key: &SortKey) {
+        if self.encoder.is_some() {
+            self.enter(key, Kind::Look, self.bytes.len());
+        }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use netsniff_packet::{Anonymizer, Timestamp};
 
-use super::buffer::{FACT, Row};
-use super::{Encode, RowBuffer, RowSink};
-use crate::correlator::{Correlator, JoinStatistics};
+use super::buffer::{Entry, FactOf, Kind};
+use super::{Encode, RowBuffer, RowSink, joins};
+use crate::correlator::{Correlator, JoinStatistics, Joined};
 use crate::limits::Limits;
-use crate::record::SortKey;
+use crate::record::{Observer as _, SortKey, WholeRow};
 
 /// Writes the rows of many buffers in one order, with those that their facts make together.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<E: Encode> Merger<E> {
     #[must_use]
     pub fn new(limits: &Limits, encoder: Option<E>, anonymizer: Option<Arc<Anonymizer>>) -> Self {
         Self {
-            correlator: Correlator::new(limits),
+            correlator: Correlator::new(limits, joins()),
             joined: RowBuffer::new(encoder).anonymized(anonymizer),
         }
     }
@@ -66,7 +66,7 @@ impl<E: Encode> Merger<E> {
             let limit = heads.last().map(|head| head.key);
             let mut position = lead.position;
             let buffer = &mut buffers[lead.buffer];
-            while let Some(&row) = buffer.rows().get(position)
+            while let Some(&row) = buffer.entries().get(position)
                 && limit.is_none_or(|limit| row.key <= limit)
             {
                 self.row(buffer, &row, sink)?;
@@ -89,7 +89,8 @@ impl<E: Encode> Merger<E> {
     ///
     /// The first error of the sink.
     pub fn finish<S: RowSink>(&mut self, now: Timestamp, sink: &mut S) -> Result<(), S::Error> {
-        self.correlator.finish(now, &mut self.joined);
+        let joined = self.correlator.finish(now);
+        take_rows(&mut self.joined, joined);
         self.write_joined(sink)
     }
 
@@ -103,17 +104,32 @@ impl<E: Encode> Merger<E> {
     fn row<S: RowSink>(
         &mut self,
         buffer: &mut RowBuffer<E>,
-        row: &Row,
+        entry: &Entry,
         sink: &mut S,
     ) -> Result<(), S::Error> {
-        if row.log != FACT {
-            return sink.row(usize::from(row.log), &row.key, buffer.bytes_of(row));
+        match entry.kind {
+            Kind::Row(log) => sink.row(usize::from(log), &entry.key, buffer.bytes_of(entry)),
+            Kind::Fact(at) => {
+                let Some(fact) = buffer.take_fact(at) else { return Ok(()) };
+                self.join(&entry.key, fact, buffer.bytes_of(entry));
+                self.write_joined(sink)
+            }
+            Kind::Look => {
+                take_rows(&mut self.joined, self.correlator.look(&entry.key));
+                self.write_joined(sink)
+            }
         }
-        if let Some(fact) = buffer.take_fact(row) {
-            self.correlator.fact(&row.key, fact, &mut self.joined);
-            self.write_joined(sink)?;
+    }
+
+    /// Makes rows of a fact, of which one may be begun.
+    fn join(&mut self, key: &SortKey, told: FactOf, begun: &[u8]) {
+        let FactOf { connection, fact } = told;
+        let log = fact.log();
+        let (columns, rows) = self.correlator.fact(key, &connection, fact);
+        if let (Some(log), Some(columns)) = (log, columns) {
+            self.joined.finish_row(key, log, begun, &*columns);
         }
-        Ok(())
+        take_rows(&mut self.joined, rows);
     }
 
     /// Writes the rows that the correlator made, which come in order.
@@ -121,6 +137,14 @@ impl<E: Encode> Merger<E> {
         self.joined.write(sink)?;
         self.joined.clear();
         Ok(())
+    }
+}
+
+/// Encodes rows of joins.
+fn take_rows<E: Encode>(buffer: &mut RowBuffer<E>, rows: impl Iterator<Item = Joined>) {
+    for Joined { key, connection, mut row } in rows {
+        row.complete(&connection);
+        buffer.record(&key, &WholeRow { connection: &connection, row: &*row });
     }
 }
 
@@ -132,7 +156,7 @@ struct Head {
 }
 
 fn head<E>(buffers: &[RowBuffer<E>], buffer: usize, position: usize) -> Option<Head> {
-    let row = buffers.get(buffer)?.rows().get(position)?;
+    let row = buffers.get(buffer)?.entries().get(position)?;
     Some(Head { key: row.key, buffer, position })
 }
 
@@ -140,7 +164,7 @@ fn head<E>(buffers: &[RowBuffer<E>], buffer: usize, position: usize) -> Option<H
 mod tests {
     use super::*;
     use crate::log::Weird;
-    use crate::record::{FieldInfo, Observer as _, Phase, Record, Value, Visitor};
+    use crate::record::{FieldInfo, Phase, Record, Value, Visitor};
     use crate::uid::Uid;
 
     /// Encodes the name of a row alone.
@@ -148,7 +172,7 @@ mod tests {
     struct Names;
 
     impl Encode for Names {
-        fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+        fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
             record.visit(&mut Name(out));
         }
     }
@@ -171,7 +195,7 @@ mod tests {
         type Error = core::convert::Infallible;
 
         fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> Result<(), Self::Error> {
-            assert_eq!(crate::log::LOGS[log].path, "weird");
+            assert_eq!(crate::rows::LOGS[log].path, "weird");
             let seconds = key.time.nanos() / 1_000_000_000;
             self.0.push(format!("{seconds} {}", String::from_utf8_lossy(bytes)));
             Ok(())

@@ -8,11 +8,13 @@
 //! [`Observer::complete`]: crate::record::Observer::complete
 
 mod buffer;
+mod lists;
 mod merge;
 mod output;
 mod tally;
 
 pub use buffer::RowBuffer;
+pub use lists::{LOGS, joins};
 pub use merge::Merger;
 pub use output::Output;
 pub use tally::{RowTally, SinkBooks};
@@ -21,8 +23,22 @@ use crate::record::{Record, SortKey};
 
 /// Encodes records for whoever writes them.
 pub trait Encode {
+    /// Appends what stands before the columns of a row.
+    fn begin(&self, _out: &mut Vec<u8>) {}
+
+    /// Appends the columns that `record` tells: those of a whole row, or of one up to the columns that a join
+    /// adds, or these behind the others.
+    fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>);
+
+    /// Appends what stands behind the columns of a row.
+    fn end(&self, _out: &mut Vec<u8>) {}
+
     /// Appends one row.
-    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>);
+    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+        self.begin(out);
+        self.columns(record, out);
+        self.end(out);
+    }
 }
 
 /// Takes encoded rows in their final order.
@@ -30,8 +46,8 @@ pub trait RowSink {
     /// Why a row cannot be written.
     type Error;
 
-    /// Writes one row: `log` counts in [`LOGS`](crate::log::LOGS), `key` is where the row belongs, and
-    /// `bytes` are what [`Encode::encode`] appended.
+    /// Writes one row: `log` counts in [`LOGS`], `key` is where the row belongs, and
+    /// `bytes` are what [`Encode`] appended.
     ///
     /// # Errors
     ///

@@ -3,9 +3,9 @@
 use netsniff_packet::Timestamp;
 
 use super::{Encode, Merger, RowBuffer, RowSink};
-use crate::correlator::{Fact, JoinStatistics};
+use crate::correlator::JoinStatistics;
 use crate::limits::Limits;
-use crate::record::{Observer, Record, SortKey};
+use crate::record::{Connection, Fact, Observer, Record, Row, SortKey};
 
 /// Observes records and facts, and writes to a sink what is complete.
 ///
@@ -78,8 +78,22 @@ impl<S: RowSink, E: Encode + Clone> Observer for Output<S, E> {
         self.waiting.record(key, record);
     }
 
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        self.waiting.fact(key, fact);
+    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
+        self.waiting.fact(key, connection, fact);
+    }
+
+    fn begun_row(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        row: &dyn Row,
+        fact: Box<dyn Fact>,
+    ) {
+        self.waiting.begun_row(key, connection, row, fact);
+    }
+
+    fn look(&mut self, key: &SortKey) {
+        self.waiting.look(key);
     }
 
     fn complete(&mut self, watermark: SortKey) {

@@ -1,17 +1,17 @@
 //! How many rows of which log: what was written, and what was not.
 
-use crate::log::LOGS;
+use super::LOGS;
 
 /// Numbers of rows, by log, and of facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowTally {
-    rows: [u64; LOGS.len()],
+    rows: Vec<u64>,
     facts: u64,
 }
 
 impl Default for RowTally {
     fn default() -> Self {
-        Self { rows: [0; LOGS.len()], facts: 0 }
+        Self { rows: vec![0; LOGS.len()], facts: 0 }
     }
 }
 
@@ -34,7 +34,7 @@ impl RowTally {
     }
 
     /// Facts of which it does not depend on them alone how many rows they make
-    /// ([`Fact::row`](crate::correlator::Fact::row)). The others count as the row that
+    /// ([`Fact::log`](crate::record::Fact::log)). The others count as the row that
     /// each makes.
     #[must_use]
     pub const fn facts(&self) -> u64 {
@@ -43,7 +43,7 @@ impl RowTally {
 
     /// Adds the numbers of `other`.
     pub fn add(&mut self, other: &Self) {
-        for (rows, more) in self.rows.iter_mut().zip(other.rows) {
+        for (rows, more) in self.rows.iter_mut().zip(&other.rows) {
             *rows += more;
         }
         self.facts += other.facts;
@@ -53,8 +53,8 @@ impl RowTally {
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut left = self.clone();
-        for (rows, fewer) in left.rows.iter_mut().zip(other.rows) {
-            *rows = rows.saturating_sub(fewer);
+        for (rows, fewer) in left.rows.iter_mut().zip(&other.rows) {
+            *rows = rows.saturating_sub(*fewer);
         }
         left.facts = left.facts.saturating_sub(other.facts);
         left

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use netsniff_analysis::correlator::Fact;
-use netsniff_analysis::log::LOGS;
-use netsniff_analysis::record::{FieldInfo, Record, Value, Visitor};
-use netsniff_analysis::rows::{Encode, Output, RowSink};
+use netsniff_analysis::record::{
+    Connection, Fact, FieldInfo, Record, Row as OwnedRow, Value, Visitor,
+};
+use netsniff_analysis::rows::{Encode, LOGS, Output, RowSink};
 use netsniff_analysis::{Engine, Limits, Observer, Options, SortKey};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
@@ -98,8 +98,22 @@ impl Observer for Rows {
         self.output.record(key, record);
     }
 
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        self.output.fact(key, fact);
+    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
+        self.output.fact(key, connection, fact);
+    }
+
+    fn begun_row(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        row: &dyn OwnedRow,
+        fact: Box<dyn Fact>,
+    ) {
+        self.output.begun_row(key, connection, row, fact);
+    }
+
+    fn look(&mut self, key: &SortKey) {
+        self.output.look(key);
     }
 
     fn complete(&mut self, watermark: SortKey) {
@@ -133,7 +147,7 @@ impl RowSink for Table {
 struct Columns;
 
 impl Encode for Columns {
-    fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
         record.visit(&mut Text(out));
     }
 }

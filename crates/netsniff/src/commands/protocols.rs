@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
 
 use netsniff_analysis::protocol::{PROTOCOLS, Protocol, ProtocolId, ProtocolSet};
+use netsniff_analysis::record::LogType;
 use serde_json::{Value, json};
 
 /// Print which application protocols are understood, and which logs they write
@@ -37,7 +38,7 @@ fn table(protocols: &[&dyn Protocol]) -> String {
     for protocol in protocols {
         let logs = match protocol.logs() {
             [] => "conn only".to_owned(),
-            logs => logs.join(", "),
+            logs => names(logs).join(", "),
         };
         let ports = ["tcp", "udp"].into_iter().zip([protocol.tcp_ports(), protocol.udp_ports()]);
         let ports: Vec<_> = ports
@@ -49,11 +50,15 @@ fn table(protocols: &[&dyn Protocol]) -> String {
     out
 }
 
+fn names(logs: &[&LogType]) -> Vec<&'static str> {
+    logs.iter().map(|log| log.path).collect()
+}
+
 fn json_of(protocols: &[&dyn Protocol]) -> Value {
     let each = |protocol: &&dyn Protocol| {
         json!({
             "name": protocol.name(),
-            "logs": protocol.logs(),
+            "logs": names(protocol.logs()),
             "tcp_ports": protocol.tcp_ports(),
             "udp_ports": protocol.udp_ports(),
         })

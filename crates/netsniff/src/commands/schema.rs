@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use clap::builder::PossibleValuesParser;
-use netsniff_analysis::log::LOGS;
 use netsniff_analysis::record::{FieldInfo, LogType, Word};
+use netsniff_analysis::rows::LOGS;
 use serde_json::{Value, json};
 
 /// Print which logs and fields exist, with types, units and meaning.
@@ -135,7 +135,7 @@ fn json(logs: &[&LogType]) -> Value {
 fn markdown(logs: &[&LogType]) -> String {
     let mut out = String::from(
         "# Logs\n\n\
-        Made from the declarations in `crates/analysis/src/log/`; don't edit this page. \
+        Made from the declarations of the logs in `crates/analysis/src/`; don't edit this page. \
         `netsniff schema` prints the same.\n\n\
         *Type* is Zeek's name of the type. *Privacy* says what the value would give away, which \
         anonymisation goes by. *Origin* is who defined the column: Zeek's default scripts, a \
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_page_of_the_documentation_is_up_to_date() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/logs.md");
-        let expected = markdown(LOGS);
+        let expected = markdown(&LOGS);
         if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
             fs::write(&path, &expected).unwrap();
         }

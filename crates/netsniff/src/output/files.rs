@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
-use netsniff_analysis::log::LOGS;
+use netsniff_analysis::rows::LOGS;
 use netsniff_packet::Timestamp;
 
 use super::descriptors::Identity;
@@ -497,7 +497,7 @@ mod tests {
         fs::create_dir_all(&directory.0).unwrap();
         let victim = directory.0.join("victim");
         fs::write(&victim, "precious").unwrap();
-        for log in LOGS {
+        for log in LOGS.iter() {
             let path = directory.0.join(format!("{}.log", log.path));
             std::os::unix::fs::symlink(&victim, &path).unwrap();
             let files = LogFiles::create(&directory.0, Format::Tsv);

@@ -15,10 +15,18 @@ impl RowFormat for Json {
     fn header(_: &LogType, _: Timestamp, _: &mut Vec<u8>) {}
 
     #[inline]
-    fn row<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn begin_row(out: &mut Vec<u8>) {
         out.push(b'{');
-        let mut members = Members { out, first: true };
-        record.visit(&mut members);
+    }
+
+    #[inline]
+    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
+        let first = out.last() == Some(&b'{');
+        record.visit(&mut Members { out, first });
+    }
+
+    #[inline]
+    fn end_row(out: &mut Vec<u8>) {
         out.extend_from_slice(b"}\n");
     }
 

@@ -50,8 +50,12 @@ use netsniff_packet::Timestamp;
 trait RowFormat {
     /// Appends what a file of the log `log` begins with; `opened` is the time of its first row.
     fn header(log: &LogType, opened: Timestamp, out: &mut Vec<u8>);
-    /// Appends one row with its end of line.
-    fn row<R: Record>(record: &R, out: &mut Vec<u8>);
+    /// Appends what stands before the columns of a row.
+    fn begin_row(_out: &mut Vec<u8>) {}
+    /// Appends columns of one row, behind others of it or not.
+    fn columns<R: Record>(record: &R, out: &mut Vec<u8>);
+    /// Appends the end of a row, with its end of line.
+    fn end_row(out: &mut Vec<u8>);
     /// Appends what a file ends with; `closed` is the time at which the input ended.
     fn footer(closed: Timestamp, out: &mut Vec<u8>);
 }
@@ -150,9 +154,23 @@ macro_rules! formats {
 
         impl Encode for Format {
             #[inline]
-            fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+            fn begin(&self, out: &mut Vec<u8>) {
                 match self {
-                    $(Self::$variant => <$format>::row(record, out),)+
+                    $(Self::$variant => <$format>::begin_row(out),)+
+                }
+            }
+
+            #[inline]
+            fn columns<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::columns(record, out),)+
+                }
+            }
+
+            #[inline]
+            fn end(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant => <$format>::end_row(out),)+
                 }
             }
         }

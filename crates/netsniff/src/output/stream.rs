@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
-use netsniff_analysis::log::LOGS;
+use netsniff_analysis::rows::LOGS;
 
 use super::RowSink;
 

@@ -38,14 +38,18 @@ impl RowFormat for Tsv {
     }
 
     #[inline]
-    fn row<R: Record>(record: &R, out: &mut Vec<u8>) {
+    fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
         let start = out.len();
         record.visit(&mut Columns { out });
-        out.push(b'\n');
         if out.get(start) == Some(&b'#') {
             // It would look like a header line.
             out.splice(start..=start, *b"\\x23");
         }
+    }
+
+    #[inline]
+    fn end_row(out: &mut Vec<u8>) {
+        out.push(b'\n');
     }
 
     fn footer(closed: Timestamp, out: &mut Vec<u8>) {
@@ -261,7 +265,8 @@ mod tests {
             }
         }
         let mut out = b"before\n".to_vec();
-        Tsv::row(&Note { text: "#close" }, &mut out);
+        Tsv::columns(&Note { text: "#close" }, &mut out);
+        Tsv::end_row(&mut out);
         assert_eq!(out, b"before\n\\x23close\n");
     }
 }

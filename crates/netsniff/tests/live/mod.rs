@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use netsniff::output::RowBuffer;
-use netsniff_analysis::log::{LOGS, Weird};
+use netsniff_analysis::log::Weird;
+use netsniff_analysis::rows::LOGS;
 use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
 use netsniff_packet::Timestamp;
 

@@ -11,18 +11,18 @@ use crate::file::HashKinds;
 use crate::flow::Flow;
 use crate::flow::attached::Talk;
 use crate::flow::expectations::{Expectations, Route};
-use crate::flow::key::{Endpoint, Side};
+use crate::flow::key::Side;
 use crate::flow::streams::{Around, Delivery, Payload, Streams};
 use crate::flow::tcp::machine::Taken;
 use crate::flow::tcp::{Segment, TcpConnection};
 use crate::limits::Limits;
 use crate::options::{Options, Overlap, Urgent};
 use crate::protocol::{
-    Connection, Context, Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet,
-    Role, Session,
+    Context, Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role, Session,
 };
 use crate::reassembly::fingerprint::Fingerprints;
 use crate::reassembly::stream::{HoleEndings, Surroundings};
+use crate::record::{Connection, Endpoint};
 
 /// What the conversations of all flows share.
 #[derive(Debug)]

@@ -2,65 +2,53 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use netsniff_packet::Address;
-
+use super::log::Dhcp;
 use super::message::Message;
 use crate::correlator::exchanges::{Course, Exchange, learn};
-use crate::correlator::{Content, Joined};
-use crate::flow::key::Endpoint;
-use crate::log::Dhcp;
-use crate::protocol::{Connection, Role};
-use crate::record::Interval;
+use crate::protocol::Role;
+use crate::record::{Connection, Endpoint};
 
 /// The messages with one transaction identifier.
 #[derive(Debug)]
-pub struct DhcpExchange {
+pub(super) struct DhcpExchange {
     course: Course,
-    client: Option<Address>,
-    server: Option<Address>,
-    /// The hardware address by the client's identifier or the server's word, and by the client's
-    /// field, which counts least.
-    mac: Option<String>,
+    /// The row of the log, as far as it is known. Its hardware address is that by the client's identifier or
+    /// the server's word.
+    row: Dhcp,
+    /// The hardware address by the client's field, which counts least.
     client_mac: Option<String>,
-    host_name: Option<Box<[u8]>>,
-    fqdn: Option<Box<[u8]>>,
-    domain: Option<Box<[u8]>>,
-    requested: Option<Address>,
-    assigned: Option<Address>,
-    lease: Option<Interval>,
-    client_message: Option<Box<[u8]>>,
-    server_message: Option<Box<[u8]>>,
 }
 
 impl Exchange for DhcpExchange {
     /// As in Zeek, the transaction identifier alone.
     type Name = u32;
     type Message = Message;
-
-    fn message_of(content: &Content) -> Option<&Message> {
-        if let Content::Dhcp(message) = content { Some(message) } else { None }
-    }
+    type Row = Dhcp;
 
     fn name_of(message: &Message) -> u32 {
         message.xid
     }
 
     fn begun(message: &Message) -> Self {
-        Self {
-            course: Course::begun(message.time),
-            client: None,
-            server: None,
+        let course = Course::begun(message.time);
+        let row = Dhcp {
+            ts: course.start(),
+            uids: Vec::new(),
+            client_addr: None,
+            server_addr: None,
             mac: None,
-            client_mac: None,
             host_name: None,
-            fqdn: None,
+            client_fqdn: None,
             domain: None,
-            requested: None,
-            assigned: None,
-            lease: None,
+            requested_addr: None,
+            assigned_addr: None,
+            lease_time: None,
             client_message: None,
             server_message: None,
-        }
+            msg_types: Vec::new(),
+            duration: course.duration(),
+        };
+        Self { course, row, client_mac: None }
     }
 
     fn take(&mut self, connection: &Connection, message: &Message) {
@@ -81,16 +69,22 @@ impl Exchange for DhcpExchange {
     }
 
     fn heap_bytes(&self) -> usize {
-        let strings = [&self.mac, &self.client_mac].into_iter().flatten();
-        let texts =
-            [&self.host_name, &self.fqdn, &self.domain, &self.client_message, &self.server_message];
+        let row = &self.row;
+        let strings = [&row.mac, &self.client_mac].into_iter().flatten();
+        let texts = [&row.host_name, &row.client_fqdn, &row.domain];
+        let texts = texts.into_iter().chain([&row.client_message, &row.server_message]);
         self.course.heap_bytes()
             + strings.map(String::capacity).sum::<usize>()
-            + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>()
+            + texts.flatten().map(|text| text.len()).sum::<usize>()
     }
 
-    fn joined(self) -> Joined {
-        Joined::Dhcp(Box::new(self))
+    fn row(self) -> Dhcp {
+        let Self { course, mut row, client_mac } = self;
+        row.mac = row.mac.or(client_mac);
+        row.msg_types = course.kinds(&KINDS);
+        row.duration = course.duration();
+        row.uids = course.into_uids();
+        row
     }
 }
 
@@ -100,14 +94,14 @@ impl DhcpExchange {
             .map(|address| IpAddr::from(address).into())
             .contains(&sender.address);
         if !message.is_relayed && is_host {
-            self.client = Some(sender.address);
+            self.row.client_addr = Some(sender.address);
         }
-        learn(&mut self.client_message, &message.text);
-        learn(&mut self.host_name, &message.host_name);
-        learn(&mut self.fqdn, &message.fqdn);
-        learn(&mut self.requested, &message.requested);
+        learn(&mut self.row.client_message, &message.text);
+        learn(&mut self.row.host_name, &message.host_name);
+        learn(&mut self.row.client_fqdn, &message.fqdn);
+        learn(&mut self.row.requested_addr, &message.requested);
         if message.identifier.is_some() {
-            learn(&mut self.mac, &message.identifier);
+            learn(&mut self.row.mac, &message.identifier);
         } else {
             learn(&mut self.client_mac, &message.hardware);
         }
@@ -115,39 +109,18 @@ impl DhcpExchange {
 
     fn of_server(&mut self, sender: Endpoint, message: &Message) {
         if message.assigned.is_some() {
-            self.server = Some(sender.address);
-            self.assigned = message.assigned;
+            self.row.server_addr = Some(sender.address);
+            self.row.assigned_addr = message.assigned;
         }
-        if self.mac.is_none() {
-            learn(&mut self.mac, &message.hardware);
+        if self.row.mac.is_none() {
+            learn(&mut self.row.mac, &message.hardware);
         }
-        if self.client.is_none() {
-            self.client = self.assigned;
+        if self.row.client_addr.is_none() {
+            self.row.client_addr = self.row.assigned_addr;
         }
-        learn(&mut self.server_message, &message.text);
-        learn(&mut self.domain, &message.domain);
-        learn(&mut self.lease, &message.lease);
-    }
-
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, take: impl FnOnce(&Dhcp<'_>) -> T) -> T {
-        take(&Dhcp {
-            ts: self.course.start(),
-            uids: self.course.uids(),
-            client_addr: self.client,
-            server_addr: self.server,
-            mac: self.mac.as_deref().or(self.client_mac.as_deref()),
-            host_name: self.host_name.as_deref(),
-            client_fqdn: self.fqdn.as_deref(),
-            domain: self.domain.as_deref(),
-            requested_addr: self.requested,
-            assigned_addr: self.assigned,
-            lease_time: self.lease,
-            client_message: self.client_message.as_deref(),
-            server_message: self.server_message.as_deref(),
-            msg_types: &self.course.kinds(&KINDS),
-            duration: self.course.duration(),
-        })
+        learn(&mut self.row.server_message, &message.text);
+        learn(&mut self.row.domain, &message.domain);
+        learn(&mut self.row.lease_time, &message.lease);
     }
 }
 

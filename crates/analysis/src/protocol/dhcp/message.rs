@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use netsniff_packet::{Address, Timestamp};
 
 use crate::protocol::Role;
-use crate::record::Interval;
+use crate::record::{Fact, Interval};
 
 /// Length of the fields before the options.
 const HEADER_LEN: usize = 236;
@@ -156,7 +156,7 @@ impl<'a> Options<'a> {
 
 /// What is followed of a message.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub(super) struct Message {
     /// When it was seen.
     pub(super) time: Timestamp,
     /// Who sent it, in its flow.
@@ -183,14 +183,15 @@ pub struct Message {
     pub(super) text: Option<Box<[u8]>>,
 }
 
-impl Message {
-    /// Bytes that it holds outside itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
+impl Fact for Message {
+    fn heap_bytes(&self) -> usize {
         let strings = [&self.hardware, &self.identifier].into_iter().flatten();
         let texts = [&self.host_name, &self.fqdn, &self.domain, &self.text].into_iter().flatten();
         strings.map(String::capacity).sum::<usize>() + texts.map(|text| text.len()).sum::<usize>()
     }
+}
 
+impl Message {
     /// What is followed of a message that `from` sent at `time`.
     pub(super) fn new(time: Timestamp, from: Role, options: &Options<'_>) -> Self {
         let header = options.header;

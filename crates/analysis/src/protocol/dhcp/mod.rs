@@ -3,18 +3,21 @@
 //! | module | concern |
 //! |---|---|
 //! | [`message`] | the octets of a message and its options |
+//! | [`log`] | the log |
 //! | [`exchange`] | messages that belong together: a row of the log |
 
 mod exchange;
+mod log;
 mod message;
 
-pub use exchange::DhcpExchange;
-pub use message::Message;
 pub(super) use message::colons;
 
-use super::{Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
-use crate::correlator::Content;
-use message::Reading;
+use super::{Context, Datagram, Findings, Protocol, Session, Verdict};
+use crate::correlator::MakeJoin;
+use crate::correlator::exchanges::Exchanges;
+use crate::record::LogType;
+use exchange::DhcpExchange;
+use message::{Message, Reading};
 
 /// Messages over UDP.
 #[derive(Debug)]
@@ -29,8 +32,12 @@ impl Protocol for Dhcp {
         "DHCP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["dhcp"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Dhcp::LOG]
+    }
+
+    fn joins(&self) -> &'static [MakeJoin] {
+        &[Exchanges::<DhcpExchange>::join]
     }
 
     /// Those of the server and of the client, and that of the servers that only tell where to boot
@@ -77,7 +84,7 @@ impl Session for DhcpSession {
                     found.weirds.add("DHCP_no_type_option");
                 }
                 let message = Message::new(datagram.time, datagram.from, &options);
-                found.records.push(ProtocolRecord::Fact(Content::Dhcp(Box::new(message))));
+                found.fact(message);
             }
             _ if core::mem::replace(&mut self.has_told, true) => {}
             Reading::NoCookie => found.weirds.add("DHCP_bad_cookie"),

@@ -2,17 +2,16 @@
 
 use netsniff_packet::Address;
 
+use super::log::Dhcpv6;
 use super::message::{Lease, Message, Status};
 use crate::correlator::exchanges::{Course, Exchange, learn};
-use crate::correlator::{Content, Joined};
-use crate::log::Dhcpv6;
+use crate::protocol::Role;
 use crate::protocol::dhcp::colons;
-use crate::protocol::{Connection, Role};
-use crate::record::Interval;
+use crate::record::{Connection, Interval, UnsetIfEmpty};
 
 /// The messages with one transaction identifier of one client.
 #[derive(Debug)]
-pub struct Dhcpv6Exchange {
+pub(super) struct Dhcpv6Exchange {
     course: Course,
     client: Option<Address>,
     server: Option<Address>,
@@ -32,10 +31,7 @@ impl Exchange for Dhcpv6Exchange {
     /// The client where it tells its DUID, and the transaction identifier.
     type Name = (Option<Box<[u8]>>, u32);
     type Message = Message;
-
-    fn message_of(content: &Content) -> Option<&Message> {
-        if let Content::Dhcpv6(message) = content { Some(message) } else { None }
-    }
+    type Row = Dhcpv6;
 
     fn name_of(message: &Message) -> Self::Name {
         (message.client.clone(), message.xid)
@@ -107,57 +103,46 @@ impl Exchange for Dhcpv6Exchange {
             + prefixes.into_iter().flatten().map(prefix).sum::<usize>()
     }
 
-    fn joined(self) -> Joined {
-        Joined::Dhcpv6(Box::new(self))
-    }
-}
-
-impl Dhcpv6Exchange {
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, take: impl FnOnce(&Dhcpv6<'_>) -> T) -> T {
+    fn row(self) -> Dhcpv6 {
         let [client_duid, server_duid] =
             [&self.client_duid, &self.server_duid].map(|duid| duid.as_deref().map(digits));
-        let mac = self.client_duid.as_deref().and_then(mac_of);
-        let requested = column(&self.requested, |lease| lease.what);
-        let requested_prefixes = column(&self.requested_prefixes, |lease| lease.what.clone());
-        let assigned = column(&self.assigned, |lease| lease.what);
-        let assigned_prefixes = column(&self.assigned_prefixes, |lease| lease.what.clone());
         let [preferred, valid] = lifetimes(&self.assigned);
         let [prefix_preferred, prefix_valid] = lifetimes(&self.assigned_prefixes);
-        let [of_client, of_server] = &self.names;
-        take(&Dhcpv6 {
+        let [of_client, of_server] = self.names;
+        let (status, server_message) = self.status.map(|it| (it.code, it.text)).unzip();
+        Dhcpv6 {
             ts: self.course.start(),
-            uids: self.course.uids(),
             client_addr: self.client,
             server_addr: self.server,
-            client_duid: client_duid.as_deref(),
-            server_duid: server_duid.as_deref(),
-            mac: mac.as_deref(),
-            client_fqdn: of_client.as_deref().or(of_server.as_deref()),
-            requested_addrs: requested.as_deref(),
-            requested_prefixes: requested_prefixes.as_deref(),
-            assigned_addrs: assigned.as_deref(),
-            addr_preferred_lifetimes: preferred.as_deref(),
-            addr_valid_lifetimes: valid.as_deref(),
-            assigned_prefixes: assigned_prefixes.as_deref(),
-            prefix_preferred_lifetimes: prefix_preferred.as_deref(),
-            prefix_valid_lifetimes: prefix_valid.as_deref(),
-            status: self.status.as_ref().map(|status| status.code),
-            server_message: self.status.as_ref().map(|status| &*status.text),
-            msg_types: &self.course.kinds(&KINDS),
+            client_duid,
+            server_duid,
+            mac: self.client_duid.as_deref().and_then(mac_of),
+            client_fqdn: of_client.or(of_server),
+            requested_addrs: column(&self.requested, |lease| lease.what),
+            requested_prefixes: column(&self.requested_prefixes, |lease| lease.what.clone()),
+            assigned_addrs: column(&self.assigned, |lease| lease.what),
+            addr_preferred_lifetimes: preferred,
+            addr_valid_lifetimes: valid,
+            assigned_prefixes: column(&self.assigned_prefixes, |lease| lease.what.clone()),
+            prefix_preferred_lifetimes: prefix_preferred,
+            prefix_valid_lifetimes: prefix_valid,
+            status,
+            server_message,
+            msg_types: self.course.kinds(&KINDS),
             relays: self.relays,
             duration: self.course.duration(),
-        })
+            uids: self.course.into_uids(),
+        }
     }
 }
 
-/// One value of each lease; `None` where there is no lease.
-fn column<L, V>(leases: &[Lease<L>], value: impl Fn(&Lease<L>) -> V) -> Option<Vec<V>> {
-    (!leases.is_empty()).then(|| leases.iter().map(value).collect())
+/// One value of each lease.
+fn column<L, V>(leases: &[Lease<L>], value: impl Fn(&Lease<L>) -> V) -> UnsetIfEmpty<V> {
+    UnsetIfEmpty(leases.iter().map(value).collect())
 }
 
 /// How long leases are preferred, and how long they are valid.
-fn lifetimes<L>(leases: &[Lease<L>]) -> [Option<Vec<Interval>>; 2] {
+fn lifetimes<L>(leases: &[Lease<L>]) -> [UnsetIfEmpty<Interval>; 2] {
     [column(leases, |lease| lease.preferred), column(leases, |lease| lease.valid)]
 }
 

@@ -7,7 +7,7 @@ use netsniff_packet::{Address, Timestamp};
 
 use super::exchange::KINDS;
 use crate::protocol::Role;
-use crate::record::Interval;
+use crate::record::{Fact, Interval};
 
 /// Relays that may pass a message on (HOP_COUNT_LIMIT, section 7.6).
 const MAX_RELAYS: u8 = 8;
@@ -46,7 +46,7 @@ const RELAY_REPLY: u8 = 13;
 
 /// What is followed of a message.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub(super) struct Message {
     /// When it was seen.
     pub(super) time: Timestamp,
     /// Who sent it, in its flow.
@@ -67,9 +67,8 @@ pub struct Message {
     pub(super) status: Option<Status>,
 }
 
-impl Message {
-    /// Bytes that it holds outside itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
+impl Fact for Message {
+    fn heap_bytes(&self) -> usize {
         let texts = [&self.client, &self.server, &self.fqdn].into_iter().flatten();
         let prefixes = self.prefixes.iter().map(|lease| lease.what.capacity()).sum::<usize>();
         self.addresses.capacity() * size_of::<Lease<Address>>()

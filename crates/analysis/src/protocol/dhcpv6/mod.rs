@@ -3,16 +3,19 @@
 //! | module | concern |
 //! |---|---|
 //! | [`message`] | the octets of a message, out of what relays put around it |
+//! | [`log`] | the log |
 //! | [`exchange`] | messages that belong together: a row of the log |
 
 mod exchange;
+mod log;
 mod message;
 
-pub use exchange::Dhcpv6Exchange;
-pub use message::Message;
-
-use super::{Context, Datagram, Findings, Protocol, ProtocolRecord, Session, Verdict};
-use crate::correlator::Content;
+use super::{Context, Datagram, Findings, Protocol, Session, Verdict};
+use crate::correlator::MakeJoin;
+use crate::correlator::exchanges::Exchanges;
+use crate::record::LogType;
+use exchange::Dhcpv6Exchange;
+use message::Message;
 
 /// Messages over UDP.
 #[derive(Debug)]
@@ -27,8 +30,12 @@ impl Protocol for Dhcpv6 {
         "DHCPV6"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["dhcpv6"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Dhcpv6::LOG]
+    }
+
+    fn joins(&self) -> &'static [MakeJoin] {
+        &[Exchanges::<Dhcpv6Exchange>::join]
     }
 
     /// Those of the client, and of the server and the relay.
@@ -75,7 +82,7 @@ impl Session for Dhcpv6Session {
             return;
         };
         self.is_confirmed = true;
-        found.records.push(ProtocolRecord::Fact(Content::Dhcpv6(Box::new(message))));
+        found.fact(message);
     }
 
     fn end(&mut self, _: &mut Findings) {}

@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`message`] | the octets of a message: header, names, questions, resource records |
+//! | [`answers`] | the join that finds which answer a connection followed |
 //! | [`framing`] | where messages of a stream begin, also behind what is missing |
 //! | [`rdata`] | what a resource record says, as text |
 //! | [`netbios`] | NetBIOS names within DNS names |
@@ -12,10 +13,13 @@
 //! | [`allotment`] | which question of a message a record answers |
 //! | [`update`] | what an update changes, as text |
 //! | [`resolution`] | what an answer tells of addresses |
+//! | [`log`] | the log |
 //! | [`session`] | which answer belongs to which question |
 
 mod allotment;
+pub(super) mod answers;
 mod framing;
+mod log;
 mod message;
 mod names;
 mod netbios;
@@ -27,11 +31,13 @@ mod transaction;
 mod update;
 
 pub use resolution::Resolution;
-pub use transaction::Transaction;
 
 use core::time::Duration;
 
 use super::{Context, Detection, Exchange, Heads, Protocol, Session, Verdict};
+use crate::correlator::MakeJoin;
+use crate::record::LogType;
+use answers::Answers;
 use message::Header;
 use session::DnsSession;
 
@@ -73,8 +79,12 @@ impl Protocol for Dns {
         "DNS"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["dns"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Dns::LOG]
+    }
+
+    fn joins(&self) -> &'static [MakeJoin] {
+        &[Answers::join]
     }
 
     fn udp_ports(&self) -> &'static [u16] {

@@ -3,7 +3,7 @@
 use netsniff_packet::{Address, Timestamp};
 
 use crate::protocol::Role;
-use crate::record::Interval;
+use crate::record::{Fact, Interval};
 
 /// The addresses of a name, as an answer without an error told them.
 #[derive(Debug)]
@@ -22,9 +22,8 @@ pub struct Resolution {
     pub rtt: Option<Interval>,
 }
 
-impl Resolution {
-    /// Bytes that it holds outside itself.
-    pub(crate) const fn heap_bytes(&self) -> usize {
+impl Fact for Resolution {
+    fn heap_bytes(&self) -> usize {
         self.name.len() + self.addresses.capacity() * size_of::<Address>()
     }
 }

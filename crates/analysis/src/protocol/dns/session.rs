@@ -6,10 +6,7 @@ use super::framing::Framing;
 use super::message::{Header, Message};
 use super::transaction::{Asked, Transaction};
 use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata, recognition, update};
-use crate::correlator::Content;
-use crate::protocol::{
-    Bytes, Context, Datagram, Findings, Gap, Onward, Progress, ProtocolRecord, Session,
-};
+use crate::protocol::{Bytes, Context, Datagram, Findings, Gap, Onward, Progress, Session};
 use crate::weird::{Detail, Weirds};
 
 /// The queries and replies of one flow that wait for their counterparts, in order.
@@ -57,7 +54,7 @@ impl DnsSession {
             return None;
         }
         let waiting = if header.is_response() { &mut self.queries } else { &mut self.replies };
-        let fits = |it: &Transaction| it.id == header.id && it.asks(asked);
+        let fits = |it: &Transaction| it.id() == header.id && it.asks(asked);
         waiting.iter().position(fits).map(|at| waiting.remove(at))
     }
 
@@ -67,7 +64,7 @@ impl DnsSession {
             return Vec::new();
         }
         let waiting = if header.is_response() { &mut self.queries } else { &mut self.replies };
-        let Some(first) = waiting.iter().find(|it| it.id == header.id) else { return Vec::new() };
+        let Some(first) = waiting.iter().find(|it| it.id() == header.id) else { return Vec::new() };
         let message = first.message;
         waiting.extract_if(.., |it| it.message == message).map(Part::from).collect()
     }
@@ -76,12 +73,12 @@ impl DnsSession {
     /// their counterparts will hardly come any more.
     fn keep(&mut self, transaction: Transaction, found: &mut Findings) {
         if self.is_multicast || (transaction.is_asked && transaction.is_answered) {
-            found.records.push(ProtocolRecord::Dns(transaction));
+            found.row(transaction.into_row());
             return;
         }
         let waiting = if transaction.is_asked { &mut self.queries } else { &mut self.replies };
         if waiting.len() >= self.max_messages {
-            found.records.extend(waiting.drain(..).map(ProtocolRecord::Dns));
+            waiting.drain(..).for_each(|it| found.row(it.into_row()));
         }
         if waiting.is_empty() {
             // Mostly one query waits for its reply, and that is all of the flow.
@@ -89,7 +86,7 @@ impl DnsSession {
         }
         waiting.push(transaction);
         if waiting.iter().map(Transaction::heap_bytes).sum::<usize>() > self.max_bytes {
-            found.records.extend(waiting.drain(..).map(ProtocolRecord::Dns));
+            waiting.drain(..).for_each(|it| found.row(it.into_row()));
         }
     }
 
@@ -118,8 +115,7 @@ impl DnsSession {
         let parts = self.read(datagram, header, &mut found.weirds);
         for Part { transaction, addresses, .. } in parts {
             if header.is_success() && !addresses.is_empty() {
-                let resolution = transaction.resolution(datagram, addresses);
-                found.records.push(ProtocolRecord::Fact(Content::Resolution(Box::new(resolution))));
+                found.fact(transaction.resolution(datagram, addresses));
             }
             self.keep(transaction, found);
         }
@@ -193,7 +189,7 @@ impl Session for DnsSession {
 
     fn end(&mut self, found: &mut Findings) {
         let waiting = self.queries.drain(..).chain(self.replies.drain(..));
-        found.records.extend(waiting.map(ProtocolRecord::Dns));
+        waiting.for_each(|it| found.row(it.into_row()));
     }
 
     fn is_confirmed(&self) -> bool {

@@ -1,17 +1,15 @@
 //! A question with its answer: a row of the log.
 
+use std::borrow::Cow;
+
 use netsniff_packet::{Address, Timestamp};
 
+use super::log::Dns;
 use super::message::{Header, Question, Resource};
 use super::resolution::Resolution;
-use super::{NETBIOS, OPCODES, UPDATE, names, netbios};
-use crate::log::Dns;
-use crate::protocol::{Connection, Datagram};
-use crate::record::{Interval, Port};
-
-/// QTYPE of SRV, which is older than SRV in NetBIOS and asks for the state of a node there
-/// (RFC 1002, 4.2.17).
-const SRV: u16 = 33;
+use super::{OPCODES, UPDATE, names, netbios};
+use crate::protocol::Datagram;
+use crate::record::{Interval, Proto, UnsetIfEmpty};
 
 /// What a message asks about.
 #[derive(Debug)]
@@ -34,21 +32,16 @@ impl Asked {
 
 /// A query with its reply, or one of them.
 #[derive(Debug)]
-pub struct Transaction {
-    /// Time of its first message.
-    start: Timestamp,
-    /// Identifier of both messages.
-    pub(super) id: u16,
-    opcode: u8,
+pub(super) struct Transaction {
+    /// The row of the log, as far as it is known.
+    row: Dns,
     is_netbios: bool,
     /// Whether the query was seen.
     pub(super) is_asked: bool,
     /// Whether the reply was seen.
     pub(super) is_answered: bool,
-    rtt: Option<Interval>,
     /// The message that it began with, by its number within the flow.
     pub(super) message: u32,
-    query: Option<Box<[u8]>>,
     class_and_kind: Option<[u16; 2]>,
     /// Whether its name, type and class stand in a query, or in a reply that is alone and has nothing
     /// else that tells them.
@@ -57,18 +50,8 @@ pub struct Transaction {
     subject: Option<Box<[u8]>>,
     /// Whether a reply told what was changed, where anything did.
     changes_are_of_reply: Option<bool>,
-    rcode: Option<u8>,
-    /// Z of the query.
-    z: u8,
-    /// TC and RD of the query.
-    asked: [bool; 2],
-    /// AA and RA of the reply.
-    answered: [bool; 2],
-    is_rejected: bool,
     /// Whether a record of a reply was told.
     has_records: bool,
-    answers: Vec<Box<[u8]>>,
-    ttls: Vec<Interval>,
 }
 
 impl Transaction {
@@ -81,37 +64,53 @@ impl Transaction {
         is_netbios: bool,
     ) -> Option<Self> {
         OPCODES.contains(&header.opcode()).then(|| Self {
-            start,
+            row: Dns {
+                ts: start,
+                proto: Proto::Unknown,
+                trans_id: header.id,
+                rtt: None,
+                query: None,
+                qclass: None,
+                qclass_name: None,
+                qtype: None,
+                qtype_name: None,
+                rcode: None,
+                rcode_name: None,
+                aa: false,
+                tc: false,
+                rd: false,
+                ra: false,
+                z: 0,
+                answers: UnsetIfEmpty::default(),
+                ttls: UnsetIfEmpty::default(),
+                rejected: false,
+                opcode: header.opcode(),
+                opcode_name: "",
+            },
             message,
-            id: header.id,
-            opcode: header.opcode(),
             is_netbios,
             is_asked: false,
             is_answered: false,
-            rtt: None,
-            query: None,
             class_and_kind: None,
             is_question_told: false,
             subject: None,
             changes_are_of_reply: None,
-            rcode: None,
-            z: 0,
-            asked: [false; 2],
-            answered: [false; 2],
-            is_rejected: false,
             has_records: false,
-            answers: Vec::new(),
-            ttls: Vec::new(),
         })
+    }
+
+    /// Identifier of both messages.
+    pub(super) const fn id(&self) -> u16 {
+        self.row.trans_id
     }
 
     /// Takes the header of one of its messages, seen at `time`.
     pub(super) fn header(&mut self, time: Timestamp, header: Header) {
-        self.opcode = header.opcode();
+        self.row.opcode = header.opcode();
         if header.is_response() {
             self.is_answered = true;
-            self.rcode = Some(header.rcode());
-            self.is_rejected |= header.rcode() != 0 && header.questions == 0;
+            self.row.rcode = Some(header.rcode());
+            self.row.rejected |= header.rcode() != 0 && header.questions == 0;
             if self.is_update() {
                 self.note_rtt(time);
             }
@@ -121,36 +120,37 @@ impl Transaction {
     }
 
     const fn is_update(&self) -> bool {
-        self.opcode == UPDATE && !self.is_netbios
+        self.row.opcode == UPDATE && !self.is_netbios
     }
 
     fn note_rtt(&mut self, time: Timestamp) {
-        if self.rtt.is_none() {
-            let rtt = Interval::in_micros(self.start, time);
-            self.rtt = (rtt.nanos() > 0).then_some(rtt);
+        if self.row.rtt.is_none() {
+            let rtt = Interval::in_micros(self.row.ts, time);
+            self.row.rtt = (rtt.nanos() > 0).then_some(rtt);
         }
     }
 
     /// Takes a question of one of its messages.
     pub(super) fn question(&mut self, header: Header, asked: Asked) {
         if header.is_response() {
-            self.is_rejected |= header.has_no_records();
+            self.row.rejected |= header.has_no_records();
             self.is_question_told |= header.questions > 1;
         } else {
-            self.asked = [header.is_truncated(), header.wants_recursion()];
-            self.z = header.z();
+            self.row.tc = header.is_truncated();
+            self.row.rd = header.wants_recursion();
+            self.row.z = header.z();
             self.is_question_told = true;
         }
-        if !header.is_response() || self.query.is_none() {
+        if !header.is_response() || self.row.query.is_none() {
             self.class_and_kind = Some([asked.class, asked.kind]);
-            self.query = Some(asked.name);
+            self.row.query = Some(asked.name);
         }
     }
 
     /// Whether a message with this question may belong to it. Multicast DNS has a bit of its own in
     /// the class.
     pub(super) fn asks(&self, asked: &Asked) -> bool {
-        match (&self.query, self.class_and_kind) {
+        match (&self.row.query, self.class_and_kind) {
             (Some(name), Some([class, kind])) => {
                 *name == asked.name && kind == asked.kind && (class ^ asked.class) & 0x7fff == 0
             }
@@ -160,7 +160,7 @@ impl Transaction {
 
     /// The name that is asked about, and the type.
     pub(super) fn asked(&self) -> Option<(&[u8], u16)> {
-        Some((self.query.as_deref()?, self.class_and_kind?[1]))
+        Some((self.row.query.as_deref()?, self.class_and_kind?[1]))
     }
 
     /// Takes what a message at `time` says that is to be changed about `name`. The reply may repeat
@@ -174,8 +174,8 @@ impl Transaction {
     }
 
     fn tell(&mut self, ttl: u32, text: Vec<u8>) {
-        self.answers.push(text.into_boxed_slice());
-        self.ttls.push(Interval::from_nanos(i64::from(ttl) * 1_000_000_000));
+        self.row.answers.0.push(text.into_boxed_slice());
+        self.row.ttls.0.push(Interval::from_nanos(i64::from(ttl) * 1_000_000_000));
     }
 
     /// Takes a record of the answer section of a message at `time`. What a query brings along
@@ -190,10 +190,11 @@ impl Transaction {
         if !header.is_response() {
             return;
         }
-        if self.query.is_none() {
-            self.query = Some(record.name.as_bytes().into());
+        if self.row.query.is_none() {
+            self.row.query = Some(record.name.as_bytes().into());
         }
-        self.answered = [header.is_authoritative(), header.offers_recursion()];
+        self.row.aa = header.is_authoritative();
+        self.row.ra = header.offers_recursion();
         self.has_records = true;
         self.note_rtt(time);
         if !text.is_empty() {
@@ -210,10 +211,10 @@ impl Transaction {
         Resolution {
             time: datagram.time,
             client: datagram.from.peer(),
-            name: self.query.clone().unwrap_or_default(),
+            name: self.row.query.clone().unwrap_or_default(),
             addresses,
-            lifetime: self.ttls.iter().copied().min().unwrap_or_default(),
-            rtt: self.rtt,
+            lifetime: self.row.ttls.0.iter().copied().min().unwrap_or_default(),
+            rtt: self.row.rtt,
         }
     }
 
@@ -225,52 +226,33 @@ impl Transaction {
 
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        let names = [&self.query, &self.subject].into_iter().flatten();
-        let texts = self.answers.iter().chain(names).map(|text| text.len()).sum::<usize>();
+        let names = [&self.row.query, &self.subject].into_iter().flatten();
+        let texts = self.row.answers.0.iter().chain(names).map(|text| text.len()).sum::<usize>();
         texts
-            + self.answers.capacity() * size_of::<Box<[u8]>>()
-            + self.ttls.capacity() * size_of::<Interval>()
+            + self.row.answers.0.capacity() * size_of::<Box<[u8]>>()
+            + self.row.ttls.0.capacity() * size_of::<Interval>()
     }
 
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, connection: &Connection, take: impl FnOnce(&Dns<'_>) -> T) -> T {
-        let [class, kind] = match self.class_and_kind {
-            Some([class, kind]) if self.tells_question() => [Some(class), Some(kind)],
-            _ => [None; 2],
-        };
-        let unnamed_class = class.map(|class| format!("qclass-{class}"));
-        let unnamed_kind = kind.map(|kind| format!("query-{kind}"));
-        let kind_name = match kind {
-            Some(SRV) if connection.responder.port == NETBIOS => Some("NBSTAT"),
-            kind => kind.and_then(names::query_type),
-        };
-        take(&Dns {
-            ts: self.start,
-            uid: connection.uid,
-            id_orig_h: connection.originator.address,
-            id_orig_p: Port(connection.originator.port),
-            id_resp_h: connection.responder.address,
-            id_resp_p: Port(connection.responder.port),
-            proto: connection.proto,
-            trans_id: self.id,
-            rtt: self.rtt,
-            query: self.subject.as_deref().or(self.query.as_deref()),
-            qclass: class,
-            qclass_name: class.and_then(names::class).or(unnamed_class.as_deref()),
-            qtype: kind,
-            qtype_name: kind_name.or(unnamed_kind.as_deref()),
-            rcode: self.rcode,
-            rcode_name: self.rcode.map(names::response_code),
-            aa: self.answered[0],
-            tc: self.asked[0],
-            rd: self.asked[1],
-            ra: self.answered[1],
-            z: self.z,
-            answers: (!self.answers.is_empty()).then_some(&*self.answers),
-            ttls: (!self.ttls.is_empty()).then_some(&*self.ttls),
-            rejected: self.is_rejected,
-            opcode: self.opcode,
-            opcode_name: names::opcode(self.opcode, self.is_netbios),
-        })
+    /// The row of the log.
+    pub(super) fn into_row(self) -> Dns {
+        let tells_question = self.tells_question();
+        let Self { mut row, is_netbios, .. } = self;
+        if let Some([class, kind]) = self.class_and_kind
+            && tells_question
+        {
+            row.qclass = Some(class);
+            row.qclass_name = Some(named(names::class(class), || format!("qclass-{class}")));
+            row.qtype = Some(kind);
+            row.qtype_name = Some(named(names::query_type(kind), || format!("query-{kind}")));
+        }
+        row.query = self.subject.or(row.query);
+        row.rcode_name = row.rcode.map(names::response_code);
+        row.opcode_name = names::opcode(row.opcode, is_netbios);
+        row
     }
+}
+
+/// A name, or what stands in its place.
+fn named(name: Option<&'static str>, unnamed: impl FnOnce() -> String) -> Cow<'static, str> {
+    name.map_or_else(|| Cow::Owned(unnamed()), Cow::Borrowed)
 }

@@ -13,6 +13,9 @@ use super::Protocol;
 use super::session::{Context, Session};
 use super::tls::names::{DTLS10, DTLS12};
 use super::tls::reader::Reader;
+use super::tls::{OCSP, SSL, X509};
+use crate::file;
+use crate::record::LogType;
 use session::DtlsSession;
 
 /// DTLS over UDP.
@@ -33,8 +36,8 @@ impl Protocol for Dtls {
         "DTLS"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["ssl", "x509", "ocsp", "files"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[SSL, X509, OCSP, file::FILES]
     }
 
     /// A ClientHello, as Zeek's `dpd.sig` finds it.

@@ -7,24 +7,25 @@
 //! | [`codes`] | which commands there are, and which replies they have |
 //! | [`channel`] | where data connections go |
 //! | [`path`] | directories and files |
-//! | [`command`] | a command with its reply: a row of the log |
+//! | [`log`] | the log: a row for each command with its reply |
 //! | [`transfer`] | files on data connections |
 //! | [`session`] | which reply belongs to which command |
 
 mod channel;
 mod codes;
-mod command;
 mod control;
 mod gssapi;
 mod lines;
+mod log;
 mod path;
 mod session;
 mod transfer;
 
-pub use command::Command;
-
 use super::line::first_word;
+use super::tls::{OCSP, SSL, X509};
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::file;
+use crate::record::LogType;
 use session::FtpSession;
 
 /// A client with a server.
@@ -46,8 +47,8 @@ impl Protocol for Ftp {
         "FTP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["ftp", "ssl", "x509", "ocsp", "files"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Ftp::LOG, SSL, X509, OCSP, file::FILES]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

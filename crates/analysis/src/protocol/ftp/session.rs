@@ -5,17 +5,18 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 
 use super::channel::Channel;
-use super::command::{Argument, Command, MAX_TEXT, SCHEME};
 use super::control::{self, Reply, is_command, last_number, without_telnet};
 use super::gssapi::Tokens;
 use super::lines::{Lines, Next};
+use super::log::{Ftp, MAX_TEXT, SCHEME};
 use super::transfer::Transfer;
 use super::{codes, path};
 use crate::protocol::line::first_word;
 use crate::protocol::{
-    Announced, Bytes, Context, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
-    ProtocolRecord, Role, Session,
+    Announced, Bytes, Context, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId, Role,
+    Session,
 };
+use crate::record::Port;
 use crate::weird::Detail;
 
 /// Letters of a command (`FTP::max_command_length`).
@@ -257,28 +258,31 @@ impl FtpSession {
             if path.len() + SCHEME.len() > MAX_TEXT {
                 found.weirds.add("FTP_arg_too_long");
             }
-            Argument::Path(path.into())
+            Some(path.into())
         } else {
-            Argument::Text(shortened(&arg, MAX_TEXT, "FTP_arg_too_long", found))
+            let text = shortened(&arg, MAX_TEXT, "FTP_arg_too_long", found);
+            (!text.is_empty()).then_some(text)
         };
-        let reply = reply.map(|(code, text)| {
-            (code, shortened(&text, MAX_TEXT, "FTP_reply_msg_too_long", found))
-        });
-        found.records.push(ProtocolRecord::Ftp(Box::new(Command {
-            start: time,
-            user: self.user.clone(),
+        let (reply_code, reply_msg) = reply
+            .map(|(code, text)| (code, shortened(&text, MAX_TEXT, "FTP_reply_msg_too_long", found)))
+            .unzip();
+        let sniffed = errand.as_ref().filter(|_| is_sniffed);
+        found.row(Ftp {
+            ts: time,
+            user: self.user.clone().unwrap_or_else(|| b"<unknown>".as_slice().into()),
             password: self.password.clone(),
-            name,
+            command: name,
             arg,
-            reply,
-            mime_type: errand
-                .as_ref()
-                .filter(|_| is_sniffed)
-                .and_then(|errand| errand.mime_type.get()),
+            mime_type: sniffed.and_then(|errand| errand.mime_type.get()),
             file_size,
-            channel,
+            reply_code,
+            reply_msg,
+            data_channel_passive: channel.map(|channel| channel.is_passive),
+            data_channel_orig_h: None,
+            data_channel_resp_h: channel.and_then(|channel| channel.address),
+            data_channel_resp_p: channel.map(|channel| Port(channel.port)),
             fuid: errand.and_then(|errand| errand.fuid.get().copied()),
-        })));
+        });
     }
 
     /// Takes a line, with which `len` bytes of the stream are over.

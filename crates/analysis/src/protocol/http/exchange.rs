@@ -2,15 +2,14 @@
 
 use netsniff_packet::Timestamp;
 
-use super::start_line::{StatusLine, Version};
-use crate::correlator::Answer;
+use super::log::Http;
+use super::start_line::StatusLine;
 use crate::file::FileTransfer;
-use crate::log::Http;
 use crate::protocol::base64;
+use crate::protocol::dns::answers::Following;
 use crate::protocol::mime::Field;
-use crate::protocol::{Connection, Role};
-use crate::record::Port;
-use crate::uid::Uid;
+use crate::protocol::{Findings, Role};
+use crate::record::UnsetIfEmpty;
 
 /// Files of each side that a row names (`HTTP::max_files_orig`, `max_files_resp`).
 const MAX_FILES: usize = 15;
@@ -28,25 +27,9 @@ const PROXY_FIELDS: [&str; 7] = [
 
 /// A request with its response, or one of them.
 #[derive(Debug)]
-pub struct Exchange {
-    /// Time of its first sign.
-    start: Timestamp,
-    /// Its number in the connection, from 1 on.
-    depth: u64,
-    method: Option<Box<[u8]>>,
-    uri: Option<Box<[u8]>>,
-    host: Option<Box<[u8]>>,
-    referrer: Option<Box<[u8]>>,
-    user_agent: Option<Box<[u8]>>,
-    origin: Option<Box<[u8]>>,
-    username: Option<Box<[u8]>>,
-    proxied: Vec<Box<[u8]>>,
-    version: Option<Version>,
-    status: Option<Status>,
-    information: Option<Status>,
-    /// Lengths of both bodies, where they can be told.
-    body_lens: [Option<u64>; 2],
-    files: [FilesOfSide; 2],
+pub(super) struct Exchange {
+    /// The row of the log, as far as it is known.
+    row: Http,
     /// Whether the request wants a part of something.
     wants_range: bool,
     /// Whether the request is still being sent.
@@ -55,72 +38,67 @@ pub struct Exchange {
     is_responded: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Status {
-    code: u16,
-    reason: Box<[u8]>,
-}
-
-#[derive(Debug, Default)]
-struct FilesOfSide {
-    fuids: Vec<Uid>,
-    names: Vec<Box<[u8]>>,
-    kinds: Vec<&'static str>,
-}
-
 impl Exchange {
     /// An exchange of which nothing is known but that it is the `depth`th.
     pub(super) fn begun(start: Timestamp, depth: u64) -> Self {
-        Self {
-            start,
-            depth,
+        let row = Http {
+            ts: start,
+            trans_depth: depth,
             method: None,
-            uri: None,
             host: None,
+            uri: None,
             referrer: None,
+            version: None,
             user_agent: None,
             origin: None,
+            request_body_len: Some(0),
+            response_body_len: Some(0),
+            status_code: None,
+            status_msg: None,
+            info_code: None,
+            info_msg: None,
+            tags: &[],
             username: None,
-            proxied: Vec::new(),
-            version: None,
-            status: None,
-            information: None,
-            body_lens: [Some(0); 2],
-            files: Default::default(),
-            wants_range: false,
-            is_requesting: false,
-            is_responded: false,
-        }
+            password: None,
+            proxied: UnsetIfEmpty::default(),
+            orig_fuids: UnsetIfEmpty::default(),
+            orig_filenames: UnsetIfEmpty::default(),
+            orig_mime_types: UnsetIfEmpty::default(),
+            resp_fuids: UnsetIfEmpty::default(),
+            resp_filenames: UnsetIfEmpty::default(),
+            resp_mime_types: UnsetIfEmpty::default(),
+        };
+        Self { row, wants_range: false, is_requesting: false, is_responded: false }
     }
 
     /// Takes the request line.
     pub(super) fn request(&mut self, method: &[u8], uri: Vec<u8>) {
-        self.method = Some(method.into());
-        self.uri = Some(uri.into_boxed_slice());
+        self.row.method = Some(method.into());
+        self.row.uri = Some(uri.into_boxed_slice());
         self.is_requesting = true;
     }
 
     /// Takes a field of the request's header.
     pub(super) fn request_field(&mut self, field: &Field<'_>) {
         let slot = if field.is("host") {
-            &mut self.host
+            &mut self.row.host
         } else if field.is("referer") {
-            &mut self.referrer
+            &mut self.row.referrer
         } else if field.is("user-agent") {
-            &mut self.user_agent
+            &mut self.row.user_agent
         } else if field.is("origin") {
-            &mut self.origin
+            &mut self.row.origin
         } else if field.is("authorization") || field.is("proxy-authorization") {
             if let Some(username) = username(field.value) {
-                self.username = Some(username);
+                self.row.username = Some(username);
             }
             return;
         } else {
             self.wants_range |= field.is("range");
             if let Some(name) = PROXY_FIELDS.into_iter().find(|name| field.is(name)) {
                 let told = [name.as_bytes(), b" -> ", field.value].concat().into_boxed_slice();
-                if !self.proxied.contains(&told) {
-                    self.proxied.push(told);
+                if !self.row.proxied.0.contains(&told) {
+                    self.row.proxied.0.push(told);
                 }
             }
             return;
@@ -130,27 +108,33 @@ impl Exchange {
 
     /// Takes the status line; without one, 0.9 is the version and there is no status.
     pub(super) fn response(&mut self, line: &StatusLine<'_>) {
-        let reason = line.reason.unwrap_or(b"<empty>").into();
-        let status = Status { code: line.code, reason };
-        self.version = Some(line.version);
+        let reason: Box<[u8]> = line.reason.unwrap_or(b"<empty>").into();
+        self.row.version = Some(format!("{}.{}", line.version.major, line.version.minor));
         if is_informational(line.code) {
-            self.information = Some(status.clone());
+            self.row.info_code = Some(line.code);
+            self.row.info_msg = Some(reason.clone());
         }
-        self.status = Some(status);
+        self.row.status_code = Some(line.code);
+        self.row.status_msg = Some(reason);
     }
 
     /// Whether a final status was seen.
     pub(super) fn is_answered(&self) -> bool {
-        self.status.as_ref().is_some_and(|status| !is_informational(status.code))
+        self.row.status_code.is_some_and(|code| !is_informational(code))
     }
 
     /// Takes the length of a message's body that has ended. A response that is preliminary is not the
     /// last one.
     pub(super) fn message_ends(&mut self, from: Role, len: Option<u64>) {
-        self.body_lens[from.index()] = len;
         match from {
-            Role::Originator => self.is_requesting = false,
-            Role::Responder => self.is_responded = self.is_answered(),
+            Role::Originator => {
+                self.row.request_body_len = len;
+                self.is_requesting = false;
+            }
+            Role::Responder => {
+                self.row.response_body_len = len;
+                self.is_responded = self.is_answered();
+            }
         }
     }
 
@@ -161,16 +145,23 @@ impl Exchange {
 
     /// Takes a file that begins.
     pub(super) fn file_begins(&mut self, from: Role, file: &FileTransfer) {
-        let files = &mut self.files[from.index()];
-        if files.fuids.len() < MAX_FILES {
-            files.fuids.push(file.fuid());
-            files.names.extend(file.filename().map(Box::from));
+        let row = &mut self.row;
+        let (fuids, names) = match from {
+            Role::Originator => (&mut row.orig_fuids.0, &mut row.orig_filenames.0),
+            Role::Responder => (&mut row.resp_fuids.0, &mut row.resp_filenames.0),
+        };
+        if fuids.len() < MAX_FILES {
+            fuids.push(file.fuid());
+            names.extend(file.filename().map(Box::from));
         }
     }
 
     /// Takes the kind of a file.
     pub(super) fn file_is(&mut self, from: Role, kind: &'static str) {
-        let kinds = &mut self.files[from.index()].kinds;
+        let kinds = match from {
+            Role::Originator => &mut self.row.orig_mime_types.0,
+            Role::Responder => &mut self.row.resp_mime_types.0,
+        };
         if kinds.len() < MAX_FILES {
             kinds.push(kind);
         }
@@ -178,93 +169,45 @@ impl Exchange {
 
     /// Host and URI of which a part is wanted, if it is one.
     pub(super) fn wanted_range(&self) -> Option<[Option<Box<[u8]>>; 2]> {
-        self.wants_range.then(|| [self.host.clone(), self.uri.clone()])
+        self.wants_range.then(|| [self.row.host.clone(), self.row.uri.clone()])
     }
 
     /// What the log `websocket` repeats: host, URI and user agent.
     pub(super) fn target(&self) -> [Option<Box<[u8]>>; 3] {
-        [self.host.clone(), self.uri.clone(), self.user_agent.clone()]
+        [self.row.host.clone(), self.row.uri.clone(), self.row.user_agent.clone()]
     }
 
     /// Bytes that it takes, itself included.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
+        let row = &self.row;
         let single = [
-            &self.method,
-            &self.uri,
-            &self.host,
-            &self.referrer,
-            &self.user_agent,
-            &self.origin,
-            &self.username,
+            &row.method,
+            &row.uri,
+            &row.host,
+            &row.referrer,
+            &row.user_agent,
+            &row.origin,
+            &row.username,
+            &row.status_msg,
+            &row.info_msg,
         ];
-        let files = self.files.iter().flat_map(|files| &files.names);
-        let texts = single.into_iter().flatten().chain(&self.proxied).chain(files);
-        let statuses = self.status.iter().chain(&self.information);
+        let files = row.orig_filenames.0.iter().chain(&row.resp_filenames.0);
+        let texts = single.into_iter().flatten().chain(&row.proxied.0).chain(files);
         size_of::<Self>()
             + texts.map(|text| text.len()).sum::<usize>()
-            + statuses.map(|status| status.reason.len()).sum::<usize>()
+            + row.version.as_ref().map_or(0, String::capacity)
     }
 
-    /// The host that the request is for, with the port if there is one.
-    #[must_use]
-    pub fn host(&self) -> Option<&[u8]> {
-        self.host.as_deref()
-    }
-
-    /// Hands the row of the log to `take`, with the DNS answer that the connection followed.
-    pub fn report<T>(
-        &self,
-        connection: &Connection,
-        answer: Option<&Answer>,
-        take: impl FnOnce(&Http<'_>) -> T,
-    ) -> T {
-        let version = self.version.map(|version| format!("{}.{}", version.major, version.minor));
-        let [sent, received] = &self.files;
-        take(&Http {
-            ts: self.start,
-            uid: connection.uid,
-            id_orig_h: connection.originator.address,
-            id_orig_p: Port(connection.originator.port),
-            id_resp_h: connection.responder.address,
-            id_resp_p: Port(connection.responder.port),
-            trans_depth: self.depth,
-            method: self.method.as_deref(),
-            host: self.host.as_deref(),
-            uri: self.uri.as_deref(),
-            referrer: self.referrer.as_deref(),
-            version: version.as_deref(),
-            user_agent: self.user_agent.as_deref(),
-            origin: self.origin.as_deref(),
-            request_body_len: self.body_lens[Role::Originator.index()],
-            response_body_len: self.body_lens[Role::Responder.index()],
-            status_code: self.status.as_ref().map(|status| status.code),
-            status_msg: self.status.as_ref().map(|status| &*status.reason),
-            info_code: self.information.as_ref().map(|status| status.code),
-            info_msg: self.information.as_ref().map(|status| &*status.reason),
-            tags: &[],
-            username: self.username.as_deref(),
-            password: None,
-            proxied: some(&self.proxied),
-            orig_fuids: some(&sent.fuids),
-            orig_filenames: some(&sent.names),
-            orig_mime_types: some(&sent.kinds),
-            resp_fuids: some(&received.fuids),
-            resp_filenames: some(&received.names),
-            resp_mime_types: some(&received.kinds),
-            dns_uid: answer.map(|answer| answer.uid),
-            dns_rtt: answer.and_then(|answer| answer.rtt),
-            dns_age: answer.map(|answer| answer.age),
-        })
+    /// Tells the row, by way of the DNS answers that were seen.
+    pub(super) fn tell(self, found: &mut Findings) {
+        let host = self.row.host.clone();
+        found.row_with(self.row, Following { log: Http::LOG, host });
     }
 }
 
 /// Whether a status tells of a response that is still to come (RFC 9110, section 15.2).
 pub(super) const fn is_informational(code: u16) -> bool {
     matches!(code, 100..=199)
-}
-
-fn some<T>(list: &[T]) -> Option<&[T]> {
-    (!list.is_empty()).then_some(list)
 }
 
 /// The user of Basic authentication (RFC 7617). The password is nobody's business: as in Zeek by

@@ -7,9 +7,8 @@ use netsniff_packet::Timestamp;
 
 use super::exchange::Exchange;
 use super::start_line::{RequestLine, StatusLine};
-use crate::correlator::Content;
 use crate::limits::Limits;
-use crate::protocol::{Findings, ProtocolRecord, Role};
+use crate::protocol::{Findings, Role};
 use crate::weird::Detail;
 
 /// The methods that are none of [`Exchanges::request`]'s oddities (`HTTP::http_methods`).
@@ -134,7 +133,7 @@ impl Exchanges {
         while let Some((_, exchange)) =
             self.pending.pop_front_if(|(pending, _)| (1..number).contains(pending))
         {
-            found.records.push(told(exchange));
+            exchange.tell(found);
         }
         self.current[1] = self.current[1].max(number.saturating_sub(1));
         let open = (self.current[0] + 1).saturating_sub(self.current[1] + 1);
@@ -150,7 +149,7 @@ impl Exchanges {
         let last = *request;
         for number in first..last {
             if let Some(exchange) = self.remove(number) {
-                found.records.push(told(exchange));
+                exchange.tell(found);
             }
         }
     }
@@ -177,7 +176,7 @@ impl Exchanges {
         if exchange.is_complete()
             && let Some(exchange) = self.remove(self.current[from.index()])
         {
-            found.records.push(told(exchange));
+            exchange.tell(found);
         }
     }
 
@@ -185,7 +184,7 @@ impl Exchanges {
     pub(super) fn end(&mut self, found: &mut Findings) {
         // What came before any request or response has the number 0, and Zeek never tells it.
         let left = self.pending.drain(..).filter(|(number, _)| *number > 0);
-        found.records.extend(left.map(|(_, exchange)| told(exchange)));
+        left.for_each(|(_, exchange)| exchange.tell(found));
     }
 
     /// Bytes that it takes outside itself.
@@ -193,9 +192,4 @@ impl Exchanges {
         let held = self.pending.iter().map(|(_, exchange)| exchange.bytes()).sum::<usize>();
         held + self.pending.capacity() * size_of::<(u64, Box<Exchange>)>()
     }
-}
-
-/// An exchange on its way to the log, by way of the DNS answers that were seen.
-fn told(exchange: Box<Exchange>) -> ProtocolRecord {
-    ProtocolRecord::Fact(Content::Http(exchange))
 }

@@ -11,6 +11,7 @@
 //! | [`body`] | the bytes of a body, on their way to files |
 //! | [`coding`] | compressed bodies |
 //! | [`multipart`] | bodies of several parts |
+//! | [`log`] | the log |
 //! | [`exchange`] | a request with its response: a row of the log |
 //! | [`exchanges`] | which response belongs to which request |
 //! | [`message`] | one message in progress |
@@ -24,15 +25,16 @@ mod exchange;
 mod exchanges;
 mod framing;
 mod line;
+mod log;
 mod message;
 mod multipart;
 mod session;
 mod start_line;
 mod uri;
 
-pub use exchange::Exchange;
-
 use super::{Context, Detection, Heads, Protocol, Role, Session};
+use crate::file;
+use crate::record::LogType;
 use crate::weird::Weirds;
 use session::HttpSession;
 
@@ -58,8 +60,8 @@ impl Protocol for Http {
         "HTTP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["http", "files", "pe"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Http::LOG, file::FILES, file::PE]
     }
 
     /// The ports where Zeek looks for it (`HTTP::ports`).

@@ -16,13 +16,12 @@ use super::framing::Expected;
 use super::line::{self, Folded, Next};
 use super::message::{Message, Taken};
 use super::start_line::{self, StatusLine, Version};
-use crate::correlator::{Content, Proxied};
 use crate::log::tunnel::TunnelType;
 use crate::protocol::line::Line;
+use crate::protocol::socks::proxies::Proxied;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{
-    Bytes, Context, Counted, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session,
-    SideEnd, Successor,
+    Bytes, Context, Counted, Findings, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
 };
 use crate::weird::Detail;
 use asked::Asked;
@@ -278,7 +277,7 @@ impl HttpSession {
             self.wants_tunnel &= !self.is_refused;
             if is_about_tunnel && self.wants_tunnel {
                 let seen = Proxied { time: input.time, kind: TunnelType::Http };
-                found.records.push(ProtocolRecord::Fact(Content::Proxied(seen)));
+                found.fact(seen);
             }
             self.response(&status, input.time);
         } else if !line.text.is_empty() {

@@ -4,16 +4,18 @@
 //! |---|---|
 //! | [`command`] | commands, arguments, literals |
 //! | [`session`] | which reply belongs to which command, where literals lie |
+//! | [`log`] | the log |
 //! | [`mailboxes`] | what a connection amounts to: rows of the log |
 
 mod command;
+mod log;
 mod mailboxes;
 mod session;
 
-pub use mailboxes::Row;
-
 use super::line;
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::file;
+use crate::record::LogType;
 use command::Command;
 use session::ImapSession;
 
@@ -39,8 +41,8 @@ impl Protocol for Imap {
         "IMAP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["imap", "files", "pe"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Imap::LOG, file::FILES, file::PE]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

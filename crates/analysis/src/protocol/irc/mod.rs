@@ -4,18 +4,19 @@
 //! |---|---|
 //! | [`message`] | a line: prefix, command, parameters |
 //! | [`dcc`] | files that clients offer each other over connections of their own |
-//! | [`event`] | a command: a row of the log |
+//! | [`log`] | the log |
+//! | [`offered`] | files whose rows wait for what comes of them |
 //! | [`session`] | who speaks where |
 
 mod dcc;
-mod event;
+mod log;
 mod message;
+mod offered;
 mod session;
-
-pub use event::IrcEvent;
 
 use super::line::{Bounded, bounded, first_word};
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::record::LogType;
 use message::Message;
 use session::IrcSession;
 
@@ -64,8 +65,8 @@ impl Protocol for Irc {
         "IRC"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["irc"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Irc::LOG]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

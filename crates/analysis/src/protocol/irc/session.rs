@@ -5,12 +5,12 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 
 use super::dcc::{Dcc, Offer};
-use super::event::{IrcEvent, Transfer};
+use super::log::Irc;
 use super::message::Message;
+use super::offered::Offered;
 use crate::protocol::line::{Bounded, bounded};
 use crate::protocol::{
-    Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId,
-    ProtocolRecord, Role, Session,
+    Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId, Role, Session,
 };
 
 /// Bytes of a line: 512 (RFC 2812, 2.3), and 8191 of tags before it (IRCv3 message tags).
@@ -36,7 +36,7 @@ pub(super) struct IrcSession {
     value: Option<Box<[u8]>>,
     addl: Option<Box<[u8]>>,
     /// Files that were offered.
-    offers: Vec<IrcEvent>,
+    offers: Vec<Offered>,
     /// Whether the client has asked for TLS and was not answered yet.
     wants_tls: bool,
     /// Whether the next line may be the rest of one, since bytes are missing.
@@ -45,15 +45,18 @@ pub(super) struct IrcSession {
 }
 
 impl IrcSession {
-    fn event(&self, start: Timestamp, command: &'static str) -> IrcEvent {
-        IrcEvent {
-            start,
+    fn event(&self, ts: Timestamp, command: &'static str) -> Irc {
+        Irc {
+            ts,
             nick: self.nick.clone(),
             user: self.user.clone(),
             command,
             value: self.value.clone(),
             addl: self.addl.clone(),
-            transfer: None,
+            dcc_file_name: None,
+            dcc_file_size: None,
+            dcc_mime_type: None,
+            fuid: None,
         }
     }
 
@@ -62,14 +65,14 @@ impl IrcSession {
         if message.is(b"NICK") {
             let nick = message.params.strip_prefix(b":").unwrap_or(message.params);
             self.value = Some(nick.into());
-            found.records.push(ProtocolRecord::Irc(Box::new(self.event(time, "NICK"))));
+            found.row(self.event(time, "NICK"));
             self.nick = self.value.clone();
         } else if message.is(b"USER") {
             let mut params = message.each();
             self.value = Some(params.next().unwrap_or_default().into());
             let rest: Vec<&[u8]> = params.collect();
             self.addl = Some(rest.join(&b' ').into());
-            found.records.push(ProtocolRecord::Irc(Box::new(self.event(time, "USER"))));
+            found.row(self.event(time, "USER"));
             self.user = self.value.clone();
         } else if message.is(b"JOIN") {
             self.join(time, message, found);
@@ -90,7 +93,7 @@ impl IrcSession {
                 Some(key) => [&b" with channel key: '"[..], key, b"'"].concat().into(),
                 None => Box::default(),
             });
-            found.records.push(ProtocolRecord::Irc(Box::new(self.event(time, "JOIN"))));
+            found.row(self.event(time, "JOIN"));
         }
         if !has_some {
             found.weirds.add("irc_invalid_join_line");
@@ -128,14 +131,14 @@ impl IrcSession {
         if self.offers.len() >= MAX_OFFERS {
             self.offers.remove(0);
         }
-        let transfer = Some(Transfer { size: offer.size, errand });
-        self.offers.push(IrcEvent { transfer, ..self.event(time, "DCC") });
+        let row = Irc { dcc_file_size: offer.size, ..self.event(time, "DCC") };
+        self.offers.push(Offered { row, errand });
     }
 
     /// Tells the files that have come meanwhile.
     fn tell_transfers(&mut self, found: &mut Findings) {
         let complete = self.offers.extract_if(.., |offer| offer.is_complete());
-        found.records.extend(complete.map(|offer| ProtocolRecord::Irc(Box::new(offer))));
+        complete.for_each(|offer| found.row(offer.into_row()));
     }
 
     /// Takes a line. Returns whether TLS follows.
@@ -202,8 +205,8 @@ impl Session for IrcSession {
 
     fn end(&mut self, found: &mut Findings) {
         // As in Zeek, what was only offered has no row.
-        let come = self.offers.drain(..).filter(IrcEvent::has_come);
-        found.records.extend(come.map(|offer| ProtocolRecord::Irc(Box::new(offer))));
+        let come = self.offers.drain(..).filter(Offered::has_come);
+        come.for_each(|offer| found.row(offer.into_row()));
     }
 
     fn is_confirmed(&self) -> bool {
@@ -214,7 +217,7 @@ impl Session for IrcSession {
         let texts = [&self.nick, &self.user, &self.value, &self.addl].into_iter().flatten();
         size_of::<Self>()
             + texts.map(|text| text.len()).sum::<usize>()
-            + self.offers.capacity() * size_of::<IrcEvent>()
-            + self.offers.iter().map(IrcEvent::heap_bytes).sum::<usize>()
+            + self.offers.capacity() * size_of::<Offered>()
+            + self.offers.iter().map(Offered::heap_bytes).sum::<usize>()
     }
 }

@@ -4,16 +4,18 @@
 //! |---|---|
 //! | [`command`] | commands |
 //! | [`session`] | which reply belongs to which command |
+//! | [`log`] | the log |
 //! | [`summary`] | what a connection amounts to: a row of the log |
 
 mod command;
+mod log;
 mod session;
 mod summary;
 
-pub use summary::Summary;
-
 use super::line;
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::file;
+use crate::record::LogType;
 use command::Command;
 use session::Pop3Session;
 
@@ -33,8 +35,8 @@ impl Protocol for Pop3 {
         "POP3"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["pop3", "files", "pe"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Pop3::LOG, file::FILES, file::PE]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

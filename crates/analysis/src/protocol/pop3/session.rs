@@ -11,9 +11,7 @@ use crate::protocol::line::{self, Line, LineEnd};
 use crate::protocol::mime::Mail;
 use crate::protocol::mime::mail::{Numbers, Origin};
 use crate::protocol::sasl::Sasl;
-use crate::protocol::{
-    Bytes, Context, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session, SideEnd,
-};
+use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
 use crate::weird::Once;
 
 /// Commands that may wait for replies.
@@ -111,7 +109,7 @@ impl Pop3Session {
             }
             return Progress::Consumed(line.len);
         }
-        if self.summary.start.is_none() && !self.is_lenient {
+        if !self.summary.is_greeted && !self.is_lenient {
             // The server greets before anything else.
             return Progress::Contradicts("pop3_client_speaks_first");
         }
@@ -196,15 +194,15 @@ impl Pop3Session {
             Command::Password | Command::Apop => summary.judge(true),
             Command::Auth if !asked.has_lines => summary.judge(true),
             Command::Stat => summary.stat(text),
-            Command::Delete => summary.deleted = summary.deleted.saturating_add(1),
-            Command::StartTls => summary.tls = true,
-            Command::Quit => summary.quit = true,
+            Command::Delete => summary.row.deleted = summary.row.deleted.saturating_add(1),
+            Command::StartTls => summary.row.tls = true,
+            Command::Quit => summary.row.quit = true,
             Command::Retrieve | Command::Top => {
                 let carrier = self.carrier;
                 let origin =
                     Origin { carrier, source: "POP3", from: Role::Responder, tells_depth: false };
                 self.mail = Some(Box::new(Mail::new(origin, self.numbers)));
-                summary.retrieved += u32::from(asked.command == Command::Retrieve);
+                summary.row.retrieved += u32::from(asked.command == Command::Retrieve);
             }
             _ => {}
         }
@@ -221,7 +219,7 @@ impl Pop3Session {
             Command::StartTls => self.awaits_tls = false,
             _ => {}
         }
-        summary.errors = summary.errors.saturating_add(1);
+        summary.row.errors = summary.row.errors.saturating_add(1);
     }
 
     /// Takes a line of a reply of several. A dot alone ends it, and one more at the begin of a line
@@ -242,7 +240,7 @@ impl Pop3Session {
             let text = line.text;
             let text = if is_start { text.strip_prefix(b".").unwrap_or(text) } else { text };
             let end = if line.end == LineEnd::None { 0 } else { 2 };
-            let bytes = &mut self.summary.retrieved_bytes;
+            let bytes = &mut self.summary.row.retrieved_bytes;
             *bytes = bytes.saturating_add(text.len() as u64 + end);
             mail.line(time, (text, line.end), &mut |_, _| {}, found);
         }
@@ -299,9 +297,9 @@ impl Session for Pop3Session {
 
     fn end(&mut self, found: &mut Findings) {
         self.end_mail(self.last, found);
-        let is_told = self.is_confirmed || self.summary.auth_failures > 0;
+        let is_told = self.is_confirmed || self.summary.row.auth_failures > 0;
         if is_told && !self.is_contradicted {
-            found.records.push(ProtocolRecord::Pop3(core::mem::take(&mut self.summary)));
+            found.row(core::mem::take(&mut *self.summary).into_row());
         }
     }
 

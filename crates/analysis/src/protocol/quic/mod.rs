@@ -8,19 +8,19 @@
 //! | [`protection`] | the protection of Initial packets |
 //! | [`messages`] | the first message of a side out of CRYPTO frames |
 //! | [`session`] | the datagrams of a conversation |
-//! | [`connection`] | a connection as a row of the log `quic` |
+//! | [`log`] | the log: a row for each connection |
 
-mod connection;
+mod log;
 mod messages;
 mod packet;
 mod protection;
 mod session;
 mod version;
 
-pub use connection::QuicConnection;
-
 use super::Protocol;
 use super::session::{Context, Session};
+use super::tls;
+use crate::record::LogType;
 use packet::{FIXED, Invariant, LONG};
 use session::QuicSession;
 use version::Version;
@@ -47,8 +47,8 @@ impl Protocol for Quic {
         "QUIC"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["quic", "ssl"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Quic::LOG, tls::SSL]
     }
 
     /// A packet with a long header of a known version; one that begins a connection in a version that

@@ -1,11 +1,11 @@
 //! Datagrams of QUIC, as Zeek's `QUIC.spicy` and `base/protocols/quic/main.zeek` follow them.
 
-use super::connection::QuicConnection;
+use super::log::Quic;
 use super::messages::FirstMessage;
 use super::packet::{FIXED, Frame, Frames, Invariant, LONG, Packet};
 use super::protection::Keys;
 use super::version::{self, PacketType, Version};
-use crate::protocol::findings::{Findings, ProtocolRecord};
+use crate::protocol::findings::Findings;
 use crate::protocol::session::{Datagram, Role, Session};
 use crate::protocol::tls::fingerprint::Carrier;
 use crate::protocol::tls::handshake::Message;
@@ -25,7 +25,7 @@ const HELLOS: [u8; 2] = [1, 2];
 /// One conversation in QUIC.
 #[derive(Debug)]
 pub(super) struct QuicSession {
-    row: Option<Box<QuicConnection>>,
+    row: Option<Box<Quic>>,
     negotiation: Negotiation,
     /// The versions of client and server, as their last packets had them.
     versions: [Option<u32>; 2],
@@ -297,9 +297,9 @@ impl QuicSession {
     }
 
     /// The row, which a packet begins.
-    fn row(&mut self, sender: Sender, invariant: &Invariant<'_>) -> &mut QuicConnection {
+    fn row(&mut self, sender: Sender, invariant: &Invariant<'_>) -> &mut Quic {
         self.row.get_or_insert_with(|| {
-            let mut row = QuicConnection::new(sender.time, invariant.version);
+            let mut row = Quic::new(sender.time, invariant.version);
             row.note(sender.from, invariant);
             Box::new(row)
         })
@@ -324,7 +324,9 @@ impl QuicSession {
 
     fn tell(&mut self, found: &mut Findings) {
         self.is_doubtful = false;
-        found.records.extend(self.row.take().map(ProtocolRecord::Quic));
+        if let Some(row) = self.row.take() {
+            found.row(*row);
+        }
     }
 }
 
@@ -351,7 +353,7 @@ impl Session for QuicSession {
     }
 
     fn heap_bytes(&self) -> usize {
-        let row = self.row.as_ref().map_or(0, |row| size_of::<QuicConnection>() + row.heap_bytes());
+        let row = self.row.as_ref().map_or(0, |row| size_of::<Quic>() + row.heap_bytes());
         let keys = self.keys.as_ref().map_or(0, |_| size_of::<[Keys; 2]>());
         let messages = self.messages.iter().map(FirstMessage::heap_bytes).sum::<usize>();
         let origin = self.origin.as_ref().map_or(0, |origin| origin.destination.len());

@@ -6,20 +6,22 @@
 //! | [`session`] | which reply belongs to which command, where mails begin and end |
 //! | [`body`] | the content of mails |
 //! | [`transactions`] | the mails of a connection whose rows are not written yet |
+//! | [`log`] | the log |
 //! | [`transaction`] | a mail: a row of the log |
 //! | [`address`] | addresses in texts |
 
 mod address;
 mod body;
 mod command;
+mod log;
 mod session;
 mod transaction;
 mod transactions;
 
-pub use transaction::Transaction;
-
 use super::line;
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::file;
+use crate::record::LogType;
 use command::Command;
 use session::{SmtpSession, reply_code};
 
@@ -39,8 +41,8 @@ impl Protocol for Smtp {
         "SMTP"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["smtp", "files", "pe"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Smtp::LOG, file::FILES, file::PE]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

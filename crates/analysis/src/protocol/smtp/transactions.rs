@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use netsniff_packet::Timestamp;
 
 use super::transaction::Transaction;
+use crate::protocol::Findings;
 use crate::protocol::sasl::Sasl;
-use crate::protocol::{Findings, ProtocolRecord};
 
 /// Mails that may wait for their final replies: clients that do not wait send few ahead.
 const MAX_WAITING: usize = 32;
@@ -123,5 +123,5 @@ impl Transactions {
 }
 
 fn tell(transaction: Box<Transaction>, found: &mut Findings) {
-    found.records.push(ProtocolRecord::Smtp(transaction));
+    found.row(transaction.into_row());
 }

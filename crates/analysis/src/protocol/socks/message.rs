@@ -203,10 +203,3 @@ impl<T> Parsed<T> {
         }
     }
 }
-
-impl Target {
-    /// Bytes that it holds outside itself.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.name.as_ref().map_or(0, |name| name.len())
-    }
-}

@@ -5,16 +5,19 @@
 //! |---|---|
 //! | [`message`] | messages as they lie in a stream |
 //! | [`session`] | whose turn it is, and what it says |
-//! | [`proxying`] | what came of it: a row of the log |
+//! | [`log`] | what came of it: the log |
+//! | [`proxies`] | the join that finds proxies, whichever protocol goes through them |
 
+mod log;
 mod message;
-mod proxying;
+pub(super) mod proxies;
 mod session;
 
-pub use proxying::Proxying;
-
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::correlator::MakeJoin;
+use crate::record::LogType;
 use message::{Hello, Parsed};
+use proxies::Proxies;
 use session::SocksSession;
 
 /// Clients that ask a proxy for connections.
@@ -33,8 +36,12 @@ impl Protocol for Socks {
         "SOCKS"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["socks"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Socks::LOG]
+    }
+
+    fn joins(&self) -> &'static [MakeJoin] {
+        &[Proxies::join]
     }
 
     /// The client's first message and the begin of the answer to it tell, on any port. Nothing is told of

@@ -2,13 +2,13 @@
 
 use netsniff_packet::Timestamp;
 
+use super::log::{Command, Socks};
 use super::message::{
     self, Hello, NO_AUTHENTICATION, NONE_ACCEPTABLE, PASSWORD, Parsed, Request, Target,
 };
-use super::proxying::Proxying;
-use crate::correlator::{Content, Proxied};
+use super::proxies::Proxied;
 use crate::log::tunnel::TunnelType;
-use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, ProtocolRecord, Role, Session};
+use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, Role, Session};
 use crate::weird::Detail;
 
 /// One connection to a proxy.
@@ -17,7 +17,7 @@ pub(super) struct SocksSession {
     turn: Turn,
     /// Whether the port told the protocol.
     is_expected: bool,
-    proxying: Option<Box<Proxying>>,
+    row: Option<Box<Socks>>,
     is_confirmed: bool,
 }
 
@@ -40,11 +40,6 @@ enum Turn {
     /// That somebody connected to the port that the server opened.
     Connected,
 }
-
-/// A request to connect to a host.
-const CONNECT: u8 = 1;
-/// A request to wait for a connection.
-const BIND: u8 = 2;
 
 impl Turn {
     /// Whose it is.
@@ -92,7 +87,7 @@ impl SocksSession {
     fn login(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match message::login(input.data) {
             Parsed::Whole(user, len) => {
-                self.proxying(input.time, 5).user = Some(user.into());
+                self.row(input.time, 5).user = Some(user.into());
                 self.goes_on(Turn::LoginReply, len)
             }
             Parsed::More(len) => Progress::Need(len),
@@ -109,7 +104,7 @@ impl SocksSession {
             found.weirds.add("socks5_unsupported_authentication");
             return Progress::Done;
         }
-        self.proxying(input.time, 5).status = Some(status);
+        self.row(input.time, 5).reply(status);
         if status == 0 {
             return self.goes_on(Turn::Request, 2);
         }
@@ -130,22 +125,23 @@ impl SocksSession {
 
     fn reply(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         let is_told = self.is_told_at_once();
-        let proxying = self.proxying(input.time, 5);
-        let (code, bound, len) = match read_reply(proxying.version, input.data) {
+        let row = self.row(input.time, 5);
+        let (code, bound, len) = match read_reply(row.version, input.data) {
             Parsed::Whole((code, bound), len) => (code, bound, len),
             Parsed::More(len) => return Progress::Need(len),
             Parsed::Bad => return Progress::Contradicts("socks_bad_reply"),
         };
-        let is_granted = is_granted(proxying.version, code);
-        let command = proxying.command;
-        (proxying.status, proxying.bound) = (Some(code), Some(bound));
+        let is_granted = is_granted(row.version, code);
+        let command = row.command;
+        row.reply(code);
+        row.bound(bound);
         self.is_confirmed = true;
         if !is_told {
-            found.records.push(proxied(input.time));
+            found.fact(Proxied { time: input.time, kind: TunnelType::Socks });
         }
         match command {
-            Some(CONNECT) if is_granted => Progress::Handover(len),
-            Some(BIND) if is_granted => self.goes_on(Turn::Connected, len),
+            Some(Command::Connect) if is_granted => Progress::Handover(len),
+            Some(Command::Bind) if is_granted => self.goes_on(Turn::Connected, len),
             // Datagrams are relayed elsewhere, for as long as this connection is open.
             _ => Progress::Done,
         }
@@ -153,7 +149,7 @@ impl SocksSession {
 
     /// The second reply to a request to wait for a connection.
     fn connected(&mut self, input: &Bytes<'_>) -> Progress {
-        let version = self.proxying(input.time, 5).version;
+        let version = self.row(input.time, 5).version;
         match read_reply(version, input.data) {
             Parsed::Whole((code, _), len) if is_granted(version, code) => Progress::Handover(len),
             Parsed::More(len) => Progress::Need(len),
@@ -162,35 +158,30 @@ impl SocksSession {
     }
 
     fn wants(&mut self, time: Timestamp, version: u8, request: Request, found: &mut Findings) {
-        let proxying = self.proxying(time, version);
-        proxying.command = Some(request.command);
-        proxying.request = Some(request.target);
+        let row = self.row(time, version);
+        row.wants(request.command, request.target);
         if request.user.is_some() {
-            proxying.user = request.user;
+            row.user = request.user;
         }
         if self.is_told_at_once() {
-            found.records.push(proxied(time));
+            found.fact(Proxied { time, kind: TunnelType::Socks });
         }
     }
 
     /// Whether a request is known for one as it comes. In version 4 it is the first message, which only the
     /// port or the reply tells from other things.
     fn is_told_at_once(&self) -> bool {
-        self.is_expected || self.proxying.as_ref().is_some_and(|proxying| proxying.version != 4)
+        self.is_expected || self.row.as_ref().is_some_and(|row| row.version != 4)
     }
 
-    fn proxying(&mut self, time: Timestamp, version: u8) -> &mut Proxying {
-        self.proxying.get_or_insert_with(|| Box::new(Proxying::begun(time, version)))
+    fn row(&mut self, time: Timestamp, version: u8) -> &mut Socks {
+        self.row.get_or_insert_with(|| Box::new(Socks::begun(time, version)))
     }
 
     const fn goes_on(&mut self, turn: Turn, len: usize) -> Progress {
         self.turn = turn;
         Progress::Consumed(len)
     }
-}
-
-fn proxied(time: Timestamp) -> ProtocolRecord {
-    ProtocolRecord::Fact(Content::Proxied(Proxied { time, kind: TunnelType::Socks }))
 }
 
 fn read_reply(version: u8, data: &[u8]) -> Parsed<(u8, Target)> {
@@ -222,8 +213,8 @@ impl Session for SocksSession {
     }
 
     fn end(&mut self, found: &mut Findings) {
-        if let Some(proxying) = self.proxying.take().filter(|_| self.is_confirmed) {
-            found.records.push(ProtocolRecord::Socks(proxying));
+        if let Some(row) = self.row.take().filter(|_| self.is_confirmed) {
+            found.row(*row);
         }
     }
 
@@ -232,8 +223,7 @@ impl Session for SocksSession {
     }
 
     fn heap_bytes(&self) -> usize {
-        let proxying = self.proxying.as_ref();
-        size_of::<Self>()
-            + proxying.map_or(0, |proxying| size_of::<Proxying>() + proxying.heap_bytes())
+        let row = self.row.as_ref();
+        size_of::<Self>() + row.map_or(0, |row| size_of::<Socks>() + row.heap_bytes())
     }
 }

@@ -7,20 +7,21 @@
 //! | [`algorithms`] | what the sides offer, what is agreed, HASSH |
 //! | [`authentication`] | whether the login succeeded, by the sizes of what is encrypted |
 //! | [`framing`] | how long what is encrypted is |
+//! | [`log`] | the log |
 //! | [`login`] | a connection up to its login: a row of the log |
 //! | [`session`] | the order of it all |
 
 mod algorithms;
 mod authentication;
 mod framing;
+mod log;
 mod login;
 mod packet;
 mod session;
 mod version;
 
-pub use login::Login;
-
 use super::{Context, Detection, Heads, Protocol, Session};
+use crate::record::LogType;
 use session::SshSession;
 
 /// A client with a server.
@@ -39,8 +40,8 @@ impl Protocol for Ssh {
         "SSH"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["ssh"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::Ssh::LOG]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {

@@ -6,7 +6,7 @@ use super::login::Login;
 use super::packet::{self, KEXINIT, NEWKEYS, Packet, SESSION_KEY};
 use super::version::{self, MAX_LINE, Speaks, Version};
 use crate::protocol::line::{Bounded, bounded};
-use crate::protocol::{Bytes, Findings, Progress, ProtocolRecord, Role, Session};
+use crate::protocol::{Bytes, Findings, Progress, Role, Session};
 use crate::weird::{Detail, Once};
 
 /// Bytes of a string beyond which it is odd (`SSH::max_string_length`).
@@ -63,9 +63,9 @@ impl SshSession {
         let login = self.login.get_or_insert_with(|| Box::new(Login::begun(input.time)));
         if !self.is_expected {
             // As in Zeek, a login begins when it is known for one.
-            login.start = input.time;
+            login.row.ts = input.time;
         }
-        login.identifications[input.from.index()] = Some(line.into());
+        *login.identification(input.from) = Some(line.into());
         self.stages[input.from.index()] = Stage::KeyExchange;
         Progress::Consumed(len)
     }
@@ -75,7 +75,7 @@ impl SshSession {
         let login = self.login.as_ref()?;
         let (own, peer) = (login.speaks(side), side.peer());
         match own.map(Speaks::alone) {
-            Some(None) if login.identifications[peer.index()].is_none() => None,
+            Some(None) if !login.is_identified(peer) => None,
             Some(None) => {
                 login.speaks(peer).and_then(|peer| own?.agreed(peer)).or(Some(Version::Two))
             }
@@ -151,7 +151,7 @@ impl SshSession {
 
     fn offer(&mut self, from: Role, body: &[u8], found: &mut Findings) {
         let Some(login) = &mut self.login else { return };
-        let Some(offer) = Offer::read(body).filter(|_| login.hassh[from.index()].is_none()) else {
+        let Some(offer) = Offer::read(body).filter(|_| login.hassh(from).is_none()) else {
             return;
         };
         for (name, names) in offer.too_long() {
@@ -162,7 +162,7 @@ impl SshSession {
             Role::Originator => Offerer::Client,
             Role::Responder => Offerer::Server,
         };
-        login.hassh[from.index()] = Some(offer.hassh(offerer));
+        *login.hassh(from) = Some(offer.hassh(offerer));
         self.offers[from.index()] = Some(Box::new(offer));
         if let [Some(client), Some(server)] = &self.offers {
             let agreed = Agreed::between(client, server);
@@ -202,9 +202,9 @@ impl Session for SshSession {
 
     fn end(&mut self, found: &mut Findings) {
         self.authentication.close();
-        if let Some(mut login) = self.login.take() {
-            (login.success, login.attempts) = self.authentication.result();
-            found.records.push(ProtocolRecord::Ssh(login));
+        if let Some(login) = self.login.take() {
+            let (success, attempts) = self.authentication.result();
+            found.row(login.into_row(success, attempts));
         }
     }
 

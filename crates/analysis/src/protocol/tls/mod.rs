@@ -10,35 +10,44 @@
 //! | [`fingerprint`] | JA3, JA3S and JA4 |
 //! | [`names`], [`ciphers`] | words for versions, alerts, groups and cipher suites |
 //! | [`negotiation`] | what is agreed on, for TLS, DTLS and QUIC |
-//! | [`handshake_row`] | a handshake as a row of the log `ssl` |
+//! | [`ssl_log`], [`x509_log`], [`ocsp_log`] | the logs |
+//! | [`certificates`] | the join that tells each certificate once a day |
 //! | [`session`] | two streams of TLS |
 //! | [`reader`] | fields and vectors |
 
 mod certificate;
+mod certificates;
 mod ciphers;
 mod detection;
 pub(super) mod fingerprint;
 pub(super) mod handshake;
-mod handshake_row;
 pub(super) mod hello;
 mod known;
 pub(super) mod names;
 pub(super) mod negotiation;
+mod ocsp_log;
 pub(super) mod reader;
 pub(super) mod record;
 mod session;
+mod ssl_log;
+mod x509_log;
 
 pub(crate) use certificate::ocsp;
-pub use certificate::ocsp::Told as OcspStatus;
-pub use certificate::{Certificate, Presented};
-pub use handshake_row::TlsHandshake;
 pub(super) use known::Known;
 
 use super::Protocol;
 use super::detection::{Detection, Heads};
 use super::session::{Context, Session};
+use crate::correlator::MakeJoin;
 use crate::file;
+use crate::record::LogType;
+use certificates::Certificates;
 use session::TlsSession;
+
+/// The logs of handshakes, whatever carries them.
+pub(super) const SSL: &LogType = ssl_log::Ssl::LOG;
+pub(super) const X509: &LogType = x509_log::X509::LOG;
+pub(super) const OCSP: &LogType = ocsp_log::Ocsp::LOG;
 
 /// TLS over TCP.
 #[derive(Debug)]
@@ -63,8 +72,12 @@ impl Protocol for Tls {
         "SSL"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["ssl", "x509", "ocsp", "files"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[SSL, X509, OCSP, file::FILES]
+    }
+
+    fn joins(&self) -> &'static [MakeJoin] {
+        &[Certificates::join]
     }
 
     fn tcp_ports(&self) -> &'static [u16] {
@@ -84,8 +97,6 @@ impl Protocol for Tls {
     }
 }
 
-#[cfg(test)]
-pub(crate) use certificate::tests::presented;
 #[cfg(test)]
 pub(super) use certificate::tests::unhex;
 

@@ -3,18 +3,19 @@
 
 mod chain;
 
+use std::borrow::Cow;
+
 use netsniff_packet::Timestamp;
 
 use super::ciphers;
 use super::fingerprint::Carrier;
 use super::handshake::Message;
-use super::handshake_row::TlsHandshake;
 use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl2ServerHello};
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
-use crate::correlator::Content;
+use super::ssl_log::Ssl;
 use crate::file;
-use crate::protocol::findings::{Findings, ProtocolRecord};
+use crate::protocol::findings::Findings;
 use crate::protocol::session::Role;
 
 /// `named_curve`, RFC 8422 section 5.4.
@@ -32,7 +33,7 @@ pub(in crate::protocol) struct Negotiation {
     /// Replies of OCSP that came.
     staples: u64,
     /// The row, which is told once.
-    row: Box<TlsHandshake>,
+    row: Box<Ssl>,
     is_begun: bool,
     is_told: bool,
     is_confirmed: bool,
@@ -46,8 +47,9 @@ pub(in crate::protocol) struct Negotiation {
     has_client_key_exchange: bool,
     offers_psk: bool,
     has_early_data: bool,
-    /// The version that was chosen first.
+    /// The version that was chosen first, and the one that the row tells.
     version: Option<u16>,
+    told_version: Option<u16>,
     cipher: Option<u32>,
 }
 
@@ -79,6 +81,7 @@ impl Negotiation {
             offers_psk: false,
             has_early_data: false,
             version: None,
+            told_version: None,
             cipher: None,
         }
     }
@@ -105,14 +108,14 @@ impl Negotiation {
 
     /// Bytes that it holds outside itself.
     pub(in crate::protocol) fn heap_bytes(&self) -> usize {
-        size_of::<TlsHandshake>() + self.row.heap_bytes()
+        size_of::<Ssl>() + self.row.heap_bytes()
     }
 
     /// Notes that a record was seen, of which the first begins the row.
     pub(in crate::protocol) const fn begin(&mut self, time: Timestamp) {
         if !self.is_begun {
             self.is_begun = true;
-            self.row.start = time;
+            self.row.ts = time;
         }
     }
 
@@ -174,7 +177,7 @@ impl Negotiation {
         self.letter(sender.from, b'i', found);
         let is_client = self.is_client(sender.from);
         if is_client && self.has_ticket_without_session && !self.has_client_key_exchange {
-            self.row.is_resumed = true;
+            self.row.resumed = true;
         }
     }
 
@@ -199,7 +202,7 @@ impl Negotiation {
     /// Takes data of the application that came before the handshake was done.
     pub(in crate::protocol) fn early_data(&mut self, sender: Sender, found: &mut Findings) {
         self.begin(sender.time);
-        if self.row.version.is_some() && !self.has_early_data {
+        if self.told_version.is_some() && !self.has_early_data {
             self.has_early_data = true;
             found.weirds.add("ssl_early_application_data");
         }
@@ -208,7 +211,7 @@ impl Negotiation {
     /// Learns that both sides have sent something encrypted, with which the row is complete.
     pub(in crate::protocol) fn establish(&mut self, sender: Sender, found: &mut Findings) {
         self.begin(sender.time);
-        self.row.is_established = true;
+        self.row.established = true;
         self.tell(found);
     }
 
@@ -216,8 +219,9 @@ impl Negotiation {
     pub(in crate::protocol) fn tell(&mut self, found: &mut Findings) {
         if self.is_begun && !self.is_told {
             self.is_told = true;
-            let row = core::mem::take(&mut self.row);
-            found.records.push(ProtocolRecord::Fact(Content::Ssl(row)));
+            let mut row = core::mem::take(&mut *self.row);
+            row.version = self.told_version.map(names::version);
+            row.tell(found);
         }
     }
 
@@ -297,21 +301,21 @@ impl Negotiation {
         self.is_confirmed = true;
         if let Some(version) = hello.selected_version() {
             self.version.get_or_insert(version);
-            self.row.version = Some(version);
+            self.told_version = Some(version);
         }
         if let Some(group) = hello.group() {
-            self.row.group = Some(group);
+            self.row.curve = Some(names::group(group));
         }
         if let Some(protocol) = hello.extensions.protocols().next() {
             self.row.next_protocol = Some(protocol.into());
         }
-        self.row.is_resumed |= self.offers_psk && hello.extensions.get(PRE_SHARED_KEY).is_some();
+        self.row.resumed |= self.offers_psk && hello.extensions.get(PRE_SHARED_KEY).is_some();
         self.choose_version(hello.version);
         self.choose_cipher(u32::from(hello.cipher));
-        let version = self.row.version.unwrap_or(hello.version);
+        let version = self.told_version.unwrap_or(hello.version);
         // TLS 1.3 repeats the identifier without any meaning (RFC 8446, 4.1.3).
         let is_echo = version == TLS13 || names::is_tls13_draft(version);
-        self.row.is_resumed |= !is_echo && self.session_id == Some(padded(hello.session_id));
+        self.row.resumed |= !is_echo && self.session_id == Some(padded(hello.session_id));
         if self.row.ja3s.is_none() {
             self.row.ja3s = found.known.server(&hello);
         }
@@ -321,12 +325,13 @@ impl Negotiation {
     /// Notes the version of a ServerHello, unless an extension has told it.
     fn choose_version(&mut self, version: u16) {
         self.version.get_or_insert(version);
-        self.row.version.get_or_insert(version);
+        self.told_version.get_or_insert(version);
     }
 
     fn choose_cipher(&mut self, cipher: u32) {
         self.cipher = Some(cipher);
-        self.row.cipher = Some(cipher);
+        let name = ciphers::name(cipher).map(Cow::Borrowed);
+        self.row.cipher = name.or_else(|| Some(Cow::Owned(format!("unknown-{cipher}"))));
     }
 
     fn server_key_exchange(&mut self, body: &[u8]) {
@@ -339,7 +344,7 @@ impl Negotiation {
         if reader.u8() == Some(NAMED_CURVE)
             && let Some(group) = reader.u16()
         {
-            self.row.group = Some(group);
+            self.row.curve = Some(names::group(group));
         }
     }
 }

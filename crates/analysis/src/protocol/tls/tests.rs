@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use netsniff_packet::{Address, Timestamp};
 
+use super::certificate::Presented;
 use super::hello::tests::{alpn, client, retry, server, server_name, vector16};
 use super::record::HANDSHAKE;
 use super::*;
-use crate::correlator::Content;
-use crate::flow::key::Endpoint;
 use crate::limits::Limits;
-use crate::log::conn::Proto;
-use crate::protocol::findings::{Connection, Findings, ProtocolRecord};
+use crate::protocol::findings::{Finding, Findings};
 use crate::protocol::session::{Bytes, Progress, Role};
-use crate::record::{FieldInfo, Record, Value, Visitor};
+use crate::record::{Connection, Endpoint, FieldInfo, Proto, Record, Value, Visitor, WholeRow};
 use crate::uid::Uid;
 
 pub(in crate::protocol) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
@@ -79,13 +77,14 @@ pub(in crate::protocol) fn rows(
         proto: Proto::Tcp,
         start: None,
     };
-    let row = |record: &ProtocolRecord| match record {
-        ProtocolRecord::Fact(Content::Ssl(row)) => {
-            row.report(&connection, None, |row| ("ssl", cells(row)))
+    let row = |finding: &Finding| match finding {
+        Finding::Row(row) | Finding::RowWith(row, _) => {
+            (row.log().path, cells(&WholeRow { connection: &connection, row: &**row }))
         }
-        ProtocolRecord::Fact(Content::Certificate(it)) => it.report(|row| ("x509", cells(row))),
-        ProtocolRecord::Quic(row) => row.report(&connection, |row| ("quic", cells(row))),
-        other => panic!("{other:?} is none of TLS"),
+        Finding::Fact(fact) => {
+            let presented = fact.downcast_ref::<Presented>().expect("a fact of TLS");
+            ("x509", cells(&presented.row()))
+        }
     };
     (
         found.records.iter().map(row).collect(),
@@ -317,12 +316,9 @@ fn a_staple_is_a_file_and_tells_a_status() {
             }
         }
         session.end(&mut found);
-        let count =
-            |it: fn(&ProtocolRecord) -> bool| found.records.iter().filter(|r| it(r)).count();
-        let counts = [
-            count(|it| matches!(it, ProtocolRecord::Ocsp(_))),
-            count(|it| matches!(it, ProtocolRecord::File(_))),
-        ];
+        let is_of = |it: &Finding, log| matches!(it, Finding::Row(row) if row.log().path == log);
+        let counts =
+            ["ocsp", "files"].map(|log| found.records.iter().filter(|it| is_of(it, log)).count());
         (counts, found.weirds.drain().map(|it| it.name).collect::<Vec<_>>())
     };
     assert_eq!(played(&staple(1, &reply)), ([1, 1], vec![]));

@@ -3,7 +3,8 @@
 use netsniff_packet::Timestamp;
 use sha1::{Digest, Sha1};
 
-use super::session::{Opened, WebSocketSession};
+use super::log::WebSocket;
+use super::session::WebSocketSession;
 use crate::protocol::base64;
 use crate::protocol::{Role, Successor};
 
@@ -16,7 +17,7 @@ const MAX_OFFERS: usize = 16;
 /// What request and response say of the WebSocket that begins.
 #[derive(Debug, Default)]
 pub(in crate::protocol) struct Handshake {
-    opened: Opened,
+    opened: WebSocket,
     key: Option<Box<[u8]>>,
     accept: Option<Box<[u8]>>,
     oddities: Vec<&'static str>,
@@ -37,9 +38,9 @@ impl Handshake {
         let handshake = handshake.get_or_insert_default();
         let opened = &mut handshake.opened;
         match (from, name.to_ascii_lowercase().as_slice()) {
-            (Role::Originator, b"protocol") => offer(&mut opened.client_protocols, value),
-            (Role::Originator, b"extensions") => offer(&mut opened.client_extensions, value),
-            (Role::Responder, b"extensions") => offer(&mut opened.server_extensions, value),
+            (Role::Originator, b"protocol") => offer(&mut opened.client_protocols.0, value),
+            (Role::Originator, b"extensions") => offer(&mut opened.client_extensions.0, value),
+            (Role::Responder, b"extensions") => offer(&mut opened.server_extensions.0, value),
             (Role::Originator, b"key") => {
                 let is_second = handshake.key.replace(value.into()).is_some();
                 handshake.note(is_second, "websocket_multiple_key_headers");
@@ -76,7 +77,7 @@ impl Handshake {
             self.note(is_wrong, "websocket_wrong_accept_header");
         }
         let [host, uri, user_agent] = target;
-        let opened = Opened { time, host, uri, user_agent, ..self.opened };
+        let opened = WebSocket { ts: time, host, uri, user_agent, ..self.opened };
         let session = Box::new(WebSocketSession::new(opened, self.oddities));
         Successor { protocol: "websocket", session }
     }

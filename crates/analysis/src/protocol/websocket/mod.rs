@@ -4,16 +4,18 @@
 //! |---|---|
 //! | [`frame`] | frames as they lie in a stream |
 //! | [`handshake`] | the header fields of the upgrade |
+//! | [`log`] | the log |
 //! | [`session`] | frames, counted, and what they carry |
 
 mod frame;
 mod handshake;
+mod log;
 mod session;
 
 pub(super) use handshake::Handshake;
-pub use session::Talk;
 
 use super::{Context, Protocol, Session};
+use crate::record::LogType;
 use session::WebSocketSession;
 
 /// Frames over TCP behind an HTTP upgrade: only that tells it, so nothing is looked for.
@@ -29,8 +31,8 @@ impl Protocol for WebSocket {
         "WEBSOCKET"
     }
 
-    fn logs(&self) -> &'static [&'static str] {
-        &["websocket"]
+    fn logs(&self) -> &'static [&'static LogType] {
+        &[log::WebSocket::LOG]
     }
 
     fn session(&self, _: &Context<'_>) -> Box<dyn Session> {

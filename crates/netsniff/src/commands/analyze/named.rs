@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use netsniff_analysis::flow::key::Endpoint;
+use netsniff_analysis::record::Endpoint;
 use netsniff_analysis::talkers::{Connection as TopConnection, Traffic};
 use netsniff_packet::Address;
 use netsniff_packet::filter::Filter;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use netsniff_analysis::checksums::{Checked, Verdicts};
+use netsniff_analysis::correlator::ExtractionStatistics;
 use netsniff_analysis::correlator::JoinStatistics;
-use netsniff_analysis::correlator::extraction::ExtractionStatistics;
 use netsniff_analysis::ingress::statistics::{Count as PacketCount, LossStatistics};
-use netsniff_analysis::log::conn::{ConnState, Proto, Quality};
+use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
+use netsniff_analysis::record::Proto;
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::{ChecksumMode, Depth};
 use netsniff_packet::checksum::Verdict;

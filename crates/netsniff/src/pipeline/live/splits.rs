@@ -118,7 +118,7 @@ impl Ring {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use netsniff_analysis::flow::key::Endpoint;
+    use netsniff_analysis::record::Endpoint;
 
     use super::*;
 

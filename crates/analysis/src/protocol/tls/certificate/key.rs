@@ -35,11 +35,6 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Bytes that it holds outside itself.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.algorithm.capacity() + self.exponent.as_ref().map_or(0, String::capacity)
-    }
-
     /// The key in the content of a `SubjectPublicKeyInfo`.
     pub(super) fn of(info: &[u8]) -> Option<Self> {
         let mut fields = Elements::new(info);

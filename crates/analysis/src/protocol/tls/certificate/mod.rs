@@ -26,15 +26,15 @@ use netsniff_packet::{Address, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::fingerprint::hex;
-use crate::log::X509;
-use crate::record::Seconds;
+use super::x509_log::X509;
+use crate::record::{Fact, UnsetIfEmpty};
 use der::{BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use extension::Extensions;
 use key::Key;
 
 /// A certificate that one side of a handshake sent.
 #[derive(Clone, Debug)]
-pub struct Presented {
+pub(super) struct Presented {
     /// It.
     pub(super) certificate: Arc<Certificate>,
     /// When its message was complete.
@@ -47,19 +47,10 @@ pub struct Presented {
 
 /// What a certificate says.
 #[derive(Debug)]
-pub struct Certificate {
-    /// SHA-256 of all of it, in digits.
-    fingerprint: Arc<str>,
-    version: u64,
-    serial: String,
-    subject: Box<[u8]>,
-    issuer: Box<[u8]>,
-    not_before: Option<Seconds>,
-    not_after: Option<Seconds>,
-    key: Key,
-    signature: &'static str,
+pub(super) struct Certificate {
+    /// The row of the log, but for what tells of a presentation.
+    row: X509,
     common_names: Vec<Box<[u8]>>,
-    extensions: Extensions,
 }
 
 impl Certificate {
@@ -82,60 +73,67 @@ impl Certificate {
         let subject = fields.content(SEQUENCE)?;
         let key = Key::of(fields.content(SEQUENCE)?)?;
         let extensions = fields.find(|field| field.tag == context(3));
-        Some(Self {
+        let extensions =
+            extensions.map_or_else(Extensions::default, |it| Extensions::of(it.content));
+        let names = extensions.other_names;
+        let row = X509 {
+            ts: Timestamp::EPOCH,
             fingerprint: hex(&Sha256::digest(whole.whole)).into(),
             version: version.saturating_add(1),
             serial,
             subject: name::text(subject)?,
             issuer: name::text(issuer)?,
-            not_before: time::time(not_before),
-            not_after: time::time(not_after),
-            key,
-            signature: key::signature_name(signature).unwrap_or_default(),
-            common_names: name::common_names(subject).map(Box::from).collect(),
-            extensions: extensions
-                .map_or_else(Extensions::default, |it| Extensions::of(it.content)),
-        })
+            not_valid_before: time::time(not_before),
+            not_valid_after: time::time(not_after),
+            key_alg: key.algorithm,
+            sig_alg: key::signature_name(signature).unwrap_or_default(),
+            key_type: key.kind,
+            key_length: key.length,
+            exponent: key.exponent,
+            curve: key.curve,
+            san_dns: UnsetIfEmpty(names.hosts),
+            san_uri: UnsetIfEmpty(names.uris),
+            san_email: UnsetIfEmpty(names.mails),
+            san_ip: UnsetIfEmpty(names.addresses),
+            basic_constraints_ca: extensions.constraints.map(|it| it.is_authority),
+            basic_constraints_path_len: extensions.constraints.and_then(|it| it.path_len),
+            host_cert: false,
+            client_cert: false,
+        };
+        Some(Self { row, common_names: name::common_names(subject).map(Box::from).collect() })
     }
 
     /// Whether it is for a host of this name or address.
     pub(super) fn is_for(&self, host: &[u8]) -> bool {
         let address = str::from_utf8(host).ok().and_then(|text| text.parse::<IpAddr>().ok());
-        let names = &self.extensions.other_names;
         if let Some(address) = address {
-            return names.addresses.contains(&Address::from(address));
+            return self.row.san_ip.0.contains(&Address::from(address));
         }
-        let own = if names.hosts.is_empty() { &self.common_names } else { &names.hosts };
+        let hosts = &self.row.san_dns.0;
+        let own = if hosts.is_empty() { &self.common_names } else { hosts };
         own.iter().any(|name| hostname::matches(name, host))
     }
 
     /// SHA-256 of all of it, in digits.
-    #[must_use]
-    pub const fn fingerprint(&self) -> &Arc<str> {
-        &self.fingerprint
+    pub(super) const fn fingerprint(&self) -> &Arc<str> {
+        &self.row.fingerprint
     }
 
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        let texts = self.fingerprint.len()
-            + self.serial.capacity()
-            + self.subject.len()
-            + self.issuer.len()
-            + self.key.heap_bytes();
-        let names = [&self.common_names, &self.extensions.other_names.hosts];
-        let others = [&self.extensions.other_names.uris, &self.extensions.other_names.mails];
-        let names = names.into_iter().chain(others).flatten();
-        let addresses = self.extensions.other_names.addresses.capacity() * size_of::<Address>();
-        texts + addresses + names.map(|name| size_of::<Box<[u8]>>() + name.len()).sum::<usize>()
+        let names = self.common_names.iter();
+        self.row.heap_bytes() + names.map(|name| size_of::<Box<[u8]>>() + name.len()).sum::<usize>()
+    }
+}
+
+impl Fact for Presented {
+    /// Those of the certificate, which other presentations may share.
+    fn heap_bytes(&self) -> usize {
+        size_of::<Certificate>() + self.certificate.heap_bytes()
     }
 }
 
 impl Presented {
-    /// Bytes of the certificate, which other presentations may share.
-    pub(crate) fn shared_bytes(&self) -> usize {
-        size_of::<Certificate>() + self.certificate.heap_bytes()
-    }
-
     /// Roles in which a certificate may be presented.
     pub(super) const ROLES: usize = 4;
 
@@ -145,54 +143,23 @@ impl Presented {
     }
 
     /// The day on which it was presented, counted from 1970-01-01 UTC.
-    #[must_use]
-    pub const fn day(&self) -> i64 {
+    pub(super) const fn day(&self) -> i64 {
         const NANOS_A_DAY: i64 = 86_400 * 1_000_000_000;
         self.time.nanos().div_euclid(NANOS_A_DAY)
     }
 
     /// What the log tells it apart by within a day: the certificate and its role, as in Zeek
     /// (`X509::LogCertHash`).
-    #[must_use]
-    pub fn index(&self) -> (Arc<str>, usize) {
-        (Arc::clone(&self.certificate.fingerprint), self.role())
+    pub(super) fn index(&self) -> (Arc<str>, usize) {
+        (Arc::clone(self.certificate.fingerprint()), self.role())
     }
 
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, take: impl FnOnce(&X509<'_>) -> T) -> T {
-        let it = &*self.certificate;
-        let names = &it.extensions.other_names;
-        let constraints = it.extensions.constraints;
-        take(&X509 {
-            ts: self.time,
-            fingerprint: &it.fingerprint,
-            version: it.version,
-            serial: &it.serial,
-            subject: &it.subject,
-            issuer: &it.issuer,
-            not_valid_before: it.not_before,
-            not_valid_after: it.not_after,
-            key_alg: &it.key.algorithm,
-            sig_alg: it.signature,
-            key_type: it.key.kind,
-            key_length: it.key.length,
-            exponent: it.key.exponent.as_deref(),
-            curve: it.key.curve,
-            san_dns: some(&names.hosts),
-            san_uri: some(&names.uris),
-            san_email: some(&names.mails),
-            san_ip: some(&names.addresses),
-            basic_constraints_ca: constraints.map(|it| it.is_authority),
-            basic_constraints_path_len: constraints.and_then(|it| it.path_len),
-            host_cert: self.is_host,
-            client_cert: self.is_client,
-        })
+    /// The row of the log.
+    pub(super) fn row(&self) -> X509 {
+        let Self { ref certificate, time, is_host, is_client } = *self;
+        let row = certificate.row.clone();
+        X509 { ts: time, host_cert: is_host, client_cert: is_client, ..row }
     }
-}
-
-/// A list, unless it is empty.
-fn some<T>(list: &[T]) -> Option<&[T]> {
-    (!list.is_empty()).then_some(list)
 }
 
 /// A serial number in digits, as OpenSSL's `i2a_ASN1_INTEGER` writes it.

@@ -4,9 +4,8 @@ use netsniff_packet::Timestamp;
 
 use super::der::{Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, dotted};
 use super::{serial, time};
-use crate::log::Ocsp;
 use crate::protocol::tls::fingerprint::hex;
-use crate::record::Seconds;
+pub(crate) use crate::protocol::tls::ocsp_log::Ocsp;
 use crate::uid::Uid;
 
 /// `ENUMERATED`, ITU-T X.690 section 8.4.
@@ -27,39 +26,15 @@ pub(crate) const MAX_REPLY: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
     /// Statuses of certificates.
-    pub(crate) statuses: Vec<Status>,
+    pub(crate) statuses: Vec<Ocsp>,
     /// Whether there were more than are told.
     pub(crate) has_more: bool,
 }
 
-/// The status of a certificate.
-#[derive(Debug)]
-pub(crate) struct Status {
-    algorithm: String,
-    name_hash: String,
-    key_hash: String,
-    serial: String,
-    status: &'static str,
-    revoked: Option<Seconds>,
-    reason: Option<&'static str>,
-    this_update: Option<Seconds>,
-    next_update: Option<Seconds>,
-}
-
-/// A status with where it was found.
-#[derive(Debug)]
-pub struct Told {
-    /// Time of the reply's first bytes.
-    pub(crate) ts: Timestamp,
-    /// The reply as a file.
-    pub(crate) fuid: Uid,
-    /// It.
-    pub(crate) status: Status,
-}
-
 impl Reply {
-    /// The reply in `bytes`; `None` where it is none. One that tells an error has no statuses.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+    /// The reply in `bytes`, which is the file `id` that began at `ts`; `None` where it is none. One that tells
+    /// an error has no statuses.
+    pub(crate) fn of(ts: Timestamp, id: Uid, bytes: &[u8]) -> Option<Self> {
         let mut response = Elements::new(Elements::new(bytes).content(SEQUENCE)?);
         response.content(ENUMERATED)?;
         let Some(content) = response.content(context(0)) else { return Some(Self::default()) };
@@ -79,67 +54,48 @@ impl Reply {
                 reply.has_more = true;
                 break;
             }
-            reply.statuses.push(Status::of(single.content)?);
+            reply.statuses.push(status(ts, id, single.content)?);
         }
         Some(reply)
     }
 }
 
-impl Status {
-    fn of(single: &[u8]) -> Option<Self> {
-        let mut fields = Elements::new(single);
-        let mut certificate = Elements::new(fields.content(SEQUENCE)?);
-        let algorithm = Elements::new(certificate.content(SEQUENCE)?).content(OBJECT)?;
-        let name_hash = digits(certificate.content(OCTET_STRING)?);
-        let key_hash = digits(certificate.content(OCTET_STRING)?);
-        let serial = serial(certificate.content(INTEGER)?);
-        let status = fields.next()?;
-        let (status, revoked, reason) = match status.tag {
-            0x80 => ("good", None, None),
-            0xa1 => {
-                let mut revocation = Elements::new(status.content);
-                let revoked = revocation.next_if(GENERALIZED_TIME).and_then(time::time);
-                let reason = revocation.content(context(0));
-                let reason = reason.and_then(|it| Elements::new(it).content(ENUMERATED));
-                ("revoked", revoked, reason.map(reason_name))
-            }
-            _ => ("unknown", None, None),
-        };
-        let this_update = fields.next_if(GENERALIZED_TIME).and_then(time::time);
-        let next_update = fields.content(context(0));
-        let next_update = next_update.and_then(|it| Elements::new(it).next_if(GENERALIZED_TIME));
-        Some(Self {
-            algorithm: algorithm_name(algorithm),
-            name_hash,
-            key_hash,
-            serial,
-            status,
-            revoked,
-            reason,
-            this_update,
-            next_update: next_update.and_then(time::time),
-        })
-    }
-}
-
-impl Told {
-    /// Hands the row of the log to `take`.
-    pub fn report<T>(&self, take: impl FnOnce(&Ocsp<'_>) -> T) -> T {
-        let it = &self.status;
-        take(&Ocsp {
-            ts: self.ts,
-            id: self.fuid,
-            hash_algorithm: &it.algorithm,
-            issuer_name_hash: &it.name_hash,
-            issuer_key_hash: &it.key_hash,
-            serial_number: &it.serial,
-            cert_status: it.status,
-            revoketime: it.revoked,
-            revokereason: it.reason,
-            this_update: it.this_update,
-            next_update: it.next_update,
-        })
-    }
+/// The row of one status.
+fn status(ts: Timestamp, id: Uid, single: &[u8]) -> Option<Ocsp> {
+    let mut fields = Elements::new(single);
+    let mut certificate = Elements::new(fields.content(SEQUENCE)?);
+    let algorithm = Elements::new(certificate.content(SEQUENCE)?).content(OBJECT)?;
+    let name_hash = digits(certificate.content(OCTET_STRING)?);
+    let key_hash = digits(certificate.content(OCTET_STRING)?);
+    let serial = serial(certificate.content(INTEGER)?);
+    let status = fields.next()?;
+    let (status, revoked, reason) = match status.tag {
+        0x80 => ("good", None, None),
+        0xa1 => {
+            let mut revocation = Elements::new(status.content);
+            let revoked = revocation.next_if(GENERALIZED_TIME).and_then(time::time);
+            let reason = revocation.content(context(0));
+            let reason = reason.and_then(|it| Elements::new(it).content(ENUMERATED));
+            ("revoked", revoked, reason.map(reason_name))
+        }
+        _ => ("unknown", None, None),
+    };
+    let this_update = fields.next_if(GENERALIZED_TIME).and_then(time::time);
+    let next_update = fields.content(context(0));
+    let next_update = next_update.and_then(|it| Elements::new(it).next_if(GENERALIZED_TIME));
+    Some(Ocsp {
+        ts,
+        id,
+        hash_algorithm: algorithm_name(algorithm),
+        issuer_name_hash: name_hash,
+        issuer_key_hash: key_hash,
+        serial_number: serial,
+        cert_status: status,
+        revoketime: revoked,
+        revokereason: reason,
+        this_update,
+        next_update: next_update.and_then(time::time),
+    })
 }
 
 fn digits(hash: &[u8]) -> String {
@@ -180,6 +136,7 @@ fn reason_name(reason: &[u8]) -> &'static str {
 pub(crate) mod tests {
     use super::super::der::tests::element;
     use super::*;
+    use crate::record::Seconds;
 
     const SHA1: &[u8] = &[0x2b, 0x0e, 3, 2, 0x1a];
 
@@ -211,8 +168,12 @@ pub(crate) mod tests {
         reply_of(&[single(SHA1, &[0x12, 0x34], &[0x80, 0], Some("19700101000020Z"))])
     }
 
-    fn told(bytes: &[u8]) -> Vec<Status> {
-        Reply::of(bytes).unwrap().statuses
+    fn read(bytes: &[u8]) -> Option<Reply> {
+        Reply::of(Timestamp::EPOCH, Uid::NONE, bytes)
+    }
+
+    fn told(bytes: &[u8]) -> Vec<Ocsp> {
+        read(bytes).unwrap().statuses
     }
 
     #[test]
@@ -228,9 +189,10 @@ pub(crate) mod tests {
             single(SHA1, &[1], &[0x82, 0], None),
         ]));
         let seconds = |it: Option<Seconds>| it.map(|it| it.0);
-        let row = |it: &Status| {
-            let times = [it.revoked, it.this_update, it.next_update].map(seconds);
-            (it.algorithm.clone(), it.serial.clone(), it.status, it.reason, times)
+        let row = |it: &Ocsp| {
+            let times = [it.revoketime, it.this_update, it.next_update].map(seconds);
+            let words = (it.cert_status, it.revokereason);
+            (it.hash_algorithm.clone(), it.serial_number.clone(), words.0, words.1, times)
         };
         let expected = [
             ("sha1", "1234", "good", None, [None, Some(10), Some(20)]),
@@ -242,7 +204,7 @@ pub(crate) mod tests {
             (algorithm.to_owned(), serial.to_owned(), status, reason, times)
         });
         assert_eq!(told.iter().map(row).collect::<Vec<_>>(), expected);
-        assert_eq!((told[0].name_hash.len(), &told[0].key_hash[..4]), (40, "CDCD"));
+        assert_eq!((told[0].issuer_name_hash.len(), &told[0].issuer_key_hash[..4]), (40, "CDCD"));
     }
 
     #[test]
@@ -250,21 +212,21 @@ pub(crate) mod tests {
         assert_eq!(told(&element(SEQUENCE, &element(ENUMERATED, &[6]))).len(), 0);
         let whole = reply();
         for cut in 0..whole.len() {
-            assert!(Reply::of(&whole[..cut]).is_none(), "{cut}");
+            assert!(read(&whole[..cut]).is_none(), "{cut}");
         }
         for at in 0..whole.len() {
             let mut other = whole.clone();
             other[at] ^= 0x81;
-            let _ = Reply::of(&other);
+            let _ = read(&other);
         }
     }
 
     #[test]
     fn statuses_are_bounded() {
         let many = vec![single(SHA1, &[1], &[0x80, 0], None); MAX_STATUSES + 1];
-        let reply = Reply::of(&reply_of(&many)).unwrap();
+        let reply = read(&reply_of(&many)).unwrap();
         assert_eq!((reply.statuses.len(), reply.has_more), (MAX_STATUSES, true));
-        let reply = Reply::of(&reply_of(&many[1..])).unwrap();
+        let reply = read(&reply_of(&many[1..])).unwrap();
         assert_eq!((reply.statuses.len(), reply.has_more), (MAX_STATUSES, false));
     }
 }

@@ -41,7 +41,7 @@ fn row(certificate: Certificate) -> Row {
     let time = Timestamp::from_nanos(5);
     let certificate = Arc::new(certificate);
     let presented = Presented { certificate, time, is_host: true, is_client: false };
-    presented.report(|row| cells(row))
+    cells(&presented.row())
 }
 
 /// The example at this time in nanoseconds.

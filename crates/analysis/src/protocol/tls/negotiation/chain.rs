@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{Negotiation, Sender, Unreadable};
-use crate::correlator::Content;
 use crate::file::FileTransfer;
-use crate::protocol::findings::{Findings, ProtocolRecord};
+use crate::protocol::findings::Findings;
 use crate::protocol::tls::certificate::Presented;
 use crate::protocol::tls::reader::Reader;
 
@@ -68,9 +67,8 @@ impl Negotiation {
             return;
         }
         let is_client = self.is_client(sender.from);
-        let [server, client] = self.row.chains.get_or_insert_default();
-        let is_first_of_server = !is_client && server.is_empty();
-        let chain = if is_client { client } else { server };
+        let chain = self.row.chain(is_client);
+        let is_first_of_server = !is_client && chain.is_empty();
         if chain.len() >= MAX_CERTIFICATES {
             found.weirds.add("SSL_too_many_certificates");
             return;
@@ -82,12 +80,12 @@ impl Negotiation {
         chain.push(Arc::clone(seen.certificate.fingerprint()));
         if is_first_of_server && is_host {
             let name = self.row.server_name.as_deref();
-            self.row.matches_name = name.map(|name| seen.certificate.is_for(name));
+            self.row.sni_matches_cert = name.map(|name| seen.certificate.is_for(name));
         }
         let certificate = Arc::clone(&seen.certificate);
         let presented = Presented { certificate, time: sender.time, is_host, is_client };
         if seen.is_news(&presented) {
-            found.records.push(ProtocolRecord::Fact(Content::Certificate(presented)));
+            found.fact(presented);
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netsniff_analysis::correlator::Fact;
 use netsniff_analysis::decoding::Intake;
 use netsniff_analysis::flow::turnover::Turn;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
+use netsniff_analysis::record::{Connection, Fact, Row};
 use netsniff_analysis::statistics::FlowStatistics;
 use netsniff_analysis::{Engine, Observer, Record, SortKey};
 use netsniff_capture::counters::Occupancy;
@@ -76,8 +76,22 @@ impl Observer for Rows {
         self.waiting.record(key, record);
     }
 
-    fn fact(&mut self, key: &SortKey, fact: Fact) {
-        self.waiting.fact(key, fact);
+    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
+        self.waiting.fact(key, connection, fact);
+    }
+
+    fn begun_row(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        row: &dyn Row,
+        fact: Box<dyn Fact>,
+    ) {
+        self.waiting.begun_row(key, connection, row, fact);
+    }
+
+    fn look(&mut self, key: &SortKey) {
+        self.waiting.look(key);
     }
 
     fn complete(&mut self, watermark: SortKey) {

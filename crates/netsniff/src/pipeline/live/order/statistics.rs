@@ -25,7 +25,7 @@ struct Said(BTreeMap<(String, String), String>);
 
 impl Observer for Said {
     fn record<R: Record>(&mut self, _: &SortKey, record: &R) {
-        if R::LOG.path != "tcp" {
+        if record.log().path != "tcp" {
             return;
         }
         let mut row = Row::default();

@@ -8,25 +8,25 @@ use crate::uid::Uid;
 crate::record! {
     /// One row for each status in a reply of OCSP (RFC 6960), which HTTP carries, or a handshake of TLS
     /// beside the certificate. Rows are joined to those of `files` by `id`.
-    pub struct Ocsp<'a> => "ocsp" {
+    pub(crate) struct Ocsp => "ocsp" {
         /// Time of the reply's first bytes.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         /// Identifier of the reply, as of a file.
         id: Uid => "id", string, None, Plain, Zeek;
         /// Algorithm of the hashes.
-        hash_algorithm: &'a str => "hashAlgorithm", string, None, Word(ObjectName), Zeek;
+        hash_algorithm: String => "hashAlgorithm", string, None, Word(ObjectName), Zeek;
         /// Hash of the issuer's name, in hexadecimal digits.
-        issuer_name_hash: &'a str => "issuerNameHash", string, None, ContentHash, Zeek;
+        issuer_name_hash: String => "issuerNameHash", string, None, ContentHash, Zeek;
         /// Hash of the issuer's key, in hexadecimal digits.
-        issuer_key_hash: &'a str => "issuerKeyHash", string, None, ContentHash, Zeek;
+        issuer_key_hash: String => "issuerKeyHash", string, None, ContentHash, Zeek;
         /// Serial number of the certificate, in hexadecimal digits.
-        serial_number: &'a str => "serialNumber", string, None, ContentHash, Zeek;
+        serial_number: String => "serialNumber", string, None, ContentHash, Zeek;
         /// What became of the certificate: `good`, `revoked` or `unknown`.
-        cert_status: &'a str => "certStatus", string, None, Plain, Zeek;
+        cert_status: &'static str => "certStatus", string, None, Plain, Zeek;
         /// When it was revoked.
         revoketime: Option<Seconds> => "revoketime", time, Seconds, Plain, Zeek;
         /// Why it was revoked.
-        revokereason: Option<&'a str> => "revokereason", string, None, Plain, Zeek;
+        revokereason: Option<&'static str> => "revokereason", string, None, Plain, Zeek;
         /// When the status was known to be right.
         this_update: Option<Seconds> => "thisUpdate", time, Seconds, Plain, Zeek;
         /// When there will be news at the latest.

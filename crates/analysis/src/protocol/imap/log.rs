@@ -1,32 +1,23 @@
 //! The `imap` log: what became of connections and mailboxes in IMAP. Zeek has none.
 
-use netsniff_packet::{Address, Timestamp};
+use netsniff_packet::Timestamp;
 
-use crate::record::Port;
 use crate::uid::Uid;
 
 crate::record! {
     /// One row for each connection in IMAP, without a mailbox, and one for each mailbox that it
     /// selected or added mails to.
-    pub struct Imap<'a> => "imap" {
+    #[derive(Default)]
+    pub(super) struct Imap => "imap" {
         /// Time of the greeting, or when the mailbox was first selected or added to.
         ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;
-        /// Identifier of the connection, the same in every log.
-        uid: Uid => "uid", string, None, Plain, Netsniff;
-        /// Address of the originator.
-        id_orig_h: Address => "id.orig_h", addr, None, Address, Netsniff;
-        /// Port of the originator.
-        id_orig_p: Port => "id.orig_p", port, None, Plain, Netsniff;
-        /// Address of the responder.
-        id_resp_h: Address => "id.resp_h", addr, None, Address, Netsniff;
-        /// Port of the responder.
-        id_resp_p: Port => "id.resp_p", port, None, Plain, Netsniff;
+        connection Netsniff;
         /// What the server says first.
-        greeting: Option<&'a [u8]> => "greeting", string, None, FreeText, Netsniff;
+        greeting: Option<Box<[u8]>> => "greeting", string, None, FreeText, Netsniff;
         /// Who the client says it is, in its last attempt.
-        user: Option<&'a [u8]> => "user", string, None, User, Netsniff;
+        user: Option<Box<[u8]>> => "user", string, None, User, Netsniff;
         /// How it proves that: `LOGIN`, or a known SASL mechanism.
-        auth_mechanism: Option<&'a str> => "auth_mechanism", string, None, Plain, Netsniff;
+        auth_mechanism: Option<&'static str> => "auth_mechanism", string, None, Plain, Netsniff;
         /// Whether the server believed it; unset without an attempt, and before it said so.
         auth_success: Option<bool> => "auth_success", bool, None, Plain, Netsniff;
         /// Attempts that the server refused.
@@ -34,7 +25,7 @@ crate::record! {
         /// Whether the connection changed to TLS.
         tls: bool => "tls", bool, None, Plain, Netsniff;
         /// Name of the mailbox; unset in the row of the connection.
-        mailbox: Option<&'a [u8]> => "mailbox", string, None, FreeText, Netsniff;
+        mailbox: Option<Box<[u8]>> => "mailbox", string, None, FreeText, Netsniff;
         /// Whether it was selected to read only.
         read_only: Option<bool> => "read_only", bool, None, Plain, Netsniff;
         /// Mails in it, as the server told last.
@@ -58,6 +49,6 @@ crate::record! {
         /// Bytes of mails and of their parts that were fetched as literals.
         fetched_bytes: u64 => "fetched_bytes", count, Bytes, Plain, Netsniff;
         /// Identifiers of the files in the mails that were fetched or added as a whole.
-        fuids: &'a [Uid] => "fuids", vector[string], None, Plain, Netsniff;
+        fuids: Vec<Uid> => "fuids", vector[string], None, Plain, Netsniff;
     }
 }

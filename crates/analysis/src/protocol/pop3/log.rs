@@ -1,31 +1,22 @@
 //! The `pop3` log: one row for each connection in which mails are fetched by POP3. Zeek has none.
 
-use netsniff_packet::{Address, Timestamp};
+use netsniff_packet::Timestamp;
 
-use crate::record::Port;
 use crate::uid::Uid;
 
 crate::record! {
     /// One row for each connection in POP3: who logged in, and what became of the mails.
-    pub struct Pop3<'a> => "pop3" {
+    #[derive(Default)]
+    pub(super) struct Pop3 => "pop3" {
         /// Time of the greeting.
         ts: Timestamp => "ts", time, Seconds, Plain, Netsniff;
-        /// Identifier of the connection, the same in every log.
-        uid: Uid => "uid", string, None, Plain, Netsniff;
-        /// Address of the originator.
-        id_orig_h: Address => "id.orig_h", addr, None, Address, Netsniff;
-        /// Port of the originator.
-        id_orig_p: Port => "id.orig_p", port, None, Plain, Netsniff;
-        /// Address of the responder.
-        id_resp_h: Address => "id.resp_h", addr, None, Address, Netsniff;
-        /// Port of the responder.
-        id_resp_p: Port => "id.resp_p", port, None, Plain, Netsniff;
+        connection Netsniff;
         /// What the server says first.
-        greeting: Option<&'a [u8]> => "greeting", string, None, FreeText, Netsniff;
+        greeting: Option<Box<[u8]>> => "greeting", string, None, FreeText, Netsniff;
         /// Who the client says it is, in its last attempt.
-        user: Option<&'a [u8]> => "user", string, None, User, Netsniff;
+        user: Option<Box<[u8]>> => "user", string, None, User, Netsniff;
         /// How it proves that: `USER` for USER and PASS, `APOP`, or a known SASL mechanism.
-        auth_mechanism: Option<&'a str> => "auth_mechanism", string, None, Plain, Netsniff;
+        auth_mechanism: Option<&'static str> => "auth_mechanism", string, None, Plain, Netsniff;
         /// Whether the server believed it; unset without an attempt, and before it said so.
         auth_success: Option<bool> => "auth_success", bool, None, Plain, Netsniff;
         /// Attempts that the server refused.
@@ -47,6 +38,6 @@ crate::record! {
         /// Whether the server accepted QUIT, which is when it deletes what is marked.
         quit: bool => "quit", bool, None, Plain, Netsniff;
         /// Identifiers of the files in the mails.
-        fuids: &'a [Uid] => "fuids", vector[string], None, Plain, Netsniff;
+        fuids: Vec<Uid> => "fuids", vector[string], None, Plain, Netsniff;
     }
 }

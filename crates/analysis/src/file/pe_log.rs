@@ -1,26 +1,28 @@
 //! The `pe` log: one row for each program of Windows that was carried, as Zeek writes it.
 
+use std::borrow::Cow;
+
 use netsniff_packet::Timestamp;
 
-use crate::record::Seconds;
+use crate::record::{Seconds, UnsetIfEmpty};
 use crate::uid::Uid;
 
 crate::record! {
     /// One row for each file in the format of Windows for programs and libraries (PE) whose header was
     /// seen. The file itself is in the log `files`.
-    pub struct Pe<'a> => "pe" {
+    pub(super) struct Pe => "pe" {
         /// Time of the file's first bytes.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         /// Identifier of the file, the same in every log.
         id: Uid => "id", string, None, Plain, Zeek;
         /// The processor that it is for.
-        machine: Option<&'a str> => "machine", string, None, Plain, Zeek;
+        machine: Option<Cow<'static, str>> => "machine", string, None, Plain, Zeek;
         /// Time at which it was made, as it says.
         compile_ts: Option<Seconds> => "compile_ts", time, Seconds, Plain, Zeek;
         /// The oldest system that it runs on.
-        os: Option<&'a str> => "os", string, None, Plain, Zeek;
+        os: Option<Cow<'static, str>> => "os", string, None, Plain, Zeek;
         /// The part of the system that it needs.
-        subsystem: Option<&'a str> => "subsystem", string, None, Plain, Zeek;
+        subsystem: Option<Cow<'static, str>> => "subsystem", string, None, Plain, Zeek;
         /// Whether it is linked, and no mere object file.
         is_exe: bool => "is_exe", bool, None, Plain, Zeek;
         /// Whether it is for processors of 64 bits.
@@ -42,6 +44,6 @@ crate::record! {
         /// Whether it has data for debuggers.
         has_debug_data: Option<bool> => "has_debug_data", bool, None, Plain, Zeek;
         /// Names of its sections, in order.
-        section_names: Option<&'a [Box<[u8]>]> => "section_names", vector[string], None, Word(Section), Zeek;
+        section_names: UnsetIfEmpty<Box<[u8]>> => "section_names", vector[string], None, Word(Section), Zeek;
     }
 }

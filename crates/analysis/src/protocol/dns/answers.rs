@@ -5,27 +5,51 @@
 //! sites have one address, one of the name that the client asks the server for goes before the others.
 //! What another host was answered, such as a resolver, tells nothing of this one.
 
+use core::any::TypeId;
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use netsniff_packet::{Address, Timestamp};
 
-use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
+use super::Resolution;
+use crate::correlator::{Join, JoinOutput, JoinStatistics};
 use crate::limits::Limits;
-use crate::protocol::{Connection, Resolution, Role};
-use crate::record::{Interval, SortKey};
+use crate::protocol::Role;
+use crate::record::{Connection, Fact, Interval, LogType, SortKey};
 use crate::uid::Uid;
 
-/// The answer that a connection followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The flow that it came in.
-    pub uid: Uid,
-    /// Time from the query to the answer, where both were seen.
-    pub rtt: Option<Interval>,
-    /// Time from the answer to the first packet of the connection.
-    pub age: Interval,
+crate::columns! {
+    /// The answer that a connection followed.
+    #[derive(Default, PartialEq, Eq)]
+    pub(in crate::protocol) struct Followed {
+        /// Identifier of the connection in `dns` whose answer told the client the responder's address:
+        /// the last one before the connection, for this name if there is one.
+        dns_uid: Option<Uid> => "dns_uid", string, None, Plain, Netsniff;
+        /// How long that lookup took: time from the query to the answer.
+        dns_rtt: Option<Interval> => "dns_rtt", interval, Seconds, Plain, Netsniff;
+        /// How old the answer was: time from it to the first packet of the connection.
+        dns_age: Option<Interval> => "dns_age", interval, Seconds, Plain, Netsniff;
+    }
+}
+
+/// A row wants to tell which answer its connection followed.
+#[derive(Debug)]
+pub(in crate::protocol) struct Following {
+    /// The log of the row, which ends with the columns of [`Followed`].
+    pub(in crate::protocol) log: &'static LogType,
+    /// The host that the client asks the server for, with the port if there is one.
+    pub(in crate::protocol) host: Option<Box<[u8]>>,
+}
+
+impl Fact for Following {
+    fn heap_bytes(&self) -> usize {
+        self.host.as_ref().map_or(0, |host| host.len())
+    }
+
+    fn log(&self) -> Option<&'static LogType> {
+        Some(self.log)
+    }
 }
 
 /// Answers with the same client and address that are looked at, from the last one back. A client asks
@@ -39,7 +63,7 @@ const BYTES: usize = 2 * (size_of::<Resolved>() + size_of::<(Route, u64)>());
 
 /// Answers, within a bound of bytes.
 #[derive(Debug)]
-pub struct Answers {
+pub(super) struct Answers {
     /// In the order in which they came. Those that are no longer good stay as long as there is room,
     /// since a connection that began before may tell something only now.
     resolved: VecDeque<Resolved>,
@@ -79,7 +103,7 @@ struct Resolved {
 impl Answers {
     /// The join that finds them.
     #[must_use]
-    pub fn join(limits: &Limits) -> Box<dyn Join> {
+    pub(super) fn join(limits: &Limits) -> Box<dyn Join> {
         Box::new(Self::new(limits))
     }
 
@@ -144,7 +168,7 @@ impl Answers {
     }
 
     /// The answer that a connection followed whose client asked for the host `name`.
-    fn followed(&self, connection: &Connection, name: Option<&[u8]>) -> Option<Answer> {
+    fn followed(&self, connection: &Connection, name: Option<&[u8]>) -> Option<Followed> {
         let start = connection.start?;
         let route =
             Route { client: connection.originator.address, server: connection.responder.address };
@@ -176,8 +200,9 @@ impl Resolved {
         self.at <= time && time < self.until
     }
 
-    fn answer(&self, start: Timestamp) -> Answer {
-        Answer { uid: self.uid, rtt: self.rtt, age: Interval::between(self.at, start) }
+    fn answer(&self, start: Timestamp) -> Followed {
+        let age = Interval::between(self.at, start);
+        Followed { dns_uid: Some(self.uid), dns_rtt: self.rtt, dns_age: Some(age) }
     }
 }
 
@@ -193,21 +218,24 @@ fn host_name(host: &[u8]) -> &[u8] {
 }
 
 impl Join for Answers {
-    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
-        let Fact { connection, content } = fact;
-        match content {
-            Content::Resolution(resolution) => self.learn(&connection, &resolution, key.time),
-            Content::Http(exchange) => {
-                let answer = self.followed(&connection, exchange.host().map(host_name));
-                told.push((*key, Joined::Http(exchange, connection, answer)));
-            }
-            Content::Ssl(handshake) => {
-                let answer = self.followed(&connection, handshake.server_name().map(host_name));
-                told.push((*key, Joined::Ssl(handshake, connection, answer)));
-            }
-            content => return Some(Fact { connection, content }),
+    fn takes(&self) -> &'static [TypeId] {
+        const { &[TypeId::of::<Resolution>(), TypeId::of::<Following>()] }
+    }
+
+    fn fact(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        fact: Box<dyn Fact>,
+        out: &mut JoinOutput,
+    ) {
+        if let Some(resolution) = fact.downcast_ref() {
+            self.learn(connection, resolution, key.time);
         }
-        None
+        if let Some(Following { host, .. }) = fact.downcast_ref() {
+            let answer = self.followed(connection, host.as_deref().map(host_name));
+            out.columns(answer.unwrap_or_default());
+        }
     }
 
     fn count(&self, statistics: &mut JoinStatistics) {

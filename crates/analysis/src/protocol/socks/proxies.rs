@@ -4,25 +4,31 @@
 //! A client opens a connection for each that it wants to have, so all of them to one port of a server
 //! are one tunnel, which has no port of the client and no end but by silence.
 
+use core::any::TypeId;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use netsniff_packet::{Address, Timestamp};
 
-use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
+use crate::correlator::{Join, JoinOutput};
 use crate::limits::Limits;
 use crate::log::tunnel::{Tunnel, TunnelAction, TunnelType};
-use crate::protocol::Connection;
-use crate::record::{Port, SortKey};
+use crate::record::{Connection, Fact, Port, SortKey};
 use crate::uid::Uid;
 
 /// A connection through a proxy was asked for, or granted.
 #[derive(Clone, Copy, Debug)]
-pub struct Proxied {
+pub(in crate::protocol) struct Proxied {
     /// When.
-    pub time: Timestamp,
+    pub(in crate::protocol) time: Timestamp,
     /// How: [`TunnelType::Socks`] or [`TunnelType::Http`].
-    pub kind: TunnelType,
+    pub(in crate::protocol) kind: TunnelType,
+}
+
+impl Fact for Proxied {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// Client, server and its port.
@@ -38,7 +44,7 @@ struct Proxy {
 
 /// The proxies that are in use.
 #[derive(Debug)]
-pub struct Proxies {
+pub(super) struct Proxies {
     most: usize,
     silence: Duration,
     known: BTreeMap<Ends, Proxy>,
@@ -48,8 +54,7 @@ pub struct Proxies {
 
 impl Proxies {
     /// The join, which knows of none.
-    #[must_use]
-    pub fn join(limits: &Limits) -> Box<dyn Join> {
+    pub(super) fn join(limits: &Limits) -> Box<dyn Join> {
         Box::new(Self {
             most: limits.proxies.max(1),
             silence: limits.tunnel_expiration,
@@ -58,7 +63,13 @@ impl Proxies {
         })
     }
 
-    fn take(&mut self, key: &SortKey, connection: &Connection, seen: Proxied, told: &mut Told) {
+    fn take(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        seen: Proxied,
+        out: &mut JoinOutput,
+    ) {
         let Connection { originator, responder, uid, .. } = *connection;
         let ends = (originator.address, responder.address, responder.port);
         let deadline = key.time + self.silence;
@@ -76,26 +87,26 @@ impl Proxies {
         }
         self.known.insert(ends, Proxy { kind: seen.kind, uid, deadline });
         self.deadlines.insert((deadline, ends));
-        told.push((*key, row(seen.time, ends, seen.kind, TunnelAction::Discover)));
+        out.row(*key, None, row(seen.time, ends, seen.kind, TunnelAction::Discover));
     }
 
     /// Tells those that were silent for long enough.
-    fn look_at_all(&mut self, key: &SortKey, told: &mut Told) {
+    fn look_at_all(&mut self, key: &SortKey, out: &mut JoinOutput) {
         let mut number = key.number;
         while self.deadlines.first().is_some_and(|(deadline, _)| *deadline < key.time)
             && let Some((_, ends)) = self.deadlines.pop_first()
         {
             let Some(proxy) = self.known.remove(&ends) else { continue };
             let key = SortKey { uid: proxy.uid, number, ..*key };
-            told.push((key, row(key.time, ends, proxy.kind, TunnelAction::Expire)));
+            out.row(key, None, row(key.time, ends, proxy.kind, TunnelAction::Expire));
             number = number.saturating_add(1);
         }
     }
 }
 
-fn row(ts: Timestamp, ends: Ends, tunnel_type: TunnelType, action: TunnelAction) -> Joined {
+fn row(ts: Timestamp, ends: Ends, tunnel_type: TunnelType, action: TunnelAction) -> Tunnel {
     let (id_orig_h, id_resp_h, port) = ends;
-    Joined::Tunnel(Tunnel {
+    Tunnel {
         ts,
         uid: None,
         id_orig_h,
@@ -104,34 +115,54 @@ fn row(ts: Timestamp, ends: Ends, tunnel_type: TunnelType, action: TunnelAction)
         id_resp_p: Port(port),
         tunnel_type,
         action,
-    })
+    }
 }
 
 impl Join for Proxies {
-    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
-        if fact.is_look() {
-            self.look_at_all(key, told);
-            return Some(fact);
-        }
-        let Fact { connection, content } = fact;
-        let Content::Proxied(seen) = content else { return Some(Fact { connection, content }) };
-        self.take(key, &connection, seen, told);
-        None
+    fn takes(&self) -> &'static [TypeId] {
+        const { &[TypeId::of::<Proxied>()] }
     }
 
-    fn count(&self, _: &mut JoinStatistics) {}
+    fn fact(
+        &mut self,
+        key: &SortKey,
+        connection: &Connection,
+        fact: Box<dyn Fact>,
+        out: &mut JoinOutput,
+    ) {
+        if let Some(seen) = fact.downcast_ref() {
+            self.take(key, connection, *seen, out);
+        }
+    }
+
+    fn look(&mut self, key: &SortKey, out: &mut JoinOutput) {
+        self.look_at_all(key, out);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::key::Endpoint;
-    use crate::log::conn::Proto;
+    use crate::record::{Endpoint, FieldInfo, Proto, Row, Value, Visitor};
+
+    /// Time and action of a row, in seconds and Zeek's words.
+    #[derive(Default)]
+    struct Seen(i64, String);
+
+    impl Visitor for Seen {
+        fn field(&mut self, _: usize, info: &'static FieldInfo, value: Value<'_>) {
+            match (info.name, value) {
+                ("ts", Value::Time(time)) => self.0 = time.nanos() / 1_000_000_000,
+                ("action", Value::Word(word)) => self.1 = String::from_utf8_lossy(word).into(),
+                _ => {}
+            }
+        }
+    }
 
     /// What is told of connections from hosts at these times, in seconds, where host 0 is a look.
-    fn told(most: usize, seen: &[(i64, u8)]) -> Vec<(i64, TunnelAction)> {
+    fn told(most: usize, seen: &[(i64, u8)]) -> Vec<(i64, String)> {
         let mut join = Proxies::join(&Limits { proxies: most, ..Limits::default() });
-        let mut told = Told::new();
+        let mut out = JoinOutput::default();
         for &(seconds, host) in seen {
             let time = Timestamp::from_secs_nanos(seconds, 0);
             let end = |last, port| Endpoint { address: Address::from_v4([10, 0, 0, last]), port };
@@ -144,27 +175,29 @@ mod tests {
             };
             let key = SortKey::first_at(time);
             if host == 0 {
-                join.fact(&key, Fact::look(), &mut told);
+                join.look(&key, &mut out);
                 continue;
             }
-            let content = Content::Proxied(Proxied { time, kind: TunnelType::Socks });
-            join.fact(&key, Fact { connection, content }, &mut told);
+            let fact = Box::new(Proxied { time, kind: TunnelType::Socks });
+            join.fact(&key, &connection, fact, &mut out);
         }
-        let line = |(_, joined): (SortKey, Joined)| match joined {
-            Joined::Tunnel(row) => (row.ts.nanos() / 1_000_000_000, row.action),
-            other => panic!("{other:?}"),
+        let seen = |row: &dyn Row| {
+            let mut seen = Seen::default();
+            row.visit(&Connection::NONE, &mut seen);
+            (seen.0, seen.1)
         };
-        told.into_iter().map(line).collect()
+        out.drain().map(|joined| seen(&*joined.row)).collect()
     }
 
     #[test]
     fn a_proxy_is_told_once_and_expires_by_silence() {
-        use TunnelAction::{Discover, Expire};
-        assert_eq!(told(9, &[(0, 2), (5, 2), (3_604, 0), (3_604, 2)]), [(0, Discover)]);
-        assert_eq!(told(9, &[(0, 2), (3_600, 0), (4_000, 2)]), [(0, Discover)]);
+        let [discover, expire] = [TunnelAction::Discover, TunnelAction::Expire]
+            .map(|action| move |seconds: i64| (seconds, action.name().to_owned()));
+        assert_eq!(told(9, &[(0, 2), (5, 2), (3_604, 0), (3_604, 2)]), [discover(0)]);
+        assert_eq!(told(9, &[(0, 2), (3_600, 0), (4_000, 2)]), [discover(0)]);
         assert_eq!(
             told(9, &[(0, 2), (4, 3), (3_601, 0), (3_610, 0), (4_000, 2)]),
-            [(0, Discover), (4, Discover), (3_601, Expire), (3_610, Expire), (4_000, Discover)]
+            [discover(0), discover(4), expire(3_601), expire(3_610), discover(4_000)]
         );
         assert_eq!(told(1, &[(0, 2), (1, 3), (2, 2)]).len(), 3, "what has no room is told anew");
     }

@@ -1,8 +1,7 @@
 //! The rule, case by case, and the bounds.
 
 use super::*;
-use crate::flow::key::Endpoint;
-use crate::log::conn::Proto;
+use crate::record::{Endpoint, Proto};
 
 const CLIENT: u8 = 1;
 const SERVER: u8 = 80;
@@ -52,8 +51,8 @@ fn told(resolutions: &[Resolution]) -> Answers {
 fn followed(answers: &Answers, start: i64, name: Option<&str>) -> Option<(Uid, i64)> {
     let answer =
         answers.followed(&connection(99, CLIENT, SERVER, start), name.map(str::as_bytes))?;
-    assert_eq!(answer.rtt, Some(Interval::from_nanos(7)));
-    Some((answer.uid, answer.age.nanos() / 1_000_000_000))
+    assert_eq!(answer.dns_rtt, Some(Interval::from_nanos(7)));
+    Some((answer.dns_uid?, answer.dns_age?.nanos() / 1_000_000_000))
 }
 
 #[test]

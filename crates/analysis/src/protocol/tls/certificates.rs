@@ -4,16 +4,18 @@
 //! The days are those of UTC. Zeek counts 24 hours from the last row, which workers cannot agree on
 //! that leave out by themselves what they told before.
 
+use core::any::TypeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Content, Fact, Join, JoinStatistics, Joined, Told};
+use super::certificate::Presented;
+use crate::correlator::{Join, JoinOutput, JoinStatistics};
 use crate::limits::Limits;
-use crate::record::SortKey;
+use crate::record::{Connection, Fact, SortKey};
 
 /// The certificates that were told lately.
 #[derive(Debug)]
-pub struct Certificates {
+pub(super) struct Certificates {
     most: usize,
     newest: i64,
     /// Those of the newest day and of the one before, since packets may come out of order around
@@ -24,19 +26,19 @@ pub struct Certificates {
 
 impl Certificates {
     /// The join, which was told of none.
-    #[must_use]
-    pub fn join(limits: &Limits) -> Box<dyn Join> {
+    pub(super) fn join(limits: &Limits) -> Box<dyn Join> {
         let most = limits.certificates;
         Box::new(Self { most, newest: i64::MIN, told: BTreeSet::new(), forgotten: 0 })
     }
 }
 
 impl Join for Certificates {
-    fn fact(&mut self, key: &SortKey, fact: Fact, told: &mut Told) -> Option<Fact> {
-        let Fact { connection, content } = fact;
-        let Content::Certificate(presented) = content else {
-            return Some(Fact { connection, content });
-        };
+    fn takes(&self) -> &'static [TypeId] {
+        const { &[TypeId::of::<Presented>()] }
+    }
+
+    fn fact(&mut self, key: &SortKey, _: &Connection, fact: Box<dyn Fact>, out: &mut JoinOutput) {
+        let Some(presented) = fact.downcast_ref::<Presented>() else { return };
         let day = presented.day();
         if day > self.newest {
             self.newest = day;
@@ -45,15 +47,14 @@ impl Join for Certificates {
         let (fingerprint, role) = presented.index();
         let index = (day, fingerprint, role);
         if self.told.contains(&index) {
-            return None;
+            return;
         }
         if self.told.len() >= self.most {
             self.told.clear();
             self.forgotten += 1;
         }
         self.told.insert(index);
-        told.push((*key, Joined::X509(presented)));
-        None
+        out.row(*key, None, presented.row());
     }
 
     fn count(&self, statistics: &mut JoinStatistics) {
@@ -65,31 +66,20 @@ impl Join for Certificates {
 mod tests {
     use netsniff_packet::Timestamp;
 
+    use super::super::certificate::tests::presented;
     use super::*;
-    use crate::flow::key::Endpoint;
-    use crate::log::conn::Proto;
-    use crate::protocol::{Connection, presented};
-    use crate::uid::Uid;
 
     const DAY: i64 = 86_400_000_000_000;
 
     /// How many rows come of certificates at these times in these roles.
     fn rows(join: &mut dyn Join, presentations: &[(i64, bool)]) -> usize {
-        let end = Endpoint { address: netsniff_packet::Address::default(), port: 0 };
-        let connection = Connection {
-            uid: Uid::NONE,
-            originator: end,
-            responder: end,
-            proto: Proto::Tcp,
-            start: None,
-        };
-        let mut told = Told::new();
+        let mut out = JoinOutput::default();
         for (time, is_host) in presentations {
-            let content = Content::Certificate(presented(*time, *is_host));
+            let fact = Box::new(presented(*time, *is_host));
             let key = SortKey::first_at(Timestamp::from_nanos(*time));
-            assert!(join.fact(&key, Fact { connection, content }, &mut told).is_none());
+            join.fact(&key, &Connection::NONE, fact, &mut out);
         }
-        told.len()
+        out.drain().count()
     }
 
     fn forgotten(join: &dyn Join) -> u64 {

@@ -1,0 +1,132 @@
+//! The connection that a row tells of, and its columns, which are the same in every log.
+
+use core::iter::Enumerate;
+use core::slice::Iter;
+
+use netsniff_packet::{Address, Timestamp};
+
+use super::{FieldInfo, IntoValue, Origin, Port, Privacy, Scalar, Shape, Unit, Visitor, ZeekType};
+use crate::uid::Uid;
+
+/// One end of a flow: an address with its port. For ICMP the "port" is the type, or the type of
+/// the answer, or the code, as Zeek has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// The address.
+    pub address: Address,
+    /// The port.
+    pub port: u16,
+}
+
+crate::words! {
+    /// The transport protocol of a connection, in Zeek's words.
+    pub enum Proto {
+        /// TCP.
+        Tcp => "tcp",
+        /// UDP.
+        Udp => "udp",
+        /// ICMP or ICMPv6.
+        Icmp => "icmp",
+        /// Any other protocol over IP; `ip_proto` tells which.
+        Unknown => "unknown_transport",
+    }
+}
+
+/// The flow that a row belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// Its identifier.
+    pub uid: Uid,
+    /// The originator.
+    pub originator: Endpoint,
+    /// The responder.
+    pub responder: Endpoint,
+    /// The transport protocol.
+    pub proto: Proto,
+    /// Time of its first packet; `None` where the connection is older than that.
+    pub start: Option<Timestamp>,
+}
+
+impl Connection {
+    /// That of rows which are of no single connection.
+    pub const NONE: Self = {
+        let nobody = Endpoint { address: Address::from_v4([0; 4]), port: 0 };
+        let (uid, proto) = (Uid::NONE, Proto::Unknown);
+        Self { uid, originator: nobody, responder: nobody, proto, start: None }
+    };
+
+    /// How many columns of a row are those of its connection.
+    pub const COLUMNS: usize = 5;
+
+    /// Those columns: `uid` and the four of `id`.
+    #[must_use]
+    pub const fn fields(origin: Origin) -> [FieldInfo; Self::COLUMNS] {
+        [
+            column(
+                "uid",
+                ZeekType::of::<Uid>(Shape::One, Scalar::String),
+                Privacy::Plain,
+                origin,
+                "Identifier of the connection, the same in every log.",
+            ),
+            column(
+                "id.orig_h",
+                ZeekType::of::<Address>(Shape::One, Scalar::Addr),
+                Privacy::Address,
+                origin,
+                "Address of the originator.",
+            ),
+            column(
+                "id.orig_p",
+                ZeekType::of::<Port>(Shape::One, Scalar::Port),
+                Privacy::Plain,
+                origin,
+                "Port of the originator.",
+            ),
+            column(
+                "id.resp_h",
+                ZeekType::of::<Address>(Shape::One, Scalar::Addr),
+                Privacy::Address,
+                origin,
+                "Address of the responder.",
+            ),
+            column(
+                "id.resp_p",
+                ZeekType::of::<Port>(Shape::One, Scalar::Port),
+                Privacy::Plain,
+                origin,
+                "Port of the responder.",
+            ),
+        ]
+    }
+
+    /// Tells `visitor` these columns, which are the next ones of `fields`.
+    pub fn visit(
+        &self,
+        fields: &mut Enumerate<Iter<'static, FieldInfo>>,
+        visitor: &mut dyn Visitor,
+    ) {
+        let [orig, resp] = [self.originator, self.responder];
+        let ports = [Port(orig.port), Port(resp.port)];
+        let values = [
+            self.uid.value(),
+            orig.address.value(),
+            ports[0].value(),
+            resp.address.value(),
+            ports[1].value(),
+        ];
+        for (value, (index, info)) in values.into_iter().zip(fields) {
+            visitor.field(index, info, value);
+        }
+    }
+}
+
+const fn column(
+    name: &'static str,
+    zeek_type: ZeekType,
+    privacy: Privacy,
+    origin: Origin,
+    doc: &'static str,
+) -> FieldInfo {
+    FieldInfo { name, zeek_type, unit: Unit::None, privacy, origin, words: &[], doc }
+}
