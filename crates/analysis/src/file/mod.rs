@@ -7,8 +7,8 @@
 //! | [`pe`] | the headers of programs of Windows |
 //! | [`digest`] | hashes of its content |
 //! | [`extraction`] | its content on its way out |
-//! | [`kept`] | the join that tells what of it is kept |
-//! | [`log`], [`pe_log`] | the logs |
+//! | `kept` | the join that tells what of it is kept |
+//! | `log`, `pe_log` | the logs |
 
 pub mod digest;
 pub mod extraction;
