@@ -151,8 +151,7 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        let is_doubtful = verdict.is_renumbered || verdict.is_unconfirmed || verdict.is_unsure;
-        if verdict.unknown > 0 || verdict.assumed > 0 || is_doubtful {
+        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.is_renumbered {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

@@ -29,8 +29,6 @@ pub struct Delivery<'a> {
     pub payload: Option<Payload<'a>>,
     /// Up to where it acknowledges the peer's stream.
     pub acknowledged: Option<u64>,
-    /// Up to where its sender's own stream is acknowledged, as its numbers bear out.
-    pub borne_out: Option<u64>,
     /// Where its sender's data ends, if it has a FIN.
     pub end: Option<u64>,
     /// Whether it may never reach its receiver: it counts once it is acknowledged.
@@ -145,9 +143,8 @@ impl Streams {
         if self.directions.iter().any(StreamReassembler::is_waiting) {
             self.expire(now, around);
         }
-        for (index, position) in [(from, it.borne_out), (1 - from, it.acknowledged)] {
-            let Some(position) = position else { continue };
-            let (direction, mut to) = self.split(index, &around.context, around.found);
+        if let Some(position) = it.acknowledged {
+            let (direction, mut to) = self.split(1 - from, &around.context, around.found);
             direction.acknowledge(position, now, &mut around.streams, &mut to);
         }
         if let Some(payload) = it.payload {

@@ -9,11 +9,12 @@ use netsniff_analysis::{Limits, Options};
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::wire::tcp::TcpHeader;
 use netsniff_packet::{Packet, Timestamp};
+use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::frame::{Host, tcp_frame};
 
 use crate::support::{Rows, analyse_with, packet};
 
-pub(crate) use netsniff_traffic::dialogue::Side::{self, Client, Server};
+pub(crate) use netsniff_traffic::dialogue::Side::{Client, Server};
 
 pub(crate) const ACK: TcpFlags = TcpFlags::ACK;
 pub(crate) const SYN: TcpFlags = TcpFlags::SYN;
@@ -257,14 +258,6 @@ impl Wire {
         self.frames[..=others].rotate_left(1);
         self.frames.iter_mut().zip(times).for_each(|(frame, time)| frame.0 = time);
         self
-    }
-
-    /// Something on the way doubles the last segment.
-    pub(crate) fn double_last(&mut self) -> &mut Self {
-        if let Some((_, frame)) = self.frames.last().cloned() {
-            self.frames.push((self.now, frame));
-        }
-        self.pass(1)
     }
 
     /// How many segments there were so far.

@@ -352,7 +352,7 @@ impl TcpConnection {
     /// nanoseconds: a window in each round trip.
     fn exceeds(&self, side: usize, number: u32, time: u64) -> bool {
         let end = &self.ends[side];
-        let last = self.claimed_beyond(side, end.last.full().max(end.acknowledged.full()));
+        let last = end.last.full().max(end.acknowledged.full());
         let beyond = delta(number, last as u32);
         if beyond <= NEAR as i32 {
             return false;
@@ -412,7 +412,7 @@ impl TcpConnection {
     }
 
     /// The same of one side, whether it was seen or not.
-    pub(super) fn has_claim(&self, side: usize, number: u32, by: usize) -> bool {
+    fn has_claim(&self, side: usize, number: u32, by: usize) -> bool {
         let Some(contest) = &self.contest else { return false };
         let claim = contest.claims[side & 1][by & 1];
         claim.is_some_and(|claim| delta(claim, number).unsigned_abs() <= NEAR)

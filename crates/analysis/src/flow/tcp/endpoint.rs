@@ -1,7 +1,7 @@
 //! One side of a TCP connection.
 
 use super::assembler::Assembler;
-use super::sequence::{Wrapping, delta};
+use super::sequence::Wrapping;
 use crate::flow::history::Scaled;
 
 /// What was seen of a side, with Zeek's names.
@@ -53,9 +53,6 @@ pub struct TcpEndpoint {
     pub start: u32,
     /// One past the highest sequence number sent.
     pub last: Wrapping,
-    /// How many bytes at the end of what it sent may never have reached its receiver: what sent them has a mark of
-    /// what is sent to be seen only, and nothing acknowledged them.
-    pub unsure: u32,
     /// The highest acknowledgement of what it sent.
     pub acknowledged: Wrapping,
     /// The window it offers, scaled.
@@ -86,7 +83,6 @@ impl TcpEndpoint {
         self.acknowledged = Wrapping::first(start);
         self.last = Wrapping::first(start);
         self.last.advance(last);
-        self.unsure = 0;
     }
 
     /// Whether nothing but SYN-ACKs were seen of a side that should have begun.
@@ -122,29 +118,10 @@ impl TcpEndpoint {
             // A half-open connection was found out and aborted; its numbers tell nothing.
             return 0;
         }
-        let unsure = if self.is_unsure(peer) { self.unsure as u64 } else { 0 };
-        let (last, acknowledged) = (self.last.full() - unsure, self.acknowledged.full());
+        let (last, acknowledged) = (self.last.full(), self.acknowledged.full());
         let end = if last > acknowledged { last } else { acknowledged };
         let size = end.wrapping_sub(self.start as u64);
         let without_syn = if size == 0 { 0 } else { size - 1 };
         if self.fins > 0 && without_syn != 0 { without_syn - 1 } else { without_syn }
-    }
-
-    /// Notes that what stands below a number is of its stream.
-    #[inline]
-    pub fn confirm(&mut self, number: u32) {
-        if self.unsure > 0 {
-            let end = (self.start as u64).wrapping_add(self.fin_position);
-            let has_fin = self.fins > 0 && self.last.full() == end;
-            let beyond = delta(self.last.number, number) - i32::from(has_fin);
-            self.unsure = self.unsure.min(beyond.max(0).unsigned_abs());
-        }
-    }
-
-    /// Whether data at its end may never have reached the other side, which was heard and says nothing
-    /// of it.
-    #[must_use]
-    pub const fn is_unsure(&self, peer: State) -> bool {
-        self.unsure > 0 && !matches!(peer, State::Inactive)
     }
 }

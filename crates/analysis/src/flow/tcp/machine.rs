@@ -7,7 +7,6 @@ use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 use super::acceptance::Refusal;
 use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
-use super::hearsay::Hearsay;
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
@@ -51,9 +50,6 @@ pub struct Segment<'a> {
     pub identification: u16,
     /// Bytes of its packet by the length field of the IP header.
     pub ip_bytes: u32,
-    /// Whether a checksum of its packet is wrong, so that its receiver has dropped it; unless the capture
-    /// has it from before its sender's network card.
-    pub is_damaged: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -69,7 +65,6 @@ impl<'a> Segment<'a> {
             traffic_class: ip.traffic_class,
             identification: ip.identification as u16,
             ip_bytes: ip.total_len,
-            is_damaged: false,
         }
     }
 
@@ -129,8 +124,6 @@ pub struct Taken {
     pub position: Option<u64>,
     /// Up to where it acknowledges the peer's stream.
     pub acknowledged: Option<u64>,
-    /// Up to where its sender's own stream is acknowledged, as its numbers bear out.
-    pub borne_out: Option<u64>,
     /// Whether something about it tells that it may never reach its receiver.
     pub is_doubtful: bool,
     /// Whether it is a RST that was taken.
@@ -183,8 +176,6 @@ pub struct TcpConnection {
     pub metrics: Metrics,
     /// What segments said that were not taken.
     pub(super) contest: Option<Box<Contest>>,
-    /// Acknowledgements of what was not seen.
-    pub(super) hearsay: Option<Box<Hearsay>>,
 }
 
 impl Default for TcpConnection {
@@ -208,7 +199,6 @@ impl Default for TcpConnection {
             missed_bytes: 0,
             metrics: Metrics::default(),
             contest: None,
-            hearsay: None,
         }
     }
 }
@@ -223,10 +213,6 @@ impl TcpConnection {
             return self.leave_out(segment, &refusal, context);
         }
         self.note_partial(segment);
-        let [borne_out, confirmed] = match self.hearsay {
-            Some(_) => self.bear_out(segment, context),
-            None => [None; 2],
-        };
         let tcp = segment.tcp;
         let length = sequence_length(tcp);
         let end = tcp.sequence.wrapping_add(length);
@@ -246,17 +232,8 @@ impl TcpConnection {
         if segment.has(TcpFlags::URG) {
             transitions::note_urgent(segment, context);
         }
-        let claimed = self.note_claim(segment);
-        let acknowledged = match claimed {
-            Some(_) => confirmed,
-            None => self.note_acknowledgement(segment, context.weirds),
-        };
-        let scale = self.ends[segment.from].window_scale;
-        let is_doubtful =
-            self.metrics.is_doubtful(&Observed::new(segment, segment.from, scale, None))
-                || self.is_before_begin(acknowledged);
-        let is_sure = !is_doubtful && !segment.is_damaged;
-        let advance = self.note_last(segment, end, is_sure, &mut context.history);
+        let acknowledged = self.note_acknowledgement(segment, context.weirds);
+        let advance = self.note_last(segment, end, &mut context.history);
 
         let close = self.transition(segment, advance, context);
         // The machine may have made the sender the originator.
@@ -268,8 +245,7 @@ impl TcpConnection {
         let scale = self.ends[from].window_scale;
         let place = Place {
             position: position.cast_signed(),
-            acknowledged: claimed.or(acknowledged).unwrap_or(0).cast_signed(),
-            is_alone: claimed.is_some(),
+            acknowledged: acknowledged.unwrap_or(0).cast_signed(),
             limits: context.limits,
         };
         let observed = Observed::new(segment, from, scale, Some(place));
@@ -290,8 +266,7 @@ impl TcpConnection {
             from,
             position: is_data.then_some(first),
             acknowledged,
-            borne_out,
-            is_doubtful,
+            is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
             is_reset: segment.has(TcpFlags::RST),
         }
     }
@@ -325,7 +300,6 @@ impl TcpConnection {
             from: segment.from,
             position: None,
             acknowledged: None,
-            borne_out: None,
             is_doubtful: false,
             is_reset: false,
         }
@@ -351,7 +325,6 @@ impl TcpConnection {
             + self.ends[1].assembler.heap_bytes()
             + self.metrics.heap_bytes()
             + self.contest.as_ref().map_or(0, |contest| size_of::<Contest>() + contest.heap_bytes())
-            + self.hearsay.as_ref().map_or(0, |said| size_of::<Hearsay>() + said.heap_bytes())
     }
 
     /// Reads every cache line that a segment may need, to have them at hand.

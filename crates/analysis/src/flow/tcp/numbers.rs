@@ -77,20 +77,17 @@ impl TcpConnection {
             // A broken zero is more likely than a stream that ends just there.
             if advance > 0 && !(number == 0 && advance > LARGE_JUMP) {
                 peer.acknowledged.advance(number);
-                peer.confirm(number);
             }
         }
         Some(position)
     }
 
-    /// Notes the end of the segment, and returns how far beyond the last one it reaches. One that is not
-    /// sure to reach its receiver proves no bytes before it is acknowledged.
+    /// Notes the end of the segment, and returns how far beyond the last one it reaches.
     #[inline]
     pub(super) fn note_last(
         &mut self,
         segment: &Segment<'_>,
         end: u32,
-        is_sure: bool,
         history: &mut History<'_>,
     ) -> i32 {
         let sender = &mut self.ends[segment.from];
@@ -107,13 +104,8 @@ impl TcpConnection {
             // Numbers of and after a reset are not to be trusted: whoever forges one guesses them.
         } else if advance > 0 {
             sender.last.advance(end);
-            let fresh = advance.unsigned_abs().min(segment.tcp.payload_len);
-            sender.unsure = if is_sure { 0 } else { sender.unsure.saturating_add(fresh) };
         } else if segment.tcp.payload_len > 0 && sender.retransmissions.hit() {
             history.push(if segment.is_originator() { b'T' } else { b't' });
-        }
-        if is_sure && advance <= 0 {
-            sender.confirm(end);
         }
         advance
     }

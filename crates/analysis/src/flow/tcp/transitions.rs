@@ -267,9 +267,6 @@ impl TcpConnection {
         self.partial = false;
         self.flipped = true;
         self.metrics.flip();
-        if let Some(hearsay) = &mut self.hearsay {
-            hearsay.flip();
-        }
     }
 }
 

@@ -24,7 +24,6 @@ impl FlowTracker {
     ) -> bool {
         let unit = lookup.unit;
         if !self.checksums.looks_at(depth) {
-            self.verdict = Verdict::Unknown;
             self.note_unchecked(unit);
             return true;
         }
@@ -47,12 +46,6 @@ impl FlowTracker {
         };
         self.discard(lookup, checked, place);
         false
-    }
-
-    /// Whether a checksum of the datagram at hand is wrong.
-    #[inline]
-    pub(super) fn is_damaged(&self, unit: &Unit) -> bool {
-        self.verdict == Verdict::Bad || unit.header_checksum == Verdict::Bad
     }
 
     /// Counts the checksum of a datagram that nobody looks at, unless nobody wants to know of any.

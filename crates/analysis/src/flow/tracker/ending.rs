@@ -7,10 +7,8 @@ use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
-use crate::flow::tcp::{TcpConnection, hearsay};
 use crate::flow::turnover::TurnEvent;
 use crate::flow::wheel::{self, Wheel};
-use crate::protocol::MAX_ODDITIES;
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::Ending;
 use crate::unit::{Hole, HoleKind, Unit};
@@ -191,14 +189,6 @@ impl FlowTracker {
         self.end_talk(place);
         self.note_beyond(place);
         let Some(flow) = self.table.flow(place) else { return };
-        if flow.tcp().is_some_and(TcpConnection::is_silently_unconfirmed) {
-            self.findings.weirds.add(hearsay::WEIRD);
-            self.findings.attribute("TCP", &mut { MAX_ODDITIES });
-        }
-        if flow.tcp().is_some_and(TcpConnection::is_unsure) {
-            self.findings.weirds.add(hearsay::UNSURE_WEIRD);
-            self.findings.attribute("TCP", &mut { MAX_ODDITIES });
-        }
         if !self.findings.is_empty() {
             // The packet that a flow ends with may have made records, too.
             let behind = SortKey { number: LAST_RECORDS, ..*key };

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::{Address, Timestamp};
 
@@ -210,7 +211,7 @@ impl FlowTracker {
             change = flow.attached_bytes() as isize - before as isize;
         }
         let context = self.talking.context(flow, &self.limits);
-        let is_damaged = segment.is_damaged && flow.has_mostly_good(lookup.side);
+        let is_damaged = self.verdict == Verdict::Bad && flow.has_mostly_good(lookup.side);
         let Some(attached) = &mut flow.attached else { return };
         let Talk::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
@@ -270,10 +271,10 @@ impl FlowTracker {
 }
 
 impl Flow {
-    /// Whether as many packets of a side have right checksums as wrong ones, so that these are not left to the
-    /// network card of its sender.
+    /// Whether most packets of a side have right checksums, so that one with a wrong one is not left
+    /// to the network card of its sender.
     const fn has_mostly_good(&self, side: Side) -> bool {
-        self.bad_checksums[side as usize] as u64 * 2 <= self.sent[side as usize].packets
+        self.bad_checksums[side as usize] as u64 * 2 < self.sent[side as usize].packets
     }
 }
 
@@ -311,7 +312,6 @@ fn delivery<'a>(
         from: taken.from,
         payload,
         acknowledged: taken.acknowledged,
-        borne_out: taken.borne_out,
         end: end.map(|position| position.saturating_add(len.into())),
         is_doubtful: taken.is_doubtful,
         is_reset: taken.is_reset,

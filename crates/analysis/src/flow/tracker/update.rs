@@ -18,7 +18,6 @@ impl FlowTracker {
     #[inline]
     pub(super) fn update(&mut self, lookup: &Lookup<'_>, bytes: &[u8], place: u32) -> bool {
         let Lookup { unit, ip, side, .. } = *lookup;
-        let is_damaged = self.is_damaged(unit);
         let Some(flow) = self.table.flow_mut(place) else { return false };
         flow.seen = unit.now;
         let sent = &mut flow.sent[side as usize];
@@ -31,7 +30,7 @@ impl FlowTracker {
         match &unit.decoded.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
-                let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
+                let segment = Segment::new(unit.time, from, ip, header);
                 if let Exchange::Opening(first) = &mut flow.exchange
                     && first.repeat_plain(&segment)
                 {

@@ -18,8 +18,6 @@ pub(super) struct Hole {
     /// When the receiver first acknowledged it, and the stamp that it echoed of just this.
     pub(super) acknowledged: Option<Timestamp>,
     pub(super) echo: Option<u32>,
-    /// Whether one segment alone tells that.
-    pub(super) is_alone: bool,
     /// When the receiver showed that it lacks it.
     pub(super) lacked: Option<Shown>,
     /// When the receiver first told with SACK that it has all of it.
@@ -130,17 +128,6 @@ impl Sent {
 }
 
 impl Hole {
-    /// The numbers from `low` up to `high`, of which nothing is known yet.
-    pub(super) const fn new(low: i64, high: i64, revealed: Revealed) -> Self {
-        let (acknowledged, echo, lacked, got) = (None, None, None, None);
-        Self { low, high, revealed, acknowledged, echo, is_alone: false, lacked, got }
-    }
-
-    /// When the receiver first acknowledged it, where more than one segment tells that.
-    pub(super) fn surely_acknowledged(&self) -> Option<Timestamp> {
-        self.acknowledged.filter(|_| !self.is_alone)
-    }
-
     /// The loss that it is.
     pub(super) const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
         let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;

@@ -5,7 +5,6 @@
 //! |---|---|
 //! | [`stream`] | evidence in one direction |
 //! | [`gap`] | one loss |
-//! | `hearsay` | holes that one acknowledgement alone tells of |
 //! | `hole` | what is missing until it is known why |
 //! | `second_copies` | what came twice |
 //! | [`verdict`] | what all of it amounts to |
@@ -13,7 +12,6 @@
 //! `docs/losses.md` tells the rules.
 
 pub mod gap;
-mod hearsay;
 mod hole;
 mod second_copies;
 pub mod stream;
@@ -43,8 +41,6 @@ pub struct Place<'a> {
     pub position: i64,
     /// What it acknowledges, in the stream of its receiver; 0 where that tells nothing.
     pub acknowledged: i64,
-    /// Whether nothing else tells of what it acknowledges, which was not seen.
-    pub is_alone: bool,
     /// The bounds.
     pub limits: &'a Limits,
 }
@@ -99,8 +95,6 @@ pub struct Path {
     pub advance: i64,
     /// The stamp that it echoes (RFC 7323).
     pub echo: Option<u32>,
-    /// Whether nothing else tells of what it acknowledges, which was not seen.
-    pub is_alone: bool,
 }
 
 /// What a segment reports as come twice: the first block, if it lies below the cumulative acknowledgement or
@@ -135,7 +129,6 @@ impl Path {
             reports_nothing: has_sack && reported_twice(seen).is_none() && !options.cut,
             advance: advance.max(0).into(),
             echo: options.timestamps.map(|(_, echo)| echo),
-            is_alone: seen.place.is_some_and(|place| place.is_alone),
         }
     }
 }
@@ -317,22 +310,6 @@ impl Ledger {
         }
         stream.acknowledge(place.acknowledged, seen.time, path, place.limits);
         stream.is_open()
-    }
-
-    /// What stands below `position` was acknowledged, as more than one segment tells by now.
-    #[cold]
-    pub(super) fn bear_out(&mut self, from: usize, position: i64, at: Timestamp, limits: &Limits) {
-        if let Some(losses) = &mut self.0 {
-            losses.streams[from & 1].bear_out(position, at, limits);
-        }
-    }
-
-    /// What one segment alone acknowledged was not: nothing of it is missing.
-    #[cold]
-    pub(super) fn retract(&mut self, from: usize) {
-        if let Some(losses) = &mut self.0 {
-            losses.streams[from & 1].retract();
-        }
     }
 
     /// The receiver shows that it lacks what comes at the number that it acknowledges: by duplicate

@@ -33,7 +33,7 @@ pub struct StreamLosses {
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
-    pub(super) top: i64,
+    top: i64,
     /// By how much the position of the first byte of data exceeds 1.
     shift: i64,
     /// Losses beyond those that are listed.
@@ -122,19 +122,14 @@ impl StreamLosses {
         if low >= high {
             return;
         }
-        let hole = Hole::new(low, high, revealed);
+        let (acknowledged, echo, lacked, got) = (None, None, None, None);
+        let hole = Hole { low, high, revealed, acknowledged, echo, lacked, got };
         self.add(self.holes.len(), hole, revealed.at, limits);
     }
 
     /// Adds a hole before the one at `index`, however it came about: skipped, or split from another.
     /// Where there are too many, the oldest is given up. Returns the index behind it.
-    pub(super) fn add(
-        &mut self,
-        index: usize,
-        hole: Hole,
-        time: Timestamp,
-        limits: &Limits,
-    ) -> usize {
+    fn add(&mut self, index: usize, hole: Hole, time: Timestamp, limits: &Limits) -> usize {
         let mut index = index;
         if self.holes.len() >= limits.open_gaps.max(1) {
             if index == 0 {
@@ -161,7 +156,7 @@ impl StreamLosses {
     /// A hole for which there is no more room.
     fn give_up(&mut self, hole: Hole, time: Timestamp, limits: &Limits) {
         let gap = hole.gap(Cause::Unknown, Ended::Bound, time);
-        let gap = match hole.surely_acknowledged() {
+        let gap = match hole.acknowledged {
             Some(at) => Gap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap },
             None => gap,
         };
@@ -197,7 +192,7 @@ impl StreamLosses {
 
     fn filled(&mut self, part: Hole, time: Timestamp, coming: &Coming, limits: &Limits) {
         if let Some(at) = part.acknowledged {
-            self.filled_late(&part, [at, time], coming, limits);
+            self.filled_late(&part, at, coming, limits);
             return;
         }
         let is_loss = match coming.why {
@@ -229,17 +224,7 @@ impl StreamLosses {
 
     /// What was acknowledged `at` some time came within the wait after that: the capture has it late,
     /// unless it was surely sent again. A D-SACK may still tell that it was.
-    fn filled_late(
-        &mut self,
-        part: &Hole,
-        [at, time]: [Timestamp; 2],
-        coming: &Coming,
-        limits: &Limits,
-    ) {
-        if part.is_alone && is_past(at, time, nanos(limits.stream_acknowledged_wait)) {
-            // What acknowledged it did so before it was sent, which is told as an oddity.
-            return;
-        }
+    fn filled_late(&mut self, part: &Hole, at: Timestamp, coming: &Coming, limits: &Limits) {
         let lost = part.gap(Cause::Capture, Ended::Acknowledged, at);
         let stamp = coming.sent.and_then(|sent| sent.stamp);
         let is_newer = stamp.zip(part.echo).is_some_and(|(it, echo)| delta(it, echo) > 0);
@@ -313,7 +298,6 @@ impl StreamLosses {
             let above = Hole { low: position, ..*hole };
             hole.high = hole.high.min(position);
             hole.acknowledged = Some(time);
-            hole.is_alone = path.is_alone;
             hole.echo = path.echo.filter(|_| hole.low == position - path.advance);
             let below = *hole;
             if above.low < above.high {
@@ -419,7 +403,7 @@ impl StreamLosses {
         let wait = nanos(limits.stream_acknowledged_wait);
         let mut index = 0;
         while let Some(hole) = self.holes.get(index).copied() {
-            match hole.surely_acknowledged() {
+            match hole.acknowledged {
                 Some(at) if is_past(at, time, wait) => {
                     self.holes.remove(index);
                     self.push(hole.gap(Cause::Capture, Ended::Acknowledged, at), limits);
@@ -461,10 +445,7 @@ impl StreamLosses {
                     continue;
                 }
                 let part = Hole { low, high, ..*hole };
-                if part.is_alone {
-                    continue;
-                }
-                take(match part.acknowledged {
+                take(match hole.acknowledged {
                     Some(at) => part.gap(Cause::Capture, Ended::Acknowledged, at),
                     None if is_acknowledged => part.gap(Cause::Capture, Ended::Acknowledged, last),
                     // The receiver lacked it, so the capture missed nothing.

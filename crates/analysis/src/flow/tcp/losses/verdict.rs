@@ -24,10 +24,6 @@ pub struct Verdict {
     pub is_answered: bool,
     /// Whether its sides went on with numbers that lie beyond all that they can have sent.
     pub is_renumbered: bool,
-    /// Whether an acknowledgement of data that was not seen stands alone.
-    pub is_unconfirmed: bool,
-    /// Whether data at its end may never have reached its receiver.
-    pub is_unsure: bool,
     /// Losses of the capture.
     pub captures: u64,
     /// Losses whose cause is unknown.
@@ -91,8 +87,6 @@ impl TcpConnection {
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
         verdict.is_renumbered = self.is_renumbered();
-        verdict.is_unconfirmed = self.is_unconfirmed();
-        verdict.is_unsure = self.is_unsure();
         verdict.is_begun = originator.has_syn() || responder.has_syn();
         let is_known = |one: &Direction| one.data_segments == 0 || one.has_acknowledgements();
         verdict.network_bytes =

@@ -34,12 +34,11 @@ impl Direction {
             return None;
         }
         let advance = delta(number, self.una);
-        let is_sure = !seen.place.is_some_and(|place| place.is_alone);
         let mut rtt = None;
-        if advance > 0 && is_sure {
+        if advance > 0 {
             rtt = self.advance(number, seen.time);
         }
-        if advance >= 0 && is_sure {
+        if advance >= 0 {
             self.bits |= bit::ACKNOWLEDGED;
         }
         if self.is(bit::OPEN_GAPS) || delta(number, self.next) > 0 {
@@ -119,15 +118,6 @@ impl Direction {
         self.window = window;
         self.set(bit::ACK_SENT, true);
         same
-    }
-
-    /// The peer acknowledged what stands below `number` at some time, as more than one segment tells by now.
-    pub(super) fn bear_out(&mut self, number: u32, time: Timestamp) {
-        if delta(number, self.una) > 0 && self.is(bit::BEGUN) {
-            // What was acknowledged with data that was not seen may have waited for that.
-            let _ = self.advance(number, time);
-            self.bits |= bit::ACKNOWLEDGED;
-        }
     }
 
     /// The cumulative acknowledgement went on to `number`.

@@ -11,7 +11,7 @@ use crate::flow::tcp::Segment;
 pub struct First {
     sequence: u32,
     acknowledgement: u32,
-    /// The flags in the low 9 bits, which options there are in the others.
+    /// The flags in the low 12 bits, which options there are in the others.
     flags_and_options: u16,
     window: u16,
     identification: u16,
@@ -31,8 +31,7 @@ enum From {
     Responder,
 }
 
-const FLAGS: u16 = 0x01ff;
-const SIGNED: u16 = 0x0800;
+const FLAGS: u16 = 0x0fff;
 const MSS: u16 = 0x1000;
 const WINDOW_SCALE: u16 = 0x2000;
 const SACK_PERMITTED: u16 = 0x4000;
@@ -51,7 +50,6 @@ impl First {
             (options.window_scale.is_some(), WINDOW_SCALE),
             (options.sack_permitted, SACK_PERMITTED),
             (options.timestamps.is_some(), TIMESTAMPS),
-            (options.signed, SIGNED),
         ] {
             if is_set {
                 flags_and_options |= bit;
@@ -234,7 +232,6 @@ impl First {
                     mss: self.has(MSS).then_some(self.mss),
                     window_scale: self.window_scale(),
                     sack_permitted: self.has(SACK_PERMITTED),
-                    signed: self.has(SIGNED),
                     timestamps: self.has(TIMESTAMPS).then_some((0, 0)),
                     cut: !self.has(WINDOW_SCALE) && self.window_scale == CUT,
                     ..TcpOptions::default()
@@ -264,7 +261,6 @@ impl Replay {
             traffic_class: self.first.traffic_class,
             identification: self.first.identification,
             ip_bytes: 0,
-            is_damaged: false,
         }
     }
 }
@@ -298,16 +294,7 @@ mod tests {
     }
 
     fn segment(time: Timestamp, tcp: &Tcp, identification: u16) -> Segment<'_> {
-        Segment {
-            time,
-            from: 0,
-            tcp,
-            ttl: 61,
-            traffic_class: 2,
-            identification,
-            ip_bytes: 40,
-            is_damaged: false,
-        }
+        Segment { time, from: 0, tcp, ttl: 61, traffic_class: 2, identification, ip_bytes: 40 }
     }
 
     /// What a connection and the rest of its flow are after a segment.

@@ -36,7 +36,6 @@ use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::losses::{Ledger, Place};
 use super::machine::Segment;
-use crate::limits::Limits;
 use direction::Direction;
 use first::First;
 use handshake::{Handshake, sent_last};
@@ -206,29 +205,6 @@ impl Metrics {
         let [low, high] = &full.directions;
         let (sender, peer) = if seen.from == 0 { (low, high) } else { (high, low) };
         sender.doubts(seen) || peer.is_ahead(seen)
-    }
-
-    /// What `side` sent was acknowledged up to a number at some time, as more than one segment tells by now.
-    #[cold]
-    pub(in crate::flow::tcp) fn bear_out(
-        &mut self,
-        side: usize,
-        number: u32,
-        position: u64,
-        time: Timestamp,
-        limits: &Limits,
-    ) {
-        let Some(full) = &mut self.full else { return };
-        full.directions[side & 1].bear_out(number, time);
-        full.ledger.bear_out(side, position.cast_signed(), time, limits);
-    }
-
-    /// What one segment alone said to have got of `side` was never sent.
-    #[cold]
-    pub(in crate::flow::tcp) fn retract(&mut self, side: usize) {
-        if let Some(full) = &mut self.full {
-            full.ledger.retract(side);
-        }
     }
 
     /// What tells of losses, where more than the opening was seen.
