@@ -90,7 +90,7 @@ pub fn convert(path: &Path) -> Result<(LinkType, Vec<Frame>), String> {
     Ok((link_type, packets.into_iter().map(|packet| packet.1).collect()))
 }
 
-/// What tcpdump does with the packets of a file that [`write`] wrote: for each whether it matches,
+/// What tcpdump does with the packets of a file that [`write()`] wrote: for each whether it matches,
 /// or `None` where tcpdump refuses the expression for this link type.
 pub fn verdicts(path: &Path, count: usize, expression: &str, optimised: bool) -> Option<Vec<bool>> {
     let output = tcpdump(path, expression, optimised);
