@@ -16,7 +16,7 @@ mod tally;
 pub use buffer::RowBuffer;
 pub use lists::{LOGS, joins};
 pub use merge::Merger;
-pub use output::Output;
+pub use output::{Collector, Merging, Output, TakeComplete};
 pub use tally::{RowTally, SinkBooks};
 
 use crate::record::{Record, SortKey};

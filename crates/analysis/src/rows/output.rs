@@ -1,4 +1,4 @@
-//! From records to a sink in one thread.
+//! Records and facts on their way to whoever takes what is complete: another thread, or a sink in this one.
 
 use netsniff_packet::Timestamp;
 
@@ -7,72 +7,29 @@ use crate::correlator::JoinStatistics;
 use crate::limits::Limits;
 use crate::record::{Connection, Fact, Observer, Record, Row, SortKey};
 
-/// Observes records and facts, and writes to a sink what is complete.
-///
-/// Behind an error of the sink it writes nothing more; [`Self::check`] gives the error back.
-#[derive(Debug)]
-pub struct Output<S: RowSink, E> {
-    waiting: RowBuffer<E>,
-    complete: [RowBuffer<E>; 1],
-    merger: Merger<E>,
-    sink: S,
-    error: Option<S::Error>,
+/// Takes rows once they are complete.
+pub trait TakeComplete<E> {
+    /// Takes from `waiting` what belongs before `watermark` ([`RowBuffer::take_before`]).
+    fn take_complete(&mut self, waiting: &mut RowBuffer<E>, watermark: SortKey);
 }
 
-impl<S: RowSink, E: Encode + Clone> Output<S, E> {
+/// Observes records and facts, and lets `T` take them as they become complete.
+#[derive(Debug)]
+pub struct Collector<E, T> {
+    waiting: RowBuffer<E>,
+    /// Takes what is complete.
+    pub taker: T,
+}
+
+impl<E, T> Collector<E, T> {
     /// Nothing observed yet. Records go through `rows`, which is empty.
     #[must_use]
-    pub fn new(rows: RowBuffer<E>, merger: Merger<E>, sink: S) -> Self {
-        let complete = [rows.same()];
-        Self { waiting: rows, complete, merger, sink, error: None }
-    }
-
-    /// Rows as `encoder` encodes them, and what `limits` allow to be joined, on their way to `sink`.
-    #[must_use]
-    pub fn encoded(limits: &Limits, encoder: E, sink: S) -> Self {
-        let merger = Merger::new(limits, Some(encoder.clone()), None);
-        Self::new(RowBuffer::new(Some(encoder)), merger, sink)
-    }
-
-    /// The first error of the sink, once.
-    ///
-    /// # Errors
-    ///
-    /// That error.
-    pub fn check(&mut self) -> Result<(), S::Error> {
-        self.error.take().map_or(Ok(()), Err)
-    }
-
-    /// Writes what waits for the end of the input, which came at engine time `now`.
-    ///
-    /// # Errors
-    ///
-    /// The first error of the sink.
-    pub fn finish(&mut self, now: Timestamp) -> Result<(), S::Error> {
-        self.check()?;
-        self.merger.finish(now, &mut self.sink)
-    }
-
-    /// What the facts of several flows amount to so far.
-    #[must_use]
-    pub fn joins(&self) -> JoinStatistics {
-        self.merger.statistics()
-    }
-
-    /// Where the rows go.
-    #[must_use]
-    pub const fn sink(&self) -> &S {
-        &self.sink
-    }
-
-    /// Ends it.
-    #[must_use]
-    pub fn into_sink(self) -> S {
-        self.sink
+    pub const fn new(rows: RowBuffer<E>, taker: T) -> Self {
+        Self { waiting: rows, taker }
     }
 }
 
-impl<S: RowSink, E: Encode + Clone> Observer for Output<S, E> {
+impl<E: Encode, T: TakeComplete<E>> Observer for Collector<E, T> {
     #[inline]
     fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
         self.waiting.record(key, record);
@@ -97,8 +54,81 @@ impl<S: RowSink, E: Encode + Clone> Observer for Output<S, E> {
     }
 
     fn complete(&mut self, watermark: SortKey) {
+        self.taker.take_complete(&mut self.waiting, watermark);
+    }
+}
+
+/// Writes what is complete to a sink, with the rows that facts make together.
+///
+/// Behind an error of the sink it writes nothing more; [`Output::check`] gives the error back.
+#[derive(Debug)]
+pub struct Merging<S: RowSink, E> {
+    complete: [RowBuffer<E>; 1],
+    merger: Merger<E>,
+    sink: S,
+    error: Option<S::Error>,
+}
+
+/// From records to a sink in one thread.
+pub type Output<S, E> = Collector<E, Merging<S, E>>;
+
+impl<S: RowSink, E: Encode + Clone> Output<S, E> {
+    /// Nothing observed yet. Records go through `rows`, which is empty, and `merger` to `sink`.
+    #[must_use]
+    pub fn to_sink(rows: RowBuffer<E>, merger: Merger<E>, sink: S) -> Self {
+        let complete = [rows.same()];
+        Self::new(rows, Merging { complete, merger, sink, error: None })
+    }
+
+    /// Rows as `encoder` encodes them, and what `limits` allow to be joined, on their way to `sink`.
+    #[must_use]
+    pub fn encoded(limits: &Limits, encoder: E, sink: S) -> Self {
+        let merger = Merger::new(limits, Some(encoder.clone()), None);
+        Self::to_sink(RowBuffer::new(Some(encoder)), merger, sink)
+    }
+
+    /// The first error of the sink, once.
+    ///
+    /// # Errors
+    ///
+    /// That error.
+    pub fn check(&mut self) -> Result<(), S::Error> {
+        self.taker.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Writes what waits for the end of the input, which came at engine time `now`.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the sink.
+    pub fn finish(&mut self, now: Timestamp) -> Result<(), S::Error> {
+        self.check()?;
+        self.taker.merger.finish(now, &mut self.taker.sink)
+    }
+
+    /// What the facts of several flows amount to so far.
+    #[must_use]
+    pub fn joins(&self) -> JoinStatistics {
+        self.taker.merger.statistics()
+    }
+
+    /// Where the rows go.
+    #[must_use]
+    pub const fn sink(&self) -> &S {
+        &self.taker.sink
+    }
+
+    /// Ends it.
+    #[must_use]
+    pub fn into_sink(self) -> S {
+        self.taker.sink
+    }
+}
+
+impl<S: RowSink, E: Encode> TakeComplete<E> for Merging<S, E> {
+    fn take_complete(&mut self, waiting: &mut RowBuffer<E>, watermark: SortKey) {
         let [complete] = &mut self.complete;
-        self.waiting.take_before(watermark, complete);
+        waiting.take_before(watermark, complete);
         if complete.is_empty() || self.error.is_some() {
             return;
         }

@@ -118,7 +118,7 @@ where
     }
     // Everything in the calling thread, without hand-offs.
     let mut engine = Engine::new(settings.limits, settings.options.clone(), settings.seed);
-    let mut output = Output::new(settings.rows(), settings.merger(), sink);
+    let mut output = Output::to_sink(settings.rows(), settings.merger(), sink);
     read_all(source, |source, batch| {
         engine.batch_with(batch, attendant, &mut output);
         output.check()?;

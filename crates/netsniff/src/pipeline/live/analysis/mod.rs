@@ -7,9 +7,9 @@ use netsniff_analysis::decoding::Intake;
 use netsniff_analysis::flow::turnover::Turn;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
-use netsniff_analysis::record::{Connection, Fact, Row};
+use netsniff_analysis::rows::{Collector, TakeComplete};
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Engine, Observer, Record, SortKey};
+use netsniff_analysis::{Engine, SortKey};
 use netsniff_capture::counters::Occupancy;
 use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
@@ -18,7 +18,7 @@ use super::order::Group;
 use super::pace::Pace;
 use super::ring::{Consumer, Patience};
 use super::splits::Splits;
-use crate::output::{HandedOver, RowBuffer, RowProducer};
+use crate::output::{Format, HandedOver, RowBuffer, RowProducer};
 use crate::pipeline::run::Settings;
 use crate::pipeline::shedding::Shedding;
 
@@ -45,9 +45,8 @@ impl Intake for Odd {
     }
 }
 
-/// Renders what is told, and hands over what is complete.
-struct Rows {
-    waiting: RowBuffer,
+/// Hands rows over to the thread that writes them.
+struct HandOver {
     complete: RowBuffer,
     /// `None` once nothing more is told.
     writer: Option<RowProducer>,
@@ -59,7 +58,7 @@ struct Rows {
     refused: u64,
 }
 
-impl Rows {
+impl HandOver {
     /// Says up to where rows are complete, also where there is nothing to hand over: rows of other rings may
     /// wait for this.
     fn settle(&mut self) {
@@ -70,32 +69,9 @@ impl Rows {
     }
 }
 
-impl Observer for Rows {
-    #[inline]
-    fn record<R: Record>(&mut self, key: &SortKey, record: &R) {
-        self.waiting.record(key, record);
-    }
-
-    fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
-        self.waiting.fact(key, connection, fact);
-    }
-
-    fn begun_row(
-        &mut self,
-        key: &SortKey,
-        connection: &Connection,
-        row: &dyn Row,
-        fact: Box<dyn Fact>,
-    ) {
-        self.waiting.begun_row(key, connection, row, fact);
-    }
-
-    fn look(&mut self, key: &SortKey) {
-        self.waiting.look(key);
-    }
-
-    fn complete(&mut self, watermark: SortKey) {
-        self.waiting.take_before(watermark, &mut self.complete);
+impl TakeComplete<Format> for HandOver {
+    fn take_complete(&mut self, waiting: &mut RowBuffer, watermark: SortKey) {
+        waiting.take_before(watermark, &mut self.complete);
         self.watermark = watermark.time.min(self.end);
         let (Some(writer), false) = (&mut self.writer, self.complete.is_empty()) else { return };
         let told = self.complete.tally().total();
@@ -111,7 +87,7 @@ pub struct Analyser {
     odd: Odd,
     /// Gets the packets, too.
     also: Option<Box<dyn Consumer>>,
-    rows: Rows,
+    rows: Collector<Format, HandOver>,
     /// Chooses the depth by how full the ring is; `None` where it stays.
     shedding: Option<Shedding>,
     /// Counts the flows that another ring has, too, where somebody can, with the number of this ring.
@@ -143,14 +119,16 @@ impl Analyser {
             engine: Engine::new(*limits, options.clone(), *seed),
             odd: Odd(unparsed),
             also,
-            rows: Rows {
+            rows: Collector::new(
                 waiting,
-                complete,
-                writer: Some(rows),
-                end,
-                watermark: Timestamp::MIN,
-                refused: 0,
-            },
+                HandOver {
+                    complete,
+                    writer: Some(rows),
+                    end,
+                    watermark: Timestamp::MIN,
+                    refused: 0,
+                },
+            ),
             shedding: sheds.then(|| Shedding::new(options.deepest(), crate::clock::now())),
             splits: None,
             turns: Vec::new(),
@@ -201,7 +179,7 @@ impl Analyser {
 
 impl Consumer for Analyser {
     fn wait_for_room(&mut self) -> Option<Patience> {
-        if self.rows.writer.as_ref().is_some_and(RowProducer::is_nearly_full) {
+        if self.rows.taker.writer.as_ref().is_some_and(RowProducer::is_nearly_full) {
             return Some(NO_ROOM_FOR_ROWS);
         }
         self.also.as_mut()?.wait_for_room().and(Some(STALL))
@@ -252,7 +230,7 @@ impl Consumer for Analyser {
         if self.analysed > 0 {
             self.engine.advance(settled, &mut self.rows);
             self.compare();
-            self.rows.settle();
+            self.rows.taker.settle();
         }
     }
 
@@ -261,7 +239,7 @@ impl Consumer for Analyser {
         if let Some(also) = &mut self.also {
             also.stopping();
         }
-        if let Some(writer) = &self.rows.writer {
+        if let Some(writer) = &self.rows.taker.writer {
             writer.begin_end();
         }
         self.pace.stop();
@@ -273,9 +251,9 @@ impl Consumer for Analyser {
             also.finish();
         }
         let now = self.engine.ingress().now();
-        self.rows.end = now;
+        self.rows.taker.end = now;
         self.engine.finish_with(&mut self.odd, &mut self.rows);
-        if let Some(writer) = self.rows.writer.take() {
+        if let Some(writer) = self.rows.taker.writer.take() {
             writer.finish(now);
         }
     }
@@ -285,7 +263,7 @@ impl Consumer for Analyser {
         report.analysed = Some(self.analysed);
         report.late = packets.out_of_order;
         report.refused += self.refused;
-        report.refused_rows = self.rows.refused;
+        report.refused_rows = self.rows.taker.refused;
         report.flows = Some(self.engine.tracker().open_flows() as u64);
         report.flow_split = self.splits.as_ref().and_then(|(splits, ring)| splits.count(*ring));
         let of_flows = &self.engine.tracker().statistics().packets;
