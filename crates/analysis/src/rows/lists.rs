@@ -26,23 +26,29 @@ const CORE_LOGS: [&LogType; 9] = [
 pub static LOGS: LazyLock<Vec<&'static LogType>> = LazyLock::new(|| {
     let mut logs: Vec<&LogType> = Vec::new();
     for log in CORE_LOGS.into_iter().chain(PROTOCOLS.iter().flat_map(|it| it.logs()).copied()) {
-        if place(&logs, log).is_none() {
+        if !logs.iter().any(|known| ptr::eq(*known, log)) {
             logs.push(log);
         }
     }
     logs
 });
 
+/// The logs by their addresses, which tell them, since each is declared in a `static`; with their places in [`LOGS`].
+static PLACES: LazyLock<Vec<(usize, u16)>> = LazyLock::new(|| {
+    let mut places: Vec<_> = LOGS.iter().zip(0..).map(|(&log, at)| (address(log), at)).collect();
+    places.sort_unstable();
+    places
+});
+
+fn address(log: &LogType) -> usize {
+    ptr::from_ref(log).addr()
+}
+
 /// Where a log stands in [`LOGS`]; behind them where it does not.
 #[inline]
 pub(super) fn place_of(log: &LogType) -> usize {
-    place(&LOGS, log).unwrap_or(usize::from(u16::MAX))
-}
-
-/// A log is declared in a `static`, so its address tells it.
-#[inline]
-fn place(logs: &[&LogType], log: &LogType) -> Option<usize> {
-    logs.iter().position(|known| ptr::eq(*known, log))
+    let at = PLACES.binary_search_by_key(&address(log), |&(address, _)| address);
+    at.ok().and_then(|at| PLACES.get(at)).map_or(u16::MAX, |&(_, place)| place).into()
 }
 
 /// Every join.
@@ -53,6 +59,7 @@ pub fn joins() -> impl Iterator<Item = MakeJoin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
     use crate::record::Scalar;
 
     #[test]
@@ -69,12 +76,23 @@ mod tests {
     }
 
     #[test]
-    fn logs_of_one_name_are_one() {
-        let protocols = PROTOCOLS.iter().flat_map(|protocol| protocol.logs());
-        for log in CORE_LOGS.iter().chain(protocols) {
-            let known = LOGS[place_of(log)];
-            assert_eq!((known.path, known.fields.len()), (log.path, log.fields.len()));
+    fn every_log_is_found_at_its_place_and_others_nowhere() {
+        static OTHER: LogType = LogType { path: "other", doc: "Other.", fields: &[] };
+        for (at, log) in LOGS.iter().enumerate() {
+            assert_eq!(place_of(log), at, "{}", log.path);
         }
+        assert_eq!(place_of(&OTHER), usize::from(u16::MAX));
+    }
+
+    #[test]
+    fn no_two_joins_take_one_type_of_facts() {
+        let limits = Limits::default();
+        let joins: Vec<_> = joins().map(|join| join(&limits)).collect();
+        let mut taken: Vec<_> = joins.iter().flat_map(|join| join.takes()).collect();
+        let count = taken.len();
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), count);
     }
 
     #[test]
