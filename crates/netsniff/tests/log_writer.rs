@@ -220,7 +220,7 @@ fn a_pipe_that_nobody_reads_never_holds_up_whoever_captures() {
             let begun = Instant::now();
             match producer.hand_over(nanos(round * 10 + 10), &mut buffer) {
                 HandedOver::Taken => {}
-                HandedOver::Refused => refused += 10,
+                HandedOver::Refused(rows) => refused += rows,
             }
             longest = longest.max(begun.elapsed());
             assert!(buffer.is_empty());
@@ -460,7 +460,7 @@ fn a_ring_that_never_ends_is_not_waited_for() {
         loop {
             produced += 10;
             let over = second.hand_over(nanos(produced), &mut rows(1, produced - 10, 10));
-            if over == HandedOver::Refused {
+            if over == HandedOver::Refused(10) {
                 return (second, produced);
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -470,7 +470,7 @@ fn a_ring_that_never_ends_is_not_waited_for() {
     let commands = writer.commands();
     let outcome = writer.finish();
     let (second, produced) = rounds.join().unwrap();
-    assert_eq!(commands.write(&mut rows(3, 0, 1)), HandedOver::Refused);
+    assert_eq!(commands.write(&mut rows(3, 0, 1)), HandedOver::Refused(1));
     // The last hand-over was refused, maybe behind the last look at the books.
     let [written, refused] = weird(&outcome.statistics);
     assert!([produced as u64, produced as u64 - 10].contains(&(written + refused)));
@@ -487,7 +487,7 @@ fn a_panic_of_the_output_is_a_failure_and_holds_up_nobody() {
     producers[0].hand_over(nanos(10), &mut rows(0, 0, 10));
     wait_until("the panic was not told", || writer.failure().is_some());
     let over = producers[0].hand_over(nanos(20), &mut rows(0, 10, 5));
-    assert_eq!(over, HandedOver::Refused);
+    assert_eq!(over, HandedOver::Refused(5));
     drop(producers);
     let outcome = writer.finish();
     assert_eq!(weird(&outcome.statistics), [0, 15]);
@@ -503,11 +503,11 @@ fn rows_from_the_side_wait_for_nobody_and_come_behind_the_end_too() {
     let commands = writer.commands();
     // The ring is told that nothing fits, and its silence holds up nothing.
     let over = producers[0].hand_over(nanos(10), &mut rows(0, 0, 10));
-    assert_eq!(over, HandedOver::Refused);
+    assert_eq!(over, HandedOver::Refused(10));
     assert_eq!(commands.write(&mut rows(7, 1_000_000, 3)), HandedOver::Taken);
     commands.flush();
     wait_until("the rows waited", || writer.statistics().written.total() == 3);
-    assert_eq!(commands.write(&mut rows(7, 0, 200)), HandedOver::Refused);
+    assert_eq!(commands.write(&mut rows(7, 0, 200)), HandedOver::Refused(200));
     drop(producers);
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(commands.write(&mut rows(8, 0, 2)), HandedOver::Taken);
@@ -517,7 +517,7 @@ fn rows_from_the_side_wait_for_nobody_and_come_behind_the_end_too() {
         names(&directory.rows(WEIRD)),
         ["7.1000000", "7.1000001", "7.1000002", "8.0", "8.1"]
     );
-    assert_eq!(commands.write(&mut rows(8, 0, 1)), HandedOver::Refused, "the thread has ended");
+    assert_eq!(commands.write(&mut rows(8, 0, 1)), HandedOver::Refused(1), "the thread has ended");
 }
 
 #[test]
@@ -548,7 +548,7 @@ fn a_handle_that_is_dropped_ends_the_thread() {
     producers[0].hand_over(nanos(5000), &mut rows(0, 0, 5000));
     drop(writer);
     wait_until("the thread goes on", || {
-        producers[0].hand_over(nanos(5000), &mut rows(0, 0, 1)) == HandedOver::Refused
+        producers[0].hand_over(nanos(5000), &mut rows(0, 0, 1)) == HandedOver::Refused(1)
     });
     drop(producers);
     // The pipe closes when the sink is gone.

@@ -1,28 +1,29 @@
 //! How many rows of which log: what was written, and what was not.
 
-use super::LOGS;
-
 /// Numbers of rows, by log, and of facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowTally {
-    rows: Vec<u64>,
+    rows: [u64; MOST_LOGS],
     facts: u64,
 }
 
+/// At least as many as there are logs: a tally goes between threads under a lock, where nothing is to be allocated.
+const MOST_LOGS: usize = 64;
+
 impl Default for RowTally {
     fn default() -> Self {
-        Self { rows: vec![0; LOGS.len()], facts: 0 }
+        Self { rows: [0; MOST_LOGS], facts: 0 }
     }
 }
 
 impl RowTally {
-    /// Rows of the log that counts so in [`LOGS`].
+    /// Rows of the log that counts so in [`LOGS`](super::LOGS).
     #[must_use]
     pub fn rows(&self, log: usize) -> u64 {
         self.rows.get(log).copied().unwrap_or_default()
     }
 
-    /// Logs that have rows here, by their places in [`LOGS`], with the numbers of these.
+    /// Logs that have rows here, by their places in [`LOGS`](super::LOGS), with the numbers of these.
     pub fn logs(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.rows.iter().copied().enumerate().filter(|(_, rows)| *rows > 0)
     }
@@ -33,9 +34,8 @@ impl RowTally {
         self.rows.iter().sum()
     }
 
-    /// Facts of which it does not depend on them alone how many rows they make
-    /// ([`Fact::log`](crate::record::Fact::log)). The others count as the row that
-    /// each makes.
+    /// Facts that came without a row: how many rows they make depends on others. Those that came with one
+    /// count as that row.
     #[must_use]
     pub const fn facts(&self) -> u64 {
         self.facts
@@ -84,4 +84,17 @@ pub struct SinkBooks {
     pub written: RowTally,
     /// Those that could not be written.
     pub refused: RowTally,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::LOGS;
+
+    #[test]
+    fn there_is_room_for_every_log() {
+        let mut tally = RowTally::default();
+        (0..LOGS.len()).for_each(|log| tally.add_row(log));
+        assert_eq!(tally.total(), LOGS.len() as u64);
+    }
 }

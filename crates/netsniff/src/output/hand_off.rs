@@ -48,8 +48,8 @@ impl Default for Bounds {
 pub enum HandedOver {
     /// They will be written.
     Taken,
-    /// There was no room: they are counted, and gone.
-    Refused,
+    /// There was no room for so many rows: they are counted, and gone.
+    Refused(u64),
 }
 
 /// Shared by the producers, the writing thread and its owner.
@@ -180,7 +180,7 @@ impl HandOff {
         if state.is_done || state.held_side.saturating_add(bytes) > self.bounds.side_bytes {
             state.refused.add(&tally);
             rows.clear();
-            return HandedOver::Refused;
+            return HandedOver::Refused(tally.total());
         }
         let mut taken = RowBuffer::new(None);
         taken.swap_rows(rows);
@@ -288,7 +288,7 @@ impl RowProducer {
         if !state.has_room(bytes, &self.hand_off.bounds) {
             state.refused.add(&tally);
             rows.clear();
-            return HandedOver::Refused;
+            return HandedOver::Refused(tally.total());
         }
         let mut taken = state.spare.pop().unwrap_or_else(|| RowBuffer::new(None));
         taken.swap_rows(rows);

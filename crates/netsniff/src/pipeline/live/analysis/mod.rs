@@ -74,9 +74,8 @@ impl TakeComplete<Format> for HandOver {
         waiting.take_before(watermark, &mut self.complete);
         self.watermark = watermark.time.min(self.end);
         let (Some(writer), false) = (&mut self.writer, self.complete.is_empty()) else { return };
-        let told = self.complete.tally().total();
-        if writer.hand_over(self.watermark, &mut self.complete) == HandedOver::Refused {
-            self.refused += told;
+        if let HandedOver::Refused(rows) = writer.hand_over(self.watermark, &mut self.complete) {
+            self.refused += rows;
         }
     }
 }
