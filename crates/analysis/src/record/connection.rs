@@ -5,7 +5,7 @@ use core::slice::Iter;
 
 use netsniff_packet::{Address, Timestamp};
 
-use super::{FieldInfo, IntoValue, Origin, Port, Privacy, Scalar, Shape, Unit, Visitor, ZeekType};
+use super::{FieldInfo, IntoValue, Origin, Port, Visitor};
 use crate::uid::Uid;
 
 /// One end of a flow: an address with its port. For ICMP the "port" is the type, or the type of
@@ -61,43 +61,59 @@ impl Connection {
     /// Those columns: `uid` and the four of `id`.
     #[must_use]
     pub const fn fields(origin: Origin) -> [FieldInfo; Self::COLUMNS] {
-        [
-            column(
-                "uid",
-                ZeekType::of::<Uid>(Shape::One, Scalar::String),
-                Privacy::Plain,
-                origin,
+        let mut fields = [
+            crate::field_info!(
                 "Identifier of the connection, the same in every log.",
+                Uid,
+                "uid",
+                string,
+                None,
+                Plain,
+                Zeek
             ),
-            column(
-                "id.orig_h",
-                ZeekType::of::<Address>(Shape::One, Scalar::Addr),
-                Privacy::Address,
-                origin,
+            crate::field_info!(
                 "Address of the originator.",
+                Address,
+                "id.orig_h",
+                addr,
+                None,
+                Address,
+                Zeek
             ),
-            column(
-                "id.orig_p",
-                ZeekType::of::<Port>(Shape::One, Scalar::Port),
-                Privacy::Plain,
-                origin,
+            crate::field_info!(
                 "Port of the originator.",
+                Port,
+                "id.orig_p",
+                port,
+                None,
+                Plain,
+                Zeek
             ),
-            column(
-                "id.resp_h",
-                ZeekType::of::<Address>(Shape::One, Scalar::Addr),
-                Privacy::Address,
-                origin,
+            crate::field_info!(
                 "Address of the responder.",
+                Address,
+                "id.resp_h",
+                addr,
+                None,
+                Address,
+                Zeek
             ),
-            column(
-                "id.resp_p",
-                ZeekType::of::<Port>(Shape::One, Scalar::Port),
-                Privacy::Plain,
-                origin,
+            crate::field_info!(
                 "Port of the responder.",
+                Port,
+                "id.resp_p",
+                port,
+                None,
+                Plain,
+                Zeek
             ),
-        ]
+        ];
+        let mut at = 0;
+        while at < fields.len() {
+            fields[at].origin = origin;
+            at += 1;
+        }
+        fields
     }
 
     /// Tells `visitor` these columns, which are the next ones of `fields`.
@@ -119,14 +135,4 @@ impl Connection {
             visitor.field(index, info, value);
         }
     }
-}
-
-const fn column(
-    name: &'static str,
-    zeek_type: ZeekType,
-    privacy: Privacy,
-    origin: Origin,
-    doc: &'static str,
-) -> FieldInfo {
-    FieldInfo { name, zeek_type, unit: Unit::None, privacy, origin, words: &[], doc }
 }

@@ -160,29 +160,34 @@ impl<T: IntoValue> IntoValue for Option<T> {
     }
 }
 
-impl<T: ListElement> IntoValue for &[T] {
-    const SCALARS: &'static [Scalar] = T::SCALARS;
-    const LIST: bool = true;
-    const WORDS: &'static [Word] = T::WORDS;
-    const AS_SENT: bool = T::AS_SENT;
+/// A set or vector is a list of values, whatever holds these.
+macro_rules! lists {
+    ($($list:ty),+) => {$(
+        impl<T: ListElement> IntoValue for $list {
+            const SCALARS: &'static [Scalar] = T::SCALARS;
+            const LIST: bool = true;
+            const WORDS: &'static [Word] = T::WORDS;
+            const AS_SENT: bool = T::AS_SENT;
 
-    #[inline(always)]
-    fn value(&self) -> Value<'_> {
-        Value::List(self)
-    }
+            #[inline(always)]
+            fn value(&self) -> Value<'_> {
+                Value::List(self)
+            }
+        }
+
+        impl<T: ListElement> Elements for $list {
+            fn count(&self) -> usize {
+                self.len()
+            }
+
+            fn element(&self, index: usize) -> Value<'_> {
+                self.get(index).map_or(Value::Unset, T::value)
+            }
+        }
+    )+};
 }
 
-impl<T: ListElement> IntoValue for Vec<T> {
-    const SCALARS: &'static [Scalar] = T::SCALARS;
-    const LIST: bool = true;
-    const WORDS: &'static [Word] = T::WORDS;
-    const AS_SENT: bool = T::AS_SENT;
-
-    #[inline(always)]
-    fn value(&self) -> Value<'_> {
-        Value::List(self)
-    }
-}
+lists!(&[T], Vec<T>);
 
 /// The values of a set or vector that is not set where it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,34 +200,14 @@ impl<T> Default for UnsetIfEmpty<T> {
 }
 
 impl<T: ListElement> IntoValue for UnsetIfEmpty<T> {
-    const SCALARS: &'static [Scalar] = T::SCALARS;
-    const LIST: bool = true;
-    const WORDS: &'static [Word] = T::WORDS;
-    const AS_SENT: bool = T::AS_SENT;
+    const SCALARS: &'static [Scalar] = Vec::<T>::SCALARS;
+    const LIST: bool = Vec::<T>::LIST;
+    const WORDS: &'static [Word] = Vec::<T>::WORDS;
+    const AS_SENT: bool = Vec::<T>::AS_SENT;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {
-        if self.0.is_empty() { Value::Unset } else { Value::List(&self.0) }
-    }
-}
-
-impl<T: ListElement> Elements for &[T] {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn element(&self, index: usize) -> Value<'_> {
-        self.get(index).map_or(Value::Unset, T::value)
-    }
-}
-
-impl<T: ListElement> Elements for Vec<T> {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn element(&self, index: usize) -> Value<'_> {
-        self.get(index).map_or(Value::Unset, T::value)
+        if self.0.is_empty() { Value::Unset } else { self.0.value() }
     }
 }
 
