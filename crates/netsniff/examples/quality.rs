@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use netsniff_testing::log;
+use netsniff_testing::log::Row;
 use netsniff_testing::quality::Place;
 use netsniff_testing::quality::recording::Recording;
 use netsniff_testing::quality::score::{Score, Share};
 use netsniff_testing::quality::segment::Kind;
-use netsniff_testing::quality::told::Row;
 
 struct Arguments {
     folders: Vec<PathBuf>,

@@ -6,19 +6,16 @@ use std::path::{Path, PathBuf};
 use netsniff::output::Format;
 use netsniff_analysis::rows::LOGS;
 
-/// The Rust files of a folder of this workspace, with their stems and contents.
+/// The Rust files below a folder of this workspace, with their stems and contents.
 fn sources(folder: &str) -> Vec<(String, String)> {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
-    let mut sources = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if path.extension().is_some_and(|extension| extension == "rs") && stem != "mod" {
-            sources.push((stem, fs::read_to_string(&path).unwrap()));
-        }
-    }
-    assert!(sources.len() >= 2);
-    sources
+    let mut files = Vec::new();
+    below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder), &mut files);
+    assert!(files.len() >= 2);
+    let source = |file: PathBuf| {
+        let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
+        (stem, fs::read_to_string(&file).unwrap())
+    };
+    files.into_iter().map(source).collect()
 }
 
 /// The Rust files below a folder.
@@ -35,11 +32,8 @@ fn below(folder: &Path, files: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_log_that_is_declared_is_in_the_list() {
-    let mut files = Vec::new();
-    below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src"), &mut files);
     let mut declared = 0;
-    for file in files {
-        let source = fs::read_to_string(&file).unwrap();
+    for (file, source) in sources("analysis/src") {
         let own = source.split("#[cfg(test)]").next().unwrap_or_default();
         for line in own.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
             let Some((before, rest)) = line.split_once(" => \"") else { continue };
@@ -48,7 +42,7 @@ fn every_log_that_is_declared_is_in_the_list() {
             };
             declared += 1;
             let is_listed = LOGS.iter().any(|known| known.path == log);
-            assert!(is_listed, "{}: no protocol names the log \"{log}\"", file.display());
+            assert!(is_listed, "{file}: no protocol names the log \"{log}\"");
         }
     }
     assert_eq!(declared, LOGS.len());

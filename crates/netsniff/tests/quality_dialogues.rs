@@ -8,11 +8,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use netsniff_testing::log::Row;
 use netsniff_testing::quality::Place;
 use netsniff_testing::quality::play::{Fate, play};
 use netsniff_testing::quality::recording::Recording;
 use netsniff_testing::quality::score::Score;
-use netsniff_testing::quality::told::Row;
 use netsniff_testing::quality::trace::trace;
 use netsniff_traffic::impair::Impairment;
 use zeek::corpus::{Scratch, analyze};

@@ -6,7 +6,8 @@ use super::evidence::{Evidence, evidence};
 use super::recording::Recording;
 use super::segment::{Flow, Kind};
 use super::told::{Told, told};
-use super::{Place, Places, told::Row};
+use super::{Place, Places};
+use crate::log::Row;
 
 /// How many of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use super::segment::Flow;
 use super::{Place, Places};
-
-/// Cells by the name of their column.
-pub type Row = BTreeMap<String, String>;
+use crate::log::Row;
 
 /// What the rows of one connection tell. One that the logs divide into several rows has it of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
