@@ -3,8 +3,8 @@
 //! | module | concern |
 //! |---|---|
 //! | [`mod@record`] | what a record is: declared once, visited field by field, ordered by a key |
-//! | [`rows`] | encoded rows on their way to whoever writes them, in one order |
-//! | [`log`] | the logs: one file each, and the list of all |
+//! | [`rows`] | encoded rows on their way to whoever writes them, in one order; the list of all logs |
+//! | [`log`] | the logs that no protocol makes alone, one file each |
 //! | [`uid`] | [`Uid`]: the name of a flow |
 //! | [`engine`] | [`Engine`]: both stages in one thread |
 //! | [`decoding`] | the stage before the flows: batches in, rounds of datagrams out |

@@ -73,7 +73,7 @@ impl Protocol for IrcDccData {
     }
 }
 
-/// Fil/// Files on their way, one in each direction at most.
+/// Files on their way, one in each direction at most.
 #[derive(Debug)]
 struct Carrier {
     errand: Arc<Errand>,
