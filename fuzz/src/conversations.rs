@@ -8,7 +8,7 @@ use netsniff_analysis::protocol::{
 };
 use netsniff_analysis::reassembly::stream::{GapCause, Piece};
 use netsniff_analysis::record::{
-    Connection, Endpoint, Fact, FieldInfo, Phase, Proto, Record, Value, Visitor, WholeRow,
+    Connection, Endpoint, Fact, FieldInfo, Phase, Proto, Record, Value, Visitor,
 };
 use netsniff_analysis::rows::joins;
 use netsniff_analysis::{Limits, Observer, Options, SortKey, Uid};
@@ -188,9 +188,8 @@ impl Observer for Outcome {
             self.lines.push(format!("resolution {resolution:?}"));
         }
         let mut correlator = Correlator::new(&Limits::default(), joins());
-        for joined in correlator.fact(key, connection, fact).1 {
-            let whole = WholeRow { connection: &joined.connection, row: &*joined.row };
-            self.record(&joined.key, &whole);
+        for joined in correlator.fact(key, connection, &*fact).1 {
+            self.record(&joined.key, &joined.whole());
         }
     }
 }

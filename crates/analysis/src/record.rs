@@ -16,7 +16,7 @@ pub use anonymous::{Anonymous, RecordAnonymizer};
 pub use connection::{Connection, Endpoint, Proto};
 pub use order::{Observer, Phase, SortKey};
 pub use registry::Registry;
-pub use row::{BegunRow, Columns, Fact, LastColumns, Row, WholeRow};
+pub use row::{BegunRow, Columns, Fact, LastColumns, Row, RowEnd, WholeRow};
 pub use value::{Elements, Interval, IntoValue, Port, Seconds, UnsetIfEmpty, Value};
 
 use core::fmt;

@@ -257,7 +257,7 @@ fn resolutions(messages: &[(Role, Vec<u8>)]) -> Vec<Resolution> {
     }
     session.end(&mut found);
     let resolution = |record| match record {
-        Finding::Fact(fact) => fact.downcast::<Resolution>().map(|resolution| *resolution),
+        Finding::Fact(fact) => fact.downcast_ref::<Resolution>().cloned(),
         _ => None,
     };
     found.records.drain(..).filter_map(resolution).collect()

@@ -6,7 +6,7 @@ mod support;
 use netsniff_analysis::correlator::{Correlator, Joined};
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::ingress::Ingress;
-use netsniff_analysis::record::{Connection, Fact, WholeRow};
+use netsniff_analysis::record::{Connection, Fact};
 use netsniff_analysis::rows::joins;
 use netsniff_analysis::{Limits, Observer, Options, Phase, Record, SortKey, Units};
 use netsniff_packet::{LinkType, Packet, Timestamp};
@@ -350,14 +350,11 @@ fn several_rings_look_at_one_traffic_and_no_more_often_than_one() {
     facts.sort_by_key(|(key, _)| *key);
     let mut correlator = Correlator::new(&Limits::default(), joins());
     let mut rows = Rows::default();
-    let mut take = |joined: Joined| {
-        let whole = WholeRow { connection: &joined.connection, row: &*joined.row };
-        rows.record(&joined.key, &whole);
-    };
+    let mut take = |joined: Joined| rows.record(&joined.key, &joined.whole());
     for (key, fact) in facts {
         match fact {
             Some((connection, fact)) => {
-                correlator.fact(&key, &connection, fact).1.for_each(&mut take);
+                correlator.fact(&key, &connection, &*fact).1.for_each(&mut take);
             }
             None => correlator.look(&key).for_each(&mut take),
         }

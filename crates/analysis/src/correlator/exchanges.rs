@@ -222,7 +222,7 @@ impl<E: Exchange> Exchanges<E> {
                 || key.time > waiting.begun + exchange_longest;
             if is_over {
                 if let Some(over) = self.remove(&name) {
-                    out.row(SortKey { number, ..*key }, None, over.row());
+                    out.row(SortKey { number, ..*key }, over.row());
                 }
                 number = number.saturating_add(1);
                 continue;
@@ -249,18 +249,18 @@ impl<E: Exchange> Join for Exchanges<E> {
         &mut self,
         key: &SortKey,
         connection: &Connection,
-        fact: Box<dyn Fact>,
+        fact: &dyn Fact,
         out: &mut JoinOutput,
     ) {
         let Some(message) = fact.downcast_ref::<E::Message>() else { return };
         if self.take(key, connection, message)
             && let Some(full) = self.remove(&E::name_of(message))
         {
-            out.row(*key, None, full.row());
+            out.row(*key, full.row());
         }
         let mut number = EVICTED.saturating_add(key.number.saturating_mul(MOST_EVICTED));
         while let Some(evicted) = self.make_room() {
-            out.row(SortKey { number, ..*key }, None, evicted.row());
+            out.row(SortKey { number, ..*key }, evicted.row());
             number = number.saturating_add(1);
         }
     }
@@ -274,7 +274,7 @@ impl<E: Exchange> Join for Exchanges<E> {
         self.held_bytes = 0;
         for (_, waiting) in core::mem::take(&mut self.waiting) {
             let key = SortKey { time: now, phase: Phase::Join, ..waiting.look };
-            out.row(key, None, waiting.exchange.row());
+            out.row(key, waiting.exchange.row());
         }
     }
 

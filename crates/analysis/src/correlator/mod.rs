@@ -20,7 +20,7 @@ use std::vec;
 use netsniff_packet::Timestamp;
 
 use crate::limits::Limits;
-use crate::record::{Columns, Connection, Fact, Row, SortKey};
+use crate::record::{Columns, Connection, Fact, Row, SortKey, WholeRow};
 
 /// Makes a join that has seen nothing, within some bounds.
 pub type MakeJoin = fn(&Limits) -> Box<dyn Join>;
@@ -32,13 +32,13 @@ pub trait Join: Debug + Send {
     /// The types of the facts that it takes. No two joins take one type.
     fn takes(&self) -> &'static [TypeId];
 
-    /// Takes a fact of `connection` that belongs at `key`. One that has a log ([`Fact::log`]) came with a row, whose
-    /// last columns the join must set ([`JoinOutput::columns`]).
+    /// Takes a fact of `connection` that belongs at `key`. Of one that came with a row it sets the last columns
+    /// ([`JoinOutput::columns`]), which else have no values.
     fn fact(
         &mut self,
         key: &SortKey,
         connection: &Connection,
-        fact: Box<dyn Fact>,
+        fact: &dyn Fact,
         out: &mut JoinOutput,
     );
 
@@ -52,13 +52,11 @@ pub trait Join: Debug + Send {
     fn count(&self, _statistics: &mut JoinStatistics) {}
 }
 
-/// A row of a join.
+/// A row of a join, which is of no single connection.
 #[derive(Debug)]
 pub struct Joined {
     /// Where it belongs.
     pub key: SortKey,
-    /// The connection whose columns it has, if it has these.
-    pub connection: Connection,
     /// It.
     pub row: Box<dyn Row>,
 }
@@ -70,11 +68,18 @@ pub struct JoinOutput {
     columns: Option<Box<dyn Columns>>,
 }
 
+impl Joined {
+    /// All its columns.
+    #[must_use]
+    pub fn whole(&self) -> WholeRow<'_> {
+        WholeRow::new(&Connection::NONE, &*self.row)
+    }
+}
+
 impl JoinOutput {
-    /// Adds a row that belongs at `key`, of `connection` or of no single one.
-    pub fn row(&mut self, key: SortKey, connection: Option<&Connection>, row: impl Row + 'static) {
-        let connection = connection.copied().unwrap_or(Connection::NONE);
-        self.rows.push(Joined { key, connection, row: Box::new(row) });
+    /// Adds a row that belongs at `key`.
+    pub fn row(&mut self, key: SortKey, row: impl Row + 'static) {
+        self.rows.push(Joined { key, row: Box::new(row) });
     }
 
     /// Sets the last columns of the row that came with the fact.
@@ -143,10 +148,11 @@ impl Correlator {
         &mut self,
         key: &SortKey,
         connection: &Connection,
-        fact: Box<dyn Fact>,
+        fact: &dyn Fact,
     ) -> (Option<Box<dyn Columns>>, vec::Drain<'_, Joined>) {
-        let id = (*fact).type_id();
+        let id = fact.type_id();
         let taker = self.takers.iter().find(|(taken, _)| *taken == id);
+        self.out.columns = None;
         if let Some(join) = taker.and_then(|&(_, at)| self.joins.get_mut(at)) {
             join.fact(key, connection, fact, &mut self.out);
         }

@@ -7,10 +7,9 @@
 use core::any::TypeId;
 
 use super::extraction::{Extracted, Stored};
-use super::log::Files;
 use crate::correlator::{ExtractionStatistics, Join, JoinOutput, JoinStatistics};
 use crate::limits::Limits;
-use crate::record::{Connection, Fact, LogType, SortKey};
+use crate::record::{Connection, Fact, SortKey};
 
 crate::columns! {
     /// Where the content of a file is kept.
@@ -28,10 +27,6 @@ crate::columns! {
 impl Fact for Extracted {
     fn heap_bytes(&self) -> usize {
         Self::heap_bytes(self)
-    }
-
-    fn log(&self) -> Option<&'static LogType> {
-        Some(Files::LOG)
     }
 
     /// Files are kept or not.
@@ -91,7 +86,7 @@ impl Join for Extraction {
         const { &[TypeId::of::<Extracted>()] }
     }
 
-    fn fact(&mut self, _: &SortKey, _: &Connection, fact: Box<dyn Fact>, out: &mut JoinOutput) {
+    fn fact(&mut self, _: &SortKey, _: &Connection, fact: &dyn Fact, out: &mut JoinOutput) {
         let Some(extracted) = fact.downcast_ref::<Extracted>() else { return };
         out.columns(if self.keeps(extracted) {
             Kept {

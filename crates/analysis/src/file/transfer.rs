@@ -370,7 +370,7 @@ impl FileTransfer {
         let row = self.row(begun, digests);
         match extracted {
             // Whether it is kept depends on the files of other flows.
-            Some(extracted) => found.row_with(row, extracted),
+            Some(extracted) => found.row_with(Box::new(row), extracted),
             None => found.row(row),
         }
     }

@@ -76,7 +76,12 @@ impl Findings {
 
     /// Adds a row.
     pub fn row(&mut self, row: impl Row + 'static) {
-        self.records.push(Finding::Row(Box::new(row)));
+        self.boxed_row(Box::new(row));
+    }
+
+    /// Adds a row that lies in a box.
+    pub fn boxed_row(&mut self, row: Box<dyn Row>) {
+        self.records.push(Finding::Row(row));
     }
 
     /// Adds a fact, of which a join makes rows.
@@ -85,8 +90,8 @@ impl Findings {
     }
 
     /// Adds a row whose last columns a join makes of a fact.
-    pub fn row_with(&mut self, row: impl Row + 'static, fact: impl Fact) {
-        self.records.push(Finding::RowWith(Box::new(row), Box::new(fact)));
+    pub fn row_with(&mut self, row: Box<dyn Row>, fact: impl Fact) {
+        self.records.push(Finding::RowWith(row, Box::new(fact)));
     }
 
     /// Notes that more came than a session looks at (Zeek's `LimitReachedWeird`).
@@ -141,7 +146,7 @@ impl Finding {
         match self {
             Self::Row(mut row) => {
                 row.complete(connection);
-                observer.record(key, &WholeRow { connection, row: &*row });
+                observer.record(key, &WholeRow::new(connection, &*row));
             }
             Self::Fact(fact) => observer.fact(key, connection, fact),
             Self::RowWith(mut row, fact) => {

@@ -157,8 +157,8 @@ macro_rules! record {
             }
 
             $(
-                fn joined(&self) -> &'static [$crate::record::FieldInfo] {
-                    <$joined>::FIELDS
+                fn joined(&self) -> usize {
+                    <$joined>::FIELDS.len()
                 }
             )?
         }
@@ -168,7 +168,7 @@ macro_rules! record {
         $(#[doc = $log_doc:literal])+
         $vis:vis struct $name:ident => $path:literal { $($fields:tt)+ }
     ) => {
-        $crate::record!(@borrowed [] $(#[doc = $log_doc])+ $vis struct $name => $path { $($fields)+ });
+        $crate::record!(@plain [] $(#[doc = $log_doc])+ $vis struct $name => $path { $($fields)+ });
 
         impl $crate::record::Row for $name {
             fn log(&self) -> &'static $crate::record::LogType {
@@ -189,10 +189,10 @@ macro_rules! record {
         $(#[doc = $log_doc:literal])+
         $vis:vis struct $name:ident <$life:lifetime> => $path:literal { $($fields:tt)+ }
     ) => {
-        $crate::record!(@borrowed [$life] $(#[doc = $log_doc])+ $vis struct $name <$life> => $path { $($fields)+ });
+        $crate::record!(@plain [$life] $(#[doc = $log_doc])+ $vis struct $name <$life> => $path { $($fields)+ });
     };
     (
-        @borrowed $generics:tt
+        @plain $generics:tt
         $(#[doc = $log_doc:literal])+
         $vis:vis struct $name:ident $(<$life:lifetime>)? => $path:literal {
             $(
@@ -301,10 +301,6 @@ macro_rules! columns {
         }
 
         impl $crate::record::Columns for $name {
-            fn fields(&self) -> &'static [$crate::record::FieldInfo] {
-                Self::FIELDS
-            }
-
             fn visit(&self, first: usize, visitor: &mut dyn $crate::record::Visitor) {
                 let mut fields = Self::FIELDS.iter().enumerate();
                 $(

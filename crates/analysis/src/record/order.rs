@@ -23,7 +23,7 @@ pub trait Observer {
         row: &dyn Row,
         _fact: Box<dyn Fact>,
     ) {
-        self.record(key, &WholeRow { connection, row });
+        self.record(key, &WholeRow::new(connection, row));
     }
 
     /// It is time for joins to look at what waits to be over, as Zeek looks at its tables.

@@ -3,7 +3,7 @@
 use core::any::Any;
 use core::fmt::Debug;
 
-use super::{Connection, FieldInfo, LogType, Record, Value, Visitor};
+use super::{Connection, LogType, Record, Value, Visitor};
 
 /// A row of a log, without the columns of its connection. [`record!`](crate::record!) declares it.
 pub trait Row: Debug + Send {
@@ -16,17 +16,14 @@ pub trait Row: Debug + Send {
     /// Tells `visitor` each field once, in column order, but for those that a join adds.
     fn visit(&self, connection: &Connection, visitor: &mut dyn Visitor);
 
-    /// The columns that a join adds. They are the last ones of the log.
-    fn joined(&self) -> &'static [FieldInfo] {
-        &[]
+    /// How many columns a join adds. They are the last ones of the log.
+    fn joined(&self) -> usize {
+        0
     }
 }
 
 /// The last columns of a row, which a join adds. [`columns!`](crate::columns!) declares them.
 pub trait Columns: Debug + Send {
-    /// The columns.
-    fn fields(&self) -> &'static [FieldInfo];
-
     /// Tells `visitor` each field once, in order; the first one is column `first` of its log.
     fn visit(&self, first: usize, visitor: &mut dyn Visitor);
 }
@@ -36,12 +33,6 @@ pub trait Fact: Any + Debug + Send {
     /// Bytes that it holds outside itself, for whoever bounds the memory of facts that wait.
     fn heap_bytes(&self) -> usize;
 
-    /// The log of which it makes one row, whatever else is told. `None` where that depends: several
-    /// messages make an exchange, a certificate has a row once a day.
-    fn log(&self) -> Option<&'static LogType> {
-        None
-    }
-
     /// Whether its join does something also where nobody wants rows.
     fn has_effects(&self) -> bool {
         false
@@ -49,20 +40,6 @@ pub trait Fact: Any + Debug + Send {
 }
 
 impl dyn Fact {
-    /// Whether it is of a type.
-    #[must_use]
-    pub fn is<T: Fact>(&self) -> bool {
-        let any: &dyn Any = self;
-        any.is::<T>()
-    }
-
-    /// The fact as one of its type; `None` where it is of another one.
-    #[must_use]
-    pub fn downcast<T: Fact>(self: Box<Self>) -> Option<Box<T>> {
-        let any: Box<dyn Any> = self;
-        any.downcast().ok()
-    }
-
     /// The fact as one of its type; `None` where it is of another one.
     #[must_use]
     pub fn downcast_ref<T: Fact>(&self) -> Option<&T> {
@@ -73,21 +50,24 @@ impl dyn Fact {
 
 /// A row with its connection: all columns. Those that a join would add are not set.
 #[derive(Clone, Copy, Debug)]
-pub struct WholeRow<'a> {
-    /// The connection.
-    pub connection: &'a Connection,
-    /// The row.
-    pub row: &'a dyn Row,
+pub struct WholeRow<'a>(pub BegunRow<'a>);
+
+impl<'a> WholeRow<'a> {
+    /// A row of `connection`.
+    #[must_use]
+    pub const fn new(connection: &'a Connection, row: &'a dyn Row) -> Self {
+        Self(BegunRow { connection, row })
+    }
 }
 
 impl Record for WholeRow<'_> {
     fn log(&self) -> &'static LogType {
-        self.row.log()
+        self.0.log()
     }
 
     fn visit<V: Visitor>(&self, visitor: &mut V) {
-        self.row.visit(self.connection, visitor);
-        unset(self.row.log(), self.row.joined().len(), visitor);
+        self.0.visit(visitor);
+        LastColumns { end: self.0.end(), columns: None }.visit(visitor);
     }
 }
 
@@ -100,6 +80,15 @@ pub struct BegunRow<'a> {
     pub row: &'a dyn Row,
 }
 
+impl BegunRow<'_> {
+    /// What is still to come of it.
+    #[must_use]
+    pub fn end(&self) -> RowEnd {
+        let log = self.row.log();
+        RowEnd { log, first: log.fields.len().saturating_sub(self.row.joined()) }
+    }
+}
+
 impl Record for BegunRow<'_> {
     fn log(&self) -> &'static LogType {
         self.row.log()
@@ -110,30 +99,37 @@ impl Record for BegunRow<'_> {
     }
 }
 
-/// The last columns of a row that was rendered up to them.
+/// Where the columns stand that a join adds to a row.
 #[derive(Clone, Copy, Debug)]
-pub struct LastColumns<'a> {
+pub struct RowEnd {
     /// The row's log.
     pub log: &'static LogType,
-    /// The columns.
-    pub columns: &'a dyn Columns,
+    /// The place of the first of them in the log.
+    pub first: usize,
+}
+
+/// The columns that a join adds to a row which is rendered up to them.
+#[derive(Clone, Copy, Debug)]
+pub struct LastColumns<'a> {
+    /// Where they stand.
+    pub end: RowEnd,
+    /// The columns; `None` where they are not set.
+    pub columns: Option<&'a dyn Columns>,
 }
 
 impl Record for LastColumns<'_> {
     fn log(&self) -> &'static LogType {
-        self.log
+        self.end.log
     }
 
     fn visit<V: Visitor>(&self, visitor: &mut V) {
-        let first = self.log.fields.len().saturating_sub(self.columns.fields().len());
-        self.columns.visit(first, visitor);
-    }
-}
-
-/// Tells that the last `count` columns of a log are not set.
-fn unset(log: &'static LogType, count: usize, visitor: &mut impl Visitor) {
-    let own = log.fields.len().saturating_sub(count);
-    for (index, info) in log.fields.iter().enumerate().skip(own) {
-        visitor.field(index, info, Value::Unset);
+        let RowEnd { log, first } = self.end;
+        if let Some(columns) = self.columns {
+            columns.visit(first, visitor);
+            return;
+        }
+        for (index, info) in log.fields.iter().enumerate().skip(first) {
+            visitor.field(index, info, Value::Unset);
+        }
     }
 }

@@ -7,8 +7,8 @@ use netsniff_packet::{Anonymizer, Timestamp};
 use super::lists::place_of;
 use super::{Encode, RowSink, RowTally};
 use crate::record::{
-    BegunRow, Columns, Connection, Fact, LastColumns, LogType, Observer, Record, RecordAnonymizer,
-    Row, SortKey,
+    BegunRow, Connection, Fact, LastColumns, Observer, Record, RecordAnonymizer, Row, RowEnd,
+    SortKey,
 };
 
 /// Encoded rows in one buffer.
@@ -51,6 +51,8 @@ pub(super) enum Kind {
 pub(super) struct FactOf {
     pub(super) connection: Connection,
     pub(super) fact: Box<dyn Fact>,
+    /// What is still to come of the row that came with it, if one did.
+    pub(super) end: Option<RowEnd>,
 }
 
 impl FactOf {
@@ -133,8 +135,8 @@ impl<E> RowBuffer<E> {
                 Kind::Look => {}
                 Kind::Fact(at) => {
                     let fact = self.facts.get(at as usize).and_then(Option::as_ref);
-                    match fact.and_then(|it| it.fact.log()) {
-                        Some(log) => tally.add_row(place_of(log)),
+                    match fact.and_then(|it| it.end) {
+                        Some(end) => tally.add_row(place_of(end.log)),
                         None => tally.add_fact(),
                     }
                 }
@@ -258,33 +260,20 @@ impl<E: Encode> RowBuffer<E> {
         self.rows.push(Entry { key: *key, kind, len, start: start as u64 });
     }
 
-    fn enter_fact(
-        &mut self,
-        key: &SortKey,
-        connection: &Connection,
-        fact: Box<dyn Fact>,
-        start: usize,
-    ) {
+    fn enter_fact(&mut self, key: &SortKey, fact: FactOf, start: usize) {
         let at = self.facts.len() as u32;
-        self.facts.push(Some(FactOf { connection: *connection, fact }));
+        self.facts.push(Some(fact));
         self.enter(key, Kind::Fact(at), start);
     }
 
-    /// Takes a row of `log` that is encoded up to its last columns, with these.
-    pub(super) fn finish_row(
-        &mut self,
-        key: &SortKey,
-        log: &'static LogType,
-        begun: &[u8],
-        columns: &dyn Columns,
-    ) {
+    /// Takes a row that is encoded up to its last columns, with these.
+    pub(super) fn finish_row(&mut self, key: &SortKey, begun: &[u8], last: &LastColumns<'_>) {
         let Some(encoder) = &self.encoder else { return };
         let start = self.bytes.len();
         self.bytes.extend_from_slice(begun);
-        let last = LastColumns { log, columns };
-        columns_of(encoder, &mut self.anonymizer, &last, &mut self.bytes);
+        columns_of(encoder, &mut self.anonymizer, last, &mut self.bytes);
         encoder.end(&mut self.bytes);
-        self.enter(key, Kind::Row(place_of(log) as u16), start);
+        self.enter(key, Kind::Row(place_of(last.log()) as u16), start);
     }
 }
 
@@ -315,7 +304,8 @@ impl<E: Encode> Observer for RowBuffer<E> {
 
     fn fact(&mut self, key: &SortKey, connection: &Connection, fact: Box<dyn Fact>) {
         if self.encoder.is_some() || fact.has_effects() {
-            self.enter_fact(key, connection, fact, self.bytes.len());
+            let fact = FactOf { connection: *connection, fact, end: None };
+            self.enter_fact(key, fact, self.bytes.len());
         }
     }
 
@@ -327,14 +317,15 @@ impl<E: Encode> Observer for RowBuffer<E> {
         fact: Box<dyn Fact>,
     ) {
         let start = self.bytes.len();
+        let begun = BegunRow { connection, row };
         if let Some(encoder) = &self.encoder {
-            let begun = BegunRow { connection, row };
             encoder.begin(&mut self.bytes);
             columns_of(encoder, &mut self.anonymizer, &begun, &mut self.bytes);
         } else if !fact.has_effects() {
             return;
         }
-        self.enter_fact(key, connection, fact, start);
+        let fact = FactOf { connection: *connection, fact, end: Some(begun.end()) };
+        self.enter_fact(key, fact, start);
     }
 
     fn look(&mut self, key: &SortKey) {

@@ -9,7 +9,7 @@ use super::buffer::{Entry, FactOf, Kind};
 use super::{Encode, RowBuffer, RowSink, joins};
 use crate::correlator::{Correlator, JoinStatistics, Joined};
 use crate::limits::Limits;
-use crate::record::{Observer as _, SortKey, WholeRow};
+use crate::record::{LastColumns, Observer as _, SortKey};
 
 /// Writes the rows of many buffers in one order, with those that their facts make together.
 #[derive(Debug)]
@@ -123,11 +123,11 @@ impl<E: Encode> Merger<E> {
 
     /// Makes rows of a fact, of which one may be begun.
     fn join(&mut self, key: &SortKey, told: FactOf, begun: &[u8]) {
-        let FactOf { connection, fact } = told;
-        let log = fact.log();
-        let (columns, rows) = self.correlator.fact(key, &connection, fact);
-        if let (Some(log), Some(columns)) = (log, columns) {
-            self.joined.finish_row(key, log, begun, &*columns);
+        let FactOf { connection, fact, end } = told;
+        let (columns, rows) = self.correlator.fact(key, &connection, &*fact);
+        if let Some(end) = end {
+            let columns = columns.as_deref();
+            self.joined.finish_row(key, begun, &LastColumns { end, columns });
         }
         take_rows(&mut self.joined, rows);
     }
@@ -142,9 +142,8 @@ impl<E: Encode> Merger<E> {
 
 /// Encodes rows of joins.
 fn take_rows<E: Encode>(buffer: &mut RowBuffer<E>, rows: impl Iterator<Item = Joined>) {
-    for Joined { key, connection, mut row } in rows {
-        row.complete(&connection);
-        buffer.record(&key, &WholeRow { connection: &connection, row: &*row });
+    for joined in rows {
+        buffer.record(&joined.key, &joined.whole());
     }
 }
 

@@ -16,7 +16,7 @@ use super::Resolution;
 use crate::correlator::{Join, JoinOutput, JoinStatistics};
 use crate::limits::Limits;
 use crate::protocol::Role;
-use crate::record::{Connection, Fact, Interval, LogType, SortKey};
+use crate::record::{Connection, Fact, Interval, SortKey};
 use crate::uid::Uid;
 
 crate::columns! {
@@ -33,11 +33,9 @@ crate::columns! {
     }
 }
 
-/// A row wants to tell which answer its connection followed.
+/// A row, which ends with the columns of [`Followed`], wants to tell which answer its connection followed.
 #[derive(Debug)]
 pub(in crate::protocol) struct Following {
-    /// The log of the row, which ends with the columns of [`Followed`].
-    pub(in crate::protocol) log: &'static LogType,
     /// The host that the client asks the server for, with the port if there is one.
     pub(in crate::protocol) host: Option<Box<[u8]>>,
 }
@@ -45,10 +43,6 @@ pub(in crate::protocol) struct Following {
 impl Fact for Following {
     fn heap_bytes(&self) -> usize {
         self.host.as_ref().map_or(0, |host| host.len())
-    }
-
-    fn log(&self) -> Option<&'static LogType> {
-        Some(self.log)
     }
 }
 
@@ -226,13 +220,13 @@ impl Join for Answers {
         &mut self,
         key: &SortKey,
         connection: &Connection,
-        fact: Box<dyn Fact>,
+        fact: &dyn Fact,
         out: &mut JoinOutput,
     ) {
         if let Some(resolution) = fact.downcast_ref() {
             self.learn(connection, resolution, key.time);
         }
-        if let Some(Following { host, .. }) = fact.downcast_ref() {
+        if let Some(Following { host }) = fact.downcast_ref() {
             let answer = self.followed(connection, host.as_deref().map(host_name));
             out.columns(answer.unwrap_or_default());
         }

@@ -6,7 +6,7 @@ use crate::protocol::Role;
 use crate::record::{Fact, Interval};
 
 /// The addresses of a name, as an answer without an error told them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Resolution {
     /// Time of the answer.
     pub time: Timestamp,

@@ -29,7 +29,7 @@ const PROXY_FIELDS: [&str; 7] = [
 #[derive(Debug)]
 pub(super) struct Exchange {
     /// The row of the log, as far as it is known.
-    row: Http,
+    row: Box<Http>,
     /// Whether the request wants a part of something.
     wants_range: bool,
     /// Whether the request is still being sent.
@@ -41,7 +41,7 @@ pub(super) struct Exchange {
 impl Exchange {
     /// An exchange of which nothing is known but that it is the `depth`th.
     pub(super) fn begun(start: Timestamp, depth: u64) -> Self {
-        let row = Http {
+        let row = Box::new(Http {
             ts: start,
             trans_depth: depth,
             method: None,
@@ -67,7 +67,7 @@ impl Exchange {
             resp_fuids: UnsetIfEmpty::default(),
             resp_filenames: UnsetIfEmpty::default(),
             resp_mime_types: UnsetIfEmpty::default(),
-        };
+        });
         Self { row, wants_range: false, is_requesting: false, is_responded: false }
     }
 
@@ -145,7 +145,7 @@ impl Exchange {
 
     /// Takes a file that begins.
     pub(super) fn file_begins(&mut self, from: Role, file: &FileTransfer) {
-        let row = &mut self.row;
+        let row = &mut *self.row;
         let (fuids, names) = match from {
             Role::Originator => (&mut row.orig_fuids.0, &mut row.orig_filenames.0),
             Role::Responder => (&mut row.resp_fuids.0, &mut row.resp_filenames.0),
@@ -177,8 +177,8 @@ impl Exchange {
         [self.row.host.clone(), self.row.uri.clone(), self.row.user_agent.clone()]
     }
 
-    /// Bytes that it takes, itself included.
-    pub(super) fn bytes(&self) -> usize {
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
         let row = &self.row;
         let single = [
             &row.method,
@@ -193,7 +193,7 @@ impl Exchange {
         ];
         let files = row.orig_filenames.0.iter().chain(&row.resp_filenames.0);
         let texts = single.into_iter().flatten().chain(&row.proxied.0).chain(files);
-        size_of::<Self>()
+        size_of::<Http>()
             + texts.map(|text| text.len()).sum::<usize>()
             + row.version.as_ref().map_or(0, String::capacity)
     }
@@ -201,7 +201,7 @@ impl Exchange {
     /// Tells the row, by way of the DNS answers that were seen.
     pub(super) fn tell(self, found: &mut Findings) {
         let host = self.row.host.clone();
-        found.row_with(self.row, Following { log: Http::LOG, host });
+        found.row_with(self.row, Following { host });
     }
 }
 

@@ -39,7 +39,7 @@ const METHODS: [&[u8]; 20] = [
 #[derive(Debug)]
 pub(super) struct Exchanges {
     /// By their numbers, which rise.
-    pending: VecDeque<(u64, Box<Exchange>)>,
+    pending: VecDeque<(u64, Exchange)>,
     /// Number of the exchange that each side is at.
     current: [u64; 2],
     /// How many exchanges there were.
@@ -77,7 +77,7 @@ impl Exchanges {
             Ok(place) => place,
             Err(place) => {
                 self.depth += 1;
-                let begun = Box::new(Exchange::begun(time, self.depth));
+                let begun = Exchange::begun(time, self.depth);
                 self.pending.insert(place, (number, begun));
                 place
             }
@@ -89,10 +89,10 @@ impl Exchanges {
     pub(super) fn current(&mut self, from: Role) -> Option<&mut Exchange> {
         let number = self.current[from.index()];
         let place = self.pending.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        self.pending.get_mut(place).map(|(_, exchange)| &mut **exchange)
+        self.pending.get_mut(place).map(|(_, exchange)| exchange)
     }
 
-    fn remove(&mut self, number: u64) -> Option<Box<Exchange>> {
+    fn remove(&mut self, number: u64) -> Option<Exchange> {
         let place = self.pending.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.pending.remove(place).map(|(_, exchange)| exchange)
     }
@@ -189,7 +189,7 @@ impl Exchanges {
 
     /// Bytes that it takes outside itself.
     pub(super) fn bytes(&self) -> usize {
-        let held = self.pending.iter().map(|(_, exchange)| exchange.bytes()).sum::<usize>();
-        held + self.pending.capacity() * size_of::<(u64, Box<Exchange>)>()
+        let held = self.pending.iter().map(|(_, exchange)| exchange.heap_bytes()).sum::<usize>();
+        held + self.pending.capacity() * size_of::<(u64, Exchange)>()
     }
 }

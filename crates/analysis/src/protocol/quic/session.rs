@@ -325,7 +325,7 @@ impl QuicSession {
     fn tell(&mut self, found: &mut Findings) {
         self.is_doubtful = false;
         if let Some(row) = self.row.take() {
-            found.row(*row);
+            found.boxed_row(row);
         }
     }
 }

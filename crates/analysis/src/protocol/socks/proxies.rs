@@ -87,7 +87,7 @@ impl Proxies {
         }
         self.known.insert(ends, Proxy { kind: seen.kind, uid, deadline });
         self.deadlines.insert((deadline, ends));
-        out.row(*key, None, row(seen.time, ends, seen.kind, TunnelAction::Discover));
+        out.row(*key, row(seen.time, ends, seen.kind, TunnelAction::Discover));
     }
 
     /// Tells those that were silent for long enough.
@@ -98,7 +98,7 @@ impl Proxies {
         {
             let Some(proxy) = self.known.remove(&ends) else { continue };
             let key = SortKey { uid: proxy.uid, number, ..*key };
-            out.row(key, None, row(key.time, ends, proxy.kind, TunnelAction::Expire));
+            out.row(key, row(key.time, ends, proxy.kind, TunnelAction::Expire));
             number = number.saturating_add(1);
         }
     }
@@ -127,7 +127,7 @@ impl Join for Proxies {
         &mut self,
         key: &SortKey,
         connection: &Connection,
-        fact: Box<dyn Fact>,
+        fact: &dyn Fact,
         out: &mut JoinOutput,
     ) {
         if let Some(seen) = fact.downcast_ref() {
@@ -178,8 +178,8 @@ mod tests {
                 join.look(&key, &mut out);
                 continue;
             }
-            let fact = Box::new(Proxied { time, kind: TunnelType::Socks });
-            join.fact(&key, &connection, fact, &mut out);
+            let fact = Proxied { time, kind: TunnelType::Socks };
+            join.fact(&key, &connection, &fact, &mut out);
         }
         let seen = |row: &dyn Row| {
             let mut seen = Seen::default();

@@ -214,7 +214,7 @@ impl Session for SocksSession {
 
     fn end(&mut self, found: &mut Findings) {
         if let Some(row) = self.row.take().filter(|_| self.is_confirmed) {
-            found.row(*row);
+            found.boxed_row(row);
         }
     }
 

@@ -37,7 +37,7 @@ impl Join for Certificates {
         const { &[TypeId::of::<Presented>()] }
     }
 
-    fn fact(&mut self, key: &SortKey, _: &Connection, fact: Box<dyn Fact>, out: &mut JoinOutput) {
+    fn fact(&mut self, key: &SortKey, _: &Connection, fact: &dyn Fact, out: &mut JoinOutput) {
         let Some(presented) = fact.downcast_ref::<Presented>() else { return };
         let day = presented.day();
         if day > self.newest {
@@ -54,7 +54,7 @@ impl Join for Certificates {
             self.forgotten += 1;
         }
         self.told.insert(index);
-        out.row(*key, None, presented.row());
+        out.row(*key, presented.row());
     }
 
     fn count(&self, statistics: &mut JoinStatistics) {
@@ -75,9 +75,9 @@ mod tests {
     fn rows(join: &mut dyn Join, presentations: &[(i64, bool)]) -> usize {
         let mut out = JoinOutput::default();
         for (time, is_host) in presentations {
-            let fact = Box::new(presented(*time, *is_host));
+            let fact = presented(*time, *is_host);
             let key = SortKey::first_at(Timestamp::from_nanos(*time));
-            join.fact(&key, &Connection::NONE, fact, &mut out);
+            join.fact(&key, &Connection::NONE, &fact, &mut out);
         }
         out.drain().count()
     }

@@ -219,7 +219,7 @@ impl Negotiation {
     pub(in crate::protocol) fn tell(&mut self, found: &mut Findings) {
         if self.is_begun && !self.is_told {
             self.is_told = true;
-            let mut row = core::mem::take(&mut *self.row);
+            let mut row = core::mem::take(&mut self.row);
             row.version = self.told_version.map(names::version);
             row.tell(found);
         }

@@ -89,8 +89,8 @@ impl Ssl {
     }
 
     /// Tells it, by way of the DNS answers that were seen.
-    pub(super) fn tell(self, found: &mut Findings) {
+    pub(super) fn tell(self: Box<Self>, found: &mut Findings) {
         let host = self.server_name.clone();
-        found.row_with(self, Following { log: Self::LOG, host });
+        found.row_with(self, Following { host });
     }
 }

@@ -79,7 +79,7 @@ pub(in crate::protocol) fn rows(
     };
     let row = |finding: &Finding| match finding {
         Finding::Row(row) | Finding::RowWith(row, _) => {
-            (row.log().path, cells(&WholeRow { connection: &connection, row: &**row }))
+            (row.log().path, cells(&WholeRow::new(&connection, &**row)))
         }
         Finding::Fact(fact) => {
             let presented = fact.downcast_ref::<Presented>().expect("a fact of TLS");

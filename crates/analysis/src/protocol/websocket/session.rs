@@ -93,7 +93,7 @@ impl Session for WebSocketSession {
     fn end(&mut self, found: &mut Findings) {
         self.oddities.drain(..).for_each(|name| found.weirds.add(name));
         if let Some(row) = self.row.take() {
-            found.row(*row);
+            found.boxed_row(row);
         }
     }
 
