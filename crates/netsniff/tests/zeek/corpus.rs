@@ -109,6 +109,8 @@ impl Drop for Scratch {
 /// What a run may use, as the kernel keeps it (`ulimit`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
+    /// Kilobytes of memory of its own that it may write to.
+    pub(crate) data_kb: u64,
     /// Kilobytes of address space.
     pub(crate) address_space_kb: u64,
     /// Seconds on a processor.
@@ -138,9 +140,9 @@ pub(crate) fn run(
     const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
     let mut command = match bounds {
         None => Command::new(NETSNIFF),
-        Some(Bounds { address_space_kb, processor_seconds }) => {
+        Some(Bounds { data_kb, address_space_kb, processor_seconds }) => {
             let script = format!(
-                "ulimit -v {address_space_kb} -t {processor_seconds} && exec \"$0\" \"$@\""
+                "ulimit -d {data_kb} -v {address_space_kb} -t {processor_seconds} && exec \"$0\" \"$@\""
             );
             let mut command = Command::new("bash");
             command.args(["-c", &script, NETSNIFF]);
