@@ -21,7 +21,7 @@ mkdir -p "$report"
 page=$report/$(date -u +%F)-parts.md
 cpu=$(($(nproc) - 1))
 
-benches=("netsniff-pcapfile read" "netsniff-packet decode" "netsniff-packet checksum" "netsniff-analysis engine" "netsniff output" "netsniff recording")
+benches=("netsniff-pcapfile read" "netsniff-packet decode" "netsniff-packet checksum" "netsniff-analysis engine" "netsniff-output output" "netsniff-pipeline recording")
 for bench in "${benches[@]}"; do
     read -r package name <<<"$bench"
     cargo bench --quiet --no-run --package "$package" --bench "$name"

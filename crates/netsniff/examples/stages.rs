@@ -12,13 +12,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use netsniff::output::{Format, LogFiles, RowSink};
-use netsniff::pipeline::{self, Settings};
 use netsniff_analysis::decoding::DecodeStage;
 use netsniff_analysis::shard::{FinishStep, Shard};
 use netsniff_analysis::{Limits, Observer, Options, Record, SortKey};
+use netsniff_output::{Format, LogFiles, RowSink};
 use netsniff_packet::{Batch, Progress, Source, Timestamp};
 use netsniff_pcapfile::Reader;
+use netsniff_pipeline::Settings;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -98,12 +98,12 @@ fn whole<K: RowSink<Error = anyhow::Error> + Send>(
     };
     let mut reader = open(path)?;
     let start = Instant::now();
-    pipeline::run(&mut reader, &settings, &mut (), sink)?;
+    netsniff_pipeline::run(&mut reader, &settings, &mut (), sink)?;
     Ok(start.elapsed())
 }
 
 fn open(path: &Path) -> Result<Reader<File>, Box<dyn Error>> {
-    Ok(Reader::with_read_size(File::open(path)?, pipeline::read_size(1))?)
+    Ok(Reader::with_read_size(File::open(path)?, netsniff_pipeline::read_size(1))?)
 }
 
 /// The time spent in reading, decoding, look-up and update.

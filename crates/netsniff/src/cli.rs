@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser};
+use netsniff_console::printable::printable_lines;
+use netsniff_console::{DONE, FAILED, USAGE, UsageError};
 
-use crate::commands::{DONE, FAILED, USAGE, UsageError};
 use crate::commands::{
     analyze, anonymize, completions, generate, info, lab, protocols, receive, record, replay,
     schema, sort,
 };
-use crate::printable::printable_lines;
 
 /// A network traffic analyser whose every record tells you whether you can believe it.
 #[derive(Debug, Parser)]

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use netsniff::output::Format;
 use netsniff_analysis::rows::LOGS;
+use netsniff_output::Format;
 
 /// The Rust files below a folder of this workspace, with their stems and contents.
 fn sources(folder: &str) -> Vec<(String, String)> {
@@ -50,12 +50,12 @@ fn every_log_that_is_declared_is_in_the_list() {
 
 #[test]
 fn every_format_is_in_the_list() {
-    for (stem, source) in sources("netsniff/src/output") {
+    for (stem, source) in sources("output/src") {
         let is_format = source.lines().any(|line| line.starts_with("impl RowFormat for"));
         let listed = Format::ALL.iter().any(|format| format.name() == stem);
         assert_eq!(
             is_format, listed,
-            "netsniff/src/output/{stem}.rs and the list of formats in output/mod.rs disagree"
+            "output/src/{stem}.rs and the list of formats in output/src/lib.rs disagree"
         );
     }
 }

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use live::{Directory, at, log, rows_of};
-use netsniff::output::{Format, LiveSink as _, LogFiles, Roll, RowSink as _, SinkBooks};
 use netsniff_analysis::SortKey;
+use netsniff_output::{Format, LiveSink as _, LogFiles, Roll, RowSink as _, SinkBooks};
 use netsniff_testing::{Need, full_device, skip};
+
+use live::{Directory, at, log, rows_of};
 
 const START: i64 = 1_317_402_178;
 

@@ -9,17 +9,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use live::{Directory, at};
-use netsniff::output::{
+use netsniff_analysis::rows::LOGS;
+use netsniff_analysis::{Limits, Options};
+use netsniff_output::{
     Bounds, Format, LogFiles, LogWriter, Merger, OnFailure, Roll, RowProducer, WriterOutcome,
     WriterSettings,
 };
-use netsniff::pipeline::Settings;
-use netsniff::pipeline::live::{Analyser, Consumer as _, Group};
-use netsniff_analysis::rows::LOGS;
-use netsniff_analysis::{Limits, Options};
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pcapfile::Reader;
+use netsniff_pipeline::Settings;
+use netsniff_pipeline::live::{Analyser, Consumer as _, Group};
+
+use live::{Directory, at};
 
 const FORMAT: Option<Format> = Some(Format::Tsv);
 

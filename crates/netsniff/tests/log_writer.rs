@@ -12,14 +12,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use live::{Directory, add, at, log};
-use netsniff::output::{
+use netsniff_analysis::Limits;
+use netsniff_analysis::SortKey;
+use netsniff_output::{
     Bounds, Format, HandedOver, LiveSink, LiveStream, LogFiles, LogWriter, Merger, OnFailure, Roll,
     RowBuffer, RowProducer, RowSink, SinkBooks, WriterSettings, WriterStatistics,
 };
-use netsniff_analysis::Limits;
-use netsniff_analysis::SortKey;
 use netsniff_packet::Timestamp;
+
+use live::{Directory, add, at, log};
 
 const FORMAT: Option<Format> = Some(Format::Json);
 const WEIRD: &str = "weird";

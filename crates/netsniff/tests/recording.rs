@@ -9,15 +9,16 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use generated::{Folder, Found, GAP, START, bytes, options, packet, read, run, start};
-use netsniff::recording::Recorder;
-use netsniff::recording::books::{State, Statistics};
-use netsniff::recording::naming::{CaptureFormat, packing_of_name};
-use netsniff::recording::options::Options;
-use netsniff::recording::rotation::Rotation;
 use netsniff_packet::{Batch, Loss, Packet, Stage, Timestamp};
 use netsniff_pcapfile::{Counters, Interface};
+use netsniff_pipeline::recording::Recorder;
+use netsniff_pipeline::recording::books::{State, Statistics};
+use netsniff_pipeline::recording::naming::{CaptureFormat, packing_of_name};
+use netsniff_pipeline::recording::options::Options;
+use netsniff_pipeline::recording::rotation::Rotation;
 use netsniff_testing::{Need, skip};
+
+use generated::{Folder, Found, GAP, START, bytes, options, packet, read, run, start};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

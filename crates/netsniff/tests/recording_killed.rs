@@ -10,13 +10,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use generated::{Folder, bytes, options, packet, read, run, start};
-use netsniff::recording::Recorder;
-use netsniff::recording::books::State;
-use netsniff::recording::naming::{CaptureFormat, packing_of_name};
-use netsniff::recording::options::Options;
-use netsniff::recording::rotation::Rotation;
+use netsniff_pipeline::recording::Recorder;
+use netsniff_pipeline::recording::books::State;
+use netsniff_pipeline::recording::naming::{CaptureFormat, packing_of_name};
+use netsniff_pipeline::recording::options::Options;
+use netsniff_pipeline::recording::rotation::Rotation;
 use netsniff_testing::has_program;
+
+use generated::{Folder, bytes, options, packet, read, run, start};
 
 /// Tells the process that it is the recorder, and where to record.
 const RECORD_TO: &str = "NETSNIFF_TEST_RECORD_TO";

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use netsniff::output::Format;
 use netsniff_analysis::Uid;
 use netsniff_analysis::record::{
     BegunRow, Columns, Connection, Endpoint, LastColumns, Port, Proto, Record, RecordAnonymizer,
     WholeRow,
 };
 use netsniff_analysis::rows::Encode as _;
+use netsniff_output::Format;
 use netsniff_packet::anonymize::{Keep, Key, Method};
 use netsniff_packet::{Address, Anonymizer, Timestamp};
 

@@ -7,12 +7,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use generated::{Folder, read, run};
 use netsniff_packet::{Batch, LinkType, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::{
     Counters, Interface, PcapWriter, PcapngWriter, Reader, Resolution, Section,
 };
 use netsniff_testing::{Need, folder, has_program};
+
+use generated::{Folder, read, run};
 
 fn sort(arguments: &[&Path]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_netsniff")).arg("sort").args(arguments).output().unwrap()
@@ -323,7 +324,7 @@ fn generated_packets_are_read_as_they_were() {
     // The reader of recordings and this file's agree on what a packet is.
     let folder = Folder::new("sort-generated");
     let (input, out) = (folder.path("in.pcapng"), folder.path("out.pcapng"));
-    let mut recorder = netsniff::recording::Recorder::start(
+    let mut recorder = netsniff_pipeline::recording::Recorder::start(
         &generated::options(input.clone()),
         generated::start(),
     )

@@ -7,12 +7,12 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use netsniff::output::Format;
 use netsniff_analysis::log::Conn;
 use netsniff_analysis::log::conn::{ConnState, Quality};
 use netsniff_analysis::record::{Interval, Port, Proto};
 use netsniff_analysis::rows::Encode as _;
 use netsniff_analysis::{Depth, Record, Uid};
+use netsniff_output::Format;
 use netsniff_packet::{Address, Timestamp};
 use netsniff_testing::{Need, folder};
 

@@ -6,6 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use netsniff_console::number::exact;
+use netsniff_console::paths::{is_same_file, is_stdin};
+use netsniff_console::progress::ProgressLine;
+use netsniff_console::unlinked::create_named;
+use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::anonymize::frame::{Cut, PacketAnonymizer, PayloadMode};
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::{Batch, Loss, Packet, Progress, Source as _, Stage, Timestamp};
@@ -13,12 +18,8 @@ use netsniff_pcapfile::{
     Counters, Format, Interface, PcapWriter, PcapngWriter, Reader, Resolution, Section,
 };
 
-use super::inputs::{Input, Inputs, is_same_file, is_stdin};
+use super::inputs::{Input, Inputs};
 use super::pseudonyms::PseudonymArgs;
-use super::{DAMAGED, DONE, FAILED, UsageError, print, say};
-use crate::output::unlinked::create_named;
-use crate::progress::ProgressLine;
-use crate::summary::number::exact;
 
 /// Write a capture with pseudonyms for addresses, and without payload
 #[derive(Debug, clap::Args)]

@@ -6,11 +6,12 @@ use std::io::{IsTerminal as _, Read, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use netsniff_console::paths::is_stdin;
+use netsniff_console::say;
 use netsniff_packet::{Batch, Progress, Source};
 use netsniff_pcapfile::{Error, Merged, Reader};
 
 use super::reordered::Reordered;
-use super::say;
 
 /// Bytes from a file or from standard input.
 pub(crate) type Input = Box<dyn Read + Send>;
@@ -142,23 +143,6 @@ impl CaptureFile {
     pub(crate) fn grown(&self) -> Option<u64> {
         let now = self.path.metadata().ok()?.len();
         self.size.is_some_and(|size| now > size).then_some(now)
-    }
-}
-
-/// Whether standard input is meant, or standard output.
-pub(crate) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Whether two names are of one file, which would be emptied before it is read.
-pub(crate) fn is_same_file(input: &Path, output: &Path) -> bool {
-    if is_stdin(input) || is_stdin(output) {
-        return false;
-    }
-    match (input.canonicalize(), output.canonicalize()) {
-        // A pipe or a device may well be both.
-        (Ok(input), Ok(output)) => input == output && input.is_file(),
-        _ => false,
     }
 }
 

@@ -1,64 +1,21 @@
 //! The commands: arguments in, exit code out.
 
-use crate::printable::{printable, printable_lines};
-use std::io::{self, ErrorKind, Write, stderr};
-
 pub mod analyze;
 pub mod anonymize;
 pub mod completions;
 pub mod generate;
 pub mod info;
 pub(crate) mod inputs;
-pub(crate) mod keyfile;
 pub mod lab;
 pub mod live;
 pub mod protocols;
 pub mod pseudonyms;
-pub(crate) mod quantity;
 pub mod receive;
 pub mod record;
+pub mod recording;
 mod reordered;
 pub mod replay;
 pub mod rolling;
 pub mod schema;
-pub(crate) mod sizes;
 pub mod sort;
-
-/// Everything was done.
-pub const DONE: u8 = 0;
-/// Something failed that is not the input's fault, or nothing could be read.
-pub const FAILED: u8 = 1;
-/// The arguments make no sense.
-pub const USAGE: u8 = 2;
-/// An input was damaged, cut or unreadable, and all that could be read was used.
-pub const DAMAGED: u8 = 3;
-/// The capture's quality is below what was required.
-pub const BELOW_QUALITY: u8 = 4;
-
-/// Arguments that make no sense, in a sentence.
-#[derive(Debug)]
-pub struct UsageError(pub String);
-
-impl core::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for UsageError {}
-
-/// Prints a line to standard error; where that is closed there is nobody to tell. Names from a file
-/// must not steer the terminal.
-pub(crate) fn say(line: &str) {
-    let line = printable(line);
-    let _ = writeln!(stderr(), "netsniff: {line}");
-}
-
-/// Prints lines, whose names from outside must not steer the terminal; where whoever reads has enough, that is no failure.
-pub(crate) fn print(mut to: impl Write, lines: &str) -> io::Result<()> {
-    let cells: Vec<_> = lines.split('\t').map(printable_lines).collect();
-    match to.write_all(cells.join("\t").as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
-}
+pub mod wire;

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use netsniff_console::UsageError;
+use netsniff_console::keyfile::{self, MAKE_ONE};
 use netsniff_packet::Anonymizer;
 use netsniff_packet::anonymize::{Keep, Key, Method};
-
-use super::UsageError;
-use super::keyfile::{self, MAKE_ONE};
 
 /// How pseudonyms are made.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
+use netsniff_pipeline::books::Place;
+use netsniff_pipeline::live::{Consumer, Group, RingReport};
+use netsniff_pipeline::receiving::Reception;
+use netsniff_pipeline::receiving::report::Report;
 use netsniff_traffic::probe::PORT;
 
 use super::inputs::Inputs;
 use super::live::{self, CaptureArgs};
-use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
-use crate::books::Place;
-use crate::pipeline::live::{Consumer, Group, RingReport};
-use crate::receiving::Reception;
-use crate::receiving::report::Report;
 
 /// Bytes read at once.
 const READ_SIZE: usize = 256 << 10;

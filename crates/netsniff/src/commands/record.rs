@@ -5,25 +5,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use netsniff_console::clock;
+use netsniff_console::number::{bytes, exact, files};
+use netsniff_console::paths::is_stdin;
+use netsniff_console::pidfile::PidFile;
+use netsniff_console::printable::json_line;
+use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
+use netsniff_pipeline::books::{Entry, Place};
+use netsniff_pipeline::live::{Recording, SharedRecorder};
+use netsniff_pipeline::recording::books::{State, Statistics};
+use netsniff_pipeline::recording::options::Options;
+use netsniff_pipeline::recording::{Finished, Recorder};
 
-use super::inputs::is_stdin;
 use super::live::{
     self, Attendant, CaptureArgs, Metrics, Opening, Rings, Session, Signals, Told, Wanted,
 };
-use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
-use crate::books::{Entry, Place};
-use crate::clock;
+use super::recording::RecordOutputArgs;
 use crate::commands::analyze::filters;
-use crate::pidfile::PidFile;
-use crate::pipeline::live::{Recording, SharedRecorder};
-use crate::printable::json_line;
-use crate::recording::books::{State, Statistics};
-use crate::recording::options::Options;
-use crate::recording::{Finished, Recorder, args::RecordOutputArgs};
 use crate::sandbox::Outputs;
-use crate::summary::number::{bytes, exact, files};
 use crate::summary::{CaptureBooks, CaptureReport, Style};
 
 /// How long the end may wait for a slow disk.
@@ -43,7 +44,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     output: RecordOutputArgs,
     /// Rings for each interface, each with a thread; one recorder writes the packets of all in order
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::quantity::at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = netsniff_console::quantity::at_least_one)]
     workers: usize,
     /// Record only the packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]
@@ -58,7 +59,7 @@ pub struct RecordArgs {
     #[arg(short, long)]
     quiet: bool,
     /// End with exit code 4 where less than this percentage of the packets was recorded
-    #[arg(long, value_name = "PERCENT", value_parser = super::quantity::percentage)]
+    #[arg(long, value_name = "PERCENT", value_parser = netsniff_console::quantity::percentage)]
     require_quality: Option<f64>,
 }
 

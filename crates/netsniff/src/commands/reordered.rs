@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use netsniff_packet::{Batch, Loss, Packet, Progress};
-
-use crate::pipeline::live::{Group, Order, Portion};
+use netsniff_pipeline::live::{Group, Order, Portion};
 
 /// Packets that wait for earlier ones. Files are read whole, so that what waits is bounded by what
 /// lies within the window of time.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::quantity::{interval, size};
-use crate::output::Roll;
+use netsniff_console::quantity::{interval, size};
+use netsniff_output::Roll;
 
 /// Bytes below which a log is not worth a file of its own: each has a header and a name.
 const LEAST_SIZE: usize = 4096;

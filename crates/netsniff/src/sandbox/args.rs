@@ -22,7 +22,7 @@ impl SafetyArgs {
     ///
     /// # Errors
     ///
-    /// [`crate::commands::UsageError`] where there is no such user, or only root could become it.
+    /// [`netsniff_console::UsageError`] where there is no such user, or only root could become it.
     pub fn sandbox(&self, outputs: Outputs, keeps_net_raw: bool) -> anyhow::Result<Sandbox> {
         let identity = match &self.user {
             Some(user) => Identity::named(user)?,

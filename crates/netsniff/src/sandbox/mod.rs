@@ -26,7 +26,7 @@ pub use self::args::SafetyArgs;
 pub use self::files::Files;
 pub use self::outputs::Outputs;
 pub use self::user::Identity;
-use crate::commands::UsageError;
+use netsniff_console::UsageError;
 
 /// How much is forbidden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use netsniff_console::paths::is_stdin;
+use netsniff_pipeline::recording::options::Options;
 use rustix::fs::{Access, Mode, OFlags, access};
 
 use super::Identity;
-use crate::commands::inputs::is_stdin;
-use crate::recording::options::Options;
 
 /// Files and directories that are written.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use anyhow::{Context as _, bail};
+use netsniff_console::UsageError;
 use nix::unistd::{Gid, Uid, User, getegid, geteuid, getgid, getuid};
 use nix::unistd::{getresgid, getresuid, setgroups, setresgid, setresuid};
 use rustix::thread::set_keep_capabilities;
 
 use super::Outputs;
-use crate::commands::UsageError;
 
 /// Where no user is called nobody: what the kernel calls the overflow user.
 const NOBODY: u32 = 65_534;

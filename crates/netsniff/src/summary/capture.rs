@@ -1,11 +1,11 @@
 //! The books of a live capture in a summary.
 
+use netsniff_console::number::{bytes, count, duration, exact, files};
+use netsniff_pipeline::books::{Entry, Place};
+use netsniff_pipeline::recording::books::Statistics;
 use serde::Serialize;
 
 use super::layout::{Look, Page, Style};
-use super::number::{bytes, count, duration, exact, files};
-use crate::books::{Entry, Place};
-use crate::recording::books::Statistics;
 
 /// What became of the packets of an interface, of a ring, or on the host; `None` where nobody can tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -248,9 +248,9 @@ mod tests {
     use super::*;
     use netsniff_packet::Timestamp;
 
-    use crate::books::tests::{entry, report};
-    use crate::pipeline::live::onset::Onset;
-    use crate::recording::books::Tally;
+    use netsniff_pipeline::books::testing::{entry, report};
+    use netsniff_pipeline::live::onset::Onset;
+    use netsniff_pipeline::recording::books::Tally;
 
     fn text(entry: &Entry, recording: Option<&Statistics>) -> String {
         let capture = [CaptureBooks::of(entry, false)];
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(books.late, Some(told.late));
         assert_eq!(books.first_drop_ns, told.onset.after_first());
         assert!(books.first_drop_ns.is_some());
-        let unread = of(Some(crate::pipeline::live::RingReport { analysed: None, ..told }));
+        let unread = of(Some(netsniff_pipeline::live::RingReport { analysed: None, ..told }));
         assert_eq!((unread.late, of(None).inversions), (None, None));
         assert_eq!(of(None).first_drop_ns, None);
         let interface = CaptureBooks::of(&entry(None, None, None), true);

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::printable::printable;
+use netsniff_console::printable::printable;
 
 /// Columns of the page.
 pub(super) const WIDTH: usize = 80;

@@ -2,16 +2,14 @@
 
 mod capture;
 mod layout;
-pub mod number;
 mod text;
 
 pub use capture::{CaptureBooks, CaptureReport};
 pub use layout::Style;
 
+use netsniff_console::printable::printable_json;
 use netsniff_packet::Timestamp;
 use serde::{Serialize, Serializer};
-
-use crate::printable::printable_json;
 
 /// What an analysis found. Lists come sorted, the most important first, and as long as they are to
 /// be shown; sections with nothing to say are empty and left out of the text.

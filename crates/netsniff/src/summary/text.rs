@@ -1,14 +1,14 @@
 //! The summary for people, at 80 columns.
 
+use netsniff_console::calendar::Date;
+use netsniff_console::number::{bytes, count, duration, exact, files, percent, rate};
 use netsniff_packet::Timestamp;
 
 use super::layout::{Look, Page, Style, WIDTH, plain, tail, width};
-use super::number::{bytes, count, duration, exact, files, percent, rate};
 use super::{
     Books, ChecksumCounts, Checksums, Connection, Count, Extracted, Flows, Input, InputSource,
     Layer, Summary, Talker, TcpHealth,
 };
-use crate::calendar::Date;
 
 /// The whole text, sections without content left out.
 pub(super) fn render(summary: &Summary, style: Style) -> String {

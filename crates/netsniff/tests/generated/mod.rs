@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use netsniff::recording::options::Options;
 use netsniff_packet::{Batch, LinkType, Loss, Packet, Progress, Source as _, Timestamp};
 use netsniff_pcapfile::{Damage, Interface, Reader};
+use netsniff_pipeline::recording::options::Options;
 use netsniff_testing::{Need, skip};
 
 /// When the first packet is seen: 2026-11-22 13:00:00 UTC.

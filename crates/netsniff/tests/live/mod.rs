@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use netsniff::output::RowBuffer;
 use netsniff_analysis::log::Weird;
 use netsniff_analysis::rows::LOGS;
 use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
+use netsniff_output::RowBuffer;
 use netsniff_packet::Timestamp;
 
 /// A directory of its own, removed at the end.

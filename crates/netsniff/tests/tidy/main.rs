@@ -17,7 +17,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("traffic", &["packet"]),
     ("capture", &["packet"]),
     ("lab", &["packet", "pcapfile", "traffic", "capture"]),
-    ("netsniff", &["packet", "pcapfile", "analysis", "traffic", "capture", "lab"]),
+    ("console", &["packet"]),
+    ("output", &["packet", "pcapfile", "analysis", "console"]),
+    ("pipeline", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "output"]),
+    (
+        "netsniff",
+        &[
+            "packet", "pcapfile", "analysis", "traffic", "capture", "console", "output",
+            "pipeline", "lab",
+        ],
+    ),
 ];
 
 /// Crates without clock, I/O and printing, which their `clippy.toml` forbids.

@@ -69,38 +69,9 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
     ("lab", &["bed", "disk", "nic", "sysctl", "tap"]),
     ("lab", &["certificate", "report"]),
     ("lab/report", &["html", "plot"]),
-    (
-        "netsniff",
-        &[
-            "books",
-            "cli",
-            "commands",
-            "pipeline",
-            "progress",
-            "receiving",
-            "recording",
-            "sandbox",
-            "sending",
-            "summary",
-        ],
-    ),
+    ("netsniff", &["cli", "commands"]),
     ("netsniff/commands", &["analyze", "record"]),
     ("netsniff/commands/lab", &["compare", "comparison"]),
-];
-
-/// Modules outside of `commands` that still import from it. None may be added.
-const KNOWN_UPWARD: &[&str] = &[
-    "netsniff/recording/args",
-    "netsniff/recording/encoding",
-    "netsniff/recording/files",
-    "netsniff/recording/options",
-    "netsniff/recording/rotation",
-    "netsniff/recording/writer",
-    "netsniff/sandbox",
-    "netsniff/sandbox/outputs",
-    "netsniff/sandbox/user",
-    "netsniff/sending/file",
-    "netsniff/sending/wire",
 ];
 
 /// Arrows from module to module, with the names that are taken.
@@ -239,22 +210,13 @@ fn is_command(module: &str) -> bool {
 #[test]
 fn only_commands_import_commands() {
     let mut complaints = Vec::new();
-    let mut known: BTreeSet<_> = KNOWN_UPWARD.iter().map(|file| (*file).to_owned()).collect();
     for krate in crates() {
-        let upward: BTreeSet<_> = arrows(&krate)
+        let upward = arrows(&krate)
             .into_keys()
-            .filter(|(from, to)| is_command(to) && !is_command(from) && from != "cli")
-            .map(|(from, _)| from)
-            .map(|from| format!("{krate}/{from}"))
-            .collect();
-        for file in upward {
-            if !known.remove(&file) {
-                complaints.push(format!("crates/{file} imports from the commands above it"));
-            }
+            .filter(|(from, to)| is_command(to) && !is_command(from) && from != "cli");
+        for (from, to) in upward {
+            complaints.push(format!("crates/{krate}/{from} imports {to}, a command above it"));
         }
-    }
-    for file in known {
-        complaints.push(format!("crates/{file} imports no command: strike it off KNOWN_UPWARD"));
     }
     check(&complaints);
 }

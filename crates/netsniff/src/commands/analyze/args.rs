@@ -9,6 +9,10 @@ use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::options::{Overlap, Urgent};
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Limits, Options};
+use netsniff_console::UsageError;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::quantity::{at_least_one, interval, percentage, size};
+use netsniff_output::Format;
 use netsniff_packet::decode::TunnelPorts;
 use netsniff_packet::filter::Filter;
 
@@ -16,14 +20,11 @@ use super::depth::DepthArg;
 use super::extraction::ExtractionArgs;
 use super::selection;
 use super::timeouts::{self, Timeouts};
-use crate::commands::inputs::is_stdin;
 use crate::commands::live::CaptureArgs;
+use crate::commands::protocols;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
-use crate::commands::quantity::{at_least_one, interval, percentage, size};
+use crate::commands::recording::RecordOutputArgs;
 use crate::commands::rolling::RollArgs;
-use crate::commands::{UsageError, protocols};
-use crate::output::Format;
-use crate::recording::args::RecordOutputArgs;
 
 /// Analyse capture files: connection logs, metrics and a summary
 #[derive(Debug, clap::Args)]

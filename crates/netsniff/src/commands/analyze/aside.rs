@@ -6,11 +6,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use netsniff_analysis::ingress::Unparsed;
+use netsniff_console::number::count;
+use netsniff_output::UnparsedFile;
 use netsniff_packet::Batch;
-
-use crate::output::UnparsedFile;
-use crate::pipeline::live::TakeUnparsed;
-use crate::summary::number::count;
+use netsniff_pipeline::live::TakeUnparsed;
 
 /// Packets without meaning that may wait to be written.
 const UNPARSED_QUEUE: usize = 1024;
@@ -127,7 +126,7 @@ mod tests {
     fn unparsed() -> Unparsed {
         let mut ingress = Ingress::new(Limits::default(), Options::default());
         let mut units = netsniff_analysis::Units::default();
-        let mut rows = crate::output::RowBuffer::new(None);
+        let mut rows = netsniff_output::RowBuffer::new(None);
         ingress.packet(&packet(), 0..4, &mut units, &mut rows).unwrap()
     }
 }

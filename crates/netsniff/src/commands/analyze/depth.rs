@@ -1,8 +1,7 @@
 //! How deep an analysis goes, as an argument.
 
 use netsniff_analysis::Depth;
-
-use crate::commands::UsageError;
+use netsniff_console::UsageError;
 
 /// How deep an analysis goes.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]

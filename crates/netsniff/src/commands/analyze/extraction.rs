@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use netsniff_analysis::Limits;
-
-use crate::commands::UsageError;
-use crate::commands::inputs::is_stdin;
-use crate::commands::quantity::{at_least_one, size};
+use netsniff_console::UsageError;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::quantity::{at_least_one, size};
 
 /// Where the content of files goes, and how much of it.
 #[derive(Debug, Default, clap::Args)]

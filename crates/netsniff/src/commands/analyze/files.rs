@@ -1,5 +1,6 @@
 //! Capture files as the origin of an analysis: what its summary says of them.
 
+use netsniff_console::number::{count, exact};
 use netsniff_packet::LinkType;
 use netsniff_pcapfile::{Counters, Interface};
 
@@ -7,7 +8,6 @@ use super::origin::Origin;
 use super::report::Analysis;
 use super::selection::Selection;
 use crate::commands::inputs::Inputs;
-use crate::summary::number::{count, exact};
 use crate::summary::{Input, Part};
 
 /// Files, and what was wanted of them.

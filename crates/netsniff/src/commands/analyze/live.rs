@@ -6,30 +6,31 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use netsniff_analysis::{Limits, Observer as _, Options, Phase, SortKey, Uid};
+use netsniff_console::clock;
+use netsniff_console::pidfile::PidFile;
+use netsniff_console::{BELOW_QUALITY, DONE, FAILED, say};
+use netsniff_output::{
+    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
+    LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure, RowBuffer, UnparsedFile,
+    WriterCommands, WriterSettings,
+};
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::books::{Entry, Keeper};
+use netsniff_pipeline::live::{
+    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Splits, Work,
+};
+use netsniff_pipeline::recording::options::Options as RecordingOptions;
+use netsniff_pipeline::{Outcome, Settings, share_of};
 
 use super::args::{AnalyzeArgs, Target};
 use super::aside::Aside;
 use super::live_origin::Live;
 use super::report::Analysis;
 use super::{seed, tell};
-use crate::books::{Entry, Keeper};
-use crate::clock;
 use crate::commands::live::{
     self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
 };
-use crate::commands::{BELOW_QUALITY, DONE, FAILED, record, say};
-use crate::output::{
-    Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
-    LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure, RowBuffer, UnparsedFile,
-    WriterCommands, WriterSettings,
-};
-use crate::pidfile::PidFile;
-use crate::pipeline::live::{
-    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Splits, Work,
-};
-use crate::pipeline::{Outcome, Settings, share_of};
-use crate::recording::options::Options as RecordingOptions;
+use crate::commands::record;
 use crate::sandbox::Outputs;
 
 /// Captures until the run ends, and returns the exit code.

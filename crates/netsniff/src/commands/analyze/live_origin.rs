@@ -1,12 +1,12 @@
 //! Live rings as the origin of an analysis: what its summary says of them.
 
 use netsniff_capture::Interface;
+use netsniff_console::number::{count, duration, files, things};
+use netsniff_output::WriterStatistics;
+use netsniff_pipeline::books::{Entry, Place, RingPlace};
 
 use super::origin::Origin;
 use super::report::Analysis;
-use crate::books::{Entry, Place, RingPlace};
-use crate::output::WriterStatistics;
-use crate::summary::number::{count, duration, files, things};
 use crate::summary::{CaptureBooks, CaptureInterface, Input, InputSource, Part};
 
 /// A run that has ended.
@@ -36,7 +36,7 @@ impl Live {
         })
     }
 
-    fn reports(&self) -> impl Iterator<Item = &crate::pipeline::live::RingReport> {
+    fn reports(&self) -> impl Iterator<Item = &netsniff_pipeline::live::RingReport> {
         self.of_interfaces().filter_map(|(_, entry)| entry.report.as_ref())
     }
 
@@ -158,7 +158,7 @@ impl Origin for Live {
 
     fn notes(&self, _: &Analysis<'_>) -> Vec<String> {
         let mut notes = Vec::new();
-        let sum = |of: fn(&crate::pipeline::live::RingReport) -> u64| -> u64 {
+        let sum = |of: fn(&netsniff_pipeline::live::RingReport) -> u64| -> u64 {
             self.reports().map(of).sum()
         };
         let inversions = sum(|report| report.counters.inversions);
@@ -233,9 +233,9 @@ mod tests {
     use netsniff_packet::Timestamp;
 
     use super::*;
-    use crate::books::tests::entry;
-    use crate::pipeline::{Outcome, Settings};
     use crate::summary::Summary;
+    use netsniff_pipeline::books::testing::entry;
+    use netsniff_pipeline::{Outcome, Settings};
 
     /// A run on one interface that has nothing to tell.
     fn quiet() -> Live {

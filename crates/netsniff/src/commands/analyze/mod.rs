@@ -28,17 +28,18 @@ use netsniff_packet::Packet;
 use netsniff_packet::filter::Filter;
 
 pub use args::AnalyzeArgs;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::progress::ProgressLine;
+use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, say};
+use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
+use netsniff_pipeline::{Attend, Outcome, Settings};
+
+use super::inputs::Inputs;
+use crate::summary::{Style, Summary};
 use args::{Request, Target};
 use files::Files;
 use report::Analysis;
 use selection::Selection;
-
-use super::inputs::{Inputs, is_stdin};
-use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, say};
-use crate::output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
-use crate::pipeline::{self, Attend, Outcome, Settings};
-use crate::progress::ProgressLine;
-use crate::summary::{Style, Summary};
 
 /// Bytes of rows gathered before they go to standard output.
 const STREAM_BUFFER: usize = 64 * 1024;
@@ -59,7 +60,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
-    let (mut inputs, refused) = Inputs::open(&paths, pipeline::read_size(args.workers()));
+    let (mut inputs, refused) = Inputs::open(&paths, netsniff_pipeline::read_size(args.workers()));
     if let Some(window) = args.capture().file_window() {
         inputs.reorder(window);
     }
@@ -181,7 +182,7 @@ impl Work<'_> {
         let Self { inputs, selection, settings, progress, unparsed } = self;
         let unparsed = unparsed.as_deref_mut();
         let mut attendant = Attendant { selection, progress, unparsed, failure: None };
-        let outcome = pipeline::run(&mut **inputs, settings, &mut attendant, sink)?;
+        let outcome = netsniff_pipeline::run(&mut **inputs, settings, &mut attendant, sink)?;
         attendant.check()?;
         Ok(outcome)
     }

@@ -11,12 +11,12 @@ use netsniff_analysis::reassembly::stream::{GapCause, HoleEndings};
 use netsniff_analysis::record::Proto;
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::{ChecksumMode, Depth};
+use netsniff_console::number::{count, duration, exact, things};
 use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::Layer as PacketLayer;
+use netsniff_pipeline::{Outcome, Settings};
 
 use super::origin::Origin;
-use crate::pipeline::{Outcome, Settings};
-use crate::summary::number::{count, duration, exact, things};
 use crate::summary::{
     Books, ChecksumCounts, Checksums, Count, Extracted, Flows, Holes, Layer, Part, Summary,
     TcpHealth,
@@ -256,7 +256,7 @@ impl Analysis<'_> {
                 "the bound of {} flows or {} for them was reached: {} flows ended early, and the \
                  logs depend on the number of workers",
                 count(limits.flows as u64),
-                crate::summary::number::bytes(limits.flow_bytes as u64),
+                netsniff_console::number::bytes(limits.flow_bytes as u64),
                 count(evicted)
             ));
         }
@@ -284,7 +284,7 @@ impl Analysis<'_> {
                 "the bound of {} for DNS answers was reached: {} addresses were given up while \
                  connections could still follow them, whose columns dns_uid, dns_rtt and dns_age are \
                  unset",
-                crate::summary::number::bytes(limits.answer_bytes as u64),
+                netsniff_console::number::bytes(limits.answer_bytes as u64),
                 count(answers_given_up)
             ));
         }

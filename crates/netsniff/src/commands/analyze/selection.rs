@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use netsniff_console::UsageError;
 use netsniff_packet::filter::Filter;
 use netsniff_packet::{LinkType, Packet, Timestamp, decode};
-
-use crate::commands::UsageError;
 
 /// Parses a filter; the error shows its text with a mark under the offending word.
 pub(super) fn parse(text: &str) -> Result<Filter, UsageError> {

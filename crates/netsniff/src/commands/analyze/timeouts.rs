@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use netsniff_analysis::Limits;
-
-use crate::commands::quantity::interval;
+use netsniff_console::quantity::interval;
 
 /// A time-out that users may set.
 struct Timeout {

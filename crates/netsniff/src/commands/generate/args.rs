@@ -4,16 +4,15 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::commands::wire::WireArgs;
 use anyhow::Context as _;
+use netsniff_console::number::exact;
+use netsniff_console::sizes::Sizes;
+use netsniff_console::{UsageError, quantity};
 use netsniff_packet::Timestamp;
 use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate};
 use netsniff_traffic::probe::{FCS_LEN, PORT, Probes, Settings, Shape, Unfit};
-
-use crate::commands::sizes::Sizes;
-use crate::commands::{UsageError, quantity};
-use crate::sending::wire::WireArgs;
-use crate::summary::number::exact;
 
 /// Bytes of preamble and start delimiter before each frame (IEEE 802.3).
 const PREAMBLE: u64 = 8;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use netsniff_console::{print, quantity, say};
 use serde::de::DeserializeOwned;
 
 use super::listen::is_no_order;
 use super::order::{self, Answer, Hello, MOST, Order, Seal, Ticket, Word};
-use crate::commands::{print, quantity, say};
 
 /// How long to wait for a ticket until the hello is said again: one of the two may have been lost.
 const AGAIN: Duration = Duration::from_millis(500);

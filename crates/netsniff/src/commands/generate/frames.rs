@@ -1,11 +1,10 @@
 //! The stamped frames of a run, as they are sent.
 
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::sending::drive::{Frames, Step};
 use netsniff_traffic::plan::Outgoing;
 use netsniff_traffic::probe::{Made, Probes};
 use netsniff_traffic::stamp::Stamp;
-
-use crate::sending::drive::{Frames, Step};
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
 

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use netsniff_console::number::things;
+use netsniff_console::{DONE, UsageError, quantity};
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::sending::drive::{Frames, Orders, Step, drive};
+use netsniff_pipeline::sending::file;
+use netsniff_pipeline::sending::report::{Left, Report};
 use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::impair::{Impaired, Impairing, Impairment};
 use netsniff_traffic::pace::Late;
@@ -11,11 +16,6 @@ use netsniff_traffic::sessions::{Frame, Hosts, Kind, Settings};
 
 use super::args::OutputArgs;
 use super::{finish, start_of, stop, takes, tell};
-use crate::commands::{DONE, UsageError, quantity};
-use crate::sending::drive::{Frames, Orders, Step, drive};
-use crate::sending::file;
-use crate::sending::report::{Left, Report};
-use crate::summary::number::things;
 
 /// Nanoseconds of scaled gaps are counted in millionths of the factor.
 const MILLION: f64 = 1e6;
@@ -220,7 +220,7 @@ pub(super) fn run(args: &HostsArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let interface = output.to.interface.as_deref().unwrap_or_default();
-    let mut wires = output.wire.open(interface, args.server_interface.as_deref())?;
+    let mut wires = output.wire.options().open(interface, args.server_interface.as_deref())?;
     wires.iter().try_for_each(|wire| takes(wire, LARGEST))?;
     let sent = drive(&mut frames, orders, &mut wires, &stop)?;
     let report = Report::new(&sent, &mut wires, args.timing(), late, frames.left());

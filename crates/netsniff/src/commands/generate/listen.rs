@@ -7,18 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
+use crate::commands::wire::WireArgs;
 use anyhow::Context as _;
 use clap::Parser as _;
+use netsniff_console::number::exact;
+use netsniff_console::{BELOW_QUALITY, DONE, FAILED, USAGE, UsageError, quantity, say};
+use netsniff_pipeline::sending::wire::Wire;
 use serde::Serialize;
 
 use super::args::FrameArgs;
 use super::order::{self, Answer, Hello, MOST, Order, Seal, Ticket, Word};
 use super::{GenerateArgs, send, stop};
 use crate::commands::live::give_up;
-use crate::commands::{BELOW_QUALITY, DONE, FAILED, USAGE, UsageError, quantity, say};
 use crate::sandbox::{Outputs, SafetyArgs};
-use crate::sending::wire::{Wire, WireArgs};
-use crate::summary::number::exact;
 
 /// What an order may ask for where nothing else is said.
 const MOST_FRAMES: u64 = 1_000_000_000;
@@ -229,7 +230,7 @@ impl Door {
         let thread = std::thread::Builder::new().name("reopen".to_owned());
         let answer = move || {
             for answer in asked {
-                let _ = answer.send(Wire::open(&how, &interface));
+                let _ = answer.send(Wire::open(&how.options(), &interface));
             }
         };
         thread.spawn(answer).context("cannot start a thread")?;
@@ -265,7 +266,7 @@ impl Desk<'_> {
             let interface = output.to.interface.as_deref().unwrap_or_default();
             self.wires = match &self.door {
                 Some(door) => vec![door.open()?],
-                None => output.wire.open(interface, None)?,
+                None => output.wire.options().open(interface, None)?,
             };
         }
         Ok(())

@@ -13,7 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, ensure};
+use netsniff_console::clock;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::sending::drive::{Orders, Sent, drive};
+use netsniff_pipeline::sending::file;
+use netsniff_pipeline::sending::report::Report;
+use netsniff_pipeline::sending::wire::Wire;
 use netsniff_traffic::probe::FCS_LEN;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -22,13 +29,6 @@ use self::ask::AskArgs;
 use self::frames::Stamped;
 use self::hosts::HostsArgs;
 use self::listen::ListenArgs;
-use super::inputs::is_stdin;
-use super::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
-use crate::clock;
-use crate::sending::drive::{Orders, Sent, drive};
-use crate::sending::file;
-use crate::sending::report::Report;
-use crate::sending::wire::Wire;
 
 /// Send frames that are made: of any size, at any rate, numbered so that `netsniff receive` proves what arrived
 #[derive(Debug, clap::Args)]
@@ -91,7 +91,7 @@ fn stamped(args: &GenerateArgs) -> anyhow::Result<u8> {
     // What is wrong with the frames is told before an interface is touched.
     args.frames.probes().and_then(|_| args.frames.plan())?;
     let interface = output.to.interface.as_deref().unwrap_or_default();
-    let mut wires = output.wire.open(interface, None)?;
+    let mut wires = output.wire.options().open(interface, None)?;
     let (sent, report) = send(&args.frames, &mut wires, &stop)?;
     finish(output, &sent, &report)
 }

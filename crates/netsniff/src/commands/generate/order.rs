@@ -11,10 +11,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use netsniff_console::keyfile;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-
-use crate::commands::keyfile;
 
 /// Bytes of a key at least.
 const LEAST_KEY: usize = 16;

@@ -3,9 +3,10 @@
 mod report;
 mod text;
 
-use crate::printable::{json_line, printable};
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
+
+use netsniff_console::printable::{json_line, printable};
 
 pub use report::{BurstReport, DamageReport, InterfaceReport, Report, SectionReport};
 

@@ -3,8 +3,9 @@
 use std::fmt::{self, Write};
 use std::io;
 
+use netsniff_console::printable::printable;
+
 use super::report::{BurstReport, InterfaceReport, Report};
-use crate::printable::printable;
 
 /// Interfaces and sections that are listed.
 const LISTED: usize = 32;

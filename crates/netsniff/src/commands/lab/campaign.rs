@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use netsniff_console::{UsageError, say};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::compare::facts::{Fact, Setup, differing};
 use netsniff_lab::report::sections;
@@ -16,7 +17,6 @@ use super::common::{self, Head};
 use super::journal::Journal;
 use super::reports::{RUNS, SWEEP};
 use super::{csv, table};
-use crate::commands::{UsageError, say};
 
 /// What runs points.
 pub(super) struct Campaign<'a> {

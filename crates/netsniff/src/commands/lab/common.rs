@@ -8,6 +8,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use netsniff_console::number::duration;
+use netsniff_console::sizes::Sizes;
+use netsniff_console::unlinked::create_named;
+use netsniff_console::{UsageError, quantity, say};
 use netsniff_lab::bed::{Layout, Placement, SENDER_CPU, Sender, Wire};
 use netsniff_lab::load::Load;
 use netsniff_lab::machine::Machine;
@@ -20,10 +24,6 @@ use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::wire::WireArgs;
-use crate::commands::sizes::Sizes;
-use crate::commands::{UsageError, quantity, say};
-use crate::output::unlinked::create_named;
-use crate::summary::number::duration;
 
 /// The shortest and the longest frame that the testbed takes.
 const SHORTEST: u32 = 64;

@@ -5,6 +5,7 @@ use std::io::stdout;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use netsniff_console::{DONE, UsageError, print, say};
 use netsniff_lab::compare::facts::{Fact, Setup, differing};
 use netsniff_lab::compare::{Chosen, LeftOut, Measured, Selection, choose, rates, runs};
 use netsniff_lab::lossless::Cell;
@@ -13,7 +14,6 @@ use serde::Serialize;
 
 use super::reports::{self, Content, Report};
 use super::{common, comparison};
-use crate::commands::{DONE, UsageError, print, say};
 
 /// What changed from A to B, and how sure that is
 ///

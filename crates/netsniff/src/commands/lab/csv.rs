@@ -1,6 +1,6 @@
 //! What was measured, as CSV (RFC 4180): what is not known is empty.
 
-use crate::printable::is_active;
+use netsniff_console::printable::is_active;
 use netsniff_lab::bed::{CAPTURE_CPU, SENDER_CPU};
 use netsniff_lab::lossless::{Cell, Step};
 use netsniff_lab::machine::Busy;

@@ -5,10 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use netsniff_console::unlinked;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::output::unlinked;
 
 /// Entries, one to a line of JSON.
 #[derive(Debug)]

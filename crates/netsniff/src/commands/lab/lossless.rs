@@ -5,6 +5,7 @@ use std::io::stdout;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_console::{DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_lab::bed::Bed;
 use netsniff_lab::load::Load;
 use netsniff_lab::lossless::{Cell, Step, Subject, measure, planned};
@@ -18,7 +19,6 @@ use serde::Serialize;
 use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
 use super::{csv, table};
-use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
 
 /// The highest rate at which nothing is lost, for tools and sizes of frames
 ///

@@ -20,6 +20,7 @@ mod wire;
 mod work;
 
 use anyhow::Context as _;
+use netsniff_console::DONE;
 use netsniff_lab::bed;
 
 use self::certify::CertifyArgs;
@@ -30,7 +31,6 @@ use self::paper::PaperArgs;
 use self::predict::PredictArgs;
 use self::sweep::SweepArgs;
 use self::work::WorkArgs;
-use super::DONE;
 
 /// Measure what this machine captures without loss, in network namespaces of its own
 #[derive(Debug, clap::Args)]
@@ -73,7 +73,7 @@ enum What {
 ///
 /// # Errors
 ///
-/// [`UsageError`](super::UsageError), and whatever prevents a testbed or a run.
+/// [`UsageError`](netsniff_console::UsageError), and whatever prevents a testbed or a run.
 pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
     match &args.what {
         What::Certify(args) => certify::run(args),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use netsniff_console::{DONE, FAILED, print, quantity, say};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::lossless::{Cell, Subject, measure, planned};
 use netsniff_lab::paper::{Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
@@ -22,7 +23,6 @@ use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
 use super::table;
 use super::wire::NoWireArgs;
-use crate::commands::{DONE, FAILED, print, quantity, say};
 
 /// The experiments of the papers on losses of captures, repeated on this machine, with a scorecard of their claims
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_console::number::exact;
+use netsniff_console::sizes::Sizes;
+use netsniff_console::{UsageError, quantity, say};
 use netsniff_lab::model::Model;
 use netsniff_lab::model::predict::Question;
 use netsniff_lab::model::traffic::Traffic;
@@ -12,9 +15,6 @@ use netsniff_lab::work::{Cost, MOST_LEVEL};
 
 use super::csv::words;
 use crate::commands::analyze::depth::DepthArg;
-use crate::commands::sizes::Sizes;
-use crate::commands::{UsageError, quantity, say};
-use crate::summary::number::exact;
 
 /// What is asked: all combinations.
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
+use netsniff_console::UsageError;
 use netsniff_lab::compare::Selection;
 use netsniff_lab::compare::facts::Setup;
 use netsniff_lab::lossless::Cell;
@@ -12,7 +13,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::journal;
-use crate::commands::UsageError;
 
 /// Runs of a sweep, one to a line, as they are made.
 pub(super) const RUNS: &str = "runs.jsonl";

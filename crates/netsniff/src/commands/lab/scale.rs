@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use netsniff_console::number::exact;
+use netsniff_console::{UsageError, say};
 use netsniff_lab::bed::{Bed, CAPTURE_CPU, Layout};
 use netsniff_lab::content::Content;
 use netsniff_lab::load::{FCS_LEN, Load};
@@ -14,8 +16,6 @@ use netsniff_lab::tools::Tool;
 use netsniff_lab::trial;
 
 use super::common;
-use crate::commands::{UsageError, say};
-use crate::summary::number::exact;
 
 /// The trace, and where what was measured is.
 pub(super) const TRACE: &str = "trace.pcapng";

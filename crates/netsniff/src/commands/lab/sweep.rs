@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use netsniff_console::number::exact;
+use netsniff_console::{DONE, FAILED, UsageError, print, quantity};
 use netsniff_lab::bed::Layout;
 use netsniff_lab::content::Content;
 use netsniff_lab::load::FCS_LEN;
@@ -16,8 +18,6 @@ use netsniff_lab::tools::Tool;
 use super::campaign::{Campaign, Directory};
 use super::common::{self, CommonArgs, Head};
 use super::table;
-use crate::commands::{DONE, FAILED, UsageError, print, quantity};
-use crate::summary::number::exact;
 
 /// Losses over all combinations of tools, sizes, rates and options
 #[derive(Debug, clap::Args)]

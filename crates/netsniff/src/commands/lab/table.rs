@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
+use netsniff_console::number::exact;
 use netsniff_lab::lossless::{Cell, Step};
 use netsniff_lab::median::median;
 use netsniff_lab::search::{Found, Purpose};
 use netsniff_lab::sweep::{Point, Run};
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{Limit, Trial};
-
-use crate::summary::number::exact;
 
 /// Bits of preamble, start delimiter and gap around each frame (IEEE 802.3).
 const AROUND: f64 = 20.0 * 8.0;

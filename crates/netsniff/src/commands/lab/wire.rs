@@ -1,8 +1,7 @@
 //! Arguments about a wire to another machine that sends.
 
+use netsniff_console::UsageError;
 use netsniff_lab::bed::{Destination, Layout, Wire};
-
-use crate::commands::UsageError;
 
 /// The wire to another machine that sends, where there is one.
 #[derive(Debug, clap::Args)]

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_console::clock;
+use netsniff_console::number::{bytes, exact};
+use netsniff_console::{DONE, FAILED, print, quantity, say};
 use netsniff_lab::work::{Cost, Done, MOST_LEVEL, Work};
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::live::{Consumer, Group, RingReport};
 
-use crate::clock;
 use crate::commands::live::{self, CaptureArgs};
-use crate::commands::{DONE, FAILED, print, quantity, say};
-use crate::pipeline::live::{Consumer, Group, RingReport};
-use crate::summary::number::{bytes, exact};
 use crate::summary::{CaptureBooks, CaptureReport, Style};
 
 /// Capture, and spend a known cost on each packet: an application as heavy as it is told to be

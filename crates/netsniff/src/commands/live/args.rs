@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use netsniff_capture::backend::{BACKENDS, Backend, Path};
 use netsniff_capture::options::{Direction, Options, Stamps, Wait};
+use netsniff_console::quantity::{interval, size};
+use netsniff_console::{UsageError, say};
+use netsniff_pipeline::live::IfGone;
 
-use crate::commands::quantity::{interval, size};
-use crate::commands::{UsageError, say};
-use crate::pipeline::live::IfGone;
 use crate::sandbox::SafetyArgs;
 
 /// What to capture, and how.
@@ -261,7 +261,7 @@ impl CaptureArgs {
 
     /// How long packets wait for earlier ones.
     pub fn window(&self) -> Duration {
-        self.reorder.unwrap_or(crate::pipeline::live::WINDOW)
+        self.reorder.unwrap_or(netsniff_pipeline::live::WINDOW)
     }
 
     /// The same for files, if it is wanted.

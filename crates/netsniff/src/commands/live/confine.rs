@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use anyhow::{Context as _, bail};
 use netsniff_capture::backend::{self, Backend};
 use netsniff_capture::{Interface, Options};
+use netsniff_console::say;
+use netsniff_pipeline::live::{IfGone, Reopen};
 
 use super::CaptureArgs;
-use crate::commands::say;
-use crate::pipeline::live::{IfGone, Reopen};
 use crate::sandbox::{Outputs, SafetyArgs, capabilities};
 
 /// Gives up what is not needed any more, and says what is left. Threads that are started from then on

@@ -17,10 +17,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use netsniff_pipeline::books::{Entry, prometheus};
 use tokio::net::{self, TcpStream};
 use tokio::task::AbortHandle;
-
-use crate::books::{Entry, prometheus};
 
 /// Bytes of a request that are kept; what scrapers send is far shorter, and hyper takes no less.
 const REQUEST: usize = 8192;
@@ -131,7 +130,7 @@ mod tests {
 
     fn serve() -> Metrics {
         let metrics = Metrics::serve(TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
-        metrics.show(&[crate::books::tests::entry(Some(1), Some(2), Some(3))]);
+        metrics.show(&[netsniff_pipeline::books::testing::entry(Some(1), Some(2), Some(3))]);
         metrics
     }
 

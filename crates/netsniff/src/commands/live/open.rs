@@ -8,14 +8,14 @@ use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
 use netsniff_capture::options::{Fanout, Options, Wait};
 use netsniff_capture::{Interface, host};
+use netsniff_console::number;
+use netsniff_console::{UsageError, say};
 use netsniff_packet::filter::Filter;
 use netsniff_packet::filter::classic::steering;
+use netsniff_pipeline::books::RingPlace;
 
 use super::contention::Contention;
 use super::wanted::Wanted;
-use crate::books::RingPlace;
-use crate::commands::{UsageError, say};
-use crate::summary::number;
 
 /// Rings that are open and not started.
 pub struct Rings {

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use netsniff_capture::monotonic;
+use netsniff_console::clock;
+use netsniff_console::say;
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::books::{Entry, Keeper, LEAD, Place};
+use netsniff_pipeline::live::{Control, RingOutcome};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::contention::Contention;
-use crate::books::{Entry, Keeper, LEAD, Place};
-use crate::clock;
-use crate::commands::say;
-use crate::pipeline::live::{Control, RingOutcome};
 
 /// How often the ruling thread looks around.
 const TICK: Duration = Duration::from_millis(20);
@@ -238,7 +238,7 @@ fn warnings(entry: &Entry, told: &mut Told) -> [Option<String>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::books::tests::entry;
+    use netsniff_pipeline::books::testing::entry;
 
     /// What is said of an interface whose books these are, one after the other.
     fn said(books: &[Entry]) -> Vec<Vec<String>> {

@@ -1,12 +1,12 @@
 //! A run from its opened rings to its closed books, for commands with one consumer for each ring.
 
 use anyhow::Context as _;
+use netsniff_console::clock;
+use netsniff_console::say;
+use netsniff_pipeline::books::{Entry, Keeper};
+use netsniff_pipeline::live::{Consumer, Control, RingOutcome};
 
 use super::{Attendant, CaptureArgs, Reopener, Rings, Rule, Signals, Wanted, work};
-use crate::books::{Entry, Keeper};
-use crate::clock;
-use crate::commands::say;
-use crate::pipeline::live::{Consumer, Control, RingOutcome};
 
 /// What a run has to do with.
 #[derive(Debug)]

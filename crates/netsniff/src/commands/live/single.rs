@@ -1,13 +1,13 @@
 //! A run of one ring on one interface, for commands that only look at its packets.
 
+use netsniff_console::UsageError;
+use netsniff_console::pidfile::PidFile;
 use netsniff_packet::Timestamp;
+use netsniff_pipeline::books::Entry;
+use netsniff_pipeline::live::Consumer;
 
 use super::{Attendant, CaptureArgs, Metrics, Opening, Session, Signals, Told, Wanted};
 use super::{confine, tell, warn};
-use crate::books::Entry;
-use crate::commands::UsageError;
-use crate::pidfile::PidFile;
-use crate::pipeline::live::Consumer;
 use crate::sandbox::Outputs;
 
 /// Warns of losses, shows the books, and asks whether the run is to end.

@@ -3,10 +3,9 @@
 use std::num::NonZeroU32;
 
 use netsniff_capture::Interface;
+use netsniff_console::UsageError;
 use netsniff_packet::filter::Filter;
 use netsniff_packet::filter::classic::{self, Instruction, Target};
-
-use crate::commands::UsageError;
 
 /// A filter and a sample.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! What the thread of a ring works with, from the arguments.
 
 use netsniff_packet::Packet;
+use netsniff_pipeline::live::{Consumer, Control, Earlier, Moment, RingReport, RingWork, Wanted};
 
 use super::{CaptureArgs, Reopener, Ring};
-use crate::pipeline::live::{Consumer, Control, Earlier, Moment, RingReport, RingWork, Wanted};
 
 /// Starts the ring and says what its thread is to do.
 ///

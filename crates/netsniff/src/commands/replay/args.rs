@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::commands::wire::WireArgs;
 use anyhow::Context as _;
+use netsniff_console::number::exact;
+use netsniff_console::{UsageError, quantity};
 use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::pace::Late;
 use netsniff_traffic::plan::{Even, Mean, Plan, Poisson, Rate, Recorded};
@@ -12,9 +15,6 @@ use super::edit::EditArgs;
 use super::frames::Copies;
 use super::judge::{Cut, Judge};
 use super::store::{Facts, Store};
-use crate::commands::{UsageError, quantity};
-use crate::sending::wire::WireArgs;
-use crate::summary::number::exact;
 
 /// Send the packets of captures on an interface, at a pace, and tell how well it was kept
 #[derive(Debug, clap::Args)]

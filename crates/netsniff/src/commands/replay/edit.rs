@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 
+use netsniff_console::quantity::mac;
 use netsniff_traffic::edit::{Edit, NetworkMap, Vlan};
-
-use crate::commands::quantity::mac;
 
 /// What changes in every frame; checksums are made right.
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netsniff_packet::{Batch, Packet, Timestamp};
+use netsniff_pipeline::sending::drive::{Frames, Step};
 use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::plan::Outgoing;
 use netsniff_traffic::rewrite::rewrite_addresses;
@@ -12,7 +13,6 @@ use netsniff_traffic::steady::Steady;
 
 use super::judge::{Exceptions, Judge, Verdict};
 use super::store::{Batches, Next, Store};
-use crate::sending::drive::{Frames, Step};
 
 /// How often everything is sent, and as whose.
 #[derive(Clone, Debug)]

@@ -2,11 +2,10 @@
 
 use netsniff_capture::Interface;
 use netsniff_packet::{LinkType, Packet};
+use netsniff_pipeline::sending::report::Left;
 use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::edit::Edit;
 use netsniff_traffic::sides::Sides;
-
-use crate::sending::report::Left;
 
 /// The shortest frame: an Ethernet header.
 const SHORTEST: usize = 14;

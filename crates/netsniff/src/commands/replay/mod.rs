@@ -14,23 +14,24 @@ use anyhow::{Context as _, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use self::args::ReplayArgs;
+use netsniff_console::number::exact;
+use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
+use netsniff_pipeline::sending::drive::{Orders, Sent, drive};
+use netsniff_pipeline::sending::report::{Left, Report};
+use netsniff_pipeline::sending::wire::Wire;
+
 use self::frames::{Clocks, Replay};
 use self::judge::{Cut, Judge, Lane, Reason};
 use self::store::Store;
-use super::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
-use crate::sending::drive::{Orders, Sent, drive};
-use crate::sending::report::{Left, Report};
-use crate::sending::wire::Wire;
-use crate::summary::number::exact;
 
 /// Runs the command and returns its exit code.
 ///
 /// # Errors
 ///
-/// [`UsageError`](super::UsageError), a capture that cannot be read, and an interface that cannot be sent on.
+/// [`UsageError`](netsniff_console::UsageError), a capture that cannot be read, and an interface that cannot be sent on.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     // The interfaces first: reading a large capture for nothing is annoying.
-    let mut wires = args.wire.open(&args.interface, args.server_interface.as_deref())?;
+    let mut wires = args.wire.options().open(&args.interface, args.server_interface.as_deref())?;
     let store = Store::open(&args.files, args.memory)?;
     let lane = |wire: &Wire| Lane {
         interface: wire.interface.clone(),

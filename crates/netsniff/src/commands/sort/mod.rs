@@ -8,16 +8,17 @@ use std::io::{self, ErrorKind, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use netsniff_console::number::{duration, exact};
+use netsniff_console::paths::{is_same_file, is_stdin};
+use netsniff_console::progress::ProgressLine;
+use netsniff_console::{DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_packet::{Batch, Loss, Progress, Source as _, Stage};
 use netsniff_pcapfile::{Facts, Interface, Section};
+use netsniff_pipeline::recording::naming::{CaptureFormat, packing_of_name};
 
 use self::output::Output;
 use self::runs::{Item, LEAST_MEMORY, Sorter};
-use super::inputs::{Inputs, is_same_file, is_stdin};
-use super::{DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
-use crate::progress::ProgressLine;
-use crate::recording::naming::{CaptureFormat, packing_of_name};
-use crate::summary::number::{duration, exact};
+use super::inputs::Inputs;
 
 /// Write the packets of captures in the order of their time
 #[derive(Debug, clap::Args)]

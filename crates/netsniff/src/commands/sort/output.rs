@@ -5,14 +5,14 @@ use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use netsniff_console::paths::is_stdin;
+use netsniff_console::unlinked;
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::{Counters, Interface, Packer, Packing, Section, Statistics};
+use netsniff_pipeline::recording::encoding::Encoding;
+use netsniff_pipeline::recording::naming::CaptureFormat;
 
 use super::runs::Item;
-use crate::commands::inputs::is_stdin;
-use crate::output::unlinked;
-use crate::recording::encoding::Encoding;
-use crate::recording::naming::CaptureFormat;
 
 /// Bytes gathered before they are packed or written.
 const WRITE_SIZE: usize = 256 << 10;

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use netsniff_console::calendar::Date;
+use netsniff_console::sizes::Sizes;
+use netsniff_console::{DONE, FAILED, print, say};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::certificate::facts::differences;
 use netsniff_lab::certificate::key::PrivateKey;
@@ -17,9 +20,6 @@ use netsniff_lab::tools::Tool;
 
 use super::super::{common, programs, table};
 use super::{CertifyArgs, Surroundings, configuration, keys, text};
-use crate::calendar::Date;
-use crate::commands::sizes::Sizes;
-use crate::commands::{DONE, FAILED, print, say};
 
 /// The signed envelope, and the page for people.
 const FILE: &str = "certificate.json";
@@ -125,6 +125,6 @@ fn search(
 
 /// The time of day, as RFC 3339 writes it.
 fn time_of_day() -> String {
-    let Date { year, month, day, hour, minute, second } = Date::of(crate::clock::now());
+    let Date { year, month, day, hour, minute, second } = Date::of(netsniff_console::clock::now());
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

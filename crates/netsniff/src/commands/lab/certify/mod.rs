@@ -8,6 +8,8 @@ mod verify;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use netsniff_console::sizes::Sizes;
+use netsniff_console::{UsageError, quantity};
 use netsniff_lab::bed::{Layout, Placement, Sender, Wire};
 use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::machine::Machine;
@@ -17,8 +19,6 @@ use netsniff_lab::tools::{Setting, Tool};
 
 use super::common::{Quota, directory, quota};
 use super::wire::WireArgs;
-use crate::commands::sizes::Sizes;
-use crate::commands::{UsageError, quantity};
 
 /// A signed statement of what this host captures without loss, and whether one still holds
 ///

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use netsniff_console::number::exact;
 use netsniff_lab::certificate::facts::Configuration;
 use netsniff_lab::certificate::{Certified, Statement, Verdict};
 use netsniff_lab::certify::Checked;
@@ -9,7 +10,6 @@ use netsniff_lab::search::Found;
 use netsniff_lab::trial::Trial;
 
 use super::super::table::{came, mbps, whole};
-use crate::summary::number::exact;
 
 /// A number of searches.
 pub(super) fn searches(number: usize) -> String {

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_console::printable::is_active;
+use netsniff_console::{DONE, FAILED, print, say};
 use netsniff_lab::bed::{Bed, Layout, MOST_QUEUES};
 use netsniff_lab::certificate::envelope::Refused;
 use netsniff_lab::certificate::facts::{Difference, differences};
@@ -20,8 +22,6 @@ use serde::Serialize;
 
 use super::super::{common, programs};
 use super::{CertifyArgs, Surroundings, configuration, keys, text};
-use crate::commands::{DONE, FAILED, print, say};
-use crate::printable::is_active;
 
 /// All that was found.
 #[derive(Debug, Default, Serialize)]

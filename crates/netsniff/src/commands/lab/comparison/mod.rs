@@ -14,9 +14,10 @@ use netsniff_lab::tools::Setting;
 
 pub(super) use self::page::page;
 pub(super) use self::rows::csv;
+use netsniff_console::printable::is_active;
+
 use super::compare::{Changes, Comparison, Named};
 use super::table::whole;
-use crate::printable::is_active;
 
 /// By what part the rates of two senders may differ before their losses are of different loads.
 const MOST_APART: f64 = 0.01;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use netsniff_console::{UsageError, say};
 use netsniff_lab::bed::{Bed, Layout};
 use netsniff_lab::damage::{Damage, missing};
 use netsniff_lab::load::{FCS_LEN, Load};
@@ -14,7 +15,6 @@ use netsniff_lab::trial::{self, Trial};
 
 use super::capture::{self, Capture};
 use crate::commands::lab::{common, programs, table};
-use crate::commands::{UsageError, say};
 
 /// A run that proves nothing is repeated, so that there are at most so many.
 const TRIED: u32 = 5;

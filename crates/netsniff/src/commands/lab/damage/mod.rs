@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use netsniff_console::number::exact;
+use netsniff_console::{DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_lab::damage::{Damage, Flows, Mix, Outcome};
 use netsniff_lab::report::sections;
 use netsniff_lab::stop::Stop;
@@ -21,8 +23,6 @@ use self::capture::Capture;
 use self::lost::Lost;
 use super::common::{self, Head};
 use super::wire::NoWireArgs;
-use crate::commands::{DONE, FAILED, UsageError, print, quantity, say};
-use crate::summary::number::exact;
 
 /// How many flows miss packets where a share of the packets is lost, expected and counted
 ///

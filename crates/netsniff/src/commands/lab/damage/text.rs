@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use netsniff_console::number::exact;
 use netsniff_lab::damage::{Damage, Outcome, shown};
 
 use super::Subject;
 use crate::commands::lab::csv::{known, line};
-use crate::summary::number::exact;
 
 /// Whose flows they are, in a sentence.
 pub(super) fn about(subject: &Subject) -> String {

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use netsniff_console::clock;
+use netsniff_console::number::exact;
+use netsniff_console::{UsageError, say};
 use netsniff_lab::bed::{Bed, Layout, Placement};
 use netsniff_lab::model::Model;
 use netsniff_lab::model::calibrate::{MOST, RAW, Subject, calibrate, raw_of};
@@ -19,9 +22,6 @@ use super::super::common;
 use super::super::journal::Journal;
 use super::super::question::{fits, unknown};
 use super::{AROUND, PredictArgs, burst, last_model, limit};
-use crate::clock;
-use crate::commands::{UsageError, say};
-use crate::summary::number::exact;
 
 /// Looks at what an application costs by itself.
 const LOOKS: usize = 5;

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use netsniff_console::number::exact;
+use netsniff_console::{DONE, FAILED, UsageError, print, quantity};
 use netsniff_lab::model::Model;
 use netsniff_lab::model::ledger::{Entry, scored};
 use netsniff_lab::model::traffic::Traffic;
@@ -24,8 +26,6 @@ use super::csv;
 use super::journal::Journal;
 use super::question::{MOST_QUESTIONS, QuestionArgs, tell_traffic};
 use super::wire::NoWireArgs;
-use crate::commands::{DONE, FAILED, UsageError, print, quantity};
-use crate::summary::number::exact;
 
 /// Predictions, what they come from, and what came.
 const LEDGER: &str = "ledger.jsonl";

@@ -1,0 +1,129 @@
+//! Files that are written, by names that others know: a link by such a name is never followed.
+//!
+//! Whoever may write to the directory could choose otherwise which file is overwritten, with the rights of whoever runs
+//! this program. That holds for files that a run names itself, as logs, and for those that an argument names: who puts
+//! a link there need not be who types the name. Links of the system, as `/dev/stdout`, are followed.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Creates a file that was not there, or opens a pipe or device for writing.
+///
+/// # Errors
+///
+/// Also where there is a symbolic link, wherever it leads.
+pub fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if path.symlink_metadata().is_err() {
+        return options.create_new(true).open(path);
+    }
+    open(&mut options, path, false)
+}
+
+/// Creates the file that an argument names, or empties it; `is_private` for its owner alone.
+///
+/// # Errors
+///
+/// Also where there is a symbolic link that is none of the system.
+pub fn create_named(path: &Path, is_private: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    if is_private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = is_private;
+    if is_of_system(path) { options.open(path) } else { open(&mut options, path, false) }
+}
+
+/// Whether nobody but the system makes links where the file is: `/dev/stdout` is one into `/proc`, and leads to wherever
+/// the output goes.
+pub fn is_of_system(path: &Path) -> bool {
+    let is_plain = |part| !matches!(part, std::path::Component::ParentDir);
+    let roots = ["/dev", "/proc"].map(Path::new);
+    roots.iter().any(|root| path.starts_with(root))
+        && !path.starts_with("/dev/shm")
+        && path.components().all(is_plain)
+}
+
+/// Opens what is there, at its last name and not where a link by that name leads; with `at_once` without waiting for
+/// the reader of a pipe.
+///
+/// # Errors
+///
+/// Also where there is a symbolic link.
+pub fn open(options: &mut OpenOptions, path: &Path, at_once: bool) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        let wait = if at_once { OFlags::NONBLOCK } else { OFlags::empty() };
+        options.custom_flags((OFlags::NOFOLLOW | wait).bits().cast_signed());
+    }
+    #[cfg(not(unix))]
+    let _ = at_once;
+    refuse(path)?;
+    // It may have become a link since.
+    options.open(path).map_err(|error| refuse(path).err().unwrap_or(error))
+}
+
+/// Tells that there is a symbolic link, where there is one.
+pub fn refuse(path: &Path) -> io::Result<()> {
+    if path.is_symlink() {
+        let why = "it is a symbolic link, which is not followed: remove it, or write elsewhere";
+        return Err(io::Error::other(why));
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_wherever_it_leads() {
+        let directory =
+            std::env::temp_dir().join(format!("netsniff-unlinked-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).unwrap();
+        let at = |name: &str| directory.join(name);
+        fs::write(at("victim"), "precious").unwrap();
+        for (name, target) in
+            [("file", at("victim")), ("nothing", at("nobody")), ("device", "/dev/null".into())]
+        {
+            symlink(target, at(name)).unwrap();
+            for result in [
+                create(&at(name)),
+                create_named(&at(name), true),
+                open(OpenOptions::new().append(true), &at(name), true),
+            ] {
+                let error = result.unwrap_err().to_string();
+                assert!(error.contains("is not followed"), "{name}: {error}");
+            }
+        }
+        assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+        assert!(!at("nobody").exists());
+        create(&at("new")).unwrap();
+        assert!(at("new").is_file());
+        create_named(&at("victim"), false).unwrap();
+        assert_eq!(fs::read(at("victim")).unwrap(), b"", "what is no link is emptied");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn links_of_the_system_are_those_where_nobody_else_makes_any() {
+        for path in ["/dev/stdout", "/dev/fd/3", "/proc/self/fd/1"] {
+            assert!(is_of_system(Path::new(path)), "{path}");
+        }
+        for path in ["/dev/shm/out", "/dev/../tmp/out", "/devices/out", "/tmp/dev/out", "dev/out"] {
+            assert!(!is_of_system(Path::new(path)), "{path}");
+        }
+    }
+}

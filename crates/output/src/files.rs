@@ -1,0 +1,532 @@
+//! Logs as files in a directory, `conn.log` and so on, made when their first row comes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use netsniff_analysis::SortKey;
+use netsniff_analysis::rows::LOGS;
+use netsniff_console::unlinked;
+use netsniff_packet::Timestamp;
+
+use super::descriptors::Identity;
+use super::rolled::{Renamer, Roll, Schedule};
+use super::row_file::RowFile;
+use super::watch::Watch;
+use super::{Format, LiveSink, RowSink, SinkBooks};
+
+/// One file for each log that has rows.
+#[derive(Debug)]
+pub struct LogFiles {
+    directory: PathBuf,
+    format: Format,
+    logs: Vec<Log>,
+    /// Whether the run goes on for long.
+    is_live: bool,
+    schedule: Option<Schedule>,
+    /// Bytes that a file may have before its footer.
+    most: u64,
+    watch: Option<Arc<Watch>>,
+    books: SinkBooks,
+}
+
+/// A log, which has a file or not.
+#[derive(Debug, Default)]
+struct Log {
+    file: Option<LogFile>,
+    renamer: Renamer,
+    /// It could not be written, so that its rows are refused until the next flush.
+    is_resting: bool,
+}
+
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    rows: RowFile,
+    opened: Timestamp,
+    /// Bytes before the first row.
+    header: u64,
+    /// What tells the file from another one by its name; `None` for pipes and devices, which are there
+    /// on purpose, for a log to go through them.
+    identity: Option<Identity>,
+    /// It could not be renamed, and goes on until the next flush.
+    is_staying: bool,
+}
+
+impl LogFiles {
+    /// Files in `directory`, which is made if it is missing. Logs that are there already are
+    /// removed: what an earlier run left must not lie among the logs of this one.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made, or a log in it cannot be removed.
+    pub fn create(directory: &Path, format: Format) -> anyhow::Result<Self> {
+        let files = Self::new(directory, format)?;
+        for path in (0..LOGS.len()).map(|log| files.path_of(log)).filter(|path| is_own(path)) {
+            fs::remove_file(&path)
+                .with_context(|| format!("cannot replace the old log {}", path.display()))?;
+        }
+        Ok(files)
+    }
+
+    /// Files in `directory` of a run that goes on for long, which begins at `now`: they roll, and
+    /// logs that are there already are kept, under names with the times at which they were last
+    /// changed. A log that cannot be written is an error once, and refuses its rows until the next
+    /// flush; those that it refused are counted.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made, or a log in it cannot be renamed.
+    pub fn live(
+        directory: &Path,
+        format: Format,
+        roll: Roll,
+        now: Timestamp,
+    ) -> anyhow::Result<Self> {
+        let mut files = Self { is_live: true, ..Self::new(directory, format)? };
+        for log in 0..LOGS.len() {
+            files.set_aside(log)?;
+        }
+        files.schedule = roll.every.map(|every| Schedule::new(every, now));
+        let footer = files.footer(now).len() as u64;
+        files.most = roll.size.map_or(u64::MAX, |size| size.saturating_sub(footer));
+        Ok(files)
+    }
+
+    fn new(directory: &Path, format: Format) -> anyhow::Result<Self> {
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        let files = Self {
+            directory: directory.to_owned(),
+            format,
+            logs: LOGS.iter().map(|_| Log::default()).collect(),
+            is_live: false,
+            schedule: None,
+            most: u64::MAX,
+            watch: None,
+            books: SinkBooks::default(),
+        };
+        for path in (0..LOGS.len()).map(|log| files.path_of(log)) {
+            unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(files)
+    }
+
+    /// Ends every file; `closed` is the time at which the input ended.
+    ///
+    /// Dropping the files instead may lose rows without a word.
+    ///
+    /// # Errors
+    ///
+    /// The first file that could not be written to its end. The others are ended all the same.
+    pub fn finish(mut self, closed: Timestamp) -> anyhow::Result<()> {
+        self.end(closed)
+    }
+
+    fn path_of(&self, log: usize) -> PathBuf {
+        let name = LOGS.get(log).map_or("unknown", |log| log.path);
+        self.directory.join(format!("{name}.log"))
+    }
+
+    fn footer(&self, closed: Timestamp) -> Vec<u8> {
+        let mut footer = Vec::new();
+        self.format.footer(closed, &mut footer);
+        footer
+    }
+
+    /// Adds a row that needs a file first, or a new one.
+    fn row_of_new_file(&mut self, at: usize, time: Timestamp, row: &[u8]) -> anyhow::Result<()> {
+        let log = self.logs.get(at).context("a row of a log that is not in the list")?;
+        let is_full = log.file.as_ref().is_some_and(|file| {
+            let has_rows = file.rows.size() > file.header;
+            has_rows && file.identity.is_some() && !file.is_staying
+        });
+        let mut result = Ok(());
+        if is_full && !log.is_resting {
+            result = self.roll_log(at, time);
+        }
+        if self.logs.get(at).is_some_and(|log| log.file.is_none() && !log.is_resting) {
+            result = result.and(self.open(at, time));
+        }
+        let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(at) else {
+            self.books.refused.add_rows(at, 1);
+            return result;
+        };
+        file.rows.push(row);
+        result
+    }
+
+    /// Opens the file of a log, of which the first row belongs at `time`.
+    fn open(&mut self, at: usize, time: Timestamp) -> anyhow::Result<()> {
+        let opened = self.opened(at, time);
+        if let Some(log) = self.logs.get_mut(at) {
+            log.is_resting = opened.is_err();
+            log.file = None;
+        }
+        let file = opened?;
+        if let Some(log) = self.logs.get_mut(at) {
+            log.file = Some(file);
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, at: usize, time: Timestamp) -> anyhow::Result<LogFile> {
+        let path = self.path_of(at);
+        if self.is_live {
+            self.set_aside(at)?;
+        }
+        let file = if self.is_live { open_beside(&path) } else { unlinked::create(&path) };
+        let file = file.with_context(|| format!("cannot create {}", path.display()))?;
+        let identity = file.metadata().ok().filter(|_| is_own(&path)).map(|it| Identity::of(&it));
+        let mut rows = RowFile::new(file, self.watch.clone());
+        let mut header = Vec::new();
+        if let Some(log) = LOGS.get(at) {
+            self.format.header(log, time, &mut header);
+        }
+        if let Err(error) = rows.write_frame(&header) {
+            if identity.is_some() {
+                // Nothing is in it.
+                let _ = fs::remove_file(&path);
+            }
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
+        let header = rows.size();
+        Ok(LogFile { path, rows, opened: time, header, identity, is_staying: false })
+    }
+
+    /// Gives a log that is there already a name with its own time.
+    fn set_aside(&mut self, at: usize) -> anyhow::Result<()> {
+        let path = self.path_of(at);
+        if !is_own(&path) {
+            return Ok(());
+        }
+        let mut rename = || {
+            let changed = fs::symlink_metadata(&path)?.modified()?;
+            self.rename(at, &path, netsniff_console::clock::timestamp(changed))
+        };
+        rename().with_context(|| format!("cannot rename the old log {}", path.display()))
+    }
+
+    fn rename(&mut self, at: usize, path: &Path, time: Timestamp) -> io::Result<()> {
+        let (Some(log), Some(known)) = (self.logs.get_mut(at), LOGS.get(at)) else {
+            return Ok(());
+        };
+        log.renamer.rename(&self.directory, known.path, path, time).map(drop)
+    }
+
+    /// Writes the rows of a log that wait.
+    fn write_out(&mut self, at: usize) -> anyhow::Result<()> {
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let Some(file) = &mut log.file else { return Ok(()) };
+        let out = file.rows.write_out();
+        self.books.written.add_rows(at, out.written);
+        self.books.refused.add_rows(at, out.refused);
+        let result = out.result.with_context(|| format!("cannot write {}", file.path.display()));
+        log.rest_after(&result);
+        result
+    }
+
+    /// Ends the file of a log and renames it; one that is not renamed goes on.
+    fn roll_log(&mut self, at: usize, closed: Timestamp) -> anyhow::Result<()> {
+        let is_own = |log: &Log| log.file.as_ref().is_some_and(|file| file.identity.is_some());
+        self.write_out(at)?;
+        if !self.logs.get(at).is_some_and(is_own) {
+            return Ok(());
+        }
+        let footer = self.footer(closed);
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let Some(file) = &mut log.file else { return Ok(()) };
+        let ended = file.rows.write_frame(&footer);
+        let ended = ended.with_context(|| format!("cannot write {}", file.path.display()));
+        let (path, opened) = (file.path.clone(), file.opened);
+        // Whoever took it away, as logrotate(8) does, has seen to its name.
+        let is_there = file.is_there();
+        log.rest_after(&ended);
+        ended?;
+        let renamed = if is_there { self.rename(at, &path, opened) } else { Ok(()) };
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        match renamed {
+            Ok(()) => log.file = None,
+            Err(_) => {
+                if let Some(file) = &mut log.file {
+                    file.rows.cut_frame(footer.len());
+                    file.is_staying = true;
+                }
+            }
+        }
+        renamed.with_context(|| format!("cannot rename {}", path.display()))
+    }
+
+    /// Goes on in a new file where somebody removed the old one.
+    fn replace_removed(&mut self, at: usize) -> anyhow::Result<()> {
+        let is_removed = |file: &mut LogFile| file.is_removed();
+        let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
+        let Some(mut old) = log.file.take_if(is_removed) else { return Ok(()) };
+        if !old.rows.has_waiting() {
+            return Ok(());
+        }
+        let result = self.open(at, old.opened);
+        match self.logs.get_mut(at).and_then(|log| log.file.as_mut()) {
+            Some(file) => file.rows.adopt(&mut old.rows),
+            None => self.books.refused.add_rows(at, old.rows.discard()),
+        }
+        result
+    }
+
+    /// Does something with every log; the first error is told.
+    fn each(
+        &mut self,
+        mut work: impl FnMut(&mut Self, usize) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut result = Ok(());
+        for at in 0..self.logs.len() {
+            result = result.and(work(self, at));
+        }
+        result
+    }
+}
+
+impl RowSink for LogFiles {
+    type Error = anyhow::Error;
+
+    #[inline]
+    fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
+        if let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(log)
+            && file.rows.size().saturating_add(bytes.len() as u64) <= self.most
+        {
+            file.rows.push(bytes);
+            return if file.rows.has_room() { Ok(()) } else { self.write_out(log) };
+        }
+        self.row_of_new_file(log, key.time, bytes)
+    }
+}
+
+impl LiveSink for LogFiles {
+    fn attend(&mut self, watch: Arc<Watch>) {
+        for file in self.logs.iter_mut().filter_map(|log| log.file.as_mut()) {
+            file.rows.watch(Arc::clone(&watch));
+        }
+        self.watch = Some(watch);
+    }
+
+    fn flush(&mut self, now: Timestamp) -> anyhow::Result<()> {
+        let is_due = self.schedule.as_mut().is_some_and(|schedule| schedule.is_due(now));
+        self.each(|files, at| {
+            if let Some(log) = files.logs.get_mut(at) {
+                log.is_resting = false;
+                log.file.iter_mut().for_each(|file| file.is_staying = false);
+            }
+            files.replace_removed(at)?;
+            if is_due { files.roll_log(at, now) } else { files.write_out(at) }
+        })
+    }
+
+    fn roll(&mut self, now: Timestamp) -> anyhow::Result<()> {
+        self.each(|files, at| {
+            files.replace_removed(at)?;
+            files.roll_log(at, now)
+        })
+    }
+
+    fn end(&mut self, closed: Timestamp) -> anyhow::Result<()> {
+        let footer = self.footer(closed);
+        self.each(|files, at| {
+            let result = files.write_out(at);
+            let Some(log) = files.logs.get_mut(at) else { return result };
+            let Some(mut file) = log.file.take() else { return result };
+            let ended = file.rows.write_frame(&footer);
+            result.and(ended.with_context(|| format!("cannot write {}", file.path.display())))
+        })
+    }
+
+    fn books(&self) -> &SinkBooks {
+        &self.books
+    }
+}
+
+impl Log {
+    /// Lets the log rest after an error. A pipe that was left begins anew with its next reader.
+    fn rest_after(&mut self, result: &anyhow::Result<()>) {
+        self.is_resting = result.is_err();
+        if self.is_resting {
+            self.file.take_if(|file| file.identity.is_none());
+        }
+    }
+}
+
+impl LogFile {
+    /// Whether it still has its name.
+    fn is_there(&self) -> bool {
+        let metadata = fs::symlink_metadata(&self.path).ok();
+        metadata.filter(fs::Metadata::is_file).map(|it| Identity::of(&it)) == self.identity
+    }
+
+    /// Whether it has no name any more, so that nobody will ever read it.
+    fn is_removed(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let metadata = self.rows.file().metadata();
+            self.identity.is_some() && metadata.is_ok_and(|metadata| metadata.nlink() == 0)
+        }
+        #[cfg(not(unix))]
+        false
+    }
+}
+
+/// Whether there is a file that a log of an earlier run may be. Pipes are there on purpose, for a log to
+/// go through them.
+fn is_own(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Opens a log without harm to what is there, and without waiting for the reader of a pipe.
+fn open_beside(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    if path.symlink_metadata().is_err() {
+        return options.create_new(true).open(path);
+    }
+    let opened = unlinked::open(&mut options, path, true);
+    #[cfg(unix)]
+    if let Err(error) = &opened
+        && error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+    {
+        return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads the pipe"));
+    }
+    opened
+}
+
+#[cfg(test)]
+mod tests {
+    use netsniff_testing::full_device;
+
+    use super::*;
+
+    /// A directory of its own, removed at the end.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Self {
+            let name = format!("netsniff-files-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            Self(path)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const TIME: Timestamp = Timestamp::from_secs_nanos(1_317_402_178, 0);
+
+    #[test]
+    fn a_file_has_header_rows_and_footer() {
+        let directory = Directory::new("whole");
+        let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
+        let tunnel = LOGS.iter().position(|log| log.path == "tunnel").unwrap();
+        files.row(tunnel, &SortKey::first_at(TIME), b"first\n").unwrap();
+        files.row(tunnel, &SortKey::first_at(TIME), b"second\n").unwrap();
+        files.finish(Timestamp::from_secs_nanos(1_317_402_180, 0)).unwrap();
+        let text = fs::read_to_string(directory.0.join("tunnel.log")).unwrap();
+        let expected = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n\
+            #unset_field\t-\n#path\ttunnel\n#open\t2011-09-30-17-02-58\n\
+            #fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\ttunnel_type\taction\n\
+            #types\ttime\tstring\taddr\tport\taddr\tport\tenum\tenum\n\
+            first\nsecond\n#close\t2011-09-30-17-03-00\n";
+        assert_eq!(text, expected);
+        let others = fs::read_dir(&directory.0).unwrap().count();
+        assert_eq!(others, 1, "a log without rows has no file");
+    }
+
+    #[test]
+    fn logs_of_an_earlier_run_are_gone_and_other_files_stay() {
+        let directory = Directory::new("again");
+        fs::create_dir_all(&directory.0).unwrap();
+        for name in ["rtt.log", "conn.log", "notes.log"] {
+            fs::write(directory.0.join(name), b"old\n").unwrap();
+        }
+        let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
+        files.row(0, &SortKey::first_at(TIME), b"{}\n").unwrap();
+        files.finish(TIME).unwrap();
+        let read = |name: &str| fs::read(directory.0.join(name)).ok();
+        assert_eq!(read("conn.log").as_deref(), Some(&b"{}\n"[..]));
+        assert_eq!(read("notes.log").as_deref(), Some(&b"old\n"[..]));
+        assert_eq!(read("rtt.log"), None);
+    }
+
+    #[test]
+    fn json_files_have_rows_only() {
+        let directory = Directory::new("json");
+        let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
+        files.row(0, &SortKey::first_at(TIME), b"{}\n").unwrap();
+        files.finish(TIME).unwrap();
+        assert_eq!(fs::read(directory.0.join("conn.log")).unwrap(), b"{}\n");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let directory = Directory::new("full");
+        fs::create_dir_all(&directory.0).unwrap();
+        let path = directory.0.join("conn.log");
+        if !full_device(&path, "no log was written to it") {
+            return;
+        }
+        let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
+        let error =
+            format!("{:#}", files.row(0, &SortKey::first_at(TIME), b"a row\n").unwrap_err());
+        let expected =
+            format!("cannot write {}: No space left on device (os error 28)", path.display());
+        assert_eq!(error, expected, "the header was not written");
+        let mut files = LogFiles::create(&directory.0, Format::Json).unwrap();
+        files.row(0, &SortKey::first_at(TIME), b"a row that stays in the buffer\n").unwrap();
+        let error = format!("{:#}", files.finish(TIME).unwrap_err());
+        assert_eq!(error, expected, "the row was not written");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_in_place_of_any_log_is_refused_before_anything_is_written() {
+        let directory = Directory::new("links");
+        fs::create_dir_all(&directory.0).unwrap();
+        let victim = directory.0.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        for log in LOGS.iter() {
+            let path = directory.0.join(format!("{}.log", log.path));
+            std::os::unix::fs::symlink(&victim, &path).unwrap();
+            let files = LogFiles::create(&directory.0, Format::Tsv);
+            let live = LogFiles::live(&directory.0, Format::Tsv, Roll::default(), TIME);
+            for refused in [files, live] {
+                let error = format!("{:#}", refused.unwrap_err());
+                assert!(
+                    error.starts_with(&format!("cannot write {}: ", path.display())),
+                    "{error}"
+                );
+                assert!(error.contains("symbolic link"), "{error}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+        // One that comes later is met by the first row.
+        let mut files = LogFiles::create(&directory.0, Format::Tsv).unwrap();
+        std::os::unix::fs::symlink(&victim, directory.0.join("conn.log")).unwrap();
+        let error = format!("{:#}", files.row(0, &SortKey::first_at(TIME), b"row\n").unwrap_err());
+        assert!(error.contains("symbolic link"), "{error}");
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_is_an_error() {
+        let directory = Directory::new("blocked");
+        fs::create_dir_all(&directory.0).unwrap();
+        let blocked = directory.0.join("file");
+        fs::write(&blocked, b"").unwrap();
+        let error = LogFiles::create(&blocked, Format::Tsv).unwrap_err();
+        assert!(error.to_string().starts_with("cannot make the directory"), "{error}");
+    }
+}

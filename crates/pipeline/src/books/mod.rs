@@ -1,0 +1,16 @@
+//! The books of a live capture: what the kernel, the rings and the analysis have counted, side by side.
+//!
+//! Every column has a counter of its own; only `unexplained` is a difference, and nobody knows it while any
+//! other column is not known.
+
+mod entry;
+mod keeper;
+mod metrics;
+mod sightings;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod watched;
+
+pub use entry::{Entry, Place};
+pub use keeper::{Keeper, LEAD, RingPlace};
+pub use metrics::prometheus;

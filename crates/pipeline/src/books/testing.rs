@@ -1,0 +1,96 @@
+//! Books that tests begin with.
+
+use netsniff_analysis::depth::PacketsByDepth;
+use netsniff_capture::counters::{Occupancy, RingCounters, WaitCounters};
+use netsniff_packet::Timestamp;
+
+use super::{Entry, Place};
+use crate::live::onset::Onset;
+use crate::live::{LinkState, RingReport};
+
+/// An interface to which 100 packets came, of which each of these got so many.
+#[must_use]
+pub fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> Entry {
+    let known = [lost, filtered, dropped].iter().flatten().sum::<u64>();
+    let delivered = 100 - known;
+    let counters =
+        RingCounters { delivered, accepted: Some(delivered), dropped, ..RingCounters::default() };
+    Entry {
+        place: Place::Interface("eth0".to_owned()),
+        link: Some(LinkState::Up),
+        arrived: Some(100),
+        lost_interface: lost,
+        lost_backlog: None,
+        time_squeezes: None,
+        filtered,
+        bound: Some(0),
+        recorded: None,
+        unrecorded: None,
+        report: Some(RingReport { counters, analysed: Some(delivered), ..RingReport::default() }),
+        facts: None,
+        sampling: 1,
+    }
+}
+
+/// A report whose counters are all different, beginning with `from`.
+#[must_use]
+pub fn report(from: u64) -> RingReport {
+    let mut next = from;
+    let mut number = || {
+        next += 1;
+        next
+    };
+    let mut by_depth = Vec::new();
+    by_depth.resize_with(4, &mut number);
+    RingReport {
+        counters: RingCounters {
+            delivered: number(),
+            delivered_bytes: number(),
+            accepted: Some(number() + 1000),
+            dropped: Some(number()),
+            filtered: Some(number()),
+            freezes: Some(number()),
+            malformed: number(),
+            cut: number(),
+            retagged: number(),
+            partial_checksums: number(),
+            super_frames: number(),
+            inversions: number(),
+            deepest_inversion: number(),
+            wrong_stamps: number(),
+            waiting: WaitCounters {
+                groups: number(),
+                empty: number(),
+                polls: number(),
+                wakeups: number(),
+                naps: number(),
+            },
+            occupancy: Occupancy {
+                used: number() as u32,
+                high_water: number() as u32,
+                capacity: number() as u32,
+            },
+        },
+        read: None,
+        returned: None,
+        onset: Onset {
+            first_packet: Some(Timestamp::from_nanos(number() as i64)),
+            hole: Some((None, Timestamp::from_nanos(number() as i64 + 50))),
+        },
+        analysed: Some(number()),
+        by_depth: Some(PacketsByDepth::from_fn(|depth| by_depth[depth as usize])),
+        shed: number(),
+        shed_nanos: number(),
+        filtered: number(),
+        beyond_end: number(),
+        refused: number(),
+        waiting: number(),
+        late: number(),
+        refused_rows: number(),
+        link: LinkState::Down,
+        downs: number(),
+        flows: Some(number()),
+        flow_split: Some(number()),
+        now: Some(Timestamp::from_nanos(number() as i64)),
+    }
+}
