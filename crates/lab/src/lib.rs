@@ -37,6 +37,7 @@
 pub mod bed;
 pub mod certificate;
 pub mod certify;
+pub mod commands;
 pub mod compare;
 pub mod content;
 pub mod damage;

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser};
 use netsniff_console::printable::printable_lines;
 use netsniff_console::{DONE, FAILED, USAGE, UsageError};
+use netsniff_lab::commands::Program;
 
 use crate::commands::{
     analyze, anonymize, completions, generate, info, lab, protocols, receive, record, replay,
@@ -42,12 +43,22 @@ enum Command {
 }
 
 /// What is wrong with these arguments, of a command that is to be run later, in the first words of what it would say.
-pub(crate) fn refusal(arguments: &[String]) -> Option<String> {
+fn refusal(arguments: &[String]) -> Option<String> {
     let words = std::iter::once("netsniff").chain(arguments.iter().map(String::as_str));
     let error = Cli::try_parse_from(words).err()?.to_string();
     let said = error.lines().next().unwrap_or_default();
     Some(said.trim_start_matches("error: ").to_owned())
 }
+
+/// What the lab knows of this program.
+const PROGRAM: Program = Program {
+    revision: if env!("NETSNIFF_REVISION").is_empty() {
+        None
+    } else {
+        Some(env!("NETSNIFF_REVISION"))
+    },
+    refusal,
+};
 
 /// Reads the arguments, runs the command, and reports its failure.
 #[must_use]
@@ -61,7 +72,7 @@ pub fn main() -> ExitCode {
         Command::Anonymize(args) => anonymize::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Info(args) => info::run(&args),
-        Command::Lab(args) => lab::run(&args),
+        Command::Lab(args) => lab::run(&args, PROGRAM),
         Command::Receive(args) => receive::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
@@ -97,6 +108,13 @@ fn written(result: std::io::Result<()>) -> anyhow::Result<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use netsniff_lab::load::Load;
+    use netsniff_lab::paper::{Kind, Scale, papers};
+    use netsniff_lab::tools::Tool;
+
     use super::*;
 
     #[test]
@@ -109,6 +127,35 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example"), "netsniff {} --help", command.get_name());
+        }
+    }
+
+    /// Our own tools and the generator have every option that an experiment of a paper gives them.
+    #[test]
+    fn experiments_are_taken_by_the_programs_that_run_them() {
+        let frames = Scale::SIZES.map(|size| (size, 1e6)).to_vec();
+        let check = |load: &Load, tool: &Tool| {
+            netsniff_lab::commands::check(load, Some(tool), PROGRAM).unwrap();
+        };
+        for is_short in [true, false] {
+            let (trace, trace_size) = (6e5, 315);
+            let frames = frames.clone();
+            let scale = Scale { is_short, frames, trace, trace_size, offline: None, repeat: None };
+            for experiment in papers(&scale).iter().flat_map(|paper| &paper.experiments) {
+                let tools = experiment.tools.iter();
+                let points = match &experiment.kind {
+                    Kind::Sweep(sweep) => sweep.plan(experiment, Path::new("trace")).points(),
+                    Kind::Search { .. } => Vec::new(),
+                };
+                for tool in tools.clone() {
+                    let load = Load { size: 64, time: Duration::from_secs(1), ..Load::default() };
+                    check(&load, tool);
+                }
+                for point in points.iter().filter(|point| point.repetition == 0) {
+                    let tool = tools.clone().find(|tool| tool.name == point.tool).unwrap();
+                    check(&point.load, &tool.with(&point.settings).unwrap());
+                }
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["packet"]),
     ("traffic", &["packet"]),
     ("capture", &["packet"]),
-    ("lab", &["packet", "pcapfile", "traffic", "capture"]),
+    ("lab", &["packet", "pcapfile", "analysis", "traffic", "capture", "console"]),
     ("console", &["packet"]),
     ("output", &["packet", "pcapfile", "analysis", "console"]),
     ("pipeline", &["packet", "pcapfile", "analysis", "traffic", "capture", "console", "output"]),

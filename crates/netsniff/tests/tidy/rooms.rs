@@ -69,9 +69,8 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
     ("lab", &["bed", "disk", "nic", "sysctl", "tap"]),
     ("lab", &["certificate", "report"]),
     ("lab/report", &["html", "plot"]),
-    ("netsniff", &["cli", "commands"]),
     ("netsniff/commands", &["analyze", "record"]),
-    ("netsniff/commands/lab", &["compare", "comparison"]),
+    ("lab/commands", &["compare", "comparison"]),
 ];
 
 /// Arrows from module to module, with the names that are taken.

@@ -5,7 +5,7 @@ use netsniff_console::UsageError;
 
 /// How deep an analysis goes.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-pub(in crate::commands) enum DepthArg {
+pub(super) enum DepthArg {
     /// Packets are counted by layer and size; there are no connections
     Packets,
     /// Connections have counters, times, states and histories, but nobody looks for losses
@@ -18,11 +18,6 @@ pub(in crate::commands) enum DepthArg {
 }
 
 impl DepthArg {
-    /// Its name as a value of --depth.
-    pub(in crate::commands) const fn name(self) -> &'static str {
-        self.plain().name()
-    }
-
     const fn plain(self) -> Depth {
         match self {
             Self::Packets => Depth::Packets,

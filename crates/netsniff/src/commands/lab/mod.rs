@@ -1,35 +1,9 @@
 //! `netsniff lab`: what this machine captures without loss, measured.
 
-mod campaign;
-mod certify;
-mod common;
-mod compare;
-mod comparison;
-mod csv;
-mod damage;
-mod journal;
-mod lossless;
-mod paper;
-mod predict;
-mod question;
-mod reports;
-mod scale;
-mod sweep;
-mod table;
-mod wire;
 mod work;
 
-use anyhow::Context as _;
-use netsniff_console::DONE;
-use netsniff_lab::bed;
+use netsniff_lab::commands::{LabCommand, Program};
 
-use self::certify::CertifyArgs;
-use self::compare::CompareArgs;
-use self::damage::DamageArgs;
-use self::lossless::LosslessArgs;
-use self::paper::PaperArgs;
-use self::predict::PredictArgs;
-use self::sweep::SweepArgs;
 use self::work::WorkArgs;
 
 /// Measure what this machine captures without loss, in network namespaces of its own
@@ -48,25 +22,14 @@ use self::work::WorkArgs;
     sends from there, and nothing is changed on either.")]
 pub struct LabArgs {
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
-    Lossless(LosslessArgs),
-    Sweep(SweepArgs),
-    Compare(CompareArgs),
-    Damage(DamageArgs),
-    Paper(PaperArgs),
-    Predict(Box<PredictArgs>),
-    Certify(CertifyArgs),
-    Work(WorkArgs),
-    /// Waits until standard input is closed, and removes a testbed
-    #[command(hide = true)]
-    Warden {
-        /// Its name
-        name: String,
-    },
+enum Command {
+    #[command(flatten)]
+    Lab(Box<LabCommand>),
+    Work(Box<WorkArgs>),
 }
 
 /// Runs the command and returns its exit code.
@@ -74,23 +37,9 @@ enum What {
 /// # Errors
 ///
 /// [`UsageError`](netsniff_console::UsageError), and whatever prevents a testbed or a run.
-pub fn run(args: &LabArgs) -> anyhow::Result<u8> {
-    match &args.what {
-        What::Certify(args) => certify::run(args),
-        What::Lossless(args) => lossless::run(args),
-        What::Paper(args) => paper::run(args),
-        What::Predict(args) => predict::run(args),
-        What::Sweep(args) => sweep::run(args),
-        What::Work(args) => work::run(args),
-        What::Compare(args) => compare::run(args),
-        What::Damage(args) => damage::run(args),
-        What::Warden { name } => bed::watch(name).map(|()| DONE),
+pub fn run(args: &LabArgs, program: Program) -> anyhow::Result<u8> {
+    match &args.command {
+        Command::Lab(command) => netsniff_lab::commands::run(command, program),
+        Command::Work(args) => work::run(args),
     }
-}
-
-/// This program, and how it removes testbeds.
-fn programs() -> anyhow::Result<(std::path::PathBuf, Vec<String>)> {
-    let program = std::env::current_exe().context("cannot tell where this program is")?;
-    let words = [&program.display().to_string(), "lab", "warden"].map(str::to_owned);
-    Ok((program, words.to_vec()))
 }

@@ -1,0 +1,404 @@
+//! `netsniff lab paper`: the experiments of five papers, repeated here.
+
+use std::fs;
+use std::io::stdout;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use netsniff_console::{DONE, FAILED, print, quantity, say};
+use serde::Serialize;
+
+use super::Program;
+use super::campaign::{Campaign, Directory};
+use super::common::{self, Head};
+use super::reports::{self, LOSSLESS};
+use super::scale::{self, TRACE};
+use super::table;
+use super::wire::NoWireArgs;
+use crate::bed::{Bed, Layout};
+use crate::lossless::{Cell, Subject, measure, planned};
+use crate::paper::{Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
+use crate::report::sections;
+use crate::search::{Found, Goal};
+use crate::stop::Stop;
+use crate::sweep::{self, Point};
+use crate::tools::Tool;
+
+/// The experiments of the papers on losses of captures, repeated on this machine, with a scorecard of their claims
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Papers:\n  \
+    s0   buffers of 32 kB to 64 MB, 1 and 30 hosts (CAIA-TR-051027A)\n  \
+    s1   load of the application, buffers, waiting (IMC 2010)\n  \
+    s2   loss, memory, processor against rates and hosts, figures 1 to 8 (CAIA-TR-051004A)\n  \
+    s3   four sessions of dumpcap over all sizes of frames (Skopko)\n  \
+    s4   highest rates without loss of ways to capture (PF_RING)\n\n\
+    Examples:\n  \
+    netsniff lab paper all --short -o papers         three quarters of an hour\n  \
+    netsniff lab paper s1 -o s1                      one of them, with all values\n  \
+    netsniff lab paper s1 -o s1 --resume             what was interrupted goes on\n\n\
+    Rates are parts of what the sender reaches here, which is measured first. -o has a page and a JSON file for each paper,\n\
+    and a directory for each experiment, as those of lab sweep and lab lossless, which lab compare reads.\n\n\
+    Exit code: 0 fine, whatever holds; 1 failed, or ended before all was measured; 2 wrong usage")]
+pub struct PaperArgs {
+    /// s0, s1, s2, s3, s4, or all
+    #[arg(value_name = "PAPER", required = true, value_parser = paper)]
+    papers: Vec<Which>,
+    /// Few values and short runs: minutes instead of hours
+    #[arg(long)]
+    short: bool,
+    /// How often every point of a sweep is run, instead of once to three times; with --resume also more often than before
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: Option<u32>,
+    /// A directory for everything
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Go on with what is missing in the directory of -o
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    _no_wire: NoWireArgs,
+    /// Time that all of it may take; what would exceed it is not begun
+    #[arg(long, value_name = "TIME", value_parser = quantity::interval)]
+    budget: Option<Duration>,
+    /// Print nothing but the scorecards
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// A paper, or all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Which(Option<&'static str>);
+
+fn paper(text: &str) -> Result<Which, String> {
+    match NAMES.iter().find(|name| **name == text) {
+        Some(name) => Ok(Which(Some(name))),
+        None if text == "all" => Ok(Which(None)),
+        None => Err(format!("there are {} and all", NAMES.join(", "))),
+    }
+}
+
+/// How everything is run.
+struct Laboratory<'a> {
+    args: &'a PaperArgs,
+    output: PathBuf,
+    stop: &'a Stop<'a>,
+    layout: Layout,
+    scale: Scale,
+    program: Program,
+}
+
+/// What is left of a paper's experiment.
+enum Left<'a> {
+    Points(Vec<Point>),
+    Searches(&'a Goal, f64, Vec<(&'a Tool, u32)>),
+}
+
+/// All that was found by searches.
+#[derive(Serialize)]
+struct Searches<'a> {
+    #[serde(flatten)]
+    head: &'a Head<'a>,
+    cells: &'a [Cell],
+}
+
+/// What a paper came to.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    #[serde(flatten)]
+    head: &'a Head<'a>,
+    paper: &'static str,
+    citation: &'static str,
+    scale: &'a Scale,
+    scores: &'a [Score],
+}
+
+/// Runs the command and returns its exit code.
+///
+/// # Errors
+///
+/// A directory of the other form, and whatever prevents a testbed or a run.
+pub(super) fn run(args: &PaperArgs, program: Program) -> anyhow::Result<u8> {
+    if !args.resume {
+        let directory = &args.output;
+        fs::create_dir(directory).with_context(|| {
+            format!("cannot make {}; --resume goes on with one", directory.display())
+        })?;
+    }
+    // Runs name the trace by its path: they are known again however the directory is called.
+    let output = fs::canonicalize(&args.output)
+        .with_context(|| format!("there is no {} to go on with", args.output.display()))?;
+    let signal = common::signal()?;
+    let stop = Stop::new(&signal, args.budget);
+    let layout = Layout::default();
+    let Some(scale) = scale::of(&output, args.short, &layout, &stop, args.quiet)? else {
+        say("ended before it was known what the sender reaches");
+        return Ok(FAILED);
+    };
+    let scale = Scale { repeat: args.repeat, ..scale };
+    let lab = Laboratory { args, output, stop: &stop, layout, scale, program };
+    let is_wanted = |paper: &Paper| {
+        args.papers.iter().any(|Which(which)| which.is_none_or(|name| name == paper.name))
+    };
+    let papers: Vec<_> = papers(&lab.scale).into_iter().filter(is_wanted).collect();
+    lab.tell_plan(&papers)?;
+    let mut is_whole = true;
+    for paper in &papers {
+        is_whole &= lab.paper(paper)?;
+        if stop.is_set() {
+            return Ok(FAILED);
+        }
+    }
+    Ok(if is_whole { DONE } else { FAILED })
+}
+
+impl Laboratory<'_> {
+    fn tell_plan(&self, papers: &[Paper]) -> anyhow::Result<()> {
+        if self.args.quiet {
+            return Ok(());
+        }
+        let mut time = Duration::ZERO;
+        for paper in papers {
+            for experiment in &paper.experiments {
+                time += match self.left(paper, experiment, &self.results(paper)?)? {
+                    Left::Points(points) => sweep::duration(&points),
+                    Left::Searches(goal, _, pairs) => {
+                        pairs.iter().map(|(tool, size)| planned(tool, *size, goal)[0]).sum()
+                    }
+                };
+            }
+        }
+        let names: Vec<_> = papers.iter().map(|paper| paper.name).collect();
+        let time = common::in_words(time);
+        say(&format!("{}: about {time} where nothing is repeated", names.join(", ")));
+        Ok(())
+    }
+
+    fn directory(&self, paper: &Paper, experiment: &Experiment) -> PathBuf {
+        self.output.join(format!("{}-{}", paper.name, experiment.name))
+    }
+
+    /// What is there of a paper.
+    fn results(&self, paper: &Paper) -> anyhow::Result<Results> {
+        let mut results = Results::default();
+        for experiment in &paper.experiments {
+            let (directory, name) = (self.directory(paper, experiment), experiment.name.to_owned());
+            match &experiment.kind {
+                Kind::Sweep(_) if directory.join(reports::RUNS).is_file() => {
+                    results.runs.insert(name, reports::runs(&directory)?);
+                }
+                Kind::Search { .. } if directory.join(LOSSLESS).is_file() => {
+                    let mut cells = reports::cells(&directory)?;
+                    cells.retain(|cell| !matches!(cell.found, Found::Ended));
+                    results.cells.insert(name, cells);
+                }
+                _ => {}
+            }
+        }
+        Ok(results)
+    }
+
+    /// What is missing of an experiment, by tools that are here.
+    fn left<'e>(
+        &self,
+        paper: &Paper,
+        experiment: &'e Experiment,
+        results: &Results,
+    ) -> anyhow::Result<Left<'e>> {
+        match &experiment.kind {
+            Kind::Sweep(sweep) => {
+                let trace = self.output.join(TRACE);
+                let mut points = sweep.plan(experiment, &trace).points();
+                points.retain(|point| is_here(experiment, &point.tool));
+                ensure!(
+                    points.iter().all(|point| point.load.rate.is_none_or(|rate| rate >= 1.0)),
+                    "the sender is too slow for {}: see {}",
+                    paper.name,
+                    scale::FILE
+                );
+                let runs = results.runs.get(experiment.name).map_or(&[][..], Vec::as_slice);
+                Ok(Left::Points(sweep::left(points, runs)))
+            }
+            Kind::Search { goal, tolerated } => {
+                let done = results.cells(experiment.name);
+                let is_left = |(tool, size): &(&Tool, u32)| {
+                    tool.is_here()
+                        && !done.iter().any(|cell| cell.tool == tool.name && cell.size == *size)
+                };
+                let pairs = experiment.sizes.iter();
+                let pairs =
+                    pairs.flat_map(|size| experiment.tools.iter().map(move |it| (it, *size)));
+                Ok(Left::Searches(goal, *tolerated, pairs.filter(is_left).collect()))
+            }
+        }
+    }
+
+    /// Runs what is left of a paper, and judges all of it; whether all was measured.
+    fn paper(&self, paper: &Paper) -> anyhow::Result<bool> {
+        let mut results = self.results(paper)?;
+        let mut is_whole = true;
+        let missing: Vec<String> = paper
+            .experiments
+            .iter()
+            .flat_map(|experiment| experiment.tools.iter().map(move |tool| (experiment, tool)))
+            .filter(|(_, tool)| !tool.is_here())
+            .map(|(of, tool)| format!("{} of {}: not installed", tool.name, of.title))
+            .collect();
+        let tools: Vec<Tool> =
+            paper.experiments.iter().flat_map(|experiment| experiment.tools.clone()).collect();
+        let head = common::head((&tools, &missing), self.layout.clone(), self.program);
+        let head = head.of_interfaces(std::slice::from_ref(&self.layout));
+        missing.iter().for_each(|what| say(&format!("{}: left out: {what}", paper.name)));
+        let mut failed = Ok(());
+        for experiment in &paper.experiments {
+            if !self.args.quiet {
+                say(&format!("{}: {}", paper.name, experiment.title));
+            }
+            let done = match self.left(paper, experiment, &results)? {
+                Left::Points(points) => self.sweep(paper, experiment, &points, &head),
+                Left::Searches(goal, tolerated, pairs) => {
+                    let found = results.cells.remove(experiment.name).unwrap_or_default();
+                    let of = (paper, experiment);
+                    self.search(of, (goal, tolerated), &pairs, found, &head)
+                }
+            };
+            match done {
+                Ok(done) => is_whole &= done,
+                Err(error) => failed = Err(error),
+            }
+            results = self.results(paper)?;
+            if self.stop.is_set() || failed.is_err() {
+                break;
+            }
+        }
+        self.report(paper, &results, &head)?;
+        failed?;
+        Ok(is_whole && missing.is_empty())
+    }
+
+    fn sweep(
+        &self,
+        paper: &Paper,
+        experiment: &Experiment,
+        points: &[Point],
+        head: &Head<'_>,
+    ) -> anyhow::Result<bool> {
+        let path = self.directory(paper, experiment);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let mut directory = Directory::open(&path, true, head)?;
+        let campaign = Campaign {
+            tools: &experiment.tools,
+            layout: &self.layout,
+            stop: self.stop,
+            is_quiet: self.args.quiet,
+        };
+        let ended = match points.first().map(|point| self.stop.before(point.load.time)) {
+            Some(Some(why)) => Some(why),
+            _ => match campaign.run(points, &mut |run| directory.add(run)) {
+                Ok(ended) => ended,
+                // What was measured is there, whatever prevents the rest.
+                Err(error) => return directory.finish(head).and(Err(error)),
+            },
+        };
+        directory.finish(head)?;
+        if let Some(why) = ended {
+            say(&format!("{}: ended: {}", paper.name, why.words()));
+        }
+        Ok(ended.is_none())
+    }
+
+    fn search(
+        &self,
+        (paper, experiment): (&Paper, &Experiment),
+        (goal, tolerated): (&Goal, f64),
+        pairs: &[(&Tool, u32)],
+        mut cells: Vec<Cell>,
+        head: &Head<'_>,
+    ) -> anyhow::Result<bool> {
+        let path = self.directory(paper, experiment);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let (program, warden) = super::programs()?;
+        let bed = match pairs {
+            [] => None,
+            _ => Some(Bed::make(&warden, &self.layout)?.until(self.stop)),
+        };
+        let (mut is_whole, mut failed) = (true, Ok(()));
+        for (number, (tool, size)) in pairs.iter().enumerate() {
+            let Some(bed) = &bed else { break };
+            let mut tell = |step: &_| {
+                if !self.args.quiet {
+                    say(&format!("{} of {}: {}", number + 1, pairs.len(), table::step(step)));
+                }
+            };
+            let subject = Subject { tool, size: *size, options: &[], tolerated };
+            let cell = match measure(bed, &program, subject, goal, self.stop, &mut tell) {
+                Ok(cell) => cell,
+                Err(error) => {
+                    failed = Err(error);
+                    break;
+                }
+            };
+            is_whole &= cell.ended.is_none();
+            cells.push(cell);
+            let json = serde_json::to_string_pretty(&Searches { head, cells: &cells })? + "\n";
+            common::write(&path, LOSSLESS, &json)?;
+            if self.stop.is_set() {
+                break;
+            }
+        }
+        common::write(&path, "lossless.csv", &super::csv::steps(&cells))?;
+        failed.map(|()| is_whole)
+    }
+
+    /// Writes a paper's page and its scores, and prints them.
+    fn report(&self, paper: &Paper, results: &Results, head: &Head<'_>) -> anyhow::Result<()> {
+        let scores = (paper.judge)(results, &self.scale);
+        let outcome = Outcome {
+            head,
+            paper: paper.name,
+            citation: paper.citation,
+            scale: &self.scale,
+            scores: &scores,
+        };
+        let json = serde_json::to_string_pretty(&outcome)? + "\n";
+        let output = &self.output;
+        common::write(output, &format!("{}.json", paper.name), &json)?;
+        let sections = sections::paper(paper, results, &scores);
+        let page =
+            head.page(paper.citation, "Its experiments, repeated on this machine.", sections);
+        common::write_page(output, paper.name, &page)?;
+        let text = format!("{}\n{}", paper.citation, scorecard(&scores));
+        print(stdout(), &text).context("cannot print the scorecard")
+    }
+}
+
+fn is_here(experiment: &Experiment, name: &str) -> bool {
+    experiment.tools.iter().any(|tool| tool.name == name && tool.is_here())
+}
+
+/// Claims with what was seen of them, for a terminal.
+fn scorecard(scores: &[Score]) -> String {
+    let line = |score: &Score| {
+        format!(
+            "  {:<13} {} [{}]\n  {:<13} seen: {}\n",
+            score.verdict.words(),
+            score.claim,
+            score.source,
+            "",
+            score.seen
+        )
+    };
+    scores.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn papers_have_names() {
+        assert_eq!(paper("s3"), Ok(Which(Some("s3"))));
+        assert_eq!(paper("all"), Ok(Which(None)));
+        assert!(paper("s5").unwrap_err().contains("s0, s1, s2, s3, s4 and all"));
+    }
+}

@@ -1,0 +1,226 @@
+//! What was measured, as text.
+
+use std::fmt::Write as _;
+
+use netsniff_console::number::exact;
+
+use crate::lossless::{Cell, Step};
+use crate::median::median;
+use crate::search::{Found, Purpose};
+use crate::sweep::{Point, Run};
+use crate::tools::{Setting, Tool};
+use crate::trial::{Limit, Trial};
+
+/// Bits of preamble, start delimiter and gap around each frame (IEEE 802.3).
+const AROUND: f64 = 20.0 * 8.0;
+
+/// THE list of tools.
+pub(super) fn tools(tools: &[Tool]) -> String {
+    let mut text = String::new();
+    for tool in tools {
+        let missing = if tool.is_here() { "" } else { " (not installed)" };
+        // A String takes everything.
+        let _ = writeln!(text, "{:<16} {}{missing}", tool.name, tool.summary);
+    }
+    text
+}
+
+/// One run in a line.
+pub(super) fn step(step: &Step) -> String {
+    let Step { purpose, trial } = step;
+    let what = match purpose {
+        Purpose::Top => "full speed",
+        Purpose::Steer => "steering",
+        Purpose::Confirm => "confirming",
+    };
+    let rate = trial.reached.map_or("no rate".to_owned(), |rate| whole(rate) + " frames/s");
+    let (tool, size) = (&trial.tool, trial.load.size);
+    format!("{tool}, {size} bytes, {what}: {rate}, {}", came(trial))
+}
+
+/// What a run lost, and why it proves nothing.
+pub(super) fn came(trial: &Trial) -> String {
+    let lost = lost(trial) + &planted(trial);
+    if trial.is_valid() {
+        return lost;
+    }
+    let faults: Vec<_> = trial.faults.iter().map(|fault| fault.words()).collect();
+    let failure = trial.failure.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    format!("{lost}; {}{failure}", faults.join(", "))
+}
+
+fn lost(trial: &Trial) -> String {
+    match trial.loss() {
+        Some(_) if trial.is_lossless() => "nothing lost".to_owned(),
+        Some(loss) => {
+            let limit =
+                trial.limit.map_or_else(String::new, |limit| format!(" ({})", limit.words()));
+            format!("{:.3} % lost{limit}", loss * 100.0)
+        }
+        None => "loss unavailable".to_owned(),
+    }
+}
+
+fn planted(trial: &Trial) -> String {
+    trial.planted.map_or_else(String::new, |planted| {
+        let of = [planted.before, planted.at, planted.behind].map(|lost| exact(lost.into()));
+        let [before, at, behind] = of;
+        format!("; planted: {before} before, {at} at, {behind} behind the tap")
+    })
+}
+
+/// The highest rates, a line for each.
+pub(super) fn cells(cells: &[Cell]) -> String {
+    let mut text = format!(
+        "{:<16} {:>5}  {:>14} {:>10}  {:<30} {}\n",
+        "tool", "bytes", "frames/s", "Mbit/s", "limited by", "at 95 % confidence"
+    );
+    for cell in cells {
+        let (rate, bits) = match cell.found {
+            Found::Rate(rate) => (whole(rate), mbps(rate, cell.size)),
+            Found::AtLeast(rate) => (format!(">= {}", whole(rate)), mbps(rate, cell.size)),
+            Found::Below(rate) => (format!("< {}", whole(rate)), String::new()),
+            Found::Ended => ("unavailable".to_owned(), String::new()),
+        };
+        let sure = match (&cell.ended, cell.loss_below) {
+            (Some(why), _) => why.clone(),
+            (None, Some(loss)) => {
+                let frames = exact(cell.confirmed.into());
+                format!("less than {loss:.1e} lost ({frames} frames, none lost)")
+            }
+            (None, None) if cell.tolerated > 0.0 && cell.confirmed > 0 => {
+                format!("at most {} % lost", cell.tolerated * 100.0)
+            }
+            (None, None) => String::new(),
+        };
+        let limit = cell.limit().map_or("-", Limit::words);
+        // A String takes everything.
+        let _ = writeln!(
+            text,
+            "{:<16} {:>5}  {rate:>14} {bits:>10}  {limit:<30} {sure}",
+            cell.tool, cell.size
+        );
+    }
+    text += "Rates without loss, or with as little as is tolerated: what was sent was captured. >= is the sender's limit.\n\
+             Mbit/s are on a wire, preamble and gaps included.\n";
+    text
+}
+
+/// Megabits a second on a wire of frames of a size.
+pub(super) fn mbps(rate: f64, size: u32) -> String {
+    whole(rate * (f64::from(size) * 8.0 + AROUND) / 1e6)
+}
+
+/// A number of whole things.
+pub(super) fn whole(value: f64) -> String {
+    exact(value.round() as i128)
+}
+
+/// A run in a line.
+pub(super) fn trial(trial: &Trial) -> String {
+    let rate = trial.reached.map_or("no rate".to_owned(), |rate| whole(rate) + " frames/s");
+    format!("{} bytes: {rate}, {}", trial.load.size, came(trial))
+}
+
+/// A run of a sweep in a line.
+pub(super) fn run(run: &Run) -> String {
+    let Run { point, trial } = run;
+    let rate = trial.reached.map_or("no rate".to_owned(), |rate| whole(rate) + " frames/s");
+    format!("{}, {} bytes{}: {rate}, {}", point.tool, point.load.size, settings(point), came(trial))
+}
+
+fn settings(point: &Point) -> String {
+    let all = [&point.settings, &point.load.options, &point.host].into_iter().flatten();
+    all.map(|Setting { name, value }| format!(", {name} {value}")).collect()
+}
+
+/// Every combination in a line: medians of its repetitions that prove something.
+pub(super) fn points(points: &[Point], runs: &[Run]) -> String {
+    // Without a tap nothing is planted anywhere.
+    let has_tap = runs.iter().any(|run| run.trial.planted.is_some());
+    let of_tap = |text: &str| if has_tap { format!(" {text:>9}") } else { String::new() };
+    let mut text = format!(
+        "{:<40} {:>10}{} {:>9} {:>9} {:>9} {:>6} {:>9}  {:<8} {}\n",
+        "tool, bytes, options",
+        "frames/s",
+        of_tap("planted %"),
+        "loss %",
+        "kernel %",
+        "appl. %",
+        "CPU %",
+        "MB",
+        "runs",
+        "limited by"
+    );
+    // Where all runs take as long, that tells nothing.
+    let has_times = points.windows(2).any(|pair| pair[0].load.time != pair[1].load.time);
+    for point in points.iter().filter(|point| point.repetition == 0) {
+        let of = |run: &&Run| Point { repetition: 0, ..run.point.clone() } == *point;
+        let all: Vec<&Trial> = runs.iter().filter(of).map(|run| &run.trial).collect();
+        let valid: Vec<&Trial> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
+        let middle = |value: fn(&Trial) -> Option<f64>| {
+            median(valid.iter().filter_map(|trial| value(trial)).collect())
+        };
+        let percent = |value: Option<f64>| {
+            value.map_or("-".to_owned(), |share| format!("{:.3}", share * 100.0))
+        };
+        let seconds = point.load.time.as_secs_f64();
+        let time = if has_times { format!(", {seconds} s") } else { String::new() };
+        let what = format!("{}, {}{}{time}", point.tool, point.load.size, settings(point));
+        // Where no run proves anything, the rate is the one that was asked for.
+        let rate = middle(|trial| trial.reached).or(point.load.rate);
+        let rate = rate.map_or("top".to_owned(), whole);
+        let cpu = middle(cpu).map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0));
+        let memory = middle(|trial| Some(trial.memory_peak as f64 / 1e6));
+        let memory = memory.map_or("-".to_owned(), |mb| format!("{mb:.1}"));
+        let [loss, kernel, application] =
+            [middle(Trial::loss), middle(Trial::kernel_loss), middle(Trial::application_loss)]
+                .map(percent);
+        let planted = of_tap(&percent(middle(Trial::planted_loss)));
+        // Of those that failed it may be known, too.
+        let limit = [&valid, &all].into_iter().find_map(|of| Limit::usual(of.iter().copied()));
+        let limit = limit.map_or("-", Limit::words);
+        // A String takes everything.
+        let _ = writeln!(
+            text,
+            "{what:<40} {rate:>10}{planted} {loss:>9} {kernel:>9} {application:>9} {cpu:>6} {memory:>9}  {:<8} {limit}",
+            format!("{} of {}", valid.len(), all.len())
+        );
+    }
+    text += "Medians of the runs that prove something, of all runs. loss: of what was sent; kernel: before the interface had it, of\n\
+             what was sent; appl.: dropped at the socket, of what came there. CPU: of the tool's threads. MB: most resident memory. limited by:\n\
+             what was in the way where something was lost.\n";
+    text += &bursts(runs);
+    if has_tap {
+        text += "planted: lost on purpose, of what was sent; no other loss has it in it.\n";
+    }
+    text
+}
+
+/// A share of the frames that a ring holds which is worth telling.
+const WORTH: f64 = 0.01;
+
+/// What tells of bursts: runs that were short, or of which the ring holds much.
+fn bursts(runs: &[Run]) -> String {
+    let valid = || runs.iter().map(|run| &run.trial).filter(|trial| trial.is_valid());
+    let bursts = valid().filter(|trial| trial.is_burst).count();
+    let held = valid().filter_map(|trial| trial.ring_share).fold(0.0, f64::max);
+    let mut text = String::new();
+    if bursts > 0 {
+        text += &format!(
+            "{} of {} runs tell of bursts alone: they took less than 10 s, or the ring holds more than a tenth of them.\n",
+            exact(bursts as i128),
+            exact(valid().count() as i128)
+        );
+    }
+    if held > WORTH {
+        text += &format!("Rings hold up to {:.1} % of what was sent in a run.\n", held * 100.0);
+    }
+    text
+}
+
+/// The share of a processor that the tool's threads took while frames were sent.
+fn cpu(trial: &Trial) -> Option<f64> {
+    let seconds = trial.sent as f64 / trial.reached?;
+    Some(trial.cpu_ns as f64 / 1e9 / seconds)
+}
