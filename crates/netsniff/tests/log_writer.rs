@@ -194,7 +194,8 @@ fn a_ring_that_lags_holds_up_others_for_a_short_time_only() {
 /// A stream into a pipe, and the end that nobody reads yet.
 fn stalled() -> (LiveStream, std::io::PipeReader) {
     let (reader, writer) = pipe().unwrap();
-    (LiveStream::new(File::from(OwnedFd::from(writer)), "the pipe"), reader)
+    let file = File::from(OwnedFd::from(writer));
+    (LiveStream::new(file, "the pipe", Format::Json).unwrap(), reader)
 }
 
 fn lines(mut reader: std::io::PipeReader) -> Vec<String> {

@@ -90,7 +90,7 @@ fn rendered(parts: impl Fn(&mut Vec<u8>), format: Format) -> String {
     format.begin(&mut out);
     parts(&mut out);
     format.end(&mut out);
-    String::from_utf8(out).unwrap()
+    out.escape_ascii().to_string()
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn conn(number: u64) -> Conn<'static> {
     }
 }
 
-#[divan::bench(args = [Format::Tsv, Format::Json])]
+#[divan::bench(args = Format::ALL)]
 fn conn_row(bencher: Bencher, format: Format) {
     let rows: Vec<_> = (0..1000).map(conn).collect();
     let mut out = Vec::with_capacity(1 << 20);
@@ -85,7 +85,7 @@ impl Record for Dynamic<'_> {
     }
 }
 
-#[divan::bench(args = [Format::Tsv, Format::Json])]
+#[divan::bench(args = Format::ALL)]
 fn conn_row_dynamic(bencher: Bencher, format: Format) {
     let rows: Vec<_> = (0..1000).map(conn).collect();
     let mut out = Vec::with_capacity(1 << 20);

@@ -12,8 +12,9 @@ use netsniff_console::unlinked;
 use netsniff_packet::Timestamp;
 
 use super::descriptors::Identity;
-use super::rolled::{Renamer, Roll, Schedule};
-use super::row_file::RowFile;
+use super::format::LogEncoder;
+use super::rolled::{self, Renamer, Roll, Schedule};
+use super::row_file::{RowFile, WriteOut};
 use super::watch::Watch;
 use super::{Format, LiveSink, RowSink, SinkBooks};
 
@@ -45,6 +46,9 @@ struct Log {
 struct LogFile {
     path: PathBuf,
     rows: RowFile,
+    encoder: Box<dyn LogEncoder>,
+    /// Rows that the encoder keeps.
+    kept: u64,
     opened: Timestamp,
     /// Bytes before the first row.
     header: u64,
@@ -64,9 +68,12 @@ impl LogFiles {
     /// When the directory cannot be made, or a log in it cannot be removed.
     pub fn create(directory: &Path, format: Format) -> anyhow::Result<Self> {
         let files = Self::new(directory, format)?;
-        for path in (0..LOGS.len()).map(|log| files.path_of(log)).filter(|path| is_own(path)) {
-            fs::remove_file(&path)
-                .with_context(|| format!("cannot replace the old log {}", path.display()))?;
+        for other in Format::ALL.iter().map(|format| format.extension()) {
+            let paths = (0..LOGS.len()).map(|log| files.path_of(log).with_extension(other));
+            for path in paths.filter(|path| is_own(path)) {
+                fs::remove_file(&path)
+                    .with_context(|| format!("cannot replace the old log {}", path.display()))?;
+            }
         }
         Ok(files)
     }
@@ -90,7 +97,9 @@ impl LogFiles {
             files.set_aside(log)?;
         }
         files.schedule = roll.every.map(|every| Schedule::new(every, now));
-        let footer = files.footer(now).len() as u64;
+        let mut footer = Vec::new();
+        LOGS.iter().take(1).for_each(|log| format.encoder(log).footer(now, &mut footer));
+        let footer = footer.len() as u64;
         files.most = roll.size.map_or(u64::MAX, |size| size.saturating_sub(footer));
         Ok(files)
     }
@@ -127,20 +136,14 @@ impl LogFiles {
 
     fn path_of(&self, log: usize) -> PathBuf {
         let name = LOGS.get(log).map_or("unknown", |log| log.path);
-        self.directory.join(format!("{name}.log"))
-    }
-
-    fn footer(&self, closed: Timestamp) -> Vec<u8> {
-        let mut footer = Vec::new();
-        self.format.footer(closed, &mut footer);
-        footer
+        self.directory.join(format!("{name}.{}", self.format.extension()))
     }
 
     /// Adds a row that needs a file first, or a new one.
     fn row_of_new_file(&mut self, at: usize, time: Timestamp, row: &[u8]) -> anyhow::Result<()> {
         let log = self.logs.get(at).context("a row of a log that is not in the list")?;
         let is_full = log.file.as_ref().is_some_and(|file| {
-            let has_rows = file.rows.size() > file.header;
+            let has_rows = file.size() > file.header;
             has_rows && file.identity.is_some() && !file.is_staying
         });
         let mut result = Ok(());
@@ -148,19 +151,24 @@ impl LogFiles {
             result = self.roll_log(at, time);
         }
         if self.logs.get(at).is_some_and(|log| log.file.is_none() && !log.is_resting) {
-            result = result.and(self.open(at, time));
+            result = result.and(self.open(at, time, None));
         }
         let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(at) else {
             self.books.refused.add_rows(at, 1);
             return result;
         };
-        file.rows.push(row);
+        file.push(row);
         result
     }
 
-    /// Opens the file of a log, of which the first row belongs at `time`.
-    fn open(&mut self, at: usize, time: Timestamp) -> anyhow::Result<()> {
-        let opened = self.opened(at, time);
+    /// Opens the file of a log, of which the first row belongs at `time`, for the rows of an encoder, or of a new one.
+    fn open(
+        &mut self,
+        at: usize,
+        time: Timestamp,
+        encoder: Option<Box<dyn LogEncoder>>,
+    ) -> anyhow::Result<()> {
+        let opened = self.opened(at, time, encoder);
         if let Some(log) = self.logs.get_mut(at) {
             log.is_resting = opened.is_err();
             log.file = None;
@@ -172,7 +180,13 @@ impl LogFiles {
         Ok(())
     }
 
-    fn opened(&mut self, at: usize, time: Timestamp) -> anyhow::Result<LogFile> {
+    fn opened(
+        &mut self,
+        at: usize,
+        time: Timestamp,
+        encoder: Option<Box<dyn LogEncoder>>,
+    ) -> anyhow::Result<LogFile> {
+        let log = LOGS.get(at).context("a row of a log that is not in the list")?;
         let path = self.path_of(at);
         if self.is_live {
             self.set_aside(at)?;
@@ -181,10 +195,9 @@ impl LogFiles {
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
         let identity = file.metadata().ok().filter(|_| is_own(&path)).map(|it| Identity::of(&it));
         let mut rows = RowFile::new(file, self.watch.clone());
+        let mut encoder = encoder.unwrap_or_else(|| self.format.encoder(log));
         let mut header = Vec::new();
-        if let Some(log) = LOGS.get(at) {
-            self.format.header(log, time, &mut header);
-        }
+        encoder.header(time, &mut header);
         if let Err(error) = rows.write_frame(&header) {
             if identity.is_some() {
                 // Nothing is in it.
@@ -193,7 +206,8 @@ impl LogFiles {
             return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
         let header = rows.size();
-        Ok(LogFile { path, rows, opened: time, header, identity, is_staying: false })
+        let kept = 0;
+        Ok(LogFile { path, rows, encoder, kept, opened: time, header, identity, is_staying: false })
     }
 
     /// Gives a log that is there already a name with its own time.
@@ -213,14 +227,16 @@ impl LogFiles {
         let (Some(log), Some(known)) = (self.logs.get_mut(at), LOGS.get(at)) else {
             return Ok(());
         };
-        log.renamer.rename(&self.directory, known.path, path, time).map(drop)
+        let extension = self.format.extension();
+        let name = |time, number| rolled::name(known.path, time, number, extension);
+        log.renamer.rename(&self.directory, name, path, time).map(drop)
     }
 
     /// Writes the rows of a log that wait.
     fn write_out(&mut self, at: usize) -> anyhow::Result<()> {
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
         let Some(file) = &mut log.file else { return Ok(()) };
-        let out = file.rows.write_out();
+        let out = file.write_out();
         self.books.written.add_rows(at, out.written);
         self.books.refused.add_rows(at, out.refused);
         let result = out.result.with_context(|| format!("cannot write {}", file.path.display()));
@@ -235,9 +251,9 @@ impl LogFiles {
         if !self.logs.get(at).is_some_and(is_own) {
             return Ok(());
         }
-        let footer = self.footer(closed);
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
         let Some(file) = &mut log.file else { return Ok(()) };
+        let footer = file.footer(closed);
         let ended = file.rows.write_frame(&footer);
         let ended = ended.with_context(|| format!("cannot write {}", file.path.display()));
         let (path, opened) = (file.path.clone(), file.opened);
@@ -263,14 +279,20 @@ impl LogFiles {
     fn replace_removed(&mut self, at: usize) -> anyhow::Result<()> {
         let is_removed = |file: &mut LogFile| file.is_removed();
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
-        let Some(mut old) = log.file.take_if(is_removed) else { return Ok(()) };
-        if !old.rows.has_waiting() {
+        let Some(LogFile { mut rows, encoder, kept, opened, .. }) = log.file.take_if(is_removed)
+        else {
+            return Ok(());
+        };
+        if !rows.has_waiting() && kept == 0 {
             return Ok(());
         }
-        let result = self.open(at, old.opened);
+        let result = self.open(at, opened, Some(encoder));
         match self.logs.get_mut(at).and_then(|log| log.file.as_mut()) {
-            Some(file) => file.rows.adopt(&mut old.rows),
-            None => self.books.refused.add_rows(at, old.rows.discard()),
+            Some(file) => {
+                file.rows.adopt(&mut rows);
+                file.kept = kept;
+            }
+            None => self.books.refused.add_rows(at, rows.discard() + kept),
         }
         result
     }
@@ -294,9 +316,9 @@ impl RowSink for LogFiles {
     #[inline]
     fn row(&mut self, log: usize, key: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
         if let Some(Log { file: Some(file), is_resting: false, .. }) = self.logs.get_mut(log)
-            && file.rows.size().saturating_add(bytes.len() as u64) <= self.most
+            && file.size().saturating_add(bytes.len() as u64) <= self.most
         {
-            file.rows.push(bytes);
+            file.push(bytes);
             return if file.rows.has_room() { Ok(()) } else { self.write_out(log) };
         }
         self.row_of_new_file(log, key.time, bytes)
@@ -331,11 +353,11 @@ impl LiveSink for LogFiles {
     }
 
     fn end(&mut self, closed: Timestamp) -> anyhow::Result<()> {
-        let footer = self.footer(closed);
         self.each(|files, at| {
             let result = files.write_out(at);
             let Some(log) = files.logs.get_mut(at) else { return result };
             let Some(mut file) = log.file.take() else { return result };
+            let footer = file.footer(closed);
             let ended = file.rows.write_frame(&footer);
             result.and(ended.with_context(|| format!("cannot write {}", file.path.display())))
         })
@@ -357,6 +379,38 @@ impl Log {
 }
 
 impl LogFile {
+    /// Adds a row.
+    #[inline]
+    fn push(&mut self, row: &[u8]) {
+        let Self { rows, encoder, kept, .. } = self;
+        *kept += 1;
+        if rows.push(*kept, |out| encoder.row(row, out)) {
+            *kept = 0;
+        }
+    }
+
+    /// Bytes that went through it, with those that wait and that rows will take that are kept.
+    #[inline]
+    fn size(&self) -> u64 {
+        self.rows.size().saturating_add(self.encoder.kept() as u64)
+    }
+
+    /// Writes the rows that wait and those that are kept; afterwards there are none.
+    fn write_out(&mut self) -> WriteOut {
+        let Self { rows, encoder, kept, .. } = self;
+        if *kept > 0 && rows.push(*kept, |out| encoder.settle(out)) {
+            *kept = 0;
+        }
+        rows.write_out()
+    }
+
+    /// What it ends with.
+    fn footer(&mut self, closed: Timestamp) -> Vec<u8> {
+        let mut footer = Vec::new();
+        self.encoder.footer(closed, &mut footer);
+        footer
+    }
+
     /// Whether it still has its name.
     fn is_there(&self) -> bool {
         let metadata = fs::symlink_metadata(&self.path).ok();
@@ -458,6 +512,96 @@ mod tests {
         assert_eq!(read("conn.log").as_deref(), Some(&b"{}\n"[..]));
         assert_eq!(read("notes.log").as_deref(), Some(&b"old\n"[..]));
         assert_eq!(read("rtt.log"), None);
+    }
+
+    /// A format that writes three rows together, and whose end tells how many there are.
+    #[derive(Debug, Default)]
+    struct Batches {
+        rows: Vec<Vec<u8>>,
+        /// Rows of this file that were appended.
+        appended: usize,
+    }
+
+    impl LogEncoder for Batches {
+        fn header(&mut self, _: Timestamp, out: &mut Vec<u8>) {
+            self.appended = 0;
+            out.extend_from_slice(b"begin;");
+        }
+
+        fn row(&mut self, row: &[u8], out: &mut Vec<u8>) {
+            self.rows.push(row.to_vec());
+            if self.rows.len() == 3 {
+                self.settle(out);
+            }
+        }
+
+        fn settle(&mut self, out: &mut Vec<u8>) {
+            self.appended += self.rows.len();
+            out.extend_from_slice(&[&b"["[..], &self.rows.concat(), b"];"].concat());
+            self.rows.clear();
+        }
+
+        fn kept(&self) -> usize {
+            self.rows.iter().map(Vec::len).sum()
+        }
+
+        fn footer(&mut self, _: Timestamp, out: &mut Vec<u8>) {
+            out.extend_from_slice(format!("end {}", self.appended).as_bytes());
+        }
+    }
+
+    /// Files whose first log has a file of [`Batches`].
+    fn batches(directory: &Directory, roll: Roll) -> LogFiles {
+        let mut files = LogFiles::live(&directory.0, Format::Json, roll, TIME).unwrap();
+        files.open(0, TIME, Some(Box::default() as Box<Batches>)).unwrap();
+        files
+    }
+
+    fn add(files: &mut LogFiles, rows: &[&str]) {
+        for row in rows {
+            files.row(0, &SortKey::first_at(TIME), row.as_bytes()).unwrap();
+        }
+    }
+
+    #[test]
+    fn rows_may_be_written_together_and_the_end_tells_of_them() {
+        let directory = Directory::new("batches");
+        let mut files = batches(&directory, Roll::default());
+        add(&mut files, &["a", "b", "c", "d"]);
+        files.flush(TIME).unwrap();
+        assert_eq!(files.books().written.total(), 4);
+        add(&mut files, &["e"]);
+        files.end(TIME).unwrap();
+        let text = fs::read_to_string(directory.0.join("conn.log")).unwrap();
+        assert_eq!(text, "begin;[abc];[d];[e];end 5");
+        assert_eq!((files.books().written.total(), files.books().refused.total()), (5, 0));
+    }
+
+    #[test]
+    fn rows_that_are_kept_count_for_the_size_of_a_file() {
+        let directory = Directory::new("kept");
+        let roll = Roll { every: None, size: Some(8) };
+        let mut files = batches(&directory, roll);
+        add(&mut files, &["a", "b", "c"]);
+        files.end(TIME).unwrap();
+        let rolled = directory.0.join("conn.2011-09-30-17-02-58.log");
+        assert_eq!(fs::read_to_string(rolled).unwrap(), "begin;[ab];end 2");
+        assert_eq!(fs::read_to_string(directory.0.join("conn.log")).unwrap(), "c");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn rows_that_are_kept_go_into_the_file_behind_one_that_was_removed() {
+        let directory = Directory::new("removed");
+        let mut files = batches(&directory, Roll::default());
+        add(&mut files, &["a", "b", "c"]);
+        files.flush(TIME).unwrap();
+        add(&mut files, &["d"]);
+        fs::remove_file(directory.0.join("conn.log")).unwrap();
+        files.flush(TIME).unwrap();
+        files.end(TIME).unwrap();
+        let text = fs::read_to_string(directory.0.join("conn.log")).unwrap();
+        assert_eq!(text, "begin;[d];end 1");
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::io::Write as _;
 
 use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
 use netsniff_console::printable::{Piece, each_piece};
-use netsniff_packet::Timestamp;
 
-use super::{RowFormat, digits};
+use super::digits;
+use super::format::{LogEncoder, RowFormat, StreamRow};
 
 /// JSON lines: fields in column order, those not set left out.
 pub(super) struct Json;
 
 impl RowFormat for Json {
-    fn header(_: &LogType, _: Timestamp, _: &mut Vec<u8>) {}
+    const EXTENSION: &'static str = "log";
 
     #[inline]
     fn begin_row(out: &mut Vec<u8>) {
@@ -30,7 +30,32 @@ impl RowFormat for Json {
         out.extend_from_slice(b"}\n");
     }
 
-    fn footer(_: Timestamp, _: &mut Vec<u8>) {}
+    fn encoder(_: &'static LogType) -> Box<dyn LogEncoder> {
+        Box::new(Objects)
+    }
+
+    const STREAM: Option<StreamRow> = Some(stream);
+}
+
+/// Rows, and nothing else.
+#[derive(Debug)]
+struct Objects;
+
+impl LogEncoder for Objects {
+    #[inline]
+    fn row(&mut self, row: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(row);
+    }
+}
+
+/// Appends a row with the name of its log before its own members.
+fn stream(log: &LogType, row: &[u8], out: &mut Vec<u8>) {
+    // A row is an object.
+    let members = row.strip_prefix(b"{").unwrap_or(row);
+    out.extend_from_slice(b"{\"_path\":\"");
+    out.extend_from_slice(log.path.as_bytes());
+    out.extend_from_slice(if members.starts_with(b"}") { b"\"" } else { b"\"," });
+    out.extend_from_slice(members);
 }
 
 /// Appends the members of one object, with commas between.

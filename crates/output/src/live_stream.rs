@@ -1,4 +1,4 @@
-//! All logs of a run that goes on for long as JSON lines in one stream, which may stall.
+//! All logs of a run that goes on for long in one stream, which may stall.
 
 use std::fs::File;
 use std::io;
@@ -6,20 +6,23 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use netsniff_analysis::SortKey;
+use netsniff_analysis::rows::LOGS;
 use netsniff_packet::Timestamp;
 
+use super::format::StreamRow;
 use super::row_file::RowFile;
-use super::stream::write_row;
+use super::stream::appending;
 use super::watch::Watch;
-use super::{LiveSink, RowSink, SinkBooks};
+use super::{Format, LiveSink, RowSink, SinkBooks};
 
-/// Writes rows of [`Format::Json`](super::Format::Json) with `_path` before their own members.
+/// Writes rows with the name of their log in the column `_path`, before their own columns.
 ///
 /// Behind an error rows are refused until the next flush.
 #[derive(Debug)]
 pub struct LiveStream {
     rows: RowFile,
     name: &'static str,
+    append: StreamRow,
     /// The logs of the rows that wait.
     logs: Vec<usize>,
     is_resting: bool,
@@ -28,21 +31,25 @@ pub struct LiveStream {
 
 impl LiveStream {
     /// A stream into `file`, a pipe for one; `name` stands in error messages.
-    #[must_use]
-    pub fn new(file: File, name: &'static str) -> Self {
-        let rows = RowFile::new(file, None);
-        Self { rows, name, logs: Vec::new(), is_resting: false, books: SinkBooks::default() }
+    ///
+    /// # Errors
+    ///
+    /// Where rows of several logs cannot stand in one stream of `format` ([`Format::streams`]).
+    pub fn new(file: File, name: &'static str, format: Format) -> anyhow::Result<Self> {
+        let (rows, append) = (RowFile::new(file, None), appending(format)?);
+        let (logs, books) = (Vec::new(), SinkBooks::default());
+        Ok(Self { rows, name, append, logs, is_resting: false, books })
     }
 
     /// A stream to standard output.
     ///
     /// # Errors
     ///
-    /// When that is closed.
-    pub fn stdout() -> io::Result<Self> {
+    /// When that is closed, and as [`Self::new`].
+    pub fn stdout(format: Format) -> anyhow::Result<Self> {
         use std::os::fd::AsFd as _;
-        let own = io::stdout().as_fd().try_clone_to_owned()?;
-        Ok(Self::new(own.into(), "standard output"))
+        let own = io::stdout().as_fd().try_clone_to_owned();
+        Self::new(own.context("it is closed")?.into(), "standard output", format)
     }
 
     fn write_out(&mut self) -> anyhow::Result<()> {
@@ -67,10 +74,9 @@ impl RowSink for LiveStream {
             self.books.refused.add_row(log);
             return Ok(());
         }
-        let mut result = Ok(());
-        self.rows.push_with(|waiting| result = write_row(waiting, log, bytes));
+        let known = LOGS.get(log).context("a row of a log that is not in the list")?;
+        self.rows.push(1, |waiting| (self.append)(known, bytes, waiting));
         self.logs.push(log);
-        result?;
         if self.rows.has_room() { Ok(()) } else { self.write_out() }
     }
 }

@@ -60,12 +60,12 @@ pub(super) struct Renamer {
 }
 
 impl Renamer {
-    /// Renames the file `from` in `directory` to a name with `time` that no file has, which it
+    /// Renames the file `from` in `directory` to the first of the names with `time` that no file has, which it
     /// returns.
     pub(super) fn rename(
         &mut self,
         directory: &Path,
-        log: &str,
+        name: impl Fn(Timestamp, u32) -> PathBuf,
         from: &Path,
         time: Timestamp,
     ) -> io::Result<PathBuf> {
@@ -75,7 +75,7 @@ impl Renamer {
             _ => 1,
         };
         for number in first..=MAX_NUMBER {
-            let to = directory.join(name(log, time, number));
+            let to = directory.join(name(time, number));
             // A file of its own keeps others from the name until the log has it.
             match OpenOptions::new().write(true).create_new(true).open(&to) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -97,12 +97,12 @@ impl Renamer {
 
 /// The name of a log that was opened at `time`, in UTC, as Zeek gives it by default:
 /// `conn.2026-11-22-13-00-00.log`; the second one of that time has `-2` behind it.
-fn name(log: &str, time: Timestamp, number: u32) -> PathBuf {
+pub(super) fn name(log: &str, time: Timestamp, number: u32, extension: &str) -> PathBuf {
     let mut date = Vec::new();
     digits::date(&mut date, time);
     let date = String::from_utf8_lossy(&date);
     let number = if number > 1 { format!("-{number}") } else { String::new() };
-    format!("{log}.{date}{number}.log").into()
+    format!("{log}.{date}{number}.{extension}").into()
 }
 
 #[cfg(test)]
@@ -112,8 +112,11 @@ mod tests {
     #[test]
     fn names_are_those_of_zeek() {
         let time = Timestamp::from_secs_nanos(1_299_466_805, 999_999_999);
-        assert_eq!(name("conn", time, 1), Path::new("conn.2011-03-07-03-00-05.log"));
-        assert_eq!(name("dns", time, 12), Path::new("dns.2011-03-07-03-00-05-12.log"));
+        assert_eq!(name("conn", time, 1, "log"), Path::new("conn.2011-03-07-03-00-05.log"));
+        assert_eq!(
+            name("dns", time, 12, "msgpack"),
+            Path::new("dns.2011-03-07-03-00-05-12.msgpack")
+        );
     }
 
     #[test]

@@ -22,14 +22,22 @@ pub(super) struct RowFile {
     file: File,
     /// Whether it is a regular file, of which an end can be cut off.
     is_regular: bool,
-    /// Whole rows.
     waiting: Vec<u8>,
-    rows: u64,
+    /// The pieces that it is made of, in their order. Half a piece is nothing.
+    pieces: Vec<Piece>,
     /// Bytes of all that was written, and of what waits.
     size: u64,
     /// It ends with half a row, which could not be cut off.
     is_torn: bool,
     watch: Option<Arc<Watch>>,
+}
+
+/// Bytes that are written whole or not at all: a row, or rows that a format writes together.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// Where it ends in what waits.
+    end: usize,
+    rows: u64,
 }
 
 /// What became of the rows that waited, the written ones before the others.
@@ -46,8 +54,8 @@ impl RowFile {
     pub(super) fn new(file: File, watch: Option<Arc<Watch>>) -> Self {
         // What cannot tell what it is will not let itself be cut either.
         let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        let waiting = Vec::new();
-        Self { file, is_regular, waiting, rows: 0, size: 0, is_torn: false, watch }
+        let (waiting, pieces) = (Vec::new(), Vec::new());
+        Self { file, is_regular, waiting, pieces, size: 0, is_torn: false, watch }
     }
 
     pub(super) const fn file(&self) -> &File {
@@ -69,52 +77,41 @@ impl RowFile {
         self.waiting.len() < BUFFER
     }
 
-    /// Adds a row, which ends with its only line feed.
+    /// Adds what `write` appends, which has so many rows and is written whole or not at all. Returns whether it appended
+    /// anything.
     #[inline]
-    pub(super) fn push(&mut self, row: &[u8]) {
-        self.push_with(|waiting| waiting.extend_from_slice(row));
-    }
-
-    /// Adds the row that `write` appends.
-    #[inline]
-    pub(super) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn push(&mut self, rows: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         let before = self.waiting.len();
         write(&mut self.waiting);
-        self.rows += 1;
-        self.size += (self.waiting.len() - before) as u64;
+        let end = self.waiting.len();
+        if end > before {
+            self.pieces.push(Piece { end, rows });
+            self.size += (end - before) as u64;
+        }
+        end > before
     }
 
     /// Writes the rows that wait; afterwards none does.
     pub(super) fn write_out(&mut self) -> WriteOut {
-        let rows = core::mem::take(&mut self.rows);
+        let mut pieces = core::mem::take(&mut self.pieces);
         let mut waiting = core::mem::take(&mut self.waiting);
-        let (whole, result) = self.write_lines(&waiting);
-        let written = match result {
-            Ok(()) => rows,
-            Err(_) => waiting
-                .get(..whole)
-                .map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count() as u64),
-        };
+        let (whole, result) = self.write_pieces(&waiting, &pieces);
+        let (mut written, mut refused) = (0, 0);
+        for piece in &pieces {
+            *(if piece.end <= whole { &mut written } else { &mut refused }) += piece.rows;
+        }
         self.size -= (waiting.len() - whole) as u64;
         waiting.clear();
-        self.waiting = waiting;
-        WriteOut { written, refused: rows - written, result }
+        pieces.clear();
+        (self.waiting, self.pieces) = (waiting, pieces);
+        WriteOut { written, refused, result }
     }
 
-    /// Writes lines that are no rows, a header or footer. No row may wait.
-    pub(super) fn write_frame(&mut self, lines: &[u8]) -> io::Result<()> {
-        let (whole, result) = self.write_lines(lines);
+    /// Writes what is no row, a header or footer, whole or not at all. No row may wait.
+    pub(super) fn write_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        let (whole, result) = self.write_pieces(frame, &[Piece { end: frame.len(), rows: 0 }]);
         self.size += whole as u64;
-        match result {
-            Ok(()) => Ok(()),
-            // A part of a header is none.
-            Err(error) => {
-                if self.cut(whole) {
-                    self.size -= whole as u64;
-                }
-                Err(error)
-            }
-        }
+        result
     }
 
     /// Takes back a footer of so many bytes, which was written last.
@@ -129,20 +126,20 @@ impl RowFile {
 
     /// Whether rows wait.
     pub(super) const fn has_waiting(&self) -> bool {
-        self.rows > 0
+        !self.pieces.is_empty()
     }
 
     /// Takes over the rows that wait for `other`, where none waits here.
     pub(super) fn adopt(&mut self, other: &mut Self) {
         core::mem::swap(&mut self.waiting, &mut other.waiting);
-        core::mem::swap(&mut self.rows, &mut other.rows);
+        core::mem::swap(&mut self.pieces, &mut other.pieces);
         self.size += self.waiting.len() as u64;
     }
 
     /// Forgets the rows that wait, and tells how many they were.
     pub(super) fn discard(&mut self) -> u64 {
         self.waiting.clear();
-        core::mem::take(&mut self.rows)
+        self.pieces.drain(..).map(|piece| piece.rows).sum()
     }
 
     /// Takes back the last `len` bytes that were written; returns whether that could be done.
@@ -158,9 +155,9 @@ impl RowFile {
         self.is_regular && shorten().is_ok()
     }
 
-    /// Writes bytes that end with a line feed. Returns how many of them stand there, which are whole
-    /// lines, and why not all.
-    fn write_lines(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
+    /// Writes bytes that are made of these pieces. Returns how many of them stand there, which are whole pieces, and why
+    /// not all.
+    fn write_pieces(&mut self, bytes: &[u8], pieces: &[Piece]) -> (usize, io::Result<()>) {
         if bytes.is_empty() {
             return (0, Ok(()));
         }
@@ -168,14 +165,13 @@ impl RowFile {
             return (0, Err(io::Error::other("what was written before ends with half a row")));
         }
         let (done, result) = match self.watch.clone() {
-            Some(watch) => watch.during(|| self.write_watched(bytes, &watch)),
+            Some(watch) => watch.during(|| self.write_watched(bytes, pieces, &watch)),
             None => self.write_waiting(bytes),
         };
         if result.is_ok() {
             return (done, result);
         }
-        let written = bytes.get(..done).unwrap_or(bytes);
-        let whole = written.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let whole = end_within(pieces, done);
         self.is_torn = !self.cut(done - whole);
         (whole, result)
     }
@@ -195,7 +191,12 @@ impl RowFile {
     }
 
     /// Writes, and waits for a reader only until the watch is over.
-    fn write_watched(&mut self, bytes: &[u8], watch: &Watch) -> (usize, io::Result<()>) {
+    fn write_watched(
+        &mut self,
+        bytes: &[u8],
+        pieces: &[Piece],
+        watch: &Watch,
+    ) -> (usize, io::Result<()>) {
         if self.is_regular {
             return self.write_waiting(bytes);
         }
@@ -204,7 +205,10 @@ impl RowFile {
             if let Err(error) = self.wait(watch) {
                 return (done, Err(error));
             }
-            match self.file.write(piece(rest)) {
+            let most = end_within(pieces, done + PIPE_PIECE).saturating_sub(done);
+            // Of a longer piece the begin.
+            let most = if most == 0 { PIPE_PIECE } else { most };
+            match self.file.write(rest.get(..most).unwrap_or(rest)) {
                 Ok(0) => return (done, Err(ErrorKind::WriteZero.into())),
                 Ok(len) => done += len,
                 Err(error) => match error.kind() {
@@ -242,11 +246,8 @@ impl RowFile {
     }
 }
 
-/// As many whole lines from the begin on as a pipe takes at once; of a longer line the begin.
-fn piece(bytes: &[u8]) -> &[u8] {
-    let most = bytes.get(..PIPE_PIECE).unwrap_or(bytes);
-    match most.iter().rposition(|&byte| byte == b'\n') {
-        Some(at) => most.get(..=at).unwrap_or(most),
-        None => most,
-    }
+/// Where the last piece ends that lies within the first `most` bytes; 0 where none does.
+fn end_within(pieces: &[Piece], most: usize) -> usize {
+    let at = pieces.partition_point(|piece| piece.end <= most);
+    at.checked_sub(1).and_then(|last| pieces.get(last)).map_or(0, |piece| piece.end)
 }

@@ -1,4 +1,4 @@
-//! All logs as JSON lines in one stream, each row with the name of its log.
+//! All logs in one stream, each row with the name of its log.
 
 use std::io::Write;
 
@@ -6,19 +6,36 @@ use anyhow::Context as _;
 use netsniff_analysis::SortKey;
 use netsniff_analysis::rows::LOGS;
 
-use super::RowSink;
+use super::format::StreamRow;
+use super::{Format, RowSink};
 
-/// Writes rows of [`Format::Json`](super::Format::Json) with `_path` before their own members.
+/// Writes rows with the name of their log in the column `_path`, before their own columns.
 #[derive(Debug)]
 pub struct Stream<W> {
     writer: W,
     name: &'static str,
+    append: StreamRow,
+    /// A row with the name of its log.
+    row: Vec<u8>,
+}
+
+/// How rows of `format` stand in a stream.
+///
+/// # Errors
+///
+/// Where they cannot.
+pub(super) fn appending(format: Format) -> anyhow::Result<StreamRow> {
+    format.stream().with_context(|| format!("{} has no streams of several logs", format.name()))
 }
 
 impl<W: Write> Stream<W> {
     /// A stream into `writer`, which should be buffered; `name` stands in error messages.
-    pub const fn new(writer: W, name: &'static str) -> Self {
-        Self { writer, name }
+    ///
+    /// # Errors
+    ///
+    /// Where rows of several logs cannot stand in one stream of `format` ([`Format::streams`]).
+    pub fn new(writer: W, name: &'static str, format: Format) -> anyhow::Result<Self> {
+        Ok(Self { writer, name, append: appending(format)?, row: Vec::new() })
     }
 
     /// Writes what is still buffered.
@@ -31,21 +48,13 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// Writes a row of JSON with the name of its log before its own members.
-pub(super) fn write_row(writer: &mut impl Write, log: usize, row: &[u8]) -> anyhow::Result<()> {
-    let log = LOGS.get(log).context("a row of a log that is not in the list")?;
-    let members = row.strip_prefix(b"{").context("a row that is no JSON object")?;
-    writer.write_all(b"{\"_path\":\"")?;
-    writer.write_all(log.path.as_bytes())?;
-    writer.write_all(if members.starts_with(b"}") { b"\"" } else { b"\"," })?;
-    Ok(writer.write_all(members)?)
-}
-
 impl<W: Write> RowSink for Stream<W> {
     type Error = anyhow::Error;
 
     fn row(&mut self, log: usize, _: &SortKey, bytes: &[u8]) -> anyhow::Result<()> {
-        write_row(&mut self.writer, log, bytes)
-            .with_context(|| format!("cannot write {}", self.name))
+        let log = LOGS.get(log).context("a row of a log that is not in the list")?;
+        self.row.clear();
+        (self.append)(log, bytes, &mut self.row);
+        self.writer.write_all(&self.row).with_context(|| format!("cannot write {}", self.name))
     }
 }

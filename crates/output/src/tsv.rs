@@ -6,7 +6,8 @@ use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Vis
 use netsniff_console::printable::{Piece, each_piece};
 use netsniff_packet::Timestamp;
 
-use super::{RowFormat, digits};
+use super::digits;
+use super::format::{LogEncoder, RowFormat};
 
 /// Zeek's tab-separated format with its default separators, and UTF-8 left as it is, but for signs that are no text.
 pub(super) struct Tsv;
@@ -17,25 +18,7 @@ const UNSET: &[u8] = b"-";
 const EMPTY: &[u8] = b"(empty)";
 
 impl RowFormat for Tsv {
-    fn header(log: &LogType, opened: Timestamp, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"#separator \\x09\n");
-        out.extend_from_slice(b"#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n");
-        out.extend_from_slice(b"#path\t");
-        out.extend_from_slice(log.path.as_bytes());
-        out.extend_from_slice(b"\n#open\t");
-        digits::date(out, opened);
-        out.extend_from_slice(b"\n#fields");
-        for field in log.fields {
-            out.push(b'\t');
-            out.extend_from_slice(field.name.as_bytes());
-        }
-        out.extend_from_slice(b"\n#types");
-        for field in log.fields {
-            out.push(b'\t');
-            out.extend_from_slice(field.zeek_type.to_string().as_bytes());
-        }
-        out.push(b'\n');
-    }
+    const EXTENSION: &'static str = "log";
 
     #[inline]
     fn columns<R: Record>(record: &R, out: &mut Vec<u8>) {
@@ -52,7 +35,44 @@ impl RowFormat for Tsv {
         out.push(b'\n');
     }
 
-    fn footer(closed: Timestamp, out: &mut Vec<u8>) {
+    fn encoder(log: &'static LogType) -> Box<dyn LogEncoder> {
+        Box::new(Lines { log })
+    }
+}
+
+/// Rows between the lines that a file of Zeek begins and ends with.
+#[derive(Debug)]
+struct Lines {
+    log: &'static LogType,
+}
+
+impl LogEncoder for Lines {
+    fn header(&mut self, opened: Timestamp, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"#separator \\x09\n");
+        out.extend_from_slice(b"#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n");
+        out.extend_from_slice(b"#path\t");
+        out.extend_from_slice(self.log.path.as_bytes());
+        out.extend_from_slice(b"\n#open\t");
+        digits::date(out, opened);
+        out.extend_from_slice(b"\n#fields");
+        for field in self.log.fields {
+            out.push(b'\t');
+            out.extend_from_slice(field.name.as_bytes());
+        }
+        out.extend_from_slice(b"\n#types");
+        for field in self.log.fields {
+            out.push(b'\t');
+            out.extend_from_slice(field.zeek_type.to_string().as_bytes());
+        }
+        out.push(b'\n');
+    }
+
+    #[inline]
+    fn row(&mut self, row: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(row);
+    }
+
+    fn footer(&mut self, closed: Timestamp, out: &mut Vec<u8>) {
         out.extend_from_slice(b"#close\t");
         digits::date(out, closed);
         out.push(b'\n');

@@ -49,11 +49,10 @@ pub struct AnalyzeArgs {
     /// Analyse only the packets that match, in the language of pcap-filter(7)
     #[arg(short, long, value_name = "EXPR")]
     filter: Option<String>,
-    /// Write the logs to this directory, one file each; `-` streams JSON lines of all logs to
-    /// standard output
+    /// Write the logs to this directory, one file each; `-` streams the rows of all logs to standard output
     #[arg(short, long, visible_short_alias = 'd', value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How logs are written; tsv unless told, for `-o -` always json
+    /// How logs are written; tsv unless told, for `-o -` json
     #[arg(long, value_enum, requires = "output")]
     format: Option<Format>,
     /// Print the summary as JSON
@@ -190,7 +189,7 @@ pub(super) enum Target<'a> {
     /// No logs.
     Nowhere,
     /// All of them to standard output.
-    Stream,
+    Stream(Format),
     /// One file each in a directory.
     Directory(&'a Path, Format),
 }
@@ -200,8 +199,7 @@ impl Target<'_> {
     pub(super) const fn format(&self) -> Option<Format> {
         match self {
             Self::Nowhere => None,
-            Self::Stream => Some(Format::Json),
-            Self::Directory(_, format) => Some(*format),
+            Self::Stream(format) | Self::Directory(_, format) => Some(*format),
         }
     }
 }
@@ -304,14 +302,20 @@ impl AnalyzeArgs {
         if output != Path::new("-") {
             return Ok(Target::Directory(output, self.format.unwrap_or(Format::Tsv)));
         }
-        let unfit = if self.json {
-            "-o - and --json would both write to standard output; write the logs to a directory"
-        } else if self.format.is_some_and(|format| format != Format::Json) {
-            "-o - writes all logs into one stream, which only --format json can"
-        } else {
-            return Ok(Target::Stream);
-        };
-        Err(UsageError(unfit.to_owned()))
+        if self.json {
+            let unfit = "-o - and --json would both write to standard output; write the logs to a directory";
+            return Err(UsageError(unfit.to_owned()));
+        }
+        let format = self.format.unwrap_or(Format::Json);
+        if format.streams() {
+            return Ok(Target::Stream(format));
+        }
+        let names =
+            Format::ALL.iter().filter(|format| format.streams()).map(|format| format.name());
+        let names = names.collect::<Vec<_>>().join(" and ");
+        Err(UsageError(format!(
+            "-o - writes all logs into one stream, which only --format {names} can"
+        )))
     }
 
     pub(super) fn limits(&self) -> Result<Limits, UsageError> {

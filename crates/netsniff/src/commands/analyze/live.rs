@@ -121,7 +121,7 @@ fn outputs(
     recording: Option<&RecordingOptions>,
 ) -> Outputs {
     let outputs = match target {
-        Target::Nowhere | Target::Stream => Outputs::default(),
+        Target::Nowhere | Target::Stream(_) => Outputs::default(),
         Target::Directory(directory, _) => Outputs::default().with_directory(directory),
     };
     let outputs = extraction.into_iter().fold(outputs, Outputs::with_directory);
@@ -168,8 +168,9 @@ impl Session<'_> {
         let now = clock::now();
         match self.target {
             Target::Nowhere => self.write(rings, Nowhere::default(), None),
-            Target::Stream => {
-                let sink = LiveStream::stdout().context("cannot write to standard output")?;
+            Target::Stream(format) => {
+                let sink =
+                    LiveStream::stdout(*format).context("cannot write to standard output")?;
                 self.write(rings, sink, None)
             }
             Target::Directory(directory, format) => {

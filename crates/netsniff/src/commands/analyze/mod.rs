@@ -94,7 +94,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let analysed = analyse(&mut inputs, &mut selection, &settings, &target, args);
     let (outcome, unparsed_left_out) = match analysed {
         // Whoever reads has enough, as in `netsniff analyze FILE -o - | head`.
-        Err(error) if matches!(target, Target::Stream) && is_broken_pipe(&error) => {
+        Err(error) if matches!(target, Target::Stream(_)) && is_broken_pipe(&error) => {
             return Ok(DONE);
         }
         result => result?,
@@ -135,7 +135,7 @@ fn analyse(
     args: &AnalyzeArgs,
 ) -> anyhow::Result<(Outcome, u64)> {
     // On a terminal, the rows themselves show how far it is.
-    let quiet = args.quiet() || matches!(target, Target::Stream) && stdout().is_terminal();
+    let quiet = args.quiet() || matches!(target, Target::Stream(_)) && stdout().is_terminal();
     let mut work = Work {
         progress: ProgressLine::new(inputs.size(), quiet),
         inputs,
@@ -145,9 +145,9 @@ fn analyse(
     };
     match target {
         Target::Nowhere => Ok((work.run(&mut Nowhere::default())?, 0)),
-        Target::Stream => {
+        Target::Stream(format) => {
             let writer = BufWriter::with_capacity(STREAM_BUFFER, stdout());
-            let mut sink = Stream::new(writer, "standard output");
+            let mut sink = Stream::new(writer, "standard output", *format)?;
             let outcome = work.run(&mut sink)?;
             sink.finish()?;
             Ok((outcome, 0))
@@ -251,7 +251,7 @@ fn tell(summary: &Summary, args: &AnalyzeArgs, target: &Target<'_>) -> anyhow::R
             say(&format!("{}: damaged at {} more places", source.name, source.damage_count - told));
         }
     }
-    let streams = matches!(target, Target::Stream);
+    let streams = matches!(target, Target::Stream(_));
     if args.json() {
         return printed(stdout().write_all(summary.json()?.as_bytes()));
     }

@@ -1,0 +1,152 @@
+//! Every format has the same rows with the same values: MessagePack, read by a reader of others, against JSON.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rmpv::Value as Packed;
+use serde_json::Value as Json;
+
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/recorded");
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("netsniff-formats-{name}-{}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn analyze(capture: &Path, output: &Path, format: &str) -> Vec<u8> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.arg("analyze").arg(capture).arg("-o").arg(output).args(["-q", "--format", format]);
+    let run = command.output().unwrap();
+    // Damage of a fixture is meant, and is told by an exit code.
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&run.stderr));
+    run.stdout
+}
+
+/// The MessagePack maps of a file.
+fn maps(mut bytes: &[u8]) -> Vec<Packed> {
+    let mut maps = Vec::new();
+    while !bytes.is_empty() {
+        maps.push(rmpv::decode::read_value(&mut bytes).unwrap());
+    }
+    maps
+}
+
+/// The JSON objects of a file.
+fn objects(text: &str) -> Vec<Json> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The microseconds of a timestamp of 64 or 96 bits, rounded down.
+fn micros(bytes: &[u8]) -> i64 {
+    let (seconds, nanos) = match bytes.split_at_checked(4).filter(|_| bytes.len() == 12) {
+        Some((nanos, seconds)) => (
+            i64::from_be_bytes(seconds.try_into().unwrap()),
+            u32::from_be_bytes(nanos.try_into().unwrap()),
+        ),
+        None => {
+            let whole = u64::from_be_bytes(bytes.try_into().unwrap());
+            ((whole & ((1 << 34) - 1)) as i64, (whole >> 34) as u32)
+        }
+    };
+    seconds * 1_000_000 + i64::from(nanos / 1000)
+}
+
+/// Whether a value is the same in both, but for what is finer than a microsecond, which JSON has not.
+fn is_same(packed: &Packed, json: &Json) -> bool {
+    match (packed, json) {
+        (Packed::Boolean(one), Json::Bool(other)) => one == other,
+        (Packed::Integer(one), Json::Number(other)) => one.to_string() == other.to_string(),
+        (Packed::F64(one), Json::Number(other)) => other
+            .as_f64()
+            .is_some_and(|other| (one - other).abs() <= 1e-6_f64.max(one.abs() * 1e-12)),
+        (Packed::Ext(-1, bytes), Json::Number(other)) => {
+            other.as_f64().is_some_and(|other| (other * 1e6).round() as i64 == micros(bytes))
+        }
+        (Packed::String(one), Json::String(other)) => one.as_str() == Some(other),
+        (Packed::Array(one), Json::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Packed::Map(one), Json::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| {
+                    let found = key.as_str().and_then(|key| other.get(key));
+                    found.is_some_and(|found| is_same(value, found))
+                })
+        }
+        _ => false,
+    }
+}
+
+fn compare(name: &str, packed: &[Packed], json: &[Json]) {
+    assert_eq!(packed.len(), json.len(), "rows of {name}");
+    for (packed, json) in packed.iter().zip(json) {
+        assert!(is_same(packed, json), "{name}:\n{packed}\n{json}");
+    }
+}
+
+/// The files of a folder with this extension, by their names without it.
+fn logs(folder: &Path, extension: &str) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|found| found == extension));
+    let stem = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    files.map(|path| (stem(&path), fs::read(&path).unwrap())).collect()
+}
+
+#[test]
+fn messagepack_has_the_rows_of_json() {
+    let mut captures: Vec<_> =
+        fs::read_dir(RECORDED).unwrap().map(|entry| entry.unwrap().path()).collect();
+    captures.retain(|path| path.extension().is_some_and(|it| it == "pcap" || it == "pcapng"));
+    captures.sort();
+    let (mut columns, mut rows) = (BTreeMap::new(), 0);
+    for capture in &captures {
+        let folder = Folder::new("files");
+        analyze(capture, &folder.0.join("packed"), "msgpack");
+        analyze(capture, &folder.0.join("json"), "json");
+        let (packed, json) =
+            (logs(&folder.0.join("packed"), "msgpack"), logs(&folder.0.join("json"), "log"));
+        assert!(packed.keys().eq(json.keys()), "{}", capture.display());
+        for (name, bytes) in packed {
+            let maps = maps(&bytes);
+            let text = std::str::from_utf8(&json[&name]).unwrap();
+            compare(&format!("{} {name}", capture.display()), &maps, &objects(text));
+            rows += maps.len();
+            columns.entry(name).or_insert(0_usize);
+        }
+    }
+    assert!(rows > 500 && columns.len() > 10, "{rows} rows of {} logs", columns.len());
+}
+
+#[test]
+fn a_stream_of_messagepack_names_the_logs() {
+    let capture = Path::new(RECORDED).join("office.pcapng");
+    let packed = maps(&analyze(&capture, Path::new("-"), "msgpack"));
+    let text = String::from_utf8(analyze(&capture, Path::new("-"), "json")).unwrap();
+    compare("the stream", &packed, &objects(&text));
+    let is_first = |row: &Packed| row.as_map().unwrap()[0].0.as_str() == Some("_path");
+    assert!(packed.len() > 100 && packed.iter().all(is_first));
+}
+
+#[test]
+fn columns_with_tabs_have_no_stream() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netsniff"));
+    command.arg("analyze").arg(Path::new(RECORDED).join("office.pcapng"));
+    let run = command.args(["-o", "-", "--format", "tsv"]).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("only --format json and msgpack can"), "{said}");
+}
