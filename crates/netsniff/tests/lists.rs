@@ -1,9 +1,11 @@
-//! The lists that a new log or format must be entered in.
+//! The lists that a new log, join, format, backend or way to send must be entered in.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use netsniff_analysis::rows::LOGS;
+use netsniff_analysis::rows::{LOGS, joins};
+use netsniff_capture::BACKENDS;
+use netsniff_capture::transmit::WAYS;
 use netsniff_output::Format;
 
 /// The Rust files below a folder of this workspace, with their stems and contents.
@@ -58,4 +60,49 @@ fn every_format_is_in_the_list() {
             "output/src/{stem}.rs and the list of formats in output/src/format.rs disagree"
         );
     }
+}
+
+/// The files below a folder that declare something by a line with this begin, before their tests.
+fn declaring(folder: &str, begin: &str) -> Vec<String> {
+    let mut files = sources(folder);
+    files.retain(|(_, source)| {
+        let own = source.split("#[cfg(test)]").next().unwrap_or_default();
+        own.lines().any(|line| line.starts_with(begin))
+    });
+    files.into_iter().map(|(stem, _)| stem).collect()
+}
+
+#[test]
+fn every_join_is_in_the_list_of_its_protocol() {
+    // An exchange of messages is a join by what all exchanges have.
+    let mut declared = declaring("analysis/src", "impl Join for ");
+    declared.extend(declaring("analysis/src", "impl Exchange for "));
+    let listed = joins().count();
+    assert_eq!(
+        declared.len(),
+        listed,
+        "{declared:?} declare joins, and `joins()` of protocols and files name {listed} of them"
+    );
+}
+
+#[test]
+fn every_backend_is_in_the_list() {
+    let declared = declaring("capture/src/backend", "pub(super) const BACKEND: Backend");
+    let listed: Vec<_> = BACKENDS.iter().map(|backend| backend.name).collect();
+    assert_eq!(
+        declared.len(),
+        listed.len(),
+        "{declared:?} are backends, and BACKENDS in capture/src/backend/mod.rs has {listed:?}"
+    );
+}
+
+#[test]
+fn every_way_to_send_is_in_the_list() {
+    let declared = declaring("capture/src/transmit", "pub(super) const WAY: Way");
+    let listed: Vec<_> = WAYS.iter().map(|way| way.name).collect();
+    assert_eq!(
+        declared.len(),
+        listed.len(),
+        "{declared:?} are ways, and WAYS in capture/src/transmit/mod.rs has {listed:?}"
+    );
 }
