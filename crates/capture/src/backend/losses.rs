@@ -34,6 +34,33 @@ pub(super) struct RingState {
     pub(super) told_until: Option<u64>,
 }
 
+/// Up to which slot marks tell of drops, where another thread reads the counters, too.
+///
+/// Its reading ends what slots say: those that are handed over behind it are not marked for the drops that it found,
+/// of which the thread of the ring hears later. Slots that were there when surely all drops that had been read were
+/// told are marked for all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkedUntil(u64);
+
+impl MarkedUntil {
+    pub(super) const fn new() -> Self {
+        Self(0)
+    }
+
+    /// Slots before `first_open` were handed over; `has_told_all` where all drops were told that had been read by then.
+    pub(super) const fn looked(&mut self, first_open: u64, has_told_all: bool) {
+        if has_told_all {
+            self.0 = first_open;
+        }
+    }
+
+    /// What bounds drops that were told now ([`RingState::told_until`]); nothing where slots are marked for all of them,
+    /// since no other thread has read any.
+    pub(super) const fn bound(self, are_marked: bool) -> Option<u64> {
+        if are_marked { None } else { Some(self.0) }
+    }
+}
+
 /// Drops between two slots.
 #[derive(Clone, Copy, Debug)]
 struct Drops {
@@ -311,5 +338,22 @@ mod tests {
         let mut losses = Losses::new(1, 0);
         losses.note(1, RingState::default());
         assert_eq!(take(&mut losses, 0), Some((1, None, time(0))));
+    }
+
+    #[test]
+    fn slots_behind_a_reading_of_another_thread_do_not_place_its_drops() {
+        // Slots 0 and 1 were handed over. Then drops come, another thread reads them, and the kernel hands over slots 2 to
+        // 4, which are not marked for them.
+        let mut marked = MarkedUntil::new();
+        marked.looked(2, true);
+        marked.looked(5, false);
+        let cut = |are_marked| {
+            let mut losses = Losses::new(4, 0);
+            let told_until = marked.bound(are_marked);
+            losses.note(3, RingState { next: 3, first_open: 5, first_telling: None, told_until });
+            losses.cut(3)
+        };
+        assert_eq!(cut(false), Some(4), "as far back as a ring of 4 slots can have dropped");
+        assert_eq!(cut(true), Some(5), "what is not marked came before the first drop");
     }
 }

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use netsniff_packet::Loss;
 
 use super::listing::Listing;
-use super::losses::{Losses, RingState};
+use super::losses::{Losses, MarkedUntil, RingState};
 use super::packet_socket::PacketSocket;
 use super::receiver::{Base, Entrance, Ring};
 use super::{Gate, Lent};
@@ -39,8 +39,7 @@ pub(super) struct Mapped<S: Slots> {
     ring: SlotRing,
     socket: PacketSocket,
     losses: Losses,
-    /// The first slot that had not been handed over when surely all drops that had been read were told.
-    told_until: u64,
+    marked_until: MarkedUntil,
     /// Slots that are lent.
     lent: usize,
     /// Where to go on with them.
@@ -52,7 +51,15 @@ impl<S: Slots> Mapped<S> {
     /// `in_flight` slots may be on their way behind one that is not filled.
     pub(super) const fn new(ring: SlotRing, socket: PacketSocket, in_flight: usize) -> Self {
         let losses = Losses::new(ring.layout().slots(), in_flight);
-        Self { ring, socket, losses, told_until: 0, lent: 0, place: None, slots: PhantomData }
+        Self {
+            ring,
+            socket,
+            losses,
+            marked_until: MarkedUntil::new(),
+            lent: 0,
+            place: None,
+            slots: PhantomData,
+        }
     }
 
     /// Slots to lend: no further than to where something was lost, or may have been.
@@ -76,9 +83,7 @@ impl<S: Slots> Ring for Mapped<S> {
     fn look(&mut self, base: &mut Base) -> Result<bool> {
         let ready = self.ring.look();
         base.counters.occupancy.note(u32::try_from(ready).unwrap_or(u32::MAX));
-        if self.socket.has_told_all() {
-            self.told_until = self.ring.first_open();
-        }
+        self.marked_until.looked(self.ring.first_open(), self.socket.has_told_all());
         Ok(ready > 0)
     }
 
@@ -133,7 +138,7 @@ impl<S: Slots> Ring for Mapped<S> {
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
         self.ring.look();
-        let (told, told_until) = (self.ring.forget_telling(), self.told_until);
+        let (told, marked_until) = (self.ring.forget_telling(), self.marked_until);
         let drops = self.socket.read_statistics(&mut base.counters)?;
         // What was dropped before the reading lies before what is not there yet. Slots that came during it
         // may tell of these drops or of later ones, and count for both.
@@ -142,7 +147,7 @@ impl<S: Slots> Ring for Mapped<S> {
             next: self.ring.next(),
             first_open: self.ring.first_open(),
             first_telling: told.or(self.ring.telling()),
-            told_until: (!drops.are_marked).then_some(told_until),
+            told_until: marked_until.bound(drops.are_marked),
         };
         self.losses.note(drops.packets, state);
         Ok(())
