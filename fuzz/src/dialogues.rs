@@ -44,7 +44,7 @@ struct Turns(Vec<Turn>);
 struct To<'a>(&'a mut Turns, Role);
 
 impl Sink for To<'_> {
-    fn piece(&mut self, _: Timestamp, piece: Piece<'_>) {
+    fn piece(&mut self, _: Timestamp, _: u64, piece: Piece<'_>) {
         let Self(Turns(turns), from) = self;
         let what = match piece {
             Piece::Bytes(bytes) => {

@@ -15,6 +15,7 @@
 //! | [`cutoff`] | which bytes of a flow are worth keeping |
 //! | [`attached`] | what few flows have: tunnels around them, sessions |
 //! | [`streams`] | the streams of a TCP connection, and what is said in them |
+//! | `turns` | whose piece of two streams comes next |
 //! | [`tcp`] | TCP connections |
 
 pub mod attached;
@@ -32,6 +33,7 @@ pub mod tcp;
 pub mod tcp_report;
 pub mod tracker;
 pub mod turnover;
+mod turns;
 pub mod wheel;
 
 use core::time::Duration;

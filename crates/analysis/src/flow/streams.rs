@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::turns::{Missing, Turns};
 use crate::protocol::{Context, Conversation, Event, Findings, MAX_ODDITIES, ProtocolSet, Role};
 use crate::reassembly::stream::{Arrival, Piece, Sink, StreamReassembler, Surroundings};
 
@@ -9,6 +10,8 @@ use crate::reassembly::stream::{Arrival, Piece, Sink, StreamReassembler, Surroun
 #[derive(Debug)]
 pub struct Streams {
     directions: [StreamReassembler; 2],
+    /// Which pieces of either come next.
+    turns: Turns,
     conversation: Conversation,
     /// Originator and responder changed places after the conversation began.
     is_flipped: bool,
@@ -60,19 +63,24 @@ pub struct Around<'a, 'b> {
     pub found: &'a mut Findings,
 }
 
-/// Hands the pieces of one stream to the conversation.
+/// Hands the pieces of one stream to the conversation, in turn with those of the other.
 struct ToConversation<'a, 'b> {
+    turns: &'a mut Turns,
     conversation: &'a mut Conversation,
     from: Role,
+    /// Whether acknowledged bytes of the other stream are waited for.
+    is_peer_due: bool,
     context: &'a Context<'b>,
     found: &'a mut Findings,
 }
 
 impl Sink for ToConversation<'_, '_> {
     #[inline]
-    fn piece(&mut self, time: Timestamp, piece: Piece<'_>) {
+    fn piece(&mut self, time: Timestamp, reach: u64, piece: Piece<'_>) {
         let event = Event { time, from: self.from, piece };
-        self.conversation.take(&event, self.context, self.found);
+        let Self { turns, conversation, context, found, .. } = self;
+        let is_peer_due = self.is_peer_due;
+        turns.take(&event, reach, is_peer_due, |event| conversation.take(event, context, found));
     }
 
     fn oddity(&mut self, name: &'static str) {
@@ -92,7 +100,8 @@ impl Streams {
     /// Streams of a conversation.
     #[must_use]
     pub fn with(conversation: Conversation) -> Self {
-        Self { directions: Default::default(), conversation, is_flipped: false, counted: 0 }
+        let turns = Turns::default();
+        Self { directions: Default::default(), turns, conversation, is_flipped: false, counted: 0 }
     }
 
     /// What is said in them.
@@ -116,7 +125,8 @@ impl Streams {
     /// Counts what they hold outside themselves, and returns by how many bytes that has grown.
     pub fn recount(&mut self) -> isize {
         let held = self.directions.iter().map(StreamReassembler::heap_bytes).sum::<usize>();
-        let before = core::mem::replace(&mut self.counted, held + self.conversation.heap_bytes());
+        let held = held + self.turns.heap_bytes() + self.conversation.heap_bytes();
+        let before = core::mem::replace(&mut self.counted, held);
         self.counted as isize - before as isize
     }
 
@@ -126,10 +136,10 @@ impl Streams {
         self.directions.iter().all(StreamReassembler::is_untouched)
     }
 
-    /// Bytes held behind holes.
+    /// Bytes held behind holes, of either stream.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.directions.iter().map(StreamReassembler::held).sum()
+        self.directions.iter().map(StreamReassembler::held).sum::<usize>() + self.turns.held()
     }
 
     /// Takes a segment.
@@ -143,9 +153,13 @@ impl Streams {
         if self.directions.iter().any(StreamReassembler::is_waiting) {
             self.expire(now, around);
         }
+        let before = self.turns.held();
         if let Some(position) = it.acknowledged {
             let (direction, mut to) = self.split(1 - from, &around.context, around.found);
             direction.acknowledge(position, now, &mut around.streams, &mut to);
+        }
+        if self.directions.iter().any(StreamReassembler::is_waiting) {
+            self.note_turn(it, from);
         }
         if let Some(payload) = it.payload {
             let Payload { position, data, missing, urgent } = payload;
@@ -158,23 +172,72 @@ impl Streams {
             let (direction, mut to) = self.split(from, &around.context, around.found);
             direction.finish_at(end, time, &mut around.streams, &mut to);
         }
+        if self.turns.is_disturbed() {
+            self.settle(before, around);
+        }
+    }
+
+    /// Notes what the sender of a segment knew of the other side, where not all of that was seen.
+    #[cold]
+    fn note_turn(&mut self, it: &Delivery<'_>, from: usize) {
+        let of_payload = it.payload.map(|payload| {
+            let len = (payload.data.len() as u64).saturating_add(payload.missing);
+            [payload.position, payload.position.saturating_add(len)]
+        });
+        let said = of_payload.or(it.end.map(|end| [end; 2]));
+        if let Some((said, acknowledged)) = said.zip(it.acknowledged) {
+            self.turns.note(self.role(from), said, acknowledged);
+        }
+    }
+
+    /// Hands on what waited for the other side, and counts what still does; before there were so many bytes
+    /// of it.
+    #[cold]
+    fn settle(&mut self, before: usize, around: &mut Around<'_, '_>) {
+        let Around { streams, context, found } = around;
+        let Surroundings { limits, held_in_all, .. } = streams;
+        let held = self.turns.held();
+        let in_all = (**held_in_all + held).saturating_sub(before);
+        let is_too_much = held > limits.stream_held_bytes || in_all > limits.streams_held_bytes;
+        let mut missing = Missing { is_due: [false; 2], is_held: [false; 2] };
+        for (index, direction) in self.directions.iter().enumerate() {
+            let role = self.role(index).index();
+            missing.is_due[role] = direction.is_due() && !is_too_much;
+            missing.is_held[role] = direction.is_waiting() && !is_too_much;
+        }
+        let conversation = &mut self.conversation;
+        self.turns.settle(missing, &mut |event| conversation.take(event, context, found));
+        **held_in_all = (**held_in_all + self.turns.held()).saturating_sub(before);
+        if !self.directions.iter().any(StreamReassembler::is_waiting) {
+            self.turns.rest();
+        }
     }
 
     #[cold]
     fn expire(&mut self, now: Timestamp, around: &mut Around<'_, '_>) {
+        let before = self.turns.held();
         for index in [0, 1] {
             let (direction, mut to) = self.split(index, &around.context, around.found);
             direction.expire(now, &mut around.streams, &mut to);
         }
+        self.settle(before, around);
     }
 
     /// Ends both, since the connection is over.
     pub fn finish(&mut self, time: Timestamp, around: &mut Around<'_, '_>) {
+        let before = self.turns.held();
         for index in [0, 1] {
             let (direction, mut to) = self.split(index, &around.context, around.found);
             direction.finish(time, &mut around.streams, &mut to);
         }
+        self.settle(before, around);
         self.conversation.finish(around.found);
+    }
+
+    /// Whose stream this direction is.
+    #[inline]
+    const fn role(&self, index: usize) -> Role {
+        if (index == 0) != self.is_flipped { Role::Originator } else { Role::Responder }
     }
 
     /// A direction, and where its pieces go.
@@ -185,9 +248,10 @@ impl Streams {
         context: &'a Context<'b>,
         found: &'a mut Findings,
     ) -> (&'a mut StreamReassembler, ToConversation<'a, 'b>) {
-        let is_originator = (index == 0) != self.is_flipped;
-        let from = if is_originator { Role::Originator } else { Role::Responder };
-        let conversation = &mut self.conversation;
-        (&mut self.directions[index], ToConversation { conversation, from, context, found })
+        let from = self.role(index);
+        let is_peer_due = self.directions[1 - index].is_due();
+        let Self { directions, turns, conversation, .. } = self;
+        let to = ToConversation { turns, conversation, from, is_peer_due, context, found };
+        (&mut directions[index], to)
     }
 }

@@ -73,8 +73,8 @@ pub struct Arrival<'a> {
 
 /// Whoever takes the pieces, with the time at which each could be told.
 pub trait Sink {
-    /// Takes one piece.
-    fn piece(&mut self, time: Timestamp, piece: Piece<'_>);
+    /// Takes one piece, which ends at the position `reach`.
+    fn piece(&mut self, time: Timestamp, reach: u64, piece: Piece<'_>);
 
     /// Takes what is odd about the segments, by name; each name once.
     fn oddity(&mut self, name: &'static str);

@@ -173,7 +173,7 @@ impl StreamReassembler {
             if let Some(holding) = &mut self.holding {
                 holding.told = holding.told.max(it.time);
             }
-            to.piece(it.time, Piece::Bytes(fresh));
+            to.piece(it.time, self.next, Piece::Bytes(fresh));
         }
         if high > self.next {
             self.gap(it.time, high, GapCause::Snaplen, around.endings, to);
@@ -302,6 +302,12 @@ impl StreamReassembler {
     #[inline]
     pub const fn is_waiting(&self) -> bool {
         self.holding.is_some()
+    }
+
+    /// Whether acknowledged bytes are waited for.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.holding.as_ref().is_some_and(|holding| holding.due.is_some())
     }
 
     /// Notes that a RST ended the connection. What comes all the same counts once it is acknowledged,
@@ -445,7 +451,7 @@ impl StreamReassembler {
         self.recent.note(len, None, self.next, self.acknowledged);
         self.next = until;
         endings.gaps[cause as usize] += 1;
-        to.piece(time, Piece::Gap(len, cause));
+        to.piece(time, until, Piece::Gap(len, cause));
     }
 }
 

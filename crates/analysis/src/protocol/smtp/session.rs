@@ -3,6 +3,7 @@
 //! It is guessed as Zeek does: commands are believed to succeed until a reply tells otherwise, since
 //! some clients do not wait for replies.
 
+mod gap;
 mod replies;
 
 pub(super) use replies::reply_code;
@@ -54,6 +55,8 @@ pub(super) struct SmtpSession {
     has_server_spoken: bool,
     /// The next line of the server may be the end of one that is missing.
     is_resuming: bool,
+    /// The reply to DATA is missing, so that the client's next line tells whether a mail comes.
+    is_unsure: bool,
     is_within_line: [bool; 2],
     told: Once,
     order: Order,
@@ -101,6 +104,7 @@ impl SmtpSession {
             awaits_tls: false,
             has_server_spoken: false,
             is_resuming: false,
+            is_unsure: false,
             is_within_line: [false; 2],
             told: Once::default(),
             order: Order::default(),
@@ -163,6 +167,10 @@ impl SmtpSession {
             } else {
                 Progress::Consumed(line.len)
             };
+        }
+        if core::mem::take(&mut self.is_unsure) && gap::begins_anew(line.text) {
+            self.end_mail(time, found);
+            self.stage = Stage::Commands;
         }
         match self.stage {
             Stage::Data => self.data(time, line, is_start, found),
@@ -317,37 +325,6 @@ impl SmtpSession {
             found.exceed("smtp_excessive_invalid_mail_transactions", detail);
             self.is_over = true;
         }
-    }
-
-    /// Goes on behind bytes that are missing.
-    fn pass_gap(&mut self, gap: &Gap<'_>, found: &mut Findings) {
-        let Gap { time, from, unread, len, .. } = *gap;
-        self.is_within_line[from.index()] = false;
-        if from == self.client && self.body.is_in_chunk() {
-            // The length of the chunk tells where it ends all the same.
-            let is_within =
-                self.body.gap_in_chunk(time, (unread, len), &mut self.transactions, found);
-            if self.body.is_chunk_last_and_over() {
-                self.end_mail(time, found);
-                self.transactions.sent(time);
-            }
-            if is_within {
-                return;
-            }
-        }
-        if self.stage == Stage::Data {
-            if from == self.client {
-                let rest = (unread, LineEnd::None);
-                self.body.line(time, rest, &mut self.transactions, found);
-                self.body.gap(time, len);
-            }
-            self.end_mail(time, found);
-        }
-        self.is_resuming |= from != self.client;
-        self.awaits_tls = false;
-        self.pending.clear();
-        self.transactions.give_up_waiting(found);
-        self.stage = Stage::AfterGap;
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Transaction {
     pub(super) is_begun: bool,
     /// Whether all of its content was sent, so that only the final reply is missing.
     pub(super) is_sent: bool,
+    /// Whether that reply may be among those that are missing.
+    pub(super) is_given_up: bool,
 }
 
 impl Transaction {
@@ -42,6 +44,7 @@ impl Transaction {
             auth: auth.cloned(),
             is_begun: false,
             is_sent: false,
+            is_given_up: false,
         }
     }
 

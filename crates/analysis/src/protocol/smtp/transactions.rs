@@ -53,8 +53,13 @@ impl Transactions {
     /// Begins a mail with the argument of MAIL. One before it whose end was not seen is told.
     pub(super) fn mail(&mut self, time: Timestamp, argument: &[u8], found: &mut Findings) {
         match self.current.take() {
-            Some(last) if last.is_begun && last.is_sent => self.waiting.push_back(last),
-            Some(last) if last.is_begun => tell(last, found),
+            Some(last) if last.is_begun && last.is_sent && !last.is_given_up => {
+                self.waiting.push_back(last);
+            }
+            Some(last) if last.is_begun => {
+                self.done = self.done.saturating_add(u32::from(last.is_sent));
+                tell(last, found);
+            }
             unused => self.current = unused,
         }
         while self.waiting.len() > MAX_WAITING {
@@ -90,8 +95,11 @@ impl Transactions {
         }
     }
 
-    /// Tells the mails that wait, since their replies are missing.
+    /// Tells the mails that wait, since their replies are missing. That of the current one may come still.
     pub(super) fn give_up_waiting(&mut self, found: &mut Findings) {
+        if let Some(current) = &mut self.current {
+            current.is_given_up = current.is_sent;
+        }
         while !self.waiting.is_empty() {
             self.accept(found);
         }

@@ -35,7 +35,7 @@ impl StreamReassembler {
     pub(super) fn note_end(&mut self, to: &mut impl Sink) {
         if self.next >= self.end && self.acknowledged > self.end && !self.has_ended {
             self.has_ended = true;
-            to.piece(self.end_time, Piece::End);
+            to.piece(self.end_time, self.next, Piece::End);
         }
     }
 
@@ -68,7 +68,8 @@ impl StreamReassembler {
             }
             self.has_ended = true;
             let is_known = self.end != u64::MAX;
-            to.piece(if is_known { self.end_time.min(time) } else { time }, Piece::End);
+            let time = if is_known { self.end_time.min(time) } else { time };
+            to.piece(time, self.next, Piece::End);
         }
     }
 }

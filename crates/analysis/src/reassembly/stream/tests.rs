@@ -26,7 +26,7 @@ struct Out {
 }
 
 impl Sink for Out {
-    fn piece(&mut self, time: Timestamp, piece: Piece<'_>) {
+    fn piece(&mut self, time: Timestamp, _: u64, piece: Piece<'_>) {
         self.times.push(time.nanos() / 1_000_000);
         match piece {
             Piece::Bytes(bytes) => self.text.push_str(core::str::from_utf8(bytes).unwrap()),

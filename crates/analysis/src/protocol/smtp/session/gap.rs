@@ -1,0 +1,80 @@
+//! What bytes that are missing change, and what they do not.
+
+use super::super::command::Command;
+use super::{SmtpSession, Stage};
+use crate::protocol::line::{self, LineEnd};
+use crate::protocol::{Findings, Gap};
+
+impl SmtpSession {
+    /// Goes on behind bytes that are missing.
+    pub(super) fn pass_gap(&mut self, gap: &Gap<'_>, found: &mut Findings) {
+        let Gap { time, from, unread, len, .. } = *gap;
+        self.is_within_line[from.index()] = false;
+        if from == self.client && self.body.is_in_chunk() {
+            // The length of the chunk tells where it ends all the same.
+            let is_within =
+                self.body.gap_in_chunk(time, (unread, len), &mut self.transactions, found);
+            if self.body.is_chunk_last_and_over() {
+                self.end_mail(time, found);
+                self.transactions.sent(time);
+            }
+            if is_within {
+                return;
+            }
+        }
+        let is_of_client = from == self.client;
+        let is_mail_cut = self.stage == Stage::Data && is_of_client;
+        if is_mail_cut {
+            let rest = (unread, LineEnd::None);
+            self.body.line(time, rest, &mut self.transactions, found);
+            self.body.gap(time, len);
+        }
+        let stage = if is_of_client { Stage::AfterGap } else { self.stage_behind_reply() };
+        if self.stage == Stage::Data && stage != Stage::Data {
+            self.end_mail(time, found);
+        }
+        self.is_resuming |= !is_of_client;
+        self.is_unsure = stage == Stage::Data && !self.pending.is_empty();
+        self.awaits_tls = false;
+        self.stage = stage;
+        self.pending.clear();
+        self.transactions.give_up_waiting(found);
+        if is_mail_cut {
+            // Nothing is replied within a mail (RFC 5321, 4.1.1.4): what comes next is about all of it.
+            self.pending.push_back(Command::EndOfData);
+        }
+    }
+
+    /// What lines of the client are behind replies that are missing. What one reply changes nothing of, or is
+    /// told by the client's next line, they are as they were.
+    fn stage_behind_reply(&self) -> Stage {
+        let is_plain = |command: &Command| {
+            matches!(
+                command,
+                Command::Hello
+                    | Command::Mail
+                    | Command::Recipient
+                    | Command::Data
+                    | Command::EndOfData
+                    | Command::Chunk(_)
+                    | Command::Reset
+                    | Command::Quit
+            )
+        };
+        let is_known = self.pending.len() <= 1 && self.pending.iter().all(is_plain);
+        match self.stage {
+            Stage::Commands | Stage::Recovering | Stage::Data if is_known => self.stage,
+            _ => Stage::AfterGap,
+        }
+    }
+}
+
+/// Whether a client that may not send its mail says this, and no mail begins so.
+pub(super) fn begins_anew(line: &[u8]) -> bool {
+    let (word, argument) = line::word(line);
+    match Command::named(word) {
+        Command::Reset | Command::Quit => argument.is_empty(),
+        Command::Mail => line::trim_start(argument).contains(&b':'),
+        _ => false,
+    }
+}
