@@ -154,10 +154,12 @@ fn mails_stay_apart() {
 
 #[test]
 fn a_mail_that_may_not_be_sent_is_none_of_the_next() {
-    for (again, pace) in ["", "RSET\r\n"].into_iter().flat_map(|again| PACES.map(|it| (again, it))) {
+    for (again, pace) in ["", "RSET\r\n"].into_iter().flat_map(|again| PACES.map(|it| (again, it)))
+    {
         let mut wire = Wire::new(25);
         wire.open();
-        let mut say = |message: (Side, &str), is_lost| say(&mut wire, message, is_lost, 2_000, pace);
+        let mut say =
+            |message: (Side, &str), is_lost| say(&mut wire, message, is_lost, 2_000, pace);
         say((Server, "220 a\r\n"), false);
         let [first, second] = [1, 2].map(mail);
         first[..5].iter().for_each(|(side, text)| say((*side, text), false));

@@ -1,4 +1,5 @@
-//! SASL, RFC 4422: who logs in, in whichever protocol. Of secrets nothing is kept.
+//! Who logs in, in whichever protocol: by SASL, RFC 4422, or by commands in its place. Of secrets nothing is
+//! kept.
 
 use super::base64;
 
@@ -59,7 +60,7 @@ impl Sasl {
     }
 
     /// Takes an answer of the client, in base64. The user stands in the first one.
-    pub(super) fn answer(&mut self, text: &[u8]) {
+    fn answer(&mut self, text: &[u8]) {
         self.answers = self.answers.saturating_add(1);
         if self.answers > 1 || text == b"*" {
             return;
@@ -94,28 +95,99 @@ impl Sasl {
     }
 
     /// Learns whether the server believed it.
-    pub(super) const fn finish(&mut self, is_successful: bool) {
+    const fn finish(&mut self, is_successful: bool) {
         self.is_successful = Some(is_successful);
     }
 
     /// The mechanism, if it is a known one.
-    pub(super) const fn mechanism(&self) -> Option<&'static str> {
+    const fn mechanism(&self) -> Option<&'static str> {
         self.mechanism
     }
 
     /// The user, where the mechanism tells it.
-    pub(super) fn user(&self) -> Option<&[u8]> {
+    fn user(&self) -> Option<&[u8]> {
         self.user.as_deref()
     }
 
     /// Whether the server believed it; `None` before it said so.
-    pub(super) const fn is_successful(&self) -> Option<bool> {
+    const fn is_successful(&self) -> Option<bool> {
         self.is_successful
     }
 
     /// Bytes that it holds outside itself.
-    pub(super) fn heap_bytes(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         self.user.as_ref().map_or(0, |user| user.len())
+    }
+}
+
+/// What a connection does to log in, once or more often.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogIn {
+    /// The last exchange.
+    last: Option<Sasl>,
+    failures: u32,
+}
+
+/// What rows tell of it.
+#[derive(Debug, Default)]
+pub(super) struct LoggedIn {
+    /// The user, where the mechanism tells it.
+    pub(super) user: Option<Box<[u8]>>,
+    /// The mechanism, if it is a known one.
+    pub(super) mechanism: Option<&'static str>,
+    /// Whether the server believed it.
+    pub(super) is_successful: Option<bool>,
+    /// How often the server did not.
+    pub(super) failures: u32,
+}
+
+impl LogIn {
+    /// An exchange begins.
+    pub(super) fn begin(&mut self, exchange: Sasl) {
+        self.last = Some(exchange);
+    }
+
+    /// Takes an answer of the client.
+    pub(super) fn answer(&mut self, text: &[u8]) {
+        if let Some(last) = &mut self.last {
+            last.answer(text);
+        }
+    }
+
+    /// Takes whether the server believed the client.
+    pub(super) const fn judge(&mut self, is_successful: bool) {
+        if let Some(last) = &mut self.last {
+            last.finish(is_successful);
+        }
+        if !is_successful {
+            self.failures = self.failures.saturating_add(1);
+        }
+    }
+
+    /// Whether the client has tried.
+    pub(super) const fn is_begun(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// How often the server did not believe the client.
+    pub(super) const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// What rows tell.
+    pub(super) fn told(&self) -> LoggedIn {
+        let last = self.last.as_ref();
+        LoggedIn {
+            user: last.and_then(Sasl::user).map(Into::into),
+            mechanism: last.and_then(Sasl::mechanism),
+            is_successful: last.and_then(Sasl::is_successful),
+            failures: self.failures,
+        }
+    }
+
+    /// Bytes that it holds outside itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.last.as_ref().map_or(0, Sasl::heap_bytes)
     }
 }
 
@@ -167,6 +239,28 @@ mod tests {
         let sasl = Sasl::begin(b"pa55word", b"");
         assert_eq!(sasl.mechanism(), None);
         assert!(!format!("{sasl:?}").to_lowercase().contains("pa55"));
+    }
+
+    #[test]
+    fn of_several_exchanges_the_last_is_told_and_the_failures_of_all() {
+        let told = |log_in: &LogIn| {
+            let LoggedIn { user, mechanism, is_successful, failures } = log_in.told();
+            let user = user.map(|user| String::from_utf8_lossy(&user).into_owned());
+            (user, mechanism, is_successful, failures)
+        };
+        let mut log_in = LogIn::default();
+        log_in.answer(b"YWxpY2U=");
+        log_in.judge(false);
+        assert!(!log_in.is_begun());
+        assert_eq!(told(&log_in), (None, None, None, 1));
+        log_in.begin(Sasl::plain(b"USER", b"bob"));
+        log_in.judge(false);
+        assert_eq!(told(&log_in), (Some("bob".to_owned()), Some("USER"), Some(false), 2));
+        log_in.begin(Sasl::begin(b"LOGIN", b""));
+        log_in.answer(b"YWxpY2U=");
+        assert_eq!(told(&log_in), (Some("alice".to_owned()), Some("LOGIN"), None, 2));
+        log_in.judge(true);
+        assert_eq!(told(&log_in), (Some("alice".to_owned()), Some("LOGIN"), Some(true), 2));
     }
 
     #[test]

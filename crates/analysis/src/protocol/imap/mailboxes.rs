@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 use super::log::Imap;
 use crate::protocol::Findings;
 use crate::protocol::mime::mail::Parts;
-use crate::protocol::sasl::Sasl;
+use crate::protocol::sasl::{LogIn, LoggedIn};
 use crate::uid::Uid;
 
 /// Mailboxes of one connection that are told apart. What is done in more of them counts for the
@@ -22,8 +22,7 @@ const MAX_FUIDS: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
     pub(super) greeting: Option<Box<[u8]>>,
-    pub(super) auth: Option<Sasl>,
-    pub(super) auth_failures: u32,
+    pub(super) log_in: LogIn,
     pub(super) tls: bool,
 }
 
@@ -47,17 +46,6 @@ impl Mailboxes {
         self.account.greeting = Some(text.get(..MAX_TEXT).unwrap_or(text).into());
         if let Some(connection) = self.all.first_mut() {
             connection.ts = time;
-        }
-    }
-
-    /// Takes whether the server believed the client.
-    pub(super) const fn judge(&mut self, is_successful: bool) {
-        let account = &mut self.account;
-        if let Some(auth) = &mut account.auth {
-            auth.finish(is_successful);
-        }
-        if !is_successful {
-            account.auth_failures = account.auth_failures.saturating_add(1);
         }
     }
 
@@ -111,15 +99,12 @@ impl Mailboxes {
     /// Tells all.
     pub(super) fn finish(&mut self, found: &mut Findings) {
         self.selected = 0;
-        let Account { greeting, auth, auth_failures, tls } = &self.account;
+        let Account { greeting, log_in, tls } = &self.account;
         for mut row in self.all.drain(..) {
             row.greeting.clone_from(greeting);
-            if let Some(auth) = auth {
-                row.user = auth.user().map(Into::into);
-                row.auth_mechanism = auth.mechanism();
-                row.auth_success = auth.is_successful();
-            }
-            (row.auth_failures, row.tls) = (*auth_failures, *tls);
+            let LoggedIn { user, mechanism, is_successful, failures } = log_in.told();
+            (row.user, row.auth_mechanism, row.auth_success) = (user, mechanism, is_successful);
+            (row.auth_failures, row.tls) = (failures, *tls);
             found.row(row);
         }
     }
@@ -131,7 +116,7 @@ impl Mailboxes {
         self.all.iter().map(of).sum::<usize>()
             + self.all.capacity() * size_of::<Imap>()
             + text(&self.account.greeting)
-            + self.account.auth.as_ref().map_or(0, Sasl::heap_bytes)
+            + self.account.log_in.heap_bytes()
     }
 }
 

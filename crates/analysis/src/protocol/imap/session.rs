@@ -130,9 +130,7 @@ impl ImapSession {
     ) -> Progress {
         let done = Progress::Consumed(line.len);
         if is_start && core::mem::take(&mut self.is_prompted) {
-            if let Some(auth) = &mut self.mailboxes.account.auth {
-                auth.answer(line.text);
-            }
+            self.mailboxes.account.log_in.answer(line.text);
             return done;
         }
         if is_start && self.current.is_none() {
@@ -171,7 +169,7 @@ impl ImapSession {
         let first = argument(rest);
         if command == Command::Authenticate {
             let (mechanism, initial) = line::word(rest);
-            self.mailboxes.account.auth = Some(Sasl::begin(mechanism, initial));
+            self.mailboxes.account.log_in.begin(Sasl::begin(mechanism, initial));
         }
         let first = first.map(|mut first| {
             first.truncate(MAX_TEXT);
@@ -198,7 +196,7 @@ impl ImapSession {
         match asked.command {
             Command::Login => {
                 let user = asked.first.as_deref().unwrap_or_default();
-                self.mailboxes.account.auth = Some(Sasl::plain(b"LOGIN", user));
+                self.mailboxes.account.log_in.begin(Sasl::plain(b"LOGIN", user));
             }
             Command::StartTls => self.awaits_tls = true,
             _ => {}

@@ -104,9 +104,7 @@ impl Pop3Session {
     fn command(&mut self, line: &Line<'_>, found: &mut Findings) -> Progress {
         let (word, argument) = line::word(line.text);
         if core::mem::take(&mut self.is_prompted) {
-            if let Some(auth) = &mut self.summary.auth {
-                auth.answer(line.text);
-            }
+            self.summary.log_in.answer(line.text);
             return Progress::Consumed(line.len);
         }
         if !self.summary.is_greeted && !self.is_lenient {
@@ -130,13 +128,13 @@ impl Pop3Session {
                     return Progress::Contradicts("pop3_client_too_many_bad_commands");
                 }
             }
-            Command::User => self.summary.auth = Some(Sasl::plain(b"USER", argument)),
+            Command::User => self.summary.log_in.begin(Sasl::plain(b"USER", argument)),
             Command::Apop => {
-                self.summary.auth = Some(Sasl::plain(b"APOP", line::word(argument).0));
+                self.summary.log_in.begin(Sasl::plain(b"APOP", line::word(argument).0));
             }
             Command::Auth if !argument.is_empty() => {
                 let (mechanism, initial) = line::word(argument);
-                self.summary.auth = Some(Sasl::begin(mechanism, initial));
+                self.summary.log_in.begin(Sasl::begin(mechanism, initial));
             }
             Command::StartTls => self.awaits_tls = true,
             _ => {}
@@ -191,8 +189,8 @@ impl Pop3Session {
         let summary = &mut *self.summary;
         match asked.command {
             Command::Greeting => summary.greet(time, text),
-            Command::Password | Command::Apop => summary.judge(true),
-            Command::Auth if !asked.has_lines => summary.judge(true),
+            Command::Password | Command::Apop => summary.log_in.judge(true),
+            Command::Auth if !asked.has_lines => summary.log_in.judge(true),
             Command::Stat => summary.stat(text),
             Command::Delete => summary.row.deleted = summary.row.deleted.saturating_add(1),
             Command::StartTls => summary.row.tls = true,
@@ -213,9 +211,9 @@ impl Pop3Session {
         let summary = &mut *self.summary;
         match asked.command {
             Command::Greeting => summary.greet(time, text),
-            Command::User | Command::Password | Command::Apop => summary.judge(false),
+            Command::User | Command::Password | Command::Apop => summary.log_in.judge(false),
             // Without an argument it only asks for the mechanisms.
-            Command::Auth if !asked.has_lines => summary.judge(false),
+            Command::Auth if !asked.has_lines => summary.log_in.judge(false),
             Command::StartTls => self.awaits_tls = false,
             _ => {}
         }
@@ -297,7 +295,7 @@ impl Session for Pop3Session {
 
     fn end(&mut self, found: &mut Findings) {
         self.end_mail(self.last, found);
-        let is_told = self.is_confirmed || self.summary.row.auth_failures > 0;
+        let is_told = self.is_confirmed || self.summary.log_in.failures() > 0;
         if is_told && !self.is_contradicted {
             found.row(core::mem::take(&mut *self.summary).into_row());
         }

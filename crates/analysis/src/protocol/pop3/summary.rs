@@ -4,7 +4,7 @@ use netsniff_packet::Timestamp;
 
 use super::log::Pop3;
 use crate::protocol::mime::mail::Parts;
-use crate::protocol::sasl::Sasl;
+use crate::protocol::sasl::{LogIn, LoggedIn};
 use crate::uid::Uid;
 
 /// The longest greeting that is told.
@@ -19,7 +19,7 @@ pub(super) struct Summary {
     /// The row of the log, as far as it is known.
     pub(super) row: Pop3,
     pub(super) is_greeted: bool,
-    pub(super) auth: Option<Sasl>,
+    pub(super) log_in: LogIn,
 }
 
 impl Summary {
@@ -39,16 +39,6 @@ impl Summary {
         }
     }
 
-    /// Takes whether the server believed the client.
-    pub(super) const fn judge(&mut self, is_successful: bool) {
-        if let Some(auth) = &mut self.auth {
-            auth.finish(is_successful);
-        }
-        if !is_successful {
-            self.row.auth_failures = self.row.auth_failures.saturating_add(1);
-        }
-    }
-
     /// Takes what a mail consisted of.
     pub(super) fn mail(&mut self, parts: Parts) {
         let room = MAX_FUIDS.saturating_sub(self.row.fuids.len());
@@ -58,18 +48,16 @@ impl Summary {
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.row.greeting.as_ref().map_or(0, |text| text.len())
-            + self.auth.as_ref().map_or(0, Sasl::heap_bytes)
+            + self.log_in.heap_bytes()
             + self.row.fuids.capacity() * size_of::<Uid>()
     }
 
     /// The row of the log.
     pub(super) fn into_row(self) -> Pop3 {
-        let Self { mut row, auth, .. } = self;
-        if let Some(auth) = auth {
-            row.user = auth.user().map(Into::into);
-            row.auth_mechanism = auth.mechanism();
-            row.auth_success = auth.is_successful();
-        }
+        let Self { mut row, log_in, .. } = self;
+        let LoggedIn { user, mechanism, is_successful, failures } = log_in.told();
+        (row.user, row.auth_mechanism, row.auth_success) = (user, mechanism, is_successful);
+        row.auth_failures = failures;
         row
     }
 }

@@ -200,10 +200,7 @@ impl SmtpSession {
     /// Takes an answer within AUTH.
     fn answer(&mut self, time: Timestamp, text: &[u8], found: &mut Findings) {
         self.ask(Command::AuthAnswer, found);
-        if let Some(mut auth) = self.transactions.auth().cloned() {
-            auth.answer(text);
-            self.transactions.authenticate(time, auth);
-        }
+        self.transactions.log_in(time, |log_in| log_in.answer(text));
     }
 
     fn command(&mut self, time: Timestamp, text: &[u8], found: &mut Findings) {
@@ -234,7 +231,8 @@ impl SmtpSession {
             Command::Chunk(last) => return self.begin_chunk(time, chunk, last, found),
             Command::Authenticate => {
                 let (mechanism, initial) = line::word(argument);
-                self.transactions.authenticate(time, Sasl::begin(mechanism, initial));
+                let exchange = Sasl::begin(mechanism, initial);
+                self.transactions.log_in(time, |log_in| log_in.begin(exchange));
                 return;
             }
             Command::StartTls => {

@@ -7,7 +7,7 @@ use super::log::Smtp;
 use crate::protocol::Findings;
 use crate::protocol::mime::Field;
 use crate::protocol::mime::mail::Parts;
-use crate::protocol::sasl::Sasl;
+use crate::protocol::sasl::{LogIn, LoggedIn};
 
 /// Recipients, addressees of either kind and hosts of the path that are told of one mail, as in
 /// Zeek (`SMTP::max_rcptto_addresses` and its kin).
@@ -19,7 +19,8 @@ pub(super) struct Transaction {
     /// The row of the log, as far as it is known.
     row: Smtp,
     parts: Option<Parts>,
-    auth: Option<Sasl>,
+    /// How the client proves who it is.
+    pub(super) log_in: LogIn,
     /// Whether the client did what makes it a row.
     pub(super) is_begun: bool,
     /// Whether all of its content was sent, so that only the final reply is missing.
@@ -31,17 +32,12 @@ pub(super) struct Transaction {
 impl Transaction {
     /// The `depth`th mail of a connection, of which nothing is known yet but what the client calls
     /// itself and how it proved that.
-    pub(super) fn new(
-        start: Timestamp,
-        depth: u32,
-        helo: Option<&[u8]>,
-        auth: Option<&Sasl>,
-    ) -> Self {
+    pub(super) fn new(start: Timestamp, depth: u32, helo: Option<&[u8]>, log_in: &LogIn) -> Self {
         let helo = helo.map(Into::into);
         Self {
             row: Smtp { ts: start, trans_depth: depth, helo, ..Smtp::default() },
             parts: None,
-            auth: auth.cloned(),
+            log_in: log_in.clone(),
             is_begun: false,
             is_sent: false,
             is_given_up: false,
@@ -51,11 +47,6 @@ impl Transaction {
     /// Takes what the client calls itself.
     pub(super) fn hello(&mut self, name: &[u8]) {
         self.row.helo = Some(name.into());
-    }
-
-    /// Takes how the client proves who it is.
-    pub(super) fn authenticate(&mut self, auth: &Sasl) {
-        self.auth = Some(auth.clone());
     }
 
     /// Takes the argument of MAIL.
@@ -98,16 +89,13 @@ impl Transaction {
 
     /// The row of the log.
     pub(super) fn into_row(self) -> Smtp {
-        let Self { mut row, parts, auth, .. } = self;
+        let Self { mut row, parts, log_in, .. } = self;
         if let Some(Parts { count, types, names, fuids }) = parts {
             (row.parts, row.fuids) = (Some(count), fuids);
             (row.part_types, row.part_names) = (Some(types), Some(names));
         }
-        if let Some(auth) = auth {
-            row.auth_mechanism = auth.mechanism();
-            row.auth_user = auth.user().map(Into::into);
-            row.auth_success = auth.is_successful();
-        }
+        let LoggedIn { user, mechanism, is_successful, .. } = log_in.told();
+        (row.auth_user, row.auth_mechanism, row.auth_success) = (user, mechanism, is_successful);
         row
     }
 
@@ -116,7 +104,7 @@ impl Transaction {
         size_of::<Self>()
             + self.row.heap_bytes()
             + self.parts.as_ref().map_or(0, Parts::heap_bytes)
-            + self.auth.as_ref().map_or(0, Sasl::heap_bytes)
+            + self.log_in.heap_bytes()
     }
 }
 

@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 
 use super::transaction::Transaction;
 use crate::protocol::Findings;
-use crate::protocol::sasl::Sasl;
+use crate::protocol::sasl::LogIn;
 
 /// Mails that may wait for their final replies: clients that do not wait send few ahead.
 const MAX_WAITING: usize = 32;
@@ -20,7 +20,7 @@ pub(super) struct Transactions {
     /// Mails that were replied to.
     done: u32,
     helo: Option<Box<[u8]>>,
-    auth: Option<Sasl>,
+    log_in: LogIn,
 }
 
 impl Transactions {
@@ -29,7 +29,7 @@ impl Transactions {
         let ahead = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
         let depth = self.done.saturating_add(ahead).saturating_add(1);
         self.current.get_or_insert_with(|| {
-            Box::new(Transaction::new(time, depth, self.helo.as_deref(), self.auth.as_ref()))
+            Box::new(Transaction::new(time, depth, self.helo.as_deref(), &self.log_in))
         })
     }
 
@@ -39,15 +39,13 @@ impl Transactions {
         self.current(time).hello(name);
     }
 
-    /// Takes how the client proves who it is.
-    pub(super) fn authenticate(&mut self, time: Timestamp, auth: Sasl) {
-        self.current(time).authenticate(&auth);
-        self.auth = Some(auth);
-    }
-
-    /// How the client proves who it is.
-    pub(super) const fn auth(&self) -> Option<&Sasl> {
-        self.auth.as_ref()
+    /// Takes what the client does to log in, or what becomes of it.
+    pub(super) fn log_in(&mut self, time: Timestamp, step: impl FnOnce(&mut LogIn)) {
+        step(&mut self.log_in);
+        if self.log_in.is_begun() {
+            let log_in = self.log_in.clone();
+            self.current(time).log_in = log_in;
+        }
     }
 
     /// Begins a mail with the argument of MAIL. One before it whose end was not seen is told.
@@ -126,7 +124,7 @@ impl Transactions {
         self.current.iter().chain(&self.waiting).map(|it| it.heap_bytes()).sum::<usize>()
             + self.waiting.capacity() * size_of::<Box<Transaction>>()
             + self.helo.as_ref().map_or(0, |helo| helo.len())
-            + self.auth.as_ref().map_or(0, Sasl::heap_bytes)
+            + self.log_in.heap_bytes()
     }
 }
 

@@ -151,7 +151,7 @@ impl ImapSession {
     fn accept(&mut self, time: Timestamp, asked: &Asked) {
         let name = asked.first.as_deref().unwrap_or_default();
         match asked.command {
-            Command::Login | Command::Authenticate => self.mailboxes.judge(true),
+            Command::Login | Command::Authenticate => self.mailboxes.account.log_in.judge(true),
             Command::StartTls => self.mailboxes.account.tls = true,
             Command::Select | Command::Examine => {
                 let exists = self.exists.take();
@@ -180,7 +180,7 @@ impl ImapSession {
 
     fn refuse(&mut self, asked: &Asked) {
         match asked.command {
-            Command::Login | Command::Authenticate => self.mailboxes.judge(false),
+            Command::Login | Command::Authenticate => self.mailboxes.account.log_in.judge(false),
             Command::StartTls => self.awaits_tls = false,
             // RFC 9051, 6.3.2: then none is selected.
             Command::Select | Command::Examine => {

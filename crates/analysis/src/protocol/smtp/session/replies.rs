@@ -83,10 +83,7 @@ impl SmtpSession {
         if self.stage == Stage::Auth {
             self.stage = Stage::Commands;
         }
-        if let Some(mut auth) = self.transactions.auth().cloned() {
-            auth.finish(code == 235);
-            self.transactions.authenticate(time, auth);
-        }
+        self.transactions.log_in(time, |log_in| log_in.judge(code == 235));
     }
 }
 
