@@ -86,6 +86,7 @@ pub fn play_in(wanted: ProtocolSet, turns: &[Turn], flow: Flow, mut cuts: Cuts) 
         hashes: Options::default().hashes,
         is_midstream: flow.is_midstream,
         is_multicast: false,
+        crossing_port: None,
     };
     let mut conversation = Conversation::new(wanted);
     let mut found = Findings::default();
@@ -273,6 +274,7 @@ fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
                 hashes: Options::default().hashes,
                 is_midstream: false,
                 is_multicast: false,
+                crossing_port: None,
             };
             let mut session = id.protocol().session(&context);
             let mut found = Findings::default();

@@ -238,6 +238,7 @@ fn session(limits: &Limits) -> Box<dyn Session> {
         hashes: HashKinds::default(),
         is_midstream: false,
         is_multicast: false,
+        crossing_port: None,
     };
     ProtocolId::named("dns").unwrap().protocol().session(&context)
 }

@@ -46,6 +46,7 @@ fn session(protocol: &dyn Protocol, limits: &Limits) -> Box<dyn Session> {
         hashes,
         is_midstream: false,
         is_multicast: false,
+        crossing_port: None,
     })
 }
 

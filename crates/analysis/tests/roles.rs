@@ -399,3 +399,66 @@ fn what_an_answer_with_data_told_stays_with_its_side() {
         }
     }
 }
+
+/// Two SYNs that cross, the server's first or not, in either way in which hosts answer them.
+fn crossing(port: u16, is_server_first: bool, with_answer: bool) -> Wire {
+    let mut wire = Wire::new(port);
+    let both = if is_server_first { [Server, Client] } else { [Client, Server] };
+    both.into_iter().for_each(|side| _ = wire.syn(side, SYN, b""));
+    for side in both {
+        if with_answer {
+            wire.put(side, &Part { flags: SYN_ACK, position: 0, ..wire.part(side) });
+        } else {
+            wire.acks(side);
+        }
+    }
+    wire
+}
+
+#[test]
+fn where_syns_cross_the_client_is_who_asks() {
+    let greeting = "220 mail ESMTP\r\n";
+    for at in 0..24 {
+        let (is_server_first, with_answer, size) = (at & 1 > 0, at & 2 > 0, [1, 9, 999][at / 8]);
+        let port = if at & 4 > 0 { 80 } else { 50_001 };
+        let mut wire = crossing(port, is_server_first, with_answer);
+        for (side, message) in [(Client, REQUEST), (Server, RESPONSE)].repeat(2) {
+            message.chunks(size).for_each(|chunk| _ = wire.says(side, chunk));
+        }
+        wire.ends(Client).ends(Server);
+        let rows = wire.logs().0;
+        let http: Vec<_> = rows.log("http").iter().map(|row| row["status_code"].clone()).collect();
+        assert_eq!(http, ["200"; 2], "{at}: {:?}", rows.log("conn"));
+        let conn = row(&rows, "conn", &["id.orig_p", "service", "conn_state", "quality"]);
+        assert_eq!(conn, ["40000", "http", "SF", "clean"], "{at}");
+        // A SYN that comes again with an acknowledgement has no letter of its own.
+        if !with_answer {
+            expect_sides(&rows, &sent(wire.packets()), true);
+        }
+        let is_turned = row(&rows, "conn", &["history"])[0].contains('^');
+        assert_eq!(is_turned, is_server_first, "{at}");
+    }
+    // A server that speaks first.
+    for is_server_first in [false, true] {
+        let mut wire = crossing(25, is_server_first, false);
+        wire.says(Server, greeting).says(Client, "EHLO x\r\n").says(Server, "250 mail\r\n");
+        wire.says(Client, "MAIL FROM:<a@example.com>\r\n").says(Server, "250 ok\r\n");
+        wire.ends(Client).ends(Server);
+        let rows = wire.logs().0;
+        assert_eq!(row(&rows, "smtp", &["mailfrom"]), ["a@example.com"], "{is_server_first}");
+        assert_eq!(row(&rows, "conn", &["id.orig_p", "service"]), ["40000", "smtp"]);
+        expect_sides(&rows, &sent(wire.packets()), true);
+    }
+}
+
+#[test]
+fn where_syns_cross_and_nothing_tells_the_first_is_the_originator() {
+    for is_server_first in [false, true] {
+        let mut wire = crossing(80, is_server_first, false);
+        wire.says(Client, b"\x00\x01\x02").says(Server, b"\x03").ends(Client).ends(Server);
+        let rows = wire.logs().0;
+        let first = if is_server_first { "80" } else { "40000" };
+        assert_eq!(row(&rows, "conn", &["id.orig_p"]), [first]);
+        expect_sides(&rows, &sent(wire.packets()), true);
+    }
+}

@@ -59,6 +59,8 @@ pub struct Conversation {
     within: Within,
     /// How many more oddities it may show.
     oddities: u8,
+    /// The responder of the connection is the originator of what is said.
+    is_turned: bool,
 }
 
 /// How far the conversation is understood.
@@ -116,6 +118,7 @@ impl Conversation {
             beside: None,
             within: Within::default(),
             oddities: MAX_ODDITIES,
+            is_turned: false,
         }
     }
 
@@ -160,9 +163,25 @@ impl Conversation {
             + self.within.heap_bytes()
     }
 
+    /// Whether what is said has shown that the responder is the client.
+    #[must_use]
+    #[inline]
+    pub const fn is_turned(&self) -> bool {
+        self.is_turned
+    }
+
     /// Takes the next piece of one of the streams.
     #[inline]
     pub fn take(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+        if self.is_turned {
+            let event = Event { from: event.from.peer(), ..*event };
+            return self.take_piece(&event, &context.turned(), found);
+        }
+        self.take_piece(event, context, found);
+    }
+
+    #[inline]
+    fn take_piece(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
         if self.beside.is_some() {
             self.read_beside(event, context, found);
         }

@@ -100,6 +100,13 @@ impl Detecting {
         self.turns.push(Turn { time, from, what });
     }
 
+    /// Originator and responder change places.
+    pub(super) fn turn(&mut self) {
+        self.heads.swap(0, 1);
+        self.closed_at.swap(0, 1);
+        self.turns.iter_mut().for_each(|turn| turn.from = turn.from.peer());
+    }
+
     fn close(&mut self, from: Role) {
         let head = &self.heads[from.index()];
         self.closed_at[from.index()].get_or_insert(head.len());

@@ -129,9 +129,16 @@ pub struct Context<'a> {
     pub is_midstream: bool,
     /// Whether the responder is a group, so that what goes to it answers nobody.
     pub is_multicast: bool,
+    /// Port of the originator, where both sides began, so that the responder may be the client.
+    pub crossing_port: Option<u16>,
 }
 
 impl Context<'_> {
+    /// What is known where the responder is the client; the same again once that was told.
+    pub(super) fn turned(&self) -> Self {
+        Self { port: self.crossing_port.unwrap_or(self.port), crossing_port: None, ..*self }
+    }
+
     /// The flow's name as the logs have it. Sessions that need it ask once, as they begin.
     #[must_use]
     pub const fn uid(&self) -> Uid {

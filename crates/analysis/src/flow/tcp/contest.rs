@@ -59,6 +59,15 @@ impl Contest {
             + self.earlier.capacity() * size_of::<Unanswered>()
     }
 
+    /// Originator and responder change places.
+    pub(super) fn flip(&mut self) {
+        let claimed = self.answers.iter_mut().chain(&mut self.challenger);
+        let syns = claimed.map(|claimed| &mut claimed.first);
+        syns.chain(self.earlier.iter_mut().map(|it| &mut it.first)).for_each(First::flip);
+        self.claims.swap(0, 1);
+        self.claims.iter_mut().for_each(|by| by.swap(0, 1));
+    }
+
     pub(super) fn note_syn(&mut self, segment: &Segment<'_>) {
         let first = First::of(&Observed::new(segment, segment.from, 0, None));
         let sent = Sent { packets: 1, ip_bytes: segment.ip_bytes.into() };

@@ -160,6 +160,8 @@ pub struct TcpConnection {
     pub(super) is_established: bool,
     /// Ports or handshake say that people type here.
     pub(super) handshake_done: bool,
+    /// Both sides began, and what they said has not told the client yet.
+    pub(super) is_crossed: bool,
     /// Nothing but `remove_at` ends the connection any more.
     pub(super) timers_cancelled: bool,
     /// When a connection that is over will be removed.
@@ -192,6 +194,7 @@ impl Default for TcpConnection {
             hastened: false,
             is_established: false,
             handshake_done: false,
+            is_crossed: false,
             timers_cancelled: false,
             remove_at: Timestamp::MAX,
             attempt_until: Timestamp::MAX,
@@ -308,6 +311,13 @@ impl TcpConnection {
     /// Whether what a segment acknowledges lies before the peer's begin: hosts drop it then (RFC 5961, 5).
     const fn is_before_begin(&self, acknowledged: Option<u64>) -> bool {
         matches!(acknowledged, Some(0)) && !self.partial
+    }
+
+    /// Whether two SYNs crossed (RFC 9293, 3.5), which do not tell the client.
+    #[must_use]
+    #[inline]
+    pub const fn is_crossed(&self) -> bool {
+        self.is_crossed
     }
 
     /// Whether no begin was seen.

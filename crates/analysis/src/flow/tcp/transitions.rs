@@ -117,6 +117,7 @@ impl TcpConnection {
             self.seen |= 1;
         } else {
             weirds.add("simultaneous_open");
+            self.is_crossed = true;
         }
         let peer = 1 - from;
         if self.ends[peer].state == State::SynSent {
@@ -262,11 +263,20 @@ impl TcpConnection {
     }
 
     fn flip(&mut self) {
-        self.ends.swap(0, 1);
-        self.seen = (self.seen & 1) << 1 | (self.seen >> 1) & 1;
         self.partial = false;
         self.flipped = true;
+        self.turn();
+    }
+
+    /// Originator and responder change places.
+    pub fn turn(&mut self) {
+        self.ends.swap(0, 1);
+        self.seen = (self.seen & 1) << 1 | (self.seen >> 1) & 1;
+        self.is_crossed = false;
         self.metrics.flip();
+        if let Some(contest) = &mut self.contest {
+            contest.flip();
+        }
     }
 }
 

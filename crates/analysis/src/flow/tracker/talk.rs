@@ -7,15 +7,16 @@ use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::{Address, Timestamp};
 
+use super::update::is_interactive;
 use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
-use crate::flow::Flow;
-use crate::flow::attached::Talk;
+use crate::flow::attached::{Attached, Talk};
 use crate::flow::expectations::{Expectations, Route};
 use crate::flow::key::Side;
 use crate::flow::streams::{Around, Delivery, Payload, Streams};
 use crate::flow::tcp::machine::Taken;
 use crate::flow::tcp::{Segment, TcpConnection};
+use crate::flow::{Exchange, Flow};
 use crate::limits::Limits;
 use crate::options::{Options, Overlap, Urgent};
 use crate::protocol::{
@@ -64,6 +65,10 @@ impl Talking {
             hashes: self.hashes,
             is_midstream: flow.tcp().is_some_and(TcpConnection::is_partial),
             is_multicast: flow.ends().1.address.to_ip().is_multicast(),
+            crossing_port: flow
+                .tcp()
+                .is_some_and(TcpConnection::is_crossed)
+                .then(|| flow.ends().0.port),
         }
     }
 
@@ -217,6 +222,7 @@ impl FlowTracker {
         if taken.is_flipped {
             streams.flip();
         }
+        let was_turned = streams.conversation().is_turned();
         let endings = &mut self.statistics.holes;
         let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
@@ -228,6 +234,7 @@ impl FlowTracker {
             delivery.mark_urgent(offset, taken);
         }
         streams.segment(&delivery, &mut around);
+        let is_turned = streams.conversation().is_turned() && !was_turned;
         if streams.conversation().is_over() {
             flow.contradicted = true;
             let held = &mut self.talking.held_bytes;
@@ -237,6 +244,9 @@ impl FlowTracker {
             attached.talk = Talk::Over;
         } else if segment.tcp.payload_len > 0 || streams.held() > 0 {
             change += streams.recount();
+        }
+        if is_turned {
+            change += flow.turn();
         }
         self.note_change(change);
     }
@@ -253,9 +263,13 @@ impl FlowTracker {
                 contain(*id, session, &mut self.findings, |session, found| session.end(found));
             }
             Talk::Streams(streams) => {
+                let was_turned = streams.conversation().is_turned();
                 let endings = &mut self.statistics.holes;
                 let mut around = self.talking.around(context, endings, &mut self.findings);
                 streams.finish(last, &mut around);
+                if streams.conversation().is_turned() && !was_turned {
+                    flow.turn();
+                }
             }
         }
     }
@@ -275,6 +289,24 @@ impl Flow {
     /// to the network card of its sender.
     const fn has_mostly_good(&self, side: Side) -> bool {
         self.bad_checksums[side as usize] as u64 * 2 < self.sent[side as usize].packets
+    }
+}
+
+impl Flow {
+    /// Makes the responder the originator, since what is said shows that it is the client. Returns by how many
+    /// bytes the flow has grown.
+    #[cold]
+    fn turn(&mut self) -> isize {
+        let before = self.letters.heap_bytes();
+        self.flip();
+        if let Exchange::Connection(tcp) = &mut self.exchange {
+            tcp.turn();
+        }
+        if let Some(Attached { talk: Talk::Streams(streams), .. }) = self.attached.as_deref_mut() {
+            streams.flip();
+        }
+        self.interactive = is_interactive(self);
+        self.letters.heap_bytes() as isize - before as isize
     }
 }
 

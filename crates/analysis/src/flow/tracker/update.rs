@@ -256,7 +256,7 @@ fn hinting_port(flow: &Flow, protocol: ProtocolId) -> u16 {
 }
 
 /// Whether people type at the other end, by the ports of an established connection.
-fn is_interactive(flow: &Flow) -> bool {
+pub(super) fn is_interactive(flow: &Flow) -> bool {
     let (originator, responder) = flow.ends();
     let silent = flow
         .tcp()

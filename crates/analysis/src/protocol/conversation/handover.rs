@@ -46,12 +46,16 @@ impl Conversation {
         };
         for (role, bytes) in [(from.peer(), other.bytes.as_slice()), (from, rest)] {
             if !bytes.is_empty() {
-                self.take(&Event { time, from: role, piece: Piece::Bytes(bytes) }, context, found);
+                self.take_piece(
+                    &Event { time, from: role, piece: Piece::Bytes(bytes) },
+                    context,
+                    found,
+                );
             }
         }
         for (role, has_ended) in [(from.peer(), other.has_ended), (from, own.has_ended)] {
             if has_ended {
-                self.take(&Event { time, from: role, piece: Piece::End }, context, found);
+                self.take_piece(&Event { time, from: role, piece: Piece::End }, context, found);
             }
         }
     }

@@ -22,6 +22,9 @@ impl Conversation {
         let Piece::Bytes(bytes) = event.piece else {
             return self.detect(event, context, found);
         };
+        if context.crossing_port.is_some() {
+            return self.detect(event, context, found);
+        }
         let mut heads = [&[][..]; 2];
         heads[event.from.index()] = bytes;
         match detection::look(heads, false, self.wanted, &self.without_hint(context)) {
@@ -29,12 +32,12 @@ impl Conversation {
             Found::Nothing => {
                 self.stage = Stage::Over;
                 self.look_beside(None, context);
-                self.take(event, context, found);
+                self.take_piece(event, context, found);
             }
             Found::Protocol(id) => {
                 self.stage = Stage::begin(id, self.counted, context);
                 self.look_beside(Some(id), context);
-                self.take(event, context, found);
+                self.take_piece(event, context, found);
             }
         }
     }
@@ -49,12 +52,26 @@ impl Conversation {
         let heading = self.without_hint(context);
         let Stage::Detecting(detecting) = &mut self.stage else { return };
         detecting.push(event.time, event.from, event.piece);
-        let id = match detecting.look(self.wanted, &heading) {
+        let mut is_turned = false;
+        let mut seen = detecting.look(self.wanted, &heading);
+        if matches!(seen, Found::Nothing) && heading.crossing_port.is_some() && self.handovers == 0
+        {
+            detecting.turn();
+            seen = detecting.look(self.wanted, &heading.turned());
+            is_turned = matches!(seen, Found::Protocol(_));
+            if !is_turned {
+                detecting.turn();
+            }
+        }
+        let id = match seen {
             Found::NotYet => return,
             Found::Nothing => None,
             Found::Protocol(id) => Some(id),
         };
         let detecting = core::mem::take(detecting);
+        self.is_turned |= is_turned;
+        let turned = context.turned();
+        let context = if is_turned { &turned } else { context };
         self.stage = id.map_or(Stage::Over, |id| Stage::begin(id, self.counted, context));
         self.look_beside(id, context);
         self.take_again(detecting, context, found);
@@ -78,7 +95,7 @@ impl Conversation {
                 What::Gap(len, cause) => Piece::Gap(len, cause),
                 What::End => Piece::End,
             };
-            self.take(&Event { time: turn.time, from: turn.from, piece }, context, found);
+            self.take_piece(&Event { time: turn.time, from: turn.from, piece }, context, found);
         }
     }
 }

@@ -119,6 +119,7 @@ impl Test {
             hashes: HashKinds::default(),
             is_midstream: false,
             is_multicast: false,
+            crossing_port: None,
         };
         let event = Event { time: Timestamp::EPOCH, from, piece };
         self.conversation.take(&event, &context, &mut self.found);

@@ -294,6 +294,7 @@ fn a_staple_is_a_file_and_tells_a_status() {
         hashes: file::HashKinds::default(),
         is_midstream: false,
         is_multicast: false,
+        crossing_port: None,
     };
     let staple = |kind: u8, reply: &[u8]| {
         let len = u32::try_from(reply.len()).unwrap().to_be_bytes();
