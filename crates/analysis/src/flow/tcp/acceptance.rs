@@ -14,6 +14,7 @@ use super::endpoint::{State, TcpEndpoint};
 use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
 use super::metrics::elapsed;
 use super::numbers::sequence_length;
+use super::refusal::{Oddness, Refusal, refuse, rival};
 use super::sequence::delta;
 
 /// Numbers so near each other are those of one flight: the largest window without a scale.
@@ -35,39 +36,6 @@ const SKEW: u64 = 10_000_000;
 /// What one connection can carry in so many nanoseconds.
 const fn carried(time: u64) -> u64 {
     time.saturating_mul(BYTES_PER_MICRO) / 1_000
-}
-
-/// Why a segment is not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// The oddity's name.
-    pub weird: &'static str,
-    /// Whether it may begin a connection anew, or number one otherwise, if the other side says so.
-    pub is_rival: bool,
-    /// Whether it shows that its sender is there still, so that the connection lasts as long.
-    pub is_late: bool,
-}
-
-impl Refusal {
-    /// The kind of the oddity, of which each is told once of a side: one bit.
-    pub(super) fn kind(&self) -> u32 {
-        match self.weird {
-            "RST_outside_window" | "unacceptable_RST" => 0x0100,
-            "segment_outside_window" => 0x0200,
-            "ack_of_unsent_data" => 0x0800,
-            "active_connection_reuse" => 0x1000,
-            "segment_without_ACK" => 0x4000,
-            _ => 0x2000,
-        }
-    }
-}
-
-const fn refuse(weird: &'static str) -> Option<Refusal> {
-    Some(Refusal { weird, is_rival: false, is_late: false })
-}
-
-const fn rival(weird: &'static str) -> Option<Refusal> {
-    Some(Refusal { weird, is_rival: true, is_late: false })
 }
 
 /// Whether hosts take a segment with these flags at all. A SYN that ends or resets what it begins
@@ -106,7 +74,7 @@ impl TcpConnection {
         }
         let flags = segment.tcp.flags;
         if !could_be_taken(flags) {
-            return refuse("TCP_christmas");
+            return refuse(Oddness::Christmas);
         }
         if self.is_opening() {
             return self.refusal_while_opening(segment, last);
@@ -118,14 +86,14 @@ impl TcpConnection {
             return self.refusal_of_reset(segment);
         }
         if !segment.has(TcpFlags::ACK) && self.is_confirmed() {
-            return refuse("segment_without_ACK");
+            return refuse(Oddness::WithoutAck);
         }
         if segment.has(TcpFlags::FIN) && self.is_before_acknowledged(segment) {
-            return refuse("segment_outside_window");
+            return refuse(Oddness::OutsideWindow);
         }
         if segment.has(TcpFlags::FIN) && self.is_behind_fin(segment) {
-            let weird = "FIN_advanced_last_seq";
-            return Some(Refusal { weird, is_rival: false, is_late: true });
+            let oddness = Oddness::BehindFin;
+            return Some(Refusal { oddness, is_rival: false, is_late: true });
         }
         self.refusal_of_numbers(segment, last)
     }
@@ -175,47 +143,47 @@ impl TcpConnection {
         if segment.has(TcpFlags::SYN) {
             // Two SYNs that cross answer nothing (RFC 9293, 3.5).
             let is_fine = is_answer || !segment.has(TcpFlags::ACK);
-            return if is_fine { None } else { refuse("bad_SYN_ack") };
+            return if is_fine { None } else { refuse(Oddness::BadAnswer) };
         }
         if is_answer {
             return None;
         }
         if segment.has(TcpFlags::RST) {
-            return refuse("unacceptable_RST");
+            return refuse(Oddness::UnacceptableReset);
         }
         // The capture may have missed the answer, and what the originator sent upon it.
         let may_be_later = segment.has(TcpFlags::ACK)
             && tcp.payload_len > 0
             && (1..=NEAR as i32).contains(&answers);
-        if may_be_later { None } else { rival("ack_of_unsent_data") }
+        if may_be_later { None } else { rival(Oddness::UnsentData) }
     }
 
     /// What the originator sends before an answer to its SYN was seen, which the capture may have missed.
     fn refusal_of_opener(&mut self, segment: &Segment<'_>, last: Timestamp) -> Option<Refusal> {
         let (opener, tcp) = (&self.ends[ORIGINATOR], segment.tcp);
         if segment.has(TcpFlags::SYN) {
-            return if tcp.sequence == opener.start { None } else { refuse("SYN_seq_jump") };
+            return if tcp.sequence == opener.start { None } else { refuse(Oddness::SynJump) };
         }
         let beyond = delta(tcp.sequence, opener.last.number);
         if segment.has(TcpFlags::RST) {
             // The RST that answers a segment of an older connection has that one's number.
             let is_own = beyond.unsigned_abs() <= NEAR;
-            return if is_own { None } else { refuse("RST_outside_window") };
+            return if is_own { None } else { refuse(Oddness::ResetOutsideWindow) };
         }
         if segment.has(TcpFlags::FIN) {
             let most = carried(elapsed(last, segment.time).unwrap_or(0)).max(NEAR.into());
             let is_taken = !self.is_before_acknowledged(segment)
                 && self.beyond(segment) <= most
                 && !self.is_contradicted(segment);
-            return if is_taken { None } else { refuse("segment_outside_window") };
+            return if is_taken { None } else { refuse(Oddness::OutsideWindow) };
         }
         let is_first = opener.last.number == opener.start.wrapping_add(1);
         if is_first && beyond < -1 {
-            return rival("segment_outside_window");
+            return rival(Oddness::OutsideWindow);
         }
         let is_far = is_first && beyond > NEAR as i32;
         if is_far && !self.is_claimed(ORIGINATOR, tcp.sequence, RESPONDER) {
-            return rival("segment_outside_window");
+            return rival(Oddness::OutsideWindow);
         }
         self.refusal_of_numbers(segment, last)
     }
@@ -236,7 +204,7 @@ impl TcpConnection {
                 && self.seen & (2 >> (segment.from & 1)) != 0
                 && delta(tcp.acknowledgement, peer.last.number) > NEAR as i32;
             if is_far {
-                return refuse("ack_of_unsent_data");
+                return refuse(Oddness::UnsentData);
             }
             return self.refusal_of_copy(segment);
         }
@@ -244,7 +212,7 @@ impl TcpConnection {
         if !segment.has(TcpFlags::ACK) {
             // What comes behind an end that was not reached yet is told there.
             let is_behind = has_ended && !self.is_closed() && !self.missed_syn(tcp, segment.from);
-            return if is_behind { None } else { rival("active_connection_reuse") };
+            return if is_behind { None } else { rival(Oddness::ActiveReuse) };
         }
         if segment.is_originator() && sender.is_answering() {
             // A scan with SYN-ACKs, whose numbers nobody answers.
@@ -252,14 +220,14 @@ impl TcpConnection {
         }
         let answers = delta(tcp.acknowledgement, peer.start);
         let is_answer = (1..=delta(peer.last.number, peer.start)).contains(&answers);
-        let weird = match sender.state {
-            State::Closed => "SYN_after_close",
-            State::Reset => "SYN_after_reset",
-            _ => "SYN_seq_jump",
+        let oddness = match sender.state {
+            State::Closed => Oddness::SynAfterClose,
+            State::Reset => Oddness::SynAfterReset,
+            _ => Oddness::SynJump,
         };
         // Of two SYNs that crossed, the first may have been forged.
         let may_count = is_answer && !self.is_begun(segment.from & 1);
-        Some(Refusal { weird, is_rival: may_count, is_late: has_ended })
+        Some(Refusal { oddness, is_rival: may_count, is_late: has_ended })
     }
 
     /// A copy of a SYN behind the end of its connection. It begins another one only if it is answered:
@@ -272,9 +240,9 @@ impl TcpConnection {
         if !may_begin || !self.is_confirmed() {
             return None;
         }
-        let weird = if has_reset { "SYN_after_reset" } else { "SYN_after_close" };
+        let oddness = if has_reset { Oddness::SynAfterReset } else { Oddness::SynAfterClose };
         let is_rival = has_reset || is_over(originator) && is_over(responder);
-        is_rival.then_some(Refusal { weird, is_rival, is_late: true })
+        is_rival.then_some(Refusal { oddness, is_rival, is_late: true })
     }
 
     /// Whether the originator has acknowledged a number of the responder.
@@ -301,7 +269,7 @@ impl TcpConnection {
         let beyond = delta(segment.tcp.sequence, sender.last.number);
         let distance = u64::from(beyond.unsigned_abs());
         let most = if beyond < 0 { awaited } else { self.window_of(1 - from) };
-        if distance <= most { None } else { refuse("RST_outside_window") }
+        if distance <= most { None } else { refuse(Oddness::ResetOutsideWindow) }
     }
 
     /// Numbers beyond all that can have been sent since the last packet.
@@ -314,17 +282,17 @@ impl TcpConnection {
         };
         let is_far_end = self.beyond(segment) > self.most_sent(from, time);
         if segment.has(TcpFlags::FIN) && self.is_contradicted(segment) {
-            return refuse("segment_outside_window");
+            return refuse(Oddness::OutsideWindow);
         }
         let own = is_far(from, tcp.sequence) || segment.has(TcpFlags::FIN) && is_far_end;
         if own && !self.is_claimed(from, tcp.sequence, 1 - from) {
-            return rival("segment_outside_window");
+            return rival(Oddness::OutsideWindow);
         }
         let other = segment.has(TcpFlags::ACK)
             && (is_far(1 - from, tcp.acknowledgement)
                 || self.is_old(segment) && self.is_unseen(1 - from, tcp.acknowledgement));
         if other && !self.is_claimed(1 - from, tcp.acknowledgement, 1 - from) {
-            return rival("ack_of_unsent_data");
+            return rival(Oddness::UnsentData);
         }
         if let Some(contest) = self.contest.as_mut().filter(|_| own || other) {
             contest.is_believed = true;

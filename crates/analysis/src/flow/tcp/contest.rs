@@ -146,8 +146,10 @@ impl TcpConnection {
         let opening = plain.filter(|_| opener == ORIGINATOR).or(by_number)?;
         let mut tcp = Self::reopened(&opening, [begun, answer.time], depth, limits);
         let mut answered = answer.first;
+        tcp.refused = self.refused;
         if opener == RESPONDER {
             answered.flip();
+            tcp.refused.flip();
         }
         tcp.replay(&answered, answer.time, limits);
         Some(tcp)
@@ -195,7 +197,8 @@ impl TcpConnection {
         }
         let number = segment.tcp.acknowledgement;
         let answered = contest.earlier.iter().find(|it| it.first.next_number() == number)?;
-        Some(Self::reopened(&answered.first, [answered.time; 2], depth, limits))
+        let reopened = Self::reopened(&answered.first, [answered.time; 2], depth, limits);
+        Some(Self { refused: self.refused, ..reopened })
     }
 
     /// Whether the segment shows that the first one, a SYN-ACK, was an answer whose SYN was not
@@ -227,6 +230,8 @@ impl TcpConnection {
         let mut tcp = Self::at(depth);
         tcp.replay(&first, begun, limits);
         tcp.metrics.resume(&first, begun);
+        tcp.refused = self.refused;
+        tcp.refused.flip();
         Some(tcp)
     }
 }

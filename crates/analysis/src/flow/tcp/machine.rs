@@ -4,13 +4,13 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
-use super::acceptance::Refusal;
 use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
 use super::numbers::sequence_length;
+use super::refusal::{Refusal, Refused};
 use super::{sequence, transitions};
 use crate::flow::history::History;
 use crate::limits::Limits;
@@ -176,6 +176,8 @@ pub struct TcpConnection {
     pub ends: [TcpEndpoint; 2],
     /// What its segments tell of path and hosts.
     pub metrics: Metrics,
+    /// What was told of segments that were not taken.
+    pub(super) refused: Refused,
     /// What segments said that were not taken.
     pub(super) contest: Option<Box<Contest>>,
 }
@@ -201,6 +203,7 @@ impl Default for TcpConnection {
             half_closed_at: Timestamp::MAX,
             missed_bytes: 0,
             metrics: Metrics::default(),
+            refused: Refused::default(),
             contest: None,
         }
     }
@@ -282,9 +285,8 @@ impl TcpConnection {
         refusal: &Refusal,
         context: &mut Context<'_>,
     ) -> Taken {
-        let shift = if segment.is_originator() { 0 } else { 16 };
-        if context.history.is_first(refusal.kind() << shift) {
-            context.weirds.add(refusal.weird);
+        if self.refused.is_first(segment.from, refusal.oddness) {
+            context.weirds.add(refusal.oddness.name());
         }
         // The letter of a SYN is one of the connection that it may begin.
         if segment.has(TcpFlags::ACK) || !segment.has(TcpFlags::SYN) {

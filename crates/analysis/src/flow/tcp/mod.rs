@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sequence`] | numbers that wrap |
 //! | `acceptance` | which segments are of the connection |
+//! | `refusal` | why segments are not of it |
 //! | `contest` | what the others said |
 //! | [`assembler`] | which bytes were seen |
 //! | [`endpoint`] | one side |
@@ -25,6 +26,7 @@ pub mod losses;
 pub mod machine;
 pub mod metrics;
 mod numbers;
+mod refusal;
 pub mod sequence;
 pub mod transitions;
 

@@ -274,6 +274,7 @@ impl TcpConnection {
         self.seen = (self.seen & 1) << 1 | (self.seen >> 1) & 1;
         self.is_crossed = false;
         self.metrics.flip();
+        self.refused.flip();
         if let Some(contest) = &mut self.contest {
             contest.flip();
         }
