@@ -205,8 +205,11 @@ fn far_numbers_of_both_sides_make_a_record_suspect() {
                 let agreed = Part { acknowledged: peer.acknowledged + far + 7, ..peer };
                 wire.put(side, &ahead).put(side.other(), &agreed).put(side, &ahead);
                 wire.ends(Client).ends(Server);
-                let told = wire.logs().lines("conn", &["quality"]);
-                assert!(!told.is_empty() && told.iter().all(|it| it != "clean"), "{told:?}");
+                let sums = ["orig_bytes", "resp_bytes", "missed_bytes", "capture_missed_bytes"];
+                let told = wire.logs().lines("conn", &[&sums[..], &["quality"]].concat());
+                let [request, response] = [REQUEST.len(), RESPONSE.len()];
+                assert_eq!(told, [format!("{request} {response} 0 0 suspect")], "{far}");
+                assert!(wire.logs().lines("gaps", &["bytes"]).is_empty());
             }
         }
     }

@@ -144,6 +144,9 @@ impl Flow {
     #[must_use]
     pub const fn quality(&self, knowledge: &Knowledge) -> Quality {
         let verdict = &knowledge.verdict;
+        if verdict.is_renumbered {
+            return Quality::Suspect;
+        }
         if verdict.captures > 0 || knowledge.losses != self.losses {
             return Quality::Touched;
         }
@@ -151,7 +154,7 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.is_renumbered {
+        if verdict.unknown > 0 || verdict.assumed > 0 {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

@@ -294,10 +294,27 @@ impl TcpConnection {
         if other && !self.is_claimed(1 - from, tcp.acknowledgement, 1 - from) {
             return rival(Oddness::UnsentData);
         }
-        if let Some(contest) = self.contest.as_mut().filter(|_| own || other) {
-            contest.is_believed = true;
+        if own {
+            self.renumber(from, tcp.sequence);
+        }
+        if other {
+            self.renumber(1 - from, tcp.acknowledgement);
         }
         None
+    }
+
+    /// Goes on with a number that lies beyond all that `side` can have sent, since both sides say so. How much
+    /// lies between is not known: it counts neither as carried nor as lost.
+    fn renumber(&mut self, side: usize, number: u32) {
+        let end = &mut self.ends[side & 1];
+        let top = end.top();
+        let beyond = u64::from(delta(number, top as u32).max(0).unsigned_abs());
+        let position = top.saturating_add(beyond).saturating_sub(end.start.into());
+        end.unproven = end.unproven.saturating_add(beyond);
+        end.assembler.acknowledge(position, true);
+        self.metrics.renumber(side, position.cast_signed());
+        self.contest.get_or_insert_default().is_believed = true;
+        self.renumbered = true;
     }
 
     /// Whether a segment without SYN stands where its sender's SYN did, which was acknowledged. Its host takes no
@@ -311,17 +328,14 @@ impl TcpConnection {
 
     /// Whether `side` was neither seen to send what stands before a number, nor has the other side said so.
     fn is_unseen(&self, side: usize, number: u32) -> bool {
-        let end = &self.ends[side & 1];
-        let known = end.last.full().max(end.acknowledged.full());
+        let known = self.ends[side & 1].top();
         self.seen & (1 << side) != 0 && delta(number, known as u32) > 0
     }
 
     /// Whether a number lies further beyond what `side` has sent than it can have sent in `time`
     /// nanoseconds: a window in each round trip.
     fn exceeds(&self, side: usize, number: u32, time: u64) -> bool {
-        let end = &self.ends[side];
-        let last = end.last.full().max(end.acknowledged.full());
-        let beyond = delta(number, last as u32);
+        let beyond = delta(number, self.ends[side].top() as u32);
         if beyond <= NEAR as i32 {
             return false;
         }

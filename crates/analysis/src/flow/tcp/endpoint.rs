@@ -55,6 +55,8 @@ pub struct TcpEndpoint {
     pub last: Wrapping,
     /// The highest acknowledgement of what it sent.
     pub acknowledged: Wrapping,
+    /// Numbers up to there that it cannot have sent: nobody knows how many of them are bytes.
+    pub unproven: u64,
     /// The window it offers, scaled.
     pub window: u32,
     /// Its sequence number when `window` was noted.
@@ -83,6 +85,13 @@ impl TcpEndpoint {
         self.acknowledged = Wrapping::first(start);
         self.last = Wrapping::first(start);
         self.last.advance(last);
+        self.unproven = 0;
+    }
+
+    /// Up to where it has sent something, as it was seen or as the other side says.
+    #[must_use]
+    pub fn top(&self) -> u64 {
+        self.last.full().max(self.acknowledged.full())
     }
 
     /// Whether nothing but SYN-ACKs were seen of a side that should have begun.
@@ -107,7 +116,7 @@ impl TcpEndpoint {
     }
 
     /// Payload bytes by sequence numbers, as Zeek's `orig_bytes` and `resp_bytes` tell them: from
-    /// the start to the highest byte sent or acknowledged, without SYN and FIN.
+    /// the start to the highest byte sent or acknowledged, without SYN and FIN, nor what it cannot have sent.
     #[must_use]
     pub const fn size(&self, peer: State) -> u64 {
         if matches!(self.previous, State::SynSent)
@@ -120,7 +129,7 @@ impl TcpEndpoint {
         }
         let (last, acknowledged) = (self.last.full(), self.acknowledged.full());
         let end = if last > acknowledged { last } else { acknowledged };
-        let size = end.wrapping_sub(self.start as u64);
+        let size = end.wrapping_sub(self.start as u64).saturating_sub(self.unproven);
         let without_syn = if size == 0 { 0 } else { size - 1 };
         if self.fins > 0 && without_syn != 0 { without_syn - 1 } else { without_syn }
     }

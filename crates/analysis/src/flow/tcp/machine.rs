@@ -128,6 +128,8 @@ pub struct Taken {
     pub is_doubtful: bool,
     /// Whether it is a RST that was taken.
     pub is_reset: bool,
+    /// Whether nobody knows how much lies between what was sent before and its numbers.
+    pub is_renumbering: bool,
 }
 
 /// Whether and how a segment ended its sender's side.
@@ -149,6 +151,8 @@ pub struct TcpConnection {
     pub(super) inactive: bool,
     /// Whether originator and responder changed places with this segment.
     pub(super) flipped: bool,
+    /// Whether this segment has numbers beyond all that was sent before.
+    pub(super) renumbered: bool,
     /// Closing waits for data that is still missing.
     pub(super) close_deferred: bool,
     pub(super) deferred_finish: bool,
@@ -190,6 +194,7 @@ impl Default for TcpConnection {
             partial: false,
             inactive: false,
             flipped: false,
+            renumbered: false,
             close_deferred: false,
             deferred_finish: false,
             unwatched: false,
@@ -214,6 +219,7 @@ impl TcpConnection {
     #[inline]
     pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Taken {
         self.flipped = false;
+        self.renumbered = false;
         self.hastened = false;
         if let Some(refusal) = self.refusal(segment, *context.last_time) {
             return self.leave_out(segment, &refusal, context);
@@ -274,6 +280,7 @@ impl TcpConnection {
             acknowledged,
             is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
             is_reset: segment.has(TcpFlags::RST),
+            is_renumbering: self.renumbered,
         }
     }
 
@@ -307,6 +314,7 @@ impl TcpConnection {
             acknowledged: None,
             is_doubtful: false,
             is_reset: false,
+            is_renumbering: false,
         }
     }
 

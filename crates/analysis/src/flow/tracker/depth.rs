@@ -39,10 +39,20 @@ impl FlowTracker {
     /// What was found so far is told with the packet at hand. Returns the depth that it has now.
     #[cold]
     pub(super) fn cut(&mut self, place: u32) -> Depth {
-        let Some(flow) = self.table.flow(place) else { return Depth::Tcp };
+        self.hush(place);
+        if let Some(flow) = self.table.flow_mut(place) {
+            flow.depth.cut(Depth::Tcp);
+        }
+        Depth::Tcp
+    }
+
+    /// Ends what is said in the flow at `place` for good.
+    #[cold]
+    pub(super) fn hush(&mut self, place: u32) {
+        let Some(flow) = self.table.flow(place) else { return };
         let before = flow.attached_bytes() as isize;
         self.end_talk(place);
-        let Some(flow) = self.table.flow_mut(place) else { return Depth::Tcp };
+        let Some(flow) = self.table.flow_mut(place) else { return };
         let services = flow.services();
         if let Some(attached) = &mut flow.attached {
             attached.services = services;
@@ -50,10 +60,8 @@ impl FlowTracker {
         }
         flow.contradicted = true;
         flow.protocol = None;
-        flow.depth.cut(Depth::Tcp);
         let change = flow.attached_bytes() as isize - before;
         self.note_change(change);
-        Depth::Tcp
     }
 }
 

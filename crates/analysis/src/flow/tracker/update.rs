@@ -128,6 +128,10 @@ impl FlowTracker {
         }
         let after = flow.exchange.heap_bytes() + letters_grown;
         self.note_change(after as isize - before as isize);
+        if taken.is_renumbering {
+            // What comes now may be of others than what was said before.
+            self.hush(place);
+        }
         self.stream(lookup, segment, &taken, bytes, place);
         is_hastened
     }

@@ -233,6 +233,12 @@ impl Ledger {
         }
     }
 
+    /// A stream goes on at `position`, and nobody knows what lies before that.
+    #[cold]
+    pub(super) fn renumber(&mut self, from: usize, position: i64) {
+        self.open(from).pass_over(position);
+    }
+
     /// The sender of a segment skipped the sequence numbers from `from` up to its own.
     #[cold]
     pub(super) fn skipped(&mut self, seen: &Observed<'_>, from: u32) {

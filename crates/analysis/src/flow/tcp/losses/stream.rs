@@ -109,6 +109,11 @@ impl StreamLosses {
         self.top = position;
     }
 
+    /// Nothing below `position` that was not missing before is.
+    pub(super) fn pass_over(&mut self, position: i64) {
+        self.top = self.top.max(position);
+    }
+
     /// By how much the position of the first byte of data exceeds 1.
     pub(super) const fn shift(&self) -> i64 {
         self.shift

@@ -207,6 +207,14 @@ impl Metrics {
         sender.doubts(seen) || peer.is_ahead(seen)
     }
 
+    /// What `side` sent goes on at `position`, and nobody knows what lies before that.
+    #[cold]
+    pub(in crate::flow::tcp) fn renumber(&mut self, side: usize, position: i64) {
+        if let Some(full) = &mut self.full {
+            full.ledger.renumber(side, position);
+        }
+    }
+
     /// What tells of losses, where more than the opening was seen.
     #[must_use]
     pub(in crate::flow::tcp) fn evidence(&self) -> Option<(&[Direction; 2], &Handshake, &Ledger)> {
