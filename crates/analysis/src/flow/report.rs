@@ -154,7 +154,7 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        if verdict.unknown > 0 || verdict.assumed > 0 {
+        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.has_taken_back {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

@@ -31,7 +31,16 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
     ),
     (
         "analysis/flow/tcp",
-        &["acceptance", "contest", "losses", "machine", "metrics", "numbers", "transitions"],
+        &[
+            "acceptance",
+            "contest",
+            "hearsay",
+            "losses",
+            "machine",
+            "metrics",
+            "numbers",
+            "transitions",
+        ],
     ),
     (
         "analysis/protocol",

@@ -6,6 +6,7 @@ use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 
 use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
+use super::hearsay::Hearsay;
 use super::losses::Place;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
@@ -184,6 +185,8 @@ pub struct TcpConnection {
     pub(super) refused: Refused,
     /// What segments said that were not taken.
     pub(super) contest: Option<Box<Contest>>,
+    /// What one segment alone says of data that nobody saw.
+    pub(super) hearsay: Option<Box<Hearsay>>,
 }
 
 impl Default for TcpConnection {
@@ -210,6 +213,7 @@ impl Default for TcpConnection {
             metrics: Metrics::default(),
             refused: Refused::default(),
             contest: None,
+            hearsay: None,
         }
     }
 }
@@ -220,6 +224,9 @@ impl TcpConnection {
     pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Taken {
         self.flipped = false;
         self.renumbered = false;
+        if self.hearsay.is_some() {
+            self.weigh(segment, context);
+        }
         self.hastened = false;
         if let Some(refusal) = self.refusal(segment, *context.last_time) {
             return self.leave_out(segment, &refusal, context);
@@ -244,6 +251,10 @@ impl TcpConnection {
         if segment.has(TcpFlags::URG) {
             transitions::note_urgent(segment, context);
         }
+        let is_claiming = self.is_claiming(segment);
+        if is_claiming {
+            self.note_claim(segment);
+        }
         let acknowledged = self.note_acknowledgement(segment, context.weirds);
         let advance = self.note_last(segment, end, &mut context.history);
 
@@ -252,6 +263,9 @@ impl TcpConnection {
         let from = if self.flipped { 1 - segment.from } else { segment.from };
         if let Some(position) = acknowledged {
             self.acknowledge(1 - from, position, context);
+        }
+        if is_claiming {
+            self.claimed(segment);
         }
         self.seen |= 1 << from;
         let scale = self.ends[from].window_scale;
@@ -345,6 +359,7 @@ impl TcpConnection {
             + self.ends[1].assembler.heap_bytes()
             + self.metrics.heap_bytes()
             + self.contest.as_ref().map_or(0, |contest| size_of::<Contest>() + contest.heap_bytes())
+            + self.hearsay.as_ref().map_or(0, |it| size_of::<Hearsay>() + it.heap_bytes())
     }
 
     /// Reads every cache line that a segment may need, to have them at hand.

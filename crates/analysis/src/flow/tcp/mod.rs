@@ -8,6 +8,7 @@
 //! | `contest` | what the others said |
 //! | [`assembler`] | which bytes were seen |
 //! | [`endpoint`] | one side |
+//! | `hearsay` | acknowledgements of what nobody saw |
 //! | [`machine`] | a segment's way through the connection |
 //! | `delivery` | what of the streams was seen, and when they are complete |
 //! | `lifetime` | from an opening to a deadline |
@@ -21,6 +22,7 @@ pub mod assembler;
 mod contest;
 mod delivery;
 pub mod endpoint;
+mod hearsay;
 mod lifetime;
 pub mod losses;
 pub mod machine;

@@ -278,6 +278,9 @@ impl TcpConnection {
         if let Some(contest) = &mut self.contest {
             contest.flip();
         }
+        if let Some(hearsay) = &mut self.hearsay {
+            hearsay.flip();
+        }
     }
 }
 

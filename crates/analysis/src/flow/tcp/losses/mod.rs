@@ -239,6 +239,13 @@ impl Ledger {
         self.open(from).pass_over(position);
     }
 
+    /// What was acknowledged of a stream at some time, up to the end of a range of positions, was never sent from
+    /// the begin of that.
+    #[cold]
+    pub(super) fn take_back(&mut self, from: usize, range: [i64; 2], at: Timestamp) {
+        self.open(from).take_back(range, at);
+    }
+
     /// The sender of a segment skipped the sequence numbers from `from` up to its own.
     #[cold]
     pub(super) fn skipped(&mut self, seen: &Observed<'_>, from: u32) {

@@ -114,6 +114,25 @@ impl StreamLosses {
         self.top = self.top.max(position);
     }
 
+    /// What was acknowledged `at` some time, up to `high`, was never sent from `low` on.
+    pub(super) fn take_back(&mut self, [low, high]: [i64; 2], at: Timestamp) {
+        let is_of_it = |gap: &Gap| {
+            gap.cause == Cause::Capture
+                && gap.ended == Ended::Acknowledged
+                && gap.until == at
+                && gap.high <= high
+        };
+        self.gaps.retain(|gap| !is_of_it(gap));
+        self.late.retain(|gap| !is_of_it(gap));
+        self.holes.retain(|hole| hole.acknowledged != Some(at) || hole.low < low);
+        for hole in self.holes.iter_mut().filter(|hole| hole.acknowledged == Some(at)) {
+            (hole.acknowledged, hole.echo) = (None, None);
+        }
+        if self.top == high {
+            self.top = low;
+        }
+    }
+
     /// By how much the position of the first byte of data exceeds 1.
     pub(super) const fn shift(&self) -> i64 {
         self.shift

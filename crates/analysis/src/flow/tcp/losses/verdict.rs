@@ -24,6 +24,8 @@ pub struct Verdict {
     pub is_answered: bool,
     /// Whether its sides went on with numbers that lie beyond all that they can have sent.
     pub is_renumbered: bool,
+    /// Whether something was acknowledged that was never sent.
+    pub has_taken_back: bool,
     /// Losses of the capture.
     pub captures: u64,
     /// Losses whose cause is unknown.
@@ -87,6 +89,7 @@ impl TcpConnection {
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
         verdict.is_renumbered = self.is_renumbered();
+        verdict.has_taken_back = self.has_taken_back();
         verdict.is_begun = originator.has_syn() || responder.has_syn();
         let is_known = |one: &Direction| one.data_segments == 0 || one.has_acknowledgements();
         verdict.network_bytes =

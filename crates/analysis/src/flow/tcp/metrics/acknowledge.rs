@@ -82,6 +82,11 @@ impl Direction {
         }
     }
 
+    /// The peer has not got more than what lies below `number`, though it seemed so.
+    pub(super) const fn take_back(&mut self, number: u32) {
+        self.una = number;
+    }
+
     /// How many numbers were acknowledged of a side of which nothing but a RST was seen, since its begin.
     pub(in crate::flow::tcp) fn acknowledged_unseen(&self) -> Option<i64> {
         let is_unseen = self.is(bit::EXPECTED) && !self.is(bit::BEGUN) && self.resets > 0;

@@ -215,6 +215,22 @@ impl Metrics {
         }
     }
 
+    /// What was acknowledged of `side` at some time lies from the first position of a range up to the second,
+    /// and was never sent; the next number that its peer awaits is `next`.
+    #[cold]
+    pub(in crate::flow::tcp) fn take_back(
+        &mut self,
+        side: usize,
+        next: u32,
+        range: [i64; 2],
+        time: Timestamp,
+    ) {
+        if let Some(full) = &mut self.full {
+            full.directions[side & 1].take_back(next);
+            full.ledger.take_back(side, range, time);
+        }
+    }
+
     /// What tells of losses, where more than the opening was seen.
     #[must_use]
     pub(in crate::flow::tcp) fn evidence(&self) -> Option<(&[Direction; 2], &Handshake, &Ledger)> {

@@ -1,0 +1,112 @@
+//! Segments that were sent to be seen, or that are of an older connection: what they say counts for
+//! nothing once the hosts go on as though they had not been.
+
+mod support;
+
+use support::wire::{Client, FIN_ACK, Part, Server, Wire};
+
+const REQUEST: &[u8] = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
+const UNSENT: &str = "TCP ack_of_unsent_data";
+
+fn opened() -> Wire {
+    let mut wire = Wire::new(80);
+    wire.open();
+    wire
+}
+
+/// The client acknowledges so many bytes more than were sent.
+fn claims(wire: &mut Wire, more: i64) {
+    let part = wire.part(Client);
+    wire.put(Client, &Part { acknowledged: part.acknowledged + more, ..part });
+}
+
+/// Sizes, what is missing, and what can be believed.
+fn sums(wire: &Wire) -> Vec<String> {
+    let columns = ["orig_bytes", "resp_bytes", "missed_bytes", "capture_missed_bytes", "quality"];
+    wire.logs().lines("conn", &columns)
+}
+
+/// How a connection goes on that shows that an acknowledgement was none.
+type Goes = fn(&mut Wire);
+
+#[test]
+fn a_stray_acknowledgement_is_taken_back() {
+    let ways: [(&str, &str, Goes); 5] = [
+        ("the client speaks", "56 42", |wire| {
+            wire.says(Client, REQUEST);
+        }),
+        ("the client ends", "28 42", |wire| {
+            wire.ends(Client);
+        }),
+        ("the server ends", "28 42", |wire| {
+            wire.ends(Server);
+        }),
+        ("later data is acknowledged", "28 84", |wire| {
+            wire.pass(20).says(Server, RESPONSE);
+        }),
+        ("in the midst", "56 84", |wire| {
+            wire.says(Client, REQUEST).says(Server, RESPONSE).ends(Client).ends(Server);
+        }),
+    ];
+    for (name, sizes, goes) in ways {
+        for more in [60, 1_448, 60_000, 120_000] {
+            for wait in [0, 100] {
+                let mut wire = opened();
+                wire.says(Client, REQUEST).says(Server, RESPONSE).pass(100);
+                claims(&mut wire, more);
+                goes(wire.pass(wait));
+                let told = sums(&wire);
+                assert_eq!(told, [format!("{sizes} 0 0 suspect")], "{name} {more} {wait}");
+                let logs = wire.logs();
+                assert!(logs.weirds().contains(&UNSENT.to_owned()), "{name} {more} {wait}");
+                assert!(logs.lines("gaps", &["cause"]).is_empty(), "{name} {more} {wait}");
+            }
+        }
+    }
+}
+
+/// Both sides go on as though nothing had been acknowledged, but without a sign of what came later.
+#[test]
+fn an_acknowledgement_that_was_overtaken_contradicts_none() {
+    let lost = [b'x'; 3_000];
+    let ways: [(&str, Goes); 5] = [
+        ("nothing", |_| {}),
+        ("an older one", |wire| {
+            let part = wire.part(Client);
+            wire.put(Client, &Part { acknowledged: part.acknowledged - 3_000, ..part });
+        }),
+        ("data again", |wire| {
+            let next = wire.next(Server);
+            wire.pass(300).data_at(Server, next - 3_000, &[b'x'; 1_000]).acks(Client);
+        }),
+        ("an answer", |wire| {
+            wire.says(Client, REQUEST).says(Server, RESPONSE);
+        }),
+        ("the end", |wire| {
+            wire.ends(Server).ends(Client);
+        }),
+    ];
+    for (name, goes) in ways {
+        let mut wire = opened();
+        wire.says(Client, REQUEST).says(Server, RESPONSE).hides(Server, &lost).acks(Client);
+        goes(&mut wire);
+        let logs = wire.logs();
+        let conn = logs.lines("conn", &["capture_missed_bytes", "quality"]);
+        assert_eq!(conn, ["3000 touched"], "{name}");
+        assert!(!logs.weirds().contains(&UNSENT.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn a_loss_before_a_stray_acknowledgement_stands() {
+    let mut wire = opened();
+    wire.says(Client, REQUEST).hides(Server, &[b'x'; 700]).says(Server, RESPONSE).pass(20);
+    claims(&mut wire, 50_000);
+    wire.pass(20).says(Client, REQUEST).says(Server, RESPONSE);
+    wire.ends(Client);
+    let fin = Part { flags: FIN_ACK, ..wire.part(Server) };
+    wire.put(Server, &fin);
+    assert_eq!(sums(&wire), ["56 784 700 700 touched"]);
+    assert!(wire.logs().weirds().contains(&UNSENT.to_owned()));
+}
