@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::wire::{Client, FIN_ACK, Part, Server, Wire};
+use support::wire::{Client, FIN_ACK, Part, SYN, SYN_ACK, Server, Wire};
 
 const REQUEST: &[u8] = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
@@ -109,4 +109,46 @@ fn a_loss_before_a_stray_acknowledgement_stands() {
     wire.put(Server, &fin);
     assert_eq!(sums(&wire), ["56 784 700 700 touched"]);
     assert!(wire.logs().weirds().contains(&UNSENT.to_owned()));
+}
+
+/// What was damaged on its way counts once it is acknowledged, or sent again as it was.
+#[test]
+fn damaged_bytes_count_once_something_else_tells_of_them() {
+    let ways: [(&str, &str, Goes); 6] = [
+        ("nothing", "28 suspect", |_| {}),
+        ("both end without it", "28 suspect", |wire| {
+            wire.ends(Server);
+            let fin = Part { flags: FIN_ACK, ..wire.part(Client) };
+            wire.put(Client, &fin);
+        }),
+        ("other bytes", "56 clean", |wire| {
+            wire.says(Client, REQUEST);
+        }),
+        ("an acknowledgement", "38 clean", |wire| {
+            wire.hides(Client, b"0123456789").acks(Server);
+        }),
+        ("of a part", "34 suspect", |wire| {
+            wire.hides(Client, b"012345").acks(Server);
+        }),
+        ("its sender", "38 clean", |wire| {
+            wire.hides(Client, b"0123456789").acks(Client);
+        }),
+    ];
+    for (name, expected, goes) in ways {
+        let mut wire = opened();
+        wire.says(Client, REQUEST).says(Server, RESPONSE).damaged();
+        let next = wire.next(Client);
+        goes(wire.data_at(Client, next, b"0123456789"));
+        let told = wire.logs().lines("conn", &["orig_bytes", "quality"]);
+        assert_eq!(told, [expected], "{name}");
+    }
+}
+
+/// A capture from before the network card has no right checksums of its own host.
+#[test]
+fn bytes_of_a_host_whose_card_makes_the_checksums_count() {
+    let mut wire = Wire::new(80);
+    wire.damaged().syn(Client, SYN, b"").syn(Server, SYN_ACK, b"").damaged().acks(Client);
+    wire.damaged().sends(Client, REQUEST);
+    assert_eq!(sums(&wire), ["28 0 0 0 clean"]);
 }

@@ -154,7 +154,8 @@ impl Flow {
         if !verdict.is_answered {
             return Quality::Unknown;
         }
-        if verdict.unknown > 0 || verdict.assumed > 0 || verdict.has_taken_back {
+        let is_doubtful = verdict.has_taken_back || verdict.has_damaged_end;
+        if verdict.unknown > 0 || verdict.assumed > 0 || is_doubtful {
             return Quality::Suspect;
         }
         if verdict.is_begun { Quality::Clean } else { Quality::Unknown }

@@ -131,7 +131,8 @@ crate::words! {
         /// Something is missing, and its packets do not tell who lost it; or the network seems to have
         /// lost what may only have been late; or both sides went on with
         /// numbers beyond all that they can have sent, or an acknowledgement of unseen data
-        /// was contradicted, which somebody may have forged.
+        /// was contradicted, which somebody may have forged; or its last bytes have a wrong
+        /// checksum and were not acknowledged.
         Suspect => "suspect",
         /// Its packets would not show a loss: it is not TCP, only one side was seen, it was picked up in
         /// its middle, or nobody looked (`depth` is `flows`).

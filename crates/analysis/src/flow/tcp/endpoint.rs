@@ -1,7 +1,7 @@
 //! One side of a TCP connection.
 
 use super::assembler::Assembler;
-use super::sequence::Wrapping;
+use super::sequence::{Wrapping, delta};
 use crate::flow::history::Scaled;
 
 /// What was seen of a side, with Zeek's names.
@@ -55,6 +55,8 @@ pub struct TcpEndpoint {
     pub last: Wrapping,
     /// The highest acknowledgement of what it sent.
     pub acknowledged: Wrapping,
+    /// Bytes at the end of what it sent, of which all copies so far had a wrong checksum.
+    pub damaged: u32,
     /// Numbers up to there that it cannot have sent: nobody knows how many of them are bytes.
     pub unproven: u64,
     /// The window it offers, scaled.
@@ -85,7 +87,7 @@ impl TcpEndpoint {
         self.acknowledged = Wrapping::first(start);
         self.last = Wrapping::first(start);
         self.last.advance(last);
-        self.unproven = 0;
+        (self.unproven, self.damaged) = (0, 0);
     }
 
     /// Up to where it has sent something, as it was seen or as the other side says.
@@ -127,10 +129,30 @@ impl TcpEndpoint {
             // A half-open connection was found out and aborted; its numbers tell nothing.
             return 0;
         }
-        let (last, acknowledged) = (self.last.full(), self.acknowledged.full());
+        let damaged = if self.has_damaged_end(peer) { self.damaged as u64 } else { 0 };
+        let last = self.last.full().saturating_sub(damaged);
+        let acknowledged = self.acknowledged.full();
         let end = if last > acknowledged { last } else { acknowledged };
         let size = end.wrapping_sub(self.start as u64).saturating_sub(self.unproven);
         let without_syn = if size == 0 { 0 } else { size - 1 };
         if self.fins > 0 && without_syn != 0 { without_syn - 1 } else { without_syn }
+    }
+
+    /// Whether the other side, which was heard, had bytes at its end in damaged segments only, and
+    /// acknowledged none of them: hosts drop those (RFC 9293, 3.1).
+    #[must_use]
+    pub const fn has_damaged_end(&self, peer: State) -> bool {
+        self.damaged > 0 && !matches!(peer, State::Inactive)
+    }
+
+    /// Notes that a segment that is whole, or an acknowledgement, reaches up to a number.
+    #[inline]
+    pub(super) fn reaches(&mut self, number: u32) {
+        if self.damaged > 0 {
+            let end = u64::from(self.start).wrapping_add(self.fin_position);
+            let has_fin = self.fins > 0 && self.last.full() == end;
+            let beyond = delta(self.last.number, number) - i32::from(has_fin);
+            self.damaged = self.damaged.min(beyond.max(0).unsigned_abs());
+        }
     }
 }

@@ -51,6 +51,9 @@ pub struct Segment<'a> {
     pub identification: u16,
     /// Bytes of its packet by the length field of the IP header.
     pub ip_bytes: u32,
+    /// Whether its checksum is wrong, so that its receiver drops it; not where the capture may have it from before
+    /// its sender's network card.
+    pub is_damaged: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -66,6 +69,7 @@ impl<'a> Segment<'a> {
             traffic_class: ip.traffic_class,
             identification: ip.identification as u16,
             ip_bytes: ip.total_len,
+            is_damaged: false,
         }
     }
 

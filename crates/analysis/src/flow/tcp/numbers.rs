@@ -77,6 +77,7 @@ impl TcpConnection {
             // A broken zero is more likely than a stream that ends just there.
             if advance > 0 && !(number == 0 && advance > LARGE_JUMP) {
                 peer.acknowledged.advance(number);
+                peer.reaches(number);
             }
         }
         Some(position)
@@ -104,8 +105,14 @@ impl TcpConnection {
             // Numbers of and after a reset are not to be trusted: whoever forges one guesses them.
         } else if advance > 0 {
             sender.last.advance(end);
+            let bytes = advance.unsigned_abs().min(segment.tcp.payload_len);
+            sender.damaged =
+                if segment.is_damaged { sender.damaged.saturating_add(bytes) } else { 0 };
         } else if segment.tcp.payload_len > 0 && sender.retransmissions.hit() {
             history.push(if segment.is_originator() { b'T' } else { b't' });
+        }
+        if advance <= 0 && !segment.is_damaged {
+            sender.reaches(end);
         }
         advance
     }

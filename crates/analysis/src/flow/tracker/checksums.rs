@@ -24,6 +24,7 @@ impl FlowTracker {
     ) -> bool {
         let unit = lookup.unit;
         if !self.checksums.looks_at(depth) {
+            self.verdict = Verdict::Unknown;
             self.note_unchecked(unit);
             return true;
         }

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use netsniff_packet::checksum::Verdict;
 use netsniff_packet::decode::TcpFlags;
 use netsniff_packet::{Address, Timestamp};
 
@@ -216,7 +215,6 @@ impl FlowTracker {
             change = flow.attached_bytes() as isize - before as isize;
         }
         let context = self.talking.context(flow, &self.limits);
-        let is_damaged = self.verdict == Verdict::Bad && flow.has_mostly_good(lookup.side);
         let Some(attached) = &mut flow.attached else { return };
         let Talk::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
@@ -227,7 +225,7 @@ impl FlowTracker {
         let urgent = self.talking.urgent;
         let mut around = self.talking.around(context, endings, &mut self.findings);
         let mut delivery = delivery(lookup, segment, taken, bytes);
-        delivery.is_doubtful |= is_damaged;
+        delivery.is_doubtful |= segment.is_damaged;
         if let Some(offset) = segment.urgent_offset()
             && urgent == Urgent::OutOfBand
         {
@@ -287,7 +285,7 @@ impl FlowTracker {
 impl Flow {
     /// Whether most packets of a side have right checksums, so that one with a wrong one is not left
     /// to the network card of its sender.
-    const fn has_mostly_good(&self, side: Side) -> bool {
+    pub(super) const fn has_mostly_good(&self, side: Side) -> bool {
         self.bad_checksums[side as usize] as u64 * 2 < self.sent[side as usize].packets
     }
 }

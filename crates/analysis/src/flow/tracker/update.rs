@@ -1,5 +1,6 @@
 //! How a datagram changes its flow.
 
+use netsniff_packet::checksum;
 use netsniff_packet::decode::Transport;
 
 use super::{FlowTracker, Lookup};
@@ -30,7 +31,9 @@ impl FlowTracker {
         match &unit.decoded.transport {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
-                let segment = Segment::new(unit.time, from, ip, header);
+                let is_damaged =
+                    self.verdict == checksum::Verdict::Bad && flow.has_mostly_good(side);
+                let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
                 if let Exchange::Opening(first) = &mut flow.exchange
                     && first.repeat_plain(&segment)
                 {

@@ -26,6 +26,8 @@ pub struct Verdict {
     pub is_renumbered: bool,
     /// Whether something was acknowledged that was never sent.
     pub has_taken_back: bool,
+    /// Whether bytes at the end of a side were seen in damaged segments only, and not acknowledged.
+    pub has_damaged_end: bool,
     /// Losses of the capture.
     pub captures: u64,
     /// Losses whose cause is unknown.
@@ -90,6 +92,9 @@ impl TcpConnection {
         verdict.is_answered = originator.is_seen() && responder.is_seen();
         verdict.is_renumbered = self.is_renumbered();
         verdict.has_taken_back = self.has_taken_back();
+        let [low, high] = &self.ends;
+        verdict.has_damaged_end =
+            low.has_damaged_end(high.state) || high.has_damaged_end(low.state);
         verdict.is_begun = originator.has_syn() || responder.has_syn();
         let is_known = |one: &Direction| one.data_segments == 0 || one.has_acknowledgements();
         verdict.network_bytes =

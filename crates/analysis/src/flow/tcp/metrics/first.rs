@@ -261,6 +261,7 @@ impl Replay {
             traffic_class: self.first.traffic_class,
             identification: self.first.identification,
             ip_bytes: 0,
+            is_damaged: false,
         }
     }
 }
@@ -294,7 +295,16 @@ mod tests {
     }
 
     fn segment(time: Timestamp, tcp: &Tcp, identification: u16) -> Segment<'_> {
-        Segment { time, from: 0, tcp, ttl: 61, traffic_class: 2, identification, ip_bytes: 40 }
+        Segment {
+            time,
+            from: 0,
+            tcp,
+            ttl: 61,
+            traffic_class: 2,
+            identification,
+            ip_bytes: 40,
+            is_damaged: false,
+        }
     }
 
     /// What a connection and the rest of its flow are after a segment.
