@@ -67,6 +67,11 @@ impl Tap {
         self.shots.iter().any(|shot| shot.is_forged)
     }
 
+    /// How many frames somebody forged.
+    pub(super) fn forged(&self) -> u64 {
+        self.shots.iter().filter(|shot| shot.is_forged).count() as u64
+    }
+
     /// Whether somebody forged frames of both sides: those may make a connection of their own.
     pub(super) fn has_forged_both(&self) -> bool {
         let is_forged = |side| self.shots.iter().any(|shot| shot.is_forged && shot.from == side);

@@ -203,6 +203,9 @@ pub struct TcpOptions {
     pub sack_count: u8,
     /// SACK permitted, RFC 2018.
     pub sack_permitted: bool,
+    /// Whether the segment is signed: MD5 signature (RFC 2385) or TCP-AO (RFC 5925). Nobody but the hosts can
+    /// verify that.
+    pub signed: bool,
     /// Whether the options were malformed; what stood before the fault is set.
     pub malformed: bool,
     /// Whether the capture has only a part of the options, or none: nothing of them is set.

@@ -122,6 +122,7 @@ fn tcp_value(view: TcpView<'_>, above: Extent, timestamps: Option<(u32, u32)>) -
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            signed: false,
             timestamps,
             sack_count: 0,
             sack: [(0, 0); 4],
@@ -163,6 +164,7 @@ fn any_tcp_options(options: &mut TcpOptions, bytes: &[u8]) {
                     options.sack_count += 1;
                 }
             }
+            Ok(TcpOption::Md5(_) | TcpOption::Authentication(_)) => options.signed = true,
             Ok(_) => {}
             Err(_) => options.malformed = true,
         }

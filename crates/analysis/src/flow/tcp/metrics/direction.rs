@@ -221,6 +221,7 @@ impl Direction {
         self.last_digest = digest;
         if self.ttl_max == 0 && self.ttl_min == 0 {
             self.ttl_min = seen.ttl;
+            self.set(bit::SIGNED, seen.tcp.options.signed);
         }
         self.ttl_min = self.ttl_min.min(seen.ttl);
         self.ttl_max = self.ttl_max.max(seen.ttl);
@@ -239,9 +240,10 @@ impl Direction {
         }
     }
 
-    /// Whether a segment of this side, which was noted, has a mark of those that are sent to be seen
-    /// and not to arrive: it has fewer hops to live than others, an older stamp than one before it (RFC
-    /// 7323, 5), or no acknowledgement (RFC 9293, 3.10.7.4).
+    /// Whether a segment of this side has a mark of those that are sent to be seen and not to arrive: it
+    /// has fewer hops to live than others, an older stamp than one before it (RFC 7323, 5), no
+    /// acknowledgement (RFC 9293, 3.10.7.4), or is signed where the first was not, or the other way round
+    /// (RFC 2385, 2.0; RFC 5925, 7.3).
     #[inline]
     pub(super) fn doubts(&self, seen: &Observed<'_>) -> bool {
         let is_late = match seen.tcp.options.timestamps {
@@ -249,7 +251,9 @@ impl Direction {
             None => false,
         };
         let is_unacknowledging = !seen.has(TcpFlags::ACK) && !seen.has(TcpFlags::SYN);
-        seen.ttl < self.ttl_max || is_late || is_unacknowledging
+        let options = &seen.tcp.options;
+        let is_unlike = options.signed != self.is(bit::SIGNED) && self.ttl_max > 0 && !options.cut;
+        seen.ttl < self.ttl_max || is_late || is_unacknowledging || is_unlike
     }
 
     /// Whether a segment of the other side acknowledges what this one was not seen to send (RFC 9293,

@@ -11,7 +11,7 @@ use crate::flow::tcp::Segment;
 pub struct First {
     sequence: u32,
     acknowledgement: u32,
-    /// The flags in the low 12 bits, which options there are in the others.
+    /// The flags in the low 9 bits, which options there are in the others.
     flags_and_options: u16,
     window: u16,
     identification: u16,
@@ -31,7 +31,8 @@ enum From {
     Responder,
 }
 
-const FLAGS: u16 = 0x0fff;
+const FLAGS: u16 = 0x01ff;
+const SIGNED: u16 = 0x0800;
 const MSS: u16 = 0x1000;
 const WINDOW_SCALE: u16 = 0x2000;
 const SACK_PERMITTED: u16 = 0x4000;
@@ -50,6 +51,7 @@ impl First {
             (options.window_scale.is_some(), WINDOW_SCALE),
             (options.sack_permitted, SACK_PERMITTED),
             (options.timestamps.is_some(), TIMESTAMPS),
+            (options.signed, SIGNED),
         ] {
             if is_set {
                 flags_and_options |= bit;
@@ -232,6 +234,7 @@ impl First {
                     mss: self.has(MSS).then_some(self.mss),
                     window_scale: self.window_scale(),
                     sack_permitted: self.has(SACK_PERMITTED),
+                    signed: self.has(SIGNED),
                     timestamps: self.has(TIMESTAMPS).then_some((0, 0)),
                     cut: !self.has(WINDOW_SCALE) && self.window_scale == CUT,
                     ..TcpOptions::default()
