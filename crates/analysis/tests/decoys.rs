@@ -152,3 +152,42 @@ fn bytes_of_a_host_whose_card_makes_the_checksums_count() {
     wire.damaged().sends(Client, REQUEST);
     assert_eq!(sums(&wire), ["28 0 0 0 clean"]);
 }
+
+/// Hosts that sign segments drop those that are not signed (RFC 2385, 2.0; RFC 5925, 7.3), and the other
+/// way round; but not where they sign only some.
+#[test]
+fn what_is_not_signed_as_the_others_is_not_received() {
+    const GOOD: &[u8] = b"GET /good HTTP/1.1\r\nHost: h\r\n\r\n";
+    const EVIL: &[u8] = b"GET /evil HTTP/1.1\r\nHost: h\r\n\r\n";
+    let md5 = [&[1, 1, 19, 18][..], &[7; 16]].concat();
+    let authentication = [&[29, 16][..], &[7; 14]].concat();
+    for option in [md5, authentication] {
+        for (is_signed, is_mixed) in [(true, false), (false, false), (true, true), (false, true)] {
+            let own: &[u8] = if is_signed { &option } else { &[] };
+            let other: &[u8] = if is_signed { &[] } else { &option };
+            let mut wire = Wire::new(80);
+            wire.options(own).syn(Client, SYN, b"").options(own).syn(Server, SYN_ACK, b"");
+            wire.options(if is_mixed { other } else { own }).acks(Client);
+            wire.options(other).data_at(Client, 1, GOOD);
+            for part in [&EVIL[..5], &EVIL[5..]] {
+                wire.options(own).sends(Client, part).options(own).acks(Server);
+            }
+            wire.options(own).sends(Server, RESPONSE).options(own).acks(Client);
+            let logs = wire.logs();
+            let name = if is_mixed { "good" } else { "evil" };
+            assert_eq!(logs.http(), [format!("GET /{name} 0 200 OK 4")], "{is_signed}");
+            assert_eq!(logs.weirds(), ["TCP retransmission_inconsistency"], "{is_signed}");
+        }
+    }
+}
+
+/// What is signed as no other counts where nothing comes in its place.
+#[test]
+fn what_alone_is_signed_counts_once_it_is_acknowledged() {
+    let option = [&[1, 1, 19, 18][..], &[7; 16]].concat();
+    let mut wire = opened();
+    wire.options(&option).says(Client, REQUEST).says(Server, RESPONSE);
+    wire.ends(Client).ends(Server);
+    assert_eq!(wire.logs().http(), ["GET /a 0 200 OK 4"]);
+    assert_eq!(sums(&wire), ["28 42 0 0 clean"]);
+}

@@ -46,5 +46,7 @@ pub(super) const SYN_MISSED: u32 = 0x0010_0000;
 pub(super) const PARTIAL: u32 = 0x0020_0000;
 /// The last packet with a time stamp had a newer one than all before it.
 pub(super) const NEWEST_STAMP: u32 = 0x0040_0000;
-/// Its segments are signed.
+/// Its first segment is signed.
 pub(super) const SIGNED: u32 = 0x0080_0000;
+/// Some of its segments without data are signed and some are not, so that signatures tell nothing.
+pub(super) const PARTLY_SIGNED: u32 = 0x0100_0000;

@@ -222,6 +222,8 @@ impl Direction {
         if self.ttl_max == 0 && self.ttl_min == 0 {
             self.ttl_min = seen.ttl;
             self.set(bit::SIGNED, seen.tcp.options.signed);
+        } else if seen.tcp.payload_len == 0 && self.is_signed_unlike(seen) {
+            self.set(bit::PARTLY_SIGNED, true);
         }
         self.ttl_min = self.ttl_min.min(seen.ttl);
         self.ttl_max = self.ttl_max.max(seen.ttl);
@@ -242,7 +244,7 @@ impl Direction {
 
     /// Whether a segment of this side has a mark of those that are sent to be seen and not to arrive: it
     /// has fewer hops to live than others, an older stamp than one before it (RFC 7323, 5), no
-    /// acknowledgement (RFC 9293, 3.10.7.4), or is signed where the first was not, or the other way round
+    /// acknowledgement (RFC 9293, 3.10.7.4), or is signed where no other is, or the other way round
     /// (RFC 2385, 2.0; RFC 5925, 7.3).
     #[inline]
     pub(super) fn doubts(&self, seen: &Observed<'_>) -> bool {
@@ -251,9 +253,15 @@ impl Direction {
             None => false,
         };
         let is_unacknowledging = !seen.has(TcpFlags::ACK) && !seen.has(TcpFlags::SYN);
-        let options = &seen.tcp.options;
-        let is_unlike = options.signed != self.is(bit::SIGNED) && self.ttl_max > 0 && !options.cut;
+        let is_unlike = self.is_signed_unlike(seen) && !self.is(bit::PARTLY_SIGNED);
         seen.ttl < self.ttl_max || is_late || is_unacknowledging || is_unlike
+    }
+
+    /// Whether a segment is signed and the first of its side was not, or the other way round.
+    #[inline]
+    const fn is_signed_unlike(&self, seen: &Observed<'_>) -> bool {
+        let options = &seen.tcp.options;
+        options.signed != self.is(bit::SIGNED) && self.ttl_max > 0 && !options.cut
     }
 
     /// Whether a segment of the other side acknowledges what this one was not seen to send (RFC 9293,
