@@ -7,6 +7,7 @@
 //! | [`gap`] | one loss |
 //! | `hole` | what is missing until it is known why |
 //! | `second_copies` | what came twice |
+//! | `unsent` | what was never sent |
 //! | [`verdict`] | what all of it amounts to |
 //!
 //! `docs/losses.md` tells the rules.
@@ -15,6 +16,7 @@ pub mod gap;
 mod hole;
 mod second_copies;
 pub mod stream;
+mod unsent;
 pub mod verdict;
 
 use netsniff_packet::Timestamp;

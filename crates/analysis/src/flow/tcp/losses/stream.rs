@@ -33,7 +33,7 @@ pub struct StreamLosses {
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
-    top: i64,
+    pub(super) top: i64,
     /// By how much the position of the first byte of data exceeds 1.
     shift: i64,
     /// Losses beyond those that are listed.
@@ -107,30 +107,6 @@ impl StreamLosses {
     pub(super) const fn begin_at(&mut self, position: i64) {
         self.shift = position - 1;
         self.top = position;
-    }
-
-    /// Nothing below `position` that was not missing before is.
-    pub(super) fn pass_over(&mut self, position: i64) {
-        self.top = self.top.max(position);
-    }
-
-    /// What was acknowledged `at` some time, up to `high`, was never sent from `low` on.
-    pub(super) fn take_back(&mut self, [low, high]: [i64; 2], at: Timestamp) {
-        let is_of_it = |gap: &Gap| {
-            gap.cause == Cause::Capture
-                && gap.ended == Ended::Acknowledged
-                && gap.until == at
-                && gap.high <= high
-        };
-        self.gaps.retain(|gap| !is_of_it(gap));
-        self.late.retain(|gap| !is_of_it(gap));
-        self.holes.retain(|hole| hole.acknowledged != Some(at) || hole.low < low);
-        for hole in self.holes.iter_mut().filter(|hole| hole.acknowledged == Some(at)) {
-            (hole.acknowledged, hole.echo) = (None, None);
-        }
-        if self.top == high {
-            self.top = low;
-        }
     }
 
     /// By how much the position of the first byte of data exceeds 1.
