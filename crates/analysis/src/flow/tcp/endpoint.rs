@@ -129,8 +129,11 @@ impl TcpEndpoint {
             // A half-open connection was found out and aborted; its numbers tell nothing.
             return 0;
         }
-        let damaged = if self.has_damaged_end(peer) { self.damaged as u64 } else { 0 };
-        let last = self.last.full().saturating_sub(damaged);
+        // Whatever stands behind a FIN was never sent.
+        let fin = (self.start as u64).wrapping_add(self.fin_position);
+        let is_behind = self.fins > 0 && fin < self.last.full();
+        let damaged = if is_behind && self.has_damaged_end(peer) { self.damaged } else { 0 };
+        let last = self.last.full().saturating_sub(damaged as u64);
         let acknowledged = self.acknowledged.full();
         let end = if last > acknowledged { last } else { acknowledged };
         let size = end.wrapping_sub(self.start as u64).saturating_sub(self.unproven);
