@@ -58,6 +58,7 @@ impl TcpConnection {
             matches!((sender.state, peer.state), (State::Established, State::Established));
         if is_plain
             && are_established
+            && !self.is_renumbered()
             && is_near(tcp.sequence, sender)
             && is_near(tcp.acknowledgement, peer)
             && (delta(tcp.acknowledgement, peer.last.number) <= 0 || !self.is_old(segment))
