@@ -3,35 +3,32 @@
 use core::fmt;
 use core::num::NonZeroU8;
 
-use super::{
-    Protocol, carried, dhcp, dhcpv6, dns, dtls, ftp, http, imap, irc, mysql, ntp, pop3, quic, rdp,
-    smtp, socks, ssh, telnet, tls, websocket, xmpp,
-};
+use super::Protocol;
 
 /// Every protocol. The first whose port a flow has is asked first, then the others in this order.
 pub const PROTOCOLS: &[&dyn Protocol] = &[
-    &ntp::Ntp,
-    &dhcp::Dhcp,
-    &dhcpv6::Dhcpv6,
-    &http::Http,
-    &websocket::WebSocket,
-    &socks::Socks,
-    &smtp::Smtp,
-    &pop3::Pop3,
-    &imap::Imap,
-    &quic::Quic,
-    &dtls::Dtls,
-    &tls::Tls,
-    &rdp::Rdp,
-    &ssh::Ssh,
-    &ftp::Ftp,
-    &carried::FtpData,
-    &irc::Irc,
-    &carried::IrcDccData,
-    &dns::Dns,
-    &telnet::Telnet,
-    &xmpp::Xmpp,
-    &mysql::MySql,
+    &super::ntp::Ntp,
+    &super::dhcp::Dhcp,
+    &super::dhcpv6::Dhcpv6,
+    &super::http::Http,
+    &super::websocket::WebSocket,
+    &super::socks::Socks,
+    &super::smtp::Smtp,
+    &super::pop3::Pop3,
+    &super::imap::Imap,
+    &super::quic::Quic,
+    &super::dtls::Dtls,
+    &super::tls::Tls,
+    &super::rdp::Rdp,
+    &super::ssh::Ssh,
+    &super::ftp::Ftp,
+    &super::carried::FtpData,
+    &super::irc::Irc,
+    &super::carried::IrcDccData,
+    &super::dns::Dns,
+    &super::telnet::Telnet,
+    &super::xmpp::Xmpp,
+    &super::mysql::MySql,
 ];
 
 /// A protocol's place in [`PROTOCOLS`], counted from 1, so that every flow may have one in a byte.
