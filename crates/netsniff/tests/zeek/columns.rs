@@ -1,5 +1,7 @@
 //! Which columns of each log are compared.
 
+use netsniff_analysis::record::{LogType, Origin};
+
 /// What of a log is compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns {
@@ -7,6 +9,20 @@ pub(crate) struct Columns {
     pub(crate) key: &'static [&'static str],
     /// The columns that are compared of rows with the same name.
     pub(crate) compared: &'static [&'static str],
+}
+
+/// Columns that name a row, of those that a log has.
+const KEY: [&str; 5] = ["ts", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p"];
+
+impl Columns {
+    /// Of a log whose declaration tells it all: every column that Zeek's default scripts fill, but the
+    /// name of the connection, which is drawn at random.
+    pub(crate) fn of(log: &LogType) -> Self {
+        let columns = log.fields.iter().filter(|it| it.origin == Origin::Zeek && it.name != "uid");
+        let (key, compared): (Vec<_>, Vec<_>) =
+            columns.map(|it| it.name).partition(|name| KEY.contains(name));
+        Self { key: key.leak(), compared: compared.leak() }
+    }
 }
 
 /// The log of connections.
