@@ -9,6 +9,7 @@
 //! | `expected` | connections that one session announces to another |
 //! | `findings` | records and oddities on their way to the logs |
 //! | `line` | lines of protocols that are text |
+//! | `der` | values of protocols that are ASN.1 |
 //! | `mime` | messages and their parts, in whichever protocol |
 //! | `sasl` | who logs in, in whichever protocol |
 //!
@@ -20,6 +21,7 @@
 mod base64;
 mod carried;
 mod conversation;
+mod der;
 mod detection;
 mod dhcp;
 mod dhcpv6;

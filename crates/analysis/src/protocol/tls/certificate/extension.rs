@@ -3,8 +3,8 @@
 
 use netsniff_packet::Address;
 
-use super::der::{BOOLEAN, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE};
 use super::number;
+use crate::protocol::der::{BOOLEAN, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE};
 
 /// `subjectAltName` (2.5.29.17).
 const OTHER_NAMES: &[u8] = &[0x55, 0x1d, 17];

@@ -1,7 +1,9 @@
 //! Public keys, RFC 3279 and RFC 5480: what algorithm, how long, on which curve. Algorithms have the
 //! long names that OpenSSL gives them, as in Zeek.
 
-use super::der::{self, BIT_STRING, Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE};
+use crate::protocol::der::{
+    self, BIT_STRING, Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE,
+};
 
 /// `rsaEncryption` (1.2.840.113549.1.1.1).
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
@@ -225,8 +227,8 @@ pub(super) fn signature_name(object: &[u8]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::der::tests::element;
     use super::*;
+    use crate::protocol::der::tests::element;
 
     fn info(object: &[u8], parameters: &[u8], key: &[u8]) -> Vec<u8> {
         let algorithm = element(SEQUENCE, &[element(OBJECT, object), parameters.to_vec()].concat());

@@ -2,7 +2,6 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`der`] | the encoding |
 //! | [`name`] | distinguished names as text |
 //! | [`time`] | when a certificate is valid |
 //! | [`key`] | the key and the algorithms |
@@ -10,7 +9,6 @@
 //! | [`ocsp`] | whether it was revoked, by replies of OCSP |
 //! | [`hostname`] | whether a certificate is for a host |
 
-mod der;
 mod extension;
 mod hostname;
 mod key;
@@ -27,8 +25,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::fingerprint::hex;
 use super::x509_log::X509;
+use crate::protocol::der::{BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use crate::record::{Fact, UnsetIfEmpty};
-use der::{BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use extension::Extensions;
 use key::Key;
 

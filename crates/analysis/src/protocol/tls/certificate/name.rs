@@ -1,7 +1,7 @@
 //! Distinguished names as text, RFC 2253, in the form of OpenSSL's `XN_FLAG_RFC2253`, which Zeek
 //! writes: the last part first, short names of attributes, and `\` before what needs it.
 
-use super::der::{self, Elements, OBJECT, SEQUENCE, SET};
+use crate::protocol::der::{self, Elements, OBJECT, SEQUENCE, SET};
 use crate::protocol::tls::fingerprint::hex;
 
 /// Octets of a name's text, beyond which Zeek cuts it.
@@ -191,8 +191,8 @@ fn short_name(kind: &[u8]) -> Option<&'static str> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::der::tests::element;
     use super::*;
+    use crate::protocol::der::tests::element;
 
     /// A name with one attribute in each part.
     pub(in super::super) fn name(parts: &[(&[u8], u8, &[u8])]) -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use netsniff_packet::Timestamp;
 
-use super::der::{Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, dotted};
 use super::{serial, time};
+use crate::protocol::der::{Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, dotted};
 use crate::protocol::tls::fingerprint::hex;
 pub(crate) use crate::protocol::tls::ocsp_log::Ocsp;
 use crate::uid::Uid;
@@ -134,8 +134,8 @@ fn reason_name(reason: &[u8]) -> &'static str {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::der::tests::element;
     use super::*;
+    use crate::protocol::der::tests::element;
     use crate::record::Seconds;
 
     const SHA1: &[u8] = &[0x2b, 0x0e, 3, 2, 0x1a];

@@ -1,4 +1,5 @@
-//! The encoding of certificates: DER, ITU-T X.690 sections 8 and 10.
+//! ASN.1 in the encodings of certificates and SNMP: DER, ITU-T X.690 sections 8 and 10, of which lengths may have
+//! more octets than they need, as in BER.
 
 /// `BOOLEAN`.
 pub(super) const BOOLEAN: u8 = 0x01;
@@ -23,7 +24,7 @@ pub(super) const fn context(number: u8) -> u8 {
 /// A value with its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Element<'a> {
-    /// Its tag. Tags of several octets are not read: certificates have none.
+    /// Its tag. Tags of several octets are not read: nobody here has them.
     pub(super) tag: u8,
     /// Its content.
     pub(super) content: &'a [u8],
@@ -68,7 +69,7 @@ impl<'a> Iterator for Elements<'a> {
         }
         let (len, rest) = match first {
             0..=0x7f => (usize::from(first), rest),
-            // The indefinite length is not of DER; lengths of more octets have no certificate.
+            // The indefinite length is not of DER nor of SNMP (RFC 3417, section 8); nobody needs longer ones.
             0x81..=0x84 => {
                 let (octets, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
                 let len = octets.iter().fold(0_u32, |len, octet| len << 8 | u32::from(*octet));
@@ -132,6 +133,9 @@ pub(super) mod tests {
         assert_eq!(elements.content(SET), None);
         assert_eq!(elements.content(INTEGER), Some(&[5][..]));
         assert_eq!(elements.next().map(|e| e.whole), Some(&long[..]));
+        // Longer than it needs to be.
+        let padded = [OCTET_STRING, 0x84, 0, 0, 0, 1, 7];
+        assert_eq!(Elements::new(&padded).content(OCTET_STRING), Some(&[7][..]));
     }
 
     #[test]
