@@ -29,6 +29,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &super::telnet::Telnet,
     &super::xmpp::Xmpp,
     &super::mysql::MySql,
+    &super::syslog::Syslog,
 ];
 
 /// A protocol's place in [`PROTOCOLS`], counted from 1, so that every flow may have one in a byte.

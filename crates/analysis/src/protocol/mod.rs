@@ -47,6 +47,7 @@ mod session;
 mod smtp;
 mod socks;
 mod ssh;
+mod syslog;
 mod telnet;
 mod tls;
 mod websocket;
