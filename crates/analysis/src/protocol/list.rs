@@ -30,6 +30,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &super::xmpp::Xmpp,
     &super::mysql::MySql,
     &super::syslog::Syslog,
+    &super::snmp::Snmp,
 ];
 
 /// A protocol's place in [`PROTOCOLS`], counted from 1, so that every flow may have one in a byte.

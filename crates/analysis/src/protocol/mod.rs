@@ -45,6 +45,7 @@ mod recent;
 mod sasl;
 mod session;
 mod smtp;
+mod snmp;
 mod socks;
 mod ssh;
 mod syslog;
