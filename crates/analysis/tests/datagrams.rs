@@ -169,3 +169,45 @@ fn messages_of_a_port_are_read_beside_what_is_none() {
         }
     }
 }
+
+/// A message of SNMP that names sysDescr.0: a request of version 1, or the response to it.
+fn snmp(tag: u8) -> Vec<u8> {
+    let variable = [0x30, 12, 6, 8, 0x2b, 6, 1, 2, 1, 1, 1, 0, 5, 0];
+    let head = [0x30, 38, 2, 1, 0, 4, 6, b'p', b'u', b'b', b'l', b'i', b'c', tag, 25];
+    [&head[..], &[2, 1, 7, 2, 1, 0, 2, 1, 0, 0x30, 14], &variable].concat()
+}
+
+/// On their ports and on others, which their content tells; and neither junk before a message nor
+/// junk behind it keeps one from being read.
+#[test]
+fn messages_of_syslog_and_snmp_are_read_on_any_port_beside_junk() {
+    let junk = &[0xff; 48][..];
+    let (ask, answer) = (snmp(0xa0), snmp(0xa2));
+    let flow = |port, list: &[(u8, &[u8])]| {
+        let at = |(second, (from, payload)): (usize, &(u8, &[u8]))| {
+            let ports = if *from == 1 { [40_000, port] } else { [port, 40_000] };
+            (second as i64, udp(*from, ports, payload))
+        };
+        logs(&list.iter().enumerate().map(at).collect::<Vec<_>>())
+    };
+    for port in [161, 162, 5000] {
+        let list = [(1, junk), (1, &ask), (1, junk), (2, &answer), (1, junk), (1, &ask)];
+        let rows = flow(port, &list);
+        let [row] = rows.log("snmp")[..] else { panic!("one row of port {port}") };
+        let cells =
+            ["version", "community", "get_requests", "get_responses"].map(|name| &row[name]);
+        assert_eq!(cells, ["1", "public", "2", "1"], "{port}");
+        assert_eq!((rows.log("conn")[0]["service"].as_str(), rows.log("weird").len()), ("snmp", 1));
+    }
+    // Whatever comes to port 514 is a message.
+    for (port, expected) in [(514, 4), (5000, 2)] {
+        let rows = flow(port, &[(1, junk), (1, b"<13>x"), (1, junk), (1, b"<191>y")]);
+        assert_eq!(rows.log("syslog").len(), expected, "{port}");
+        let said: Vec<_> = rows.log("syslog").iter().map(|row| row["message"].clone()).collect();
+        assert!(said.contains(&"x".to_owned()) && said.contains(&"y".to_owned()), "{said:?}");
+        assert_eq!(
+            (rows.log("conn")[0]["service"].as_str(), rows.log("weird").len()),
+            ("syslog", 0)
+        );
+    }
+}

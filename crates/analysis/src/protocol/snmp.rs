@@ -527,6 +527,12 @@ mod tests {
     fn what_is_malformed_is_told_once_and_takes_back_nothing() {
         let good = community(0, &pdu(GET, &[]));
         let (early, late) = (community(2, &pdu(GET, &[])), [&good[..], &[0]].concat());
+        let inner = element(GET, &[number(7), number(0), number(0), number(0), number(0)].concat());
+        for malformed in
+            [&early, &late, &community(0, &inner), &community(0, &pdu(GET, &[vec![0]]))]
+        {
+            assert!(Message::read(malformed).is_none(), "{malformed:?}");
+        }
         let list = [vec![], early, good, late, vec![0x30; 9]].map(|it| (Role::Originator, it));
         let (row, weirds, _) = told(&list);
         assert_eq!(row.unwrap().version, "1");
