@@ -4,7 +4,6 @@ mod campaign;
 mod certify;
 mod common;
 mod compare;
-mod comparison;
 mod csv;
 mod damage;
 mod journal;

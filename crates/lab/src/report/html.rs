@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::escape::escape;
 use super::plot::Palette;
 use super::{Part, Plot, Report, Section, Table};
 
@@ -94,26 +95,6 @@ fn put_plot(page: &mut String, plot: &Plot) {
         plot.svg(Palette::Dark),
         escape(&plot.caption)
     );
-}
-
-/// Text as HTML has it.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            // It would steer the terminal that a page is looked at with.
-            letter if letter.is_control() && letter != '\n' && letter != '\t' => {
-                escaped.push('\u{fffd}');
-            }
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 /// What [`Part::Code`] became in a page, as it was before.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+mod escape;
 mod html;
 pub mod number;
 mod plot;

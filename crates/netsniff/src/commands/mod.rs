@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod anonymize;
 pub mod completions;
+pub mod filters;
 pub mod generate;
 pub mod info;
 pub(crate) mod inputs;

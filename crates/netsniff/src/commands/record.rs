@@ -23,7 +23,7 @@ use super::live::{
     self, Attendant, CaptureArgs, Metrics, Opening, Rings, Session, Signals, Told, Wanted,
 };
 use super::recording::RecordOutputArgs;
-use crate::commands::analyze::filters;
+use crate::commands::filters::filters;
 use crate::sandbox::Outputs;
 use crate::summary::{CaptureBooks, CaptureReport, Style};
 

@@ -64,9 +64,6 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
     ),
     ("lab", &["bed", "disk", "nic", "sysctl", "tap"]),
     ("lab", &["certificate", "report"]),
-    ("lab/report", &["html", "plot"]),
-    ("netsniff/commands", &["analyze", "record"]),
-    ("lab/commands", &["compare", "comparison"]),
 ];
 
 /// Arrows from module to module, with the names that are taken.

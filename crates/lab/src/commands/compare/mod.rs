@@ -1,5 +1,9 @@
 //! `netsniff lab compare`: what changed between two things that were measured.
 
+mod page;
+mod rows;
+mod text;
+
 use std::fs;
 use std::io::stdout;
 use std::path::{Path, PathBuf};
@@ -8,8 +12,8 @@ use anyhow::{Context as _, bail};
 use netsniff_console::{DONE, UsageError, print, say};
 use serde::Serialize;
 
+use super::common;
 use super::reports::{self, Content, Report};
-use super::{common, comparison};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::compare::{Chosen, LeftOut, Measured, Selection, choose, rates, runs};
 use crate::lossless::Cell;
@@ -132,7 +136,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     if let Some(directory) = &args.output {
         write(directory, &comparison, [&first.setup, &second.setup], &json)?;
     }
-    let text = if args.json { json } else { comparison::text(&comparison, args.quiet) };
+    let text = if args.json { json } else { text::text(&comparison, args.quiet) };
     print(stdout(), &text).context("cannot print the comparison")?;
     if comparison.changes.is_empty() {
         bail!(
@@ -151,8 +155,8 @@ fn write(
 ) -> anyhow::Result<()> {
     fs::create_dir(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     common::write(directory, "compare.json", json)?;
-    common::write(directory, "compare.csv", &comparison::csv(&comparison.changes))?;
-    common::write_page(directory, "compare", &comparison::page(comparison, setups))
+    common::write(directory, "compare.csv", &rows::csv(&comparison.changes))?;
+    common::write_page(directory, "compare", &page::page(comparison, setups))
 }
 
 fn open(text: &str, is_quiet: bool) -> anyhow::Result<(Report, Selection)> {

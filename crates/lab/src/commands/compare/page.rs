@@ -1,10 +1,10 @@
 //! A comparison as a page: what may have changed, as intervals beside what would be no change.
 
-use super::super::compare::{Changes, Comparison};
-use super::{
+use super::text::{
     RATES, between, columns, label, left_out, mean_of_runs, means_of_rates, named, notes, percent,
 };
-use super::{range, rows_of_rates, rows_of_runs, title, untold, words};
+use super::text::{range, rows_of_rates, rows_of_runs, title, untold, words};
+use super::{Changes, Comparison};
 use crate::compare::facts::{Fact, Setup};
 use crate::compare::rates::{self, Improvement};
 use crate::compare::runs::{self, Change, Measure};
@@ -16,7 +16,7 @@ use crate::report::{
 const MOST_ROWS: usize = 28;
 
 /// The page; `setups` are of A and B.
-pub(in crate::commands) fn page(comparison: &Comparison, setups: [&Setup; 2]) -> Report {
+pub(super) fn page(comparison: &Comparison, setups: [&Setup; 2]) -> Report {
     let Comparison { differing, changes, .. } = comparison;
     let mut sections: Vec<_> = match changes {
         Changes::Lossless { groups, .. } => groups.iter().map(of_rates).collect(),
@@ -164,7 +164,7 @@ fn plot(group: &runs::Group, at: usize, measure: Measure) -> Plot {
     let scale = |value: f64| 100.0 * if measure.is_ratio() { value - 1.0 } else { value };
     let interval = |label: String, change: Option<&Change>| {
         let ends = change.and_then(|change| change.interval.ends());
-        let words = match (super::changed(measure, change), ends) {
+        let words = match (super::text::changed(measure, change), ends) {
             ((told, _), Some(ends)) => format!("{told} ({})", between(measure, ends)),
             ((told, why), None) if why.is_empty() => told,
             ((told, why), None) => format!("{told}; {why}"),

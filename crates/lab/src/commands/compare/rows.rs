@@ -1,7 +1,7 @@
 //! A comparison as CSV: a line for each point and quantity. Shares are from 0 to 1.
 
-use super::super::compare::Changes;
-use super::super::csv::{known, line, words};
+use super::Changes;
+use crate::commands::csv::{known, line, words};
 use crate::compare::rates::{self, Highest, Improvement};
 use crate::compare::runs::{self, Change, Compared, Measure, Row};
 use crate::search::Found;
@@ -9,7 +9,7 @@ use crate::search::Found;
 const COLUMNS: &str = "tool_a,tool_b,bytes,rate,seconds,settings,quantity,a_is,a,b_is,b,change_is,change,low,high,significant\n";
 
 /// All that was compared.
-pub(in crate::commands) fn csv(changes: &Changes) -> String {
+pub(super) fn csv(changes: &Changes) -> String {
     let lines: Vec<String> = match changes {
         Changes::Lossless { groups, .. } => groups.iter().flat_map(of_rates).collect(),
         Changes::Sweep { groups, .. } => groups.iter().flat_map(of_runs).collect(),

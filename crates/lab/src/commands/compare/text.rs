@@ -1,7 +1,4 @@
-//! A comparison as text; as a page and as CSV in the modules below.
-
-mod page;
-mod rows;
+//! A comparison as text.
 
 use std::fmt::Write as _;
 
@@ -12,15 +9,13 @@ use crate::compare::{LeftOut, Side};
 use crate::search::Found;
 use crate::tools::Setting;
 
-pub(super) use self::page::page;
-pub(super) use self::rows::csv;
 use netsniff_console::printable::is_active;
 
-use super::compare::{Changes, Comparison, Named};
-use super::table::whole;
+use super::{Changes, Comparison, Named};
+use crate::commands::table::whole;
 
 /// By what part the rates of two senders may differ before their losses are of different loads.
-const MOST_APART: f64 = 0.01;
+pub(super) const MOST_APART: f64 = 0.01;
 
 /// All of it, or the tables alone.
 pub(super) fn text(comparison: &Comparison, tables_alone: bool) -> String {
@@ -29,7 +24,7 @@ pub(super) fn text(comparison: &Comparison, tables_alone: bool) -> String {
     text.replace(|letter: char| is_active(letter) && letter != '\n', "\u{fffd}")
 }
 
-fn written(comparison: &Comparison, tables_alone: bool) -> String {
+pub(super) fn written(comparison: &Comparison, tables_alone: bool) -> String {
     let Comparison { a, b, differing, changes } = comparison;
     let tables = match changes {
         Changes::Lossless { groups, .. } => groups.iter().map(improvements).collect::<String>(),
@@ -63,7 +58,7 @@ fn written(comparison: &Comparison, tables_alone: bool) -> String {
 }
 
 /// What has no partner: the side, the tool, the point, and why.
-fn left_out(changes: &Changes) -> Vec<[String; 4]> {
+pub(super) fn left_out(changes: &Changes) -> Vec<[String; 4]> {
     fn each<P>(left_out: &[LeftOut<P>], label: impl Fn(&P) -> String) -> Vec<[String; 4]> {
         let row = |LeftOut { side, tool, point, why }: &LeftOut<P>| {
             [side.to_string(), tool.clone(), label(point), why.clone()]
@@ -77,7 +72,7 @@ fn left_out(changes: &Changes) -> Vec<[String; 4]> {
 }
 
 /// What is to be known of the tables, a note to a line or two.
-fn notes(changes: &Changes) -> Vec<String> {
+pub(super) fn notes(changes: &Changes) -> Vec<String> {
     match changes {
         Changes::Lossless { groups, .. } => notes_of_rates(groups),
         Changes::Sweep { groups, intervals, significant, .. } => {
@@ -86,24 +81,24 @@ fn notes(changes: &Changes) -> Vec<String> {
     }
 }
 
-fn named(side: &Named) -> String {
+pub(super) fn named(side: &Named) -> String {
     let Named { directory, selection, .. } = side;
     let tool = selection.tool.iter().map(|tool| format!(", {tool}"));
     let rest = selection.settings.iter().map(setting);
     format!("{directory}{}", tool.chain(rest).collect::<String>())
 }
 
-fn setting(Setting { name, value }: &Setting) -> String {
+pub(super) fn setting(Setting { name, value }: &Setting) -> String {
     format!(", {name} {value}")
 }
 
 /// The name of a group.
-fn title([a, b]: &[String; 2]) -> String {
+pub(super) fn title([a, b]: &[String; 2]) -> String {
     if a == b { a.clone() } else { format!("from {a} to {b}") }
 }
 
 /// The highest rates of two sides, a size to a line.
-fn improvements(group: &rates::Group) -> String {
+pub(super) fn improvements(group: &rates::Group) -> String {
     let mut text = format!("\n{}\n", title(&group.tools));
     let names = RATES.map(str::to_owned);
     for [what, a, b, improvement, range] in std::iter::once(names).chain(rows_of_rates(group)) {
@@ -114,10 +109,11 @@ fn improvements(group: &rates::Group) -> String {
 }
 
 /// What [`rows_of_rates`] has.
-const RATES: [&str; 5] = ["bytes", "A frames/s", "B frames/s", "improvement %", "least to most %"];
+pub(super) const RATES: [&str; 5] =
+    ["bytes", "A frames/s", "B frames/s", "improvement %", "least to most %"];
 
 /// The sizes of a group, and the means where there are several.
-fn rows_of_rates(group: &rates::Group) -> Vec<[String; 5]> {
+pub(super) fn rows_of_rates(group: &rates::Group) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     for row in &group.rows {
         let (improvement, why) = percent(&row.improvement);
@@ -133,7 +129,7 @@ fn rows_of_rates(group: &rates::Group) -> Vec<[String; 5]> {
 }
 
 /// Both means with their names; none of a single size.
-fn means_of_rates(group: &rates::Group) -> Vec<(String, &rates::Mean)> {
+pub(super) fn means_of_rates(group: &rates::Group) -> Vec<(String, &rates::Mean)> {
     if group.rows.len() < 2 {
         return Vec::new();
     }
@@ -143,7 +139,7 @@ fn means_of_rates(group: &rates::Group) -> Vec<(String, &rates::Mean)> {
 }
 
 /// An improvement, and why there is none.
-fn percent(improvement: &Improvement) -> (String, &str) {
+pub(super) fn percent(improvement: &Improvement) -> (String, &str) {
     match improvement {
         Improvement::Exactly { percent } => (format!("{percent:+.2}"), ""),
         Improvement::AtLeast { percent } => (format!(">= {percent:+.2}"), ""),
@@ -152,7 +148,7 @@ fn percent(improvement: &Improvement) -> (String, &str) {
     }
 }
 
-fn highest(highest: &Highest) -> String {
+pub(super) fn highest(highest: &Highest) -> String {
     match highest.found {
         Found::Rate(rate) => whole(rate),
         Found::AtLeast(rate) => format!(">= {}", whole(rate)),
@@ -161,7 +157,7 @@ fn highest(highest: &Highest) -> String {
     }
 }
 
-fn range(ends: [Option<f64>; 2]) -> String {
+pub(super) fn range(ends: [Option<f64>; 2]) -> String {
     match ends {
         [Some(low), Some(high)] => format!("{low:+.2} to {high:+.2}"),
         [Some(low), None] => format!("{low:+.2} or more"),
@@ -170,7 +166,7 @@ fn range(ends: [Option<f64>; 2]) -> String {
     }
 }
 
-fn notes_of_rates(groups: &[rates::Group]) -> Vec<String> {
+pub(super) fn notes_of_rates(groups: &[rates::Group]) -> Vec<String> {
     let mut notes = Vec::new();
     for row in groups.iter().flat_map(|group| &group.rows) {
         for (side, highest) in [Side::A, Side::B].into_iter().zip(&row.highest) {
@@ -190,14 +186,14 @@ fn notes_of_rates(groups: &[rates::Group]) -> Vec<String> {
 }
 
 /// All measures of a group.
-fn changes_of(group: &runs::Group) -> String {
+pub(super) fn changes_of(group: &runs::Group) -> String {
     let measures = Measure::ALL.into_iter().enumerate();
     let tables = measures.map(|(at, measure)| table(group, at, measure));
     format!("\n{}\n{}", title(&group.tools), tables.collect::<String>())
 }
 
 /// One measure of a group, a point to a line.
-fn table(group: &runs::Group, at: usize, measure: Measure) -> String {
+pub(super) fn table(group: &runs::Group, at: usize, measure: Measure) -> String {
     if let Some(why) = untold(group, at, measure) {
         return why + "\n";
     }
@@ -211,20 +207,20 @@ fn table(group: &runs::Group, at: usize, measure: Measure) -> String {
 }
 
 /// Why nothing can be told of a measure, if that is so.
-fn untold(group: &runs::Group, at: usize, measure: Measure) -> Option<String> {
+pub(super) fn untold(group: &runs::Group, at: usize, measure: Measure) -> Option<String> {
     let is_untold = group.rows.iter().all(|row| row.compared[at].change.is_none());
     let why = group.rows.first().map_or("", |row| not_told(&row.compared[at]));
     is_untold.then(|| format!("{}: unavailable, {why}", words(measure).0))
 }
 
 /// What [`rows_of_runs`] has.
-fn columns(measure: Measure) -> [String; 6] {
+pub(super) fn columns(measure: Measure) -> [String; 6] {
     let (what, unit) = words(measure);
     [what, "A", "B", "runs", unit, "at 95 % confidence"].map(str::to_owned)
 }
 
 /// The points of a group, and their mean where there are several.
-fn rows_of_runs(group: &runs::Group, at: usize, measure: Measure) -> Vec<[String; 6]> {
+pub(super) fn rows_of_runs(group: &runs::Group, at: usize, measure: Measure) -> Vec<[String; 6]> {
     let mut rows = Vec::new();
     for row in &group.rows {
         let Compared { repetitions: [a, b], values, change, .. } = &row.compared[at];
@@ -242,13 +238,17 @@ fn rows_of_runs(group: &runs::Group, at: usize, measure: Measure) -> Vec<[String
 }
 
 /// The mean with its name; none of a single point.
-fn mean_of_runs(group: &runs::Group, at: usize, measure: Measure) -> Option<(String, &runs::Mean)> {
+pub(super) fn mean_of_runs(
+    group: &runs::Group,
+    at: usize,
+    measure: Measure,
+) -> Option<(String, &runs::Mean)> {
     let mean = &group.means[at];
     let kind = if measure.is_ratio() { "geometric mean" } else { "mean" };
     (group.rows.len() > 1).then(|| (format!("{kind} of {}", mean.points), mean))
 }
 
-const fn words(measure: Measure) -> (&'static str, &'static str) {
+pub(super) const fn words(measure: Measure) -> (&'static str, &'static str) {
     match measure {
         Measure::Loss => ("loss %", "points"),
         Measure::Cpu => ("CPU ns/packet", "change %"),
@@ -257,7 +257,7 @@ const fn words(measure: Measure) -> (&'static str, &'static str) {
     }
 }
 
-const fn not_told(compared: &Compared) -> &'static str {
+pub(super) const fn not_told(compared: &Compared) -> &'static str {
     match compared.repetitions {
         [0, 0] => "neither A nor B tells",
         [0, _] => "A does not tell",
@@ -266,14 +266,14 @@ const fn not_told(compared: &Compared) -> &'static str {
 }
 
 /// A point without its tool.
-fn label(point: &Shared) -> String {
+pub(super) fn label(point: &Shared) -> String {
     let Shared { load, settings } = point;
     let rate = load.rate.map_or("top".to_owned(), |rate| format!("{}/s", whole(rate)));
     let rest: String = settings.iter().map(setting).collect();
     format!("{} bytes, {rate}, {} s{rest}", load.size, load.time.as_secs_f64())
 }
 
-fn number(measure: Measure, value: Option<f64>) -> String {
+pub(super) fn number(measure: Measure, value: Option<f64>) -> String {
     let Some(value) = value else { return "unavailable".to_owned() };
     match measure {
         Measure::Loss => format!("{:.3}", value * 100.0),
@@ -284,7 +284,7 @@ fn number(measure: Measure, value: Option<f64>) -> String {
 }
 
 /// A change, and its interval.
-fn changed(measure: Measure, change: Option<&Change>) -> (String, String) {
+pub(super) fn changed(measure: Measure, change: Option<&Change>) -> (String, String) {
     let Some(change) = change else { return ("unavailable".to_owned(), String::new()) };
     let interval = match (&change.interval, change.interval.ends()) {
         (Interval::Unavailable { why }, _) => format!("unavailable: {why}"),
@@ -298,12 +298,12 @@ fn changed(measure: Measure, change: Option<&Change>) -> (String, String) {
     (shown(measure, change.value), interval)
 }
 
-fn between(measure: Measure, ends: [f64; 2]) -> String {
+pub(super) fn between(measure: Measure, ends: [f64; 2]) -> String {
     ends.map(|end| shown(measure, end)).join(" to ")
 }
 
 /// A change in percent, or in percentage points.
-fn shown(measure: Measure, value: f64) -> String {
+pub(super) fn shown(measure: Measure, value: f64) -> String {
     if measure.is_ratio() {
         return format!("{:+.2}", (value - 1.0) * 100.0);
     }
@@ -313,7 +313,11 @@ fn shown(measure: Measure, value: f64) -> String {
     if is_small { format!("{points:+.1e}") } else { format!("{points:+.3}") }
 }
 
-fn notes_of_runs(groups: &[runs::Group], intervals: usize, significant: usize) -> Vec<String> {
+pub(super) fn notes_of_runs(
+    groups: &[runs::Group],
+    intervals: usize,
+    significant: usize,
+) -> Vec<String> {
     let mut notes = Vec::new();
     let rows = || groups.iter().flat_map(|group| &group.rows);
     for Row { point, reached, .. } in rows() {
@@ -347,7 +351,7 @@ fn notes_of_runs(groups: &[runs::Group], intervals: usize, significant: usize) -
 }
 
 /// How many changes would seem to be some where there are none.
-fn chance(intervals: usize, significant: usize) -> String {
+pub(super) fn chance(intervals: usize, significant: usize) -> String {
     if intervals == 0 {
         return "No point has an interval from its spread: that needs two repetitions of each side or more, that differ."
             .to_owned();

@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::letters::{width, wrap};
 use super::{Area, Drawn, Palette, Plot, WIDTH};
-use crate::report::html::escape;
+use crate::report::escape::escape;
 
 /// Pixels at both sides of a picture.
 pub(super) const SIDE: i32 = 14;

@@ -18,8 +18,8 @@ use netsniff_packet::filter::Filter;
 
 use super::depth::DepthArg;
 use super::extraction::ExtractionArgs;
-use super::selection;
 use super::timeouts::{self, Timeouts};
+use crate::commands::filters;
 use crate::commands::live::CaptureArgs;
 use crate::commands::protocols;
 use crate::commands::pseudonyms::{PseudonymArgs, Pseudonyms};
@@ -215,7 +215,7 @@ impl AnalyzeArgs {
     pub(super) fn request(&self) -> Result<Request, UsageError> {
         let mut filters = Vec::new();
         if let Some(text) = self.filter.as_ref().filter(|text| !text.trim().is_empty()) {
-            filters.push(selection::parse(text)?);
+            filters.push(filters::parse(text)?);
         }
         let paths = if self.read.is_empty() {
             self.words.iter().map(PathBuf::from).collect()
@@ -238,7 +238,7 @@ impl AnalyzeArgs {
             return Ok(None);
         }
         let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
-        selection::parse(&words.join(" ")).map(Some).map_err(|UsageError(mut said)| {
+        filters::parse(&words.join(" ")).map(Some).map_err(|UsageError(mut said)| {
             if let Some(word) = words.iter().find(|word| Path::new(word.as_ref()).is_file()) {
                 said += &format!(
                     "\n{word} is a file, and words after -r are a filter: give each file a -r of \
@@ -257,7 +257,7 @@ impl AnalyzeArgs {
         }
         let mut filters = Vec::new();
         if let Some(text) = self.filter.as_ref().filter(|text| !text.trim().is_empty()) {
-            filters.push(selection::parse(text)?);
+            filters.push(filters::parse(text)?);
         }
         filters.extend(self.trailing_filter()?);
         Ok(filters)

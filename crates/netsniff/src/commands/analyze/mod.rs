@@ -25,12 +25,11 @@ use netsniff_analysis::decoding::Intake;
 use netsniff_analysis::file::Extract;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_packet::Packet;
-use netsniff_packet::filter::Filter;
 
 pub use args::AnalyzeArgs;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::progress::ProgressLine;
-use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, say};
+use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use netsniff_pipeline::{Attend, Outcome, Settings};
 
@@ -221,18 +220,6 @@ impl Attend<Inputs> for Attendant<'_> {
         self.progress.update(|| (inputs.bytes_read(), inputs.packets()));
         self.check()
     }
-}
-
-/// Parses those of some filters that are there and not empty.
-///
-/// # Errors
-///
-/// Where one is no filter; the error shows the place.
-pub fn filters<'t>(
-    texts: impl IntoIterator<Item = Option<&'t str>>,
-) -> Result<Vec<Filter>, UsageError> {
-    let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
-    texts.map(selection::parse).collect()
 }
 
 /// Protects tables from senders who aim at them.

@@ -2,17 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use netsniff_console::UsageError;
 use netsniff_packet::filter::Filter;
 use netsniff_packet::{LinkType, Packet, Timestamp, decode};
-
-/// Parses a filter; the error shows its text with a mark under the offending word.
-pub(super) fn parse(text: &str) -> Result<Filter, UsageError> {
-    Filter::parse(text).map_err(|error| {
-        let caret = error.caret().to_string().replace('\n', "\n  ");
-        UsageError(format!("filter: {error}\n  {caret}"))
-    })
-}
 
 /// Asked for each packet whether it is to be analysed.
 #[derive(Debug)]
