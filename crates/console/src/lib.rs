@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`quantity`], [`sizes`], [`keyfile`] | values of arguments |
 //! | [`number`], [`calendar`], [`clock`] | numbers, dates and the time of day |
-//! | [`printable`] | text from outside, without characters that control, hide, turn or separate |
+//! | [`mod@printable`] | text from outside, without characters that control, hide, turn or separate |
 //! | [`progress`] | how far long work is, on a terminal |
 //! | [`paths`], [`unlinked`], [`pidfile`] | files by the names that arguments give |
 

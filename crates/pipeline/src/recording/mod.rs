@@ -11,11 +11,11 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`options`], [`args`] | what is asked for, and its arguments |
+//! | [`options`] | what is asked for |
 //! | [`naming`], [`rotation`] | names and ends of files |
 //! | [`books`] | what became of the packets |
 //! | [`machine`] | what a file says of the machine |
-//! | `encoding`, `ledger` | blocks; losses, told once each |
+//! | [`encoding`], `ledger` | blocks; losses, told once each |
 //! | `writer`, `files`, `direct` | the writing thread, its files, and how they get to the disk |
 
 pub mod books;

@@ -49,7 +49,7 @@ const DAMAGE_TOLD: usize = 10;
 ///
 /// # Errors
 ///
-/// [`UsageError`], and failures that leave nothing to report.
+/// [`UsageError`](netsniff_console::UsageError), and failures that leave nothing to report.
 pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     if args.capture().is_live() {
         return live::run(args);
