@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::Detection;
+use super::{Detection, Role};
 
 /// The longest line that is handed on in one piece. RFC 5321 allows 1,000 octets and RFC 9051
 /// advises 8,192; longer ones come in pieces of this length.
@@ -28,6 +28,23 @@ pub(super) enum LineEnd {
     Lf,
     /// It does not: more of the line follows.
     None,
+}
+
+/// Which sides are within a line, of which a piece was handed on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pieces([bool; 2]);
+
+impl Pieces {
+    /// Notes the next piece of a side, which ends so: whether a line begins with it.
+    pub(super) const fn begins(&mut self, from: Role, end: LineEnd) -> bool {
+        let is_more = matches!(end, LineEnd::None);
+        !core::mem::replace(&mut self.0[from.index()], is_more)
+    }
+
+    /// Notes that bytes of a side were lost: what comes next begins a line.
+    pub(super) const fn lose(&mut self, from: Role) {
+        self.0[from.index()] = false;
+    }
 }
 
 /// The first line of `data`. CR LF ends it and either alone, as in Zeek.

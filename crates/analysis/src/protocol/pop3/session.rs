@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 use super::command::Command;
 use super::summary::Summary;
 use crate::file::Carrier;
-use crate::protocol::line::{self, Line, LineEnd};
+use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::Mail;
 use crate::protocol::mime::mail::{Numbers, Origin};
 use crate::protocol::sasl::Sasl;
@@ -35,7 +35,7 @@ pub(super) struct Pop3Session {
     awaits_tls: bool,
     /// Something is missing, so that lines may belong to what nobody knows.
     is_lenient: bool,
-    is_within_line: [bool; 2],
+    pieces: Pieces,
     unknown: u32,
     told: Once,
     summary: Box<Summary>,
@@ -64,7 +64,7 @@ impl Pop3Session {
             is_prompted: false,
             awaits_tls: false,
             is_lenient: false,
-            is_within_line: [false; 2],
+            pieces: Pieces::default(),
             unknown: 0,
             told: Once::default(),
             summary: Box::default(),
@@ -91,8 +91,7 @@ impl Pop3Session {
         line: &Line<'_>,
         found: &mut Findings,
     ) -> Progress {
-        let is_more = line.end == LineEnd::None;
-        let is_start = !core::mem::replace(&mut self.is_within_line[from.index()], is_more);
+        let is_start = self.pieces.begins(from, line.end);
         match from {
             Role::Originator if is_start => self.command(line, found),
             Role::Responder if self.is_in_lines => self.line_of_reply(time, line, is_start, found),
@@ -266,7 +265,7 @@ impl Session for Pop3Session {
     fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
         let Gap { time, from, unread, len, .. } = *gap;
         self.last = time;
-        self.is_within_line[from.index()] = false;
+        self.pieces.lose(from);
         self.is_lenient = true;
         self.awaits_tls = false;
         if self.is_in_lines && from == Role::Responder {

@@ -10,7 +10,7 @@ use netsniff_packet::Timestamp;
 use super::command::{Command, argument, literal};
 use super::mailboxes::Mailboxes;
 use crate::file::Carrier;
-use crate::protocol::line::{self, Line, LineEnd};
+use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::mail::Numbers;
 use crate::protocol::sasl::Sasl;
 use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
@@ -47,7 +47,7 @@ pub(super) struct ImapSession {
     has_greeted: bool,
     /// Something is missing, so that lines may belong to what nobody knows.
     is_lenient: bool,
-    is_within_line: [bool; 2],
+    pieces: Pieces,
     unknown: u32,
     told: Once,
     mailboxes: Mailboxes,
@@ -82,7 +82,7 @@ impl ImapSession {
             awaits_tls: false,
             has_greeted: false,
             is_lenient: false,
-            is_within_line: [false; 2],
+            pieces: Pieces::default(),
             unknown: 0,
             told: Once::default(),
             mailboxes: Mailboxes::new(),
@@ -112,8 +112,7 @@ impl ImapSession {
         line: &Line<'_>,
         found: &mut Findings,
     ) -> Progress {
-        let is_more = line.end == LineEnd::None;
-        let is_start = !core::mem::replace(&mut self.is_within_line[from.index()], is_more);
+        let is_start = self.pieces.begins(from, line.end);
         match from {
             Role::Originator => self.command(time, line, is_start, found),
             Role::Responder => self.reply(time, line, is_start, found),
@@ -227,7 +226,7 @@ impl Session for ImapSession {
         {
             return Onward::Continue;
         }
-        self.is_within_line[from.index()] = false;
+        self.pieces.lose(from);
         self.is_lenient = true;
         match from {
             Role::Originator => {

@@ -9,7 +9,7 @@ impl SmtpSession {
     /// Goes on behind bytes that are missing.
     pub(super) fn pass_gap(&mut self, gap: &Gap<'_>, found: &mut Findings) {
         let Gap { time, from, unread, len, .. } = *gap;
-        self.is_within_line[from.index()] = false;
+        self.pieces.lose(from);
         if from == self.client && self.body.is_in_chunk() {
             // The length of the chunk tells where it ends all the same.
             let is_within =

@@ -15,7 +15,7 @@ use netsniff_packet::Timestamp;
 use super::body::Body;
 use super::command::{Command, LastChunk, chunk};
 use super::transactions::Transactions;
-use crate::protocol::line::{self, Line, LineEnd};
+use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::sasl::Sasl;
 use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
 use crate::weird::{Detail, Once};
@@ -57,7 +57,7 @@ pub(super) struct SmtpSession {
     is_resuming: bool,
     /// The reply to DATA is missing, so that the client's next line tells whether a mail comes.
     is_unsure: bool,
-    is_within_line: [bool; 2],
+    pieces: Pieces,
     told: Once,
     order: Order,
     seen: usize,
@@ -105,7 +105,7 @@ impl SmtpSession {
             has_server_spoken: false,
             is_resuming: false,
             is_unsure: false,
-            is_within_line: [false; 2],
+            pieces: Pieces::default(),
             told: Once::default(),
             order: Order::default(),
             seen: 0,
@@ -159,8 +159,7 @@ impl SmtpSession {
         if line.text.contains(&0) {
             found.weirds.add("NUL_in_line");
         }
-        let is_more = line.end == LineEnd::None;
-        let is_start = !core::mem::replace(&mut self.is_within_line[from.index()], is_more);
+        let is_start = self.pieces.begins(from, line.end);
         if from != self.client {
             return if is_start {
                 self.reply(time, line, found)
