@@ -153,6 +153,28 @@ fn mails_stay_apart() {
 }
 
 #[test]
+fn a_reply_whose_last_line_is_lost_shifts_no_other() {
+    for pace in PACES {
+        let mut wire = Wire::new(25);
+        wire.open();
+        let mut say =
+            |message: (Side, &str), is_lost| say(&mut wire, message, is_lost, 2_000, pace);
+        say((Server, "220 a\r\n"), false);
+        say((Client, "EHLO b\r\n"), false);
+        say((Server, "250-a\r\n250-PIPELINING\r\n"), false);
+        say((Server, "250 HELP\r\n"), true);
+        for number in 1..=2 {
+            mail(number).iter().for_each(|(side, text)| say((*side, text), false));
+        }
+        wire.ends(Client).ends(Server);
+        let told = wire.logs().lines("smtp", &["mailfrom", "subject", "last_reply"]);
+        let expected =
+            [1, 2].map(|number| format!("from{number}@example.com {number} 250 queued {number}"));
+        assert_eq!(told, expected, "{pace:?}");
+    }
+}
+
+#[test]
 fn a_mail_that_may_not_be_sent_is_none_of_the_next() {
     for (again, pace) in ["", "RSET\r\n"].into_iter().flat_map(|again| PACES.map(|it| (again, it)))
     {

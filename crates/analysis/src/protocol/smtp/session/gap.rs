@@ -33,7 +33,11 @@ impl SmtpSession {
         if self.stage == Stage::Data && stage != Stage::Data {
             self.end_mail(time, found);
         }
-        self.is_resuming |= !is_of_client;
+        if !is_of_client {
+            self.is_resuming = true;
+            // The rest of a reply of several lines may be among what is missing: the next line begins one.
+            self.continued = None;
+        }
         self.is_unsure = stage == Stage::Data && !self.pending.is_empty();
         self.awaits_tls = false;
         self.stage = stage;
