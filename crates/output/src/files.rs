@@ -1,5 +1,6 @@
 //! Logs as files in a directory, `conn.log` and so on, made when their first row comes.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ use super::rolled::{self, Renamer, Roll, Schedule};
 use super::row_file::{RowFile, WriteOut};
 use super::watch::Watch;
 use super::{Format, LiveSink, RowSink, SinkBooks};
+
+/// Bytes of rows that an encoder may keep before they are written, with what the end of its file grows by.
+const MOST_UNSETTLED: usize = 8 << 20;
 
 /// One file for each log that has rows.
 #[derive(Debug)]
@@ -49,6 +53,8 @@ struct LogFile {
     encoder: Box<dyn LogEncoder>,
     /// Rows that the encoder keeps.
     kept: u64,
+    /// Bytes that they will take, and that its end grows by.
+    unsettled: usize,
     opened: Timestamp,
     /// Bytes before the first row.
     header: u64,
@@ -68,8 +74,8 @@ impl LogFiles {
     /// When the directory cannot be made, or a log in it cannot be removed.
     pub fn create(directory: &Path, format: Format) -> anyhow::Result<Self> {
         let files = Self::new(directory, format)?;
-        for other in Format::ALL.iter().map(|format| format.extension()) {
-            let paths = (0..LOGS.len()).map(|log| files.path_of(log).with_extension(other));
+        for other in extensions() {
+            let paths = (0..LOGS.len()).map(|log| files.path_of(log, other));
             for path in paths.filter(|path| is_own(path)) {
                 fs::remove_file(&path)
                     .with_context(|| format!("cannot replace the old log {}", path.display()))?;
@@ -93,8 +99,10 @@ impl LogFiles {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let mut files = Self { is_live: true, ..Self::new(directory, format)? };
-        for log in 0..LOGS.len() {
-            files.set_aside(log)?;
+        for other in extensions() {
+            for log in 0..LOGS.len() {
+                files.set_aside(log, other)?;
+            }
         }
         files.schedule = roll.every.map(|every| Schedule::new(every, now));
         let mut footer = Vec::new();
@@ -117,7 +125,7 @@ impl LogFiles {
             watch: None,
             books: SinkBooks::default(),
         };
-        for path in (0..LOGS.len()).map(|log| files.path_of(log)) {
+        for path in (0..LOGS.len()).map(|log| files.path_of(log, files.format.extension())) {
             unlinked::refuse(&path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(files)
@@ -134,9 +142,9 @@ impl LogFiles {
         self.end(closed)
     }
 
-    fn path_of(&self, log: usize) -> PathBuf {
+    fn path_of(&self, log: usize, extension: &str) -> PathBuf {
         let name = LOGS.get(log).map_or("unknown", |log| log.path);
-        self.directory.join(format!("{name}.{}", self.format.extension()))
+        self.directory.join(format!("{name}.{extension}"))
     }
 
     /// Adds a row that needs a file first, or a new one.
@@ -158,7 +166,7 @@ impl LogFiles {
             return result;
         };
         file.push(row);
-        result
+        if file.has_room() { result } else { result.and(self.write_out(at)) }
     }
 
     /// Opens the file of a log, of which the first row belongs at `time`, for the rows of an encoder, or of a new one.
@@ -187,9 +195,9 @@ impl LogFiles {
         encoder: Option<Box<dyn LogEncoder>>,
     ) -> anyhow::Result<LogFile> {
         let log = LOGS.get(at).context("a row of a log that is not in the list")?;
-        let path = self.path_of(at);
+        let path = self.path_of(at, self.format.extension());
         if self.is_live {
-            self.set_aside(at)?;
+            self.set_aside(at, self.format.extension())?;
         }
         let file = if self.is_live { open_beside(&path) } else { unlinked::create(&path) };
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
@@ -206,28 +214,41 @@ impl LogFiles {
             return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
         let header = rows.size();
-        let kept = 0;
-        Ok(LogFile { path, rows, encoder, kept, opened: time, header, identity, is_staying: false })
+        Ok(LogFile {
+            path,
+            rows,
+            kept: 0,
+            unsettled: encoder.unsettled(),
+            encoder,
+            opened: time,
+            header,
+            identity,
+            is_staying: false,
+        })
     }
 
     /// Gives a log that is there already a name with its own time.
-    fn set_aside(&mut self, at: usize) -> anyhow::Result<()> {
-        let path = self.path_of(at);
+    fn set_aside(&mut self, at: usize, extension: &str) -> anyhow::Result<()> {
+        let path = self.path_of(at, extension);
         if !is_own(&path) {
             return Ok(());
         }
         let mut rename = || {
             let changed = fs::symlink_metadata(&path)?.modified()?;
-            self.rename(at, &path, netsniff_console::clock::timestamp(changed))
+            self.rename((at, extension), &path, netsniff_console::clock::timestamp(changed))
         };
         rename().with_context(|| format!("cannot rename the old log {}", path.display()))
     }
 
-    fn rename(&mut self, at: usize, path: &Path, time: Timestamp) -> io::Result<()> {
+    fn rename(
+        &mut self,
+        (at, extension): (usize, &str),
+        path: &Path,
+        time: Timestamp,
+    ) -> io::Result<()> {
         let (Some(log), Some(known)) = (self.logs.get_mut(at), LOGS.get(at)) else {
             return Ok(());
         };
-        let extension = self.format.extension();
         let name = |time, number| rolled::name(known.path, time, number, extension);
         log.renamer.rename(&self.directory, name, path, time).map(drop)
     }
@@ -261,7 +282,11 @@ impl LogFiles {
         let is_there = file.is_there();
         log.rest_after(&ended);
         ended?;
-        let renamed = if is_there { self.rename(at, &path, opened) } else { Ok(()) };
+        let renamed = if is_there {
+            self.rename((at, self.format.extension()), &path, opened)
+        } else {
+            Ok(())
+        };
         let Some(log) = self.logs.get_mut(at) else { return Ok(()) };
         match renamed {
             Ok(()) => log.file = None,
@@ -291,6 +316,7 @@ impl LogFiles {
             Some(file) => {
                 file.rows.adopt(&mut rows);
                 file.kept = kept;
+                file.unsettled = file.encoder.unsettled();
             }
             None => self.books.refused.add_rows(at, rows.discard() + kept),
         }
@@ -319,7 +345,7 @@ impl RowSink for LogFiles {
             && file.size().saturating_add(bytes.len() as u64) <= self.most
         {
             file.push(bytes);
-            return if file.rows.has_room() { Ok(()) } else { self.write_out(log) };
+            return if file.has_room() { Ok(()) } else { self.write_out(log) };
         }
         self.row_of_new_file(log, key.time, bytes)
     }
@@ -382,26 +408,39 @@ impl LogFile {
     /// Adds a row.
     #[inline]
     fn push(&mut self, row: &[u8]) {
-        let Self { rows, encoder, kept, .. } = self;
+        let Self { rows, encoder, kept, unsettled, .. } = self;
         *kept += 1;
         if rows.push(*kept, |out| encoder.row(row, out)) {
             *kept = 0;
+        } else {
+            *unsettled = encoder.unsettled();
         }
     }
 
-    /// Bytes that went through it, with those that wait and that rows will take that are kept.
+    /// Bytes that went through it, with those that wait and those that it will have besides.
     #[inline]
-    fn size(&self) -> u64 {
-        self.rows.size().saturating_add(self.encoder.kept() as u64)
+    const fn size(&self) -> u64 {
+        self.rows.size().saturating_add(self.unsettled as u64)
+    }
+
+    /// Whether a row may be added before [`Self::write_out`] is called.
+    #[inline]
+    const fn has_room(&self) -> bool {
+        self.rows.has_room() && self.unsettled < MOST_UNSETTLED
     }
 
     /// Writes the rows that wait and those that are kept; afterwards there are none.
     fn write_out(&mut self) -> WriteOut {
-        let Self { rows, encoder, kept, .. } = self;
+        let Self { rows, encoder, kept, unsettled, .. } = self;
         if *kept > 0 && rows.push(*kept, |out| encoder.settle(out)) {
             *kept = 0;
         }
-        rows.write_out()
+        let out = rows.write_out();
+        if out.refused > 0 {
+            encoder.refused(out.refused);
+        }
+        *unsettled = encoder.unsettled();
+        out
     }
 
     /// What it ends with.
@@ -428,6 +467,11 @@ impl LogFile {
         #[cfg(not(unix))]
         false
     }
+}
+
+/// What names of logs of any format end with, each once.
+fn extensions() -> BTreeSet<&'static str> {
+    Format::ALL.iter().map(|format| format.extension()).collect()
 }
 
 /// Whether there is a file that a log of an earlier run may be. Pipes are there on purpose, for a log to
@@ -514,39 +558,40 @@ mod tests {
         assert_eq!(read("rtt.log"), None);
     }
 
-    /// A format that writes three rows together, and whose end tells how many there are.
+    /// A format that writes rows together, and whose end tells how many there are.
     #[derive(Debug, Default)]
     struct Batches {
         rows: Vec<Vec<u8>>,
-        /// Rows of this file that were appended.
-        appended: usize,
+        /// Rows that the file has.
+        settled: u64,
     }
 
     impl LogEncoder for Batches {
         fn header(&mut self, _: Timestamp, out: &mut Vec<u8>) {
-            self.appended = 0;
+            self.settled = 0;
             out.extend_from_slice(b"begin;");
         }
 
-        fn row(&mut self, row: &[u8], out: &mut Vec<u8>) {
+        fn row(&mut self, row: &[u8], _: &mut Vec<u8>) {
             self.rows.push(row.to_vec());
-            if self.rows.len() == 3 {
-                self.settle(out);
-            }
         }
 
         fn settle(&mut self, out: &mut Vec<u8>) {
-            self.appended += self.rows.len();
+            self.settled += self.rows.len() as u64;
             out.extend_from_slice(&[&b"["[..], &self.rows.concat(), b"];"].concat());
             self.rows.clear();
         }
 
-        fn kept(&self) -> usize {
+        fn unsettled(&self) -> usize {
             self.rows.iter().map(Vec::len).sum()
         }
 
+        fn refused(&mut self, rows: u64) {
+            self.settled -= rows;
+        }
+
         fn footer(&mut self, _: Timestamp, out: &mut Vec<u8>) {
-            out.extend_from_slice(format!("end {}", self.appended).as_bytes());
+            out.extend_from_slice(format!("end {}", self.settled).as_bytes());
         }
     }
 
@@ -573,8 +618,39 @@ mod tests {
         add(&mut files, &["e"]);
         files.end(TIME).unwrap();
         let text = fs::read_to_string(directory.0.join("conn.log")).unwrap();
-        assert_eq!(text, "begin;[abc];[d];[e];end 5");
+        assert_eq!(text, "begin;[abcd];[e];end 5");
         assert_eq!((files.books().written.total(), files.books().refused.total()), (5, 0));
+    }
+
+    #[test]
+    fn the_end_does_not_tell_of_rows_that_could_not_be_written() {
+        let directory = Directory::new("refused");
+        let mut files = batches(&directory, Roll::default());
+        let path = directory.0.join("conn.log");
+        let rows = |file: io::Result<File>| RowFile::new(file.unwrap(), None);
+        let replace = |files: &mut LogFiles, other: RowFile| {
+            files.logs[0].file.as_mut().unwrap().rows = other;
+        };
+        replace(&mut files, rows(File::open(&path)));
+        add(&mut files, &["a", "b"]);
+        assert!(files.flush(TIME).is_err(), "it is open for reading alone");
+        assert_eq!((files.books().written.total(), files.books().refused.total()), (0, 2));
+        replace(&mut files, rows(OpenOptions::new().append(true).open(&path)));
+        files.flush(TIME).unwrap();
+        add(&mut files, &["c"]);
+        files.end(TIME).unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), "begin;[c];end 1");
+    }
+
+    #[test]
+    fn an_encoder_keeps_no_more_than_its_bound() {
+        let directory = Directory::new("bound");
+        let mut files = batches(&directory, Roll::default());
+        let row = "x".repeat(MOST_UNSETTLED / 4);
+        add(&mut files, &[row.as_str(); 3]);
+        assert_eq!(files.books().written.total(), 0);
+        add(&mut files, &[row.as_str()]);
+        assert_eq!(files.books().written.total(), 4);
     }
 
     #[test]

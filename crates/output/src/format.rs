@@ -40,9 +40,9 @@ pub(super) trait RowFormat {
 
 /// Makes a file of one log from the rows that workers rendered.
 ///
-/// What [`Self::row`] and [`Self::settle`] append are whole rows: where a write fails, those that the file has whole stay,
-/// and the others are refused. A format whose footer tells of all rows appends rows in [`Self::settle`] alone, behind
-/// which they are written at once.
+/// What one call of [`Self::row`] or [`Self::settle`] appends is written whole or not at all. A format whose footer tells of
+/// the rows appends them in [`Self::settle`] alone, behind which they are written at once, and hears of those that could
+/// not be written ([`Self::refused`]).
 pub(super) trait LogEncoder: Debug + Send {
     /// Appends what a file begins with; `opened` is the time of its first row. It may be called again: another file
     /// begins, and rows that are kept go into that one.
@@ -54,10 +54,13 @@ pub(super) trait LogEncoder: Debug + Send {
     /// Appends the rows that are kept.
     fn settle(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Bytes that the rows that are kept will take, about; 0 where none is.
-    fn kept(&self) -> usize {
+    /// Bytes that the file will have besides: of rows that are kept, and of a footer beyond that of an empty file.
+    fn unsettled(&self) -> usize {
         0
     }
+
+    /// The last rows that were appended, so many, are not in the file.
+    fn refused(&mut self, _rows: u64) {}
 
     /// Appends what a file ends with; `closed` is the time at which the input ended. More rows may follow, where the file
     /// goes on and its end is cut off again.

@@ -163,6 +163,18 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
+/// The letter that stands for a control character behind a backslash, where JSON has one (RFC 8259, 7).
+pub(super) const fn letter(sign: u8) -> Option<u8> {
+    Some(match sign {
+        b'\x08' => b'b',
+        b'\x0c' => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        _ => return None,
+    })
+}
+
 /// Appends text with JSON's escapes; what is beyond ASCII in what is not UTF-8, and active signs without an escape
 /// of their own, become the text `\xNN`, whose backslash is escaped in turn.
 #[cold]
@@ -177,11 +189,10 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
                 }
             }
         }
-        Piece::Active(b"\x08") => out.extend_from_slice(b"\\b"),
-        Piece::Active(b"\x0c") => out.extend_from_slice(b"\\f"),
-        Piece::Active(b"\n") => out.extend_from_slice(b"\\n"),
-        Piece::Active(b"\r") => out.extend_from_slice(b"\\r"),
-        Piece::Active(b"\t") => out.extend_from_slice(b"\\t"),
+        Piece::Active(&[sign]) if letter(sign).is_some() => {
+            out.push(b'\\');
+            out.extend(letter(sign));
+        }
         Piece::Active(bytes) => bytes.iter().for_each(|&byte| unprintable(out, byte)),
     });
 }

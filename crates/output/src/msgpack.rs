@@ -6,13 +6,16 @@
 
 use netsniff_analysis::record::{Elements, FieldInfo, LogType, Record, Value, Visitor};
 use netsniff_console::printable::{Piece, each_piece};
+use netsniff_packet::Address;
+use rmp::Marker;
 use rmp::encode::{
     write_array_len, write_bool, write_ext_meta, write_f64, write_map_len, write_nil, write_sint,
-    write_str, write_uint,
+    write_str, write_str_len, write_uint,
 };
 
 use super::digits;
 use super::format::{LogEncoder, RowFormat, StreamRow};
+use super::json::letter;
 
 /// MessagePack maps, one behind the other.
 ///
@@ -20,8 +23,9 @@ use super::format::{LogEncoder, RowFormat, StreamRow};
 /// the writer puts it in front.
 pub(super) struct MsgPack;
 
-/// Bytes of the number of members behind a row.
-const COUNT: usize = 2;
+/// Bytes of the number of members behind a row: as many as a map begins with at most, so that a row takes no more bytes in a
+/// file than it has here.
+const COUNT: usize = 3;
 
 /// The extension type of a point in time.
 const TIMESTAMP: i8 = -1;
@@ -31,7 +35,7 @@ impl RowFormat for MsgPack {
 
     #[inline]
     fn begin_row(out: &mut Vec<u8>) {
-        out.extend_from_slice(&0_u16.to_be_bytes());
+        count(out, 0);
     }
 
     #[inline]
@@ -41,7 +45,7 @@ impl RowFormat for MsgPack {
         let mut visitor = Members { out, members };
         record.visit(&mut visitor);
         let members = visitor.members;
-        out.extend_from_slice(&members.to_be_bytes());
+        count(out, members);
     }
 
     fn encoder(_: &'static LogType) -> Box<dyn LogEncoder> {
@@ -51,10 +55,18 @@ impl RowFormat for MsgPack {
     const STREAM: Option<StreamRow> = Some(stream);
 }
 
+/// Appends how many members there are so far.
+#[inline]
+fn count(out: &mut Vec<u8>, members: u16) {
+    let [high, low] = members.to_be_bytes();
+    let behind: [u8; COUNT] = [0, high, low];
+    out.extend_from_slice(&behind);
+}
+
 /// The members of a row, or of its begin, and how many they are.
 fn split(row: &[u8]) -> (&[u8], u16) {
     match row.split_last_chunk::<COUNT>() {
-        Some((members, count)) => (members, u16::from_be_bytes(*count)),
+        Some((members, [_, high, low])) => (members, u16::from_be_bytes([*high, *low])),
         None => (row, 0),
     }
 }
@@ -114,15 +126,15 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
         Value::Bool(value) => put(write_bool(out, value)),
         Value::Count(value) => put(write_uint(out, value)),
         Value::Int(value) => put(write_sint(out, value)),
+        // As in JSON.
+        Value::Double(value) if !value.is_finite() => put(write_nil(out)),
         Value::Double(value) => put(write_f64(out, value)),
         Value::Time(value) => time(out, value.nanos()),
         Value::Seconds(value) => time(out, value.0.saturating_mul(1_000_000_000)),
         // Exact to the nanosecond up to 104 days.
         Value::Interval(value) => put(write_f64(out, value.nanos() as f64 / 1e9)),
         Value::Addr(value) => {
-            let mut address = Vec::with_capacity(40);
-            digits::address(&mut address, value);
-            text(out, &address);
+            address(out, value);
         }
         Value::Port(value) => put(write_uint(out, value.into())),
         Value::Word(value) | Value::Bytes(value) => text(out, value),
@@ -130,26 +142,45 @@ fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
     }
 }
 
+/// Appends an address as text, which is no longer than a short string may be.
+fn address(out: &mut Vec<u8>, value: Address) {
+    // A string of up to 255 bytes, and their number.
+    let start = out.len();
+    out.extend_from_slice(&[Marker::Str8.to_u8(), 0]);
+    digits::address(out, value);
+    let len = out.len() - start - 2;
+    if let Some(number) = out.get_mut(start + 1) {
+        *number = u8::try_from(len).unwrap_or(u8::MAX);
+    }
+}
+
 /// Appends text as JSON has it.
 fn text(out: &mut Vec<u8>, value: &[u8]) {
-    let plain = core::str::from_utf8(value)
-        .ok()
-        .filter(|_| value.iter().all(|byte| matches!(byte, b' '..=b'~')));
-    if let Some(plain) = plain {
-        return put(write_str(out, plain));
+    // Without a way out of the loop, several bytes are looked at by each instruction.
+    if value.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~')) {
+        string(out, value);
+    } else {
+        escaped(out, value);
     }
+}
+
+fn string(out: &mut Vec<u8>, text: &[u8]) {
+    put(write_str_len(out, u32::try_from(text.len()).unwrap_or(u32::MAX)));
+    out.extend_from_slice(text);
+}
+
+#[cold]
+fn escaped(out: &mut Vec<u8>, value: &[u8]) {
     let mut escaped = Vec::with_capacity(value.len() + 16);
     each_piece(value, |piece| match piece {
         Piece::Text(text) => escaped.extend_from_slice(text.as_bytes()),
-        // Those that JSON has a letter for are in its text.
-        Piece::Active(sign @ [b'\x08' | b'\x0c' | b'\n' | b'\r' | b'\t']) => {
-            escaped.extend_from_slice(sign);
-        }
+        // What JSON has a letter for is in its text.
+        Piece::Active(&[sign]) if letter(sign).is_some() => escaped.push(sign),
         Piece::Active(bytes) => {
             bytes.iter().for_each(|&byte| digits::escaped_byte(&mut escaped, byte));
         }
     });
-    put(write_str(out, &String::from_utf8_lossy(&escaped)));
+    string(out, &escaped);
 }
 
 /// Appends the values of a set or vector.
@@ -180,10 +211,13 @@ fn time(out: &mut Vec<u8>, nanos: i64) {
 
 #[cfg(test)]
 mod tests {
+    use netsniff_analysis::SortKey;
     use netsniff_analysis::record::Seconds;
     use netsniff_packet::Timestamp;
     use rmpv::Value as Read;
 
+    use super::super::json::Json;
+    use super::super::{Format, LiveSink as _, LogFiles, Roll, RowSink as _};
     use super::*;
 
     fn read(mut bytes: &[u8]) -> Read {
@@ -206,6 +240,7 @@ mod tests {
         assert_eq!(one(Value::Bool(true)), Read::from(true));
         assert_eq!(one(Value::Port(65_535)), Read::from(65_535));
         assert_eq!(one(Value::Unset), Read::Nil);
+        assert_eq!(one(Value::Double(f64::NAN)), Read::Nil, "as in JSON");
     }
 
     #[test]
@@ -234,17 +269,44 @@ mod tests {
 
     #[test]
     fn texts_are_those_of_json() {
-        for (bytes, expected) in [
-            (&b"plain"[..], "plain"),
-            (b"", ""),
-            (b"say \"hi\"\\", "say \"hi\"\\"),
-            (b"a\tb\r\n", "a\tb\r\n"),
-            (b"\x00\x1f\x7f", "\\x00\\x1f\\x7f"),
-            (b"cyber\xf2ity.dk", "cyber\\xf2ity.dk"),
-            ("\u{9b}\u{202e}".as_bytes(), "\\xc2\\x9b\\xe2\\x80\\xae"),
-            ("חדשות".as_bytes(), "חדשות"),
+        let texts: [&[u8]; 9] = [
+            b"plain",
+            b"",
+            b"say \"hi\"\\",
+            b"a\tb\r\n\x08\x0c",
+            b"\x00\x1f\x7f",
+            b"cyber\xf2ity.dk",
+            "\u{9b}\u{202e}".as_bytes(),
+            "חדשות".as_bytes(),
+            &[b'x'; 300],
+        ];
+        for bytes in texts {
+            let text = Text { text: bytes };
+            let mut json = Vec::new();
+            Json::begin_row(&mut json);
+            Json::columns(&text, &mut json);
+            Json::end_row(&mut json);
+            let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            assert_eq!(one(Value::Bytes(bytes)).as_str(), json["text"].as_str());
+        }
+    }
+
+    #[test]
+    fn addresses_are_text() {
+        let longest = Address::from_v6([0xab; 16]);
+        for (address, text) in [
+            (Address::from_v4([192, 0, 2, 1]), "192.0.2.1"),
+            (longest, "abab:abab:abab:abab:abab:abab:abab:abab"),
         ] {
-            assert_eq!(one(Value::Bytes(bytes)), Read::from(expected));
+            assert_eq!(one(Value::Addr(address)), Read::from(text));
+        }
+    }
+
+    netsniff_analysis::record! {
+        /// A row of text.
+        pub struct Text<'a> => "text" {
+            /// The text.
+            text: &'a [u8] => "text", string, None, FreeText, Netsniff;
         }
     }
 
@@ -269,6 +331,7 @@ mod tests {
             MsgPack::end_row(&mut row);
             let mut file = Vec::new();
             Maps.row(&row, &mut file);
+            assert!(file.len() <= row.len(), "a file is no larger than what was counted");
             read(&file)
         };
         let text = |records: &[Pair]| row(records).to_string();
@@ -276,5 +339,37 @@ mod tests {
         assert_eq!(text(&[Pair { one: 1, other: Some(2) }]), r#"{"one": 1, "other": 2}"#);
         let many: Vec<_> = (0..20).map(|one| Pair { one, other: Some(one) }).collect();
         assert_eq!(row(&many).as_map().unwrap().len(), 40);
+    }
+
+    #[test]
+    fn rolled_files_are_no_larger_than_they_may_be_and_lose_no_row() {
+        const SIZE: u64 = 1000;
+        let path = std::env::temp_dir().join(format!("netsniff-msgpack-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        let roll = Roll { every: None, size: Some(SIZE) };
+        let mut files = LogFiles::live(&path, Format::MsgPack, roll, Timestamp::EPOCH).unwrap();
+        for number in 0..100 {
+            let mut row = Vec::new();
+            MsgPack::begin_row(&mut row);
+            // From 16 members on a map begins with more bytes.
+            for one in 0..number % 12 {
+                MsgPack::columns(&Pair { one, other: Some(number) }, &mut row);
+            }
+            MsgPack::end_row(&mut row);
+            files.row(0, &SortKey::first_at(Timestamp::EPOCH), &row).unwrap();
+        }
+        files.end(Timestamp::EPOCH).unwrap();
+        let mut rows = 0;
+        for file in std::fs::read_dir(&path).unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            assert!(bytes.len() as u64 <= SIZE, "{}", bytes.len());
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                assert!(rmpv::decode::read_value(&mut rest).unwrap().is_map());
+                rows += 1;
+            }
+        }
+        std::fs::remove_dir_all(&path).unwrap();
+        assert_eq!(rows, 100);
     }
 }
