@@ -33,18 +33,20 @@ pub fn run(args: &ProtocolsArgs, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn table(protocols: &[&dyn Protocol]) -> String {
+    let logs_of = |protocol: &&dyn Protocol| match protocol.logs() {
+        [] => "conn only".to_owned(),
+        logs => names(logs).join(", "),
+    };
     let mut out = String::new();
-    let _ = writeln!(out, "{:<14}{:<24}usual ports", "protocol", "logs");
+    let width = protocols.iter().map(|protocol| logs_of(protocol).len() + 2).max().unwrap_or(0);
+    let _ = writeln!(out, "{:<14}{:<width$}usual ports", "protocol", "logs");
     for protocol in protocols {
-        let logs = match protocol.logs() {
-            [] => "conn only".to_owned(),
-            logs => names(logs).join(", "),
-        };
+        let logs = logs_of(protocol);
         let ports = ["tcp", "udp"].into_iter().zip([protocol.tcp_ports(), protocol.udp_ports()]);
         let ports: Vec<_> = ports
             .flat_map(|(over, ports)| ports.iter().map(move |port| format!("{port}/{over}")))
             .collect();
-        let line = format!("{:<14}{logs:<24}{}", protocol.name(), ports.join(" "));
+        let line = format!("{:<14}{logs:<width$}{}", protocol.name(), ports.join(" "));
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
@@ -99,6 +101,9 @@ mod tests {
         let text = table(PROTOCOLS);
         for protocol in PROTOCOLS {
             assert!(text.lines().any(|line| line.starts_with(protocol.name())));
+            // However many logs there are, ports stand apart from them.
+            let ports = protocol.tcp_ports().iter().map(|port| format!(" {port}/tcp"));
+            assert!(ports.into_iter().all(|port| text.contains(&port)));
             let set = parse(protocol.name()).unwrap();
             assert!(set.iter().map(|id| id.protocol().name()).eq([protocol.name()]));
         }
