@@ -1,5 +1,6 @@
 //! The lists that a new log, join, format, backend or way to send must be entered in.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +89,7 @@ fn every_join_is_in_the_list_of_its_protocol() {
 #[test]
 fn every_backend_is_in_the_list() {
     let declared = declaring("capture/src/backend", "pub(super) const BACKEND: Backend");
-    let listed: Vec<_> = BACKENDS.iter().map(|backend| backend.name).collect();
+    let listed: BTreeSet<_> = BACKENDS.iter().map(|backend| backend.name).collect();
     assert_eq!(
         declared.len(),
         listed.len(),
@@ -99,7 +100,7 @@ fn every_backend_is_in_the_list() {
 #[test]
 fn every_way_to_send_is_in_the_list() {
     let declared = declaring("capture/src/transmit", "pub(super) const WAY: Way");
-    let listed: Vec<_> = WAYS.iter().map(|way| way.name).collect();
+    let listed: BTreeSet<_> = WAYS.iter().map(|way| way.name).collect();
     assert_eq!(
         declared.len(),
         listed.len(),

@@ -364,6 +364,12 @@ fn a_planted_server_loses_what_arithmetic_says() {
             let (at, block) = (prediction.first_loss.unwrap(), 2047.0 / rate);
             let served = 1e6 / delay as f64;
             let held_up = trial.slipped_ns as f64 / 1e9 * rate / (rate - served);
+            if held_up > at / 2.0 {
+                let why =
+                    format_args!("{test}: the sender was held up too long to tell the first loss");
+                skip(Need::Quiet, why);
+                continue;
+            }
             let is_near = since - block - held_up < at && at < until + block;
             assert!(is_near && until - since < 0.3, "{since} to {until}, not {at}: {trial:?}");
         }
