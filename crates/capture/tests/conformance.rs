@@ -550,8 +550,8 @@ fn overflow(bed: &Bed, backend: &Backend, wait: Wait, is_read_elsewhere: bool) {
         let sum = |is: &dyn Fn(usize, usize) -> bool| -> u64 {
             places.iter().filter(|place| is(place.0, place.1)).map(|place| place.2).sum()
         };
-        assert!(sum(&|_, end| end <= at) <= lost, "{at}: {places:?}");
-        assert!(sum(&|begin, _| begin <= at) + late >= lost, "{at}: {places:?}");
+        assert!(sum(&|_, end| end <= at) <= lost, "{lost} before {at}: {places:?}");
+        assert!(sum(&|begin, _| begin <= at) + late >= lost, "{lost} before {at}: {places:?}");
     }
     for (begin, end, _) in &places {
         assert!(end + 1 - begin <= widest, "{begin} to {end}: {places:?}");

@@ -9,7 +9,8 @@
 //!
 //! Two more facts bound them. A slot is marked (`TP_STATUS_LOSING`) if drops had been counted since the last
 //! reading when it was filled (a frame) or closed (a block): slots from the reading before on that are not
-//! marked lie before the first drop. And drops lie before a slot that is not filled yet, except that frames,
+//! marked lie before the first drop. Slots that are handed over during a reading say nothing: it may have come
+//! before them, and lets the kernel forget what they were to tell. And drops lie before a slot that is not filled yet, except that frames,
 //! unlike blocks, are filled by several processors at once: on each, one frame may be on its way that lies
 //! before the drop. What the kernel does not tell apart is a drop that a processor has begun before a reading and
 //! counts behind it, when it was interrupted in between: it is told with those that follow.
@@ -26,6 +27,8 @@ pub(super) struct RingState {
     pub(super) next: u64,
     /// The first slot that the kernel has not handed over.
     pub(super) first_open: u64,
+    /// The same before the reading began.
+    pub(super) first_open_before: u64,
     /// The first slot that says that drops were counted before it was handed over, among those that were
     /// handed over since the reading before.
     pub(super) first_telling: Option<u64>,
@@ -103,7 +106,7 @@ impl Losses {
     pub(super) fn note(&mut self, packets: u64, state: RingState) {
         let previous = core::mem::replace(&mut self.previous, state.next);
         let telling = state.first_telling.into_iter().chain(state.told_until).min();
-        let from_slot = telling.unwrap_or(state.first_open);
+        let from_slot = telling.unwrap_or(u64::MAX).min(state.first_open_before);
         let from_slot = from_slot.max(previous + self.slots).min(state.first_open);
         let before_slot = (state.first_open + self.in_flight).min(state.next + self.slots);
         self.note_between(packets, from_slot, before_slot, state.next);
@@ -208,8 +211,13 @@ mod tests {
         Some((loss.packets, loss.before, loss.after))
     }
 
+    fn state(next: u64, first_open: u64) -> RingState {
+        let first_open_before = first_open;
+        RingState { next, first_open, first_open_before, first_telling: None, told_until: None }
+    }
+
     fn full(next: u64) -> RingState {
-        RingState { next, first_open: next + 4, first_telling: None, told_until: None }
+        state(next, next + 4)
     }
 
     #[test]
@@ -231,7 +239,7 @@ mod tests {
         losses.note(2, full(0));
         assert_eq!(take(&mut losses, 0), None);
         losses.note(3, full(0));
-        losses.note(5, RingState { first_telling: None, ..full(1) });
+        losses.note(5, full(1));
         (1..4).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         assert_eq!(take(&mut losses, 4), Some((5, Some(time(35)), time(40))));
         assert_eq!(take(&mut losses, 5), Some((5, Some(time(45)), time(50))));
@@ -274,12 +282,24 @@ mod tests {
         (5..8).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         assert_eq!(take(&mut losses, 8), Some((5, Some(time(45)), time(80))));
         // Slot 9 tells of later ones, and the first of all may lie before those that were lent since.
-        losses.note(0, RingState { next: 9, first_open: 9, ..RingState::default() });
+        losses.note(0, state(9, 9));
         (9..14).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         let first_telling = Some(14);
-        losses.note(2, RingState { next: 14, first_open: 15, first_telling, told_until: Some(10) });
+        losses.note(2, RingState { first_telling, told_until: Some(10), ..state(14, 15) });
         assert_eq!(take(&mut losses, 14), None);
         assert_eq!(take(&mut losses, 15), Some((2, Some(time(85)), time(150))));
+    }
+
+    #[test]
+    fn slots_that_come_during_a_reading_do_not_place_its_drops() {
+        let mut losses = Losses::new(4, 0);
+        assert_eq!(take(&mut losses, 0), None);
+        // The ring was full up to slot 3 when 2 were dropped. Slot 0 is given back, and slot 4 comes: it is not marked if
+        // the reading let the kernel forget them before.
+        losses.note(2, RingState { first_open_before: 4, ..state(1, 5) });
+        (1..4).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
+        assert_eq!(take(&mut losses, 4), None);
+        assert_eq!(take(&mut losses, 5), Some((2, Some(time(35)), time(50))));
     }
 
     #[test]
@@ -287,7 +307,7 @@ mod tests {
         let mut losses = Losses::new(4, 1);
         // Slots 0 to 2 were there, then 0 and 1 were given back, and 3 may have been on its way.
         (0..2).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
-        losses.note(3, RingState { next: 2, first_open: 4, ..RingState::default() });
+        losses.note(3, state(2, 4));
         (2..5).for_each(|slot| assert_eq!(take(&mut losses, slot), None));
         assert_eq!(take(&mut losses, 5), Some((3, Some(time(35)), time(50))));
     }
@@ -350,7 +370,7 @@ mod tests {
         let cut = |are_marked| {
             let mut losses = Losses::new(4, 0);
             let told_until = marked.bound(are_marked);
-            losses.note(3, RingState { next: 3, first_open: 5, first_telling: None, told_until });
+            losses.note(3, RingState { told_until, ..state(3, 5) });
             losses.cut(3)
         };
         assert_eq!(cut(false), Some(4), "as far back as a ring of 4 slots can have dropped");

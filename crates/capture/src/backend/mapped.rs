@@ -139,6 +139,7 @@ impl<S: Slots> Ring for Mapped<S> {
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
         self.ring.look();
         let (told, marked_until) = (self.ring.forget_telling(), self.marked_until);
+        let first_open_before = self.ring.first_open();
         let drops = self.socket.read_statistics(&mut base.counters)?;
         // What was dropped before the reading lies before what is not there yet. Slots that came during it
         // may tell of these drops or of later ones, and count for both.
@@ -146,6 +147,7 @@ impl<S: Slots> Ring for Mapped<S> {
         let state = RingState {
             next: self.ring.next(),
             first_open: self.ring.first_open(),
+            first_open_before,
             first_telling: told.or(self.ring.telling()),
             told_until: marked_until.bound(drops.are_marked),
         };
