@@ -2,6 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
+use super::tcp::Withdrawn;
 use super::turns::{Missing, Turns};
 use crate::protocol::{Context, Conversation, Event, Findings, MAX_ODDITIES, ProtocolSet, Role};
 use crate::reassembly::stream::{Arrival, Piece, Sink, StreamReassembler, Surroundings};
@@ -51,6 +52,13 @@ pub struct Payload<'a> {
     pub missing: u64,
     /// The position of the byte that the segment marks as urgent, where that is no part of the stream.
     pub urgent: Option<u64>,
+}
+
+impl Payload<'_> {
+    /// The position behind it.
+    const fn reach(&self) -> u64 {
+        self.position.saturating_add(self.data.len() as u64).saturating_add(self.missing)
+    }
 }
 
 /// What streams need besides themselves.
@@ -151,7 +159,11 @@ impl Streams {
             self.directions.iter_mut().for_each(StreamReassembler::reset);
         }
         if self.directions.iter().any(StreamReassembler::is_waiting) {
-            self.expire(now, around);
+            // What comes at last is no gap.
+            let is_continued = it.payload.is_some_and(|payload| {
+                self.directions[from].is_continued_by(payload.position, payload.reach())
+            });
+            self.expire(now, is_continued.then_some(from), around);
         }
         let before = self.turns.held();
         if let Some(position) = it.acknowledged {
@@ -180,10 +192,7 @@ impl Streams {
     /// Notes what the sender of a segment knew of the other side, where not all of that was seen.
     #[cold]
     fn note_turn(&mut self, it: &Delivery<'_>, from: usize) {
-        let of_payload = it.payload.map(|payload| {
-            let len = (payload.data.len() as u64).saturating_add(payload.missing);
-            [payload.position, payload.position.saturating_add(len)]
-        });
+        let of_payload = it.payload.map(|payload| [payload.position, payload.reach()]);
         let said = of_payload.or(it.end.map(|end| [end; 2]));
         if let Some((said, acknowledged)) = said.zip(it.acknowledged) {
             self.turns.note(self.role(from), said, acknowledged);
@@ -213,10 +222,21 @@ impl Streams {
         }
     }
 
+    /// Takes back that anything of either was sent that nobody saw.
     #[cold]
-    fn expire(&mut self, now: Timestamp, around: &mut Around<'_, '_>) {
+    pub fn withdraw(&mut self, withdrawn: [Option<Withdrawn>; 2]) {
+        for (index, it) in withdrawn.into_iter().enumerate() {
+            let Some(Withdrawn { low, acknowledged }) = it else { continue };
+            let next = self.directions[index].withdraw(low, acknowledged);
+            self.turns.withdraw(self.role(index), next, acknowledged);
+        }
+    }
+
+    /// Gives up what was waited for long enough, but of no direction that goes on.
+    #[cold]
+    fn expire(&mut self, now: Timestamp, continued: Option<usize>, around: &mut Around<'_, '_>) {
         let before = self.turns.held();
-        for index in [0, 1] {
+        for index in [0, 1].into_iter().filter(|index| Some(*index) != continued) {
             let (direction, mut to) = self.split(index, &around.context, around.found);
             direction.expire(now, &mut around.streams, &mut to);
         }

@@ -115,6 +115,28 @@ impl Turns {
         }
     }
 
+    /// Takes back that more of a side was sent than lies below `next`, or acknowledged than `acknowledged`, where
+    /// nothing of it was told but a gap.
+    #[cold]
+    pub(super) fn withdraw(&mut self, of: Role, next: u64, acknowledged: u64) {
+        let [own, peer] = [of.index(), of.peer().index()];
+        let Some(both) = &mut self.waiting else {
+            self.read[own] = self.read[own].min(next);
+            return;
+        };
+        let pieces = &both[own].pieces;
+        let before = pieces.len().checked_sub(2).and_then(|at| pieces.get(at));
+        let before = before.map_or(self.read[own], |late| late.reach);
+        if let Some(gap) = both[own].pieces.back_mut().filter(|late| late.reach > next) {
+            gap.reach = next;
+            if before >= next {
+                both[own].pop_last();
+            }
+        }
+        self.read[own] = self.read[own].min(next);
+        both[peer].know_less(acknowledged);
+    }
+
     /// Takes the next piece of a side, up to `reach`, and hands on what may be told then. `is_peer_due` tells
     /// whether acknowledged bytes of the other side are waited for.
     #[inline]
@@ -225,6 +247,21 @@ impl Waiting {
                 return;
             }
             self.notes.pop_front();
+        }
+    }
+
+    /// No more was acknowledged at any time.
+    fn know_less(&mut self, acknowledged: u64) {
+        self.behind = self.behind.min(acknowledged);
+        let notes = self.notes.iter_mut().map(|note| &mut note.acknowledged);
+        for known in notes.chain(self.pieces.iter_mut().map(|late| &mut late.behind)) {
+            *known = (*known).min(acknowledged);
+        }
+    }
+
+    fn pop_last(&mut self) {
+        if let Some(late) = self.pieces.pop_back() {
+            self.bytes = self.bytes.saturating_sub(late.bytes());
         }
     }
 

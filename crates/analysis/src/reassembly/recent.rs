@@ -89,6 +89,23 @@ impl Recent {
         }
     }
 
+    /// Forgets up to `most` missing bytes that were noted last, and returns how many.
+    #[cold]
+    pub(super) fn forget_gap(&mut self, most: u64) -> u64 {
+        let place = (usize::from(self.at) + SEGMENTS - 1) % SEGMENTS;
+        let run = &mut self.runs[place];
+        if run.fingerprint.is_some() || run.len == 0 {
+            return 0;
+        }
+        let forgotten = run.len.min(u32::try_from(most).unwrap_or(u32::MAX));
+        run.len -= forgotten;
+        if run.len == 0 {
+            self.at = self.at.wrapping_sub(1);
+        }
+        self.span = self.span.saturating_sub(forgotten.into());
+        forgotten.into()
+    }
+
     #[cold]
     fn keep(&mut self, old: Run, is_wanted: bool) {
         let more = self.more.get_or_insert_default();

@@ -148,14 +148,43 @@ impl TcpEndpoint {
         self.damaged > 0 && !matches!(peer, State::Inactive)
     }
 
-    /// Notes that a segment that is whole, or an acknowledgement, reaches up to a number.
+    /// Notes that a segment that is whole, or an acknowledgement, reaches up to a number: one behind the last,
+    /// which counts a FIN that nobody saw, at most. What lies further on tells nothing of these bytes.
     #[inline]
     pub(super) fn reaches(&mut self, number: u32) {
         if self.damaged > 0 {
             let end = u64::from(self.start).wrapping_add(self.fin_position);
             let has_fin = self.fins > 0 && self.last.full() == end;
-            let beyond = delta(self.last.number, number) - i32::from(has_fin);
-            self.damaged = self.damaged.min(beyond.max(0).unsigned_abs());
+            let beyond = delta(self.last.number, number);
+            if beyond >= -1 {
+                let beyond = (beyond - i32::from(has_fin)).max(0);
+                self.damaged = self.damaged.min(beyond.unsigned_abs());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_further_on_than_a_fin_tells_nothing_of_damaged_bytes() {
+        for (number, is_closed, left) in [
+            (100_u32, false, 0),
+            (101, false, 0),
+            (102, false, 10),
+            (100_u32.wrapping_add(1 << 31), false, 10),
+            (100_u32.wrapping_add(1 << 31), true, 10),
+            (96, false, 4),
+            (96, true, 3),
+            (80, false, 10),
+        ] {
+            let mut end = TcpEndpoint::default();
+            end.begin(50, 100);
+            (end.damaged, end.fins, end.fin_position) = (10, is_closed.into(), 50);
+            end.reaches(number);
+            assert_eq!(end.damaged, left, "{number} {is_closed}");
         }
     }
 }

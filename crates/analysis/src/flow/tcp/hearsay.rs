@@ -44,8 +44,17 @@ struct Claim {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hearsay {
     claims: [Option<Claim>; 2],
-    /// Whether any was contradicted.
-    is_contradicted: bool,
+    /// What the last segment took back.
+    withdrawn: [Option<Withdrawn>; 2],
+}
+
+/// What a side never sent, though it was acknowledged. Positions are relative to the SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Withdrawn {
+    /// The first position of which nothing was seen when it was acknowledged.
+    pub low: u64,
+    /// Up to where the side was acknowledged otherwise.
+    pub acknowledged: u64,
 }
 
 impl Hearsay {
@@ -56,6 +65,11 @@ impl Hearsay {
 
     pub(super) fn flip(&mut self) {
         self.claims.swap(0, 1);
+        self.withdrawn.swap(0, 1);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.claims.iter().all(Option::is_none) && self.withdrawn.iter().all(Option::is_none)
     }
 }
 
@@ -111,8 +125,15 @@ impl Claim {
 
 impl TcpConnection {
     /// Whether something was acknowledged that was never sent.
-    pub(super) fn has_taken_back(&self) -> bool {
-        self.hearsay.as_ref().is_some_and(|hearsay| hearsay.is_contradicted)
+    pub(super) const fn has_taken_back(&self) -> bool {
+        self.has_taken_back
+    }
+
+    /// What the segment that was taken last shows never to have been sent, of either side.
+    #[must_use]
+    #[inline]
+    pub fn withdrawn(&self) -> Option<[Option<Withdrawn>; 2]> {
+        self.hearsay.as_ref().map(|hearsay| hearsay.withdrawn)
     }
 
     /// Whether the segment acknowledges data that nobody saw.
@@ -167,6 +188,7 @@ impl TcpConnection {
         let tcp = segment.tcp;
         let [last, peer_last] = [from, 1 - from].map(|side| self.ends[side].last.number);
         let Some(hearsay) = &mut self.hearsay else { return };
+        hearsay.withdrawn = [None; 2];
         if segment.has(TcpFlags::SYN) {
             // Its numbers may begin anew.
             hearsay.claims[from] = None;
@@ -202,6 +224,9 @@ impl TcpConnection {
                 self.take_back(side, context);
             }
         }
+        if self.hearsay.as_ref().is_some_and(|hearsay| hearsay.is_idle()) {
+            self.hearsay = None;
+        }
     }
 
     /// Makes a side what it was before somebody claimed that more of it had come.
@@ -209,9 +234,6 @@ impl TcpConnection {
     fn take_back(&mut self, side: usize, context: &mut Context<'_>) {
         let Some(hearsay) = &mut self.hearsay else { return };
         let Some(claim) = hearsay.claims[side & 1].take() else { return };
-        if !core::mem::replace(&mut hearsay.is_contradicted, true) {
-            context.weirds.add("ack_of_unsent_data");
-        }
         let Claim { number, seen, other, mut assembler, missed, time, .. } = claim;
         let end = &mut self.ends[side & 1];
         if end.acknowledged.number != number {
@@ -219,6 +241,10 @@ impl TcpConnection {
         }
         let [low, high, got] = [seen, number, other.number]
             .map(|number| end.acknowledged.relative(number, end.start).0);
+        hearsay.withdrawn[side & 1] = Some(Withdrawn { low, acknowledged: got });
+        if !core::mem::replace(&mut self.has_taken_back, true) {
+            context.weirds.add("ack_of_unsent_data");
+        }
         let last = end.last.relative(end.last.number, end.start).0;
         assembler.insert(low, last, context.limits.tcp_ranges);
         end.acknowledged = other;

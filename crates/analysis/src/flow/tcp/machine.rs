@@ -171,6 +171,8 @@ pub struct TcpConnection {
     pub(super) handshake_done: bool,
     /// Both sides began, and what they said has not told the client yet.
     pub(super) is_crossed: bool,
+    /// Something was acknowledged that was never sent.
+    pub(super) has_taken_back: bool,
     /// Nothing but `remove_at` ends the connection any more.
     pub(super) timers_cancelled: bool,
     /// When a connection that is over will be removed.
@@ -209,6 +211,7 @@ impl Default for TcpConnection {
             is_established: false,
             handshake_done: false,
             is_crossed: false,
+            has_taken_back: false,
             timers_cancelled: false,
             remove_at: Timestamp::MAX,
             attempt_until: Timestamp::MAX,

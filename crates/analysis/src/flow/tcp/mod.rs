@@ -34,4 +34,5 @@ pub mod transitions;
 
 pub use contest::{Claimed, Unanswered};
 pub use endpoint::{State, TcpEndpoint};
+pub use hearsay::Withdrawn;
 pub use machine::{Segment, TcpConnection};

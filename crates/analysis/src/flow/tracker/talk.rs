@@ -215,10 +215,14 @@ impl FlowTracker {
             change = flow.attached_bytes() as isize - before as isize;
         }
         let context = self.talking.context(flow, &self.limits);
+        let withdrawn = flow.tcp().and_then(TcpConnection::withdrawn);
         let Some(attached) = &mut flow.attached else { return };
         let Talk::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
             streams.flip();
+        }
+        if let Some(withdrawn) = withdrawn {
+            streams.withdraw(withdrawn);
         }
         let was_turned = streams.conversation().is_turned();
         let endings = &mut self.statistics.holes;

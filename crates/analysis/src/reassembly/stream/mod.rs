@@ -13,6 +13,7 @@ use crate::limits::Limits;
 
 mod ending;
 mod urgent;
+mod withdrawal;
 
 /// The largest window, RFC 7323, 2.3.
 const MAX_WINDOW: u64 = 1 << 30;
