@@ -52,9 +52,28 @@ pub(super) struct Lacking {
     /// Up to where it has showed since that it has data, or its sender had sent.
     pub(super) top: i64,
     pub(super) shown: Shown,
+    /// When it passed the tap, if that was out of order.
+    pub(super) passed: Option<Timestamp>,
     pub(super) is_repaired: bool,
     /// When that was sent again, if it was.
     pub(super) repaired: Timestamp,
+}
+
+/// What filled holes last, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fills([Option<(i64, i64, Timestamp)>; 4]);
+
+impl Fills {
+    pub(super) const fn note(&mut self, low: i64, high: i64, time: Timestamp) {
+        let [first, second, third, _] = self.0;
+        self.0 = [Some((low, high, time)), first, second, third];
+    }
+
+    /// When the number at a position filled a hole, as far as that is known.
+    pub(super) fn last(&self, position: i64) -> Option<Timestamp> {
+        let is_it = |&&(low, high, _): &&(i64, i64, Timestamp)| low <= position && position < high;
+        self.0.iter().flatten().find(is_it).map(|fill| fill.2)
+    }
 }
 
 impl Lacking {

@@ -7,7 +7,7 @@
 use netsniff_packet::Timestamp;
 
 use super::gap::{Gap, Proof};
-use super::hole::{Coming, Hole, Lacking, Sent, Shown, Why};
+use super::hole::{Coming, Fills, Hole, Lacking, Sent, Shown, Why};
 use super::second_copies::{REORDER, Report, SecondCopy};
 use super::{Again, Path, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::sequence::delta;
@@ -30,6 +30,8 @@ pub struct StreamLosses {
     pub(super) copies: Vec<SecondCopy>,
     /// What came after it was acknowledged, as the losses that they were if it was sent again.
     pub(super) late: Vec<Gap>,
+    /// What filled holes last.
+    fills: Fills,
     /// Data that was seen and that the receiver lacks.
     pub(super) lacking: Option<Lacking>,
     /// Where the highest hole so far ended.
@@ -181,6 +183,7 @@ impl StreamLosses {
                 continue;
             }
             self.holes.remove(index);
+            self.fills.note(from, to, time);
             for part in [Hole { high: from, ..hole }, Hole { low: to, ..hole }] {
                 if part.low < part.high {
                     index = self.add(index, part, time, limits);
@@ -314,7 +317,7 @@ impl StreamLosses {
         }
         if let Some(lacking) = self.lacking.take_if(|lacking| lacking.low < position) {
             self.prove_copies(&lacking, path);
-            self.repaired_unseen(&lacking, position, time, path.rtt, limits);
+            self.repaired_unseen(&lacking, position, time, path, limits);
         }
     }
 
@@ -325,15 +328,19 @@ impl StreamLosses {
         lacking: &Lacking,
         position: i64,
         time: Timestamp,
-        rtt: Option<u64>,
+        path: &Path,
         limits: &Limits,
     ) {
-        let Some(rtt) = rtt else { return };
+        let Some(rtt) = path.rtt else { return };
         let Shown { since, last } = lacking.shown;
         // If it has more than it had, it may have got both before, and what told that is not seen.
         let until = if position > lacking.top { last } else { time };
-        // The first copy may have been late on its way behind the tap.
-        if lacking.is_repaired || !is_past(since, until, rtt.max(REORDER)) {
+        // The first copy may have been late on its way behind the tap, which it passed at most an answer before the lack
+        // was shown: `least_answer` is half of that.
+        let answer = path.least_answer.unwrap_or(rtt).saturating_mul(2).min(rtt);
+        let is_late = !is_past(since, until, rtt.max(REORDER))
+            || lacking.passed.is_some_and(|at| !is_past(at, until, answer + REORDER));
+        if lacking.is_repaired || is_late {
             return;
         }
         let gap = Gap {
@@ -392,6 +399,7 @@ impl StreamLosses {
                 high: edge.unwrap_or(position),
                 top,
                 shown: Shown::at(time),
+                passed: self.fills.last(position),
                 is_repaired: unneeded || came.is_some(),
                 repaired: came.map_or(Timestamp::MIN, |gap| gap.until),
             });
