@@ -200,10 +200,12 @@ impl TcpConnection {
             return None;
         }
         if tcp.sequence == sender.start {
-            // A copy may come late, but it answers nothing that is far from what was sent.
+            // A copy may come late, but it answers nothing that is far from what was sent, and nothing new once it is
+            // answered itself.
+            let most = if self.is_begun(segment.from & 1) { 0 } else { NEAR as i32 };
             let is_far = segment.has(TcpFlags::ACK)
                 && self.seen & (2 >> (segment.from & 1)) != 0
-                && delta(tcp.acknowledgement, peer.last.number) > NEAR as i32;
+                && delta(tcp.acknowledgement, peer.last.number) > most;
             if is_far {
                 return refuse(Oddness::UnsentData);
             }
