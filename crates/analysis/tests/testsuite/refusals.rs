@@ -42,6 +42,40 @@ fn each_kind_of_refusal_is_told_of_a_side() {
     );
 }
 
+/// Those that end or begin a connection anew need one each.
+#[test]
+fn what_may_be_of_another_connection_is_told() {
+    let ways: [(&str, fn(&mut Wire)); 5] = [
+        ("segment_outside_window", |wire| {
+            wire.open();
+            wire.put(Client, &Part { position: 900_000, data: b"x", ..wire.part(Client) });
+        }),
+        ("ack_of_unsent_data", |wire| {
+            wire.syn(Client, SYN, b"");
+            wire.put(Server, &Part { acknowledged: 5_000, ..wire.part(Server) });
+        }),
+        ("active_connection_reuse", |wire| {
+            wire.open();
+            wire.put(Client, &Part { flags: SYN, position: 70_000, ..wire.part(Client) });
+        }),
+        ("SYN_after_close", |wire| {
+            wire.open();
+            wire.ends(Client).ends(Server);
+            wire.put(Client, &Part { flags: SYN, position: 0, ..wire.part(Client) });
+        }),
+        ("SYN_after_reset", |wire| {
+            wire.open();
+            wire.put(Server, &Part { flags: RST, ..wire.part(Server) });
+            wire.put(Client, &Part { flags: SYN, position: 0, ..wire.part(Client) });
+        }),
+    ];
+    for (name, odd) in ways {
+        let mut wire = Wire::new(80);
+        odd(&mut wire);
+        assert_eq!(weirds(&wire), [name]);
+    }
+}
+
 #[test]
 fn a_kind_of_refusal_is_told_once_of_each_side() {
     let mut wire = Wire::new(80);
