@@ -158,7 +158,7 @@ impl Streams {
         if it.is_reset {
             self.directions.iter_mut().for_each(StreamReassembler::reset);
         }
-        if self.directions.iter().any(StreamReassembler::is_waiting) {
+        if self.is_waiting() {
             // What comes at last is no gap.
             let is_continued = it.payload.is_some_and(|payload| {
                 self.directions[from].is_continued_by(payload.position, payload.reach())
@@ -170,7 +170,7 @@ impl Streams {
             let (direction, mut to) = self.split(1 - from, &around.context, around.found);
             direction.acknowledge(position, now, &mut around.streams, &mut to);
         }
-        if self.directions.iter().any(StreamReassembler::is_waiting) {
+        if self.is_waiting() {
             self.note_turn(it, from);
         }
         if let Some(payload) = it.payload {
@@ -217,7 +217,7 @@ impl Streams {
         let conversation = &mut self.conversation;
         self.turns.settle(missing, &mut |event| conversation.take(event, context, found));
         **held_in_all = (**held_in_all + self.turns.held()).saturating_sub(before);
-        if !self.directions.iter().any(StreamReassembler::is_waiting) {
+        if !self.is_waiting() {
             self.turns.rest();
         }
     }
@@ -254,6 +254,12 @@ impl Streams {
         self.conversation.finish(around.found);
     }
 
+    /// Whether anything of either is waited for.
+    #[inline]
+    const fn is_waiting(&self) -> bool {
+        self.directions[0].is_waiting() || self.directions[1].is_waiting()
+    }
+
     /// Whose stream this direction is.
     #[inline]
     const fn role(&self, index: usize) -> Role {
@@ -269,9 +275,80 @@ impl Streams {
         found: &'a mut Findings,
     ) -> (&'a mut StreamReassembler, ToConversation<'a, 'b>) {
         let from = self.role(index);
-        let is_peer_due = self.directions[1 - index].is_due();
+        // Nobody else asks, and most connections never have anything that waits.
+        let is_peer_due = self.turns.is_disturbed() && self.directions[1 - index].is_due();
         let Self { directions, turns, conversation, .. } = self;
         let to = ToConversation { turns, conversation, from, is_peer_due, context, found };
         (&mut directions[index], to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::HashKinds;
+    use crate::limits::Limits;
+    use crate::options::Overlap;
+    use crate::reassembly::fingerprint::Fingerprints;
+    use crate::reassembly::stream::HoleEndings;
+
+    /// What the client says, a millisecond from one segment to the next, when it has acknowledged what nobody saw of the
+    /// server; with the bytes that other streams hold. Returns the most that waited for the server's turn.
+    fn most_held(limits: &Limits, others: usize) -> usize {
+        let (keys, mut endings) = (Fingerprints::new(1), HoleEndings::default());
+        let (mut held_in_all, mut found) = (others, Findings::default());
+        let mut streams = Streams::new(ProtocolSet::NONE);
+        let mut most = 0;
+        for number in 0..100_u64 {
+            let now = Timestamp::from_nanos(number as i64 * 1_000);
+            let context = Context {
+                limits,
+                name: 0,
+                port: 80,
+                hashes: HashKinds::default(),
+                is_midstream: false,
+                is_multicast: false,
+                crossing_port: None,
+            };
+            let surroundings = Surroundings {
+                limits,
+                overlap: Overlap::First,
+                keys: &keys,
+                held_in_all: &mut held_in_all,
+                endings: &mut endings,
+            };
+            let mut around = Around { streams: surroundings, context, found: &mut found };
+            let payload = Payload {
+                position: 1 + number * 100,
+                data: &[b'x'; 100],
+                missing: 0,
+                urgent: None,
+            };
+            let delivery = Delivery {
+                now,
+                time: now,
+                from: 0,
+                payload: Some(payload),
+                acknowledged: Some(5_000),
+                end: None,
+                is_doubtful: false,
+                is_reset: false,
+            };
+            streams.segment(&delivery, &mut around);
+            assert_eq!(held_in_all, others + streams.held(), "all that is held is counted");
+            most = most.max(streams.turns.held());
+        }
+        most
+    }
+
+    #[test]
+    fn what_waits_for_the_other_side_is_bounded() {
+        let free = Limits::default();
+        assert!(most_held(&free, 0) > 100 * 100, "all of it waits");
+        let few = Limits { stream_held_bytes: 1_000, ..free };
+        assert!((500..=1_000).contains(&most_held(&few, 0)));
+        let few_in_all = Limits { streams_held_bytes: 1_000, ..free };
+        assert!((500..=1_000).contains(&most_held(&few_in_all, 0)));
+        assert!((100..=500).contains(&most_held(&few_in_all, 500)));
     }
 }

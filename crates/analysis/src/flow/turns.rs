@@ -307,3 +307,19 @@ fn next(both: &[Waiting; 2], read: [u64; 2], missing: Missing) -> Option<Role> {
         (is_due == [false; 2]).then_some(first)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_acknowledged_is_remembered_up_to_a_bound() {
+        let mut turns = Turns::default();
+        for number in 0..2 * MAX_NOTES as u64 {
+            let said = [1 + number * 100, 101 + number * 100];
+            turns.note(Role::Originator, said, 1 + number);
+        }
+        let noted = turns.waiting.as_ref().map(|both| both[0].notes.len());
+        assert_eq!(noted, Some(MAX_NOTES));
+    }
+}

@@ -258,6 +258,7 @@ impl FlowTracker {
         let Some(flow) = self.table.flow_mut(place) else { return };
         let context = self.talking.context(flow, &self.limits);
         let last = flow.last;
+        let mut change = 0;
         let Some(attached) = &mut flow.attached else { return };
         match &mut attached.talk {
             Talk::Silence | Talk::Over => {}
@@ -270,10 +271,11 @@ impl FlowTracker {
                 let mut around = self.talking.around(context, endings, &mut self.findings);
                 streams.finish(last, &mut around);
                 if streams.conversation().is_turned() && !was_turned {
-                    flow.turn();
+                    change = flow.turn();
                 }
             }
         }
+        self.note_change(change);
     }
 
     /// Notes by how many bytes a flow has grown.
