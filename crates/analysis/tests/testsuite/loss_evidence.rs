@@ -250,6 +250,20 @@ fn what_is_lacked_for_long_was_not_late() {
     assert_eq!(judged(&wire).0, ["F data network_before 100 200"]);
 }
 
+/// Without the handshake nobody knows how soon the client answers, so that what it shows after the copy may be older.
+#[test]
+fn a_lack_shown_again_proves_nothing_where_no_answer_was_timed() {
+    let mut wire = Wire::new(80);
+    [Client, Server].into_iter().for_each(|side| drop(wire.hides(side, &[0])));
+    [1, 101, 201].into_iter().for_each(|position| sends(&mut wire, position, None));
+    answers(&mut wire, 101, None, &[(201, 301)]);
+    sends(&mut wire, 101, None);
+    answers(&mut wire, 101, None, &[(201, 301)]);
+    answers(&mut wire, 301, None, &[(101, 201)]);
+    wire.pass(50).ends(Client).ends(Server);
+    assert_eq!(judged(&wire).0, [""; 0]);
+}
+
 #[test]
 fn the_echo_of_the_newest_stamp_answers_just_that_segment() {
     let mut wire = Wire::new(80);
