@@ -248,7 +248,10 @@ impl StreamLosses {
             if copy.high > position {
                 return true;
             }
-            let before = copy.before(position, time, path);
+            // A step to what was sent again since tells of that.
+            let is_told_apart = copy.has_step && self.came_since(copy, position);
+            let before =
+                if is_told_apart { Before::Nothing } else { copy.before(position, time, path) };
             match before {
                 Before::Another => {}
                 Before::Nothing => return false,
@@ -275,6 +278,14 @@ impl StreamLosses {
             false
         });
         self.copies = copies;
+    }
+
+    /// Whether what lies behind a copy, up to `position`, came again since.
+    fn came_since(&self, copy: &SecondCopy, position: i64) -> bool {
+        let is_later = |gap: &Gap| gap.ended == Ended::Filled && gap.until > copy.at;
+        let is_needed = |gap: &Gap| is_later(gap) && gap.overlaps(copy.high, position);
+        let is_unneeded = |&(low, high): &(i64, i64)| low < position && copy.high < high;
+        self.gaps.iter().any(is_needed) || self.unneeded.iter().any(is_unneeded)
     }
 
     /// The receiver says that something came to it twice. It reports what passes the tap within `wait`
