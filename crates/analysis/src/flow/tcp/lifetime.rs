@@ -158,11 +158,12 @@ impl TcpConnection {
     }
 
     /// Whether a SYN may be a late copy of the one that a connection without a begin had: it lies just
-    /// before the first number that was seen of its side.
+    /// before the first number that was seen of its side, or that the other side has acknowledged.
     pub(super) fn missed_syn(&self, tcp: &Tcp, from: usize) -> bool {
         let end = &self.ends[from & 1];
         let is_before = (1..=NEAR as i32).contains(&delta(end.start, tcp.sequence));
-        self.partial && end.state != State::Inactive && is_before && !self.unwatched
+        let is_known = end.state != State::Inactive || end.acknowledged.full() > 0;
+        self.partial && is_known && is_before && !self.unwatched
     }
 
     /// Whether one side has ended a connection that stood, and the other has not.
