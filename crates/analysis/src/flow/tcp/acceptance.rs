@@ -291,9 +291,11 @@ impl TcpConnection {
         if own && !self.is_claimed(from, tcp.sequence, 1 - from) {
             return rival(Oddness::OutsideWindow);
         }
+        // Whoever stands so far off is taken at its word by the other side, for each number apart.
+        let is_doubtful = own || self.is_old(segment);
         let other = segment.has(TcpFlags::ACK)
             && (is_far(1 - from, tcp.acknowledgement)
-                || self.is_old(segment) && self.is_unseen(1 - from, tcp.acknowledgement));
+                || is_doubtful && self.is_unseen(1 - from, tcp.acknowledgement));
         if other && !self.is_claimed(1 - from, tcp.acknowledgement, 1 - from) {
             return rival(Oddness::UnsentData);
         }
