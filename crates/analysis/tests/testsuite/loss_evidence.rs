@@ -254,7 +254,7 @@ fn what_is_lacked_for_long_was_not_late() {
 #[test]
 fn a_lack_shown_again_proves_nothing_where_no_answer_was_timed() {
     let mut wire = Wire::new(80);
-    [Client, Server].into_iter().for_each(|side| drop(wire.hides(side, &[0])));
+    wire.hides(Client, &[0]).hides(Server, &[0]);
     [1, 101, 201].into_iter().for_each(|position| sends(&mut wire, position, None));
     answers(&mut wire, 101, None, &[(201, 301)]);
     sends(&mut wire, 101, None);

@@ -42,10 +42,13 @@ fn each_kind_of_refusal_is_told_of_a_side() {
     );
 }
 
+/// What makes a connection odd.
+type Goes = fn(&mut Wire);
+
 /// Those that end or begin a connection anew need one each.
 #[test]
 fn what_may_be_of_another_connection_is_told() {
-    let ways: [(&str, fn(&mut Wire)); 5] = [
+    let ways: [(&str, Goes); 5] = [
         ("segment_outside_window", |wire| {
             wire.open();
             wire.put(Client, &Part { position: 900_000, data: b"x", ..wire.part(Client) });
