@@ -154,7 +154,7 @@ impl TcpConnection {
                 _ => tcp.sequence != responder.start && !self.is_going_on(),
             };
         }
-        tcp.sequence != beginner.start && (with_ack || !self.is_going_on() && !may_be_missed)
+        tcp.sequence != beginner.start && !may_be_missed && (with_ack || !self.is_going_on())
     }
 
     /// Whether a SYN may be a late copy of the one that a connection without a begin had: it lies just
