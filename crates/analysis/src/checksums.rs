@@ -8,7 +8,7 @@ use netsniff_packet::decode::Transport;
 pub struct Verdicts([u64; Verdict::ALL.len()]);
 
 impl Verdicts {
-    /// Counts one.
+    /// Counts one checksum by what was found of it.
     #[inline]
     pub(crate) const fn count(&mut self, verdict: Verdict) {
         self.0[verdict as usize] += 1;
@@ -32,11 +32,11 @@ impl Verdicts {
 /// is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// TCP.
+    /// The checksum of TCP (RFC 9293, 3.1).
     Tcp,
-    /// UDP.
+    /// The checksum of UDP (RFC 768).
     Udp,
-    /// ICMP and ICMPv6.
+    /// The checksum of ICMP (RFC 792) or ICMPv6 (RFC 4443).
     Icmp,
     /// SCTP, whose CRC32c is not verified: always [`Verdict::Unknown`].
     Sctp,

@@ -216,7 +216,7 @@ impl DecodeStage {
         core::mem::replace(&mut self.units, empty)
     }
 
-    /// Begins another round.
+    /// Forgets the units of the last round, and keeps their memory.
     pub fn clear_units(&mut self) {
         self.units.clear();
     }

@@ -114,7 +114,7 @@ impl Engine {
         });
     }
 
-    /// Ends every flow.
+    /// Ends every flow that is still open, at the end of the input.
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         self.finish_with(&mut (), observer);
     }
@@ -171,7 +171,7 @@ impl Engine {
         self.stage.ingress()
     }
 
-    /// The flows.
+    /// The table of open flows.
     #[must_use]
     pub const fn tracker(&self) -> &FlowTracker {
         self.shard.tracker()

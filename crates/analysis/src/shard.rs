@@ -93,7 +93,7 @@ impl Shard {
         self.tracker.swap_turnover(empty);
     }
 
-    /// The flows.
+    /// The table of open flows.
     #[must_use]
     pub const fn tracker(&self) -> &FlowTracker {
         &self.tracker

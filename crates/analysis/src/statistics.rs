@@ -38,7 +38,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Every ending.
+    /// Every ending, in the order of the summary.
     pub const ALL: &[Self] = &[
         Self::Closed,
         Self::Attempt,
@@ -130,9 +130,9 @@ pub struct FlowStatistics {
     states: [[u64; ConnState::ALL.len()]; Proto::ALL.len()],
     qualities: [[u64; Quality::ALL.len()]; Proto::ALL.len()],
     services: [u64; PROTOCOLS.len()],
-    /// Who talked most.
+    /// The hosts and connections with the most bytes.
     pub talkers: Talkers,
-    /// Oddities, by name.
+    /// How often each oddity was met, by its name.
     pub weirds: BTreeMap<&'static str, u64>,
     /// Segments of TCP, as the rows of the log `tcp` have them.
     pub segments: Segments,
@@ -158,12 +158,12 @@ pub struct FlowStatistics {
 }
 
 impl FlowStatistics {
-    /// A flow began.
+    /// Counts a flow that began.
     pub(crate) const fn begun(&mut self, proto: Proto) {
         self.begun[proto as usize] += 1;
     }
 
-    /// A flow ended.
+    /// Counts a flow that ended.
     pub(crate) fn ended(&mut self, flow: &Flow, ending: Ending, quality: Quality) {
         self.qualities[proto(flow.key.protocol) as usize][quality as usize] += 1;
         for id in flow.services().iter() {

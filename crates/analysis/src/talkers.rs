@@ -24,7 +24,7 @@ pub struct Traffic {
     pub sent: u64,
     /// Bytes of IP that it received.
     pub received: u64,
-    /// Its flows.
+    /// Flows that the host has a part in.
     pub flows: u64,
 }
 
@@ -45,13 +45,13 @@ impl Traffic {
 /// A connection with many bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// Its name.
+    /// The identifier of the connection.
     pub uid: Uid,
-    /// The originator.
+    /// The host that began.
     pub originator: Endpoint,
-    /// The responder.
+    /// The host that answered.
     pub responder: Endpoint,
-    /// Its protocol.
+    /// TCP, UDP or ICMP.
     pub proto: Proto,
     /// The application protocol that its content showed.
     pub services: Services,

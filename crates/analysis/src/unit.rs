@@ -61,7 +61,7 @@ impl Default for Unit {
 }
 
 impl Unit {
-    /// The IP header.
+    /// The IP header, where the unit has one.
     #[must_use]
     #[inline]
     pub const fn ip(&self) -> Option<&Ip> {
@@ -144,14 +144,14 @@ pub enum HoleKind {
 pub struct Hole {
     /// How many of the datagrams come before it.
     pub at: usize,
-    /// Engine time there.
+    /// Engine time at the hole.
     pub now: Timestamp,
-    /// What is there.
+    /// What the hole stands for.
     pub kind: HoleKind,
 }
 
 impl Units {
-    /// The units.
+    /// The units in the order of their packets.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> &[Unit] {
@@ -176,7 +176,7 @@ impl Units {
         self.holes.push(Hole { at: self.len, now, kind });
     }
 
-    /// Adds a unit.
+    /// Adds the unit of the next packet.
     pub fn push(&mut self, unit: Unit) {
         *self.spare() = unit;
         self.len += 1;

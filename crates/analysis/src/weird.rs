@@ -1,6 +1,6 @@
 //! Oddities by name: traffic that is not as it should be is recorded, never refused.
 
-/// An oddity.
+/// Something that is odd about the traffic, by Zeek's name for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oddity {
     /// Its name: Zeek's, where Zeek has one.
@@ -12,7 +12,7 @@ pub struct Oddity {
 /// What more is known of an oddity, as Zeek's `addl` tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Nothing.
+    /// The name tells everything.
     #[default]
     None,
     /// A number that is not allowed, or a bound that was reached.
@@ -49,7 +49,7 @@ impl Detail {
         Self::Word(excerpt)
     }
 
-    /// It as text.
+    /// The detail as text, where there is one.
     #[must_use]
     pub fn text(&self) -> Option<Vec<u8>> {
         match self {
@@ -75,7 +75,7 @@ impl Weirds {
     /// Headers show fewer at once. A crafted message may show thousands: the first ones are enough.
     const CAPACITY: usize = 12;
 
-    /// Notes one.
+    /// Notes an oddity that has no detail.
     #[cold]
     pub fn add(&mut self, name: &'static str) {
         self.add_with(name, Detail::None);

@@ -125,7 +125,7 @@ pub struct WaitCounters {
     pub groups: u64,
     /// Times that nothing was there, after something had been.
     pub empty: u64,
-    /// Calls of poll(2).
+    /// Number of calls of poll(2).
     pub polls: u64,
     /// Those that ended since packets came.
     pub wakeups: u64,
@@ -166,7 +166,7 @@ impl Occupancy {
         self.high_water = self.high_water.max(used);
     }
 
-    /// Free units.
+    /// Units that are free for what comes.
     #[must_use]
     pub const fn room(&self) -> u32 {
         self.capacity.saturating_sub(self.used)

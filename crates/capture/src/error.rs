@@ -15,7 +15,7 @@ pub enum Error {
          sudo setcap {setcap} $(command -v netsniff)"
     )]
     Permission {
-        /// What was tried.
+        /// What was tried, as a verb with its object.
         what: &'static str,
         /// The capability of capabilities(7).
         capability: &'static str,
@@ -25,7 +25,7 @@ pub enum Error {
     /// The interface is not of a kind that can be read.
     #[error("{interface} is of hardware type {kind}, whose packets netsniff does not know")]
     LinkType {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
         /// `ARPHRD_…` of <linux/if_arp.h>.
         kind: u16,
@@ -39,7 +39,7 @@ pub enum Error {
     /// The kernel refused a call.
     #[error("cannot {what}: {source}")]
     Call {
-        /// What was tried.
+        /// What was tried, as a verb with its object.
         what: String,
         /// What the kernel said.
         source: io::Error,

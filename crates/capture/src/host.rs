@@ -28,7 +28,7 @@ pub struct HostCounters {
 /// Packets between interfaces and the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets that wait.
+    /// Packets that wait in the queue.
     pub waiting: u64,
     /// Processors, each of which may have one in hand.
     pub processors: u64,
@@ -50,7 +50,7 @@ pub struct Interfaces(String);
 pub struct Passed {
     /// Packets received and handed to the system.
     pub rx_packets: u64,
-    /// Packets sent.
+    /// Packets that the interface has sent.
     pub tx_packets: u64,
 }
 

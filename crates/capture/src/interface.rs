@@ -10,7 +10,7 @@ use crate::sys::{interface as call, netlink};
 /// An interface of this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// The name that the kernel has for it.
     pub name: String,
     /// Its number, which stays when it is renamed.
     pub index: u32,
@@ -197,11 +197,11 @@ const fn link_type_of(kind: u16) -> Option<LinkType> {
 pub struct LinkCounters {
     /// Packets received and handed to the system.
     pub rx_packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets received.
     pub rx_bytes: u64,
-    /// Packets sent.
+    /// Packets that the interface has sent.
     pub tx_packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets sent.
     pub tx_bytes: u64,
     /// Packets that were damaged on the wire.
     pub rx_errors: u64,

@@ -58,13 +58,13 @@ pub enum Direction {
     In,
     /// Those that this machine sends.
     Out,
-    /// Both.
+    /// Packets of both directions.
     #[default]
     Both,
 }
 
 impl Direction {
-    /// Its word.
+    /// The word that the command line takes for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ pub enum Stamps {
     Auto,
     /// The kernel, as it puts the packet into the ring.
     Software,
-    /// The interface.
+    /// The interface's own clock.
     Hardware,
 }
 

@@ -24,7 +24,7 @@ use std::io::{self, ErrorKind, Write, stderr};
 
 use printable::{printable, printable_lines};
 
-/// Everything was done.
+/// Exit code: everything that was asked for was done.
 pub const DONE: u8 = 0;
 /// Something failed that is not the input's fault, or nothing could be read.
 pub const FAILED: u8 = 1;

@@ -122,7 +122,7 @@ pub fn link(text: &str) -> Result<f64, String> {
     if bits > 0.0 && bits <= 1e13 { Ok(bits) } else { Err("no link is so fast".to_owned()) }
 }
 
-/// An Ethernet address.
+/// Reads an Ethernet address, such as `02:00:00:00:00:01`.
 pub fn mac(text: &str) -> Result<[u8; 6], String> {
     let parts = text.split([':', '-']).map(|part| u8::from_str_radix(part, 16).ok());
     let bytes: Option<Vec<u8>> = parts.collect();

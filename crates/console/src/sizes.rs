@@ -10,13 +10,13 @@ const MOST: usize = 4096;
 pub struct Sizes(Vec<usize>);
 
 impl Sizes {
-    /// All of them.
+    /// The sizes in their order.
     #[must_use]
     pub fn as_slice(&self) -> &[usize] {
         &self.0
     }
 
-    /// The largest one.
+    /// The largest of the sizes.
     #[must_use]
     pub fn largest(&self) -> usize {
         self.0.iter().copied().max().unwrap_or(0)

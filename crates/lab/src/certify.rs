@@ -27,9 +27,9 @@ const TRIED: u32 = 3;
 pub struct Checked {
     /// Bytes of a frame.
     pub size: u32,
-    /// The certified rate.
+    /// The certified rate in frames a second.
     pub rate: Option<f64>,
-    /// What was found.
+    /// Whether the runs confirm the rate.
     pub verdict: Verdict,
     /// All runs; the last one decides.
     pub trials: Vec<Trial>,

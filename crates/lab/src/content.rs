@@ -12,7 +12,7 @@ use crate::order::{Order, Watch};
 /// Sums over its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,

@@ -21,7 +21,7 @@ pub struct Mix(BTreeMap<u64, u64>);
 /// What is expected of a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Expected {
-    /// Flows, on average.
+    /// Number of flows, on average.
     pub flows: f64,
     /// The standard deviation of their number: flows are damaged independently of each other.
     pub deviation: f64,
@@ -143,7 +143,7 @@ pub struct Damage {
     pub lost: u64,
     /// Flows that miss at least one.
     pub flows: u64,
-    /// Those by [`class`].
+    /// Number of these flows by [`class`].
     pub classes: BTreeMap<u32, u64>,
 }
 
@@ -210,7 +210,7 @@ impl Flows {
 pub struct Outcome {
     /// The probability that a packet is lost.
     pub loss: f64,
-    /// What is expected.
+    /// The damage that is expected at that loss.
     pub expected: Expected,
     /// By how many standard deviations the mean of what came is off that; `None` where nothing was counted, or where nothing
     /// can be off.

@@ -11,7 +11,6 @@ use anyhow::{Context as _, bail};
 /// What groups bound or share out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Controller {
-    /// Its name.
     name: &'static str,
     /// Where groups of the first version are mounted that have it.
     first: &'static [&'static str],
@@ -21,7 +20,7 @@ pub(crate) struct Controller {
     words: &'static str,
 }
 
-/// Time of processors.
+/// The controller that counts and limits time on processors.
 pub(crate) const CPU: Controller = Controller {
     name: "cpu",
     first: &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"],
@@ -29,7 +28,7 @@ pub(crate) const CPU: Controller = Controller {
     words: "share processors out",
 };
 
-/// Memory.
+/// The controller that counts and limits memory.
 pub(crate) const MEMORY: Controller = Controller {
     name: "memory",
     first: &["/sys/fs/cgroup/memory"],
@@ -200,7 +199,7 @@ pub(crate) fn remove(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where groups are.
+/// Where control groups may be mounted.
 pub(crate) fn places() -> impl Iterator<Item = &'static str> {
     ALL.iter().flat_map(|controller| controller.first).copied().chain([SECOND])
 }

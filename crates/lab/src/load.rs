@@ -37,7 +37,7 @@ pub struct Load {
     pub size: u32,
     /// Frames a second; `None` for as fast as possible.
     pub rate: Option<f64>,
-    /// For how long.
+    /// How long frames are sent.
     #[serde(rename = "seconds", with = "seconds")]
     pub time: Duration,
     /// Other options of `netsniff generate`, or of `netsniff replay` where a capture is sent.
@@ -48,7 +48,7 @@ pub struct Load {
     pub capture: Option<PathBuf>,
 }
 
-/// Times as seconds.
+/// Writes and reads durations as seconds.
 mod seconds {
     use std::time::Duration;
 

@@ -29,7 +29,7 @@ const REPEATED: u32 = 3;
 /// What is searched for.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// What captures.
+    /// The tool that captures.
     pub tool: &'a Tool,
     /// Bytes of a frame.
     pub size: u32,
@@ -49,7 +49,7 @@ fn is_kept(trial: &Trial, tolerated: f64) -> bool {
 pub struct Step {
     /// What it was for.
     pub purpose: Purpose,
-    /// What was counted.
+    /// What was counted in the run.
     #[serde(flatten)]
     pub trial: Trial,
 }
@@ -82,11 +82,11 @@ pub(crate) fn proof(steps: &[Step], found: Found) -> Vec<&Step> {
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
-    /// The tool.
+    /// Name of the tool that captured.
     pub tool: String,
     /// Bytes of a frame.
     pub size: u32,
-    /// The highest rate.
+    /// The highest rate without loss.
     pub found: Found,
     /// The share that may be lost at it, 0 for none.
     #[serde(default)]
@@ -98,7 +98,7 @@ pub struct Cell {
     pub loss_below: Option<f64>,
     /// Why it ended before.
     pub ended: Option<String>,
-    /// All runs.
+    /// All runs of the search, in their order.
     pub steps: Vec<Step>,
 }
 

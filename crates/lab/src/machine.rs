@@ -23,11 +23,11 @@ const SYSCTLS: [&str; 8] = [
 pub struct Machine {
     /// Name and release of the kernel.
     pub kernel: Option<String>,
-    /// The processor's name.
+    /// Model name of the processor.
     pub processor: Option<String>,
     /// Processors that are on line.
     pub processors: usize,
-    /// Memory in bytes.
+    /// Main memory in bytes.
     pub memory: Option<u64>,
     /// What runs it, where it is virtual.
     pub hypervisor: Option<String>,
@@ -79,9 +79,9 @@ pub struct Busy {
     pub system: f64,
     /// Receiving and the like.
     pub softirq: f64,
-    /// Interrupts.
+    /// Share of time in interrupts.
     pub irq: f64,
-    /// Other virtual machines.
+    /// Share of time that other virtual machines took.
     pub steal: f64,
     /// Nothing, or waiting for a disk.
     pub idle: f64,

@@ -7,9 +7,9 @@ use crate::bed::{Bed, Layout};
 /// Facts about an interface. `None` is what its driver does not tell.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Nic {
-    /// Its name.
+    /// Name of the interface.
     pub interface: String,
-    /// Its driver.
+    /// Name of the driver.
     pub driver: Option<String>,
     /// The version of that.
     pub version: Option<String>,

@@ -6,7 +6,7 @@ use netsniff_packet::Timestamp;
 /// stamp is earlier than that of any before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Order {
-    /// Packets that are.
+    /// Packets that came behind a later one.
     pub inversions: u64,
     /// By how many nanoseconds at most; 0 where none is.
     pub deepest_ns: u64,

@@ -21,14 +21,13 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// This process.
     pub(crate) fn of_self() -> anyhow::Result<Self> {
         let pid = std::process::id();
         let start = start_of(pid).context("/proc does not tell when this process began")?;
         Ok(Self { pid, start })
     }
 
-    /// What [`core::fmt::Display`] gives.
+    /// Reads what [`core::fmt::Display`] gives.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (pid, start) = text.split_once('-')?;
         Some(Self { pid: pid.parse().ok()?, start: start.parse().ok()? })

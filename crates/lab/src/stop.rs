@@ -11,18 +11,18 @@ pub struct Stop<'a> {
     end: Option<Instant>,
 }
 
-/// Why it ended.
+/// Why a command was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// By a signal.
+    /// SIGINT or SIGTERM came.
     Signal,
     /// Since what is next would take longer than there is time.
     Budget,
 }
 
 impl Why {
-    /// It in words.
+    /// The words for it in messages.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

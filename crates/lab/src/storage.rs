@@ -22,7 +22,7 @@ const JOURNAL: &str = "files";
 /// A directory and what it is on. `None` is what the machine does not tell.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Storage {
-    /// The directory.
+    /// The directory that is written to.
     pub directory: PathBuf,
     /// The type of its file system.
     pub file_system: Option<String>,
@@ -49,7 +49,7 @@ impl Storage {
         format!("{} on {}", known(&self.file_system), known(&self.device))
     }
 
-    /// It in words.
+    /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
         let speed = self.bytes_per_second.map_or("unavailable".to_owned(), |speed| {

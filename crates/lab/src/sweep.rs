@@ -20,7 +20,7 @@ const TRIED: u32 = 3;
 pub struct Axis {
     /// The option's long name.
     pub name: String,
-    /// Its values.
+    /// The values that it takes.
     pub values: Vec<String>,
 }
 
@@ -33,9 +33,9 @@ pub enum Pace {
     Top,
     /// With so many bytes between them, on a link of so many bits a second (PAPERS E-10).
     Gap {
-        /// Bytes.
+        /// Bytes between two frames.
         bytes: f64,
-        /// Bits a second.
+        /// Bits a second of the link.
         link: f64,
     },
 }
@@ -55,17 +55,17 @@ impl Pace {
     }
 }
 
-/// One combination.
+/// One combination of tool, load and settings.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Point {
     /// Other values of the testbed.
     #[serde(default)]
     pub host: Vec<Setting>,
-    /// The tool's name.
+    /// Name of the tool that captures.
     pub tool: String,
     /// Other values of its options.
     pub settings: Vec<Setting>,
-    /// What is sent.
+    /// The load that is sent.
     pub load: Load,
     /// Which of its repetitions it is, from 0.
     pub repetition: u32,
@@ -74,24 +74,24 @@ pub struct Point {
 /// A run of a point.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Run {
-    /// The point.
+    /// The combination that was run.
     pub point: Point,
-    /// What was counted.
+    /// What was counted in the run.
     pub trial: Trial,
 }
 
 /// What is to be tried.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// What captures.
+    /// The tools that capture.
     pub tools: &'a [Tool],
-    /// Bytes of frames.
+    /// Frame sizes in bytes.
     pub sizes: &'a [u32],
     /// How fast they are sent.
     pub paces: &'a [Pace],
     /// The capture that is sent, where it is not stamped frames.
     pub capture: Option<&'a Path>,
-    /// Options of tools.
+    /// Settings of the tools, with the values that they take.
     pub axes: &'a [Axis],
     /// Options of the generator.
     pub send: &'a [Axis],

@@ -166,7 +166,7 @@ impl Tap {
         })
     }
 
-    /// It in words.
+    /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
         let Self { before, at, behind } = self;

@@ -15,7 +15,7 @@ use crate::order::{self, Order};
 pub struct Tool {
     /// Its name in reports.
     pub name: String,
-    /// What it is.
+    /// One sentence for the list of tools.
     pub summary: String,
     /// The program that must be installed; `None` for netsniff.
     pub program: Option<String>,
@@ -37,9 +37,9 @@ pub struct Tool {
 /// An option that a tool calls otherwise than netsniff does.
 #[derive(Clone, Copy, Debug)]
 struct Synonym {
-    /// Netsniff's long name.
+    /// The name of the setting, as netsniff's long option has it.
     name: &'static str,
-    /// The tool's.
+    /// The option of the tool that sets the same.
     flag: &'static str,
     /// Bytes of the unit that it has values in.
     unit: Option<u64>,
@@ -108,9 +108,9 @@ impl Counted {
 /// An option of a tool and its value.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Setting {
-    /// Its long name.
+    /// The long name of the option.
     pub name: String,
-    /// Its value.
+    /// The value of the option.
     pub value: String,
 }
 
@@ -129,7 +129,7 @@ const LIBPCAP_TAIL: Duration = Duration::from_millis(1300);
 const NETSNIFF_TAIL: Duration = Duration::from_millis(300);
 
 impl Tool {
-    /// THE list.
+    /// The list of all tools that can be measured.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let ours = |name: &str, summary: &str, words: &str, counts| Self {

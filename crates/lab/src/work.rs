@@ -29,15 +29,15 @@ pub struct Cost {
 /// What was done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Done {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Bytes that they were compressed to; 0 where they were not.
     pub compressed: u64,
 }
 
-/// Spends it.
+/// Spends a fixed time on each packet.
 #[derive(Debug)]
 pub struct Work {
     zip: Option<(Compress, Vec<u8>)>,

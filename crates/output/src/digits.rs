@@ -6,7 +6,6 @@ use netsniff_analysis::record::{Interval, Seconds};
 use netsniff_console::calendar::Date;
 use netsniff_packet::{Address, Timestamp};
 
-/// Appends an integer.
 #[inline]
 pub(super) fn integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());

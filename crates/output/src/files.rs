@@ -405,7 +405,6 @@ impl Log {
 }
 
 impl LogFile {
-    /// Adds a row.
     #[inline]
     fn push(&mut self, row: &[u8]) {
         let Self { rows, encoder, kept, unsettled, .. } = self;

@@ -77,7 +77,7 @@ macro_rules! formats {
         }
 
         impl Format {
-            /// Every format.
+            /// Every format, in the order of the list.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name for the command line.
@@ -104,7 +104,6 @@ macro_rules! formats {
                 }
             }
 
-            /// Begins a log.
             pub(super) fn encoder(self, log: &'static LogType) -> Box<dyn LogEncoder> {
                 match self {
                     $(Self::$variant => <$format>::encoder(log),)+

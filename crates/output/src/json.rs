@@ -84,7 +84,6 @@ impl Visitor for Members<'_> {
     }
 }
 
-/// Appends one value.
 #[inline(always)]
 fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
     match value {

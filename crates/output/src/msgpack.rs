@@ -119,7 +119,6 @@ impl Visitor for Members<'_> {
     }
 }
 
-/// Appends one value.
 fn scalar(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Unset | Value::List(_) => put(write_nil(out)),

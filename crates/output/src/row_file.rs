@@ -124,7 +124,6 @@ impl RowFile {
         }
     }
 
-    /// Whether rows wait.
     pub(super) const fn has_waiting(&self) -> bool {
         !self.pieces.is_empty()
     }

@@ -38,7 +38,6 @@ impl Watch {
         }
     }
 
-    /// Measures `write`.
     pub(super) fn during<T>(&self, write: impl FnOnce() -> T) -> T {
         let begun = self.nanos();
         self.since.store(begun, Ordering::Relaxed);

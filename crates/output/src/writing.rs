@@ -23,7 +23,7 @@ const MERGE_WAIT: Duration = Duration::from_millis(300);
 /// its file within a second.
 const FLUSH_EVERY: Duration = Duration::from_millis(300);
 
-/// The thread's own.
+/// What the writing thread alone has.
 pub(super) struct Writing<S> {
     hand_off: Arc<HandOff>,
     merger: Merger,

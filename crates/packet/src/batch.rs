@@ -11,7 +11,7 @@ pub struct PacketRecord {
     pub timestamp: Timestamp,
     /// Offset of its first byte in the batch's buffer.
     pub offset: u32,
-    /// Bytes captured.
+    /// Bytes that the capture kept of the packet.
     pub captured_len: u32,
     /// Bytes on the wire.
     pub wire_len: u32,
@@ -37,7 +37,7 @@ impl PacketRecord {
 /// packet that continues in the next batch). Its capacity is kept when it is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// The bytes.
+    /// The bytes of all packets, one behind the other.
     pub data: Vec<u8>,
     /// The packets, each within `data`.
     pub packets: Vec<PacketRecord>,

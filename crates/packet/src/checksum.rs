@@ -9,7 +9,7 @@ use crate::wire::udp::UdpView;
 /// What a checksum says about the bytes that it covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
-    /// It fits.
+    /// The checksum fits.
     Good,
     /// It does not fit: the bytes were damaged, or the sender's card has yet to fill it in and
     /// nothing tells.

@@ -10,7 +10,7 @@ pub struct Loss {
     pub before: Option<Timestamp>,
     /// The first time at which surely nothing of it was missing any more.
     pub after: Timestamp,
-    /// Packets lost.
+    /// Number of packets lost.
     pub packets: u64,
     /// Where they were lost.
     pub stage: Stage,

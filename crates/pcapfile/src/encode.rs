@@ -259,7 +259,6 @@ impl PacketNotes<'_> {
 
 /// A block that is being added.
 struct Block {
-    /// Where it begins.
     start: usize,
 }
 

@@ -10,13 +10,13 @@ use crate::Compression;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Reading failed.
+    /// Reading the file failed.
     #[error("cannot read: {0}")]
     Io(#[from] io::Error),
     /// There is not one byte.
     #[error("the file is empty")]
     Empty,
-    /// It is text.
+    /// The file is text, no capture.
     #[error("a text file, not a capture: it begins with {0:?}")]
     Text(String),
     /// It is something whose first bytes are known here, and no capture.
@@ -84,7 +84,7 @@ pub struct Damage {
     pub offset: u64,
     /// Bytes from `offset` on that were not used.
     pub skipped: u64,
-    /// What is wrong.
+    /// The kind of damage.
     pub kind: DamageKind,
 }
 

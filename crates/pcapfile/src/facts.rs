@@ -8,9 +8,9 @@ pub const WINDOWS: [i64; 3] = [1_000_000, 10_000_000, 100_000_000];
 /// Sums over packets, in the order in which they are read. Memory does not grow with their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes captured.
+    /// Bytes that the capture kept of them.
     pub captured_bytes: u64,
     /// Bytes on the wire.
     pub wire_bytes: u64,
@@ -37,9 +37,9 @@ pub struct Times {
     pub first: Timestamp,
     /// Of the packet that was read last.
     pub last: Timestamp,
-    /// The least.
+    /// The least of the time stamps.
     pub earliest: Timestamp,
-    /// The greatest.
+    /// The greatest of the time stamps.
     pub latest: Timestamp,
 }
 

@@ -37,7 +37,7 @@ pub struct Merged<R: Read> {
 pub struct MergeError {
     /// Which one, from 0.
     pub input: usize,
-    /// What failed.
+    /// The error of that file.
     pub source: Error,
 }
 

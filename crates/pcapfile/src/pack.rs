@@ -24,7 +24,7 @@ impl Packing {
         Self { compression, level: 1 }
     }
 
-    /// The format.
+    /// The format of compression.
     #[must_use]
     pub const fn compression(&self) -> Compression {
         self.compression
@@ -91,7 +91,7 @@ impl<W: Write> Packer<W> {
         }))
     }
 
-    /// The output.
+    /// The writer that takes the compressed bytes.
     pub fn get_ref(&self) -> &W {
         match &self.0 {
             Layer::Plain(output) => output,

@@ -21,7 +21,7 @@ pub const fn read_size(workers: usize) -> usize {
     if workers == 1 { 256 << 10 } else { 1 << 20 }
 }
 
-/// How to analyse.
+/// How packets are analysed.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Bounds, those of all workers together.
@@ -51,9 +51,9 @@ impl Settings {
 /// What an analysis amounts to.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Counts over packets.
+    /// Counts of packets by what became of them.
     pub packets: PacketStatistics,
-    /// Counts over flows.
+    /// Counts of flows and of what was found in them.
     pub flows: FlowStatistics,
     /// Packets that the filter refused.
     pub filtered: u64,
@@ -87,7 +87,7 @@ pub trait Attend<S>: Intake {
     }
 }
 
-/// Nobody.
+/// Attends to nothing.
 impl<S> Attend<S> for () {}
 
 /// Reads `source` to its end and writes the records to `sink`.

@@ -125,7 +125,6 @@ impl Shedding {
     }
 }
 
-/// One depth more.
 const fn deeper(depth: Depth) -> Depth {
     match depth {
         Depth::Packets => Depth::Flows,

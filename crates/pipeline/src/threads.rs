@@ -221,7 +221,6 @@ fn row_queue() -> (SyncSender<RowBuffer>, RowQueue, Receiver<RowBuffer>) {
     (send, RowQueue { filled, free }, receive_free)
 }
 
-/// A worker's thread.
 fn work(
     mut shard: Shard,
     mut waiting: RowBuffer,

@@ -15,7 +15,7 @@ const TYPE_AT: usize = 12;
 pub enum Vlan {
     /// The outermost tag has this identifier; a frame without any gets one.
     Set(u16),
-    /// There is none.
+    /// Every tag is taken away.
     Strip,
 }
 
@@ -63,7 +63,7 @@ pub struct Edit {
     pub source: Option<[u8; 6]>,
     /// The receiver's Ethernet address.
     pub destination: Option<[u8; 6]>,
-    /// VLAN tags.
+    /// What becomes of VLAN tags.
     pub vlan: Option<Vlan>,
     /// Networks; the first that an address lies in counts.
     pub networks: Vec<NetworkMap>,

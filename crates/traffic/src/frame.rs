@@ -12,7 +12,7 @@ use netsniff_packet::{Address, checksum};
 /// One end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Ethernet address.
+    /// Its Ethernet address.
     pub mac: [u8; 6],
     /// IP address.
     pub address: IpAddr,

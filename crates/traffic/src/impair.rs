@@ -25,7 +25,7 @@ pub struct Impairment {
 /// A packet that was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Captured {
-    /// When.
+    /// When it comes.
     pub timestamp: Timestamp,
     /// Which packet of those that came.
     pub index: usize,
@@ -107,7 +107,7 @@ pub fn impair(times: &[Timestamp], impairment: &Impairment, seed: u64) -> Outcom
 
 /// A packet that knows when it came.
 pub trait Timed: Clone {
-    /// When it came.
+    /// When the packet came.
     fn timestamp(&self) -> Timestamp;
 
     /// The same packet, captured at another time.
@@ -139,7 +139,7 @@ pub struct Impairing<I: Iterator> {
 }
 
 impl<I: Iterator<Item: Timed>> Impairing<I> {
-    /// Impairs packets.
+    /// Impairs packets, in the same way for the same seed.
     #[must_use]
     pub fn new(packets: I, impairment: Impairment, seed: u64) -> Self {
         Self {

@@ -15,9 +15,9 @@ use crate::uid::Uid;
 pub trait Exchange: Debug + Send {
     /// What tells it apart from others.
     type Name: Clone + Debug + Ord + Send;
-    /// A message.
+    /// One message of an exchange, as its session hands it over.
     type Message: Fact;
-    /// What it becomes.
+    /// The row that a whole exchange becomes.
     type Row: Row + 'static;
 
     /// The exchange that a message belongs to.
@@ -26,7 +26,7 @@ pub trait Exchange: Debug + Send {
     /// An exchange that begins with this message, which [`Self::take`] gets next.
     fn begun(message: &Self::Message) -> Self;
 
-    /// Takes a message.
+    /// Adds a message of the same exchange.
     fn take(&mut self, connection: &Connection, message: &Self::Message);
 
     /// How it went so far.
@@ -35,7 +35,7 @@ pub trait Exchange: Debug + Send {
     /// Bytes that it and its name hold outside themselves.
     fn heap_bytes(&self) -> usize;
 
-    /// The row.
+    /// The row of an exchange to which nothing more is added.
     fn row(self) -> Self::Row;
 }
 
@@ -112,7 +112,7 @@ pub fn learn<T: Clone>(known: &mut Option<T>, told: &Option<T>) {
     }
 }
 
-/// Exchanges in progress.
+/// Exchanges that wait for further messages, by their key.
 #[derive(Debug)]
 pub struct Exchanges<E: Exchange> {
     waiting: BTreeMap<E::Name, Waiting<E>>,
@@ -153,7 +153,6 @@ impl<E: Exchange + 'static> Exchanges<E> {
 }
 
 impl<E: Exchange> Exchanges<E> {
-    /// None yet.
     const fn new(limits: &Limits) -> Self {
         Self {
             waiting: BTreeMap::new(),

@@ -55,9 +55,9 @@ pub trait Join: Debug + Send {
 /// A row of a join, which is of no single connection.
 #[derive(Debug)]
 pub struct Joined {
-    /// Where it belongs.
+    /// Its place in the order of all rows.
     pub key: SortKey,
-    /// It.
+    /// The row, as its protocol declares it.
     pub row: Box<dyn Row>,
 }
 
@@ -69,7 +69,7 @@ pub struct JoinOutput {
 }
 
 impl Joined {
-    /// All its columns.
+    /// The row with the columns of its connection.
     #[must_use]
     pub fn whole(&self) -> WholeRow<'_> {
         WholeRow::new(&Connection::NONE, &*self.row)
@@ -123,7 +123,7 @@ pub struct ExtractionStatistics {
     pub failed: u64,
 }
 
-/// All joins.
+/// All joins, with the facts that wait in them.
 #[derive(Debug)]
 pub struct Correlator {
     joins: Vec<Box<dyn Join>>,

@@ -36,11 +36,11 @@ pub(super) struct Hashing {
 /// Hashes in hexadecimal digits, as Zeek prints them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// MD5.
+    /// MD5 of the content, in hexadecimal digits.
     pub md5: Option<String>,
-    /// SHA-1.
+    /// SHA-1 of the content, in hexadecimal digits.
     pub sha1: Option<String>,
-    /// SHA-256.
+    /// SHA-256 of the content, in hexadecimal digits.
     pub sha256: Option<String>,
 }
 

@@ -101,7 +101,7 @@ impl Headers {
     }
 }
 
-/// Where headers stand.
+/// Offsets of the headers of a PE file.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     machine: u16,

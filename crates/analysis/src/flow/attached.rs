@@ -18,12 +18,12 @@ pub struct Attached {
 /// What is said in a flow.
 #[derive(Debug, Default)]
 pub enum Talk {
-    /// Nothing so far.
+    /// No payload so far.
     #[default]
     Silence,
     /// Datagrams, in a protocol.
     Datagrams(ProtocolId, Box<dyn Session>),
-    /// Two streams.
+    /// The two streams of a TCP connection.
     Streams(Box<Streams>),
     /// Nothing that is of interest any more.
     Over,

@@ -22,7 +22,7 @@ enum Storage {
 pub struct History<'a> {
     /// One bit for each kind.
     pub seen: &'a mut u32,
-    /// The letters.
+    /// The letters of the history so far.
     pub letters: &'a mut Letters,
     /// Bytes that the letters take more outside themselves than before.
     pub grown: usize,
@@ -64,7 +64,7 @@ impl History<'_> {
         is_first
     }
 
-    /// Adds a letter.
+    /// Adds a letter, as far as there is room.
     pub fn push(&mut self, letter: u8) {
         let before = self.letters.heap_bytes();
         self.letters.push(letter);
@@ -73,7 +73,7 @@ impl History<'_> {
 }
 
 impl Letters {
-    /// Adds a letter.
+    /// Adds a letter, as far as there is room.
     pub fn push(&mut self, letter: u8) {
         match &mut self.0 {
             Storage::Inline { len, bytes } => match bytes.get_mut(usize::from(*len)) {
@@ -92,7 +92,7 @@ impl Letters {
         }
     }
 
-    /// The letters.
+    /// The letters in the order in which they were noted.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {

@@ -17,9 +17,9 @@ pub const ICMPV6: u8 = 58;
 /// Which end of its key a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// From [`FlowKey::low`].
+    /// From [`FlowKey::low`] to [`FlowKey::high`].
     Low,
-    /// From [`FlowKey::high`].
+    /// From [`FlowKey::high`] to [`FlowKey::low`].
     High,
 }
 
@@ -32,7 +32,7 @@ pub struct FlowKey {
     high_address: Address,
     low_port: u16,
     high_port: u16,
-    /// IP protocol number.
+    /// Protocol number of the IP header.
     pub protocol: u8,
     one_way: bool,
 }

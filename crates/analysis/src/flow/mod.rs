@@ -74,7 +74,7 @@ impl Sent {
 pub struct Payload(i64);
 
 impl Payload {
-    /// No packet yet.
+    /// Stands for the time of a packet that did not come.
     const NOTHING: i64 = i64::MIN;
 
     /// The bytes, negative where a length field was too small for its own header; `None` where
@@ -107,7 +107,7 @@ pub enum Exchange {
     /// A TCP connection that was tried with one SYN, perhaps again and again, and no more. Most
     /// flows of a flood or a scan are this, so that it has no memory of its own.
     Opening(First),
-    /// A TCP connection.
+    /// A TCP connection of which more than SYNs was seen.
     Connection(Box<TcpConnection>),
 }
 
@@ -117,7 +117,7 @@ pub enum Exchange {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow {
-    /// Its identity.
+    /// Addresses, ports and protocol.
     pub key: FlowKey,
     /// Engine time of the last packet: stamps may lie, but silence is told by this.
     pub seen: Timestamp,
@@ -167,7 +167,7 @@ pub struct Flow {
 const _: () = assert!(size_of::<Flow>() == 192, "a flow takes three cache lines");
 
 impl Flow {
-    /// Its name.
+    /// The identifier that every row of the flow has.
     #[must_use]
     pub const fn uid(&self) -> Uid {
         Uid::new(self.name_bits())

@@ -23,7 +23,7 @@ pub struct Streams {
 /// What a segment amounts to for the streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
-    /// Engine time.
+    /// Engine time, by which holes are given up.
     pub now: Timestamp,
     /// The segment's own time.
     pub time: Timestamp,
@@ -67,7 +67,7 @@ pub struct Around<'a, 'b> {
     pub streams: Surroundings<'a>,
     /// What sessions are told.
     pub context: Context<'b>,
-    /// What sessions find.
+    /// Takes the rows and facts of the sessions.
     pub found: &'a mut Findings,
 }
 
@@ -150,7 +150,7 @@ impl Streams {
         self.directions.iter().map(StreamReassembler::held).sum::<usize>() + self.turns.held()
     }
 
-    /// Takes a segment.
+    /// Takes a segment: its payload, and what it acknowledges of the other stream.
     #[inline]
     pub fn segment(&mut self, it: &Delivery<'_>, around: &mut Around<'_, '_>) {
         let Delivery { now, time, from, .. } = *it;

@@ -7,20 +7,20 @@ use super::key::FlowKey;
 /// A flow that began or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The flow.
+    /// The flow that began or ended.
     pub key: FlowKey,
-    /// Engine time.
+    /// Engine time of the event.
     pub time: Timestamp,
-    /// What happened.
+    /// Whether the flow began or ended.
     pub event: TurnEvent,
 }
 
 /// What happened to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnEvent {
-    /// It began.
+    /// Its first packet came.
     Begin,
-    /// It ended.
+    /// It was closed, or timed out.
     End,
 }
 

@@ -44,7 +44,7 @@ struct Waiting {
     notes: VecDeque<Note>,
     /// Up to where it had acknowledged when it said what was handed on last.
     behind: u64,
-    /// Its pieces.
+    /// Pieces of the streams that wait for the other side.
     pieces: VecDeque<Late>,
     /// Bytes that they take.
     bytes: usize,

@@ -64,7 +64,7 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// Nothing seen yet.
+    /// An ingress that has seen no packet.
     #[must_use]
     pub fn new(limits: Limits, options: Options) -> Self {
         Self {

@@ -8,10 +8,10 @@ use netsniff_packet::{LinkType, Loss, Packet, Timestamp, decode};
 use crate::checksums::Verdicts;
 use crate::depth::{Depth, PacketsByDepth};
 
-/// Packets and bytes.
+/// A number of packets, with their bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes on the wire.
     pub bytes: u64,
@@ -31,7 +31,7 @@ impl Count {
 pub struct PacketStatistics {
     /// Packets read, with their bytes on the wire.
     pub total: Count,
-    /// Bytes captured.
+    /// Bytes that the capture kept of them.
     pub captured_bytes: u64,
     /// Packets of which the capture kept less than the wire carried.
     pub cut: u64,
@@ -111,7 +111,7 @@ pub(super) enum Fate {
 pub(super) enum Told {
     /// A row of a log.
     Logged,
-    /// Nothing.
+    /// No packet follows.
     Nowhere,
     /// Nothing, before the datagram is whole of which it is a fragment.
     Waiting,

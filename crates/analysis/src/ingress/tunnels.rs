@@ -97,7 +97,6 @@ struct Carrier {
 }
 
 impl Tunnels {
-    /// None yet.
     pub(super) fn new(limits: Limits, ports: Arc<TunnelPorts>, naming: Naming) -> Self {
         Self {
             limits,

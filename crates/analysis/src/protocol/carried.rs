@@ -210,7 +210,6 @@ impl Session for Carrier {
         self.end_file(Role::Responder, found);
     }
 
-    /// It was announced.
     fn is_confirmed(&self) -> bool {
         true
     }

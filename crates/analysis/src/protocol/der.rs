@@ -26,7 +26,7 @@ pub(super) const fn context(number: u8) -> u8 {
 pub(super) struct Element<'a> {
     /// Its tag. Tags of several octets are not read: nobody here has them.
     pub(super) tag: u8,
-    /// Its content.
+    /// The content octets (X.690, 8.1.4).
     pub(super) content: &'a [u8],
     /// All of it: tag, length and content.
     pub(super) whole: &'a [u8],
@@ -112,7 +112,6 @@ pub(super) fn dotted(object: &[u8]) -> Option<String> {
 pub(super) mod tests {
     use super::*;
 
-    /// An element.
     pub(in super::super) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
         let len = content.len();
         let length = match len {

@@ -65,7 +65,7 @@ pub(super) enum What {
 
 /// What a look at the heads gave.
 pub(super) enum Found {
-    /// A protocol.
+    /// The conversation is of this protocol.
     Protocol(ProtocolId),
     /// None of the list.
     Nothing,
@@ -74,7 +74,6 @@ pub(super) enum Found {
 }
 
 impl Detecting {
-    /// Adds a piece.
     pub(super) fn push(&mut self, time: Timestamp, from: Role, piece: Piece<'_>) {
         let what = match piece {
             Piece::Bytes(bytes) => {

@@ -30,7 +30,7 @@ pub struct Expected {
 /// What is known of a connection before it begins.
 #[derive(Clone, Debug)]
 pub struct Announced {
-    /// Its protocol.
+    /// The protocol that it will speak.
     pub protocol: ProtocolId,
     /// What both sessions know of it.
     pub errand: Arc<Errand>,

@@ -74,7 +74,7 @@ impl Findings {
             && !self.is_beyond
     }
 
-    /// Adds a row.
+    /// Adds a row of the connection.
     pub fn row(&mut self, row: impl Row + 'static) {
         self.boxed_row(Box::new(row));
     }
@@ -132,7 +132,7 @@ impl Findings {
 /// What a session found, without what tells its flow.
 #[derive(Debug)]
 pub enum Finding {
-    /// A row.
+    /// A row of one of the protocol's logs.
     Row(Box<dyn Row>),
     /// A fact, of which a join makes rows.
     Fact(Box<dyn Fact>),

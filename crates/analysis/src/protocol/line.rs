@@ -13,7 +13,6 @@ pub(super) const LONGEST: usize = 16 << 10;
 pub(super) struct Line<'a> {
     /// What it says, without its end.
     pub(super) text: &'a [u8],
-    /// How it ends.
     pub(super) end: LineEnd,
     /// Bytes that it takes in the stream, with its end.
     pub(super) len: usize,

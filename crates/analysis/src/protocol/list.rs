@@ -43,7 +43,7 @@ impl ProtocolId {
         (1..=PROTOCOLS.len()).filter_map(|at| NonZeroU8::new(u8::try_from(at).ok()?)).map(Self)
     }
 
-    /// The protocol.
+    /// The protocol that has this identifier.
     #[must_use]
     #[inline]
     pub fn protocol(self) -> &'static dyn Protocol {
@@ -71,9 +71,9 @@ pub struct ProtocolSet(u64);
 const _: () = assert!(PROTOCOLS.len() <= 64, "a set has a bit for each protocol");
 
 impl ProtocolSet {
-    /// None.
+    /// The empty set.
     pub const NONE: Self = Self(0);
-    /// Every one.
+    /// The set of all protocols.
     pub const ALL: Self = Self(u64::MAX);
 
     /// Whether there is none.
@@ -133,7 +133,7 @@ impl Services {
     /// More in one conversation tell nothing new.
     const MAX: usize = 4;
 
-    /// Adds one.
+    /// Adds a protocol to the set.
     pub fn add(&mut self, id: ProtocolId) {
         if !self.0.contains(&Some(id))
             && let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none())
@@ -159,7 +159,7 @@ impl Services {
         }
     }
 
-    /// All of them.
+    /// The protocols of the set, in the order of the list.
     pub fn iter(self) -> impl Iterator<Item = ProtocolId> {
         self.0.into_iter().flatten()
     }

@@ -72,7 +72,7 @@ use std::sync::Arc;
 use crate::correlator::MakeJoin;
 use crate::record::LogType;
 
-/// An application protocol.
+/// An application protocol: how it is recognised, read and logged.
 pub trait Protocol: Sync {
     /// The name, as Zeek's `service` column has it.
     fn name(&self) -> &'static str;

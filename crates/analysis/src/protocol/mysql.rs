@@ -8,7 +8,6 @@ use crate::record::LogType;
 #[derive(Debug)]
 pub(super) struct MySql;
 
-/// Ports of servers.
 const PORTS: [u16; 2] = [3306, 1434];
 
 /// Octets of the header of a packet: length in three octets, the lowest first, and number.

@@ -46,7 +46,7 @@ crate::record! {
     }
 }
 
-/// Messages over UDP.
+/// NTP over UDP (RFC 5905).
 #[derive(Debug)]
 pub(super) struct Ntp;
 

@@ -78,7 +78,7 @@ impl Protocol for Rdp {
     }
 }
 
-/// A negotiation.
+/// The negotiation of security ([MS-RDPBCGR], 1.3.1.1).
 #[derive(Debug, Default)]
 struct RdpSession {
     has_asked: bool,

@@ -123,7 +123,6 @@ impl Sasl {
 /// What a connection does to log in, once or more often.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogIn {
-    /// The last exchange.
     last: Option<Sasl>,
     failures: u32,
 }
@@ -142,7 +141,6 @@ pub(super) struct LoggedIn {
 }
 
 impl LogIn {
-    /// An exchange begins.
     pub(super) fn begin(&mut self, exchange: Sasl) {
         self.last = Some(exchange);
     }
@@ -174,7 +172,7 @@ impl LogIn {
         self.failures
     }
 
-    /// What rows tell.
+    /// Who logged in, and whether that succeeded.
     pub(super) fn told(&self) -> LoggedIn {
         let last = self.last.as_ref();
         LoggedIn {

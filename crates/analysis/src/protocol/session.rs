@@ -14,7 +14,7 @@ use crate::uid::Uid;
 ///
 /// Whatever it finds must not depend on how a stream was cut into segments.
 pub trait Session: Debug + Send {
-    /// Takes a datagram.
+    /// Takes the payload of a datagram.
     fn datagram(&mut self, _: &Datagram<'_>, _: &mut Findings) {}
 
     /// Takes bytes of a stream. What it does not consume comes again, with what follows.
@@ -65,7 +65,7 @@ pub trait Session: Debug + Send {
 pub struct Counted {
     /// Requests with their responses.
     pub exchanges: u64,
-    /// Files.
+    /// Files that the session has found.
     pub files: u64,
 }
 
@@ -81,7 +81,7 @@ impl Counted {
 pub struct Successor {
     /// Name of its protocol.
     pub protocol: &'static str,
-    /// It.
+    /// The session, which takes what comes from now on.
     pub session: Box<dyn Session>,
 }
 
@@ -90,7 +90,7 @@ pub struct Successor {
 pub enum Role {
     /// The side that began: the client, mostly.
     Originator,
-    /// The other one.
+    /// The side that did not begin.
     Responder,
 }
 
@@ -102,7 +102,7 @@ impl Role {
         self as usize
     }
 
-    /// The other side.
+    /// The role of the other side.
     #[must_use]
     #[inline]
     pub const fn peer(self) -> Self {
@@ -116,7 +116,7 @@ impl Role {
 /// What a session is told of its flow as it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The bounds.
+    /// Bounds of what a session may hold.
     pub limits: &'a Limits,
     /// The 96 bits that name the flow.
     pub name: u128,
@@ -151,7 +151,7 @@ impl Context<'_> {
 pub struct Datagram<'a> {
     /// When it was seen.
     pub time: Timestamp,
-    /// Who sent it.
+    /// The side that sent it.
     pub from: Role,
     /// Port by which the protocol's messages differ: mostly the responder's.
     pub port: u16,
@@ -164,7 +164,7 @@ pub struct Datagram<'a> {
 pub struct Bytes<'a> {
     /// When the last of them were seen, or became known to be next.
     pub time: Timestamp,
-    /// Who sent them.
+    /// The side that sent them.
     pub from: Role,
     /// All bytes of that side that were not consumed yet: at least one, and at least as many as were
     /// needed.
@@ -176,14 +176,14 @@ pub struct Bytes<'a> {
 pub struct Gap<'a> {
     /// When that was known.
     pub time: Timestamp,
-    /// Who sent them.
+    /// The side that sent them.
     pub from: Role,
     /// The bytes before them that the session did not consume: the begin of something whose rest
     /// will not come.
     pub unread: &'a [u8],
     /// How many are missing.
     pub len: u64,
-    /// Why.
+    /// Why they are missing.
     pub cause: GapCause,
 }
 
@@ -192,7 +192,7 @@ pub struct Gap<'a> {
 pub struct SideEnd<'a> {
     /// When that was known.
     pub time: Timestamp,
-    /// Which side.
+    /// The side that sends nothing more.
     pub from: Role,
     /// Its last bytes, which the session did not consume.
     pub unread: &'a [u8],
@@ -222,8 +222,8 @@ pub enum Progress {
 /// Whether a session goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Onward {
-    /// It does.
+    /// The session takes what comes next.
     Continue,
-    /// It does not.
+    /// The session wants nothing more.
     LetGo,
 }

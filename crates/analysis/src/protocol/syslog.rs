@@ -27,7 +27,7 @@ crate::record! {
     }
 }
 
-/// Messages over UDP.
+/// Syslog over UDP (RFC 5426).
 #[derive(Debug)]
 pub(super) struct Syslog;
 

@@ -71,7 +71,7 @@ impl Protocol for Xmpp {
     }
 }
 
-/// A negotiation.
+/// The negotiation of streams and of TLS (RFC 6120).
 #[derive(Debug, Default)]
 struct XmppSession {
     is_confirmed: bool,

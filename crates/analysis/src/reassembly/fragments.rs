@@ -29,20 +29,20 @@ pub struct Reassembled {
 /// Datagrams, and the fragments that belong to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Datagrams.
+    /// Number of datagrams.
     pub datagrams: u64,
-    /// Fragments of them.
+    /// Number of their fragments.
     pub fragments: u64,
 }
 
 /// What became of the fragments. Each one is in exactly one of the counts, or pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentStatistics {
-    /// Fragments seen.
+    /// Number of fragments seen.
     pub fragments: u64,
     /// Fragments of which the capture kept too little.
     pub cut: u64,
-    /// Datagrams put together.
+    /// Datagrams whose fragments all came.
     pub joined: Count,
     /// Datagrams whose rest did not come in time.
     pub timed_out: Count,
@@ -112,7 +112,7 @@ const PIECE_COST: usize = 64;
 const DATAGRAM_COST: usize = size_of::<Datagram>() + 3 * size_of::<Key>() + 32;
 
 impl Fragments {
-    /// None yet.
+    /// A reassembly that has seen no fragment.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {

@@ -9,7 +9,7 @@ use crate::options::Overlap;
 /// A piece of a stream, in the order in which the application wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// The next bytes.
+    /// The next bytes of the stream.
     Bytes(&'a [u8]),
     /// The next bytes are missing: how many, and why.
     Gap(u64, GapCause),
@@ -82,7 +82,7 @@ pub trait Sink {
 
 /// Bounds and choices, and what is counted over all streams.
 pub struct Surroundings<'a> {
-    /// The bounds.
+    /// Bounds of what streams hold, and for how long.
     pub limits: &'a Limits,
     /// Which bytes count where segments contradict each other.
     pub overlap: Overlap,
@@ -90,6 +90,6 @@ pub struct Surroundings<'a> {
     pub keys: &'a Fingerprints,
     /// Bytes that all streams hold together.
     pub held_in_all: &'a mut usize,
-    /// How holes ended.
+    /// Counts how holes ended.
     pub endings: &'a mut HoleEndings,
 }

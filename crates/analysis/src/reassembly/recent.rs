@@ -37,7 +37,7 @@ pub(super) struct Recent {
 pub(super) enum Compared {
     /// Nothing else, as far as it can be compared.
     Agrees,
-    /// Something else.
+    /// The bytes differ.
     Differs,
     /// It may count, and cannot be compared.
     Unknown,

@@ -73,7 +73,7 @@ impl RecordAnonymizer {
 enum Mapped {
     /// It may be told.
     Same,
-    /// It may not.
+    /// The value may not be shown.
     Unset,
     /// The pseudonym of an address.
     Address(Address),

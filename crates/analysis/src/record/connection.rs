@@ -12,18 +12,18 @@ use crate::uid::Uid;
 /// the answer, or the code, as Zeek has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// The address.
+    /// IP address of the host.
     pub address: Address,
-    /// The port.
+    /// Port; of ICMP the type and code, as in Zeek.
     pub port: u16,
 }
 
 crate::words! {
     /// The transport protocol of a connection, in Zeek's words.
     pub enum Proto {
-        /// TCP.
+        /// TCP (RFC 9293).
         Tcp => "tcp",
-        /// UDP.
+        /// UDP (RFC 768).
         Udp => "udp",
         /// ICMP or ICMPv6.
         Icmp => "icmp",
@@ -35,13 +35,13 @@ crate::words! {
 /// The flow that a row belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
-    /// Its identifier.
+    /// The identifier that every row of the flow has.
     pub uid: Uid,
-    /// The originator.
+    /// The host that began.
     pub originator: Endpoint,
-    /// The responder.
+    /// The host that answers.
     pub responder: Endpoint,
-    /// The transport protocol.
+    /// TCP, UDP or ICMP.
     pub proto: Proto,
     /// Time of its first packet; `None` where the connection is older than that.
     pub start: Option<Timestamp>,

@@ -294,7 +294,7 @@ macro_rules! columns {
         }
 
         impl $name {
-            /// The columns.
+            /// Name, type, unit and origin of each column.
             $vis const FIELDS: &'static [$crate::record::FieldInfo] = &[$($crate::field_info!(
                 $($doc)+, $rust, $log_name, $zeek $([$element])?, $unit, $privacy $(($registry))?, $origin
             ),)+];

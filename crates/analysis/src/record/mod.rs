@@ -77,7 +77,7 @@ pub struct FieldInfo {
 pub struct Word {
     /// The word as the logs have it.
     pub name: &'static str,
-    /// What it means.
+    /// What the column means, for the documentation.
     pub doc: &'static str,
 }
 
@@ -93,7 +93,7 @@ pub struct ZeekType {
 /// Whether a column has one value or many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One value.
+    /// A single value.
     One,
     /// `set[…]`: distinct values without order.
     Set,
@@ -202,7 +202,7 @@ impl fmt::Display for ZeekType {
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Not a quantity.
+    /// The values are no quantity.
     None,
     /// Seconds.
     Seconds,
@@ -212,9 +212,9 @@ pub enum Unit {
     Packets,
     /// TCP segments.
     Segments,
-    /// Flows.
+    /// Flows, in both directions.
     Flows,
-    /// Routers passed.
+    /// Routers that a packet passed.
     Hops,
     /// How often something happened.
     Times,
@@ -240,7 +240,7 @@ impl Unit {
 /// What a value would give away about people, which anonymisation goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// An address.
+    /// An IP or MAC address.
     Address,
     /// A value that is computed from addresses. Whoever computes it takes pseudonyms where the
     /// addresses are not to be told; writers leave it as it is.
@@ -309,7 +309,7 @@ pub enum Origin {
     Zeek,
     /// A policy script of Zeek that is not loaded by default.
     ZeekPolicy,
-    /// This project.
+    /// No script of Zeek has the column.
     Netsniff,
 }
 

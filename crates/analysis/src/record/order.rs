@@ -55,7 +55,7 @@ pub struct SortKey {
 pub enum Phase {
     /// A timer that fired at its deadline.
     Timer,
-    /// A packet.
+    /// A packet, by its number.
     Packet,
     /// The end of the input.
     End,
@@ -77,6 +77,6 @@ impl SortKey {
         Self { time, phase: Phase::Packet, ordinal: ordinal + 1, uid: Uid::NONE, number: 0 }
     }
 
-    /// Behind every record.
+    /// The place behind every record.
     pub const END: Self = Self::first_at(Timestamp::MAX);
 }

@@ -74,9 +74,9 @@ impl Record for WholeRow<'_> {
 /// A row with its connection, up to the columns that a join adds.
 #[derive(Clone, Copy, Debug)]
 pub struct BegunRow<'a> {
-    /// The connection.
+    /// The connection whose columns come first.
     pub connection: &'a Connection,
-    /// The row.
+    /// The row of the protocol.
     pub row: &'a dyn Row,
 }
 
@@ -102,7 +102,7 @@ impl Record for BegunRow<'_> {
 /// Where the columns stand that a join adds to a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowEnd {
-    /// The row's log.
+    /// The log that the row belongs to.
     pub log: &'static LogType,
     /// The place of the first of them in the log.
     pub first: usize,
@@ -111,7 +111,7 @@ pub struct RowEnd {
 /// The columns that a join adds to a row which is rendered up to them.
 #[derive(Clone, Copy, Debug)]
 pub struct LastColumns<'a> {
-    /// Where they stand.
+    /// Where the columns of the join stand.
     pub end: RowEnd,
     /// The columns; `None` where they are not set.
     pub columns: Option<&'a dyn Columns>,

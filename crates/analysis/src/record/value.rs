@@ -14,7 +14,7 @@ use crate::uid::Uid;
 pub enum Value<'a> {
     /// The input does not show it.
     Unset,
-    /// A truth value.
+    /// True or false.
     Bool(bool),
     /// An unsigned number.
     Count(u64),
@@ -28,9 +28,9 @@ pub enum Value<'a> {
     Seconds(Seconds),
     /// A span of time.
     Interval(Interval),
-    /// An address.
+    /// An IP address.
     Addr(Address),
-    /// A port.
+    /// A port of TCP or UDP.
     Port(u16),
     /// Letters, digits and punctuation of ASCII that no format needs to escape: no control
     /// characters, spaces, commas, quotes or backslashes, neither empty nor `-`.
@@ -70,7 +70,7 @@ pub trait IntoValue {
 pub struct Interval(i64);
 
 impl Interval {
-    /// From nanoseconds.
+    /// An interval of so many nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
@@ -90,7 +90,7 @@ impl Interval {
         Self(end.saturating_sub(start.nanos().div_euclid(1000)).saturating_mul(1000))
     }
 
-    /// In nanoseconds.
+    /// The length of the interval in nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> i64 {
         self.0

@@ -97,7 +97,7 @@ impl<E> RowBuffer<E> {
         Self::new(self.encoder.clone())
     }
 
-    /// Number of rows.
+    /// Number of rows in the buffer.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.rows.len()

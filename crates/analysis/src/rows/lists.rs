@@ -51,7 +51,7 @@ pub(super) fn place_of(log: &LogType) -> usize {
     at.ok().and_then(|at| PLACES.get(at)).map_or(u16::MAX, |&(_, place)| place).into()
 }
 
-/// Every join.
+/// Every join of every protocol in the list.
 pub fn joins() -> impl Iterator<Item = MakeJoin> {
     file::JOINS.iter().chain(PROTOCOLS.iter().flat_map(|protocol| protocol.joins())).copied()
 }

@@ -33,7 +33,7 @@ pub trait Encode {
     /// Appends what stands behind the columns of a row.
     fn end(&self, _out: &mut Vec<u8>) {}
 
-    /// Appends one row.
+    /// Appends one row in the format of the output.
     fn encode<R: Record>(&self, record: &R, out: &mut Vec<u8>) {
         self.begin(out);
         self.columns(record, out);

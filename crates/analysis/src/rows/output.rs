@@ -118,7 +118,7 @@ impl<S: RowSink, E: Encode + Clone> Output<S, E> {
         &self.taker.sink
     }
 
-    /// Ends it.
+    /// Ends the output, and returns where it went.
     #[must_use]
     pub fn into_sink(self) -> S {
         self.taker.sink

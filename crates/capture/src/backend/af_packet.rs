@@ -34,7 +34,6 @@ const FRAME: usize = 2048;
 /// Where `block_status` lies in a block.
 const STATUS: usize = 8;
 
-/// Blocks of packets.
 #[derive(Debug)]
 struct Blocks;
 

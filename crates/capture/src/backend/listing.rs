@@ -69,7 +69,6 @@ pub(super) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// An empty list.
     pub(super) fn new(
         shape: Shape,
         latest: &'a mut Timestamp,

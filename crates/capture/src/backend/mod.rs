@@ -111,10 +111,10 @@ pub trait Receiver: Send {
     fn interface_counters(&mut self) -> Result<Option<LinkCounters>>;
 }
 
-/// What came.
+/// What a look at a ring brought.
 #[derive(Debug)]
 pub enum Arrival<'a> {
-    /// Packets.
+    /// Packets, lent until they are given back.
     Packets(Lent<'a>),
     /// Nothing, within the time. All packets up to the given time have been lent.
     Nothing(Timestamp),
@@ -145,7 +145,7 @@ pub struct Lent<'a> {
 /// What a ring is, for people and for the books.
 #[derive(Clone, Debug)]
 pub struct RingFacts {
-    /// The backend's name.
+    /// Name of the backend, as `--backend` takes it.
     pub backend: &'static str,
     /// The interface that it is bound to.
     pub interface: String,
@@ -177,7 +177,7 @@ pub struct RingFacts {
     pub xdp: Option<XdpFacts>,
 }
 
-/// Who stamps packets.
+/// Who gives packets their time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampSource {
     /// The kernel, one by one.
@@ -247,7 +247,7 @@ pub enum Path {
 }
 
 impl Path {
-    /// All of them.
+    /// Every path, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Tap, Self::Both, Self::Bypass];
 
     /// Its name on the command line.
@@ -276,7 +276,7 @@ impl Path {
 pub struct Backend {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// One sentence for `netsniff info`.
     pub summary: &'static str,
     /// The way that packets take.
     pub path: Path,

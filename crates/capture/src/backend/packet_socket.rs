@@ -82,7 +82,6 @@ impl PacketSocket {
         }
     }
 
-    /// What shuts it.
     pub(super) fn gate(&self) -> Gate {
         Gate::new(&self.intake)
     }

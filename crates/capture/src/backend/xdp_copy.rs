@@ -158,7 +158,6 @@ fn facts(
     })
 }
 
-/// A record, read.
 struct Copied<'a> {
     stamp: i64,
     drops: u64,

@@ -49,7 +49,7 @@ pub(crate) enum Hook {
 pub(crate) struct Exits {
     /// The packet is wanted, and [`KEPT`] has how much of it.
     pub(crate) accept: Label,
-    /// It is not.
+    /// Where the program goes on with a packet that it refuses.
     pub(crate) reject: Label,
 }
 

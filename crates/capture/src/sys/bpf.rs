@@ -255,7 +255,6 @@ impl Program {
         }
     }
 
-    /// The descriptor, lent.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

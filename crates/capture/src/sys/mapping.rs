@@ -57,7 +57,6 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// Bytes in it.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }

@@ -36,7 +36,7 @@ pub(crate) fn send_frames(
 /// What the kernel says where it is made to look at a ring of frames that are to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kicked {
-    /// It took frames.
+    /// The kernel took frames.
     Took,
     /// It has no room, and should be asked again.
     Full,

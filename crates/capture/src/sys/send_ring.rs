@@ -38,7 +38,6 @@ impl SendRing {
         Ok(Self { mapping, layout, next: 0, taken: 0, oldest: 0 })
     }
 
-    /// Slots in all.
     pub(crate) const fn slots(&self) -> usize {
         self.layout.slots()
     }

@@ -20,12 +20,10 @@ pub(crate) struct Layout {
     pub(crate) per_piece: usize,
     /// Bytes of a piece, which may be more than those of its slots.
     pub(crate) piece_len: usize,
-    /// Pieces.
     pub(crate) pieces: usize,
 }
 
 impl Layout {
-    /// Slots in all.
     pub(crate) const fn slots(&self) -> usize {
         self.per_piece.saturating_mul(self.pieces)
     }
@@ -64,9 +62,7 @@ pub(crate) struct SlotRing {
 pub(crate) struct Run<'a> {
     /// The place of the first of them in the ring.
     pub(crate) slot: usize,
-    /// How many.
     pub(crate) slots: usize,
-    /// Their bytes.
     pub(crate) data: &'a mut [u8],
 }
 

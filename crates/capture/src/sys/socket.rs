@@ -41,7 +41,6 @@ unsafe impl Plain for libc::xdp_statistics {}
 // SAFETY: as above.
 unsafe impl Plain for libc::xdp_options {}
 
-/// An open socket.
 #[derive(Debug)]
 pub(crate) struct Socket(OwnedFd);
 
@@ -55,12 +54,10 @@ impl Socket {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// The descriptor, lent.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Sets an option.
     pub(crate) fn set<T: Plain>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
         let len = size_of::<T>() as socklen_t;
         let value: *const T = value;

@@ -307,7 +307,7 @@ impl SendRings {
 pub(crate) struct ReceiveRings {
     /// Chunks that the kernel may put frames in.
     pub(crate) fill: Outward,
-    /// Chunks with frames.
+    /// The receive ring: chunks that the kernel has filled.
     pub(crate) receive: Inward,
 }
 

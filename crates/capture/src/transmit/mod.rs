@@ -55,7 +55,7 @@ pub trait Transmitter: Send {
 pub struct Way {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// One sentence for the documentation.
     pub summary: &'static str,
     open: fn(&Interface, u32) -> Result<Box<dyn Transmitter>>,
 }

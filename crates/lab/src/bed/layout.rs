@@ -32,7 +32,7 @@ impl Placement {
     /// THE list of those that a bed can be made with.
     pub const ALL: [Self; 4] = [Self::None, Self::Rps, Self::Thread, Self::Napi];
 
-    /// Its name.
+    /// The word for it on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

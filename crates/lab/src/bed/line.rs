@@ -21,9 +21,9 @@ use crate::remote::{Destination, Shell, Way, quoted};
 pub struct Wire {
     /// The machine that sends.
     pub sender: Destination,
-    /// Its interface.
+    /// Interface of the sending machine.
     pub sender_interface: String,
-    /// Its netsniff.
+    /// Path of netsniff on the sending machine.
     pub sender_program: String,
     /// The interface of this machine that frames come to.
     pub interface: String,
@@ -38,14 +38,14 @@ pub struct Sender {
     pub netsniff: String,
     /// Name and release of its kernel.
     pub kernel: Option<String>,
-    /// Its processor's name.
+    /// Model name of the sending machine's processor.
     pub processor: Option<String>,
     /// What drives the interface that sends.
     pub driver: Option<String>,
 }
 
 impl Wire {
-    /// It in words.
+    /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
         let Self { sender, sender_interface, interface, .. } = self;
@@ -73,7 +73,7 @@ impl Wire {
 }
 
 impl Sender {
-    /// Asks a machine.
+    /// Asks the sending machine for what reports say of it.
     fn ask(wire: &Wire, shell: &mut Shell) -> anyhow::Result<Self> {
         let Wire { sender, sender_interface, sender_program, .. } = wire;
         let netsniff = version(shell, wire)?;
@@ -138,7 +138,7 @@ pub(super) struct Line {
     there: Mutex<There>,
 }
 
-/// The other end.
+/// The netsniff that sends from the other machine.
 #[derive(Debug)]
 struct There {
     shell: Shell,

@@ -93,9 +93,7 @@ type Meanwhile<'a> = &'a mut dyn FnMut() -> anyhow::Result<()>;
 /// What the generator has said.
 #[derive(Debug)]
 pub(crate) struct Said {
-    /// Its report.
     pub(crate) report: String,
-    /// Its errors.
     pub(crate) errors: String,
 }
 
@@ -112,7 +110,6 @@ pub struct Bed {
     disk: Option<Disk>,
     /// Where tools write their files.
     files: PathBuf,
-    /// Who captures.
     processors: Processors,
     /// What is set by a signal after which nothing more is sent.
     signal: Option<Arc<AtomicBool>>,

@@ -39,12 +39,11 @@ impl Processors {
         Self(all.take(number as usize).collect())
     }
 
-    /// The sender's.
+    /// The processors on which the sender runs.
     pub(super) fn sender() -> Self {
         Self(vec![SENDER_CPU])
     }
 
-    /// Their numbers.
     pub(crate) fn numbers(&self) -> &[usize] {
         &self.0
     }

@@ -40,7 +40,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// A DSSE envelope.
+/// A signed envelope (DSSE 1.0).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope {

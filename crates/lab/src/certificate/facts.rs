@@ -18,18 +18,18 @@ const SCRATCH: &str = "DIR";
 pub struct Configuration {
     /// The version of netsniff: the sender, and the capture where that is netsniff.
     pub netsniff: String,
-    /// The host.
+    /// The machine that captures.
     pub machine: Machine,
-    /// The testbed.
+    /// How sender and capture are joined.
     pub testbed: Layout,
     /// The machine that sends, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<Sender>,
-    /// What captures.
+    /// The program that captures, with its options.
     pub tool: Capture,
 }
 
-/// What captures.
+/// A program that captures, with its options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// Its name in the list of tools, or the one that the user gave it.
@@ -55,18 +55,18 @@ impl Capture {
 /// Something that is not as it was certified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What.
+    /// Name of the fact, as the report has it.
     pub what: String,
     /// As it was; `None` where it was not told.
     pub certified: Option<String>,
-    /// As it is.
+    /// The fact now; `None` where it cannot be known.
     pub now: Option<String>,
     /// Whether receiving depends on it, so that the certificate does not hold.
     pub is_essential: bool,
 }
 
 impl Difference {
-    /// It in words.
+    /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
         let told = |value: &Option<String>| value.clone().unwrap_or("unavailable".to_owned());
@@ -77,7 +77,7 @@ impl Difference {
 /// What files are on where no directory is given.
 const MEMORY: &str = "memory";
 
-/// All differences.
+/// All facts in which two configurations differ.
 #[must_use]
 pub fn differences(certified: &Configuration, now: &Configuration) -> Vec<Difference> {
     let mut list = List(Vec::new());

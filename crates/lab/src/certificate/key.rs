@@ -58,7 +58,7 @@ impl PrivateKey {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs.
+    /// Signs a message (RFC 8032).
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_LEN] {
         self.0.sign(message).to_bytes()

@@ -34,7 +34,7 @@ const RULE_OF_THREE: f64 = 3.0;
 /// By what part a rate may be below a certified one that it stands for: what a trial lets the sender be off.
 const MOST_OFF: f64 = 0.01;
 
-/// What is certified.
+/// The statement that a certificate signs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// The form of this statement.
@@ -180,7 +180,7 @@ pub enum Verdict {
     Holds,
     /// Something was lost at it, or below.
     Fails,
-    /// Nothing.
+    /// Nothing is decided yet.
     Open,
 }
 

@@ -18,9 +18,7 @@ use crate::stop::{Stop, Why};
 use crate::sweep::{self, Point, Run};
 use crate::tools::{Setting, Tool};
 
-/// What runs points.
 pub(super) struct Campaign<'a> {
-    /// What captures.
     pub(super) tools: &'a [Tool],
     /// The testbed, but for what points say of it.
     pub(super) layout: &'a Layout,

@@ -43,7 +43,6 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
         Ok(Self { path: path.to_owned(), file, entries })
     }
 
-    /// What it has.
     pub(super) fn entries(&self) -> &[T] {
         &self.entries
     }

@@ -127,7 +127,6 @@ impl QuestionArgs {
 /// Frames of a question at most: more take too long to simulate.
 const MOST_FRAMES: f64 = 5e7;
 
-/// Questions at most.
 pub(super) const MOST_QUESTIONS: usize = 10_000;
 
 /// What is said of a question about settings that a model was not tried with.

@@ -21,18 +21,14 @@ pub(super) const SWEEP: &str = "sweep.json";
 /// All of a search.
 pub(super) const LOSSLESS: &str = "lossless.json";
 
-/// A report.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// Where it is.
     pub(super) directory: PathBuf,
     /// Where it was made.
     pub(super) setup: Setup,
-    /// What was measured.
     pub(super) content: Content,
 }
 
-/// What was measured.
 #[derive(Debug)]
 pub(super) enum Content {
     /// By `lab lossless`.

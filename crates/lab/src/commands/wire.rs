@@ -25,7 +25,6 @@ pub(super) struct WireArgs {
     ssh: Option<Words>,
 }
 
-/// A command.
 #[derive(Clone, Debug)]
 struct Words(Vec<String>);
 

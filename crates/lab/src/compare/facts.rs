@@ -15,23 +15,23 @@ pub struct Setup {
     pub netsniff: String,
     /// The words of the command.
     pub command: Vec<String>,
-    /// The machine.
+    /// The machine on which the report was made.
     pub machine: Machine,
     /// The machine that sends, if that is another one.
     #[serde(default)]
     pub sender: Option<Sender>,
-    /// The testbed.
+    /// How sender and capture were joined.
     pub testbed: Layout,
 }
 
 /// Something that two reports differ in. `None` is what one of them does not tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fact {
-    /// Its name.
+    /// Name of the fact, as the report has it.
     pub name: String,
-    /// What A says.
+    /// The fact in report A; `None` where that has none.
     pub a: Option<String>,
-    /// What B says.
+    /// The fact in report B; `None` where that has none.
     pub b: Option<String>,
 }
 

@@ -17,7 +17,7 @@ const MOST_FREEDOM: f64 = 1e4;
 /// A difference, or a mean of some, and how it spreads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// It.
+    /// The estimate.
     pub value: f64,
     /// `None` where a side has one repetition.
     spread: Option<Spread>,
@@ -37,27 +37,27 @@ struct Spread {
 pub enum Interval {
     /// Welch's, from how the repetitions spread.
     Welch {
-        /// Its lower end.
+        /// Lower end of the interval.
         low: f64,
-        /// Its upper end.
+        /// Upper end of the interval.
         high: f64,
     },
     /// The rule of three, where nothing at all was lost on both sides: see [`of_nothing`].
     RuleOfThree {
-        /// Its lower end.
+        /// Lower end of the interval.
         low: f64,
-        /// Its upper end.
+        /// Upper end of the interval.
         high: f64,
     },
-    /// There is none.
+    /// No interval can be given.
     Unavailable {
-        /// Why.
+        /// The reason, as a sentence.
         why: &'static str,
     },
 }
 
 impl Interval {
-    /// Its ends.
+    /// Both ends; `None` where there is no interval.
     #[must_use]
     pub const fn ends(&self) -> Option<[f64; 2]> {
         match *self {

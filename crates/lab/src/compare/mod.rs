@@ -28,14 +28,14 @@ use crate::tools::Setting;
 pub enum Side {
     /// What is compared with.
     A,
-    /// What is compared.
+    /// The report that is compared with it.
     B,
 }
 
 impl Side {
     const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// Its name.
+    /// The letter that names it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl fmt::Display for Side {
 pub struct Selection {
     /// A tool; `None` for all.
     pub tool: Option<String>,
-    /// Values of settings.
+    /// Values of the settings that were varied.
     pub settings: Vec<Setting>,
 }
 
@@ -110,7 +110,7 @@ fn setting(name: &str, value: &str) -> Setting {
 
 /// Something that the lab measured.
 pub trait Measured: PartialEq {
-    /// The tool's name.
+    /// Name of the tool that captured.
     fn tool(&self) -> &str;
     /// Other values of options: its own, the generator's, the testbed's.
     fn settings(&self) -> Vec<&Setting>;
@@ -142,18 +142,18 @@ impl Measured for Cell {
 pub struct Chosen<'a, T> {
     /// What was selected, also where there was no choice.
     pub selection: Selection,
-    /// All of it.
+    /// The measurements that are of it.
     pub of: Vec<&'a T>,
 }
 
 /// Something that has no partner.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeftOut<P> {
-    /// Where it is.
+    /// The report that has it.
     pub side: Side,
-    /// Its tool.
+    /// Name of the tool that captured.
     pub tool: String,
-    /// It.
+    /// The point that has no partner.
     pub point: P,
     /// Why it is left out.
     pub why: String,

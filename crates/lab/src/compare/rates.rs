@@ -25,7 +25,7 @@ pub struct Group {
     pub geometric: Mean,
 }
 
-/// One size.
+/// The rates of both reports at one frame size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Bytes of a frame.
@@ -57,24 +57,24 @@ pub struct Highest {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Improvement {
-    /// By so many.
+    /// The change is known to a number.
     Exactly {
-        /// Percent.
+        /// By how many percent B is higher.
         percent: f64,
     },
     /// By so many or more.
     AtLeast {
-        /// Percent.
+        /// By how many percent B is higher.
         percent: f64,
     },
     /// By so many or fewer.
     AtMost {
-        /// Percent.
+        /// By how many percent B is higher.
         percent: f64,
     },
     /// It cannot be told.
     Unavailable {
-        /// Why.
+        /// The reason, as a sentence.
         why: String,
     },
 }
@@ -84,7 +84,7 @@ pub enum Improvement {
 pub struct Mean {
     /// How many sizes it is of: those of which anything is known.
     pub sizes: usize,
-    /// It.
+    /// The change from A to B.
     pub improvement: Improvement,
     /// As [`Row::range`], where all sizes are at their least, and at their most.
     pub range: [Option<f64>; 2],
@@ -238,7 +238,6 @@ impl Highest {
         }
     }
 
-    /// What was found.
     fn found_span(&self) -> Option<Span> {
         let (low, high, rate) = match self.found {
             Found::Rate(rate) => (rate, rate, rate),

@@ -28,7 +28,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All of them.
+    /// Every measure, in the order of reports.
     pub const ALL: [Self; 4] = [Self::Loss, Self::Cpu, Self::Memory, Self::Polls];
 
     /// Its value for a run; `None` where that cannot be told.
@@ -75,16 +75,16 @@ pub struct Group {
 /// What a point of both sides shares.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shared {
-    /// What was sent.
+    /// The load that was sent.
     pub load: Load,
     /// Settings that neither side was selected by.
     pub settings: Vec<Setting>,
 }
 
-/// One point.
+/// What both reports measured at one point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// It.
+    /// The point that both reports have.
     pub point: Shared,
     /// Runs of A and B that prove something.
     pub runs: [usize; 2],
@@ -101,7 +101,7 @@ pub struct Row {
 /// One measure of a point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// Which one.
+    /// The measure that is compared.
     pub measure: Measure,
     /// Runs of A and B that tell it.
     pub repetitions: [usize; 2],
@@ -119,7 +119,7 @@ pub struct Compared {
 /// A mean over points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mean {
-    /// Of what.
+    /// The measure that is compared.
     pub measure: Measure,
     /// How many points it is of: those that tell it on both sides.
     pub points: usize,

@@ -28,7 +28,7 @@ const MOST_LATE: Duration = Duration::from_millis(50);
 /// What a planted disk has taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Written {
-    /// Bytes in all.
+    /// Bytes that were written in all.
     pub bytes: u64,
     /// Packets in them; `None` where they are no capture.
     pub packets: Option<u64>,

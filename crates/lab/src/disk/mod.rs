@@ -61,7 +61,7 @@ impl Disk {
         Some(result.map(|()| (disk != Self::default()).then_some(disk)))
     }
 
-    /// It in words.
+    /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
         let rate = self.rate.map(|rate| format!("of {:.1} MB a second", rate as f64 / 1e6));
@@ -125,7 +125,7 @@ impl Disk {
 /// What flows to a disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// Packets a second.
+    /// The rate in packets a second.
     pub packets: f64,
     /// Bytes of each in the file.
     pub bytes: f64,

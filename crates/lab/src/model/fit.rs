@@ -18,7 +18,7 @@ pub struct Observation {
     /// Settings of the application that its cost depends on; none where it ran as it comes.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// Bytes of frames.
+    /// Frame size in bytes.
     pub size: u32,
     /// What the application costs by itself for each, in nanoseconds.
     pub raw: f64,

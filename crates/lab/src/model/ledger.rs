@@ -7,62 +7,62 @@ use crate::median::median;
 use crate::search::Found;
 use crate::trial::Trial;
 
-/// A line.
+/// One line of the ledger.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Entry {
     /// Points that models will be tried on.
     Plan {
-        /// Nanoseconds since 1970.
+        /// When it was written; nanoseconds since 1970.
         at: i64,
         /// What they come from.
         seed: u64,
-        /// The points.
+        /// The points that are held back from the model.
         points: Vec<Held>,
     },
     /// What predicts from here on.
     Model {
-        /// Nanoseconds since 1970.
+        /// When it was written; nanoseconds since 1970.
         at: i64,
-        /// The model.
+        /// The model that predicts from here on.
         model: Box<Model>,
     },
-    /// A prediction.
+    /// A prediction, written before its run.
     Prediction {
-        /// Nanoseconds since 1970.
+        /// When it was written; nanoseconds since 1970.
         at: i64,
         /// Its number, from 0.
         number: u32,
         /// What the rate does, where it is a point of a plan.
         pace: Option<Pace>,
-        /// What was asked.
+        /// The question that it answers.
         question: Question,
         /// What is to come.
         prediction: Box<Prediction>,
     },
-    /// What came.
+    /// A run that tests a prediction.
     Run {
-        /// Nanoseconds since 1970.
+        /// When it was written; nanoseconds since 1970.
         at: i64,
         /// The number of the prediction.
         number: u32,
-        /// The run.
+        /// What was counted in the run.
         trial: Box<Trial>,
     },
     /// The rate without loss, as it was found by trying.
     Rate {
-        /// Nanoseconds since 1970.
+        /// When it was written; nanoseconds since 1970.
         at: i64,
         /// The number of the prediction.
         number: u32,
-        /// The rate.
+        /// The rate that was found.
         found: Found,
         /// The runs that found it.
         trials: Vec<Trial>,
     },
     /// The longest burst at the sender's full speed that loses nothing, as it was found by trying.
     Burst {
-        /// Nanoseconds since 1970.
+        /// When it was written; nanoseconds since 1970.
         at: i64,
         /// The number of the prediction.
         number: u32,
@@ -76,13 +76,13 @@ pub enum Entry {
 /// A prediction and what came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored<'a> {
-    /// Its number.
+    /// Number of the prediction, from 0.
     pub number: u32,
     /// Which model of the ledger predicted it, from 1.
     pub model: usize,
     /// What the rate does.
     pub pace: Option<Pace>,
-    /// What was asked.
+    /// The question that it answers.
     pub question: &'a Question,
     /// What was to come.
     pub prediction: &'a Prediction,

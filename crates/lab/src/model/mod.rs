@@ -52,9 +52,9 @@ use crate::work::Cost;
 /// A host with an application that captures.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Model {
-    /// What captures.
+    /// Name of the tool that captures.
     pub tool: String,
-    /// The testbed.
+    /// How sender and capture are joined.
     pub layout: Layout,
     /// The capture whose frames it is of; `None` for stamped ones.
     #[serde(default)]
@@ -96,9 +96,9 @@ pub struct Service {
     pub settings: Vec<Setting>,
     /// What it does for each packet.
     pub cost: Cost,
-    /// Bytes of frames.
+    /// Frame size in bytes.
     pub size: u32,
-    /// What it takes.
+    /// What frames of that size cost.
     pub raw: Raw,
 }
 

@@ -33,7 +33,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Its name.
+    /// The word for it on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Pace {
     }
 }
 
-/// A point.
+/// A point that is held back from the model.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Held {
     /// Everything but the rate, which is 0.

@@ -31,7 +31,7 @@ pub const SECONDS: f64 = 5.0;
 pub struct Question {
     /// Bytes of frames, frame check sequence included.
     pub size: u32,
-    /// Frames a second.
+    /// The rate in frames a second.
     pub rate: f64,
     /// Frames that leave together, as fast as the sender can; where gaps are kept, none do.
     pub burst: u32,
@@ -52,11 +52,11 @@ pub struct Question {
 /// A value that as many are below as above, and what 9 in 10 are between.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Estimate {
-    /// The value.
+    /// The value that is predicted.
     pub value: f64,
-    /// The lower end.
+    /// Lower end of the interval of prediction.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval of prediction.
     pub high: f64,
 }
 

@@ -30,11 +30,11 @@ pub fn room(size: u32) -> f64 {
 pub struct Arrival {
     /// When, in nanoseconds from the begin, in order.
     pub at: f64,
-    /// How many.
+    /// Number of frames.
     pub frames: f64,
     /// Bytes that each takes in a ring.
     pub room: f64,
-    /// What each costs.
+    /// What each frame costs.
     pub costs: Costs,
 }
 
@@ -45,7 +45,7 @@ pub struct Queues {
     pub backlog: f64,
     /// Bytes of a block of the ring that frames may take.
     pub block: f64,
-    /// Its blocks.
+    /// Number of blocks of the ring.
     pub blocks: u64,
     /// Nanoseconds after which an open block is closed.
     pub retire: f64,
@@ -96,7 +96,7 @@ impl Queues {
 /// What came of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// That arrived.
+    /// Frames that arrived.
     pub frames: f64,
     /// That found the backlog full.
     pub lost_backlog: f64,

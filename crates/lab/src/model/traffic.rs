@@ -23,7 +23,7 @@ const NEAR: f64 = 5000.0;
 /// A capture's frames, as `netsniff replay` sends them. What is stored of it is which file it was, and what was in it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Traffic {
-    /// The file.
+    /// Path of the capture.
     pub path: PathBuf,
     /// Frames that can be sent.
     pub packets: u64,
@@ -134,7 +134,7 @@ impl Traffic {
         u32::try_from(self.bytes / self.packets.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Some frames themselves.
+    /// Frames of the capture, to be sent in calibrations.
     #[must_use]
     pub fn samples(&self) -> &[Vec<u8>] {
         &self.samples

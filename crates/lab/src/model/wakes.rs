@@ -17,7 +17,7 @@ const SLEPT: i64 = 1_000_000;
 /// How long it took until a thread that slept went on, after what it waited for.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Wakes {
-    /// Nanoseconds, each time.
+    /// How long each pause was; nanoseconds.
     pub lengths: Vec<u64>,
 }
 

@@ -13,7 +13,7 @@ pub struct Figure {
     pub caption: &'static str,
     /// The experiments whose runs are drawn.
     pub of: Vec<&'static str>,
-    /// To the right.
+    /// What the horizontal axis shows.
     pub across: Across,
     /// Upwards; several have curves of their own.
     pub quantities: Vec<Quantity>,
@@ -21,7 +21,7 @@ pub struct Figure {
     pub limits: Vec<(f64, String)>,
 }
 
-/// What was varied.
+/// What the horizontal axis shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     /// Frames a second, as they were reached.

@@ -25,20 +25,20 @@ use crate::search::Goal;
 use crate::sweep::{Axis, Pace, Plan};
 use crate::tools::{Setting, Tool};
 
-/// A paper.
+/// A paper whose experiments can be repeated.
 #[derive(Clone, Debug)]
 pub struct Paper {
-    /// Its short name.
+    /// The name that `lab paper` takes.
     pub name: &'static str,
     /// Who wrote it, what, and when.
     pub citation: &'static str,
     /// What it is about, and what was changed to repeat it here.
     pub about: &'static str,
-    /// What is run.
+    /// The experiments that are run.
     pub experiments: Vec<Experiment>,
-    /// What is drawn.
+    /// The figures that are drawn from them.
     pub figures: Vec<Figure>,
-    /// Judges its claims.
+    /// Judges the paper's claims by the results.
     pub judge: fn(&Results, &Scale) -> Vec<Score>,
 }
 
@@ -47,9 +47,9 @@ pub struct Paper {
 pub struct Experiment {
     /// Its name, also of its directory.
     pub name: &'static str,
-    /// What it repeats.
+    /// The figure or table of the paper that it repeats.
     pub title: &'static str,
-    /// What captures.
+    /// The tools that capture.
     pub tools: Vec<Tool>,
     /// Bytes of frames; of a trace its own are.
     pub sizes: Vec<u32>,
@@ -64,21 +64,21 @@ pub enum Kind {
     Sweep(Sweep),
     /// Searches for the highest rate without loss.
     Search {
-        /// How exact.
+        /// How exact the rate must be.
         goal: Goal,
         /// The share that may be lost.
         tolerated: f64,
     },
 }
 
-/// Combinations.
+/// The combinations of values that an experiment runs.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
     /// How fast frames are sent.
     pub paces: Vec<Pace>,
-    /// How long.
+    /// How long frames are sent in each run.
     pub times: Vec<Duration>,
-    /// How often.
+    /// How often each combination is run.
     pub repetitions: u32,
     /// Whether the trace of sessions is sent instead of stamped frames.
     pub is_trace: bool,
@@ -175,7 +175,7 @@ pub fn papers(scale: &Scale) -> Vec<Paper> {
     vec![s0::paper(scale), s1::paper(scale), s2::paper(scale), s3::paper(scale), s4::paper(scale)]
 }
 
-/// Their names.
+/// The names of papers that `lab paper` takes.
 pub const NAMES: [&str; 5] = ["s0", "s1", "s2", "s3", "s4"];
 
 /// Tools of THE list.

@@ -33,7 +33,7 @@ impl Results {
     }
 }
 
-/// Some runs.
+/// A selection of the runs.
 #[derive(Clone, Debug)]
 pub struct Selection<'a>(Vec<&'a Run>);
 
@@ -47,7 +47,7 @@ pub struct Knee {
 }
 
 impl Knee {
-    /// It in words.
+    /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
         use super::score::rate;
@@ -115,7 +115,7 @@ impl<'a> Selection<'a> {
         self.filter(|run| run.point.load.time == time)
     }
 
-    /// The runs.
+    /// The runs of the selection.
     pub fn runs(&self) -> impl Iterator<Item = &'a Run> {
         self.0.iter().copied()
     }

@@ -6,16 +6,16 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It does.
+    /// The results agree with the claim.
     Holds,
-    /// It does not.
+    /// The results contradict the claim.
     Fails,
     /// What would tell was not measured, or does not tell.
     Unavailable,
 }
 
 impl Verdict {
-    /// It in words.
+    /// The word for it in reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ pub struct Score {
     pub source: &'static str,
     /// What was seen here, in figures.
     pub seen: String,
-    /// Whether it holds.
+    /// Whether the results agree with the claim.
     pub verdict: Verdict,
 }
 
@@ -62,7 +62,6 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// A rate.
 pub(super) fn rate(rate: f64) -> String {
     match rate {
         _ if rate >= 99_950.0 => format!("{:.0} k/s", rate / 1e3),
@@ -71,7 +70,6 @@ pub(super) fn rate(rate: f64) -> String {
     }
 }
 
-/// Bytes.
 pub(super) fn megabytes(bytes: f64) -> String {
     format!("{:.1} MB", bytes / 1e6)
 }

@@ -54,7 +54,6 @@ mkfifo "$d/report" || exit 1
 pub(crate) struct Way<'a> {
     /// The words of the program that does: ssh(1), or what takes its arguments.
     pub(crate) ssh: &'a [String],
-    /// Where to.
     pub(crate) destination: &'a Destination,
     /// The environment of the program, by which it is known to be ours.
     pub(crate) mark: &'a (&'static str, String),
@@ -92,7 +91,7 @@ impl Way<'_> {
     }
 }
 
-/// A shell there.
+/// A shell on the other machine.
 #[derive(Debug)]
 pub(crate) struct Shell {
     destination: Destination,

@@ -17,7 +17,7 @@ pub use self::plot::{
     Series, Stage, Unit, Value, Waterfall,
 };
 
-/// A report.
+/// A report of one page, in sections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// What it is about.
@@ -26,14 +26,14 @@ pub struct Report {
     pub lead: Vec<String>,
     /// The machine, the command, the versions: names and values.
     pub facts: Vec<(String, String)>,
-    /// All of it.
+    /// The sections in their order.
     pub sections: Vec<Section>,
 }
 
 /// A part of a report with a heading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// Its heading.
+    /// The heading of the section.
     pub title: String,
     /// What is in it.
     pub parts: Vec<Part>,
@@ -42,24 +42,24 @@ pub struct Section {
 /// Something in a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// A paragraph.
+    /// A paragraph of text.
     Text(String),
     /// A command, or what one printed.
     Code(String),
-    /// A table.
+    /// A table, for text and pages.
     Table(Table),
-    /// A plot.
+    /// A plot, for pages.
     Plot(Plot),
 }
 
-/// A table.
+/// A table with headings, rows and a note.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Names of columns, and whether they have numbers.
     pub columns: Vec<(String, bool)>,
     /// Rows of as many cells.
     pub rows: Vec<Vec<String>>,
-    /// What columns mean.
+    /// A sentence on what the columns mean.
     pub note: Option<String>,
 }
 

@@ -30,7 +30,6 @@ impl fmt::Display for Failure {
 impl core::error::Error for Failure {}
 
 impl Failure {
-    /// One meanwhile.
     pub(super) const fn new(words: String) -> Self {
         Self { fault: Fault::Failed, words, limit: None }
     }

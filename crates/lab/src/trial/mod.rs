@@ -77,7 +77,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// It in words.
+    /// The words for it in reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Fault {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(remote = "Self")]
 pub struct Trial {
-    /// The tool.
+    /// Name of the tool that captured.
     pub tool: String,
     /// What was to be sent.
     pub load: Load,
@@ -111,9 +111,9 @@ pub struct Trial {
     pub sent: u64,
     /// Frames a second, from the first to the last.
     pub reached: Option<f64>,
-    /// How often the sender was held up, and nanoseconds that it moved its plan by.
+    /// How often the sender was held up.
     pub stalls: u64,
-    /// See `stalls`.
+    /// Nanoseconds that the sender moved its plan by for that.
     pub slipped_ns: u64,
     /// Frames that came to the receiving interface.
     pub arrived: u64,
@@ -139,13 +139,13 @@ pub struct Trial {
     pub cpu_ns: u64,
     /// The most resident memory of the tool, and its mean, in bytes.
     pub memory_peak: u64,
-    /// See `memory_peak`.
+    /// Mean of the resident memory of the tool, in bytes.
     pub memory_mean: u64,
     /// Likewise what of it is neither of files nor shared with the kernel, as the ring is; `None` where that cannot be
     /// told.
     #[serde(default)]
     pub own_peak: Option<u64>,
-    /// See `own_peak`.
+    /// Mean of the same in bytes; `None` where that cannot be told.
     #[serde(default)]
     pub own_mean: Option<u64>,
     /// The share of the frames that the tool's ring holds.

@@ -31,7 +31,6 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// One, or two.
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let other = (self.files != self.said).then_some(&*self.files);
         std::iter::once(&*self.said).chain(other)

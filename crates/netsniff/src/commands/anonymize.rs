@@ -131,7 +131,6 @@ enum Writer<W: Write> {
     Pcapng(PcapngWriter<W>),
 }
 
-/// What was done.
 #[derive(Clone, Debug, Default)]
 struct Told {
     packets: u64,

@@ -40,7 +40,7 @@ enum MethodName {
 /// Pseudonyms, and a sentence that says of which kind.
 #[derive(Clone, Debug)]
 pub struct Pseudonyms {
-    /// Makes them.
+    /// Makes the pseudonyms.
     pub anonymizer: Anonymizer,
     /// Method and key, for people. Not the key itself, but what tells it from others.
     pub said: String,

@@ -21,7 +21,7 @@ pub struct RollArgs {
 }
 
 impl RollArgs {
-    /// When logs roll.
+    /// When logs roll, by these options.
     #[must_use]
     pub const fn roll(&self) -> Roll {
         Roll { every: self.roll, size: self.roll_size }

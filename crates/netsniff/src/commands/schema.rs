@@ -131,7 +131,7 @@ fn json(logs: &[&LogType]) -> Value {
     logs.iter().map(log).collect()
 }
 
-/// The page `docs/logs.md`.
+/// Writes the page `docs/logs.md`.
 fn markdown(logs: &[&LogType]) -> String {
     let mut out = String::from(
         "# Logs\n\n\

@@ -14,7 +14,7 @@ use super::Outputs;
 /// The version of Landlock whose rights are all forbidden; an older kernel forbids what it knows.
 const WANTED: ABI = ABI::V6;
 
-/// What Landlock forbids.
+/// How far Landlock restricts access to files.
 #[derive(Debug)]
 pub struct Files(LandlockStatus);
 

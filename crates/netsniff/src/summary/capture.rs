@@ -46,7 +46,7 @@ pub struct CaptureBooks {
     pub verdict: Option<String>,
     /// The most units of the ring that were in use, and how many it has.
     pub ring_high_water: Option<(u32, u32)>,
-    /// Calls of poll(2).
+    /// Number of calls of poll(2).
     pub polls: Option<u64>,
     /// Those that ended since packets came.
     pub wakeups: Option<u64>,
@@ -108,9 +108,9 @@ impl CaptureBooks {
 /// What a recording came to.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct CaptureReport<'a> {
-    /// The books.
+    /// The books of each interface.
     pub capture: &'a [CaptureBooks],
-    /// What was recorded.
+    /// Counts of what was recorded.
     pub recording: Option<&'a Statistics>,
 }
 

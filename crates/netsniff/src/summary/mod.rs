@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 /// be shown; sections with nothing to say are empty and left out of the text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// What was read.
+    /// The files or interfaces that were read.
     pub input: Input,
     /// Packets and bytes by layer, each followed by the layers inside it.
     pub layers: Vec<Layer>,
@@ -25,7 +25,7 @@ pub struct Summary {
     pub connections: Vec<Connection>,
     /// How TCP fares; `None` where there is none.
     pub tcp: Option<TcpHealth>,
-    /// Oddities by name.
+    /// How often each oddity was met, by its name.
     pub oddities: Vec<Count>,
     /// Flows by state and by what ended them; `None` where packets were counted only.
     pub flows: Option<Flows>,
@@ -42,14 +42,14 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
-/// What was read.
+/// The files or interfaces that were read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Input {
-    /// Files or interfaces.
+    /// The files or interfaces in their order.
     pub sources: Vec<InputSource>,
     /// The filters that packets had to pass; empty where all were wanted.
     pub filters: Vec<String>,
-    /// Packets read.
+    /// Number of packets read.
     pub packets: u64,
     /// Packets that no filter refused. The layers are shares of these.
     pub wanted_packets: u64,
@@ -76,7 +76,7 @@ pub struct Input {
 /// One file or interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InputSource {
-    /// Its name.
+    /// Name of the file or interface.
     pub name: String,
     /// Its format, as `pcap, nanoseconds`.
     pub format: String,
@@ -88,7 +88,7 @@ pub struct InputSource {
     pub packets: u64,
     /// The interfaces on which it was captured.
     pub interfaces: Vec<CaptureInterface>,
-    /// Places found damaged.
+    /// Number of places at which the file is damaged.
     pub damage_count: u64,
     /// The first of them, a sentence each, with packet number and offset, and failures to read.
     pub damage: Vec<String>,
@@ -97,7 +97,7 @@ pub struct InputSource {
 /// An interface as its file describes it; `None` is what the file does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CaptureInterface {
-    /// Its name.
+    /// Name of the interface, as the file says.
     pub name: Option<String>,
     /// The link type's name.
     pub link_type: String,
@@ -125,7 +125,7 @@ pub struct Layer {
 /// An address and its traffic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Talker {
-    /// The address.
+    /// The host's address.
     pub address: String,
     /// Bytes of IP that it sent.
     pub sent_bytes: u64,
@@ -135,7 +135,7 @@ pub struct Talker {
     pub flows: u64,
 }
 
-/// A connection.
+/// One of the connections with the most bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Connection {
     /// Identifier, as in the logs.
@@ -159,10 +159,10 @@ pub struct Connection {
     pub bytes: u64,
 }
 
-/// How TCP fares.
+/// How healthy the TCP connections are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TcpHealth {
-    /// Connections in all.
+    /// Number of TCP connections.
     pub connections: u64,
     /// Connections whose handshake was complete.
     pub established: u64,
@@ -175,7 +175,7 @@ pub struct TcpHealth {
     /// Segments with payload: this and the three below are the sums of the columns of the log `tcp`, `None` where
     /// connections have no row there.
     pub data_segments: Option<u64>,
-    /// Segments sent again.
+    /// Segments that were retransmitted.
     pub retransmitted: Option<u64>,
     /// Segments out of order, which were not sent again.
     pub out_of_order: Option<u64>,
@@ -199,26 +199,26 @@ pub struct TcpHealth {
 /// How often something was there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Its name.
+    /// The name of what is counted.
     pub name: String,
-    /// How often.
+    /// How often it was met.
     pub count: u64,
 }
 
 /// Flows by what became of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flows {
-    /// Flows in all.
+    /// Number of flows.
     pub total: u64,
-    /// By transport protocol.
+    /// Number of flows by transport protocol.
     pub by_protocol: Vec<Count>,
-    /// By Zeek's `conn_state`.
+    /// Number of flows by Zeek's `conn_state`.
     pub by_state: Vec<Count>,
     /// By what ended them: closed, time-out, a bound, the end of the input.
     pub by_end: Vec<Count>,
     /// By application protocol; a flow that spoke several counts in each.
     pub by_service: Vec<Count>,
-    /// By quality.
+    /// Number of flows by quality.
     pub by_quality: Vec<Count>,
     /// How holes in TCP streams ended: filled by what came later, or as gaps by their causes.
     pub holes: Vec<Count>,
@@ -257,9 +257,9 @@ pub struct Checksums {
     pub discarded: u64,
     /// IP headers, those of fragments and inside tunnels included. IPv6 has no checksum.
     pub ip: Option<ChecksumCounts>,
-    /// TCP segments.
+    /// Checksums of TCP segments.
     pub tcp: Option<ChecksumCounts>,
-    /// UDP datagrams.
+    /// Checksums of UDP datagrams.
     pub udp: Option<ChecksumCounts>,
     /// ICMP and ICMPv6 messages.
     pub icmp: Option<ChecksumCounts>,
@@ -279,7 +279,7 @@ impl Checksums {
 /// Checksums by what they say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChecksumCounts {
-    /// Those that fit.
+    /// Number of checksums that fit.
     pub good: u64,
     /// Those that do not.
     pub bad: u64,
@@ -307,7 +307,7 @@ pub struct Books {
 /// Places between packets at which a capture lost some, as it tells itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Holes {
-    /// How many places.
+    /// Number of places.
     pub places: u64,
     /// Packets lost there; what two counters tell of the same packets counts once.
     pub packets: u64,

@@ -18,7 +18,7 @@ use super::log_writer::END_WAIT;
 /// What may wait to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentBounds {
-    /// Bytes of content.
+    /// Bytes of content that wait at most.
     pub bytes: usize,
     /// How long they may wait. The logs wait for twice as long before they take the disk to hang, and
     /// their own end ([`END_WAIT`]) has to be later than that.
@@ -67,7 +67,6 @@ struct HandOff {
     state: Mutex<State>,
     /// Something to write, or the end.
     work: Condvar,
-    /// Something was written.
     done: Condvar,
     directory: ExtractedFiles,
     bounds: ContentBounds,

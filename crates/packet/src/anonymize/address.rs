@@ -103,7 +103,7 @@ pub struct AddressCache {
 }
 
 impl AddressCache {
-    /// An empty memory.
+    /// A cache that has mapped no address.
     #[must_use]
     pub fn new(anonymizer: Arc<Anonymizer>) -> Self {
         // Filled with what is true.
@@ -125,14 +125,14 @@ impl AddressCache {
         place.1
     }
 
-    /// What maps.
+    /// The anonymizer that maps the addresses.
     #[must_use]
     pub fn anonymizer(&self) -> &Anonymizer {
         &self.anonymizer
     }
 }
 
-/// Without the addresses.
+/// Shows none of the addresses.
 impl core::fmt::Debug for AddressCache {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("AddressCache")

@@ -67,7 +67,7 @@ impl Key {
     }
 }
 
-/// Never the key.
+/// Shows nothing of the key.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key")

@@ -82,7 +82,7 @@ impl Anonymizer {
     }
 }
 
-/// Never a key.
+/// Shows nothing of the keys.
 impl fmt::Debug for Anonymizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Anonymizer").field("method", &self.method).finish_non_exhaustive()

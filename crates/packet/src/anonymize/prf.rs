@@ -43,7 +43,6 @@ impl Prf {
         Self { cipher, subkeys: [first, double(first)] }
     }
 
-    /// One block.
     pub(super) fn block(&self, input: u128) -> u128 {
         let mut block = Array::from(input.to_be_bytes());
         self.cipher.encrypt_block(&mut block);
@@ -114,7 +113,7 @@ const fn double(value: u128) -> u128 {
     (value << 1) ^ if value >> 127 == 1 { 0x87 } else { 0 }
 }
 
-/// Never the key.
+/// Shows nothing of the key.
 impl fmt::Debug for Prf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Prf")

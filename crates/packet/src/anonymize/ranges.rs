@@ -11,12 +11,12 @@ pub struct Cidr {
     len: u8,
 }
 
-/// What stays.
+/// The addresses that stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keep {
     /// Whether loopback, multicast, link-local and other special ranges stay.
     pub special: bool,
-    /// Further ranges.
+    /// Further ranges whose addresses stay.
     pub ranges: Vec<Cidr>,
 }
 

@@ -106,7 +106,7 @@ layers! {
 pub struct Layers(u64);
 
 impl Layers {
-    /// Adds a layer.
+    /// Adds a layer to the set.
     #[inline]
     pub const fn insert(&mut self, layer: Layer) {
         self.0 |= 1 << layer as u8;
@@ -185,7 +185,7 @@ oddities! {
 pub struct Oddities(u8);
 
 impl Oddities {
-    /// Adds an oddity.
+    /// Adds an oddity to the set.
     #[inline]
     pub const fn insert(&mut self, oddity: Oddity) {
         self.0 |= 1 << oddity as u8;

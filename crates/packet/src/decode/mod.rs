@@ -37,7 +37,7 @@ pub struct Decoded {
     pub vlan: Option<u16>,
     /// VLAN id of the second tag.
     pub inner_vlan: Option<u16>,
-    /// The IP header.
+    /// The innermost IP header.
     pub ip: Option<Ip>,
     /// What follows the IP header.
     pub transport: Transport,
@@ -241,9 +241,9 @@ pub struct Udp {
 /// An ICMP or ICMPv6 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// Type.
+    /// Type of the message.
     pub kind: u8,
-    /// Code.
+    /// Code, which tells messages of a type apart.
     pub code: u8,
     /// Identifier of echo messages, else the first half of the rest of the header.
     pub identifier: u16,

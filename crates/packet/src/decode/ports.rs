@@ -61,7 +61,7 @@ pub struct TunnelPorts {
 }
 
 impl TunnelPorts {
-    /// The known ports.
+    /// The ports that the registry has for tunnels.
     pub const KNOWN: &'static Self = &Self { mask: mask(KNOWN), list: Cow::Borrowed(KNOWN) };
 
     /// The most ports that may be added.

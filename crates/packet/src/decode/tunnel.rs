@@ -81,9 +81,9 @@ pub enum Inner {
 /// A tunnel that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunnel {
-    /// Its kind.
+    /// The kind of tunnel.
     pub kind: TunnelKind,
-    /// What it carries.
+    /// What the inner packet begins with.
     pub inner: Inner,
     /// Offset of the inner packet.
     pub offset: u32,

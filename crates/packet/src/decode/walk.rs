@@ -7,7 +7,6 @@ use crate::wire::ethernet::{EthernetView, ethertype};
 /// The bytes that a walk is over. Offsets are relative to the first of them.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
-    /// What was captured.
     pub(super) data: &'a [u8],
     /// What was on the wire; never less than was captured.
     pub(super) wire_len: usize,

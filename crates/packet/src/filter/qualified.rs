@@ -163,7 +163,6 @@ impl Parser<'_> {
         Ok(qualifiers)
     }
 
-    /// One value.
     fn value(&mut self, qualifiers: Qualifiers) -> Result<(), FilterError> {
         let token = self.advance();
         match token.word {

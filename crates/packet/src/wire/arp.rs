@@ -54,7 +54,7 @@ impl<'a> ArpView<'a> {
     }
 }
 
-/// An ARP packet.
+/// An ARP packet (RFC 826).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpPacket<'a> {
     /// Hardware type, 1 for Ethernet.

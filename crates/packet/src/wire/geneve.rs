@@ -76,7 +76,7 @@ impl<'a> GeneveView<'a> {
     }
 }
 
-/// The header.
+/// A Geneve header (RFC 8926, 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeneveHeader<'a> {
     /// Control packet.

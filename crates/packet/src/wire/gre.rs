@@ -75,7 +75,7 @@ impl<'a> GreView<'a> {
     }
 }
 
-/// The header.
+/// A GRE header (RFC 2784, RFC 2890).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GreHeader {
     /// Version: 0, or 1 for the enhanced GRE of PPTP.

@@ -104,7 +104,7 @@ impl<'a> GtpuView<'a> {
     }
 }
 
-/// The header.
+/// A GTP-U header (3GPP TS 29.281, 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GtpuHeader<'a> {
     /// Message type, [`T_PDU`] for a user's packet.

@@ -15,14 +15,14 @@ impl<'a> IcmpView<'a> {
         data.first_chunk().map(Self)
     }
 
-    /// Type.
+    /// Type of the message.
     #[must_use]
     #[inline]
     pub const fn kind(self) -> u8 {
         self.0[0]
     }
 
-    /// Code.
+    /// Code, which tells messages of a type apart.
     #[must_use]
     #[inline]
     pub const fn code(self) -> u8 {
@@ -45,12 +45,12 @@ impl<'a> IcmpView<'a> {
     }
 }
 
-/// The header.
+/// The header that all ICMP messages share (RFC 792).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpHeader {
-    /// Type.
+    /// Type of the message.
     pub kind: u8,
-    /// Code.
+    /// Code, which tells messages of a type apart.
     pub code: u8,
     /// Checksum; for ICMPv6 it covers a pseudo-header.
     pub checksum: u16,

@@ -167,7 +167,7 @@ impl<'a> Ipv4View<'a> {
     }
 }
 
-/// The header.
+/// An IPv4 header (RFC 791, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Header<'a> {
     /// DSCP and ECN.

@@ -18,7 +18,7 @@ pub mod kind {
     pub const ROUTER_ALERT: u8 = 148;
 }
 
-/// One option.
+/// One option of an IPv4 header (RFC 791, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Option<'a> {
     /// Kind, see [`kind`].

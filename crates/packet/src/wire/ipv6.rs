@@ -77,7 +77,7 @@ impl<'a> Ipv6View<'a> {
     }
 }
 
-/// The fixed header.
+/// The fixed IPv6 header (RFC 8200, 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv6Header {
     /// DSCP and ECN.

@@ -240,7 +240,7 @@ impl<'a> ExtensionHeader<'a> {
     }
 }
 
-/// A fragment header.
+/// A fragment header (RFC 8200, 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentHeader {
     /// Protocol of the fragmented part.
@@ -284,7 +284,7 @@ impl FragmentHeader {
     }
 }
 
-/// An authentication header.
+/// An authentication header (RFC 4302, 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthenticationHeader<'a> {
     /// Protocol of what follows.

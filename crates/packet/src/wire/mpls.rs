@@ -44,7 +44,7 @@ impl<'a> MplsView<'a> {
     }
 }
 
-/// One entry.
+/// One entry of an MPLS label stack (RFC 3032, 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MplsEntry {
     /// Label, 20 bits.

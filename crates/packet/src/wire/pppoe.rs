@@ -39,7 +39,7 @@ impl<'a> PppoeView<'a> {
         self.0[1]
     }
 
-    /// Session.
+    /// Session identifier (RFC 2516, 4).
     #[must_use]
     #[inline]
     pub const fn session(self) -> u16 {
@@ -59,7 +59,7 @@ impl<'a> PppoeView<'a> {
 pub struct PppoeHeader {
     /// Code: 0 in a session, else the kind of discovery packet.
     pub code: u8,
-    /// Session.
+    /// Session identifier (RFC 2516, 4).
     pub session: u16,
     /// Length of the payload in bytes.
     pub payload_len: u16,

@@ -44,7 +44,7 @@ impl<'a> SctpView<'a> {
     }
 }
 
-/// The common header.
+/// The common header of SCTP packets (RFC 9260, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SctpHeader {
     /// Source port.

@@ -90,7 +90,7 @@ impl<'a> TcpView<'a> {
     }
 }
 
-/// The header.
+/// A TCP header (RFC 9293, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHeader<'a> {
     /// Source port.

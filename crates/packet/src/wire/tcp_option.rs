@@ -22,7 +22,7 @@ impl<'a> SackBlocks<'a> {
     }
 }
 
-/// One option.
+/// One option of a TCP header (RFC 9293, 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
     /// Kind 0: the list ends here, what follows is padding.

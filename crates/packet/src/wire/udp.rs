@@ -44,7 +44,7 @@ impl<'a> UdpView<'a> {
     }
 }
 
-/// The header.
+/// A UDP header (RFC 768).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpHeader {
     /// Source port.

@@ -44,7 +44,7 @@ impl<'a> VlanView<'a> {
     }
 }
 
-/// The tag.
+/// A VLAN tag (IEEE 802.1Q, 9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlanTag {
     /// Priority code point, 3 bits.

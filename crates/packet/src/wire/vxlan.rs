@@ -5,7 +5,7 @@
 pub struct VxlanView<'a>(&'a [u8; 8]);
 
 impl<'a> VxlanView<'a> {
-    /// The VNI counts.
+    /// The flag that says that the VNI is valid.
     pub const VALID_VNI: u8 = 0x08;
     /// A group policy id stands in the second half of the first word (draft-smith-vxlan-group-policy).
     pub const GROUP_POLICY: u8 = 0x80;

@@ -28,7 +28,6 @@ const KEPT: u64 = 500_000_000;
 /// A reading of an interface's counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sighting {
-    /// When it was.
     pub(super) moment: Moment,
     /// Packets that it had handed over.
     pub(super) came: u64,
@@ -57,7 +56,6 @@ impl Arrived {
         }
     }
 
-    /// Both together.
     pub(super) const fn with(self, other: Self) -> Self {
         Self {
             least: self.least.saturating_add(other.least),
@@ -78,7 +76,6 @@ impl Arrived {
 pub(super) struct Sightings(VecDeque<Sighting>);
 
 impl Sightings {
-    /// Adds one.
     pub(super) fn note(&mut self, sighting: Sighting) {
         if self.0.len() >= MOST {
             self.0.remove(OLDEST);

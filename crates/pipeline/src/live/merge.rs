@@ -20,7 +20,7 @@ const SPARE: usize = 2;
 
 /// Takes packets in order.
 pub trait MergeSink: Send {
-    /// The next packet.
+    /// Takes the next packet in the order of time.
     fn packet(&mut self, packet: &Packet<'_>);
 
     /// So many packets of an interface were lost before the next one of it.
@@ -55,7 +55,6 @@ struct Held {
     batch: Batch,
     /// Packets that were lost before the first one.
     lost: u64,
-    /// The latest stamp.
     latest: Timestamp,
 }
 
@@ -136,7 +135,7 @@ impl<S: MergeSink> Merge<S> {
         (held - lane.passed) as u64
     }
 
-    /// Whether nothing waits.
+    /// Whether no packet waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.held.is_empty())

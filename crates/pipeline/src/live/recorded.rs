@@ -45,7 +45,7 @@ impl SharedRecorder {
         Self { merge, flushed: Timestamp::MIN }
     }
 
-    /// The recorder.
+    /// The recorder that takes the packets.
     pub const fn recorder(&mut self) -> &mut Recorder {
         self.merge.sink()
     }

@@ -70,7 +70,7 @@ impl Report {
         json_line(self)
     }
 
-    /// Lines for people.
+    /// The report as lines of text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text: String = self.streams.iter().map(of_stream).collect();

@@ -54,13 +54,13 @@ struct Delays {
 /// Some quantiles, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// The least.
+    /// The least of the delays; nanoseconds.
     pub min_ns: u64,
     /// Half are at most this.
     pub median_ns: u64,
     /// 99 of 100 are at most this.
     pub p99_ns: u64,
-    /// The largest.
+    /// The largest of the delays; nanoseconds.
     pub max_ns: u64,
 }
 
@@ -69,7 +69,7 @@ pub struct Spread {
 pub struct Outcome {
     /// The stamps' run and stream.
     pub run: u32,
-    /// The stream.
+    /// Number of the stream.
     pub stream: u16,
     /// Frames that arrived, doubles included.
     pub received: u64,
@@ -77,9 +77,9 @@ pub struct Outcome {
     pub bytes: u64,
     /// From the first to the last that arrived.
     pub seconds: f64,
-    /// Over that time.
+    /// Frames a second over that time.
     pub frames_per_second: Option<f64>,
-    /// Over that time.
+    /// Bits a second over that time.
     pub bits_per_second: Option<f64>,
     /// Frames that were sent, as far as is known: what the user said, or one more than the highest number.
     pub expected: u64,

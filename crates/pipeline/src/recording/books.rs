@@ -10,7 +10,7 @@ pub(super) const STALL: Duration = Duration::from_millis(10);
 /// Packets, and the bytes that were captured of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes captured of them.
     pub bytes: u64,
@@ -46,7 +46,7 @@ pub struct Statistics {
     pub lost_before: u64,
     /// Packets that stand behind one with a later stamp: they came too late to be put in order.
     pub out_of_order: u64,
-    /// Files begun.
+    /// Number of files begun.
     pub files: u64,
     /// Files removed, for the bounds of their number or bytes.
     pub files_removed: u64,
@@ -62,14 +62,14 @@ pub struct Statistics {
     pub queued: usize,
     /// The most buffers that waited at once.
     pub queue_high_water: usize,
-    /// Buffers in all.
+    /// Number of buffers.
     pub buffers: usize,
 }
 
 /// Whether a recording goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It does.
+    /// Packets are recorded.
     Recording,
     /// Whoever read its pipe has enough.
     Closed,

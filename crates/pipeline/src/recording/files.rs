@@ -27,7 +27,6 @@ pub(super) struct Files {
     io: WriteIo,
     most_files: u64,
     most_bytes: u64,
-    /// Files begun.
     number: u64,
     /// Files that ended and are still there, with their bytes, the oldest first.
     ended: VecDeque<(PathBuf, u64)>,

@@ -37,7 +37,7 @@ impl Ledger {
         self.pending = self.pending.saturating_add(1);
     }
 
-    /// The capture's totals.
+    /// Takes the totals of the capture, to tell what was lost between packets.
     pub(super) const fn update(&mut self, totals: &Counters) {
         self.totals = *totals;
     }

@@ -91,7 +91,7 @@ pub struct Finished {
     pub statistics: Statistics,
     /// Whether all was written.
     pub state: State,
-    /// Why not.
+    /// Why recording failed, if it did.
     pub failure: Option<String>,
 }
 

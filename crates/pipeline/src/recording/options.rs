@@ -36,9 +36,9 @@ pub enum WriteIo {
 pub struct Options {
     /// Where to write; `-` for standard output, which makes one file.
     pub output: PathBuf,
-    /// The format.
+    /// The format of the files.
     pub format: CaptureFormat,
-    /// How to pack.
+    /// How files are compressed, if they are.
     pub packing: Option<Packing>,
     /// How they get to the disk.
     pub io: WriteIo,

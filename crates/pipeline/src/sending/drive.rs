@@ -60,14 +60,14 @@ pub trait Frames {
     }
 }
 
-/// What comes next.
+/// The next step of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A frame.
+    /// A frame is to be sent.
     Frame(Outgoing),
     /// The same frames again.
     Again,
-    /// Nothing more.
+    /// There is nothing more to send.
     End,
 }
 
@@ -84,7 +84,7 @@ pub struct Orders {
     pub duration: Option<Duration>,
 }
 
-/// What was done.
+/// What a sender has done.
 #[derive(Debug)]
 pub struct Sent {
     /// Frames that the kernel took.
@@ -163,7 +163,6 @@ pub fn drive(
     Ok(driver.sent(failure))
 }
 
-/// One wire.
 struct Side<'a> {
     transmitter: &'a mut dyn Transmitter,
     /// Frames that were filled, and those of them since the kernel was last called.
@@ -198,7 +197,6 @@ impl<'a> Side<'a> {
         self.transmitter.pending() > 0
     }
 
-    /// Itself, if so.
     fn behind(&mut self) -> Option<&mut Self> {
         if self.is_behind() { Some(self) } else { None }
     }
@@ -354,7 +352,6 @@ impl Driver<'_> {
         if side.unflushed >= BATCH { side.flush() } else { Ok(()) }
     }
 
-    /// What was done.
     fn sent(mut self, failure: Option<anyhow::Error>) -> Sent {
         let span = |times: Option<(u64, u64)>| times.map(|(first, last)| last - first);
         let by_wire: Vec<u64> = self.sides.iter_mut().map(Side::taken).collect();

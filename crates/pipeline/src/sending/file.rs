@@ -66,11 +66,11 @@ impl Writer {
     }
 }
 
-/// What was written.
+/// Counts of what was written to a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Written {
     file: PathBuf,
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
     bytes: u64,
     /// From the first frame to the last.
@@ -169,7 +169,7 @@ impl Written {
         json_line(self)
     }
 
-    /// Lines for people.
+    /// The report as lines of text.
     #[must_use]
     pub fn text(&self) -> String {
         let run = self.run.map(|run| format!(", stamps of run {run}")).unwrap_or_default();

@@ -21,7 +21,7 @@ pub struct Quantiles {
     pub median_ns: u64,
     /// 99 of 100 are at most this.
     pub p99_ns: u64,
-    /// The largest one.
+    /// The largest gap; nanoseconds.
     pub max_ns: u64,
 }
 

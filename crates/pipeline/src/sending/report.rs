@@ -74,7 +74,7 @@ impl OneWire {
 /// Frames that were not sent, or not as they are.
 #[derive(Clone, Debug, Serialize)]
 pub struct Left {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
     /// What became of them, and why.
     pub what: String,
@@ -167,7 +167,7 @@ impl Report {
         json_line(self)
     }
 
-    /// Lines for people.
+    /// The report as lines of text.
     #[must_use]
     pub fn text(&self) -> String {
         let (frames, names) = (things(self.frames, "frame"), self.names());

@@ -10,7 +10,7 @@ use netsniff_capture::{Interface, pin, set_nice};
 use netsniff_console::UsageError;
 use netsniff_packet::LinkType;
 
-/// How to send.
+/// How frames are sent.
 #[derive(Clone, Copy, Debug)]
 pub struct WireOptions<'a> {
     /// How frames get to the kernel, by the name of a way ([`WAYS`]); the first of them that works where it is `None`.
@@ -23,9 +23,9 @@ pub struct WireOptions<'a> {
 
 /// An interface that is sent on.
 pub struct Wire {
-    /// What it is.
+    /// The interface that sends.
     pub interface: Interface,
-    /// Takes the frames.
+    /// The transmitter that takes the frames.
     pub transmitter: Box<dyn Transmitter>,
     /// Why it is this way.
     pub choice: String,

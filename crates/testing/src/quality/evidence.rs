@@ -163,7 +163,6 @@ struct Open {
     shown: bool,
     /// Duplicate acknowledgements that ask for it.
     repeated: u32,
-    /// What revealed it.
     revealer: Option<Segment>,
 }
 
@@ -179,7 +178,7 @@ impl Open {
 
 /// What one end sends, as the capture has it.
 struct Side {
-    /// Position 0.
+    /// Sequence number of position 0.
     base: u32,
     seen: Vec<Range>,
     /// The first captured segment of those that reach furthest.

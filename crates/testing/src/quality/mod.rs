@@ -39,5 +39,5 @@ impl Place {
     }
 }
 
-/// Several places.
+/// Places in the order of their numbers.
 pub type Places = BTreeSet<Place>;

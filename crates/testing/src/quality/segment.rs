@@ -25,7 +25,7 @@ pub enum Kind {
     Fin,
     /// An acknowledgement and nothing else.
     PureAck,
-    /// RST.
+    /// A segment with RST.
     Reset,
 }
 

@@ -98,7 +98,7 @@ impl Dialogue {
         }
     }
 
-    /// The three-way handshake.
+    /// Adds the three-way handshake (RFC 9293, 3.5).
     pub fn connect(&mut self) -> &mut Self {
         self.ends[0].open();
         self.send_more(Side::Client);

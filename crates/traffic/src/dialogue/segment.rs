@@ -22,7 +22,7 @@ pub enum Cause {
 /// A TCP segment, apart from the options that the setup decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Who sends it.
+    /// The side that sends it.
     pub from: Side,
     /// Its flags. SYN brings the options of a handshake.
     pub flags: TcpFlags,
@@ -38,7 +38,7 @@ pub struct Segment {
     pub stamp: u32,
     /// Time stamp that it echoes.
     pub echo: u32,
-    /// Payload.
+    /// Bytes of payload.
     pub payload: Vec<u8>,
     /// Why it is sent.
     pub cause: Cause,

@@ -13,12 +13,12 @@ use crate::frame::Host;
 pub enum Side {
     /// The one that connects; the near one.
     Client,
-    /// The other.
+    /// The side that answers.
     Server,
 }
 
 impl Side {
-    /// The other side.
+    /// The side that is not this one.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -40,9 +40,9 @@ pub enum Leg {
 /// The hosts and the path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// The client.
+    /// The host that connects.
     pub client: Host,
-    /// The server.
+    /// The host that answers.
     pub server: Host,
     /// When the script begins.
     pub start: Timestamp,
@@ -113,9 +113,9 @@ impl Default for Setup {
 /// A frame that passed the tap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When.
+    /// When it passes the tap.
     pub timestamp: Timestamp,
-    /// Who sent it.
+    /// The side that sent it.
     pub from: Side,
     /// Why it was sent.
     pub cause: Cause,
@@ -132,7 +132,7 @@ pub struct Lost {
     pub sent: Timestamp,
     /// When it passed the tap, or would have.
     pub at_tap: Timestamp,
-    /// Who sent it.
+    /// The side that sent it.
     pub from: Side,
     /// Where it was lost.
     pub leg: Leg,
@@ -152,7 +152,7 @@ impl Lost {
     }
 }
 
-/// What happened.
+/// What happened in a dialogue, as the truth to compare with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Story {
     /// What passed the tap, in order of time.

@@ -30,7 +30,7 @@ impl Rate {
         (milli > 0 && !span.is_zero()).then_some(Self(u64::try_from(milli).unwrap_or(u64::MAX)))
     }
 
-    /// Units a second.
+    /// The rate in units a second.
     #[must_use]
     pub fn units(self) -> f64 {
         self.0 as f64 / 1000.0
@@ -50,7 +50,7 @@ pub enum Mean {
     /// So many bits a second, of frames as they are in a capture (from the Ethernet header to the end of the payload)
     /// with so many bytes more for each.
     Bits {
-        /// Bits.
+        /// Bits a second on the wire.
         rate: Rate,
         /// Bytes that each frame takes beside its own, such as preamble and gap.
         overhead: u64,

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::scene::Scene;
 use crate::dialogue::Side;
 
-/// Types of records.
+/// Types of resource records (RFC 1035, 3.2.2).
 const A: u16 = 1;
 const AAAA: u16 = 28;
 

@@ -36,9 +36,9 @@ pub struct Settings {
 /// A frame as a tap before the hosts sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When.
+    /// When it is sent.
     pub timestamp: Timestamp,
-    /// Who sent it.
+    /// The side that sent it.
     pub from: Side,
     /// The Ethernet frame.
     pub data: Vec<u8>,
@@ -87,7 +87,6 @@ impl Hosts {
         self.begun
     }
 
-    /// Frames in memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.hosts.iter().map(|host| host.frames.len()).sum()

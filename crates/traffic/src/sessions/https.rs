@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::scene::Scene;
 use crate::dialogue::Side::{Client, Server};
 
-/// Types of records.
+/// Content types of records (RFC 8446, 5.1).
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;

@@ -34,11 +34,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// THE list.
+    /// The list of all sessions.
     pub const ALL: [Self; 6] =
         [Self::Http, Self::Smtp, Self::Ftp, Self::Ssh, Self::Https, Self::Dns];
 
-    /// Its name.
+    /// The word that the command line takes for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

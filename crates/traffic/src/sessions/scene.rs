@@ -155,7 +155,6 @@ impl<'a> Scene<'a> {
         noise
     }
 
-    /// Words, in lines.
     pub(super) fn text(&mut self, len: usize) -> Vec<u8> {
         const WORDS: [&str; 8] =
             ["packet", "loss", "is", "never", "silent", "where", "counters", "agree"];

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::scene::Scene;
 use crate::dialogue::Side::{Client, Server};
 
-/// Numbers of messages.
+/// Numbers of messages (RFC 4250, 4.1.2).
 const KEXINIT: u8 = 20;
 const NEWKEYS: u8 = 21;
 const ECDH_INIT: u8 = 30;

@@ -27,7 +27,7 @@ pub enum Rejection {
 /// What a capture adds to a mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,

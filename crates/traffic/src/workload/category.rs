@@ -19,7 +19,7 @@ pub enum Category {
     Dns,
     /// SMB.
     Smb,
-    /// All else.
+    /// Everything else.
     Other,
 }
 

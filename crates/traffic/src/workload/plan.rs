@@ -6,11 +6,11 @@ use super::category::{self, Category};
 /// What a mix must be, as lower and upper bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// Packets.
+    /// Number of packets of the mix.
     pub packets: (f64, f64),
     /// Mean frame length in bytes.
     pub mean_len: (f64, f64),
-    /// Flows, at least.
+    /// Number of flows of the mix, at least.
     pub flows: f64,
     /// Part of the packets that are TCP or UDP without payload, at least.
     pub empty: f64,

@@ -2,11 +2,11 @@
 
 /// Bytes that stand at a place in files of one kind.
 pub(super) struct Magic {
-    /// Where they stand.
+    /// Offset of the bytes in the file.
     pub(super) at: usize,
-    /// They.
+    /// Bytes that every file of the kind has there.
     pub(super) bytes: &'static [u8],
-    /// The kind.
+    /// The MIME type.
     pub(super) mime: &'static str,
 }
 

@@ -5,9 +5,9 @@
 /// What one acknowledgement or segment revealed to be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// How many gaps.
+    /// Number of gaps.
     pub count: u32,
-    /// Their bytes together.
+    /// Sum of their bytes.
     pub bytes: u64,
 }
 

@@ -44,7 +44,7 @@ pub struct Unanswered {
 /// A SYN or its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Claimed {
-    /// The segment.
+    /// The segment that may begin another connection.
     pub first: First,
     /// When it was seen.
     pub time: Timestamp,

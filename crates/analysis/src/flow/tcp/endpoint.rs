@@ -7,20 +7,20 @@ use crate::flow::history::Scaled;
 /// What was seen of a side, with Zeek's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
+    /// Nothing, or nothing but refused segments.
     #[default]
     Inactive,
-    /// A SYN.
+    /// A SYN that was not answered yet.
     SynSent,
     /// A SYN with an acknowledgement from the side that should have begun.
     SynAckSent,
     /// Something, but no SYN before it.
     Partial,
-    /// The handshake.
+    /// The handshake, to its end.
     Established,
-    /// A FIN.
+    /// A FIN: the side sends nothing more.
     Closed,
-    /// A RST.
+    /// A RST: the side has aborted the connection.
     Reset,
 }
 
@@ -35,7 +35,7 @@ impl State {
 /// One side: state, sequence numbers of what it sends, acknowledgements of what it sent.
 #[derive(Clone, Debug, Default)]
 pub struct TcpEndpoint {
-    /// The state.
+    /// The state of this side.
     pub state: State,
     /// The state before the last change.
     pub previous: State,
@@ -45,9 +45,9 @@ pub struct TcpEndpoint {
     pub did_close: bool,
     /// Whether the end of its data was reached.
     pub did_end: bool,
-    /// FINs.
+    /// FINs seen.
     pub fins: u16,
-    /// RSTs.
+    /// RSTs seen.
     pub resets: u16,
     /// Sequence number of its SYN, or one before its first byte.
     pub start: u32,
@@ -69,9 +69,9 @@ pub struct TcpEndpoint {
     pub fin_position: u64,
     /// Relative position of the last SYN, FIN and RST, to tell repetitions.
     pub last_control: [u32; 3],
-    /// Retransmissions.
+    /// Retransmissions, as Zeek counts them for the history.
     pub retransmissions: Scaled,
-    /// Zero windows offered.
+    /// Segments that offer a window of zero.
     pub zero_windows: Scaled,
     /// Gaps in what it sent.
     pub gaps: Scaled,

@@ -41,7 +41,7 @@ pub struct Segment<'a> {
     pub time: Timestamp,
     /// Index of its sender in [`TcpConnection::ends`].
     pub from: usize,
-    /// Its header.
+    /// Its TCP header.
     pub tcp: &'a Tcp,
     /// Time to live or hop limit.
     pub ttl: u8,
@@ -103,13 +103,13 @@ impl<'a> Segment<'a> {
 pub struct Context<'a> {
     /// Engine time, by which connections end: stamps may run back.
     pub now: Timestamp,
-    /// The letters.
+    /// The history of the flow, to which the segment may add a letter.
     pub history: History<'a>,
     /// The time of the last packet that counts for the duration.
     pub last_time: &'a mut Timestamp,
     /// Oddities that the segment shows.
     pub weirds: &'a mut Weirds,
-    /// The bounds.
+    /// Time-outs and bounds.
     pub limits: &'a Limits,
     /// Length of the intervals by which the RTT is sampled, in nanoseconds.
     pub rtt_interval: Option<i64>,
@@ -183,7 +183,7 @@ pub struct TcpConnection {
     pub(super) half_closed_at: Timestamp,
     /// Bytes that were acknowledged but never seen while both sides were in order.
     pub missed_bytes: u64,
-    /// Originator and responder.
+    /// Both sides: the originator, then the responder.
     pub ends: [TcpEndpoint; 2],
     /// What its segments tell of path and hosts.
     pub metrics: Metrics,
@@ -226,7 +226,7 @@ impl Default for TcpConnection {
 }
 
 impl TcpConnection {
-    /// Takes one segment.
+    /// Takes one segment, and says what it amounted to.
     #[inline]
     pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Taken {
         self.flipped = false;

@@ -16,7 +16,7 @@ pub const fn between(a: u32, low: u32, high: u32) -> bool {
 /// The highest sequence number of something seen so far, with how often it went round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wrapping {
-    /// The number.
+    /// The sequence number as it stands in the header.
     pub number: u32,
     /// How often 2^32 was passed.
     pub wraps: u32,

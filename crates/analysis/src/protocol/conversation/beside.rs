@@ -16,7 +16,7 @@ use crate::reassembly::stream::Piece;
 pub(super) enum Beside {
     /// The originator's first line, as far as it came.
     Line(ProtocolId, Vec<u8>),
-    /// It reads.
+    /// A protocol reads it.
     Reading(Box<Conversation>),
 }
 
@@ -29,7 +29,6 @@ impl Beside {
         }
     }
 
-    /// Ends it.
     pub(super) fn finish(self, found: &mut Findings) {
         if let Self::Reading(mut reading) = self {
             reading.finish(found);

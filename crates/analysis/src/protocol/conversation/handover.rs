@@ -62,7 +62,7 @@ impl Conversation {
 }
 
 impl Stage {
-    /// Begins a session.
+    /// Begins a session of the protocol that takes over.
     pub(super) fn begin(id: ProtocolId, counted: Counted, context: &Context<'_>) -> Self {
         let mut session = id.protocol().session(context);
         session.count_on(counted);

@@ -29,7 +29,7 @@ pub struct Event<'a> {
     pub time: Timestamp,
     /// Whose stream it is of.
     pub from: Role,
-    /// The piece.
+    /// Bytes, a gap or the end.
     pub piece: Piece<'a>,
 }
 
@@ -195,7 +195,7 @@ impl Conversation {
         }
     }
 
-    /// Ends it.
+    /// Ends the conversation: what its sessions still hold is reported.
     pub fn finish(&mut self, found: &mut Findings) {
         self.stop(found);
         if let Some(beside) = self.beside.take() {

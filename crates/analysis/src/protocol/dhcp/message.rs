@@ -31,7 +31,7 @@ mod code {
 /// What a datagram is.
 #[derive(Debug)]
 pub(super) enum Reading<'a> {
-    /// A message.
+    /// A message of BOOTP or DHCP.
     Message {
         /// Its fields and options.
         options: Options<'a>,
@@ -67,7 +67,6 @@ type Value<'a> = Option<Cow<'a, [u8]>>;
 /// 2132, section 9.3), in the order in which their options follow those behind the cookie.
 const OVERLOADED: [(u8, core::ops::Range<usize>); 2] = [(1, 108..236), (2, 44..108)];
 
-/// Reads a datagram.
 pub(super) fn read(payload: &[u8]) -> Reading<'_> {
     let Some((header, rest)) = payload.split_first_chunk::<HEADER_LEN>() else {
         return Reading::Malformed;
@@ -161,7 +160,7 @@ pub(super) struct Message {
     pub(super) time: Timestamp,
     /// Who sent it, in its flow.
     pub(super) from: Role,
-    /// The transaction identifier.
+    /// Transaction identifier, which the answers repeat.
     pub(super) xid: u32,
     /// Its type; 0 where it has none.
     pub(super) kind: u8,

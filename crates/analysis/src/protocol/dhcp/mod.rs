@@ -19,7 +19,7 @@ use crate::record::LogType;
 use exchange::DhcpExchange;
 use message::{Message, Reading};
 
-/// Messages over UDP.
+/// DHCP over UDP (RFC 2131).
 #[derive(Debug)]
 pub(super) struct Dhcp;
 

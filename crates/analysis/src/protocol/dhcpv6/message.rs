@@ -36,7 +36,7 @@ mod code {
     pub(super) const STATUS: u16 = 13;
     pub(super) const IA_PD: u16 = 25;
     pub(super) const IA_PREFIX: u16 = 26;
-    /// RFC 4704.
+    /// Client FQDN option (RFC 4704).
     pub(super) const CLIENT_FQDN: u16 = 39;
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Message {
     pub(super) time: Timestamp,
     /// Who sent it, in its flow.
     pub(super) from: Role,
-    /// Its type.
+    /// `msg-type` (RFC 8415, 8).
     pub(super) kind: u8,
-    /// The transaction identifier.
+    /// Transaction identifier, which the answers repeat.
     pub(super) xid: u32,
     /// How many relays passed it on.
     pub(super) relays: u64,

@@ -17,7 +17,7 @@ use crate::record::LogType;
 use exchange::Dhcpv6Exchange;
 use message::Message;
 
-/// Messages over UDP.
+/// DHCPv6 over UDP (RFC 8415).
 #[derive(Debug)]
 pub(super) struct Dhcpv6;
 

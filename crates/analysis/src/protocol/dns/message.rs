@@ -89,7 +89,7 @@ impl Header {
         (self.flags >> 4 & 7) as u8
     }
 
-    /// The response code.
+    /// RCODE, without the bits that EDNS adds.
     pub(super) const fn rcode(self) -> u8 {
         (self.flags & 0xf) as u8
     }
@@ -182,7 +182,6 @@ impl<'a> Message<'a> {
         self.is_netbios
     }
 
-    /// Notes an oddity.
     pub(super) fn weird(&mut self, name: &'static str) {
         self.weirds.add(name);
     }

@@ -41,7 +41,7 @@ use answers::Answers;
 use message::Header;
 use session::DnsSession;
 
-/// Messages over UDP.
+/// DNS over UDP (RFC 1035, 4.2.1).
 #[derive(Debug)]
 pub(super) struct Dns;
 

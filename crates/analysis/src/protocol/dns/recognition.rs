@@ -67,7 +67,7 @@ fn is_header(header: Header) -> bool {
         && (header.opcode() != UPDATE || header.questions == 1)
 }
 
-/// Where reading is.
+/// A position in a message that is only checked.
 struct Reader<'a> {
     payload: &'a [u8],
     at: usize,

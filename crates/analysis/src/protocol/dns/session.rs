@@ -23,16 +23,14 @@ pub(super) struct DnsSession {
     is_mixed: bool,
     /// Whether it goes to a group, where identifiers join nothing (RFC 6762, section 18.1).
     is_multicast: bool,
-    /// Messages so far.
     messages: u32,
     /// Port of the responder.
     port: u16,
-    /// Of streams.
+    /// Lengths before messages over TCP (RFC 1035, 4.2.2).
     framing: [Framing; 2],
 }
 
 impl DnsSession {
-    /// Nothing waits yet.
     pub(super) const fn new(context: &Context<'_>) -> Self {
         Self {
             queries: Vec::new(),

@@ -17,7 +17,6 @@ pub(super) struct Fragment<'a> {
     number: u16,
     /// Where in the body it lies.
     offset: usize,
-    /// What it holds.
     data: &'a [u8],
 }
 

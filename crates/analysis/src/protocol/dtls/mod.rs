@@ -18,7 +18,7 @@ use crate::file;
 use crate::record::LogType;
 use session::DtlsSession;
 
-/// DTLS over UDP.
+/// DTLS over UDP (RFC 6347, RFC 9147).
 #[derive(Debug)]
 pub(super) struct Dtls;
 

@@ -43,7 +43,7 @@ pub(super) enum Reply<'a> {
     First(u16, &'a [u8]),
     /// One between the first and the last.
     Between,
-    /// None.
+    /// No reply at all.
     Malformed,
 }
 

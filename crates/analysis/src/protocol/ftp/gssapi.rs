@@ -42,7 +42,6 @@ struct Exchange {
 }
 
 impl Tokens {
-    /// None yet.
     pub(super) fn new(files: Carrier) -> Self {
         Self { stage: Stage::None, files }
     }

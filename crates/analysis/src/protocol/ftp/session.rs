@@ -28,7 +28,7 @@ const MAX_NAME: usize = 128;
 /// Users whose password is no secret (`FTP::guest_ids`).
 const GUESTS: [&[u8]; 4] = [b"anonymous", b"ftp", b"ftpuser", b"guest"];
 
-/// A control connection.
+/// A control connection (RFC 959, 3.2).
 #[derive(Debug)]
 pub(super) struct FtpSession {
     /// Commands that wait for replies, or whose replies may not be complete.

@@ -18,7 +18,6 @@ pub(super) struct Body {
     content: Content,
     /// Bytes as they were sent, of a body that is decoded or has parts.
     sent: u64,
-    /// Bytes after decoding.
     len: u64,
     /// Whether that is the length: not where something could not be decoded.
     is_exact: bool,
@@ -74,7 +73,6 @@ fn end_unseen(mut file: Box<FileTransfer>, found: &mut Findings) {
     file.end(found);
 }
 
-/// Where files go.
 pub(super) struct Sink<'a> {
     pub(super) time: Timestamp,
     pub(super) from: Role,
@@ -91,7 +89,6 @@ impl Sink<'_> {
 }
 
 impl Files {
-    /// None yet.
     pub(super) fn new(context: &Context<'_>) -> Self {
         Self {
             carrier: Carrier::from(context),

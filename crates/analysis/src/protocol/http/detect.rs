@@ -69,7 +69,7 @@ const LONG_RESPONSE: usize = 1_024;
 enum Opening {
     /// Too few to tell.
     Unclear,
-    /// No request.
+    /// It is no request.
     Other,
     /// How HTTP/2 begins, which is read as a request where HTTP/1 is expected.
     Preface,

@@ -49,7 +49,6 @@ pub(super) struct Exchanges {
 }
 
 impl Exchanges {
-    /// None yet.
     pub(super) const fn new(limits: &Limits) -> Self {
         Self {
             pending: VecDeque::new(),
@@ -97,7 +96,7 @@ impl Exchanges {
         self.pending.remove(place).map(|(_, exchange)| exchange)
     }
 
-    /// A request begins.
+    /// Begins a request with its line.
     pub(super) fn request(&mut self, line: RequestLine<'_>, time: Timestamp, found: &mut Findings) {
         let [request, response] = self.current;
         if request < response {
@@ -154,7 +153,7 @@ impl Exchanges {
         }
     }
 
-    /// A response begins.
+    /// Begins a response, which answers the oldest request without one.
     pub(super) fn response(&mut self, line: &StatusLine<'_>, time: Timestamp) {
         // Behind a preliminary response the same exchange goes on.
         if self.current(Role::Responder).is_none_or(|exchange| exchange.is_answered()) {

@@ -25,7 +25,6 @@ pub(super) struct Framing {
 /// A part of something larger, RFC 9110 section 14.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
-    /// Where it begins.
     pub(super) first: u64,
     len: u64,
     /// How long the whole is, where that is told.
@@ -88,9 +87,9 @@ pub(super) enum Expected {
 /// How far a body reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// There is none.
+    /// The message has no body.
     Empty,
-    /// So many bytes.
+    /// Its length, by `Content-Length`.
     Length(u64),
     /// To the last chunk.
     Chunks,

@@ -13,7 +13,7 @@ const MAX_FIELD: usize = MAX_LINE;
 /// What is known of the bytes that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// They will come.
+    /// The rest of the line will come.
     Open,
     /// They are missing: what is incomplete will stay so.
     Missing,

@@ -37,7 +37,7 @@ enum Stage {
 /// What became of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// More must come.
+    /// Nothing as long as no more comes.
     None,
     /// So many were taken.
     Some(usize),

@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// A request line.
+/// A request line (RFC 9112, 3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RequestLine<'a> {
     pub(super) method: &'a [u8],
@@ -43,7 +43,7 @@ pub(super) struct RequestLine<'a> {
     pub(super) version: Option<Version>,
 }
 
-/// A status line.
+/// A status line (RFC 9112, 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StatusLine<'a> {
     pub(super) version: Version,

@@ -86,7 +86,6 @@ impl Command {
 pub(super) struct LiteralMark<'a> {
     /// What stands before its length.
     pub(super) before: &'a [u8],
-    /// Its length.
     pub(super) len: u64,
 }
 

@@ -61,13 +61,13 @@ impl Mailboxes {
         &mut self.all[at]
     }
 
-    /// Selects a mailbox.
+    /// Takes note that a mailbox was selected.
     pub(super) fn select(&mut self, time: Timestamp, name: &[u8]) -> &mut Imap {
         self.selected = self.place(time, name);
         self.selected()
     }
 
-    /// Selects none.
+    /// Takes note that no mailbox is selected any more.
     pub(super) const fn close(&mut self) {
         self.selected = 0;
     }
@@ -96,7 +96,7 @@ impl Mailboxes {
         self.all.len() - 1
     }
 
-    /// Tells all.
+    /// Reports a row for each mailbox.
     pub(super) fn finish(&mut self, found: &mut Findings) {
         self.selected = 0;
         let Account { greeting, log_in, tls } = &self.account;

@@ -21,7 +21,7 @@ pub(super) struct Offer<'a> {
 /// What a message to someone says of DCC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dcc<'a> {
-    /// Nothing.
+    /// No request of DCC.
     Nothing,
     /// A file is offered.
     Send(Offer<'a>),

@@ -2,14 +2,14 @@
 
 use crate::protocol::line::first_word;
 
-/// A message.
+/// A message (RFC 2812, 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message<'a> {
     /// Who says it, where that is told.
     pub(super) prefix: Option<&'a [u8]>,
     /// Its command or number, in letters of any case.
     pub(super) command: &'a [u8],
-    /// What follows.
+    /// The parameters, not yet parted.
     pub(super) params: &'a [u8],
 }
 

@@ -27,7 +27,7 @@ const RPL_STARTTLS: u16 = 670;
 /// It does not; it does not know the command; it knows none before it knows who asks.
 const NO_TLS: [u16; 3] = [691, 421, 451];
 
-/// A connection.
+/// Both sides of an IRC connection.
 #[derive(Debug, Default)]
 pub(super) struct IrcSession {
     nick: Option<Box<[u8]>>,

@@ -5,7 +5,7 @@ use super::encoding::hex;
 use super::token::{skip_blanks, token};
 use crate::protocol::base64;
 
-/// A header field.
+/// A header field (RFC 5322, 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::protocol) struct Field<'a> {
     /// Its name as it was written.
@@ -118,7 +118,7 @@ impl<'a> Field<'a> {
 
 /// A parameter as it is written.
 enum Found {
-    /// In one piece.
+    /// Without any encoding.
     Plain(Vec<u8>),
     /// In sections, in order (RFC 2231).
     Sections(Vec<Section>),

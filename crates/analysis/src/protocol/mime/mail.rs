@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 1_000;
 /// The protocol that carries a mail, and in which flow.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct Origin {
-    /// The flow.
+    /// The flow that carries the mail.
     pub(in crate::protocol) carrier: Carrier,
     /// The protocol, as the log `files` has it.
     pub(in crate::protocol) source: &'static str,
@@ -25,7 +25,7 @@ pub(in crate::protocol) struct Origin {
     pub(in crate::protocol) tells_depth: bool,
 }
 
-/// A mail.
+/// A mail (RFC 5322), as its lines come.
 #[derive(Debug)]
 pub(in crate::protocol) struct Mail {
     message: Message,
@@ -53,7 +53,6 @@ struct Content {
 pub(in crate::protocol) struct Parts {
     /// Parts that have no parts themselves.
     pub(in crate::protocol) count: u64,
-    /// Their content types.
     pub(in crate::protocol) types: Vec<Box<[u8]>>,
     /// Their names, of those that have one.
     pub(in crate::protocol) names: Vec<Box<[u8]>>,
@@ -64,7 +63,6 @@ pub(in crate::protocol) struct Parts {
 /// What is numbered throughout a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::protocol) struct Numbers {
-    /// Files so far.
     files: u64,
     /// How many more there were, which have no row.
     left_out: u64,

@@ -40,7 +40,6 @@ pub(super) trait Visitor {
     fn content(&mut self, part: &Part, data: &[u8]);
     /// Such a part is over.
     fn end(&mut self, part: &Part);
-    /// Something is odd.
     fn weird(&mut self, name: &'static str);
 }
 
@@ -148,7 +147,6 @@ impl Message {
         }
     }
 
-    /// Ends it.
     pub(super) fn finish(&mut self, visitor: &mut impl Visitor) {
         self.close(0, visitor);
     }

@@ -20,7 +20,7 @@ const MAX_PENDING: usize = 1_000;
 /// Unknown commands beyond which it is not believed to be POP3.
 const MAX_UNKNOWN: u32 = 10;
 
-/// Client and server.
+/// Both sides of a POP3 connection (RFC 1939).
 #[derive(Debug)]
 pub(super) struct Pop3Session {
     carrier: Carrier,

@@ -25,7 +25,7 @@ use packet::{FIXED, Invariant, LONG};
 use session::QuicSession;
 use version::Version;
 
-/// QUIC over UDP.
+/// QUIC over UDP (RFC 9000).
 #[derive(Debug)]
 pub(super) struct Quic;
 

@@ -15,15 +15,13 @@ const MIN_PROTECTED: u64 = 20;
 /// What every version has, RFC 8999 section 5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Invariant<'a> {
-    /// The first octet.
     pub(super) first: u8,
-    /// The version's number.
     pub(super) version: u32,
     /// The receiver's connection identifier.
     pub(super) destination: &'a [u8],
     /// The sender's connection identifier.
     pub(super) source: &'a [u8],
-    /// What follows.
+    /// The bytes behind the connection identifiers.
     rest: &'a [u8],
 }
 
@@ -49,7 +47,6 @@ impl<'a> Invariant<'a> {
 /// A packet with a long header of a version that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
-    /// What it is.
     pub(super) kind: PacketType,
     /// Where its packet number begins.
     pub(super) number_at: usize,
@@ -94,10 +91,9 @@ pub(super) enum Frame<'a> {
     Crypto {
         /// Where in the stream of messages it is.
         offset: u64,
-        /// The piece.
         data: &'a [u8],
     },
-    /// The connection ends.
+    /// `CONNECTION_CLOSE`.
     Close,
 }
 

@@ -14,7 +14,6 @@ const V2_DRAFT: u32 = 0x709a_50c4;
 /// What differs between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
-    /// Its number.
     pub(super) number: u32,
     /// The salt of the secret of Initial packets, RFC 9001 section 5.2.
     pub(super) salt: [u8; 20],

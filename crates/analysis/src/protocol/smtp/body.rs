@@ -33,7 +33,6 @@ struct Chunk {
 }
 
 impl Body {
-    /// No mail yet.
     pub(super) fn new(context: &Context<'_>) -> Self {
         Self {
             carrier: context.into(),
@@ -83,7 +82,6 @@ impl Body {
         self.chunk = (len > 0).then_some(Chunk { left: len, last });
     }
 
-    /// Takes a line.
     pub(super) fn line(
         &mut self,
         time: Timestamp,

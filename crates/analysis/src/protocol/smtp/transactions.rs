@@ -71,7 +71,7 @@ impl Transactions {
         self.current(time).is_sent = true;
     }
 
-    /// Takes a reply.
+    /// Takes a reply to the oldest command without one.
     pub(super) fn reply(&mut self, time: Timestamp, code: u16, text: &[u8]) {
         match self.waiting.front_mut() {
             Some(waiting) => waiting.reply(code, text),
@@ -103,7 +103,7 @@ impl Transactions {
         }
     }
 
-    /// Tells all.
+    /// Reports what is still open.
     pub(super) fn finish(&mut self, found: &mut Findings) {
         self.give_up_waiting(found);
         if let Some(last) = self.current.take().filter(|last| last.is_begun) {

@@ -9,7 +9,7 @@ pub(super) enum Parsed<T> {
     Whole(T, usize),
     /// The begin of one, which is at least so long.
     More(usize),
-    /// No message.
+    /// The bytes are no message.
     Bad,
 }
 

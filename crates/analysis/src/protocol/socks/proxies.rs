@@ -19,7 +19,6 @@ use crate::uid::Uid;
 /// A connection through a proxy was asked for, or granted.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct Proxied {
-    /// When.
     pub(in crate::protocol) time: Timestamp,
     /// How: [`TunnelType::Socks`] or [`TunnelType::Http`].
     pub(in crate::protocol) kind: TunnelType,

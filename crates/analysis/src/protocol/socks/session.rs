@@ -21,7 +21,7 @@ pub(super) struct SocksSession {
     is_confirmed: bool,
 }
 
-/// What comes next.
+/// The message that comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Turn {
     /// The client's first message.
@@ -35,14 +35,13 @@ enum Turn {
     LoginReply,
     /// What the client wants, in version 5.
     Request,
-    /// What it gets.
+    /// The reply of the proxy.
     Reply,
     /// That somebody connected to the port that the server opened.
     Connected,
 }
 
 impl Turn {
-    /// Whose it is.
     const fn of(self) -> Role {
         match self {
             Self::Hello | Self::Login | Self::Request => Role::Originator,

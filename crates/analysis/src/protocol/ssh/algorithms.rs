@@ -32,7 +32,7 @@ pub(super) enum Offerer {
     Server,
 }
 
-/// What is agreed.
+/// The algorithms that both sides agree on (RFC 4253, 7.1).
 #[derive(Debug)]
 pub(super) struct Agreed {
     pub(super) cipher: Box<[u8]>,

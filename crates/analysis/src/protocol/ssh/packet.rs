@@ -16,7 +16,7 @@ pub(super) enum Packet<'a> {
     Message { number: u8, body: &'a [u8], len: usize },
     /// There must be so many bytes first.
     Needs(usize),
-    /// There is none.
+    /// The bytes are no packet.
     Malformed,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct SshSession {
 /// What a side says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Its identification string.
+    /// The identification string (RFC 4253, 4.2).
     #[default]
     Identification,
     /// Packets that anybody can read.

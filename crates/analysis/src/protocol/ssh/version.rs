@@ -9,11 +9,11 @@ pub(super) const MAX_LINE: usize = 1024;
 /// The versions that an identification string stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaks {
-    /// Version 1 only.
+    /// It speaks version 1 only.
     One,
     /// Either: "1.99".
     Both,
-    /// Version 2 only.
+    /// It speaks version 2 only.
     Two,
 }
 

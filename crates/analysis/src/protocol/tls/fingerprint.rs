@@ -22,7 +22,7 @@ const HASH_DIGITS: usize = 12;
 pub(in crate::protocol) enum Carrier {
     /// TLS over TCP.
     Tcp,
-    /// QUIC.
+    /// TLS within QUIC.
     Quic,
     /// DTLS over UDP.
     Dtls,

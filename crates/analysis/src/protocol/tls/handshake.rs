@@ -8,7 +8,7 @@ pub(in crate::protocol) const MAX_MESSAGE: usize = 128 << 10;
 /// Type and length of a message.
 pub(super) const HEADER_LEN: usize = 4;
 
-/// A handshake message.
+/// A handshake message (RFC 8446, 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::protocol) struct Message<'a> {
     /// `msg_type`.

@@ -39,7 +39,6 @@ pub(in crate::protocol) struct ClientHello<'a> {
     /// `legacy_session_id`.
     pub(in crate::protocol) session_id: &'a [u8],
     ciphers: &'a [u8],
-    /// The extensions.
     pub(in crate::protocol) extensions: Extensions<'a>,
 }
 
@@ -63,7 +62,7 @@ impl<'a> ClientHello<'a> {
         Some(Self { version, session_id, ciphers, extensions })
     }
 
-    /// The cipher suites.
+    /// The cipher suites in the client's order.
     pub(super) fn ciphers(&self) -> impl Iterator<Item = u16> + Clone + 'a {
         numbers(self.ciphers)
     }
@@ -98,9 +97,7 @@ pub(in crate::protocol) struct ServerHello<'a> {
     pub(super) is_retry: bool,
     /// `legacy_session_id_echo`.
     pub(super) session_id: &'a [u8],
-    /// The cipher suite.
     pub(super) cipher: u16,
-    /// The extensions.
     pub(super) extensions: Extensions<'a>,
 }
 
@@ -190,11 +187,9 @@ pub(super) fn is_ssl2_client_hello(body: &[u8]) -> bool {
 /// What a server chose in SSL 2 (the draft's section 2.6).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ssl2ServerHello<'a> {
-    /// The version.
     pub(super) version: u16,
     /// The first of the kinds of ciphers that both have.
     pub(super) cipher: u32,
-    /// The server's certificate.
     pub(super) certificate: &'a [u8],
 }
 

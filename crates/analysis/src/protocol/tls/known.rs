@@ -31,7 +31,7 @@ pub(super) struct ClientPrint {
 /// A certificate, and when it was told.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// It.
+    /// The certificate with what was read of it.
     pub(super) certificate: Arc<Certificate>,
     /// The last day on which it was told, in each of its roles.
     told: [Option<i64>; Presented::ROLES],

@@ -49,7 +49,7 @@ pub(super) const SSL: &LogType = ssl_log::Ssl::LOG;
 pub(super) const X509: &LogType = x509_log::X509::LOG;
 pub(super) const OCSP: &LogType = ocsp_log::Ocsp::LOG;
 
-/// TLS over TCP.
+/// TLS over TCP (RFC 5246, RFC 8446), and SSL 2 and 3.
 #[derive(Debug)]
 pub(super) struct Tls;
 

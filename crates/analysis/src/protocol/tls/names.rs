@@ -26,7 +26,7 @@ pub(super) const fn is_tls13_draft(version: u16) -> bool {
     version / 0xff == 0x7f
 }
 
-/// A version's name.
+/// The name of a version, as Zeek has it.
 pub(super) fn version(version: u16) -> Cow<'static, str> {
     Cow::Borrowed(match version {
         SSL2 => "SSLv2",

@@ -7,12 +7,10 @@ pub(in crate::protocol) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// All of `bytes`.
     pub(in crate::protocol) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// What is left.
     pub(in crate::protocol) const fn rest(&self) -> &'a [u8] {
         self.bytes
     }
@@ -34,7 +32,6 @@ impl<'a> Reader<'a> {
         self.take(N)?.first_chunk().copied()
     }
 
-    /// The next octet.
     pub(in crate::protocol) fn u8(&mut self) -> Option<u8> {
         self.array().map(|[octet]| octet)
     }

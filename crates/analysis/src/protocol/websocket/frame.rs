@@ -1,11 +1,11 @@
 //! Frames as they lie in a stream, RFC 6455 section 5.2.
 
-/// A frame's header.
+/// The header of a frame (RFC 6455, 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     /// How long it is.
     pub(super) len: usize,
-    /// How much follows.
+    /// Bytes of payload behind the header.
     pub(super) payload: u64,
     opcode: u8,
     mask: Option<[u8; 4]>,

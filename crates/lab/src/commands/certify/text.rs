@@ -16,7 +16,6 @@ pub(super) fn searches(number: usize) -> String {
     if number == 1 { "1 search".to_owned() } else { format!("{number} searches") }
 }
 
-/// What is certified.
 pub(super) fn statement(statement: &Statement) -> String {
     let mut text = format!("Made {}\n", statement.made);
     text += &configuration(&statement.configuration);

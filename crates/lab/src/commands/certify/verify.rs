@@ -27,7 +27,6 @@ use crate::trial::Trial;
 #[derive(Debug, Default, Serialize)]
 struct Found {
     holds: bool,
-    /// Why not.
     reasons: Vec<String>,
     signature: Signature,
     /// What the page says, where it is one.
@@ -203,7 +202,6 @@ fn tell(runs: usize, each: Duration, time: Duration) {
     ));
 }
 
-/// It for people.
 fn words(found: &Found) -> String {
     let mut text = String::new();
     if let Some(key) = &found.signature.key {

@@ -55,19 +55,15 @@ pub struct CompareArgs {
 pub(super) struct Comparison {
     /// What is compared with, and what is compared.
     pub(super) a: Named,
-    /// See `a`.
     pub(super) b: Named,
     /// What else they differ in.
     pub(super) differing: Vec<Fact>,
-    /// What changed.
     #[serde(flatten)]
     pub(super) changes: Changes,
 }
 
-/// A side.
 #[derive(Debug, Serialize)]
 pub(super) struct Named {
-    /// Its directory.
     pub(super) directory: String,
     /// What was selected of it.
     #[serde(flatten)]
@@ -78,20 +74,19 @@ pub(super) struct Named {
     command: Vec<String>,
 }
 
-/// What changed.
 #[derive(Debug, Serialize)]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub(super) enum Changes {
     /// Of the highest rates without loss.
     Lossless {
-        /// Tools and sizes.
+        /// Rates by tool and size.
         groups: Vec<rates::Group>,
         /// What has no partner.
         left_out: Vec<LeftOut<u32>>,
     },
-    /// Of sweeps.
+    /// Changes between two sweeps.
     Sweep {
-        /// Tools and points.
+        /// Runs by tool and point.
         groups: Vec<runs::Group>,
         /// What has no partner.
         left_out: Vec<LeftOut<runs::Shared>>,

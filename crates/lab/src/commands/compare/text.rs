@@ -108,7 +108,7 @@ pub(super) fn improvements(group: &rates::Group) -> String {
     text
 }
 
-/// What [`rows_of_rates`] has.
+/// Headings of the columns of [`rows_of_rates`].
 pub(super) const RATES: [&str; 5] =
     ["bytes", "A frames/s", "B frames/s", "improvement %", "least to most %"];
 
@@ -213,7 +213,7 @@ pub(super) fn untold(group: &runs::Group, at: usize, measure: Measure) -> Option
     is_untold.then(|| format!("{}: unavailable, {why}", words(measure).0))
 }
 
-/// What [`rows_of_runs`] has.
+/// Headings of the columns of [`rows_of_runs`].
 pub(super) fn columns(measure: Measure) -> [String; 6] {
     let (what, unit) = words(measure);
     [what, "A", "B", "runs", unit, "at 95 % confidence"].map(str::to_owned)

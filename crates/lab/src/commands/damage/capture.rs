@@ -19,7 +19,6 @@ use crate::damage::Flows;
 /// Packets that are looked at, at most: a number and a digest of each stay in memory.
 const MOST: usize = 4_000_000;
 
-/// A capture's packets.
 pub(super) struct Capture {
     /// The flow of each.
     pub(super) flows: Flows,

@@ -23,17 +23,14 @@ const TRIED: u32 = 5;
 const AROUND: Duration = Duration::from_secs(3);
 const SPARE: Duration = Duration::from_secs(10);
 
-/// What loses packets.
 pub(super) struct Lost<'a> {
     pub(super) capture: &'a Capture,
     pub(super) path: &'a Path,
-    /// Frames a second.
     pub(super) rate: f64,
     pub(super) stop: &'a Stop<'a>,
     pub(super) is_quiet: bool,
 }
 
-/// The testbed.
 pub(super) fn layout(tap: Tap) -> Layout {
     Layout { tap: Some(tap), ..Layout::default() }
 }

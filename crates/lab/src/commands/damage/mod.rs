@@ -102,7 +102,6 @@ enum Way {
     None,
 }
 
-/// All of it.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -111,7 +110,7 @@ struct Report<'a> {
     #[serde(flatten)]
     subject: &'a Subject,
     counted: Way,
-    /// Of [`Way::Memory`].
+    /// Seed of the losses of [`Way::Memory`].
     seed: Option<u64>,
     losses: &'a [Outcome],
     tolerable: Vec<Tolerable>,
@@ -187,7 +186,6 @@ pub(super) fn run(args: &DamageArgs, program: Program) -> anyhow::Result<u8> {
 }
 
 impl DamageArgs {
-    /// Losses as shares.
     fn losses(&self) -> Vec<f64> {
         // Who asks what may be tolerated alone has not asked to lose anything.
         let is_usual = self.loss.is_empty() && (self.tolerate.is_empty() || self.simulate);

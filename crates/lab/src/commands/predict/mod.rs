@@ -177,7 +177,6 @@ fn tool(name: &str) -> Result<Tool, UsageError> {
     })
 }
 
-/// What predicts.
 fn last_model(entries: &[Entry]) -> Option<&Model> {
     entries.iter().rev().find_map(|entry| match entry {
         Entry::Model { model, .. } => Some(&**model),

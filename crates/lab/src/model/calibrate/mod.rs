@@ -23,7 +23,6 @@ use crate::tools::{Setting, Tool};
 use crate::trial::{self, Trial};
 use crate::work::Cost;
 
-/// Sizes of frames.
 const SIZES: [u32; 2] = [64, 1518];
 
 /// What `lab work` does for each packet; others do what they do.
@@ -70,12 +69,12 @@ const GUESSED: f64 = 2500.0;
 /// The share of its full speed that a sender keeps to.
 const REACHED: f64 = 0.9;
 
-/// What is calibrated.
+/// The tool and the testbed for which a model is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// What captures.
+    /// The tool that captures.
     pub tool: &'a Tool,
-    /// The testbed.
+    /// How sender and capture are joined.
     pub layout: &'a Layout,
     /// Settings of the tool that its cost depends on, each of which it is tried with; without any as it comes.
     pub variants: &'a [Vec<Setting>],
@@ -152,14 +151,12 @@ trait Host {
     /// What work costs by itself on frames of a size; `None` where nobody knows.
     fn raw(&mut self, cost: Cost, size: u32) -> anyhow::Result<Option<Raw>>;
 
-    /// A run.
     fn run(&mut self, tool: &Tool, load: &Load) -> anyhow::Result<Trial>;
 
     /// Hears what is done.
     fn tell(&mut self, text: &str);
 }
 
-/// A testbed.
 struct OnBed<'a> {
     begin: Instant,
     bed: &'a Bed,

@@ -33,7 +33,6 @@ pub(super) struct Runs<'a> {
     pub(super) learned: Vec<((u32, Kind), f64)>,
 }
 
-/// What runs told.
 pub(super) struct Observed {
     pub(super) observations: Vec<Observation>,
     /// Runs for which there was no time.

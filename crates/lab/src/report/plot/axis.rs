@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// An axis.
+/// An axis of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// What it has, with its unit.
     pub label: String,
     /// How its values are told.
     pub unit: Unit,
-    /// Where they lie.
+    /// Whether it is linear or logarithmic.
     pub scale: Scale,
 }
 
@@ -21,13 +21,13 @@ pub enum Unit {
     /// As numbers, large ones with k and M.
     #[default]
     Number,
-    /// Shares in percent.
+    /// Shares, labelled in percent.
     Share,
     /// Bytes in powers of 1024, as options have them: 512K, 64M.
     Bytes,
 }
 
-/// Where values lie.
+/// How values are placed on an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equal lengths.
@@ -40,13 +40,13 @@ pub enum Scale {
 }
 
 impl Axis {
-    /// One of numbers.
+    /// An axis of plain numbers.
     #[must_use]
     pub fn new(label: impl Into<String>) -> Self {
         Self { label: label.into(), ..Self::default() }
     }
 
-    /// One of shares.
+    /// An axis of shares, labelled in percent.
     #[must_use]
     pub fn share(label: impl Into<String>) -> Self {
         Self { unit: Unit::Share, ..Self::new(label) }

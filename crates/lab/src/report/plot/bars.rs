@@ -36,7 +36,6 @@ pub(super) fn unplaced(bars: &Bars) -> Vec<(String, usize)> {
     vec![("values that are unknown".to_owned(), unknown)]
 }
 
-/// Where bars are.
 struct Field {
     span: Span,
     top: i32,
@@ -59,7 +58,6 @@ impl Field {
         self.top + HEIGHT - (self.span.place(value) * f64::from(HEIGHT)).round() as i32
     }
 
-    /// Where nothing is.
     fn ground(&self) -> i32 {
         self.up(self.span.low.max(0.0))
     }

@@ -15,7 +15,6 @@ const HEIGHT: i32 = 340;
 const BELOW: i32 = 58;
 const LEFT: i32 = 88;
 
-/// Labels of marks.
 const LABEL: f64 = 11.5;
 const LABEL_LINE: i32 = 16;
 /// Pixels at the right for labels of lines across, at most.

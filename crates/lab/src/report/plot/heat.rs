@@ -48,7 +48,6 @@ pub(super) fn unplaced(map: &HeatMap) -> Vec<(String, usize)> {
     vec![("cells of which nothing is known".to_owned(), number)]
 }
 
-/// Where cells are.
 struct Grid {
     columns: i32,
     rows: i32,

@@ -23,26 +23,26 @@ use super::number::exact;
 /// A picture with a caption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// The title above the plot.
     pub title: String,
     /// What one sees, and how to read it.
     pub caption: String,
-    /// What is drawn.
+    /// The kind of chart, with its values.
     pub chart: Chart,
     /// What is not drawn though it was measured: why, and how many.
     pub left_out: Vec<(String, usize)>,
 }
 
-/// What is drawn.
+/// The kind of chart, with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chart {
-    /// Values over others.
+    /// Series of points, joined by lines.
     Curves {
-        /// To the right.
+        /// The horizontal axis.
         x: Axis,
-        /// Upwards.
+        /// The vertical axis.
         y: Axis,
-        /// What is compared.
+        /// The series that are compared.
         series: Vec<Series>,
         /// Values that mean something.
         marks: Vec<Mark>,
@@ -62,20 +62,20 @@ pub enum Chart {
 /// Values that belong together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Its name.
+    /// Name of the series, for the legend.
     pub name: String,
-    /// Its values.
+    /// The points of the series.
     pub dots: Vec<Dot>,
     /// Whether a line joins them.
     pub is_line: bool,
 }
 
-/// A value.
+/// A point of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dot {
-    /// To the right.
+    /// Value on the horizontal axis.
     pub x: f64,
-    /// Upwards.
+    /// Value on the vertical axis.
     pub y: f64,
     /// What it may be between.
     pub range: Option<(f64, f64)>,
@@ -84,11 +84,11 @@ pub struct Dot {
 /// A line across a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Where.
+    /// Value on the axis that the mark stands at.
     pub at: f64,
     /// On which axis that is.
     pub on: Direction,
-    /// What is there.
+    /// Text beside the mark.
     pub label: String,
     /// The series that it belongs to, if it does to one: it has its colour.
     pub series: Option<usize>,
@@ -97,16 +97,16 @@ pub struct Mark {
 /// An axis of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// To the right.
+    /// At a value of the horizontal axis.
     X,
-    /// Upwards.
+    /// At a value of the vertical axis.
     Y,
 }
 
 /// Values side by side, in groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bars {
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
     /// Names of groups, and what they are.
     pub groups: (String, Vec<String>),
@@ -117,13 +117,13 @@ pub struct Bars {
 /// A value as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Value {
-    /// It.
+    /// The value is known to a number.
     Exactly(f64),
     /// It is this or more.
     AtLeast(f64),
     /// It is this or less.
     AtMost(f64),
-    /// Nobody knows.
+    /// The value is not known.
     #[default]
     Unknown,
 }
@@ -131,24 +131,24 @@ pub enum Value {
 /// What values may be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
     /// The value that means that nothing differs.
     pub none: f64,
-    /// Values, from above.
+    /// The rows from top to bottom.
     pub rows: Vec<Interval>,
 }
 
 /// What a value may be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Of what.
+    /// Text at the left of the row.
     pub label: String,
-    /// It.
+    /// The value of the row.
     pub value: Value,
     /// The least and the most that it may be: `None` for an open end.
     pub ends: [Option<f64>; 2],
-    /// It in words.
+    /// Text beside the value.
     pub words: String,
     /// Whether it surely differs from none.
     pub is_apart: bool,
@@ -170,7 +170,7 @@ pub struct HeatMap {
 /// What is left after each stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Waterfall {
-    /// What there was.
+    /// How many there were before the first stage.
     pub all: u64,
     /// What became of it, in order.
     pub stages: Vec<Stage>,
@@ -181,7 +181,7 @@ pub struct Waterfall {
 /// Where some were lost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stage {
-    /// Where.
+    /// The name of the stage.
     pub name: String,
     /// How many; `None` where nobody knows.
     pub lost: Option<u64>,
@@ -194,7 +194,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Mark {
-    /// A line upwards.
+    /// A vertical line at a value of the horizontal axis.
     #[must_use]
     pub fn x(at: f64, label: impl Into<String>) -> Self {
         Self { at, on: Direction::X, label: label.into(), series: None }

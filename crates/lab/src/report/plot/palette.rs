@@ -5,9 +5,9 @@ use plotters::style::{FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
 /// The colours of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
-    /// Dark on light.
+    /// Dark text on a light ground.
     Light,
-    /// Light on dark.
+    /// Light text on a dark ground.
     Dark,
 }
 

@@ -9,7 +9,7 @@ use crate::trial::Limit;
 /// Bars in one plot: more are lines.
 const MOST_BARS: usize = 42;
 
-/// Sections about searches.
+/// The sections of a report on searches for the highest rate without loss.
 #[must_use]
 pub fn lossless(cells: &[Cell]) -> Vec<Section> {
     let mut tools: Vec<_> = cells.iter().map(|cell| cell.tool.as_str()).collect();

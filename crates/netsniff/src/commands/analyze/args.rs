@@ -186,7 +186,6 @@ enum UrgentArg {
 
 /// Where the logs go.
 pub(super) enum Target<'a> {
-    /// No logs.
     Nowhere,
     /// All of them to standard output.
     Stream(Format),

@@ -13,7 +13,6 @@ use crate::summary::{CaptureBooks, CaptureInterface, Input, InputSource, Part};
 pub(super) struct Live {
     pub(super) interfaces: Vec<Interface>,
     pub(super) places: Vec<RingPlace>,
-    /// The last books.
     pub(super) entries: Vec<Entry>,
     pub(super) filter: Option<String>,
     /// What became of the rows.

@@ -11,7 +11,6 @@ pub(super) trait Origin {
     /// Whether packets had to pass a filter in user space.
     fn has_filter(&self) -> bool;
 
-    /// What was read.
     fn input(&self, analysis: &Analysis<'_>) -> Input;
 
     /// Where packets went that came in and were not analysed, besides those that the filter refused.

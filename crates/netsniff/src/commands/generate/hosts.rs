@@ -74,7 +74,6 @@ pub(super) struct HostsArgs {
     seed: u64,
 }
 
-/// Where frames suffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Place {
     /// In the network before the tap: hosts see it, and TCP sends again

@@ -215,7 +215,6 @@ impl Counter<'_> {
     }
 }
 
-/// A datagram.
 fn put(seal: &Seal, word: Word, number: u64, content: &impl Serialize) -> Option<String> {
     Some(seal.put(word, number, &serde_json::to_string(content).ok()?))
 }
@@ -244,7 +243,6 @@ impl Door {
     }
 }
 
-/// Carries orders out.
 struct Desk<'a> {
     args: &'a GenerateArgs,
     seal: &'a Seal,

@@ -96,7 +96,6 @@ fn stamped(args: &GenerateArgs) -> anyhow::Result<u8> {
     finish(output, &sent, &report)
 }
 
-/// Sends stamped frames.
 fn send(args: &FrameArgs, wires: &mut [Wire], stop: &AtomicBool) -> anyhow::Result<(Sent, Report)> {
     // Before frames of any size are made.
     wires.iter().try_for_each(|wire| takes(wire, args.size.largest()))?;

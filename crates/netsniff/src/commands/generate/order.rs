@@ -28,7 +28,6 @@ pub(super) enum Word {
     Hello,
     /// What an order needs.
     Ticket,
-    /// Frames are wanted.
     Order,
     /// What came of it.
     Answer,
@@ -44,9 +43,8 @@ pub(super) struct Hello {
 /// What an order needs; the number of its datagram is the one that the order must have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ticket {
-    /// Of the hello.
+    /// The number that the asker chose in its hello.
     pub(super) asker: String,
-    /// The listener's name.
     pub(super) listener: String,
 }
 
@@ -54,7 +52,7 @@ pub(super) struct Ticket {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Order {
-    /// Of the ticket.
+    /// The number that the listener chose in its ticket.
     pub(super) listener: String,
     /// The options of `netsniff generate` that describe frames.
     pub(super) options: Vec<String>,
@@ -63,14 +61,12 @@ pub(super) struct Order {
 /// What came of an order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
-    /// The listener's name.
     pub(super) listener: String,
     /// As an exit code.
     pub(super) code: u8,
     /// Why nothing or less was sent.
     #[serde(default)]
     pub(super) error: Option<String>,
-    /// The report.
     #[serde(default)]
     pub(super) report: Option<serde_json::Value>,
 }
@@ -106,7 +102,6 @@ impl Seal {
         self.0.is_some()
     }
 
-    /// A datagram.
     pub(super) fn put(&self, word: Word, number: u64, json: &str) -> String {
         let code = match &self.0 {
             None => "-".to_owned(),

@@ -26,11 +26,11 @@ pub struct Report {
     pub file_bytes: u64,
     /// Size in bytes after unpacking, as far as it could be read.
     pub unpacked_bytes: u64,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Packets without a time of their own (simple packet blocks).
     pub untimed_packets: u64,
-    /// Bytes captured.
+    /// Bytes that the capture kept of them.
     pub captured_bytes: u64,
     /// Bytes on the wire.
     pub wire_bytes: u64,
@@ -62,7 +62,7 @@ pub struct Report {
     pub bursts: Vec<BurstReport>,
     /// What the sections of a pcapng file say of the capturing machine.
     pub sections: Vec<SectionReport>,
-    /// The interfaces.
+    /// The interfaces in the order of the file.
     pub interfaces: Vec<InterfaceReport>,
     /// How many places are damaged.
     pub damage_count: u64,
@@ -88,7 +88,7 @@ pub struct BurstReport {
 /// One section of a pcapng file.
 #[derive(Debug, Serialize)]
 pub struct SectionReport {
-    /// The capturing hardware.
+    /// The hardware that captured, as the file says.
     pub hardware: Option<String>,
     /// The capturing operating system.
     pub os: Option<String>,
@@ -103,9 +103,9 @@ pub struct SectionReport {
 pub struct InterfaceReport {
     /// Its section in the file, from 0.
     pub section: u64,
-    /// Its name.
+    /// Name of the interface, as the file says.
     pub name: Option<String>,
-    /// Its description.
+    /// Description of the interface, as the file says.
     pub description: Option<String>,
     /// The link type's name, or `LINKTYPE n`.
     pub link_type: String,
@@ -115,11 +115,11 @@ pub struct InterfaceReport {
     pub snaplen: Option<u32>,
     /// The unit of its time stamps.
     pub time_unit: String,
-    /// The capture filter.
+    /// The capture filter, as the file says.
     pub filter: Option<String>,
     /// The operating system of the capturing machine.
     pub os: Option<String>,
-    /// The hardware.
+    /// The hardware of the interface, as the file says.
     pub hardware: Option<String>,
     /// Its speed in bits per second.
     pub speed: Option<u64>,
@@ -139,7 +139,7 @@ pub struct InterfaceReport {
     pub delivered: Option<u64>,
 }
 
-/// A damaged place.
+/// A place at which the file is damaged.
 #[derive(Debug, Serialize)]
 pub struct DamageReport {
     /// Ordinal of the packet at or after which it lies.
@@ -148,7 +148,7 @@ pub struct DamageReport {
     pub offset: u64,
     /// Bytes from there on that were not used.
     pub skipped: u64,
-    /// A sentence.
+    /// What is wrong there, as a sentence.
     pub message: String,
 }
 

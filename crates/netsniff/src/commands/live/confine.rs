@@ -59,7 +59,6 @@ pub struct Reopener(SyncSender<Request>);
 
 type Opened = Option<Box<dyn backend::Receiver>>;
 
-/// What to open.
 #[derive(Debug)]
 struct Request {
     name: String,

@@ -61,7 +61,7 @@ impl Metrics {
         Ok(Self { address, page })
     }
 
-    /// Where it listens.
+    /// The address that the page listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -92,7 +92,6 @@ async fn accept(listener: TcpListener, page: Arc<Mutex<String>>) {
     }
 }
 
-/// Answers one request.
 async fn converse(stream: TcpStream, page: Arc<Mutex<String>>) {
     let service = service_fn(|request| {
         let response = answer(&request, &page);

@@ -19,7 +19,7 @@ use super::wanted::Wanted;
 
 /// Rings that are open and not started.
 pub struct Rings {
-    /// Their kind.
+    /// The backend that opens the rings.
     pub backend: &'static Backend,
     /// The interfaces, in the order in which they were named.
     pub interfaces: Vec<Interface>,
@@ -36,7 +36,7 @@ pub struct Rings {
 pub struct Ring {
     /// Where packets come from.
     pub receiver: Box<dyn Receiver>,
-    /// What it is.
+    /// Its interface, backend and options.
     pub place: RingPlace,
     /// What it was opened with, for opening it again.
     pub options: Options,

@@ -75,7 +75,7 @@ pub trait Attendant {
     /// Takes the books; `since` is when those before were made.
     fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool);
 
-    /// Begins new files.
+    /// Begins new files, at a signal or in time.
     fn roll(&mut self);
 
     /// Says what the user is to know at once.
@@ -90,7 +90,7 @@ pub trait Attendant {
 pub struct Rule<'a> {
     /// What the rings are told.
     pub control: &'a Control,
-    /// Signals.
+    /// The signals that end a run or begin new files.
     pub signals: &'a Signals,
     /// When the run ends by itself.
     pub duration: Option<Duration>,

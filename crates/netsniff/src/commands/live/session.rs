@@ -11,11 +11,11 @@ use super::{Attendant, CaptureArgs, Reopener, Rings, Rule, Signals, Wanted, work
 /// What a run has to do with.
 #[derive(Debug)]
 pub struct Session<'a> {
-    /// How to capture.
+    /// Interfaces, rings and options of the capture.
     pub capture: &'a CaptureArgs,
-    /// What of it.
+    /// Filter and length of the packets that are wanted.
     pub wanted: &'a Wanted,
-    /// What ends it.
+    /// The signals that end the run.
     pub signals: &'a Signals,
     /// How to go on where an interface is gone.
     pub reopener: Option<&'a Reopener>,

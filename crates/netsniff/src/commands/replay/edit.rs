@@ -31,7 +31,6 @@ pub(super) struct EditArgs {
 }
 
 impl EditArgs {
-    /// The changes.
     pub(super) fn edit(&self) -> Edit {
         let strip = self.strip_vlan.then_some(Vlan::Strip);
         Edit {

@@ -17,7 +17,6 @@ use super::store::{Batches, Next, Store};
 /// How often everything is sent, and as whose.
 #[derive(Clone, Debug)]
 pub(super) struct Copies {
-    /// Copies at once.
     pub(super) hosts: u64,
     /// By how many nanoseconds each begins after the one before.
     pub(super) stagger: i64,
@@ -29,7 +28,6 @@ pub(super) struct Copies {
     pub(super) is_unique: bool,
 }
 
-/// Frames of captures.
 #[derive(Debug)]
 pub(super) struct Replay<'s> {
     store: &'s Store,
@@ -69,7 +67,6 @@ struct Cursor<'s> {
     batch: Cow<'s, Batch>,
     /// The packet of the batch that is its next one.
     at: usize,
-    /// Its clock.
     steady: Steady,
 }
 
@@ -156,7 +153,6 @@ impl<'s> Replay<'s> {
         })
     }
 
-    /// Begins a round.
     fn begin(&mut self) -> anyhow::Result<()> {
         self.clocks = self.clocks();
         let hosts = 0..self.copies.hosts.max(1);

@@ -25,13 +25,12 @@ pub(super) enum Cut {
 /// Where packets are to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
-    /// The interface.
     pub(super) interface: Interface,
     /// Bytes of the longest frame that the way to send takes.
     pub(super) longest: usize,
 }
 
-/// Decides about packets.
+/// Decides which packets are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     /// One wire for all, or one for clients and one for servers.

@@ -48,9 +48,7 @@ pub(super) struct Store {
 /// What is known of all packets that can be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Packets.
     pub(super) packets: u64,
-    /// Their bytes.
     pub(super) bytes: u64,
     /// The time from the first to the last, where longer gaps are cut.
     pub(super) span: Duration,
@@ -59,7 +57,7 @@ pub(super) struct Facts {
 /// Batches, one after the other.
 #[derive(Debug)]
 pub(super) enum Batches<'s> {
-    /// From memory.
+    /// Batches that are held in memory.
     Held(std::slice::Iter<'s, Batch>),
     /// From the thread that reads.
     Read(Receiver<Message>),
@@ -68,7 +66,6 @@ pub(super) enum Batches<'s> {
 /// What the thread tells.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// More packets.
     Batch(Batch),
     /// No more; whether something was wrong.
     End(bool),
@@ -224,17 +221,14 @@ impl Store {
     }
 }
 
-/// What [`Batches::next`] gives.
 #[derive(Debug)]
 pub(super) enum Next<'s> {
-    /// Packets.
     Batch(Cow<'s, Batch>),
     /// No more; whether something was wrong.
     End(bool),
 }
 
 impl<'s> Batches<'s> {
-    /// The next batch.
     pub(super) fn next(&mut self) -> Next<'s> {
         match self {
             Self::Held(held) => {

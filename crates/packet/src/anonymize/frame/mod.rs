@@ -20,7 +20,7 @@ use super::{AddressCache, Anonymizer};
 use crate::decode::{self, Layer, TunnelPorts};
 use crate::{Address, LinkType};
 
-/// Changes packets.
+/// Anonymises packets in place.
 #[derive(Clone, Debug)]
 pub struct PacketAnonymizer {
     addresses: AddressCache,
@@ -40,7 +40,7 @@ pub struct Left {
 /// Why bytes of a packet were cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cut {
-    /// They are payload.
+    /// The bytes are payload.
     Payload,
     /// A header is cut or malformed, or a protocol is not understood; the layer before it.
     Unknown(Layer),
@@ -51,7 +51,7 @@ pub enum Cut {
 /// How far the bytes of a part may be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// To its end.
+    /// The packet was read to its end.
     Whole,
     /// To an offset in the packet.
     Until(usize, Cut),

@@ -49,7 +49,7 @@ pub use steering::steering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instruction {
-    /// What is done.
+    /// The opcode.
     pub code: u16,
     /// How many instructions a branch skips if its condition holds.
     pub jt: u8,

@@ -137,7 +137,6 @@ impl<'a> Walk<'a> {
         self.plain(op::sized(op::LD_IND_W, size), offset);
     }
 
-    /// Moves `X` on.
     fn pass(&mut self, len: u32) {
         self.plain(op::TXA, 0);
         self.plain(op::ADD, len);

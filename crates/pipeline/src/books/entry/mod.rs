@@ -16,7 +16,7 @@ pub enum Place {
     Interface(String),
     /// A ring of an interface.
     Ring(String, usize),
-    /// The host.
+    /// The host dropped packets before the ring.
     Host,
 }
 

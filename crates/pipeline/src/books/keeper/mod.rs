@@ -33,7 +33,7 @@ pub const LEAD: Duration = Duration::from_micros(2500);
 pub struct RingPlace {
     /// Which of the interfaces it belongs to.
     pub interface: usize,
-    /// What it is.
+    /// Interface, backend and options of the ring.
     pub facts: RingFacts,
 }
 

@@ -283,7 +283,7 @@ impl<C: Consumer + 'static> Consumer for Apart<C> {
 pub enum Work {
     /// In the thread that captures.
     Here(Box<Analyser>),
-    /// In another one.
+    /// In a thread of its own.
     Apart(Box<Apart<Analyser>>),
 }
 

@@ -19,12 +19,12 @@ pub const LAG: Duration = Duration::from_millis(2);
 /// The state of an interface, as a ring sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkState {
-    /// It is up.
+    /// The interface is up.
     #[default]
     Up,
     /// It is down and may come up again.
     Down,
-    /// It is gone.
+    /// The interface is gone.
     Gone,
 }
 
@@ -57,7 +57,7 @@ impl Moment {
 pub struct Return {
     /// How often it has come back.
     pub times: u64,
-    /// Its number.
+    /// The number that the kernel gives it since.
     pub index: u32,
     /// What it had counted before the ring was started.
     pub before: LinkCounters,
@@ -98,7 +98,7 @@ pub struct RingReport {
     pub late: u64,
     /// Rows that had no room on their way to the logs.
     pub refused_rows: u64,
-    /// The interface.
+    /// Whether the interface is up.
     pub link: LinkState,
     /// How often it went down.
     pub downs: u64,
@@ -106,7 +106,7 @@ pub struct RingReport {
     pub flows: Option<u64>,
     /// Flows that began while another ring of the interface had them; `None` where nobody can tell.
     pub flow_split: Option<u64>,
-    /// Engine time.
+    /// Engine time of the analysis, where there is one.
     pub now: Option<Timestamp>,
 }
 
@@ -180,7 +180,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// There was nothing.
+    /// The interface never came back, so that nothing was counted before.
     pub const NONE: Self = Self {
         times: 0,
         counted: Counted { accepted: Some(0), dropped: Some(0), filtered: Some(0) },

@@ -17,7 +17,7 @@ const AHEAD: usize = 8;
 /// Packets that lie in one buffer, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
-    /// The buffer.
+    /// Memory that holds the bytes.
     pub data: &'a [u8],
     /// Where each packet lies.
     pub packets: &'a [PacketRecord],
@@ -70,7 +70,6 @@ pub struct Order {
     held: Batch,
     /// What was lost before the first of them.
     held_loss: Option<Loss>,
-    /// The latest stamp.
     latest: Timestamp,
     sorted: Vec<PacketRecord>,
 }
@@ -152,7 +151,7 @@ impl Order {
         }
     }
 
-    /// Yields what waits.
+    /// Yields all packets that wait, in the order of time.
     pub fn flush(&mut self, mut each: impl FnMut(Group<'_>)) {
         let loss = self.held_loss.take();
         if self.held.packets.is_empty() && loss.is_none() {
@@ -163,7 +162,7 @@ impl Order {
         self.held.clear();
     }
 
-    /// Packets that wait.
+    /// Number of packets that wait.
     #[must_use]
     pub const fn waiting(&self) -> usize {
         self.held.packets.len() + self.left.len()

@@ -86,7 +86,7 @@ pub struct RingWork<'a, C> {
     pub cpu: Option<usize>,
     /// Where packets come from; started.
     pub receiver: Box<dyn Receiver>,
-    /// Where they go.
+    /// What takes the packets of the ring.
     pub consumer: C,
     /// What the ruling thread wants.
     pub control: &'a Control,

@@ -7,7 +7,7 @@ use crate::log::gaps::{Cause, Ended, Missing};
 /// Something that is missing in one direction, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// What.
+    /// What is missing: data, a SYN, a FIN or a second copy.
     pub what: Missing,
     /// Where it begins: position in the stream, the first byte of data being 1.
     pub low: i64,
@@ -15,11 +15,11 @@ pub struct Gap {
     pub high: i64,
     /// When it was noticed.
     pub since: Timestamp,
-    /// When it ended.
+    /// When it was filled, acknowledged or given up.
     pub until: Timestamp,
-    /// How it ended.
+    /// Whether it was filled, acknowledged or given up.
     pub ended: Ended,
-    /// Who lost it.
+    /// Whether the capture or the network lost it, and on which side of the tap.
     pub cause: Cause,
     /// What the receiver told of it.
     pub proof: Proof,
@@ -30,7 +30,7 @@ pub struct Gap {
 /// What a receiver told of data that was sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proof {
-    /// Nothing.
+    /// The receiver told nothing.
     #[default]
     None,
     /// It lacked it until it was sent again: a D-SACK is of a double of that.

@@ -13,7 +13,7 @@ use crate::log::gaps::{Cause, Ended, Missing};
 pub(super) struct Hole {
     pub(super) low: i64,
     pub(super) high: i64,
-    /// What revealed it.
+    /// The segment or acknowledgement that skipped it.
     pub(super) revealed: Revealed,
     /// When the receiver first acknowledged it, and the stamp that it echoed of just this.
     pub(super) acknowledged: Option<Timestamp>,
@@ -111,7 +111,7 @@ pub(super) enum Why {
 /// A segment that brought nothing new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// Its time stamp.
+    /// Its time stamp (RFC 7323).
     pub(super) stamp: Option<u32>,
     /// Whether all that its sender sent before has an older stamp.
     pub(super) is_newest: bool,

@@ -43,7 +43,7 @@ pub struct Place<'a> {
     pub position: i64,
     /// What it acknowledges, in the stream of its receiver; 0 where that tells nothing.
     pub acknowledged: i64,
-    /// The bounds.
+    /// Bounds of what is remembered.
     pub limits: &'a Limits,
 }
 
@@ -66,7 +66,7 @@ pub struct Again {
     pub sent_beyond: u32,
     /// Their time stamp (RFC 7323), and whether all that their sender sent before has an older one.
     pub stamp: Option<u32>,
-    /// See `stamp`.
+    /// Whether all that its sender sent before has an older stamp.
     pub is_newest: bool,
     /// Whether it may be the packet before it once more: it is like that one, and IPv6 does not
     /// number packets.

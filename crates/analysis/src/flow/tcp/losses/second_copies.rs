@@ -86,7 +86,7 @@ impl SecondCopy {
 /// What the receiver had of the same data before a copy came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
-    /// An earlier copy.
+    /// It had an earlier copy.
     Another,
     /// Nothing, as far as it told.
     Nothing,

@@ -49,14 +49,14 @@ pub struct StreamLosses {
 pub struct Saved {
     /// How many, each part of one that came by itself counted.
     pub holes: u64,
-    /// Their bytes.
+    /// Bytes of these holes.
     pub bytes: u64,
 }
 
 /// Losses for which the list has no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Surplus {
-    /// How many.
+    /// Number of losses.
     pub gaps: u64,
     /// Bytes that the capture lost.
     pub capture: u64,

@@ -58,9 +58,9 @@ pub struct Found {
 /// When a connection was seen.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Its first packet.
+    /// Time of its first packet.
     pub start: Timestamp,
-    /// Its last packet.
+    /// Time of its last packet.
     pub last: Timestamp,
     /// For how long the capture had run then, if that is known.
     pub since_begin: Option<Duration>,

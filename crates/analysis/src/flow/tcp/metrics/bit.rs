@@ -24,7 +24,7 @@ pub(super) const SACK_PERMITTED: u32 = 0x0200;
 pub(super) const TIMESTAMPS: u32 = 0x0400;
 /// The SYN had a window scale.
 pub(super) const WINDOW_SCALE: u32 = 0x0800;
-/// It sent payload.
+/// A segment with payload was seen.
 pub(super) const PAYLOAD: u32 = 0x1000;
 /// It sent an acknowledgement.
 pub(super) const ACK_SENT: u32 = 0x2000;

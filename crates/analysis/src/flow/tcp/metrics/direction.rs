@@ -25,13 +25,13 @@ pub struct Counts {
     pub retransmitted_unnecessarily: u32,
     /// Probes of a zero window.
     pub window_probes: u32,
-    /// Keep-alives.
+    /// Keep-alives (RFC 9293, 3.8.4).
     pub keep_alives: u32,
     /// Segments that filled a hole in the way reordering does.
     pub out_of_order: u32,
-    /// Packets seen twice.
+    /// Packets that the capture has twice.
     pub duplicates: u32,
-    /// Duplicate acknowledgements sent.
+    /// Duplicate acknowledgements that it sent (RFC 5681, 2).
     pub duplicate_acks: u32,
     /// Segments sent with a zero window.
     pub zero_windows: u32,
@@ -66,7 +66,7 @@ pub struct Direction {
     pub(super) window: u32,
     pub(super) window_min: u32,
     pub(super) window_max: u32,
-    /// Segments with payload.
+    /// Segments with payload, retransmissions included.
     pub data_segments: u32,
     /// Segments with nothing but an acknowledgement.
     pub pure_acks: u32,
@@ -95,7 +95,7 @@ pub struct Direction {
     pub(super) sacked: u32,
     /// The last data sent again, and why it was thought to be.
     pub(super) last_repeat: u32,
-    /// When it came.
+    /// When that came.
     pub(super) last_repeat_at: Timestamp,
     pub(super) last_class: Class,
     /// The shift of the window that its SYN offered.
@@ -109,11 +109,11 @@ pub struct Direction {
     pub(super) zero_window_since: Timestamp,
     pub(super) zero_window_time: u64,
     pub(super) initial_window: u32,
-    /// Rare events.
+    /// Counts of what is rare in a healthy connection.
     pub counts: Counts,
-    /// FINs.
+    /// FINs seen.
     pub fins: u32,
-    /// RSTs.
+    /// RSTs seen.
     pub resets: u32,
 }
 

@@ -253,7 +253,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The segment.
+    /// The segment as it is taken again.
     #[must_use]
     pub const fn segment(&self) -> Segment<'_> {
         Segment {

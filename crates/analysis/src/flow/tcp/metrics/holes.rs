@@ -39,7 +39,7 @@ impl Holes {
         self.len == 0
     }
 
-    /// Forgets all.
+    /// Forgets all ranges, since the numbers begin anew.
     pub const fn clear(&mut self) {
         self.len = 0;
     }

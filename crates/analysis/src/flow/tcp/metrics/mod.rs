@@ -48,7 +48,7 @@ pub struct Observed<'a> {
     pub time: Timestamp,
     /// Index of the sender: 0 is the originator, 1 the responder.
     pub from: usize,
-    /// Its header.
+    /// Its TCP header.
     pub tcp: &'a Tcp,
     /// Time to live or hop limit.
     pub ttl: u8,
@@ -262,11 +262,11 @@ impl Metrics {
 pub struct TcpMetrics {
     /// Originator and responder: what each sent, and how it was acknowledged.
     pub directions: [Direction; 2],
-    /// The handshake.
+    /// Times and options of the handshake.
     pub handshake: Handshake,
     /// Round-trip times by interval, where they are wanted and there are any.
     series: Option<Box<[Series; 2]>>,
-    /// What is missing.
+    /// What is missing in both streams, and why.
     ledger: Ledger,
 }
 

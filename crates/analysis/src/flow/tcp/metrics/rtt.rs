@@ -3,11 +3,11 @@
 /// The samples of one direction, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStatistics {
-    /// How many.
+    /// Number of samples.
     pub count: u32,
-    /// The shortest.
+    /// The shortest sample; nanoseconds.
     pub min: u64,
-    /// The longest.
+    /// The longest sample; nanoseconds.
     pub max: u64,
     sum: u64,
     /// Sum of squares, low and high half: a `u128` would pad whatever holds this.
@@ -16,7 +16,7 @@ pub struct RttStatistics {
 }
 
 impl RttStatistics {
-    /// Adds a sample.
+    /// Adds a round-trip time in nanoseconds.
     #[inline]
     pub fn add(&mut self, rtt: u64) {
         if self.count == 0 {
@@ -73,7 +73,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Adds a sample.
+    /// Adds a sample in nanoseconds.
     #[inline]
     pub const fn add(&mut self, sample: u64) {
         if self.last > 0 {
@@ -84,7 +84,7 @@ impl Jitter {
         self.last = sample.saturating_add(1);
     }
 
-    /// The estimate.
+    /// The estimate in nanoseconds; 0 before two samples.
     #[must_use]
     pub const fn value(&self) -> u64 {
         self.scaled >> 4

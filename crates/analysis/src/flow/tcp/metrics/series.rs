@@ -11,13 +11,13 @@ pub struct IntervalRtt {
     pub direction: usize,
     /// When the interval began: a multiple of its length since the epoch.
     pub start: Timestamp,
-    /// How many samples.
+    /// Number of samples in the interval.
     pub samples: u32,
     /// The shortest, in nanoseconds.
     pub min: u64,
-    /// The mean.
+    /// The mean of the samples; nanoseconds.
     pub average: u64,
-    /// The longest.
+    /// The longest sample; nanoseconds.
     pub max: u64,
     /// The jitter after the interval's last sample; `None` before the second of the connection.
     pub jitter: Option<u64>,

@@ -83,7 +83,6 @@ struct Route {
 #[derive(Debug)]
 struct Resolved {
     route: Route,
-    /// When it came.
     at: Timestamp,
     /// When it is no longer good.
     until: Timestamp,

@@ -10,14 +10,14 @@ const MAX_CODINGS: usize = 4;
 pub(in crate::protocol::http) enum Coding {
     /// gzip or deflate: servers mix them up.
     Deflate,
-    /// br.
+    /// `br` (RFC 7932).
     Brotli,
 }
 
 /// The codings of a body, in the order in which they were applied.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::protocol::http) struct Codings {
-    /// Of the content.
+    /// Content codings (RFC 9110, 8.4.1).
     content: List,
     /// Of its transfer, which were applied later.
     transfer: List,

@@ -26,7 +26,7 @@ pub(super) struct Decoder {
     layers: Vec<Layer>,
 }
 
-/// Undoes one coding.
+/// Undoes one coding of a list.
 #[derive(Debug)]
 struct Layer {
     state: State,
@@ -38,7 +38,7 @@ struct Layer {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing came yet.
+    /// Before the first byte.
     Begin(Coding),
     Deflate(Deflate),
     Brotli(Box<Brotli>),
@@ -48,10 +48,9 @@ enum State {
     Over,
 }
 
-/// How decoding went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decoded {
-    /// All is well.
+    /// Everything that came could be decoded.
     Well,
     /// The data is broken, which is told once, by this name.
     Broken(&'static str),

@@ -34,7 +34,7 @@ const SURE_AFTER: u64 = 10 << 10;
 /// one is hardly found anyway.
 const MAX_UNANSWERED: usize = 1_024;
 
-/// One connection.
+/// Both streams of a connection that speaks HTTP/1.
 #[derive(Debug)]
 pub(super) struct HttpSession {
     sides: [Side; 2],
@@ -77,7 +77,7 @@ struct Upgrade {
     is_done: bool,
 }
 
-/// One stream.
+/// One of both streams.
 #[derive(Debug)]
 struct Side {
     stage: Stage,

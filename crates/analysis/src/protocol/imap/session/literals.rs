@@ -21,11 +21,11 @@ pub(super) struct Literal {
 /// What a literal is.
 #[derive(Debug)]
 pub(super) enum Into {
-    /// A whole mail.
+    /// A mail from its first header field to its end.
     Mail(Box<Mail>),
     /// The first argument of a command.
     Argument(Vec<u8>),
-    /// Of no interest.
+    /// Neither mail nor command.
     Nothing,
 }
 
@@ -47,7 +47,7 @@ impl ImapSession {
         Into::Mail(Box::new(Mail::new(origin, self.numbers)))
     }
 
-    /// Begins a literal.
+    /// Begins a literal, whose length stood at the end of the line.
     pub(super) fn begin_literal(
         &mut self,
         time: Timestamp,

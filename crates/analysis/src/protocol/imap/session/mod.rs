@@ -26,7 +26,7 @@ const MAX_TEXT: usize = 512;
 /// Lines that are no commands beyond which it is not believed to be IMAP.
 const MAX_UNKNOWN: u32 = 10;
 
-/// Client and server.
+/// Both sides of an IMAP connection (RFC 9051).
 #[derive(Debug)]
 pub(super) struct ImapSession {
     carrier: Carrier,
@@ -57,7 +57,7 @@ pub(super) struct ImapSession {
     is_contradicted: bool,
 }
 
-/// A command.
+/// A command that was not answered yet.
 #[derive(Debug)]
 struct Asked {
     tag: Box<[u8]>,

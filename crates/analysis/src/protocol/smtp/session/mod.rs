@@ -34,10 +34,10 @@ const CONTRADICTED_WITHIN: usize = 10 << 10;
 /// The first byte of a record of TLS that is part of a handshake (RFC 8446, 5.1).
 const TLS_HANDSHAKE: u8 = 22;
 
-/// Client and server.
+/// Both sides of an SMTP connection (RFC 5321).
 #[derive(Debug)]
 pub(super) struct SmtpSession {
-    /// Who sends mails.
+    /// The side that sends mails.
     client: Role,
     /// Whether the port tells the protocol, too.
     is_hinted: bool,
@@ -69,11 +69,11 @@ pub(super) struct SmtpSession {
 /// What lines of the client are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Commands.
+    /// Lines with commands.
     Commands,
     /// A mail, up to a dot.
     Data,
-    /// Answers within AUTH.
+    /// Answers of the client within AUTH.
     Auth,
     /// Unknown, since something is missing. The next reply of the server tells.
     AfterGap,

@@ -38,7 +38,7 @@ pub(super) struct OtherNames {
     pub(super) addresses: Vec<Address>,
 }
 
-/// Basic constraints.
+/// `basicConstraints` (RFC 5280, 4.2.1.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Constraints {
     /// Whether the subject may sign certificates.

@@ -24,7 +24,6 @@ const BRAINPOOL_CURVES: &[u8] = &[0x2b, 0x24, 3, 3, 2, 8, 1, 1];
 /// What a `SubjectPublicKeyInfo` says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The algorithm's name.
     pub(super) algorithm: String,
     /// `rsa`, `dsa` or `ecdsa`.
     pub(super) kind: Option<&'static str>,
@@ -32,7 +31,6 @@ pub(super) struct Key {
     pub(super) length: Option<u32>,
     /// The exponent of RSA.
     pub(super) exponent: Option<String>,
-    /// The curve's name.
     pub(super) curve: Option<&'static str>,
 }
 

@@ -33,7 +33,7 @@ use key::Key;
 /// A certificate that one side of a handshake sent.
 #[derive(Clone, Debug)]
 pub(super) struct Presented {
-    /// It.
+    /// The certificate with what was read of it.
     pub(super) certificate: Arc<Certificate>,
     /// When its message was complete.
     pub(super) time: Timestamp,

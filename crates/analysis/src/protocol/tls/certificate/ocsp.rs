@@ -25,7 +25,7 @@ pub(crate) const MAX_REPLY: usize = 64 << 10;
 /// What a reply says.
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
-    /// Statuses of certificates.
+    /// One status for each certificate that was asked for.
     pub(crate) statuses: Vec<Ocsp>,
     /// Whether there were more than are told.
     pub(crate) has_more: bool,

@@ -56,7 +56,6 @@ pub(in crate::protocol) struct Negotiation {
 /// Who sent something, and when.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct Sender {
-    /// Which side.
     pub(in crate::protocol) from: Role,
     /// When it was complete.
     pub(in crate::protocol) time: Timestamp,
@@ -171,7 +170,7 @@ impl Negotiation {
         Ok(())
     }
 
-    /// Takes a ChangeCipherSpec.
+    /// Takes a `ChangeCipherSpec`, behind which records are encrypted.
     pub(in crate::protocol) fn change_cipher_spec(&mut self, sender: Sender, found: &mut Findings) {
         self.begin(sender.time);
         self.letter(sender.from, b'i', found);

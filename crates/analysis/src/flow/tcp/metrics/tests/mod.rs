@@ -22,7 +22,6 @@ const R: usize = 1;
 struct Tap {
     metrics: Metrics,
     start: [u32; 2],
-    /// Next IP identifications.
     ids: [u16; 2],
     window: u16,
     options: TcpOptions,
