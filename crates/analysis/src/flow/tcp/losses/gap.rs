@@ -65,7 +65,7 @@ impl Gap {
 
     /// It was the capture that lost it, since the receiver had it.
     pub(super) const fn lost_by_capture(&mut self) {
-        (self.cause, self.ended) = (Cause::Capture, Ended::Acknowledged);
+        (self.cause, self.ended, self.is_assumed) = (Cause::Capture, Ended::Acknowledged, false);
     }
 
     /// Whether another loss is the rest of this one: a hole that many segments filled.

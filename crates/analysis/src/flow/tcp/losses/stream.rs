@@ -64,9 +64,9 @@ pub struct Surplus {
     pub network: u64,
     /// Losses whose cause is unknown.
     pub unknown: u64,
-    /// Losses of the capture.
+    /// Losses of the capture that are proven.
     pub captures: u64,
-    /// Losses before the tap that may have been late packets.
+    /// Losses that may have been late packets.
     pub assumed: u64,
 }
 
@@ -343,6 +343,8 @@ impl StreamLosses {
         if lacking.is_repaired || is_late {
             return;
         }
+        // The data may have been late, and the acknowledgement that tells of it, too.
+        let is_assumed = !is_past(since, until, rtt.max(2 * REORDER));
         let gap = Gap {
             what: Missing::Data,
             low: lacking.low,
@@ -352,7 +354,7 @@ impl StreamLosses {
             ended: Ended::Filled,
             cause: Cause::NetworkBehind,
             proof: Proof::Lacked,
-            is_assumed: false,
+            is_assumed,
         };
         self.push(gap, limits);
         let ended = Ended::Acknowledged;
@@ -486,7 +488,7 @@ impl StreamLosses {
         match gap.cause {
             Cause::Capture => {
                 *capture = capture.saturating_add(bytes);
-                *captures = captures.saturating_add(1);
+                *captures = captures.saturating_add((!gap.is_assumed).into());
             }
             Cause::NetworkBefore | Cause::NetworkBehind => {
                 *network = network.saturating_add(bytes);

@@ -28,11 +28,11 @@ pub struct Verdict {
     pub has_taken_back: bool,
     /// Whether bytes at the end of a side were seen in damaged segments only, and not acknowledged.
     pub has_damaged_end: bool,
-    /// Losses of the capture.
+    /// Losses of the capture that are proven.
     pub captures: u64,
     /// Losses whose cause is unknown.
     pub unknown: u64,
-    /// Losses before the tap that may have been late packets.
+    /// Losses that may have been late packets.
     pub assumed: u64,
     /// Payload bytes that the capture lost.
     pub capture_bytes: u64,
@@ -200,13 +200,13 @@ impl Verdict {
     fn note(&mut self, from: usize, gap: Gap, shift: i64) {
         let bytes = if gap.what == Missing::Data { gap.bytes(shift) } else { 0 };
         let gap = Gap { low: gap.low - shift, high: gap.high - shift, ..gap };
+        self.assumed += u64::from(gap.is_assumed);
         match gap.cause {
             Cause::Capture => {
-                self.captures += 1;
+                self.captures += u64::from(!gap.is_assumed);
                 self.capture_bytes = self.capture_bytes.saturating_add(bytes);
             }
             Cause::NetworkBefore | Cause::NetworkBehind => {
-                self.assumed += u64::from(gap.is_assumed);
                 self.add_network(bytes);
             }
             // What came twice was seen, whoever lost the first copy, or its acknowledgement.
