@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use netsniff_analysis::correlator::Correlator;
 use netsniff_analysis::protocol::{
-    Context, Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Resolution, Role,
+    Conversation, Datagram, Event, Findings, MAX_ODDITIES, ProtocolSet, Resolution, Role,
+    SessionContext,
 };
 use netsniff_analysis::reassembly::stream::{GapCause, Piece};
 use netsniff_analysis::record::{
@@ -79,7 +80,7 @@ pub fn play(turns: &[Turn], flow: Flow, cuts: Cuts) -> Outcome {
 /// Where a session fails or holds too much.
 pub fn play_in(wanted: ProtocolSet, turns: &[Turn], flow: Flow, mut cuts: Cuts) -> Outcome {
     let limits = Limits::default();
-    let context = Context {
+    let context = SessionContext {
         limits: &limits,
         name: 1,
         port: flow.port,
@@ -267,7 +268,7 @@ fn datagrams(wanted: ProtocolSet, turns: &[Turn]) -> usize {
             ports => ports,
         };
         for &port in ports {
-            let context = Context {
+            let context = SessionContext {
                 limits: &limits,
                 name: 1,
                 port,

@@ -8,10 +8,10 @@ use netsniff_analysis::options::Overlap;
 use netsniff_analysis::protocol::Role;
 use netsniff_analysis::reassembly::fingerprint::Fingerprints;
 use netsniff_analysis::reassembly::stream::{
-    Arrival, HoleEndings, Piece, Sink, StreamReassembler, Surroundings,
+    ArrivedSegment, HoleEndings, Piece, ReassemblyContext, Sink, StreamReassembler,
 };
 use netsniff_analysis::record::Record;
-use netsniff_analysis::{Limits, Observer, Options, SortKey, Units};
+use netsniff_analysis::{DatagramBatch, Limits, Observer, Options, SortKey};
 use netsniff_packet::decode::{Tcp, TcpFlags, Transport};
 use netsniff_packet::{Batch, Timestamp};
 
@@ -77,7 +77,7 @@ impl Observer for Nobody {
 pub fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
     let limits = Limits::default();
     let mut ingress = Ingress::new(limits, Options::default());
-    let mut units = Units::default();
+    let mut units = DatagramBatch::default();
     let mut open: HashMap<FlowKey, Open> = HashMap::new();
     let mut done = Vec::new();
     let mut shared = (0, HoleEndings::default());
@@ -92,7 +92,7 @@ pub fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
                 done.extend(open.remove(&key).map(|open| open.finish(&limits)));
             }
             let open = open.entry(key).or_insert_with(|| Open::new(&key, side, tcp));
-            let mut around = Surroundings {
+            let mut around = ReassemblyContext {
                 limits: &limits,
                 overlap: Overlap::First,
                 keys: &keys,
@@ -112,7 +112,7 @@ pub fn dialogues(batches: &[Batch]) -> Vec<Dialogue> {
 #[must_use]
 pub fn datagrams(batches: &[Batch]) -> Vec<Dialogue> {
     let mut ingress = Ingress::new(Limits::default(), Options::default());
-    let mut units = Units::default();
+    let mut units = DatagramBatch::default();
     let mut all: HashMap<FlowKey, (Side, Dialogue)> = HashMap::new();
     for packet in batches.iter().flat_map(Batch::iter) {
         ingress.packet(&packet, 0..packet.data.len(), &mut units, &mut Nobody);
@@ -161,7 +161,7 @@ impl Open {
         tcp: &Tcp,
         payload: &[u8],
         now: Timestamp,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
     ) {
         let from = usize::from(side != self.originator);
         let syn = tcp.flags.any(TcpFlags::SYN);
@@ -188,7 +188,7 @@ impl Open {
         let mut to = To(&mut self.turns, role(from));
         if tcp.payload_len > 0 {
             let (time, is_doubtful, urgent) = (now, false, None);
-            let arrival = Arrival { time, position, data, missing, is_doubtful, urgent };
+            let arrival = ArrivedSegment { time, position, data, missing, is_doubtful, urgent };
             self.streams[from].arrive(&arrival, around, &mut to);
         }
         if tcp.flags.any(TcpFlags::FIN) {
@@ -198,7 +198,7 @@ impl Open {
     }
 
     fn finish(mut self, limits: &Limits) -> Dialogue {
-        let mut around = Surroundings {
+        let mut around = ReassemblyContext {
             limits,
             overlap: Overlap::First,
             keys: &Fingerprints::new(SEED),

@@ -13,7 +13,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::ingress::Ingress;
-use netsniff_analysis::{Engine, Limits, Observer, Options, Record, SortKey, Units};
+use netsniff_analysis::{DatagramBatch, Engine, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::wire::tcp::TcpHeader;
 use netsniff_packet::{Batch, LinkType, Packet, Timestamp};
 use netsniff_traffic::frame::{Host, tcp_frame, udp_frame};
@@ -157,9 +157,9 @@ fn engine(bencher: Bencher<'_, '_>, traffic: Traffic) {
 }
 
 /// What decoding makes of batches: their datagrams beside their bytes.
-fn decoded(ingress: &mut Ingress, batches: Vec<Batch>) -> Vec<(Units, Vec<u8>)> {
+fn decoded(ingress: &mut Ingress, batches: Vec<Batch>) -> Vec<(DatagramBatch, Vec<u8>)> {
     let decode = |batch: Batch| {
-        let mut units = Units::default();
+        let mut units = DatagramBatch::default();
         for record in &batch.packets {
             ingress.packet(&batch.packet(record), record.range(), &mut units, &mut Sink(0));
         }

@@ -1,22 +1,22 @@
 //! Counts of checksums by protocol and by what they say.
 
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::Transport;
 
-/// How many checksums there were of each [`Verdict`].
+/// How many checksums there were of each [`ChecksumVerdict`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdicts([u64; Verdict::ALL.len()]);
+pub struct Verdicts([u64; ChecksumVerdict::ALL.len()]);
 
 impl Verdicts {
     /// Counts one checksum by what was found of it.
     #[inline]
-    pub(crate) const fn count(&mut self, verdict: Verdict) {
+    pub(crate) const fn count(&mut self, verdict: ChecksumVerdict) {
         self.0[verdict as usize] += 1;
     }
 
     /// How many there were of a verdict.
     #[must_use]
-    pub const fn of(&self, verdict: Verdict) -> u64 {
+    pub const fn of(&self, verdict: ChecksumVerdict) -> u64 {
         self.0[verdict as usize]
     }
 
@@ -38,7 +38,7 @@ pub enum Checked {
     Udp,
     /// The checksum of ICMP (RFC 792) or ICMPv6 (RFC 4443).
     Icmp,
-    /// SCTP, whose CRC32c is not verified: always [`Verdict::Unknown`].
+    /// SCTP, whose CRC32c is not verified: always [`ChecksumVerdict::Unknown`].
     Sctp,
 }
 

@@ -10,7 +10,7 @@ use crate::ingress::{Ingress, Unparsed};
 use crate::limits::Limits;
 use crate::options::Options;
 use crate::record::{Observer, SortKey};
-use crate::unit::{HoleKind, Units};
+use crate::unit::{DatagramBatch, HoleKind};
 
 /// Whoever wants to choose packets, and to know which were not understood.
 pub trait Intake {
@@ -30,7 +30,7 @@ impl Intake for () {}
 #[derive(Debug)]
 pub struct DecodeStage {
     ingress: Ingress,
-    units: Units,
+    units: DatagramBatch,
     /// Packets that make a round.
     round: usize,
     /// A packet that is far ahead, until the next one tells whether it is so alone, and losses behind it.
@@ -51,7 +51,7 @@ impl DecodeStage {
     pub fn new(limits: Limits, options: Options, round: usize) -> Self {
         Self {
             ingress: Ingress::new(limits, options),
-            units: Units::default(),
+            units: DatagramBatch::default(),
             round: round.max(1),
             held: Batch::default(),
             refused: 0,
@@ -207,12 +207,12 @@ impl DecodeStage {
 
     /// The datagrams of the round, and the holes between them.
     #[must_use]
-    pub const fn units(&self) -> &Units {
+    pub const fn units(&self) -> &DatagramBatch {
         &self.units
     }
 
     /// Begins another round, in the memory of `empty`. Returns what was collected for this one.
-    pub fn take_units(&mut self, empty: Units) -> Units {
+    pub fn take_units(&mut self, empty: DatagramBatch) -> DatagramBatch {
         core::mem::replace(&mut self.units, empty)
     }
 

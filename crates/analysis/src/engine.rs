@@ -7,7 +7,7 @@ use netsniff_packet::{Batch, Loss, Packet, PacketRecord, Timestamp};
 use crate::decoding::{DecodeStage, Intake};
 use crate::depth::{Depth, PacketsByDepth};
 use crate::flow::tracker::FlowTracker;
-use crate::flow::turnover::Turn;
+use crate::flow::turnover::FlowEvent;
 use crate::ingress::Ingress;
 use crate::limits::Limits;
 use crate::options::Options;
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Swaps what was noted of them for `empty`.
-    pub const fn swap_turnover(&mut self, empty: &mut Vec<Turn>) {
+    pub const fn swap_turnover(&mut self, empty: &mut Vec<FlowEvent>) {
         self.shard.swap_turnover(empty);
     }
 

@@ -11,7 +11,7 @@
 //! | [`shard`] | the flows of one worker, round by round to the end |
 //! | [`ingress`] | packets to datagrams: time, decoding, fragments, tunnels |
 //! | [`reassembly`] | putting together what the network cut into pieces |
-//! | [`mod@unit`] | [`Unit`]: one decoded datagram, what flows are fed with |
+//! | [`mod@unit`] | [`DecodedDatagram`]: one decoded datagram, what flows are fed with |
 //! | [`flow`] | which packets belong together, and what they amount to |
 //! | [`mod@file`] | bodies that protocols carry |
 //! | [`protocol`] | application protocols: one file each, and the list |
@@ -56,4 +56,4 @@ pub use limits::Limits;
 pub use options::{ChecksumMode, Options};
 pub use record::{Observer, Phase, Record, SortKey};
 pub use uid::Uid;
-pub use unit::{Hole, HoleKind, Unit, Units};
+pub use unit::{CaptureHole, DatagramBatch, DecodedDatagram, HoleKind};

@@ -11,7 +11,7 @@ use netsniff_packet::anonymize::AddressCache;
 
 use crate::community_id::CommunityId;
 use crate::flow::key::FlowKey;
-use crate::unit::Unit;
+use crate::unit::DecodedDatagram;
 
 /// How flows are named.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Naming {
     }
 
     /// 128 bits that name the flow with this `key`, whose first datagram is `unit`.
-    pub(crate) fn flow_name(&mut self, unit: &Unit, key: &FlowKey) -> u128 {
+    pub(crate) fn flow_name(&mut self, unit: &DecodedDatagram, key: &FlowKey) -> u128 {
         unit.flow_name(&self.told(key))
     }
 

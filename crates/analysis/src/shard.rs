@@ -4,11 +4,11 @@ use netsniff_packet::Timestamp;
 
 use crate::depth::Depth;
 use crate::flow::tracker::{FINISH_STEPS, FlowTracker};
-use crate::flow::turnover::Turn;
+use crate::flow::turnover::FlowEvent;
 use crate::limits::Limits;
 use crate::options::Options;
 use crate::record::{Observer, Phase, SortKey};
-use crate::unit::{Hole, Unit};
+use crate::unit::{CaptureHole, DecodedDatagram};
 
 /// A worker's share of all flows.
 ///
@@ -30,8 +30,8 @@ impl Shard {
     /// they lie in and the holes between them. Afterwards the records before `watermark` are complete.
     pub fn round<'u, O: Observer>(
         &mut self,
-        units: impl Iterator<Item = (usize, &'u Unit)>,
-        holes: &[Hole],
+        units: impl Iterator<Item = (usize, &'u DecodedDatagram)>,
+        holes: &[CaptureHole],
         bytes: &[u8],
         watermark: SortKey,
         observer: &mut O,
@@ -51,8 +51,8 @@ impl Shard {
     /// Every shard learns of every hole, at the same place among the datagrams of all.
     fn units_between<'u, O: Observer>(
         &mut self,
-        units: impl Iterator<Item = (usize, &'u Unit)>,
-        holes: &[Hole],
+        units: impl Iterator<Item = (usize, &'u DecodedDatagram)>,
+        holes: &[CaptureHole],
         bytes: &[u8],
         observer: &mut O,
     ) {
@@ -89,7 +89,7 @@ impl Shard {
     }
 
     /// Swaps what was noted of them for `empty`.
-    pub const fn swap_turnover(&mut self, empty: &mut Vec<Turn>) {
+    pub const fn swap_turnover(&mut self, empty: &mut Vec<FlowEvent>) {
         self.tracker.swap_turnover(empty);
     }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 
 use crate::checksums::{Checked, Verdicts};
 use crate::depth::{Depth, PacketsByDepth};
 use crate::flow::report::proto;
-use crate::flow::tcp::losses::stream::Saved;
-use crate::flow::{Exchange, Flow};
+use crate::flow::tcp::losses::stream::RecoveredHoles;
+use crate::flow::{Flow, TransportState};
 use crate::limits::Limits;
 use crate::log::Tcp;
 use crate::log::conn::{ConnState, Quality};
@@ -67,8 +67,8 @@ impl Ending {
     #[must_use]
     pub fn of(flow: &Flow, deadline: Timestamp, limits: &Limits) -> Self {
         let tcp = match &flow.exchange {
-            Exchange::Connection(tcp) => tcp,
-            Exchange::Opening(_) if flow.start + limits.tcp_attempt <= deadline => {
+            TransportState::Connection(tcp) => tcp,
+            TransportState::Opening(_) if flow.start + limits.tcp_attempt <= deadline => {
                 return Self::Attempt;
             }
             _ => return Self::Inactivity,
@@ -143,7 +143,7 @@ pub struct FlowStatistics {
     /// TCP connections whose streams nobody followed, so that they are not in the counts of losses here.
     pub unwatched: u64,
     /// Holes whose data came after its acknowledgement, but in time, and their bytes.
-    pub saved: Saved,
+    pub saved: RecoveredHoles,
     /// How holes in the streams of TCP ended.
     pub holes: HoleEndings,
     /// Sessions of protocols that failed by a fault of this program, and lost their flow alone.
@@ -180,14 +180,14 @@ impl FlowStatistics {
     }
 
     /// Data of a flow came after its acknowledgement, but in time.
-    pub(crate) const fn saved(&mut self, saved: Saved) {
+    pub(crate) const fn saved(&mut self, saved: RecoveredHoles) {
         self.saved.holes = self.saved.holes.saturating_add(saved.holes);
         self.saved.bytes = self.saved.bytes.saturating_add(saved.bytes);
     }
 
     /// A datagram's checksum was looked at.
     #[inline]
-    pub(crate) const fn checksum(&mut self, checked: Checked, verdict: Verdict) {
+    pub(crate) const fn checksum(&mut self, checked: Checked, verdict: ChecksumVerdict) {
         self.checksums[checked as usize].count(verdict);
     }
 

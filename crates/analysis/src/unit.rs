@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Decoded, Ip, Transport};
 
 use crate::flow::key::{FlowKey, Side};
@@ -14,7 +14,7 @@ use crate::uid::Uid;
 ///
 /// A packet yields one for its outermost IP header and one more for each tunnel level inside.
 #[derive(Clone, Debug)]
-pub struct Unit {
+pub struct DecodedDatagram {
     /// When its packet was seen, as the source stamped it.
     pub time: Timestamp,
     /// Engine time: the latest stamp so far.
@@ -34,15 +34,15 @@ pub struct Unit {
     pub parent: Option<Uid>,
     /// What the checksum of the IP header says, or those of all fragments that it was put together
     /// from; unknown where checksums are not looked at.
-    pub header_checksum: Verdict,
+    pub header_checksum: ChecksumVerdict,
     /// What the transport checksum says, where that had to be known before the flow.
-    pub checksum: Option<Verdict>,
+    pub checksum: Option<ChecksumVerdict>,
     /// Whether it stands for its packet where packets are counted: of a packet that was analysed and
     /// belongs to any flow, one unit does.
     pub is_packet: bool,
 }
 
-impl Default for Unit {
+impl Default for DecodedDatagram {
     fn default() -> Self {
         Self {
             time: Timestamp::EPOCH,
@@ -53,14 +53,14 @@ impl Default for Unit {
             bytes: 0..0,
             reassembled: None,
             parent: None,
-            header_checksum: Verdict::default(),
+            header_checksum: ChecksumVerdict::default(),
             checksum: None,
             is_packet: false,
         }
     }
 }
 
-impl Unit {
+impl DecodedDatagram {
     /// The IP header, where the unit has one.
     #[must_use]
     #[inline]
@@ -124,10 +124,10 @@ impl Unit {
 /// Headers are decoded into their final place: a unit is a few cache lines, and most packets yield
 /// just one.
 #[derive(Clone, Debug, Default)]
-pub struct Units {
-    all: Vec<Unit>,
+pub struct DatagramBatch {
+    all: Vec<DecodedDatagram>,
     len: usize,
-    holes: Vec<Hole>,
+    holes: Vec<CaptureHole>,
 }
 
 /// Why a place among datagrams matters to all flows.
@@ -141,7 +141,7 @@ pub enum HoleKind {
 
 /// A place among datagrams at which something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hole {
+pub struct CaptureHole {
     /// How many of the datagrams come before it.
     pub at: usize,
     /// Engine time at the hole.
@@ -150,11 +150,11 @@ pub struct Hole {
     pub kind: HoleKind,
 }
 
-impl Units {
+impl DatagramBatch {
     /// The units in the order of their packets.
     #[must_use]
     #[inline]
-    pub fn as_slice(&self) -> &[Unit] {
+    pub fn as_slice(&self) -> &[DecodedDatagram] {
         self.all.get(..self.len).unwrap_or_default()
     }
 
@@ -167,17 +167,17 @@ impl Units {
     /// Where something is missing, in order.
     #[must_use]
     #[inline]
-    pub fn holes(&self) -> &[Hole] {
+    pub fn holes(&self) -> &[CaptureHole] {
         &self.holes
     }
 
     /// Notes that the capture begins here, or lost something, at engine time `now`.
     pub fn note_hole(&mut self, now: Timestamp, kind: HoleKind) {
-        self.holes.push(Hole { at: self.len, now, kind });
+        self.holes.push(CaptureHole { at: self.len, now, kind });
     }
 
     /// Adds the unit of the next packet.
-    pub fn push(&mut self, unit: Unit) {
+    pub fn push(&mut self, unit: DecodedDatagram) {
         *self.spare() = unit;
         self.len += 1;
     }
@@ -209,9 +209,9 @@ impl Units {
     /// The place of the next unit, with whatever was left there. It becomes a unit with
     /// [`Self::commit`].
     #[inline]
-    pub fn spare(&mut self) -> &mut Unit {
+    pub fn spare(&mut self) -> &mut DecodedDatagram {
         if self.len == self.all.len() {
-            self.all.push(Unit::default());
+            self.all.push(DecodedDatagram::default());
         }
         &mut self.all[self.len]
     }

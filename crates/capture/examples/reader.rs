@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use netsniff_capture::backend::{Arrival, BACKENDS, Receiver};
+use netsniff_capture::backend::{BACKENDS, Received, Receiver};
 use netsniff_capture::options::{Options, Wait};
 use netsniff_capture::{Error, Interface, prefetch};
 
@@ -33,7 +33,7 @@ fn count(receiver: &mut dyn Receiver) -> Result<(u64, u64), Error> {
             receiver.stop()?;
         }
         match receiver.receive(Duration::from_millis(50))? {
-            Arrival::Packets(lent) => {
+            Received::Packets(lent) => {
                 for (number, packet) in lent.packets.iter().enumerate() {
                     if let Some(later) = lent.packets.get(number + AHEAD) {
                         prefetch(lent.data, later.offset as usize);
@@ -42,8 +42,8 @@ fn count(receiver: &mut dyn Receiver) -> Result<(u64, u64), Error> {
                 }
                 packets += lent.packets.len() as u64;
             }
-            Arrival::End | Arrival::Gone => return Ok((packets, sum)),
-            Arrival::Nothing(_) | Arrival::Down => {}
+            Received::End | Received::Gone => return Ok((packets, sum)),
+            Received::Nothing(_) | Received::Down => {}
         }
     }
 }

@@ -50,11 +50,11 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Says what was tried where a call fails.
-pub(crate) trait Context<T> {
+pub(crate) trait CallContext<T> {
     fn trying(self, what: impl Into<String>) -> Result<T>;
 }
 
-impl<T> Context<T> for io::Result<T> {
+impl<T> CallContext<T> for io::Result<T> {
     fn trying(self, what: impl Into<String>) -> Result<T> {
         self.map_err(|source| Error::Call { what: what.into(), source })
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 
-use crate::error::{Context as _, Error, Result};
+use crate::error::{CallContext as _, Error, Result};
 
 /// Where the kernel counts for each processor what it does with received packets.
 const SOFTNET_STAT: &str = "/proc/net/softnet_stat";

@@ -2,7 +2,7 @@
 
 use netsniff_packet::LinkType;
 
-use crate::error::{Context as _, Error, Result};
+use crate::error::{CallContext as _, Error, Result};
 use crate::sys::netlink::{Netlink, attribute};
 use crate::sys::socket::Socket;
 use crate::sys::{interface as call, netlink};

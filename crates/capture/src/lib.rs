@@ -28,7 +28,7 @@ pub mod transmit;
 mod wait;
 mod xdp_socket;
 
-pub use backend::{Arrival, BACKENDS, Lent, Receiver};
+pub use backend::{BACKENDS, Lent, Received, Receiver};
 pub use error::{Error, Result};
 pub use interface::Interface;
 pub use options::Options;

@@ -6,7 +6,7 @@ use crate::options::Wait;
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum WaitStep {
     /// Look again at once.
     Look,
     /// Sleep so long, then look.
@@ -73,7 +73,7 @@ impl Waiter {
 
     /// What to do at `now`, where nothing is there, `room` units of the ring are free, and the caller wants
     /// to hear within `patience`. `None` where that time is over.
-    pub(crate) fn next(&mut self, now: u64, room: u32, patience: Duration) -> Option<Step> {
+    pub(crate) fn next(&mut self, now: u64, room: u32, patience: Duration) -> Option<WaitStep> {
         let since = *self.idle_since.get_or_insert(now);
         let idle = Duration::from_nanos(now.saturating_sub(since));
         let Some(left) = patience.checked_sub(idle).filter(|left| !left.is_zero()) else {
@@ -81,9 +81,9 @@ impl Waiter {
             return None;
         };
         match self.wait {
-            Wait::Poll => Some(Step::Poll(left)),
-            Wait::Busy => Some(Step::Look),
-            Wait::Adaptive if idle < SPIN => Some(Step::Look),
+            Wait::Poll => Some(WaitStep::Poll(left)),
+            Wait::Busy => Some(WaitStep::Look),
+            Wait::Adaptive if idle < SPIN => Some(WaitStep::Look),
             Wait::Adaptive => Some(self.sleep(room, left)),
         }
     }
@@ -91,7 +91,7 @@ impl Waiter {
     /// Sleeps once, as long as a part of the free ring takes to fill. Then the rate has fallen, and the
     /// kernel knows better when something comes; as it does where the ring has so few units that one of them
     /// is more than this part: a burst would fill the others meanwhile.
-    fn sleep(&mut self, room: u32, left: Duration) -> Step {
+    fn sleep(&mut self, room: u32, left: Duration) -> WaitStep {
         let nap = self.per_unit.map(|per_unit| {
             let units = u64::from(room / SHARE);
             Duration::from_nanos(per_unit.saturating_mul(units)).min(LONGEST)
@@ -100,9 +100,9 @@ impl Waiter {
             // A unit that takes longer than the longest sleep is worth waiting for.
             Some(nap) if self.per_unit.is_some_and(|unit| unit < LONGEST.as_nanos() as u64) => {
                 self.has_slept = true;
-                Step::Sleep(nap)
+                WaitStep::Sleep(nap)
             }
-            _ => Step::Poll(left),
+            _ => WaitStep::Poll(left),
         }
     }
 }
@@ -117,18 +117,22 @@ mod tests {
     #[test]
     fn polling_sleeps_until_woken_and_no_longer_than_asked() {
         let mut waiter = Waiter::new(Wait::Poll);
-        assert_eq!(waiter.next(0, 8, PATIENCE), Some(Step::Poll(PATIENCE)));
+        assert_eq!(waiter.next(0, 8, PATIENCE), Some(WaitStep::Poll(PATIENCE)));
         let left = Duration::from_millis(60);
-        assert_eq!(waiter.next(40 * MS, 8, PATIENCE), Some(Step::Poll(left)));
+        assert_eq!(waiter.next(40 * MS, 8, PATIENCE), Some(WaitStep::Poll(left)));
         assert_eq!(waiter.next(100 * MS, 8, PATIENCE), None);
-        assert_eq!(waiter.next(101 * MS, 8, PATIENCE), Some(Step::Poll(PATIENCE)), "a new wait");
+        assert_eq!(
+            waiter.next(101 * MS, 8, PATIENCE),
+            Some(WaitStep::Poll(PATIENCE)),
+            "a new wait"
+        );
     }
 
     #[test]
     fn busy_waiting_never_sleeps() {
         let mut waiter = Waiter::new(Wait::Busy);
         for now in 0..100 {
-            assert_eq!(waiter.next(now * MS, 8, PATIENCE), Some(Step::Look));
+            assert_eq!(waiter.next(now * MS, 8, PATIENCE), Some(WaitStep::Look));
         }
         assert_eq!(waiter.next(100 * MS, 8, PATIENCE), None);
     }
@@ -136,22 +140,28 @@ mod tests {
     #[test]
     fn adaptive_waiting_looks_sleeps_and_polls() {
         let mut waiter = Waiter::new(Wait::Adaptive);
-        assert_eq!(waiter.next(0, 64, PATIENCE), Some(Step::Look));
-        assert!(matches!(waiter.next(10_000, 64, PATIENCE), Some(Step::Poll(_))), "no rate yet");
+        assert_eq!(waiter.next(0, 64, PATIENCE), Some(WaitStep::Look));
+        assert!(
+            matches!(waiter.next(10_000, 64, PATIENCE), Some(WaitStep::Poll(_))),
+            "no rate yet"
+        );
         // A block each millisecond, with room for 64 of them.
         for number in 0..20 {
             waiter.found(1, MS * number);
         }
-        assert_eq!(waiter.next(20 * MS, 64, PATIENCE), Some(Step::Look));
+        assert_eq!(waiter.next(20 * MS, 64, PATIENCE), Some(WaitStep::Look));
         let after = 20 * MS + 6_000;
-        assert_eq!(waiter.next(after, 64, PATIENCE), Some(Step::Sleep(Duration::from_millis(8))));
+        assert_eq!(
+            waiter.next(after, 64, PATIENCE),
+            Some(WaitStep::Sleep(Duration::from_millis(8)))
+        );
         let again = waiter.next(after + 8 * MS, 64, PATIENCE);
-        assert!(matches!(again, Some(Step::Poll(_))), "{again:?}: the rate has fallen");
+        assert!(matches!(again, Some(WaitStep::Poll(_))), "{again:?}: the rate has fallen");
         // Where the ring has less room there is no time to sleep long.
         waiter.found(1, 21 * MS);
         waiter.next(21 * MS, 16, PATIENCE);
         let near = waiter.next(21 * MS + 6_000, 16, PATIENCE);
-        assert_eq!(near, Some(Step::Sleep(Duration::from_millis(3))), "two of 1.5 ms");
+        assert_eq!(near, Some(WaitStep::Sleep(Duration::from_millis(3))), "two of 1.5 ms");
     }
 
     #[test]
@@ -162,7 +172,7 @@ mod tests {
         }
         waiter.next(20 * MS, 4, PATIENCE);
         let step = waiter.next(20 * MS + 6_000, 4, PATIENCE);
-        assert!(matches!(step, Some(Step::Poll(_))), "{step:?}");
+        assert!(matches!(step, Some(WaitStep::Poll(_))), "{step:?}");
     }
 
     #[test]
@@ -173,6 +183,6 @@ mod tests {
         }
         waiter.next(500 * MS, 64, PATIENCE);
         let step = waiter.next(500 * MS + 6_000, 64, PATIENCE);
-        assert!(matches!(step, Some(Step::Poll(_))), "{step:?}");
+        assert!(matches!(step, Some(WaitStep::Poll(_))), "{step:?}");
     }
 }

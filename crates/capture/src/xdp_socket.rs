@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::error::{Context as _, Error, Result, Right, permitted};
+use crate::error::{CallContext as _, Error, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::sys::socket::Socket;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bed::{Bed, numbered, without_bpf};
-use netsniff_capture::backend::{Arrival, BACKENDS, Backend, Path, Receiver};
+use netsniff_capture::backend::{BACKENDS, Backend, Path, Received, Receiver};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::options::{Direction, Fanout, Options, Stamps, Wait};
 use netsniff_capture::{Interface, realtime};
@@ -56,7 +56,7 @@ impl Taken {
     /// Takes what one call lends; `false` where it lends nothing.
     fn take(&mut self, receiver: &mut dyn Receiver) -> Option<&'static str> {
         match receiver.receive(PATIENCE).unwrap() {
-            Arrival::Packets(lent) => {
+            Received::Packets(lent) => {
                 let at = self.frames.len();
                 self.losses.extend(lent.loss.map(|loss| (at, loss)));
                 self.frames.extend(lent.packets.iter().map(|packet| {
@@ -64,10 +64,10 @@ impl Taken {
                 }));
                 None
             }
-            Arrival::Nothing(_) => Some("nothing"),
-            Arrival::Down => Some("down"),
-            Arrival::Gone => Some("gone"),
-            Arrival::End => Some("end"),
+            Received::Nothing(_) => Some("nothing"),
+            Received::Down => Some("down"),
+            Received::Gone => Some("gone"),
+            Received::End => Some("end"),
         }
     }
 

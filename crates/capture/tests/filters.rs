@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bed::{Bed, without_bpf};
 use netsniff_capture::Interface;
-use netsniff_capture::backend::{Arrival, BACKENDS, Receiver};
+use netsniff_capture::backend::{BACKENDS, Received, Receiver};
 use netsniff_capture::options::{Fanout, Options as Ring};
 use netsniff_packet::filter::classic::{Metadata, Options, Target, steering};
 use netsniff_packet::{Filter, LinkType, Packet, Timestamp};
@@ -38,11 +38,11 @@ fn drain(receiver: &mut dyn Receiver) -> Vec<Vec<u8>> {
     let (begin, mut frames) = (Instant::now(), Vec::new());
     loop {
         match receiver.receive(PATIENCE).unwrap() {
-            Arrival::Packets(lent) => {
+            Received::Packets(lent) => {
                 let packets = lent.packets.iter();
                 frames.extend(packets.map(|packet| lent.data[packet.range()].to_vec()));
             }
-            Arrival::End => return frames,
+            Received::End => return frames,
             _ => assert!(begin.elapsed() < LIMIT, "it never ends"),
         }
     }

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use bed::{Bed, numbered};
 use netsniff_capture::Interface;
-use netsniff_capture::backend::{Arrival, BACKENDS, Receiver};
+use netsniff_capture::backend::{BACKENDS, Received, Receiver};
 use netsniff_capture::interface::LinkReader;
 use netsniff_capture::options::Options;
-use netsniff_capture::transmit::{Transmitter, WAYS, Way};
+use netsniff_capture::transmit::{SendMethod, Transmitter, WAYS};
 
 /// No test takes longer, whatever a way does.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs a test for each way to send.
-fn each(test: &str, run: impl Fn(&Bed, &Way)) {
+fn each(test: &str, run: impl Fn(&Bed, &SendMethod)) {
     for way in WAYS {
         let Some(bed) = Bed::up(&format!("{test}-{}", way.name)) else { return };
         println!("{test}: {}", way.name);
@@ -25,7 +25,7 @@ fn each(test: &str, run: impl Fn(&Bed, &Way)) {
     }
 }
 
-fn open(way: &Way) -> Box<dyn Transmitter> {
+fn open(way: &SendMethod) -> Box<dyn Transmitter> {
     way.open(&Interface::find("tx0").unwrap(), 0).unwrap()
 }
 
@@ -65,11 +65,11 @@ fn received(bed: &Bed, send: impl FnOnce() + Send) -> Vec<Vec<u8>> {
         loop {
             assert!(begin.elapsed() < LIMIT, "it never ends");
             match receiver.receive(Duration::from_millis(50)).unwrap() {
-                Arrival::Packets(lent) => {
+                Received::Packets(lent) => {
                     let data = lent.packets.iter().map(|packet| lent.data[packet.range()].to_vec());
                     frames.extend(data);
                 }
-                Arrival::End => return frames,
+                Received::End => return frames,
                 _ => {}
             }
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bed::{Bed, numbered};
 use netsniff_capture::Interface;
-use netsniff_capture::backend::{Arrival, BACKENDS, Backend};
+use netsniff_capture::backend::{BACKENDS, Backend, Received};
 use netsniff_capture::counters::RingCounters;
 use netsniff_capture::options::{Options, Wait};
 
@@ -35,7 +35,7 @@ fn paced(bed: &Bed, backend: &Backend, wait: Wait) -> RingCounters {
                     is_stopped = true;
                     receiver.stop().unwrap();
                 }
-                if let Arrival::End = receiver.receive(Duration::from_millis(50)).unwrap() {
+                if let Received::End = receiver.receive(Duration::from_millis(50)).unwrap() {
                     break;
                 }
                 assert!(begin.elapsed() < LIMIT, "it never ends");

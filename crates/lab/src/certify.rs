@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::bed::Bed;
-use crate::certificate::{Certified, Verdict};
+use crate::bed::Testbed;
+use crate::certificate::{Certified, RateVerdict};
 use crate::load::Load;
-use crate::search::Found;
+use crate::search::HighestRate;
 use crate::stop::{Stop, Why};
 use crate::tools::Tool;
 use crate::trial::{self, Trial};
@@ -30,7 +30,7 @@ pub struct Checked {
     /// The certified rate in frames a second.
     pub rate: Option<f64>,
     /// Whether the runs confirm the rate.
-    pub verdict: Verdict,
+    pub verdict: RateVerdict,
     /// All runs; the last one decides.
     pub trials: Vec<Trial>,
     /// Why it ended before that.
@@ -59,7 +59,7 @@ pub fn planned(each: Duration, runs: usize) -> Duration {
 ///
 /// Where the tool or the generator cannot be run.
 pub fn check(
-    bed: &Bed,
+    bed: &Testbed,
     netsniff: &Path,
     (tool, certified): (&Tool, &Certified),
     time: Duration,
@@ -70,11 +70,11 @@ pub fn check(
     let mut checked = Checked {
         size: certified.size,
         rate,
-        verdict: Verdict::Open,
+        verdict: RateVerdict::Open,
         trials: Vec::new(),
         ended: None,
     };
-    let is_limit = matches!(certified.found, Found::AtLeast(_));
+    let is_limit = matches!(certified.found, HighestRate::AtLeast(_));
     let mut load =
         Load { size: certified.size, rate: rate.filter(|_| !is_limit), time, ..Load::default() };
     for _ in 0..TRIED {
@@ -94,7 +94,7 @@ pub fn check(
         checked.verdict = certified.judge(&trial);
         let was_faster = trial.is_valid() && !trial.is_lossless();
         checked.trials.push(trial);
-        if checked.verdict != Verdict::Open {
+        if checked.verdict != RateVerdict::Open {
             break;
         }
         if was_faster {

@@ -7,20 +7,20 @@ use std::path::Path;
 use anyhow::Context as _;
 use netsniff_packet::{Batch, Progress, Source as _};
 
-use crate::order::{Order, Watch};
+use crate::order::{PacketOrder, Watch};
 
 /// Sums over its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Content {
+pub struct TrafficContent {
     /// Number of packets.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
     /// How far they are out of order.
-    pub order: Order,
+    pub order: PacketOrder,
 }
 
-impl Content {
+impl TrafficContent {
     /// What is in a file. Of one that was cut when its writer was killed all that is whole is there.
     ///
     /// # Errors
@@ -65,12 +65,12 @@ mod tests {
                 file.extend(word.to_le_bytes());
             }
         }
-        let content = Content::read(&file[..]).unwrap();
-        let order = Order { inversions: 2, deepest_ns: 30_000 };
-        assert_eq!(content, Content { packets: 5, bytes: 300, order });
+        let content = TrafficContent::read(&file[..]).unwrap();
+        let order = PacketOrder { inversions: 2, deepest_ns: 30_000 };
+        assert_eq!(content, TrafficContent { packets: 5, bytes: 300, order });
         // Of one that was cut all that is whole is read.
-        let cut = Content::read(&file[..file.len() - 1]).unwrap();
-        assert_eq!(cut, Content { packets: 4, bytes: 240, order });
-        assert!(Content::read(&b"no capture at all, but long enough"[..]).is_err());
+        let cut = TrafficContent::read(&file[..file.len() - 1]).unwrap();
+        assert_eq!(cut, TrafficContent { packets: 4, bytes: 240, order });
+        assert!(TrafficContent::read(&b"no capture at all, but long enough"[..]).is_err());
     }
 }

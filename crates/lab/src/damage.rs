@@ -207,7 +207,7 @@ impl Flows {
 
 /// A loss, what is expected of it, and what came.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Outcome {
+pub struct DamageOutcome {
     /// The probability that a packet is lost.
     pub loss: f64,
     /// The damage that is expected at that loss.
@@ -219,7 +219,7 @@ pub struct Outcome {
     pub rounds: Vec<Damage>,
 }
 
-impl Outcome {
+impl DamageOutcome {
     /// Of flows like these.
     #[must_use]
     pub fn new(mix: &Mix, loss: f64, rounds: Vec<Damage>) -> Self {
@@ -348,7 +348,7 @@ mod tests {
         let all = flows.simulate(1.0, &mut Random::new(1));
         assert_eq!((all.lost, all.flows), (flows.len() as u64, 500));
         let rounds = vec![all, Damage::default()];
-        let outcome = Outcome::new(&flows.mix(), 0.5, rounds);
+        let outcome = DamageOutcome::new(&flows.mix(), 0.5, rounds);
         assert_eq!(outcome.counted(|damage| damage.flows), Some([0.0, 250.0, 500.0]));
         assert!(outcome.sigmas.unwrap() < -10.0);
         assert_eq!(sigmas(&flows.mix().expected(0.0), &[0]), None);

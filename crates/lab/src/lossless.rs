@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::load::Load;
-use crate::search::{Bench, Found, Goal, Outcome, Purpose, search};
+use crate::search::{Bench, Goal, HighestRate, Purpose, RunOutcome, search};
 use crate::stop::{Stop, Why};
 use crate::tools::{Setting, Tool};
 use crate::trial::{self, Fault, Limit, Trial};
@@ -69,8 +69,8 @@ impl Step {
 }
 
 /// The runs that confirm the rate that a search found: one after another at the same rate, of which the slowest reached it.
-pub(crate) fn proof(steps: &[Step], found: Found) -> Vec<&Step> {
-    let (Found::Rate(rate) | Found::AtLeast(rate)) = found else { return Vec::new() };
+pub(crate) fn proof(steps: &[Step], found: HighestRate) -> Vec<&Step> {
+    let (HighestRate::Rate(rate) | HighestRate::AtLeast(rate)) = found else { return Vec::new() };
     let confirm = |step: &&Step| step.purpose == Purpose::Confirm && step.is_proof();
     let confirm: Vec<_> = steps.iter().filter(confirm).collect();
     let asked = |step: &Step| step.trial.load.rate;
@@ -87,7 +87,7 @@ pub struct Cell {
     /// Bytes of a frame.
     pub size: u32,
     /// The highest rate without loss.
-    pub found: Found,
+    pub found: HighestRate,
     /// The share that may be lost at it, 0 for none.
     #[serde(default)]
     pub tolerated: f64,
@@ -107,7 +107,7 @@ impl Cell {
     /// failed.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
-        if matches!(self.found, Found::AtLeast(_)) {
+        if matches!(self.found, HighestRate::AtLeast(_)) {
             return Some(Limit::Sender);
         }
         let lost = self.steps.iter().filter(|step| step.is_proof() && !self.is_kept(&step.trial));
@@ -156,7 +156,7 @@ fn long(tool: &Tool, size: u32, rate: f64) -> Duration {
 ///
 /// Where no tool can be run on the testbed: of one that fails, the cell tells why.
 pub fn measure(
-    bed: &Bed,
+    bed: &Testbed,
     netsniff: &Path,
     subject: Subject<'_>,
     goal: &Goal,
@@ -198,7 +198,7 @@ enum Ended {
 
 /// The runs of a search.
 struct Series<'a> {
-    bed: &'a Bed,
+    bed: &'a Testbed,
     netsniff: &'a Path,
     subject: Subject<'a>,
     stop: &'a Stop<'a>,
@@ -210,7 +210,7 @@ struct Series<'a> {
 }
 
 impl Bench for Series<'_> {
-    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<RunOutcome>> {
         let Subject { tool, size, options, .. } = self.subject;
         let time = match purpose {
             Purpose::Top | Purpose::Steer => short(size),
@@ -232,11 +232,12 @@ impl Bench for Series<'_> {
             };
             let step = Step { purpose, trial };
             (self.tell)(&step);
-            let outcome = step.trial.reached.filter(|_| step.is_proof()).map(|reached| Outcome {
-                reached,
-                kept: step.trial.kept_rate().unwrap_or(reached),
-                is_lossless: is_kept(&step.trial, self.subject.tolerated),
-            });
+            let outcome =
+                step.trial.reached.filter(|_| step.is_proof()).map(|reached| RunOutcome {
+                    reached,
+                    kept: step.trial.kept_rate().unwrap_or(reached),
+                    is_lossless: is_kept(&step.trial, self.subject.tolerated),
+                });
             let failure = step.trial.failure.clone();
             let is_unable = !step.trial.is_valid() && step.trial.is_final();
             self.steps.push(step);

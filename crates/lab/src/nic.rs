@@ -2,7 +2,7 @@
 
 use netsniff_capture::Interface;
 
-use crate::bed::{Bed, Layout};
+use crate::bed::{Layout, Testbed};
 
 /// Facts about an interface. `None` is what its driver does not tell.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -22,11 +22,11 @@ impl Nic {
     ///
     /// # Errors
     ///
-    /// As [`Bed::make`].
+    /// As [`Testbed::make`].
     pub fn all(warden: &[String], layout: &Layout) -> anyhow::Result<Vec<Self>> {
         match &layout.wire {
             Some(wire) => Ok(Self::look(&wire.interface).into_iter().collect()),
-            None => Ok(Bed::make(warden, layout)?.nics()),
+            None => Ok(Testbed::make(warden, layout)?.nics()),
         }
     }
 

@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 /// How far packets are out of the order of their stamps, as netsniff's own books tell it of rings: a packet is where its
 /// stamp is earlier than that of any before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Order {
+pub struct PacketOrder {
     /// Packets that came behind a later one.
     pub inversions: u64,
     /// By how many nanoseconds at most; 0 where none is.
@@ -16,12 +16,12 @@ pub struct Order {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     latest: Timestamp,
-    order: Order,
+    order: PacketOrder,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Self { latest: Timestamp::MIN, order: Order::default() }
+        Self { latest: Timestamp::MIN, order: PacketOrder::default() }
     }
 }
 
@@ -37,7 +37,7 @@ impl Watch {
     }
 
     /// How those were that were seen.
-    pub(crate) const fn order(&self) -> Order {
+    pub(crate) const fn order(&self) -> PacketOrder {
         self.order
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn largest_share(threads: &[u64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn order(stamps: &[i64]) -> Order {
+    fn order(stamps: &[i64]) -> PacketOrder {
         let mut watch = Watch::default();
         stamps.iter().for_each(|nanos| watch.see(Timestamp::from_nanos(*nanos)));
         watch.order()
@@ -61,10 +61,10 @@ mod tests {
 
     #[test]
     fn what_is_behind_a_later_packet_is_out_of_order() {
-        assert_eq!(order(&[1, 2, 2, 9]), Order::default());
+        assert_eq!(order(&[1, 2, 2, 9]), PacketOrder::default());
         // 3 and 4 are both behind 9, though 4 is not behind 3.
-        assert_eq!(order(&[1, 9, 3, 4, 9, 10]), Order { inversions: 2, deepest_ns: 6 });
-        assert_eq!(order(&[]), Order::default());
+        assert_eq!(order(&[1, 9, 3, 4, 9, 10]), PacketOrder { inversions: 2, deepest_ns: 6 });
+        assert_eq!(order(&[]), PacketOrder::default());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub enum Purpose {
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The rate that was reached.
     pub reached: f64,
     /// Frames a second that were captured of these.
@@ -57,13 +57,13 @@ pub trait Bench {
     /// # Errors
     ///
     /// What prevents all runs.
-    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>>;
+    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<RunOutcome>>;
 }
 
 /// The highest rate without loss.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "is", content = "rate", rename_all = "kebab-case")]
-pub enum Found {
+pub enum HighestRate {
     /// This: the slowest of the runs that confirm it reached so much.
     Rate(f64),
     /// At least this: the sender cannot do more.
@@ -82,13 +82,13 @@ const LEAST_OF_TRIED: f64 = 0.1;
 /// # Errors
 ///
 /// As [`Bench::run`].
-pub fn search(bench: &mut impl Bench, goal: &Goal) -> anyhow::Result<Found> {
-    let Some(top) = bench.run(None, Purpose::Top)? else { return Ok(Found::Ended) };
+pub fn search(bench: &mut impl Bench, goal: &Goal) -> anyhow::Result<HighestRate> {
+    let Some(top) = bench.run(None, Purpose::Top)? else { return Ok(HighestRate::Ended) };
     let (mut low, mut high) = (0.0, top.reached);
     if top.is_lossless {
         match confirm(bench, None, goal)? {
-            Confirmed::Lowest(rate) => return Ok(Found::AtLeast(rate)),
-            Confirmed::Ended => return Ok(Found::Ended),
+            Confirmed::Lowest(rate) => return Ok(HighestRate::AtLeast(rate)),
+            Confirmed::Ended => return Ok(HighestRate::Ended),
             Confirmed::Not(_) => {}
         }
     }
@@ -98,7 +98,7 @@ pub fn search(bench: &mut impl Bench, goal: &Goal) -> anyhow::Result<Found> {
         }
         let rate = f64::midpoint(low, high);
         let Some(outcome) = steer(bench, rate)? else {
-            return Ok(Found::Ended);
+            return Ok(HighestRate::Ended);
         };
         if outcome.is_lossless {
             // A sender that was kept from its rate proves the one that it reached.
@@ -120,23 +120,23 @@ pub fn widening<B: Bench>(
     bench: &mut B,
     goal: &Goal,
     mut more: impl FnMut(&mut B) -> bool,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<HighestRate> {
     let mut found = search(bench, goal)?;
-    while matches!(found, Found::AtLeast(_)) && more(bench) {
+    while matches!(found, HighestRate::AtLeast(_)) && more(bench) {
         found = search(bench, goal)?;
     }
     Ok(found)
 }
 
 /// What long runs say of an interval that short ones left: they begin at its lower end.
-fn prove(bench: &mut impl Bench, goal: &Goal, low: f64, high: f64) -> anyhow::Result<Found> {
+fn prove(bench: &mut impl Bench, goal: &Goal, low: f64, high: f64) -> anyhow::Result<HighestRate> {
     let (mut rate, mut lossy) = if low > 0.0 { (low, high) } else { (high, f64::INFINITY) };
     let (mut tried, mut proved) = (rate, None);
     for _ in 0..goal.attempts {
         tried = rate;
         match confirm(bench, Some(rate), goal)? {
             Confirmed::Lowest(reached) => proved = Some(reached),
-            Confirmed::Ended => return Ok(Found::Ended),
+            Confirmed::Ended => return Ok(HighestRate::Ended),
             Confirmed::Not(kept) => {
                 lossy = rate;
                 // Short runs may have filled a large ring, and told of that alone.
@@ -150,13 +150,13 @@ fn prove(bench: &mut impl Bench, goal: &Goal, low: f64, high: f64) -> anyhow::Re
             rate = f64::midpoint(proved, lossy);
         }
     }
-    Ok(proved.map_or(Found::Below(tried), Found::Rate))
+    Ok(proved.map_or(HighestRate::Below(tried), HighestRate::Rate))
 }
 
 /// A short run, and another one where it loses something.
-fn steer(bench: &mut impl Bench, rate: f64) -> anyhow::Result<Option<Outcome>> {
+fn steer(bench: &mut impl Bench, rate: f64) -> anyhow::Result<Option<RunOutcome>> {
     match bench.run(Some(rate), Purpose::Steer)? {
-        Some(Outcome { is_lossless: false, .. }) => bench.run(Some(rate), Purpose::Steer),
+        Some(RunOutcome { is_lossless: false, .. }) => bench.run(Some(rate), Purpose::Steer),
         outcome => Ok(outcome),
     }
 }
@@ -174,8 +174,8 @@ fn confirm(bench: &mut impl Bench, rate: Option<f64>, goal: &Goal) -> anyhow::Re
     for _ in 0..goal.confirmations {
         match bench.run(rate, Purpose::Confirm)? {
             None => return Ok(Confirmed::Ended),
-            Some(Outcome { is_lossless: false, kept, .. }) => return Ok(Confirmed::Not(kept)),
-            Some(Outcome { reached, .. }) => lowest = lowest.min(reached),
+            Some(RunOutcome { is_lossless: false, kept, .. }) => return Ok(Confirmed::Not(kept)),
+            Some(RunOutcome { reached, .. }) => lowest = lowest.min(reached),
         }
     }
     Ok(Confirmed::Lowest(lowest))
@@ -198,7 +198,11 @@ mod tests {
     }
 
     impl Bench for Planted {
-        fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+        fn run(
+            &mut self,
+            rate: Option<f64>,
+            purpose: Purpose,
+        ) -> anyhow::Result<Option<RunOutcome>> {
             self.runs += 1;
             if self.runs > self.most {
                 return Ok(None);
@@ -209,7 +213,7 @@ mod tests {
                 reached <= self.capacity * hidden && self.disturbed != Some(self.runs);
             // What the ring holds in the end was captured, too.
             let kept = if is_lossless { reached } else { reached.min(self.capacity * 1.01) };
-            Ok(Some(Outcome { reached, kept, is_lossless }))
+            Ok(Some(RunOutcome { reached, kept, is_lossless }))
         }
     }
 
@@ -222,7 +226,7 @@ mod tests {
         for capacity in [900.0, 12_345.0, 312_000.0, 799_000.0] {
             let mut bench = planted(capacity, 800_000.0);
             let found = search(&mut bench, &Goal::default()).unwrap();
-            let Found::Rate(rate) = found else { panic!("{found:?} of {capacity}") };
+            let HighestRate::Rate(rate) = found else { panic!("{found:?} of {capacity}") };
             assert!(rate <= capacity && rate > capacity * 0.98, "{rate} of {capacity}");
             assert!(bench.runs < 36, "{} runs", bench.runs);
         }
@@ -233,7 +237,7 @@ mod tests {
         for hidden in [1.5, 2.4, 10.0] {
             let mut bench = Planted { hidden, ..planted(40_000.0, 800_000.0) };
             let found = search(&mut bench, &Goal::default()).unwrap();
-            let Found::Rate(rate) = found else { panic!("{found:?}") };
+            let HighestRate::Rate(rate) = found else { panic!("{found:?}") };
             assert!(rate <= 40_000.0 && rate > 39_200.0, "{rate}");
         }
     }
@@ -243,7 +247,7 @@ mod tests {
         for disturbed in 1..12 {
             let mut bench = Planted { disturbed: Some(disturbed), ..planted(312_000.0, 800_000.0) };
             let found = search(&mut bench, &Goal::default()).unwrap();
-            let Found::Rate(rate) = found else { panic!("{found:?}") };
+            let HighestRate::Rate(rate) = found else { panic!("{found:?}") };
             assert!(rate > 312_000.0 * 0.95, "{rate}, where run {disturbed} is disturbed");
         }
     }
@@ -251,7 +255,7 @@ mod tests {
     #[test]
     fn a_sender_that_is_too_slow_is_the_limit() {
         let mut bench = planted(2e6, 800_000.0);
-        assert_eq!(search(&mut bench, &Goal::default()).unwrap(), Found::AtLeast(800_000.0));
+        assert_eq!(search(&mut bench, &Goal::default()).unwrap(), HighestRate::AtLeast(800_000.0));
         assert_eq!(bench.runs, 4);
     }
 
@@ -265,19 +269,23 @@ mod tests {
             })
             .unwrap()
         };
-        let Found::Rate(rate) = widened(1e6) else { panic!("it is beyond the guess") };
+        let HighestRate::Rate(rate) = widened(1e6) else { panic!("it is beyond the guess") };
         assert!(rate <= 400_000.0 && rate > 392_000.0, "{rate}");
-        assert_eq!(widened(200_000.0), Found::AtLeast(200_000.0), "no further than there is more");
+        assert_eq!(
+            widened(200_000.0),
+            HighestRate::AtLeast(200_000.0),
+            "no further than there is more"
+        );
     }
 
     #[test]
     fn what_loses_always_and_what_ends_has_no_rate() {
         let found = search(&mut planted(-1.0, 800_000.0), &Goal::default()).unwrap();
-        let Found::Below(rate) = found else { panic!("{found:?}") };
+        let HighestRate::Below(rate) = found else { panic!("{found:?}") };
         assert!(rate < 800_000.0 / 1024.0, "{rate}");
         for most in 0..10 {
             let mut bench = Planted { most, ..planted(312_000.0, 800_000.0) };
-            assert_eq!(search(&mut bench, &Goal::default()).unwrap(), Found::Ended, "{most}");
+            assert_eq!(search(&mut bench, &Goal::default()).unwrap(), HighestRate::Ended, "{most}");
         }
     }
 }

@@ -6,12 +6,12 @@ const LEAST: f64 = 2.0;
 
 /// The processor's time of a tool, looked at again and again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct CpuTime {
     /// Seconds from some time on, and nanoseconds of its threads on processors so far.
     samples: Vec<(f64, u64)>,
 }
 
-impl Work {
+impl CpuTime {
     pub(crate) fn add(&mut self, seconds: f64, cpu_ns: u64) {
         self.samples.push((seconds, cpu_ns));
     }
@@ -40,8 +40,8 @@ impl Work {
 mod tests {
     use super::*;
 
-    fn work(seconds: f64, cpu_ns: impl Fn(f64) -> f64) -> Work {
-        let mut work = Work::default();
+    fn work(seconds: f64, cpu_ns: impl Fn(f64) -> f64) -> CpuTime {
+        let mut work = CpuTime::default();
         for tenth in 0..=(seconds * 10.0) as u32 {
             let at = 7.0 + f64::from(tenth) / 10.0;
             work.add(at, cpu_ns(at - 7.0) as u64);
@@ -62,6 +62,6 @@ mod tests {
                 |at| if at < 9.0 { at * 0.3e9 } else { (9.0 * 0.3 + (at - 9.0) * 0.9) * 1e9 },
             );
         assert!((rising.drift().unwrap() - 0.6).abs() < 0.01, "{rising:?}");
-        assert_eq!((work(7.9, |at| at).drift(), Work::default().drift()), (None, None));
+        assert_eq!((work(7.9, |at| at).drift(), CpuTime::default().drift()), (None, None));
     }
 }

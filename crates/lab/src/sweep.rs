@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::load::Load;
 use crate::stop::{Stop, Why};
 use crate::tools::{Setting, Tool};
@@ -185,7 +185,7 @@ pub fn duration(points: &[Point]) -> Duration {
 ///
 /// Where no tool can be run on the testbed.
 pub fn run(
-    bed: &Bed,
+    bed: &Testbed,
     netsniff: &Path,
     (tools, point): (&[Tool], &Point),
     stop: &Stop<'_>,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Deserialize as _;
 
-use crate::content::Content;
+use crate::content::TrafficContent;
 use crate::load::FCS_LEN;
-use crate::order::{self, Order};
+use crate::order::{self, PacketOrder};
 
 /// A tool with its settings.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub struct Counted {
     /// How far packets were out of order as the kernel handed them to the tool: as netsniff says, of each ring by itself,
     /// or as they stand in the file that another tool wrote.
     #[serde(default)]
-    pub order: Option<Order>,
+    pub order: Option<PacketOrder>,
     /// Packets that netsniff still had behind a later one when it recorded or analysed them, since they came too late to be
     /// put in order.
     #[serde(default)]
@@ -333,7 +333,7 @@ impl Tool {
     /// Where netsniff said nothing that can be read.
     pub fn counted(&self, output: &str, errors: &str, scratch: &Path) -> anyhow::Result<Counted> {
         self.counted_by(output, errors, || {
-            let content = Content::of(&self.file(scratch)).ok();
+            let content = TrafficContent::of(&self.file(scratch)).ok();
             (content.map(|content| content.packets), content.map(|content| content.order))
         })
     }
@@ -347,7 +347,7 @@ impl Tool {
         &self,
         output: &str,
         errors: &str,
-        content: impl FnOnce() -> (Option<u64>, Option<Order>),
+        content: impl FnOnce() -> (Option<u64>, Option<PacketOrder>),
     ) -> anyhow::Result<Counted> {
         let Counts::File(said) = self.counts else { return self.of_json(output) };
         let (captured, order) = content();
@@ -418,9 +418,9 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 }
 
 /// How far the rings of an interface were out of order, by its books.
-fn order_of(books: &serde_json::Value) -> Option<Order> {
+fn order_of(books: &serde_json::Value) -> Option<PacketOrder> {
     let (inversions, deepest) = (&books["inversions"], &books["deepest_inversion_ns"]);
-    Some(Order { inversions: inversions.as_u64()?, deepest_ns: deepest.as_u64()? })
+    Some(PacketOrder { inversions: inversions.as_u64()?, deepest_ns: deepest.as_u64()? })
 }
 
 /// What came out of each ring: each has a thread of its own.
@@ -537,7 +537,7 @@ mod tests {
             tool.counted(said, "", Path::new("/")).unwrap()
         };
         let count = of("count", said);
-        assert_eq!(count.order, Some(Order { inversions: 7, deepest_ns: 43_000 }));
+        assert_eq!(count.order, Some(PacketOrder { inversions: 7, deepest_ns: 43_000 }));
         assert_eq!(count.first_drop_ns, Some([50, 70]));
         assert_eq!((count.late, count.threads), (Some(2), Some(vec![60, 30])));
         assert_eq!(of("record", said).late, Some(3), "what stands so in its file");

@@ -39,7 +39,7 @@ pub struct Done {
 
 /// Spends a fixed time on each packet.
 #[derive(Debug)]
-pub struct Work {
+pub struct PacketWork {
     zip: Option<(Compress, Vec<u8>)>,
     delay: Option<i64>,
     /// When the packet before was done.
@@ -49,7 +49,7 @@ pub struct Work {
     done: Done,
 }
 
-impl Work {
+impl PacketWork {
     /// Nothing was done yet.
     #[must_use]
     pub fn new(cost: Cost) -> Self {
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn packets_are_compressed_each_by_itself() {
         for level in 0..=MOST_LEVEL {
-            let mut work = Work::new(Cost { zip: Some(level), delay: None });
+            let mut work = PacketWork::new(Cost { zip: Some(level), delay: None });
             let packets: [&[u8]; 3] = [&[7; 1514], b"", &[1, 2, 3]];
             for data in packets {
                 let before = work.done;
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn random_bytes_have_room() {
-        let mut work = Work::new(Cost { zip: Some(9), delay: None });
+        let mut work = PacketWork::new(Cost { zip: Some(9), delay: None });
         let mut state = 1_u64;
         let random: Vec<u8> = (0..65_536)
             .map(|_| {
@@ -161,14 +161,15 @@ mod tests {
 
     #[test]
     fn packets_take_as_long_as_they_are_to() {
-        let work = |delay| Work::new(Cost { zip: None, delay: Some(Duration::from_nanos(delay)) });
+        let work =
+            |delay| PacketWork::new(Cost { zip: None, delay: Some(Duration::from_nanos(delay)) });
         let clock = std::cell::Cell::new(0_i64);
         let tick = || {
             clock.set(clock.get() + 1);
             Timestamp::from_nanos(clock.get())
         };
         let mut server = work(100);
-        let ends = |server: &mut Work, arrivals: &[i64]| -> Vec<i64> {
+        let ends = |server: &mut PacketWork, arrivals: &[i64]| -> Vec<i64> {
             let end = |&at: &i64| {
                 server.packet(&[], Timestamp::from_nanos(at), tick).unwrap();
                 clock.get()

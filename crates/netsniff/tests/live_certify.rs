@@ -7,7 +7,7 @@ use std::process::Command;
 use netsniff_lab::certificate::Statement;
 use netsniff_lab::certificate::facts::Capture;
 use netsniff_lab::machine::Machine;
-use netsniff_lab::search::Found;
+use netsniff_lab::search::HighestRate;
 use netsniff_lab::tools::Tool;
 use serde_json::Value;
 
@@ -120,7 +120,7 @@ fn what_cannot_be_certified_stands_there() {
 #[test]
 fn a_page_is_verified_and_an_altered_one_refused() {
     let files = Files::make("page");
-    files.certify(&[(128, Found::Rate(MODEST))], |_| {});
+    files.certify(&[(128, HighestRate::Rate(MODEST))], |_| {});
     let (code, found) = files.verify_of("certificate.html", &["--no-check"]);
     assert_eq!((code, &found["page"]), (Some(0), &"as-signed".into()), "{found}");
     assert_eq!(files.verify(&["--no-check"]).1["page"], Value::Null);
@@ -139,7 +139,7 @@ fn a_page_is_verified_and_an_altered_one_refused() {
     assert!(said.contains("the signature is not valid"), "{said}");
     let said = verify(&page.replace("&quot;payload&quot;", "&quot;load&quot;"));
     assert!(said.contains("there is no envelope in the page"), "{said}");
-    files.certify(&[(128, Found::Rate(MODEST))], |it| {
+    files.certify(&[(128, HighestRate::Rate(MODEST))], |it| {
         it.netsniff = "0.0.9\u{1b}[2J".to_owned();
         it.machine.kernel = Some("Linux 2.6.9".to_owned());
     });
@@ -156,7 +156,7 @@ fn a_page_is_verified_and_an_altered_one_refused() {
 #[test]
 fn the_page_has_the_commands_of_the_documentation() {
     let files = Files::make("documented");
-    files.certify(&[(128, Found::Rate(MODEST))], |_| {});
+    files.certify(&[(128, HighestRate::Rate(MODEST))], |_| {});
     let page = fs::read_to_string(files.at("certificate.html")).unwrap();
     let text = include_str!("../../../docs/lab.md");
     let (_, text) = text.split_once("### The signature without netsniff").unwrap();
@@ -198,7 +198,7 @@ fn a_certificate_holds_until_something_is_worsened() {
         return;
     }
     let files = Files::make("worsened");
-    files.certify(&[(128, Found::Rate(MODEST))], |_| {});
+    files.certify(&[(128, HighestRate::Rate(MODEST))], |_| {});
     let (code, found) = files.verify(&["--check", "5s"]);
     if says(&found, "was not proved") {
         skip(
@@ -247,7 +247,7 @@ fn a_rate_that_nobody_reaches_does_not_hold() {
         return;
     }
     let files = Files::make("beyond");
-    files.certify(&[(1518, Found::Rate(50e6)), (512, Found::AtLeast(50e6))], |_| {});
+    files.certify(&[(1518, HighestRate::Rate(50e6)), (512, HighestRate::AtLeast(50e6))], |_| {});
     let (code, found) = files.verify(&["--check", "8s"]);
     assert_eq!(code, Some(1), "{found}");
     for (at, size) in [(0, "1518 bytes at 50,000,000 frames/s "), (1, "512 bytes at 50,000,000 ")] {
@@ -259,7 +259,7 @@ fn a_rate_that_nobody_reaches_does_not_hold() {
 #[test]
 fn other_machines_keys_and_bytes_do_not_hold() {
     let files = Files::make("facts");
-    let rates = [(128, Found::Rate(MODEST))];
+    let rates = [(128, HighestRate::Rate(MODEST))];
     files.certify(&rates, |_| {});
     let (code, found) = files.verify(&["--no-check"]);
     assert_eq!((code, reasons(&found)), (Some(0), vec![]), "{found}");
@@ -307,7 +307,7 @@ fn no_command_of_a_certificate_is_run() {
     let touched = files.at("touched");
     let command = format!("evil=touch {touched} IFACE FILE");
     let tool = Tool::of_command(&command).unwrap();
-    files.certify(&[(128, Found::Rate(MODEST))], |it| {
+    files.certify(&[(128, HighestRate::Rate(MODEST))], |it| {
         it.tool = Capture::of(&tool);
         it.machine = Machine::here(&["touch".to_owned()]);
     });

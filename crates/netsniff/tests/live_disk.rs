@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::bed::{Layout, Testbed};
 use netsniff_lab::disk::{PIPE, Stream};
 use netsniff_lab::load::{FCS_LEN, Load};
 use netsniff_lab::tools::{Setting, Tool};
@@ -40,17 +40,17 @@ fn tool(name: &str) -> Tool {
     Tool::all().into_iter().find(|tool| tool.name == name).unwrap()
 }
 
-fn bed(test: &str, host: &[(&str, &str)]) -> Option<Bed> {
+fn bed(test: &str, host: &[(&str, &str)]) -> Option<Testbed> {
     let host: Vec<_> = host.iter().map(|(name, value)| setting(name, value)).collect();
     make(test, &Layout::default().with(&host).unwrap())
 }
 
-fn run(bed: &Bed, tool: &Tool, load: &Load) -> Trial {
+fn run(bed: &Testbed, tool: &Tool, load: &Load) -> Trial {
     trial::run(bed, Path::new(NETSNIFF), tool, load).unwrap()
 }
 
 /// The first run that proves something, of ten.
-fn valid(bed: &Bed, tool: &Tool, load: &Load) -> Option<Trial> {
+fn valid(bed: &Testbed, tool: &Tool, load: &Load) -> Option<Trial> {
     (0..10).map(|_| run(bed, tool, load)).find(Trial::is_valid)
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use netsniff_lab::bed::Layout;
 use netsniff_lab::lossless::{Subject, measure};
-use netsniff_lab::search::{Found, Goal};
+use netsniff_lab::search::{Goal, HighestRate};
 use netsniff_lab::stop::Stop;
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::Fault;
@@ -177,7 +177,7 @@ fn a_tool_that_fails_does_not_end_searches() {
     let subject = Subject { tool: &tool, size: 128, options: &[], tolerated: 0.0 };
     let stop = Stop::new(&signal, None);
     let cell = measure(&bed, Path::new(NETSNIFF), subject, &goal, &stop, &mut |_| {}).unwrap();
-    assert_eq!((cell.found, cell.steps.len()), (Found::Ended, 1), "{cell:?}");
+    assert_eq!((cell.found, cell.steps.len()), (HighestRate::Ended, 1), "{cell:?}");
     assert_eq!(cell.steps[0].trial.faults, [Fault::Unable]);
     let why = cell.ended.unwrap();
     assert!(why.starts_with("broken ended at once (exit status: 1)"), "{why}");

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use netsniff_lab::bed::Layout;
 use netsniff_lab::paper::Scale;
-use netsniff_lab::search::Found;
+use netsniff_lab::search::HighestRate;
 
 mod lab_bed;
 mod lab_certificate;
@@ -117,7 +117,7 @@ struct Places {
 impl Places {
     fn make(name: &str) -> Self {
         let files = Files::make(name);
-        files.certify(&[(512, Found::Rate(MODEST))], |_| {});
+        files.certify(&[(512, HighestRate::Rate(MODEST))], |_| {});
         let own = files.at("own");
         fs::create_dir(&own).unwrap();
         let capture = files.at("c.pcap");

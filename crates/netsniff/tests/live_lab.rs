@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use netsniff_lab::bed::{Bed, Layout, Placement};
+use netsniff_lab::bed::{Layout, Placement, Testbed};
 use netsniff_lab::load::Load;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::fit::Fit;
@@ -24,7 +24,7 @@ use netsniff_testing::{Need, skip};
 const NETSNIFF: &str = env!("CARGO_BIN_EXE_netsniff");
 
 /// A bed; `None`, said loudly, where this machine cannot.
-fn bed(test: &str, placement: Placement) -> Option<Bed> {
+fn bed(test: &str, placement: Placement) -> Option<Testbed> {
     make(test, &Layout { placement, ..Layout::default() })
 }
 

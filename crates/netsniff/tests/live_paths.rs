@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use live_bed::{Bed, Done, Last, Log, Run, Sent};
-use netsniff_capture::backend::{Arrival, BACKENDS, Path};
+use netsniff_capture::backend::{BACKENDS, Path, Received};
 use netsniff_capture::{Interface, Options};
 use netsniff_packet::{LinkType, checksum};
 use netsniff_testing::has_program;
@@ -61,7 +61,7 @@ fn answers_echo(bed: &Bed, number: u8) -> bool {
         bed.send_frames(&[echo_request(number)]);
         let (begin, mut is_answered) = (Instant::now(), false);
         while !is_answered && begin.elapsed() < ANSWER {
-            if let Arrival::Packets(lent) = receiver.receive(ANSWER / 8).unwrap() {
+            if let Received::Packets(lent) = receiver.receive(ANSWER / 8).unwrap() {
                 is_answered = lent.packets.iter().any(|packet| {
                     let data = &lent.data[packet.range()];
                     // An echo reply with our number.

@@ -7,11 +7,11 @@ use std::process::Command;
 use netsniff_lab::bed::Layout;
 use netsniff_lab::model::Model;
 use netsniff_lab::model::fit::{Fit, Variant};
-use netsniff_lab::model::ledger::Entry;
+use netsniff_lab::model::ledger::LedgerEntry;
 use netsniff_lab::model::stalls::Stalls;
 use netsniff_lab::model::traffic::Traffic;
 use netsniff_lab::model::wakes::Wakes;
-use netsniff_lab::search::Found;
+use netsniff_lab::search::HighestRate;
 use netsniff_lab::tools::Setting;
 use netsniff_traffic::probe::frame;
 
@@ -69,14 +69,14 @@ impl Ledger {
     }
 
     fn write(&self, model: Model) {
-        let entry = Entry::Model { at: 1, model: Box::new(model) };
+        let entry = LedgerEntry::Model { at: 1, model: Box::new(model) };
         let line = serde_json::to_string(&entry).unwrap() + "\n";
         fs::write(self.0.join("ledger.jsonl"), line).unwrap();
     }
 
     /// Makes another model of its own.
     fn change(&self, change: impl FnOnce(&mut Model)) {
-        let [Entry::Model { model, .. }] = &self.entries()[..] else { panic!("no model") };
+        let [LedgerEntry::Model { model, .. }] = &self.entries()[..] else { panic!("no model") };
         let mut model = Model::clone(model);
         change(&mut model);
         self.write(model);
@@ -91,7 +91,7 @@ impl Ledger {
         (out.status.code(), output, errors)
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<LedgerEntry> {
         let text = fs::read_to_string(self.0.join("ledger.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -119,7 +119,7 @@ fn what_is_asked_is_answered_and_written_down() {
     assert_eq!(code, Some(0), "{errors}");
     let entries = ledger.entries();
     let losses = entries.iter().filter_map(|entry| match entry {
-        Entry::Prediction { prediction, .. } => Some(prediction.total.value),
+        LedgerEntry::Prediction { prediction, .. } => Some(prediction.total.value),
         _ => None,
     });
     let losses: Vec<_> = losses.collect();
@@ -139,7 +139,7 @@ fn what_is_asked_is_answered_and_written_down() {
     // Asking again adds to it.
     assert_eq!(ledger.run(&["-q", "--rate", "30k", "--delay", "25us"]).0, Some(0));
     assert_eq!(ledger.entries()[..3], entries[..]);
-    assert!(matches!(ledger.entries()[3], Entry::Prediction { number: 2, .. }));
+    assert!(matches!(ledger.entries()[3], LedgerEntry::Prediction { number: 2, .. }));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn what_was_predicted_is_run_and_scored() {
     let runs: Vec<_> = entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Run { number, trial, .. } => Some((*number, trial)),
+            LedgerEntry::Run { number, trial, .. } => Some((*number, trial)),
             _ => None,
         })
         .collect();
@@ -206,10 +206,10 @@ fn the_longest_burst_is_found_by_trying() {
     }
     let entries = ledger.entries();
     let found = entries.iter().find_map(|entry| match entry {
-        Entry::Burst { number: 0, found, trials, .. } => Some((found, trials)),
+        LedgerEntry::Burst { number: 0, found, trials, .. } => Some((found, trials)),
         _ => None,
     });
-    let Some((Found::Rate(frames), trials)) = found else {
+    let Some((HighestRate::Rate(frames), trials)) = found else {
         skip(
             Need::Quiet,
             format_args!("this machine is too busy for a burst that proves something: {errors}"),
@@ -265,7 +265,7 @@ fn a_capture_is_predicted_and_run() {
     assert_eq!(code, Some(0), "{errors}");
     let entries = ledger.entries();
     let losses = entries.iter().filter_map(|entry| match entry {
-        Entry::Prediction { prediction, .. } => Some(prediction.total.value),
+        LedgerEntry::Prediction { prediction, .. } => Some(prediction.total.value),
         _ => None,
     });
     let losses: Vec<_> = losses.collect();
@@ -281,7 +281,7 @@ fn a_capture_is_predicted_and_run() {
     }
     for (number, expected) in losses.into_iter().enumerate() {
         let runs = ledger.entries().into_iter().filter_map(|entry| match entry {
-            Entry::Run { number: of, trial, .. } if of as usize == number => Some(trial),
+            LedgerEntry::Run { number: of, trial, .. } if of as usize == number => Some(trial),
             _ => None,
         });
         let valid = runs.filter(|trial| trial.is_valid());

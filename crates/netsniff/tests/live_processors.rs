@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use netsniff_lab::bed::{Bed, Layout};
-use netsniff_lab::order::Order;
+use netsniff_lab::bed::{Layout, Testbed};
+use netsniff_lab::order::PacketOrder;
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial;
 
@@ -76,7 +76,7 @@ fn a_bed_captures_on_the_processors_that_it_is_told() {
     let many = Layout::default().with(&[setting("processors", "4096")]).unwrap_err();
     assert!(many.contains("no number of processors from 1 to"), "{many}");
     let layout = Layout { processors: 4096, ..Layout::default() };
-    let refused = Bed::make(&["true".to_owned()], &layout).unwrap_err().to_string();
+    let refused = Testbed::make(&["true".to_owned()], &layout).unwrap_err().to_string();
     assert!(refused.contains("\"4096\" is no number of processors"), "{refused}");
 }
 
@@ -117,6 +117,6 @@ fn order_and_threads_are_counted() {
     fs::remove_file(script).unwrap();
     let counted = trial.counted;
     assert_eq!(counted.captured, Some(5));
-    assert_eq!(counted.order, Some(Order { inversions: 2, deepest_ns: 30_000 }));
+    assert_eq!(counted.order, Some(PacketOrder { inversions: 2, deepest_ns: 30_000 }));
     assert_eq!((counted.threads, counted.late), (None, None), "it does not tell");
 }

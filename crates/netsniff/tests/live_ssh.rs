@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use netsniff_lab::certificate::Statement;
-use netsniff_lab::search::Found;
+use netsniff_lab::search::HighestRate;
 use serde_json::Value;
 
 mod lab_bed;
@@ -303,7 +303,7 @@ fn a_certificate_is_of_an_interface() {
     let certificate = fs::read_to_string(format!("{made}/certificate.json")).unwrap();
     let (statement, _) = Statement::verified(&certificate, None).unwrap();
     assert!(fs::read_to_string(format!("{made}/certificate.html")).unwrap().contains("the sender"));
-    files.certify(&[(128, Found::Rate(MODEST))], |it| *it = statement.configuration.clone());
+    files.certify(&[(128, HighestRate::Rate(MODEST))], |it| *it = statement.configuration.clone());
 
     let (file, public) = (files.at("certificate.html"), files.at("key.pub.pem"));
     let given = ["--verify", &file, "--public", &public, "--check", "4s"];

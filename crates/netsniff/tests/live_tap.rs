@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::bed::{Layout, Testbed};
 use netsniff_lab::load::Load;
 use netsniff_lab::tools::{Setting, Tool};
 use netsniff_lab::trial::{self, Trial};
@@ -26,7 +26,7 @@ fn can(test: &str) -> bool {
 }
 
 /// IPv4 packets that were for the namespace itself, and came to its stack.
-fn received(bed: &Bed) -> u64 {
+fn received(bed: &Testbed) -> u64 {
     let words = ["netns", "exec", &bed.receiver(), "cat", "/proc/net/snmp"];
     let out = Command::new("ip").args(words).output().unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
@@ -37,7 +37,7 @@ fn received(bed: &Bed) -> u64 {
 }
 
 /// Runs until one counts to the packet, and what the receiver got in it. How even frames came does not matter.
-fn valid(bed: &Bed, tool: &Tool) -> (Trial, u64) {
+fn valid(bed: &Testbed, tool: &Tool) -> (Trial, u64) {
     // As many frames as are asked for, however often a busy machine holds the sender up.
     let time = Duration::from_secs(15);
     let load = Load { size: 128, rate: Some(20_000.0), time, ..Load::default() };
@@ -72,7 +72,7 @@ fn the_kernel_the_generator_and_the_tool_agree() {
     ] {
         let host: Vec<_> =
             settings.iter().map(|(name, value)| setting(name, &format!("{value}%"))).collect();
-        let bed = Bed::make(&warden, &Layout::default().with(&host).unwrap()).unwrap();
+        let bed = Testbed::make(&warden, &Layout::default().with(&host).unwrap()).unwrap();
         assert_eq!(bed.interface(), "mon0");
         let (trial, received) = valid(&bed, &record);
         let planted = trial.planted.unwrap();

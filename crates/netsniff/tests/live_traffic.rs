@@ -18,7 +18,7 @@ use netsniff_output::{
 use netsniff_packet::{Batch, Progress, Source as _};
 use netsniff_pcapfile::Reader;
 use netsniff_pipeline::Settings;
-use netsniff_pipeline::live::{Analyser, Consumer as _, Group};
+use netsniff_pipeline::live::{Analyser, Consumer as _, PacketSlice};
 
 use live::{Directory, at};
 
@@ -51,7 +51,7 @@ fn live(capture: &Path, directory: &Directory, bounds: Bounds) -> WriterOutcome 
     loop {
         let mut batch = Batch::default();
         let progress = reader.read_batch(&mut batch).unwrap();
-        ring.group(Group { data: &batch.data, packets: &batch.packets, loss: None });
+        ring.group(PacketSlice { data: &batch.data, packets: &batch.packets, loss: None });
         if progress == Progress::End {
             break;
         }

@@ -27,7 +27,7 @@ const FLUSH_EVERY: Duration = Duration::from_millis(300);
 pub(super) struct Writing<S> {
     hand_off: Arc<HandOff>,
     merger: Merger,
-    sink: Attended<S>,
+    sink: ForgivingSink<S>,
     /// For each producer what was not merged yet, each buffer with its size and when it came.
     lanes: Vec<VecDeque<Waiting>>,
     flush_at: Instant,
@@ -62,7 +62,7 @@ impl<S: LiveSink> Writing<S> {
         tell: Box<dyn FnMut(&str) + Send>,
     ) -> Self {
         let lanes = hand_off.lock().producers.iter().map(|_| VecDeque::new()).collect();
-        let sink = Attended {
+        let sink = ForgivingSink {
             hand_off: Arc::clone(&hand_off),
             sink,
             on_failure,
@@ -205,7 +205,7 @@ fn work(state: &mut State, is_last: bool) -> Work {
 }
 
 /// A sink whose errors end nothing: they are told, and what it refused is in its books.
-struct Attended<S> {
+struct ForgivingSink<S> {
     hand_off: Arc<HandOff>,
     sink: S,
     on_failure: OnFailure,
@@ -218,7 +218,7 @@ struct Attended<S> {
     left: RowTally,
 }
 
-impl<S: LiveSink> Attended<S> {
+impl<S: LiveSink> ForgivingSink<S> {
     fn attempt(&mut self, work: impl FnOnce(&mut S) -> anyhow::Result<()>) {
         if let Err(error) = work(&mut self.sink) {
             self.fail(&error);
@@ -242,7 +242,7 @@ impl<S: LiveSink> Attended<S> {
     }
 }
 
-impl<S: LiveSink> RowSink for Attended<S> {
+impl<S: LiveSink> RowSink for ForgivingSink<S> {
     type Error = anyhow::Error;
 
     #[inline]

@@ -8,7 +8,7 @@ use crate::wire::udp::UdpView;
 
 /// What a checksum says about the bytes that it covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ChecksumVerdict {
     /// The checksum fits.
     Good,
     /// It does not fit: the bytes were damaged, or the sender's card has yet to fill it in and
@@ -26,7 +26,7 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl ChecksumVerdict {
     /// Every verdict, in the order of its numbers.
     pub const ALL: &[Self] = &[Self::Good, Self::Bad, Self::Partial, Self::Absent, Self::Unknown];
 
@@ -152,16 +152,16 @@ pub fn compute_with_pseudo_header(
 /// Judges the header of IPv4 that starts `data`; absent for IPv6.
 #[must_use]
 #[inline]
-pub fn ip_header(data: &[u8]) -> Verdict {
-    let Some(view) = Ipv4View::parse(data) else { return Verdict::Unknown };
+pub fn ip_header(data: &[u8]) -> ChecksumVerdict {
+    let Some(view) = Ipv4View::parse(data) else { return ChecksumVerdict::Unknown };
     if view.version() != 4 {
-        return Verdict::Absent;
+        return ChecksumVerdict::Absent;
     }
     match data.get(..view.header_len()) {
         Some(header) if header.len() >= Ipv4View::LEN => {
-            Verdict::from_sum(Sum::default().bytes(header).fold())
+            ChecksumVerdict::from_sum(Sum::default().bytes(header).fold())
         }
-        _ => Verdict::Unknown,
+        _ => ChecksumVerdict::Unknown,
     }
 }
 
@@ -175,12 +175,12 @@ pub fn ip_header(data: &[u8]) -> Verdict {
 /// datagram carries a tunnel (RFC 6935, section 5): then it is absent, as it is over IPv4.
 #[must_use]
 #[inline]
-pub fn transport(decoded: &Decoded, data: &[u8]) -> Verdict {
-    let Some(ip) = &decoded.ip else { return Verdict::Unknown };
+pub fn transport(decoded: &Decoded, data: &[u8]) -> ChecksumVerdict {
+    let Some(ip) = &decoded.ip else { return ChecksumVerdict::Unknown };
     let start = ip.payload_offset as usize;
     let end = start.saturating_add(ip.payload_len as usize);
     let Some(segment) = data.get(start..end).filter(|_| ip.fragment.is_none()) else {
-        return Verdict::Unknown;
+        return ChecksumVerdict::Unknown;
     };
     match &decoded.transport {
         Transport::Tcp(_) => judge(ip, segment, || TcpView::parse(segment).map(TcpView::checksum)),
@@ -194,39 +194,39 @@ pub fn transport(decoded: &Decoded, data: &[u8]) -> Verdict {
             };
             match segment.get(..len) {
                 Some(segment) if len >= UdpView::LEN => judge(ip, segment, || Some(udp.checksum)),
-                _ => Verdict::Unknown,
+                _ => ChecksumVerdict::Unknown,
             }
         }
         Transport::Icmp(_) if ip.protocol == protocol::ICMPV6 => {
             let len = segment.len() as u32;
             let sum = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, len);
-            Verdict::from_sum(sum.bytes(segment).fold())
+            ChecksumVerdict::from_sum(sum.bytes(segment).fold())
         }
-        Transport::Icmp(_) => Verdict::from_sum(Sum::default().bytes(segment).fold()),
-        Transport::Other | Transport::Sctp(_) | Transport::None => Verdict::Unknown,
+        Transport::Icmp(_) => ChecksumVerdict::from_sum(Sum::default().bytes(segment).fold()),
+        Transport::Other | Transport::Sctp(_) | Transport::None => ChecksumVerdict::Unknown,
     }
 }
 
 /// Judges a segment whose sender may have left its checksum `field` to the card.
 #[inline]
-fn judge(ip: &Ip, segment: &[u8], field: impl FnOnce() -> Option<u16>) -> Verdict {
+fn judge(ip: &Ip, segment: &[u8], field: impl FnOnce() -> Option<u16>) -> ChecksumVerdict {
     let len = segment.len() as u32;
     let pseudo_header = Sum::pseudo_header(ip.source, ip.destination, ip.protocol, len);
     if pseudo_header.bytes(segment).fold() == 0xffff {
-        Verdict::Good
+        ChecksumVerdict::Good
     } else if field() == Some(pseudo_header.fold()) {
-        Verdict::Partial
+        ChecksumVerdict::Partial
     } else {
-        Verdict::Bad
+        ChecksumVerdict::Bad
     }
 }
 
 #[cold]
-fn without_checksum(ip: &Ip, decoded: &Decoded, data: &[u8]) -> Verdict {
+fn without_checksum(ip: &Ip, decoded: &Decoded, data: &[u8]) -> ChecksumVerdict {
     if ip.source.is_v4() || matches!(tunnel::find(decoded, data, TunnelPorts::KNOWN), Some(Ok(_))) {
-        Verdict::Absent
+        ChecksumVerdict::Absent
     } else {
-        Verdict::Bad
+        ChecksumVerdict::Bad
     }
 }
 
@@ -293,11 +293,11 @@ mod tests {
             segment[16..18].copy_from_slice(&sum.to_be_bytes());
             let judged = |segment: &[u8]| {
                 let pseudo = Sum::pseudo_header(source, destination, protocol::TCP, 31);
-                Verdict::from_sum(pseudo.bytes(segment).fold())
+                ChecksumVerdict::from_sum(pseudo.bytes(segment).fold())
             };
-            assert_eq!(judged(&segment), Verdict::Good);
+            assert_eq!(judged(&segment), ChecksumVerdict::Good);
             segment[3] ^= 4;
-            assert_eq!(judged(&segment), Verdict::Bad);
+            assert_eq!(judged(&segment), ChecksumVerdict::Bad);
             segment[3] ^= 4;
         }
     }

@@ -13,9 +13,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use netsniff_packet::anonymize::frame::{Cut, Left, PacketAnonymizer, PayloadMode};
+use netsniff_packet::anonymize::frame::{Cut, PacketAnonymizer, PayloadMode, Remainder};
 use netsniff_packet::anonymize::{Anonymizer, Keep, Key, Method};
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 use netsniff_packet::decode::{self, Decoded, Layer, Transport, TunnelPorts, tunnel};
 use netsniff_packet::wire::ethernet::ethertype;
 use netsniff_packet::wire::ipv4::protocol;
@@ -32,7 +32,7 @@ fn anonymizer() -> Arc<Anonymizer> {
 }
 
 /// What the headers of a packet say at every level of its tunnels, with the verdicts of its checksums.
-fn levels(link_type: LinkType, data: &[u8], wire_len: u32) -> Vec<(Decoded, [Verdict; 2])> {
+fn levels(link_type: LinkType, data: &[u8], wire_len: u32) -> Vec<(Decoded, [ChecksumVerdict; 2])> {
     let mut levels = Vec::new();
     let mut decoded = decode::packet(link_type, data, wire_len);
     loop {
@@ -90,7 +90,7 @@ fn check(
     anonymizer: &mut PacketAnonymizer,
     map: &Anonymizer,
     packet: &Packet<'_>,
-) -> Result<Left, String> {
+) -> Result<Remainder, String> {
     let mut data = packet.data.to_vec();
     let left = anonymizer.packet(packet.link_type, &mut data, packet.wire_len);
     if left.len > packet.data.len() || left.cut.is_some() != (left.len < packet.data.len()) {
@@ -427,10 +427,10 @@ fn what_is_not_understood_is_cut_and_named() {
     ] {
         let mut changed = data.clone();
         let left = anonymizer.packet(LinkType::ETHERNET, &mut changed, data.len() as u32);
-        assert_eq!(left, Left { len, cut: Some(Cut::Unknown(layer)) });
+        assert_eq!(left, Remainder { len, cut: Some(Cut::Unknown(layer)) });
     }
     let left = anonymizer.packet(LinkType(147), &mut [1; 40], 40);
-    assert_eq!(left, Left { len: 0, cut: Some(Cut::LinkType) });
+    assert_eq!(left, Remainder { len: 0, cut: Some(Cut::LinkType) });
 }
 
 #[test]

@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod packets;
 
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 use netsniff_packet::decode;
 use netsniff_packet::wire::ipv4::protocol;
 use netsniff_packet::{Address, LinkType};
@@ -42,7 +42,7 @@ fn summed(mut segment: Vec<u8>, at: usize, ends: [Address; 2], number: u8) -> Ve
     segment
 }
 
-fn judged(packet: &[u8]) -> Verdict {
+fn judged(packet: &[u8]) -> ChecksumVerdict {
     let decoded = decode::packet(LinkType::RAW, packet, packet.len() as u32);
     assert_eq!(decoded.stop, None, "{decoded:?}");
     checksum::transport(&decoded, packet)
@@ -50,7 +50,7 @@ fn judged(packet: &[u8]) -> Verdict {
 
 /// Judges it as it is, and with each of its bytes from `from` on changed.
 fn assert_covers(packet: &[u8], from: usize) {
-    assert_eq!(judged(packet), Verdict::Good);
+    assert_eq!(judged(packet), ChecksumVerdict::Good);
     for at in from..packet.len() {
         // The data offset of TCP and the length of UDP would make it another packet.
         let mut damaged = packet.to_vec();
@@ -58,7 +58,10 @@ fn assert_covers(packet: &[u8], from: usize) {
         let decoded = decode::packet(LinkType::RAW, &damaged, damaged.len() as u32);
         if decoded.stop.is_none() {
             let verdict = checksum::transport(&decoded, &damaged);
-            assert!(matches!(verdict, Verdict::Bad | Verdict::Unknown), "{at}: {verdict:?}");
+            assert!(
+                matches!(verdict, ChecksumVerdict::Bad | ChecksumVerdict::Unknown),
+                "{at}: {verdict:?}"
+            );
         }
     }
 }
@@ -94,40 +97,44 @@ fn the_sum_of_the_pseudo_header_alone_was_left_to_the_card() {
             segment[at..at + 2].copy_from_slice(&sum.to_be_bytes());
             segment
         };
-        assert_eq!(judged(&ipv4(number, &[], &with(over_v4))), Verdict::Partial);
-        assert_eq!(judged(&ipv6(number, &with(over_v6))), Verdict::Partial);
-        assert_eq!(judged(&ipv4(number, &[], &with(over_v4 ^ 1))), Verdict::Bad);
+        assert_eq!(judged(&ipv4(number, &[], &with(over_v4))), ChecksumVerdict::Partial);
+        assert_eq!(judged(&ipv6(number, &with(over_v6))), ChecksumVerdict::Partial);
+        assert_eq!(judged(&ipv4(number, &[], &with(over_v4 ^ 1))), ChecksumVerdict::Bad);
         // What the card would send is not the sum, but its complement with all the rest.
-        assert_eq!(judged(&ipv4(number, &[], &with(!over_v4))), Verdict::Bad);
+        assert_eq!(judged(&ipv4(number, &[], &with(!over_v4))), ChecksumVerdict::Bad);
     }
 }
 
 #[test]
 fn udp_may_have_none_over_ipv4_and_in_tunnels() {
     let plain = udp(9, b"payload");
-    assert_eq!(judged(&ipv4(protocol::UDP, &[], &plain)), Verdict::Absent);
-    assert_eq!(judged(&ipv6(protocol::UDP, &plain)), Verdict::Bad);
+    assert_eq!(judged(&ipv4(protocol::UDP, &[], &plain)), ChecksumVerdict::Absent);
+    assert_eq!(judged(&ipv6(protocol::UDP, &plain)), ChecksumVerdict::Bad);
     let inner = packets::ethernet(0x0800, &packets::segment());
     let tunnel = udp(4789, &vxlan(7, &inner));
-    assert_eq!(judged(&ipv6(protocol::UDP, &tunnel)), Verdict::Absent);
+    assert_eq!(judged(&ipv6(protocol::UDP, &tunnel)), ChecksumVerdict::Absent);
     let other = udp(4789, &[0xff; 60]);
-    assert_eq!(judged(&ipv6(protocol::UDP, &other)), Verdict::Bad);
+    assert_eq!(judged(&ipv6(protocol::UDP, &other)), ChecksumVerdict::Bad);
 }
 
 #[test]
 fn udp_tells_itself_how_much_is_covered() {
     let datagram = summed(udp(9, b"payload"), 6, v4(), protocol::UDP);
     let longer = [&datagram[..], b"and more"].concat();
-    assert_eq!(judged(&ipv4(protocol::UDP, &[], &longer)), Verdict::Good);
+    assert_eq!(judged(&ipv4(protocol::UDP, &[], &longer)), ChecksumVerdict::Good);
     for len in [0, 7, 200] {
         let mut odd = datagram.clone();
         odd[4..6].copy_from_slice(&u16::to_be_bytes(len));
-        assert_eq!(judged(&ipv4(protocol::UDP, &[], &odd)), Verdict::Unknown, "length {len}");
+        assert_eq!(
+            judged(&ipv4(protocol::UDP, &[], &odd)),
+            ChecksumVerdict::Unknown,
+            "length {len}"
+        );
     }
     let mut jumbo = udp(9, b"payload");
     jumbo[4..6].fill(0);
     let jumbo = summed(jumbo, 6, v6(), protocol::UDP);
-    assert_eq!(judged(&ipv6(protocol::UDP, &jumbo)), Verdict::Good);
+    assert_eq!(judged(&ipv6(protocol::UDP, &jumbo)), ChecksumVerdict::Good);
 }
 
 #[test]
@@ -142,9 +149,9 @@ fn a_routing_header_names_the_destination_that_is_covered() {
     let [source, destination] = v6();
     let to_last = summed(segment.clone(), 16, [source, Address::from_v6(last)], protocol::TCP);
     let to_first = summed(segment, 16, [source, destination], protocol::TCP);
-    assert_eq!(judged(&routing(1, &to_last)), Verdict::Good);
-    assert_eq!(judged(&routing(1, &to_first)), Verdict::Bad);
-    assert_eq!(judged(&routing(0, &to_first)), Verdict::Good);
+    assert_eq!(judged(&routing(1, &to_last)), ChecksumVerdict::Good);
+    assert_eq!(judged(&routing(1, &to_first)), ChecksumVerdict::Bad);
+    assert_eq!(judged(&routing(0, &to_first)), ChecksumVerdict::Good);
 }
 
 #[test]
@@ -153,13 +160,13 @@ fn what_is_not_whole_is_not_judged() {
     let packet = ipv4(protocol::TCP, &[], &segment);
     let cut = &packet[..packet.len() - 1];
     let decoded = decode::packet(LinkType::RAW, cut, packet.len() as u32);
-    assert_eq!(checksum::transport(&decoded, cut), Verdict::Unknown);
+    assert_eq!(checksum::transport(&decoded, cut), ChecksumVerdict::Unknown);
     // Padding of the link layer is no part of it.
-    assert_eq!(judged(&[&packet[..], &[0xaa; 9]].concat()), Verdict::Good);
+    assert_eq!(judged(&[&packet[..], &[0xaa; 9]].concat()), ChecksumVerdict::Good);
     let piece = ipv6(protocol::FRAGMENT, &fragment(protocol::TCP, 0, true, &segment));
-    assert_eq!(judged(&piece), Verdict::Unknown);
+    assert_eq!(judged(&piece), ChecksumVerdict::Unknown);
     let other = ipv4(protocol::SCTP, &[], &[0; 40]);
-    assert_eq!(judged(&other), Verdict::Unknown);
+    assert_eq!(judged(&other), ChecksumVerdict::Unknown);
 }
 
 #[test]
@@ -170,13 +177,13 @@ fn headers_of_ipv4_are_judged_with_their_options() {
         packet[10..12].fill(0);
         let sum = checksum::compute(&packet[..len]);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
-        assert_eq!(checksum::ip_header(&packet), Verdict::Good);
+        assert_eq!(checksum::ip_header(&packet), ChecksumVerdict::Good);
         for at in 1..len {
             let mut damaged = packet.clone();
             damaged[at] ^= 2;
-            assert_eq!(checksum::ip_header(&damaged), Verdict::Bad, "{at}");
+            assert_eq!(checksum::ip_header(&damaged), ChecksumVerdict::Bad, "{at}");
         }
-        assert_eq!(checksum::ip_header(&packet[..len - 1]), Verdict::Unknown);
+        assert_eq!(checksum::ip_header(&packet[..len - 1]), ChecksumVerdict::Unknown);
     }
-    assert_eq!(checksum::ip_header(&ipv6(protocol::TCP, b"payload")), Verdict::Absent);
+    assert_eq!(checksum::ip_header(&ipv6(protocol::TCP, b"payload")), ChecksumVerdict::Absent);
 }

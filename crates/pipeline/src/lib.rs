@@ -16,5 +16,5 @@ pub mod sending;
 pub mod shedding;
 mod threads;
 
-pub use run::{Attend, Outcome, Settings, read_size, run};
+pub use run::{AnalysisOutcome, Attend, Settings, read_size, run};
 pub use threads::share_of;

@@ -50,7 +50,7 @@ impl Settings {
 
 /// What an analysis amounts to.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct AnalysisOutcome {
     /// Counts of packets by what became of them.
     pub packets: PacketStatistics,
     /// Counts of flows and of what was found in them.
@@ -63,7 +63,7 @@ pub struct Outcome {
     pub now: Timestamp,
 }
 
-impl Outcome {
+impl AnalysisOutcome {
     pub(super) fn new(stage: &DecodeStage, flows: FlowStatistics, joins: JoinStatistics) -> Self {
         Self {
             packets: stage.ingress().statistics().clone(),
@@ -100,7 +100,7 @@ pub fn run<S, A, K>(
     settings: &Settings,
     attendant: &mut A,
     sink: &mut K,
-) -> anyhow::Result<Outcome>
+) -> anyhow::Result<AnalysisOutcome>
 where
     S: Source<Error: Into<anyhow::Error>>,
     A: Attend<S>,
@@ -126,7 +126,7 @@ where
     })?;
     engine.finish_with(attendant, &mut output);
     output.finish(engine.ingress().now())?;
-    Ok(Outcome::new(engine.stage(), engine.tracker().statistics().clone(), output.joins()))
+    Ok(AnalysisOutcome::new(engine.stage(), engine.tracker().statistics().clone(), output.joins()))
 }
 
 /// Reads all batches of a source into memory that is used again and again.

@@ -40,12 +40,12 @@ pub struct Shedding {
     /// The latest time told.
     now: Timestamp,
     /// What is over of each depth, by its place in [`Depth::ALL`], with how often each began.
-    spells: [Spells; Depth::ALL.len()],
+    spells: [DepthEpisodes; Depth::ALL.len()],
 }
 
 /// How often a depth came into force, and how long it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spells {
+pub struct DepthEpisodes {
     /// How often it came into force, the begin included.
     pub times: u64,
     /// For how long, in nanoseconds.
@@ -56,7 +56,7 @@ impl Shedding {
     /// Begins at `now` with the depth that is wanted where nothing must be shed.
     #[must_use]
     pub fn new(deepest: Depth, now: Timestamp) -> Self {
-        let mut spells = [Spells::default(); Depth::ALL.len()];
+        let mut spells = [DepthEpisodes::default(); Depth::ALL.len()];
         spells[deepest as usize].times = 1;
         Self { deepest, depth: deepest, since: now, calm_since: None, now, spells }
     }
@@ -97,7 +97,7 @@ impl Shedding {
     }
 
     /// How often and how long each depth was in force until the latest observation, the deepest first.
-    pub fn in_force(&self) -> impl Iterator<Item = (Depth, Spells)> {
+    pub fn in_force(&self) -> impl Iterator<Item = (Depth, DepthEpisodes)> {
         let all = Depth::ALL.iter().copied().zip(self.spells).rev();
         all.map(|(depth, mut spells)| {
             if depth == self.depth {
@@ -234,7 +234,7 @@ mod tests {
             shedding.observe(used, 100, at(time));
         }
         let found: Vec<_> = shedding.in_force().map(|(_, spells)| spells).collect();
-        let spells = |times, millis: u64| Spells { times, nanos: millis * 1_000_000 };
+        let spells = |times, millis: u64| DepthEpisodes { times, nanos: millis * 1_000_000 };
         assert_eq!(found, [spells(1, 100), spells(1, 50), spells(1, 500), spells(1, 3_350)]);
         let sum: u64 = found.iter().map(|spells| spells.nanos).sum();
         assert_eq!(sum, 4_000 * 1_000_000);

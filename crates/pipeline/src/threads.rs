@@ -11,11 +11,11 @@ use netsniff_analysis::decoding::{DecodeStage, Intake};
 use netsniff_analysis::flow::key::FlowKey;
 use netsniff_analysis::shard::{FinishStep, Shard};
 use netsniff_analysis::statistics::FlowStatistics;
-use netsniff_analysis::{Limits, SortKey, Units};
+use netsniff_analysis::{DatagramBatch, Limits, SortKey};
 use netsniff_output::{Merger, RowBuffer, RowSink};
 use netsniff_packet::{Batch, Timestamp};
 
-use super::run::{Outcome, Settings};
+use super::run::{AnalysisOutcome, Settings};
 
 /// Rounds that may wait in each queue. Enough that a short stall of one thread stops no other,
 /// few enough that what waits stays in the caches.
@@ -27,7 +27,7 @@ const ROUND: usize = 2048;
 /// What a worker is to do next.
 enum Task {
     /// Some of the datagrams of a round, the batch that they lie in, and the watermark behind them.
-    Round(Arc<Units>, Vec<u32>, Arc<Batch>, SortKey),
+    Round(Arc<DatagramBatch>, Vec<u32>, Arc<Batch>, SortKey),
     /// A part of the end.
     Finish(FinishStep),
 }
@@ -47,7 +47,7 @@ struct Queues<'scope> {
     free_shares: Receiver<Vec<u32>>,
     free_rows: Receiver<RowBuffer>,
     /// Rounds that are decoded into again once nobody uses them.
-    rounds: VecDeque<Arc<Units>>,
+    rounds: VecDeque<Arc<DatagramBatch>>,
     /// Which of a round's datagrams are each worker's.
     shares: Vec<Vec<u32>>,
     shards: Vec<ScopedJoinHandle<'scope, FlowStatistics>>,
@@ -129,7 +129,7 @@ impl<'scope> Workers<'scope> {
         mut self,
         intake: &mut impl Intake,
         result: anyhow::Result<()>,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<AnalysisOutcome> {
         let result = result.and_then(|()| self.finish_flows(intake));
         let Self { stage, queues, .. } = self;
         if result.is_ok() {
@@ -143,7 +143,7 @@ impl<'scope> Workers<'scope> {
         }
         // An error of the writer is the cause of whatever the reading thread saw.
         let joins = queues.writer.join().map_err(|_| anyhow!("the writer panicked"))??;
-        result.map(|()| Outcome::new(&stage, flows, joins))
+        result.map(|()| AnalysisOutcome::new(&stage, flows, joins))
     }
 
     fn finish_flows(&mut self, intake: &mut impl Intake) -> anyhow::Result<()> {
@@ -194,9 +194,9 @@ impl Queues<'_> {
         self.send_rows(waiting, watermark)
     }
 
-    fn free_round(&mut self) -> Units {
+    fn free_round(&mut self) -> DatagramBatch {
         if self.rounds.front().is_none_or(|round| Arc::strong_count(round) > 1) {
-            return Units::default();
+            return DatagramBatch::default();
         }
         let round = self.rounds.pop_front().and_then(Arc::into_inner);
         let mut units = round.unwrap_or_default();

@@ -68,7 +68,7 @@ pub fn skip(need: Need<'_>, why: impl fmt::Display) {
 }
 
 /// Writes a line past the harness, which keeps what a test prints to itself where it passes: for figures.
-pub fn tell(line: &str) {
+pub fn print_uncaptured(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 

@@ -164,7 +164,7 @@ impl AddressMap for Edit {
 #[cfg(test)]
 mod tests {
     use netsniff_packet::LinkType;
-    use netsniff_packet::checksum::{Verdict, transport};
+    use netsniff_packet::checksum::{ChecksumVerdict, transport};
     use netsniff_packet::decode::{self, Transport};
 
     use super::*;
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(ends, ("172.20.2.3".to_owned(), "1.2.3.4".to_owned()));
         let Transport::Udp(udp) = &decoded.transport else { panic!("no UDP") };
         assert_eq!((udp.source_port, udp.destination_port), (5000, 5353));
-        assert_eq!(transport(&decoded, &changed), Verdict::Good);
+        assert_eq!(transport(&decoded, &changed), ChecksumVerdict::Good);
         assert!(decoded.oddities.is_empty(), "{:?}", decoded.oddities);
         assert!(network("10.0.0.0", "::1", 8).is_none() && network("::", "::", 129).is_none());
         let half = network("8000::", "::", 1).unwrap();

@@ -148,7 +148,7 @@ fn ipv6(
 
 #[cfg(test)]
 mod tests {
-    use netsniff_packet::checksum::Verdict;
+    use netsniff_packet::checksum::ChecksumVerdict;
     use netsniff_packet::decode::{self, Transport};
     use netsniff_packet::{Decoded, LinkType};
 
@@ -156,7 +156,7 @@ mod tests {
 
     fn decoded(frame: &[u8]) -> Decoded {
         let decoded = decode::packet(LinkType::ETHERNET, frame, frame.len() as u32);
-        assert_eq!(checksum::transport(&decoded, frame), Verdict::Good);
+        assert_eq!(checksum::transport(&decoded, frame), ChecksumVerdict::Good);
         assert!(decoded.stop.is_none(), "{:?}", decoded.stop);
         decoded
     }

@@ -35,7 +35,7 @@ pub struct Captured {
 
 /// What was captured, and the truth about the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ImpairedTrace {
     /// The packets in the order in which they were captured.
     pub captured: Vec<Captured>,
     /// Which packets were not captured, in order.
@@ -82,9 +82,9 @@ impl Fate {
 
 /// Impairs packets that came at `times`.
 #[must_use]
-pub fn impair(times: &[Timestamp], impairment: &Impairment, seed: u64) -> Outcome {
+pub fn impair(times: &[Timestamp], impairment: &Impairment, seed: u64) -> ImpairedTrace {
     let mut random = Random::new(seed);
-    let mut outcome = Outcome::default();
+    let mut outcome = ImpairedTrace::default();
     for (index, &time) in times.iter().enumerate() {
         let fate = Fate::decide(impairment, &mut random);
         let (first, copy) = fate.times(time);

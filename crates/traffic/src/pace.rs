@@ -18,7 +18,7 @@ pub struct Pacer {
     late: Late,
     /// The time of the clock at which the plan began, with all that it was moved by.
     start: u64,
-    last: Option<Left>,
+    last: Option<DepartedFrame>,
     is_behind: bool,
     stalls: u64,
     frames_behind: u64,
@@ -28,7 +28,7 @@ pub struct Pacer {
 
 /// A frame that has left.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct DepartedFrame {
     /// When it was due, after the start of the plan.
     planned: u64,
     /// When it left, by the clock.
@@ -77,7 +77,7 @@ impl Pacer {
             }
             _ => now.saturating_sub(self.due(planned)),
         };
-        self.last = Some(Left { planned, at: now, late });
+        self.last = Some(DepartedFrame { planned, at: now, late });
         if late > self.latest {
             self.latest = late;
         }
@@ -92,7 +92,7 @@ impl Pacer {
             Late::Slip => {
                 self.slipped += late;
                 self.start += late;
-                self.last = Some(Left { planned, at: now, late: 0 });
+                self.last = Some(DepartedFrame { planned, at: now, late: 0 });
             }
         }
     }

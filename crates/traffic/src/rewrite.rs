@@ -398,7 +398,7 @@ impl<M: AddressMap> Rewrite<'_, M> {
 
 #[cfg(test)]
 mod tests {
-    use netsniff_packet::checksum::Verdict;
+    use netsniff_packet::checksum::ChecksumVerdict;
 
     use super::*;
     use crate::Random;
@@ -464,7 +464,7 @@ mod tests {
     /// Whether the checksum of a whole TCP, UDP or ICMPv6 payload fits its IP header.
     fn fits(ip: &[u8]) -> bool {
         let decoded = netsniff_packet::decode::ip(ip, 0, ip.len() as u32);
-        checksum::transport(&decoded, ip) == Verdict::Good
+        checksum::transport(&decoded, ip) == ChecksumVerdict::Good
     }
 
     #[test]
@@ -476,7 +476,7 @@ mod tests {
             assert_eq!(outer.source.to_string(), "10.1.0.1");
             assert_eq!(outer.destination.to_string(), "192.1.2.9");
             let ip = &frame[14..frame.len() - 9];
-            assert_eq!(checksum::ip_header(ip), Verdict::Good);
+            assert_eq!(checksum::ip_header(ip), ChecksumVerdict::Good);
             assert!(fits(ip));
             let mut frame = ethernet(0x86dd, &ipv6(payload.0, &payload.1));
             assert_eq!(

@@ -12,7 +12,7 @@ use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::rows::Output;
 use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_packet::{Batch, LinkType, Packet};
-use netsniff_traffic::dialogue::{Cause, Story};
+use netsniff_traffic::dialogue::{Cause, DialogueTrace};
 
 use path::{CLIENT_PORT, Script};
 use rows::{Row, Rows, Values};
@@ -129,7 +129,7 @@ impl Case<'_> {
         }
     }
 
-    fn losses_are_no_more_than_there_were(&self, story: &Story) {
+    fn losses_are_no_more_than_there_were(&self, story: &DialogueTrace) {
         if self.tap.has_forged() || self.tap.is_shuffled {
             return;
         }
@@ -179,7 +179,7 @@ impl Case<'_> {
     }
 
     /// A connection that is clean and of which nothing odd is told says what it says when nothing happens to it.
-    fn clean_is_what_was_said(&self, conn: &Row, told: &Rows, story: &Story) {
+    fn clean_is_what_was_said(&self, conn: &Row, told: &Rows, story: &DialogueTrace) {
         let of_it = |row: &&Row| row["uid"] == conn["uid"];
         assert!(!matches!(number(conn, "capture_missed_bytes"), Some(1..)), "{conn:?}");
         let gap = self.rows.log("gaps").filter(of_it).find(|row| {

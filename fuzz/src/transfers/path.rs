@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 use netsniff_traffic::Random;
-use netsniff_traffic::dialogue::{Dialogue, Leg, Setup, Side, Story};
+use netsniff_traffic::dialogue::{Dialogue, DialogueTrace, Leg, Setup, Side};
 use netsniff_traffic::frame::Host;
 
 use super::Choices;
@@ -53,7 +53,7 @@ impl Script {
     }
 
     /// What a tap on the way sees; `in_peace` without losses, delays and doubles.
-    pub(super) fn play(&self, in_peace: bool) -> Story {
+    pub(super) fn play(&self, in_peace: bool) -> DialogueTrace {
         let mut setup = self.setup.clone();
         if in_peace {
             (setup.reordering, setup.reordering_behind, setup.duplication) = (0.0, 0.0, 0.0);

@@ -5,7 +5,7 @@ use core::fmt;
 use netsniff_packet::decode::{self, Tcp, TcpFlags, Transport};
 use netsniff_packet::wire::ipv4::protocol;
 use netsniff_packet::{LinkType, Timestamp, checksum};
-use netsniff_traffic::dialogue::{Side, Story};
+use netsniff_traffic::dialogue::{DialogueTrace, Side};
 
 use super::Choices;
 
@@ -48,7 +48,7 @@ const FAR: u32 = 0x5555_5555;
 
 impl Tap {
     /// Everything that passed.
-    pub(super) fn whole(story: &Story) -> Self {
+    pub(super) fn whole(story: &DialogueTrace) -> Self {
         let shots = story.seen.iter().map(|seen| Shot {
             timestamp: seen.timestamp,
             frame: seen.frame.clone(),

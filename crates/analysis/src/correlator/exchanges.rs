@@ -12,7 +12,7 @@ use crate::record::{Connection, Fact, Interval, Phase, Row, SortKey};
 use crate::uid::Uid;
 
 /// Messages that belong together and become one record.
-pub trait Exchange: Debug + Send {
+pub trait MessageExchange: Debug + Send {
     /// What tells it apart from others.
     type Name: Clone + Debug + Ord + Send;
     /// One message of an exchange, as its session hands it over.
@@ -30,7 +30,7 @@ pub trait Exchange: Debug + Send {
     fn take(&mut self, connection: &Connection, message: &Self::Message);
 
     /// How it went so far.
-    fn course(&self) -> &Course;
+    fn course(&self) -> &ExchangeProgress;
 
     /// Bytes that it and its name hold outside themselves.
     fn heap_bytes(&self) -> usize;
@@ -41,14 +41,14 @@ pub trait Exchange: Debug + Send {
 
 /// How an exchange went.
 #[derive(Debug)]
-pub struct Course {
+pub struct ExchangeProgress {
     begun: Timestamp,
     last: Timestamp,
     uids: Vec<Uid>,
     kinds: Vec<u8>,
 }
 
-impl Course {
+impl ExchangeProgress {
     /// It begins at `time`.
     #[must_use]
     pub const fn begun(time: Timestamp) -> Self {
@@ -114,7 +114,7 @@ pub fn learn<T: Clone>(known: &mut Option<T>, told: &Option<T>) {
 
 /// Exchanges that wait for further messages, by their key.
 #[derive(Debug)]
-pub struct Exchanges<E: Exchange> {
+pub struct PendingExchanges<E: MessageExchange> {
     waiting: BTreeMap<E::Name, Waiting<E>>,
     /// When each may be looked at next: a look behind that counts.
     looks: BTreeSet<(SortKey, E::Name)>,
@@ -144,7 +144,7 @@ const EVICTED: u32 = 1 << 31;
 /// More than one message can push out: what it holds is no more than some hundred exchanges are.
 const MOST_EVICTED: u32 = 4096;
 
-impl<E: Exchange + 'static> Exchanges<E> {
+impl<E: MessageExchange + 'static> PendingExchanges<E> {
     /// The join that makes such exchanges.
     #[must_use]
     pub fn join(limits: &Limits) -> Box<dyn Join> {
@@ -152,7 +152,7 @@ impl<E: Exchange + 'static> Exchanges<E> {
     }
 }
 
-impl<E: Exchange> Exchanges<E> {
+impl<E: MessageExchange> PendingExchanges<E> {
     const fn new(limits: &Limits) -> Self {
         Self {
             waiting: BTreeMap::new(),
@@ -239,7 +239,7 @@ impl<E: Exchange> Exchanges<E> {
     }
 }
 
-impl<E: Exchange> Join for Exchanges<E> {
+impl<E: MessageExchange> Join for PendingExchanges<E> {
     fn takes(&self) -> &'static [TypeId] {
         const { &[TypeId::of::<E::Message>()] }
     }

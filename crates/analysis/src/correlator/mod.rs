@@ -54,7 +54,7 @@ pub trait Join: Debug + Send {
 
 /// A row of a join, which is of no single connection.
 #[derive(Debug)]
-pub struct Joined {
+pub struct JoinedRow {
     /// Its place in the order of all rows.
     pub key: SortKey,
     /// The row, as its protocol declares it.
@@ -64,11 +64,11 @@ pub struct Joined {
 /// What joins make of one fact, of a look, or of the end.
 #[derive(Debug, Default)]
 pub struct JoinOutput {
-    rows: Vec<Joined>,
+    rows: Vec<JoinedRow>,
     columns: Option<Box<dyn Columns>>,
 }
 
-impl Joined {
+impl JoinedRow {
     /// The row with the columns of its connection.
     #[must_use]
     pub fn whole(&self) -> WholeRow<'_> {
@@ -79,7 +79,7 @@ impl Joined {
 impl JoinOutput {
     /// Adds a row that belongs at `key`.
     pub fn row(&mut self, key: SortKey, row: impl Row + 'static) {
-        self.rows.push(Joined { key, row: Box::new(row) });
+        self.rows.push(JoinedRow { key, row: Box::new(row) });
     }
 
     /// Sets the last columns of the row that came with the fact.
@@ -88,7 +88,7 @@ impl JoinOutput {
     }
 
     /// The rows so far, which empties them.
-    pub fn drain(&mut self) -> vec::Drain<'_, Joined> {
+    pub fn drain(&mut self) -> vec::Drain<'_, JoinedRow> {
         self.rows.drain(..)
     }
 }
@@ -149,7 +149,7 @@ impl Correlator {
         key: &SortKey,
         connection: &Connection,
         fact: &dyn Fact,
-    ) -> (Option<Box<dyn Columns>>, vec::Drain<'_, Joined>) {
+    ) -> (Option<Box<dyn Columns>>, vec::Drain<'_, JoinedRow>) {
         let id = fact.type_id();
         let taker = self.takers.iter().find(|(taken, _)| *taken == id);
         self.out.columns = None;
@@ -160,7 +160,7 @@ impl Correlator {
     }
 
     /// Looks at what waits to be over, at `key` among the facts.
-    pub fn look(&mut self, key: &SortKey) -> vec::Drain<'_, Joined> {
+    pub fn look(&mut self, key: &SortKey) -> vec::Drain<'_, JoinedRow> {
         for join in &mut self.joins {
             join.look(key, &mut self.out);
         }
@@ -168,7 +168,7 @@ impl Correlator {
     }
 
     /// Tells all that waits, since the input ended at engine time `now`.
-    pub fn finish(&mut self, now: Timestamp) -> vec::Drain<'_, Joined> {
+    pub fn finish(&mut self, now: Timestamp) -> vec::Drain<'_, JoinedRow> {
         for join in &mut self.joins {
             join.finish(now, &mut self.out);
         }

@@ -7,7 +7,7 @@ use super::extraction::Outlet;
 use super::log::Files;
 use super::mime;
 use super::pe;
-use crate::protocol::{Context, Findings, Role, ocsp};
+use crate::protocol::{Findings, Role, SessionContext, ocsp};
 use crate::record::Interval;
 use crate::uid::Uid;
 
@@ -32,8 +32,8 @@ pub struct Carrier {
     bytes_per_file: u64,
 }
 
-impl From<&Context<'_>> for Carrier {
-    fn from(context: &Context<'_>) -> Self {
+impl From<&SessionContext<'_>> for Carrier {
+    fn from(context: &SessionContext<'_>) -> Self {
         Self {
             name: context.name,
             hashes: context.hashes,
@@ -148,7 +148,7 @@ impl FileTransfer {
     }
 
     /// Its kind by its first bytes; `None` also as long as they are too few to tell. Call
-    /// [`Self::tell`] first where the file is complete.
+    /// [`Self::report`] first where the file is complete.
     #[must_use]
     pub const fn mime_type(&self) -> Option<&'static str> {
         self.mime_type
@@ -156,7 +156,7 @@ impl FileTransfer {
 
     /// Whether its first bytes were looked at, whatever they told.
     #[must_use]
-    pub const fn is_told(&self) -> bool {
+    pub const fn is_reported(&self) -> bool {
         self.is_told
     }
 
@@ -213,7 +213,7 @@ impl FileTransfer {
             self.head.extend_from_slice(&data[..wanted]);
             rest = &data[wanted..];
             if self.head.len() >= HEAD {
-                self.tell();
+                self.report();
             }
         }
         if let Some(reply) = &mut self.reply {
@@ -297,7 +297,7 @@ impl FileTransfer {
         self.last = time;
         self.missing = self.missing.saturating_add(len);
         self.hashing = None;
-        self.tell();
+        self.report();
         self.reply = None;
         if let Some(headers) = &mut self.headers {
             headers.gap();
@@ -305,7 +305,7 @@ impl FileTransfer {
     }
 
     /// Tells its kind by what came so far.
-    pub fn tell(&mut self) {
+    pub fn report(&mut self) {
         if !self.is_told {
             self.is_told = true;
             self.mime_type = mime::of(&self.head);
@@ -352,10 +352,10 @@ impl FileTransfer {
 
     /// Ends it, which makes its row.
     pub fn end(mut self, found: &mut Findings) {
-        self.tell();
+        self.report();
         let Some(begun) = self.begun else { return };
         if let Some(reply) = self.reply.take() {
-            tell_reply(begun, self.fuid, &reply, found);
+            report_ocsp_reply(begun, self.fuid, &reply, found);
         }
         let program = self.headers.as_ref().and_then(|headers| headers.read(begun, self.fuid));
         if let Some(program) = program {
@@ -404,7 +404,7 @@ impl FileTransfer {
 }
 
 /// Tells what a reply of OCSP says.
-fn tell_reply(ts: Timestamp, fuid: Uid, reply: &[u8], found: &mut Findings) {
+fn report_ocsp_reply(ts: Timestamp, fuid: Uid, reply: &[u8], found: &mut Findings) {
     let Some(reply) = ocsp::Reply::of(ts, fuid, reply) else {
         found.weirds.add("OCSP_invalid_reply");
         return;

@@ -10,14 +10,14 @@ pub struct Attached {
     /// The flows that it was tunnelled in.
     pub parents: Option<Parents>,
     /// What is said in it.
-    pub talk: Talk,
+    pub talk: AppLayer,
     /// The protocols that its streams were found to speak.
     pub services: Services,
 }
 
 /// What is said in a flow.
 #[derive(Debug, Default)]
-pub enum Talk {
+pub enum AppLayer {
     /// No payload so far.
     #[default]
     Silence,
@@ -34,9 +34,9 @@ impl Attached {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let talk = match &self.talk {
-            Talk::Silence | Talk::Over => 0,
-            Talk::Datagrams(_, session) => session.heap_bytes(),
-            Talk::Streams(streams) => size_of::<Streams>() + streams.heap_bytes(),
+            AppLayer::Silence | AppLayer::Over => 0,
+            AppLayer::Datagrams(_, session) => session.heap_bytes(),
+            AppLayer::Streams(streams) => size_of::<Streams>() + streams.heap_bytes(),
         };
         size_of::<Self>() + self.parents.as_ref().map_or(0, Parents::heap_bytes) + talk
     }

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use netsniff_packet::{Address, Timestamp};
 
 use crate::limits::Limits;
-use crate::protocol::{Announced, Errand};
+use crate::protocol::{Announcement, ExpectedTransfer};
 use crate::record::Endpoint;
 
 /// From where to where a connection will go. The port that it comes from is never known before.
@@ -21,7 +21,7 @@ pub struct Route {
 /// Connections of one worker that were announced and did not begin yet.
 #[derive(Debug, Default)]
 pub struct Expectations {
-    announced: HashMap<Route, (Timestamp, Announced)>,
+    announced: HashMap<Route, (Timestamp, Announcement)>,
     /// What was announced, by when it is too late: in order, since all wait for the same time. What
     /// began, or was announced again, stays here until then.
     deadlines: VecDeque<(Timestamp, Route)>,
@@ -31,7 +31,8 @@ pub struct Expectations {
 
 /// Bytes of one that is awaited, with what both sessions share. Both collections have room for up to
 /// twice what they hold.
-const BYTES: usize = 2 * size_of::<(Route, (Timestamp, Announced))>() + size_of::<Errand>();
+const BYTES: usize =
+    2 * size_of::<(Route, (Timestamp, Announcement))>() + size_of::<ExpectedTransfer>();
 /// The same for its deadline.
 const DEADLINE_BYTES: usize = 2 * size_of::<(Timestamp, Route)>();
 
@@ -55,7 +56,7 @@ impl Expectations {
     pub fn add(
         &mut self,
         route: Route,
-        announced: Announced,
+        announced: Announcement,
         now: Timestamp,
         limits: &Limits,
     ) -> bool {
@@ -73,12 +74,12 @@ impl Expectations {
     }
 
     /// What was announced of a connection that begins `now`.
-    pub fn take(&mut self, route: &Route, now: Timestamp) -> Option<Announced> {
+    pub fn take(&mut self, route: &Route, now: Timestamp) -> Option<Announcement> {
         let (deadline, announced) = self.remove(route)?;
         (now < deadline).then_some(announced)
     }
 
-    fn remove(&mut self, route: &Route) -> Option<(Timestamp, Announced)> {
+    fn remove(&mut self, route: &Route) -> Option<(Timestamp, Announcement)> {
         let removed = self.announced.remove(route)?;
         self.name_bytes -= removed.1.errand.name_bytes();
         Some(removed)
@@ -111,9 +112,9 @@ mod tests {
         Route { from: address, to: Endpoint { address, port } }
     }
 
-    fn announced() -> Announced {
+    fn announced() -> Announcement {
         let protocol = ProtocolId::named("ftp-data").unwrap();
-        Announced { protocol, errand: Default::default() }
+        Announcement { protocol, errand: Default::default() }
     }
 
     const AT: fn(i64) -> Timestamp = |seconds| Timestamp::from_nanos(seconds * 1_000_000_000);
@@ -151,7 +152,10 @@ mod tests {
         let mut expectations = Expectations::default();
         let named = |len: usize| {
             let filename = Some(vec![b'x'; len].into_boxed_slice());
-            Announced { errand: Errand { filename, ..Errand::default() }.into(), ..announced() }
+            Announcement {
+                errand: ExpectedTransfer { filename, ..ExpectedTransfer::default() }.into(),
+                ..announced()
+            }
         };
         expectations.add(route(1), named(100), AT(0), &limits);
         assert_eq!(expectations.heap_bytes(), BYTES + DEADLINE_BYTES + 100);

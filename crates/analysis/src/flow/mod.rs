@@ -45,7 +45,7 @@ use crate::limits::Limits;
 use crate::protocol::{ProtocolId, Services};
 use crate::record::Endpoint;
 use crate::uid::Uid;
-use attached::{Attached, Talk};
+use attached::{AppLayer, Attached};
 use history::{History, Letters};
 use key::{FlowKey, Side};
 use tcp::TcpConnection;
@@ -54,14 +54,14 @@ use wheel::Armed;
 
 /// What one side of a flow sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sent {
+pub struct SentTotals {
     /// Packets; a datagram put together from fragments is one.
     pub packets: u64,
     /// Bytes by the length fields of the IP headers.
     pub ip_bytes: u64,
 }
 
-impl Sent {
+impl SentTotals {
     /// Takes back what was counted here and belongs elsewhere.
     pub const fn take_back(&mut self, other: &Self) {
         self.packets = self.packets.saturating_sub(other.packets);
@@ -71,9 +71,9 @@ impl Sent {
 
 /// Payload bytes that one side sent in datagrams, by their length fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Payload(i64);
+pub struct PayloadTotals(i64);
 
-impl Payload {
+impl PayloadTotals {
     /// Stands for the time of a packet that did not come.
     const NOTHING: i64 = i64::MIN;
 
@@ -91,7 +91,7 @@ impl Payload {
     }
 }
 
-impl Default for Payload {
+impl Default for PayloadTotals {
     fn default() -> Self {
         Self(Self::NOTHING)
     }
@@ -99,9 +99,9 @@ impl Default for Payload {
 
 /// What is known of a flow above its packets.
 #[derive(Debug)]
-pub enum Exchange {
+pub enum TransportState {
     /// Datagrams of UDP, ICMP or another protocol: what each side sent, by [`Side`].
-    Datagrams([Payload; 2]),
+    Datagrams([PayloadTotals; 2]),
     /// A TCP connection before its first segment.
     Unopened,
     /// A TCP connection that was tried with one SYN, perhaps again and again, and no more. Most
@@ -128,9 +128,9 @@ pub struct Flow {
     /// What happened, one bit for each kind.
     pub kinds: u32,
     /// What each side sent, by [`Side`].
-    pub sent: [Sent; 2],
+    pub sent: [SentTotals; 2],
     /// What is known above the packets.
-    pub exchange: Exchange,
+    pub exchange: TransportState,
     /// Which side is the originator.
     pub originator: Side,
     /// Whether people type here, so that long pauses are normal.
@@ -194,7 +194,7 @@ impl Flow {
 
     /// What originator and responder sent.
     #[must_use]
-    pub const fn sent_by_role(&self) -> (Sent, Sent) {
+    pub const fn sent_by_role(&self) -> (SentTotals, SentTotals) {
         match self.originator {
             Side::Low => (self.sent[0], self.sent[1]),
             Side::High => (self.sent[1], self.sent[0]),
@@ -218,7 +218,7 @@ impl Flow {
     #[inline]
     pub const fn tcp(&self) -> Option<&TcpConnection> {
         match &self.exchange {
-            Exchange::Connection(tcp) => Some(tcp),
+            TransportState::Connection(tcp) => Some(tcp),
             _ => None,
         }
     }
@@ -230,7 +230,7 @@ impl Flow {
         let mut services = Services::default();
         let Some(attached) = &self.attached else { return services };
         match &attached.talk {
-            Talk::Datagrams(_, session) => {
+            AppLayer::Datagrams(_, session) => {
                 if let Some(id) = self.protocol.filter(|_| !self.contradicted)
                     && session.is_confirmed()
                 {
@@ -238,23 +238,23 @@ impl Flow {
                 }
                 services
             }
-            Talk::Streams(streams) => *streams.conversation().services(),
-            Talk::Silence | Talk::Over => attached.services,
+            AppLayer::Streams(streams) => *streams.conversation().services(),
+            AppLayer::Silence | AppLayer::Over => attached.services,
         }
     }
 
     /// Makes a connection of an opening, with all that the record of a connection tells.
     pub fn unfold(&mut self, limits: &Limits) {
-        if let Exchange::Opening(first) = &self.exchange {
+        if let TransportState::Opening(first) = &self.exchange {
             let seen = [self.start, self.last];
             let tcp = TcpConnection::reopened(first, seen, self.depth.now(), limits);
-            self.exchange = Exchange::Connection(Box::new(tcp));
+            self.exchange = TransportState::Connection(Box::new(tcp));
         }
     }
 
     /// Gives back the memory outside itself.
     pub fn release(&mut self) {
-        self.exchange = Exchange::Unopened;
+        self.exchange = TransportState::Unopened;
         self.attached = None;
         self.letters = Letters::default();
     }
@@ -271,7 +271,7 @@ impl Flow {
     #[inline]
     pub fn deadline(&self, limits: &Limits) -> Timestamp {
         match &self.exchange {
-            Exchange::Connection(tcp) => {
+            TransportState::Connection(tcp) => {
                 let silence = if self.interactive {
                     limits.tcp_interactive_inactivity
                 } else if tcp.is_established() {
@@ -281,10 +281,10 @@ impl Flow {
                 };
                 (self.seen + silence).min(tcp.deadline(self.begun(), self.seen, limits))
             }
-            Exchange::Opening(_) | Exchange::Unopened => {
+            TransportState::Opening(_) | TransportState::Unopened => {
                 (self.seen + limits.udp_inactivity).min(self.begun() + limits.tcp_attempt)
             }
-            Exchange::Datagrams(_) => {
+            TransportState::Datagrams(_) => {
                 let inactive = self.seen + silence_of(self.key.protocol, limits);
                 self.protocol.map_or(inactive, |id| inactive.min(self.end_of_exchange(id)))
             }

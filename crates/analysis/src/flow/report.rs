@@ -6,10 +6,10 @@ use netsniff_packet::Timestamp;
 
 use super::key::{self, Side};
 use super::parents::Parents;
-use super::tcp::losses::verdict::{Found, Span, Verdict};
+use super::tcp::losses::verdict::{ConnectionLoss, LossVerdict, Span};
 use super::tcp::machine::ORIGINATOR;
 use super::tcp::{State, TcpConnection};
-use super::{Exchange, Flow, roles};
+use super::{Flow, TransportState, roles};
 use crate::community_id::CommunityId;
 use crate::depth::Depth;
 use crate::limits::Limits;
@@ -23,7 +23,7 @@ use crate::uid::Uid;
 #[derive(Clone, Debug)]
 pub struct Knowledge {
     /// What is missing of it.
-    pub verdict: Verdict,
+    pub verdict: LossVerdict,
     /// How many losses of the capture are known of so far.
     pub losses: u32,
     /// What becomes of packets with wrong checksums.
@@ -133,7 +133,7 @@ impl Flow {
 
     /// Payload bytes of datagrams from originator and responder; `None` where there was none.
     fn payload_by_role(&self) -> (Option<i64>, Option<i64>) {
-        let Exchange::Datagrams([low, high]) = &self.exchange else { return (None, None) };
+        let TransportState::Datagrams([low, high]) = &self.exchange else { return (None, None) };
         match self.originator {
             Side::Low => (low.bytes(), high.bytes()),
             Side::High => (high.bytes(), low.bytes()),
@@ -163,16 +163,16 @@ impl Flow {
 
     /// What is missing of it, if it is a TCP connection, of a capture that began at `begun`.
     #[must_use]
-    pub fn verdict(&self, begun: Option<Timestamp>, limits: &Limits) -> Verdict {
+    pub fn verdict(&self, begun: Option<Timestamp>, limits: &Limits) -> LossVerdict {
         let since = |begun| self.start.nanos_since(begun).max(0).unsigned_abs();
         let since_begin = begun.map(|begun| Duration::from_nanos(since(begun)));
         let Limits { pick_up, listed_gaps: listed, .. } = *limits;
         let span = Span { start: self.start, last: self.last, since_begin, pick_up, listed };
-        self.tcp().map_or_else(Verdict::default, |tcp| tcp.verdict(&span))
+        self.tcp().map_or_else(LossVerdict::default, |tcp| tcp.verdict(&span))
     }
 
     /// Hands its losses, each as a record of the `gaps` log, to `take`.
-    pub fn report_gaps(&self, uid: Uid, verdict: &Verdict, mut take: impl FnMut(&Gaps)) {
+    pub fn report_gaps(&self, uid: Uid, verdict: &LossVerdict, mut take: impl FnMut(&Gaps)) {
         for (at, found) in verdict.found.iter().enumerate() {
             let is_last = !verdict.found.iter().skip(at + 1).any(|next| next.from == found.from);
             let more = verdict.more[found.from & 1];
@@ -180,7 +180,7 @@ impl Flow {
         }
     }
 
-    fn gap_record(&self, uid: Uid, found: &Found, more: Option<u64>) -> Gaps {
+    fn gap_record(&self, uid: Uid, found: &ConnectionLoss, more: Option<u64>) -> Gaps {
         let (originator, responder) = self.ends();
         let gap = &found.gap;
         let offset = |position: i64| u64::try_from(position - 1).unwrap_or(0);

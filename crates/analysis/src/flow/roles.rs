@@ -8,7 +8,7 @@ use netsniff_packet::decode::{TcpFlags, Transport};
 use super::key::{TCP, UDP};
 use crate::protocol::{self, Role};
 use crate::record::Endpoint;
-use crate::unit::Unit;
+use crate::unit::DecodedDatagram;
 
 /// TCP ports that Zeek's default scripts take for servers' (`likely_server_ports`).
 const TCP_SERVERS: &[u16] = &[
@@ -99,7 +99,7 @@ pub fn is_local(address: Address) -> bool {
 
 /// Whether the first packet comes from the server, by what it says: the begin of a message of HTTP, which
 /// is read in the midst of a connection, on any port. `None` where it does not tell.
-pub(crate) fn speaks_as_server(unit: &Unit, bytes: &[u8]) -> Option<bool> {
+pub(crate) fn speaks_as_server(unit: &DecodedDatagram, bytes: &[u8]) -> Option<bool> {
     let Transport::Tcp(tcp) = &unit.decoded.transport else { return None };
     if tcp.payload_len == 0 || tcp.flags.any(TcpFlags::SYN.with(TcpFlags::RST)) {
         return None;
@@ -108,7 +108,11 @@ pub(crate) fn speaks_as_server(unit: &Unit, bytes: &[u8]) -> Option<bool> {
 }
 
 /// Whether the first packet likely comes from the server, by the ports: the begin was missed.
-pub(crate) fn begins_at_server(unit: &Unit, source: Endpoint, destination: Endpoint) -> bool {
+pub(crate) fn begins_at_server(
+    unit: &DecodedDatagram,
+    source: Endpoint,
+    destination: Endpoint,
+) -> bool {
     let likely = |port| unit.ip().is_some_and(|ip| is_likely_server(ip.protocol, port));
     let flip = match &unit.decoded.transport {
         Transport::Tcp(tcp) => {

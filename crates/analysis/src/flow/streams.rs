@@ -4,8 +4,12 @@ use netsniff_packet::Timestamp;
 
 use super::tcp::Withdrawn;
 use super::turns::{Missing, Turns};
-use crate::protocol::{Context, Conversation, Event, Findings, MAX_ODDITIES, ProtocolSet, Role};
-use crate::reassembly::stream::{Arrival, Piece, Sink, StreamReassembler, Surroundings};
+use crate::protocol::{
+    Conversation, Event, Findings, MAX_ODDITIES, ProtocolSet, Role, SessionContext,
+};
+use crate::reassembly::stream::{
+    ArrivedSegment, Piece, ReassemblyContext, Sink, StreamReassembler,
+};
 
 /// Both streams, and what is said in them.
 #[derive(Debug)]
@@ -22,7 +26,7 @@ pub struct Streams {
 
 /// What a segment amounts to for the streams.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a> {
+pub struct StreamSegment<'a> {
     /// Engine time, by which holes are given up.
     pub now: Timestamp,
     /// The segment's own time.
@@ -30,7 +34,7 @@ pub struct Delivery<'a> {
     /// Index of its sender: 0 is the originator.
     pub from: usize,
     /// Its payload, and where that lies in its sender's stream.
-    pub payload: Option<Payload<'a>>,
+    pub payload: Option<SegmentPayload<'a>>,
     /// Up to where it acknowledges the peer's stream.
     pub acknowledged: Option<u64>,
     /// Where its sender's data ends, if it has a FIN.
@@ -43,7 +47,7 @@ pub struct Delivery<'a> {
 
 /// Payload of a segment.
 #[derive(Clone, Copy, Debug)]
-pub struct Payload<'a> {
+pub struct SegmentPayload<'a> {
     /// Position of the first byte.
     pub position: u64,
     /// Its bytes as far as they were captured.
@@ -54,7 +58,7 @@ pub struct Payload<'a> {
     pub urgent: Option<u64>,
 }
 
-impl Payload<'_> {
+impl SegmentPayload<'_> {
     /// The position behind it.
     const fn reach(&self) -> u64 {
         self.position.saturating_add(self.data.len() as u64).saturating_add(self.missing)
@@ -62,11 +66,11 @@ impl Payload<'_> {
 }
 
 /// What streams need besides themselves.
-pub struct Around<'a, 'b> {
+pub struct StreamContext<'a, 'b> {
     /// What all streams of a worker share.
-    pub streams: Surroundings<'a>,
+    pub streams: ReassemblyContext<'a>,
     /// What sessions are told.
-    pub context: Context<'b>,
+    pub context: SessionContext<'b>,
     /// Takes the rows and facts of the sessions.
     pub found: &'a mut Findings,
 }
@@ -78,7 +82,7 @@ struct ToConversation<'a, 'b> {
     from: Role,
     /// Whether acknowledged bytes of the other stream are waited for.
     is_peer_due: bool,
-    context: &'a Context<'b>,
+    context: &'a SessionContext<'b>,
     found: &'a mut Findings,
 }
 
@@ -152,8 +156,8 @@ impl Streams {
 
     /// Takes a segment: its payload, and what it acknowledges of the other stream.
     #[inline]
-    pub fn segment(&mut self, it: &Delivery<'_>, around: &mut Around<'_, '_>) {
-        let Delivery { now, time, from, .. } = *it;
+    pub fn segment(&mut self, it: &StreamSegment<'_>, around: &mut StreamContext<'_, '_>) {
+        let StreamSegment { now, time, from, .. } = *it;
         let from = from & 1;
         if it.is_reset {
             self.directions.iter_mut().for_each(StreamReassembler::reset);
@@ -174,9 +178,9 @@ impl Streams {
             self.note_turn(it, from);
         }
         if let Some(payload) = it.payload {
-            let Payload { position, data, missing, urgent } = payload;
+            let SegmentPayload { position, data, missing, urgent } = payload;
             let is_doubtful = it.is_doubtful;
-            let arrival = Arrival { time, position, data, missing, is_doubtful, urgent };
+            let arrival = ArrivedSegment { time, position, data, missing, is_doubtful, urgent };
             let (direction, mut to) = self.split(from, &around.context, around.found);
             direction.arrive(&arrival, &mut around.streams, &mut to);
         }
@@ -191,7 +195,7 @@ impl Streams {
 
     /// Notes what the sender of a segment knew of the other side, where not all of that was seen.
     #[cold]
-    fn note_turn(&mut self, it: &Delivery<'_>, from: usize) {
+    fn note_turn(&mut self, it: &StreamSegment<'_>, from: usize) {
         let of_payload = it.payload.map(|payload| [payload.position, payload.reach()]);
         let said = of_payload.or(it.end.map(|end| [end; 2]));
         if let Some((said, acknowledged)) = said.zip(it.acknowledged) {
@@ -202,9 +206,9 @@ impl Streams {
     /// Hands on what waited for the other side, and counts what still does; before there were so many bytes
     /// of it.
     #[cold]
-    fn settle(&mut self, before: usize, around: &mut Around<'_, '_>) {
-        let Around { streams, context, found } = around;
-        let Surroundings { limits, held_in_all, .. } = streams;
+    fn settle(&mut self, before: usize, around: &mut StreamContext<'_, '_>) {
+        let StreamContext { streams, context, found } = around;
+        let ReassemblyContext { limits, held_in_all, .. } = streams;
         let held = self.turns.held();
         let in_all = (**held_in_all + held).saturating_sub(before);
         let is_too_much = held > limits.stream_held_bytes || in_all > limits.streams_held_bytes;
@@ -234,7 +238,12 @@ impl Streams {
 
     /// Gives up what was waited for long enough, but of no direction that goes on.
     #[cold]
-    fn expire(&mut self, now: Timestamp, continued: Option<usize>, around: &mut Around<'_, '_>) {
+    fn expire(
+        &mut self,
+        now: Timestamp,
+        continued: Option<usize>,
+        around: &mut StreamContext<'_, '_>,
+    ) {
         let before = self.turns.held();
         for index in [0, 1].into_iter().filter(|index| Some(*index) != continued) {
             let (direction, mut to) = self.split(index, &around.context, around.found);
@@ -244,7 +253,7 @@ impl Streams {
     }
 
     /// Ends both, since the connection is over.
-    pub fn finish(&mut self, time: Timestamp, around: &mut Around<'_, '_>) {
+    pub fn finish(&mut self, time: Timestamp, around: &mut StreamContext<'_, '_>) {
         let before = self.turns.held();
         for index in [0, 1] {
             let (direction, mut to) = self.split(index, &around.context, around.found);
@@ -271,7 +280,7 @@ impl Streams {
     fn split<'a, 'b>(
         &'a mut self,
         index: usize,
-        context: &'a Context<'b>,
+        context: &'a SessionContext<'b>,
         found: &'a mut Findings,
     ) -> (&'a mut StreamReassembler, ToConversation<'a, 'b>) {
         let from = self.role(index);
@@ -301,7 +310,7 @@ mod tests {
         let mut most = 0;
         for number in 0..100_u64 {
             let now = Timestamp::from_nanos(number as i64 * 1_000);
-            let context = Context {
+            let context = SessionContext {
                 limits,
                 name: 0,
                 port: 80,
@@ -310,21 +319,21 @@ mod tests {
                 is_multicast: false,
                 crossing_port: None,
             };
-            let surroundings = Surroundings {
+            let surroundings = ReassemblyContext {
                 limits,
                 overlap: Overlap::First,
                 keys: &keys,
                 held_in_all: &mut held_in_all,
                 endings: &mut endings,
             };
-            let mut around = Around { streams: surroundings, context, found: &mut found };
-            let payload = Payload {
+            let mut around = StreamContext { streams: surroundings, context, found: &mut found };
+            let payload = SegmentPayload {
                 position: 1 + number * 100,
                 data: &[b'x'; 100],
                 missing: 0,
                 urgent: None,
             };
-            let delivery = Delivery {
+            let delivery = StreamSegment {
                 now,
                 time: now,
                 from: 0,

@@ -55,8 +55,8 @@ impl Flow {
     fn tcp_record(&self, uid: Uid, metrics: &TcpMetrics, gateway: bool) -> Tcp {
         let (originator, responder) = self.ends();
         let [first, second] = &metrics.directions;
-        let mut orig = Half::of(first, second, self.start, self.last, gateway);
-        let mut resp = Half::of(second, first, self.start, self.last, gateway);
+        let mut orig = SideColumns::of(first, second, self.start, self.last, gateway);
+        let mut resp = SideColumns::of(second, first, self.start, self.last, gateway);
         orig.handshake_rtt = metrics.handshake.originator().map(span);
         resp.handshake_rtt = metrics.handshake.responder().map(span);
         macro_rules! record {
@@ -126,7 +126,7 @@ fn span(nanos: u64) -> Interval {
 
 /// The columns of one side.
 #[derive(Default)]
-struct Half {
+struct SideColumns {
     handshake_rtt: Option<Interval>,
     rtt_samples: Option<u32>,
     rtt_min: Option<Interval>,
@@ -170,7 +170,7 @@ struct Half {
     resets: Option<u32>,
 }
 
-impl Half {
+impl SideColumns {
     /// What `side` sent; `start` and `last` are when the connection began and ended.
     fn of(
         side: &Direction,

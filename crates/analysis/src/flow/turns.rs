@@ -17,7 +17,7 @@ use crate::reassembly::stream::{GapCause, Piece};
 const MAX_NOTES: usize = 1_024;
 
 /// Bytes that a piece takes besides its own.
-const PER_PIECE: usize = size_of::<Late>();
+const PER_PIECE: usize = size_of::<WaitingPiece>();
 
 /// Whose turn it is.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct Waiting {
     /// Up to where it had acknowledged when it said what was handed on last.
     behind: u64,
     /// Pieces of the streams that wait for the other side.
-    pieces: VecDeque<Late>,
+    pieces: VecDeque<WaitingPiece>,
     /// Bytes that they take.
     bytes: usize,
 }
@@ -60,17 +60,17 @@ struct Note {
 
 /// A piece that waits.
 #[derive(Debug)]
-struct Late {
+struct WaitingPiece {
     time: Timestamp,
     /// The position behind it.
     reach: u64,
     /// Up to where the other side must be handed on before.
     behind: u64,
-    what: What,
+    what: PieceContent,
 }
 
 #[derive(Debug)]
-enum What {
+enum PieceContent {
     Bytes(Box<[u8]>),
     Gap(GapCause),
     End,
@@ -179,11 +179,11 @@ impl Turns {
             to(event);
         } else {
             let what = match piece {
-                Piece::Bytes(bytes) => What::Bytes(bytes.into()),
-                Piece::Gap(_, cause) => What::Gap(cause),
-                Piece::End => What::End,
+                Piece::Bytes(bytes) => PieceContent::Bytes(bytes.into()),
+                Piece::Gap(_, cause) => PieceContent::Gap(cause),
+                Piece::End => PieceContent::End,
             };
-            side.push(Late { time, reach, behind, what });
+            side.push(WaitingPiece { time, reach, behind, what });
         }
         self.settle(missing, to);
     }
@@ -198,7 +198,7 @@ impl Turns {
             let parted = both[peer].behind().unwrap_or(u64::MAX);
             let read = self.read[own];
             let time = late.time;
-            if let What::Gap(cause) = late.what
+            if let PieceContent::Gap(cause) = late.what
                 && (read + 1..late.reach).contains(&parted)
             {
                 self.read[own] = parted;
@@ -208,9 +208,9 @@ impl Turns {
             let Some(late) = both[own].pop() else { return };
             self.read[own] = late.reach;
             let piece = match &late.what {
-                What::Bytes(bytes) => Piece::Bytes(bytes),
-                What::Gap(cause) => Piece::Gap(late.reach - read, *cause),
-                What::End => Piece::End,
+                PieceContent::Bytes(bytes) => Piece::Bytes(bytes),
+                PieceContent::Gap(cause) => Piece::Gap(late.reach - read, *cause),
+                PieceContent::End => Piece::End,
             };
             to(&Event { time, from, piece });
         }
@@ -265,21 +265,21 @@ impl Waiting {
         }
     }
 
-    fn push(&mut self, late: Late) {
+    fn push(&mut self, late: WaitingPiece) {
         self.bytes += late.bytes();
         self.pieces.push_back(late);
     }
 
-    fn pop(&mut self) -> Option<Late> {
+    fn pop(&mut self) -> Option<WaitingPiece> {
         let late = self.pieces.pop_front()?;
         self.bytes = self.bytes.saturating_sub(late.bytes());
         Some(late)
     }
 }
 
-impl Late {
+impl WaitingPiece {
     fn bytes(&self) -> usize {
-        PER_PIECE + if let What::Bytes(bytes) = &self.what { bytes.len() } else { 0 }
+        PER_PIECE + if let PieceContent::Bytes(bytes) = &self.what { bytes.len() } else { 0 }
     }
 }
 
@@ -288,8 +288,9 @@ fn next(both: &[Waiting; 2], read: [u64; 2], missing: Missing) -> Option<Role> {
     let Missing { is_due, is_held } = missing;
     let roles = [Role::Originator, Role::Responder];
     let fronts = roles.map(|role| both[role.index()].pieces.front());
-    let is_gap =
-        |role: &Role| fronts[role.index()].is_some_and(|late| matches!(late.what, What::Gap(_)));
+    let is_gap = |role: &Role| {
+        fronts[role.index()].is_some_and(|late| matches!(late.what, PieceContent::Gap(_)))
+    };
     let is_next = |role: &Role| {
         let [own, peer] = [role.index(), role.peer().index()];
         // What was said within a gap comes before the rest of that.

@@ -7,7 +7,7 @@ use core::ops::Range;
 use core::time::Duration;
 use std::sync::Arc;
 
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 use netsniff_packet::decode::{self, Decoded, Transport, TunnelPorts, tunnel};
 use netsniff_packet::{Loss, Packet, Timestamp};
 
@@ -20,12 +20,12 @@ use crate::options::{ChecksumMode, Options};
 use crate::reassembly::fragments::Fragments;
 use crate::record::{Observer, Phase, SortKey};
 use crate::uid::Uid;
-use crate::unit::{HoleKind, Units};
+use crate::unit::{DatagramBatch, HoleKind};
 use clock::Clock;
 use statistics::{Fate, PacketStatistics};
 use ties::Ties;
 use tunnels::Tunnels;
-use walk::{Outside, Walk};
+use walk::{OuterHeaders, Walk};
 
 mod clock;
 pub mod statistics;
@@ -145,7 +145,7 @@ impl Ingress {
         &mut self,
         packet: &Packet<'_>,
         bytes: Range<usize>,
-        units: &mut Units,
+        units: &mut DatagramBatch,
         observer: &mut O,
     ) -> Option<Unparsed> {
         self.ordinal += 1;
@@ -181,8 +181,8 @@ impl Ingress {
         let decoded = unit.decoded;
         let first = units.len();
         let mut walk = Walk::new(self, (time, bytes), units, observer);
-        walk.datagram(&decoded, packet.data, &Outside::default());
-        let (layers, fate, told) = (walk.layers, walk.fate, walk.told());
+        walk.datagram(&decoded, packet.data, &OuterHeaders::default());
+        let (layers, fate, told) = (walk.layers, walk.fate, walk.reported_by());
         // What is unknown inside a flow belongs to that flow, which has a row.
         let has_row = units.len() > first;
         let fate = if fate == Fate::Unknown && has_row { Fate::Passed } else { fate };
@@ -281,18 +281,18 @@ impl ChecksumMode {
     /// What the checksum of an IP header that was decoded from `data` says; unknown where there is
     /// no header, or nobody wants to know.
     #[inline]
-    fn judge_header(self, decoded: &Decoded, data: &[u8]) -> Verdict {
+    fn judge_header(self, decoded: &Decoded, data: &[u8]) -> ChecksumVerdict {
         match &decoded.ip {
             Some(ip) if self != Self::Ignore => {
                 checksum::ip_header(data.get(ip.offset as usize..).unwrap_or_default())
             }
-            _ => Verdict::Unknown,
+            _ => ChecksumVerdict::Unknown,
         }
     }
 
     /// Whether what has such a checksum is left out.
     #[inline]
-    pub(crate) const fn discards(self, verdict: Verdict) -> bool {
+    pub(crate) const fn discards(self, verdict: ChecksumVerdict) -> bool {
         matches!(self, Self::Discard) && verdict.is_wrong()
     }
 }

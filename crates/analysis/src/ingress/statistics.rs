@@ -108,7 +108,7 @@ pub(super) enum Fate {
 
 /// What tells of a packet that belongs to no flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum ReportedBy {
     /// A row of a log.
     Logged,
     /// No packet follows.
@@ -156,12 +156,12 @@ impl PacketStatistics {
 
     /// Notes the depth of a packet that was read to the end and belongs to no flow, and what tells of it.
     #[cold]
-    pub(super) const fn note_without_flow(&mut self, depth: Depth, told: Told) {
+    pub(super) const fn note_without_flow(&mut self, depth: Depth, told: ReportedBy) {
         self.without_flow.add(depth, 1);
         match told {
-            Told::Logged => {}
-            Told::Nowhere => self.without_log.add(depth, 1),
-            Told::Waiting => self.unjoined.add(depth, 1),
+            ReportedBy::Logged => {}
+            ReportedBy::Nowhere => self.without_log.add(depth, 1),
+            ReportedBy::Waiting => self.unjoined.add(depth, 1),
         }
     }
 

@@ -24,7 +24,7 @@ use crate::naming::Naming;
 use crate::protocol::ProtocolSet;
 use crate::record::{Endpoint, Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
-use crate::unit::Unit;
+use crate::unit::DecodedDatagram;
 
 /// Counts over all tunnels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Tunnels {
 
     /// Whether the flow of a datagram must be followed, although it showed no tunnel: its ports
     /// are a tunnel's, or it showed one before.
-    pub(super) fn is_followed(&self, unit: &Unit) -> bool {
+    pub(super) fn is_followed(&self, unit: &DecodedDatagram) -> bool {
         has_tunnel_port(&unit.decoded.transport, &self.ports)
             || self.unexpected > 0
                 && unit.flow_key().is_some_and(|(key, _)| self.carriers.contains_key(&key))
@@ -142,17 +142,17 @@ impl Tunnels {
 
     /// Notes a datagram that carries another one, or belongs to a flow that may, and returns the
     /// identity of what carries. `None` where there is no room for one more.
-    pub(super) fn note(&mut self, unit: &Unit) -> Option<Uid> {
+    pub(super) fn note(&mut self, unit: &DecodedDatagram) -> Option<Uid> {
         self.carry(unit, true)
     }
 
     /// Notes a datagram of such a flow that was left out: it may begin the flow, but prolongs none.
     #[cold]
-    pub(super) fn note_discarded(&mut self, unit: &Unit) {
+    pub(super) fn note_discarded(&mut self, unit: &DecodedDatagram) {
         self.carry(unit, false);
     }
 
-    fn carry(&mut self, unit: &Unit, prolongs: bool) -> Option<Uid> {
+    fn carry(&mut self, unit: &DecodedDatagram, prolongs: bool) -> Option<Uid> {
         let (key, side) = unit.flow_key()?;
         let deadline = self.deadline_of(&key, unit);
         let is_expected =
@@ -186,7 +186,7 @@ impl Tunnels {
     }
 
     /// The same rule as the flow tables have, where there is a flow.
-    fn deadline_of(&self, key: &FlowKey, unit: &Unit) -> Timestamp {
+    fn deadline_of(&self, key: &FlowKey, unit: &DecodedDatagram) -> Timestamp {
         let is_flow = key.protocol == UDP;
         let silence = if is_flow {
             silence_of(key.protocol, &self.limits)
@@ -199,7 +199,7 @@ impl Tunnels {
     /// Notes that the datagram `unit` carried one that belongs to a flow.
     pub(super) fn note_inside<O: Observer>(
         &mut self,
-        unit: &Unit,
+        unit: &DecodedDatagram,
         kind: TunnelKind,
         observer: &mut O,
     ) {
@@ -328,7 +328,7 @@ impl Carrier {
     fn new(
         number: u64,
         uid: Uid,
-        unit: &Unit,
+        unit: &DecodedDatagram,
         (key, side): (&FlowKey, Side),
         is_expected: bool,
     ) -> Self {

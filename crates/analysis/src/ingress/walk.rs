@@ -4,25 +4,25 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 use netsniff_packet::decode::tunnel::{self, Tunnel, TunnelKind};
 use netsniff_packet::decode::{self, Decoded, Ip, Layer, Layers, Stop, Transport, Udp};
 use netsniff_packet::wire::ipv4::protocol;
 
 use super::Ingress;
-use super::statistics::{Fate, Told};
+use super::statistics::{Fate, ReportedBy};
 use super::tunnels::is_plain_udp;
 use crate::log::weird::Weird;
 use crate::options::ChecksumMode;
 use crate::record::{Observer, Phase, Port, SortKey};
 use crate::uid::Uid;
-use crate::unit::{Unit, Units};
+use crate::unit::{DatagramBatch, DecodedDatagram};
 use crate::weird::{Oddity, Weirds};
 
 /// One packet on its way, and what was met so far.
 pub(super) struct Walk<'a, O> {
     ingress: &'a mut Ingress,
-    units: &'a mut Units,
+    units: &'a mut DatagramBatch,
     observer: &'a mut O,
     /// When the packet was seen.
     time: Timestamp,
@@ -42,7 +42,7 @@ pub(super) struct Walk<'a, O> {
 
 /// What a datagram is inside of.
 #[derive(Clone, Default)]
-pub(super) struct Outside {
+pub(super) struct OuterHeaders {
     /// The innermost flow or tunnel around it.
     parent: Option<Uid>,
     /// How many tunnels it is in.
@@ -51,7 +51,7 @@ pub(super) struct Outside {
     tunnel: Option<(TunnelKind, u32)>,
     /// Set where this very datagram was put together from fragments: what the checksums of their
     /// headers say.
-    joined: Option<Verdict>,
+    joined: Option<ChecksumVerdict>,
     /// The bytes that it lies in, where they were put together from fragments.
     reassembled: Option<Arc<[u8]>>,
 }
@@ -61,7 +61,7 @@ impl<'a, O: Observer> Walk<'a, O> {
     pub(super) fn new(
         ingress: &'a mut Ingress,
         (time, bytes): (Timestamp, Range<usize>),
-        units: &'a mut Units,
+        units: &'a mut DatagramBatch,
         observer: &'a mut O,
     ) -> Self {
         let (layers, fate) = (Layers::default(), Fate::default());
@@ -71,17 +71,22 @@ impl<'a, O: Observer> Walk<'a, O> {
     }
 
     /// What tells of the packet, where it belongs to no flow.
-    pub(super) const fn told(&self) -> Told {
+    pub(super) const fn reported_by(&self) -> ReportedBy {
         match (self.waits, self.number) {
-            (true, _) => Told::Waiting,
-            (false, 0) => Told::Nowhere,
-            (false, _) => Told::Logged,
+            (true, _) => ReportedBy::Waiting,
+            (false, 0) => ReportedBy::Nowhere,
+            (false, _) => ReportedBy::Logged,
         }
     }
 
     /// Goes on with what was decoded from `data`. Returns whether something in it belongs to a
     /// flow.
-    pub(super) fn datagram(&mut self, decoded: &Decoded, data: &[u8], outside: &Outside) -> bool {
+    pub(super) fn datagram(
+        &mut self,
+        decoded: &Decoded,
+        data: &[u8],
+        outside: &OuterHeaders,
+    ) -> bool {
         self.layers = self.layers.union(decoded.layers);
         let header_checksum = self.header_checksum(decoded, data, outside);
         if self.ingress.checksums.discards(header_checksum) && is_header_whole(decoded) {
@@ -120,11 +125,11 @@ impl<'a, O: Observer> Walk<'a, O> {
     }
 
     /// A datagram of UDP, which may carry another one.
-    fn udp(&mut self, mut unit: Unit, udp: &Udp, data: &[u8], outside: &Outside) {
+    fn udp(&mut self, mut unit: DecodedDatagram, udp: &Udp, data: &[u8], outside: &OuterHeaders) {
         let found = self.find(&unit.decoded, data).filter(|_| is_plain_udp(udp));
         if udp.checksum == 0 && matches!(found, Some(Ok(_))) {
             // Over IPv6 too a tunnel may do without (RFC 6935, 5), on whatever port.
-            unit.checksum = Some(Verdict::Absent);
+            unit.checksum = Some(ChecksumVerdict::Absent);
         }
         let is_carrier = is_plain_udp(udp) && self.ingress.tunnels.is_followed(&unit);
         if self.ingress.checksums == ChecksumMode::Discard && (found.is_some() || is_carrier) {
@@ -161,7 +166,12 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// What the checksum of the datagram's IP header says. Those of fragments were looked at when
     /// the fragments came.
-    fn header_checksum(&mut self, decoded: &Decoded, data: &[u8], outside: &Outside) -> Verdict {
+    fn header_checksum(
+        &mut self,
+        decoded: &Decoded,
+        data: &[u8],
+        outside: &OuterHeaders,
+    ) -> ChecksumVerdict {
         if let Some(joined) = outside.joined {
             return joined;
         }
@@ -184,7 +194,13 @@ impl<'a, O: Observer> Walk<'a, O> {
 
     /// A datagram without a transport header. As in Zeek, tunnels directly above IP are no flows,
     /// whatever is inside, and neither is a header that says that nothing follows.
-    fn other(&mut self, unit: Unit, ip: &Ip, data: &[u8], outside: &Outside) -> bool {
+    fn other(
+        &mut self,
+        unit: DecodedDatagram,
+        ip: &Ip,
+        data: &[u8],
+        outside: &OuterHeaders,
+    ) -> bool {
         match ip.protocol {
             protocol::IPV4 | protocol::IPV6 | protocol::GRE => {
                 match self.find(&unit.decoded, data) {
@@ -227,7 +243,13 @@ impl<'a, O: Observer> Walk<'a, O> {
     }
 
     /// Goes on inside the tunnel that `unit` carries.
-    fn tunnel(&mut self, unit: &Unit, found: &Tunnel, data: &[u8], outside: &Outside) -> bool {
+    fn tunnel(
+        &mut self,
+        unit: &DecodedDatagram,
+        found: &Tunnel,
+        data: &[u8],
+        outside: &OuterHeaders,
+    ) -> bool {
         self.layers.insert(found.kind.layer());
         if outside.depth >= self.ingress.tunnel_depth {
             self.ingress.tunnels.note_too_deep();
@@ -237,7 +259,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             self.weird("exceeded_tunnel_max_depth", unit.ip(), None);
             return false;
         }
-        let inside = Outside {
+        let inside = OuterHeaders {
             parent: self.ingress.tunnels.note(unit),
             depth: outside.depth + 1,
             tunnel: Some((found.kind, found.end.saturating_sub(found.offset))),
@@ -251,8 +273,8 @@ impl<'a, O: Observer> Walk<'a, O> {
         has_flow
     }
 
-    fn unit(&self, decoded: &Decoded, outside: &Outside) -> Unit {
-        Unit {
+    fn unit(&self, decoded: &Decoded, outside: &OuterHeaders) -> DecodedDatagram {
+        DecodedDatagram {
             time: self.time,
             now: self.ingress.now(),
             ordinal: self.ingress.ordinal,
@@ -261,7 +283,7 @@ impl<'a, O: Observer> Walk<'a, O> {
             bytes: self.bytes.clone(),
             reassembled: outside.reassembled.clone(),
             parent: outside.parent,
-            header_checksum: Verdict::Unknown,
+            header_checksum: ChecksumVerdict::Unknown,
             checksum: None,
             is_packet: false,
         }
@@ -273,9 +295,9 @@ impl<'a, O: Observer> Walk<'a, O> {
         &mut self,
         decoded: &Decoded,
         ip: &Ip,
-        header_checksum: Verdict,
+        header_checksum: ChecksumVerdict,
         data: &[u8],
-        outside: &Outside,
+        outside: &OuterHeaders,
     ) -> bool {
         if outside.joined.is_some() {
             // A datagram put together is no fragment again, else there would be no end to it.
@@ -313,7 +335,7 @@ impl<'a, O: Observer> Walk<'a, O> {
         inside.vlan = decoded.vlan;
         inside.inner_vlan = decoded.inner_vlan;
         let bytes: Arc<[u8]> = whole.payload.into();
-        let outside = Outside {
+        let outside = OuterHeaders {
             joined: Some(whole.header_checksum),
             reassembled: Some(Arc::clone(&bytes)),
             ..outside.clone()
@@ -327,9 +349,9 @@ impl<'a, O: Observer> Walk<'a, O> {
         &mut self,
         decoded: &Decoded,
         ip: &Ip,
-        header_checksum: Verdict,
+        header_checksum: ChecksumVerdict,
         data: &[u8],
-        outside: &Outside,
+        outside: &OuterHeaders,
     ) -> bool {
         self.ingress.fragments.note_cut();
         self.weird("incompletely_captured_fragment", Some(ip), None);

@@ -79,7 +79,7 @@ crate::record! {
         /// hand-off.
         application_loss: Option<f64> => "application_loss", double, None, Plain, Netsniff;
         /// Whether the capture can be believed.
-        verdict: Option<Verdict> => "verdict", enum, None, Plain, Netsniff;
+        verdict: Option<CaptureVerdict> => "verdict", enum, None, Plain, Netsniff;
         /// Bytes on the wire of the delivered packets.
         bytes: Option<u64> => "bytes", count, Bytes, Plain, Netsniff;
         /// Packets that were cut to the snapshot length.
@@ -170,7 +170,7 @@ crate::words! {
 
 crate::words! {
     /// Whether a capture can be believed.
-    pub enum Verdict {
+    pub enum CaptureVerdict {
         /// Hardly anything was lost: at most one packet of 200.
         Good => "good",
         /// Statistics of some flows are wrong: at most one packet of 100 was lost.
@@ -182,7 +182,7 @@ crate::words! {
     }
 }
 
-impl Verdict {
+impl CaptureVerdict {
     /// The verdict on a share of packets that were lost. The thresholds are those of CAIA-TR-051004A, which
     /// recommends against analysis where more than 1 % is lost, and finds less than 0.5 % usable.
     #[must_use]
@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn verdicts_have_the_thresholds_of_the_report() {
-        let of = |percent: f64| Verdict::of(Some(percent / 100.0));
-        assert_eq!([of(0.0), of(0.2), of(0.5)], [Verdict::Good; 3]);
-        assert_eq!([of(0.7), of(1.0)], [Verdict::Degraded; 2]);
-        assert_eq!([of(1.01), of(2.0), of(100.0)], [Verdict::Bad; 3]);
-        assert_eq!(Verdict::of(None), Verdict::Unknown);
+        let of = |percent: f64| CaptureVerdict::of(Some(percent / 100.0));
+        assert_eq!([of(0.0), of(0.2), of(0.5)], [CaptureVerdict::Good; 3]);
+        assert_eq!([of(0.7), of(1.0)], [CaptureVerdict::Degraded; 2]);
+        assert_eq!([of(1.01), of(2.0), of(100.0)], [CaptureVerdict::Bad; 3]);
+        assert_eq!(CaptureVerdict::of(None), CaptureVerdict::Unknown);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use netsniff_packet::Timestamp;
 
 use super::{
-    Bytes, Context, Errand, Findings, Gap, Onward, Progress, Protocol, Role, Session, SideEnd,
+    Bytes, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress, Protocol, Role, Session,
+    SessionContext, SideEnd,
 };
 use crate::file::{self, FileTransfer, mime};
 use crate::record::LogType;
@@ -39,11 +40,15 @@ impl Protocol for FtpData {
         &[file::FILES, file::PE]
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         self.errand(context, Arc::default())
     }
 
-    fn errand(&self, context: &Context<'_>, errand: Arc<Errand>) -> Box<dyn Session> {
+    fn errand(
+        &self,
+        context: &SessionContext<'_>,
+        errand: Arc<ExpectedTransfer>,
+    ) -> Box<dyn Session> {
         Box::new(
             Carrier::new(context, "FTP_DATA", errand, [true; 2]).sniffing(context.limits.tcp_close),
         )
@@ -63,12 +68,16 @@ impl Protocol for IrcDccData {
         &[file::FILES, file::PE]
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         self.errand(context, Arc::default())
     }
 
     /// The one who receives the file connects, and answers each piece by how many bytes it has.
-    fn errand(&self, context: &Context<'_>, errand: Arc<Errand>) -> Box<dyn Session> {
+    fn errand(
+        &self,
+        context: &SessionContext<'_>,
+        errand: Arc<ExpectedTransfer>,
+    ) -> Box<dyn Session> {
         Box::new(Carrier::new(context, "IRC_DATA", errand, [false, true]))
     }
 }
@@ -76,7 +85,7 @@ impl Protocol for IrcDccData {
 /// Files on their way, one in each direction at most.
 #[derive(Debug)]
 struct Carrier {
-    errand: Arc<Errand>,
+    errand: Arc<ExpectedTransfer>,
     /// By [`Role`]; `None` where no file goes, or where it has ended.
     files: [Option<Box<FileTransfer>>; 2],
     /// Whether the kinds of these were told.
@@ -116,9 +125,9 @@ impl Sniffed {
 
 impl Carrier {
     fn new(
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         source: &'static str,
-        errand: Arc<Errand>,
+        errand: Arc<ExpectedTransfer>,
         carries: [bool; 2],
     ) -> Self {
         let files = [Role::Originator, Role::Responder].map(|from| {
@@ -149,13 +158,13 @@ impl Carrier {
         if let Some(mime_type) = file.mime_type()
             && !core::mem::replace(&mut self.is_told[from.index()], true)
         {
-            self.errand.mime_type.tell(time, mime_type);
+            self.errand.mime_type.publish(time, mime_type);
         }
     }
 
     fn end_file(&mut self, from: Role, found: &mut Findings) {
         let Some(mut file) = self.files[from.index()].take() else { return };
-        file.tell();
+        file.report();
         if file.has_begun() {
             self.errand.fuid.get_or_init(|| file.fuid());
         }
@@ -170,11 +179,11 @@ impl Carrier {
 impl Session for Carrier {
     fn bytes(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         if let Some(kind) = self.sniffed.as_mut().and_then(|sniffed| sniffed.take(input.data)) {
-            self.errand.mime_type.tell(input.time, kind);
+            self.errand.mime_type.publish(input.time, kind);
         }
         if let Some(file) = &mut self.files[input.from.index()] {
             file.bytes(input.time, input.data, found);
-            if file.is_told() {
+            if file.is_reported() {
                 self.errand.head.clear();
             } else if self.sniffed.is_none() {
                 self.errand.head.push(input.data);
@@ -184,13 +193,13 @@ impl Session for Carrier {
         Progress::Consumed(input.data.len())
     }
 
-    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
         if let Some(file) = &mut self.files[gap.from.index()] {
             file.gap(gap.time, gap.len);
             self.errand.head.clear();
             self.tell(gap.from, gap.time);
         }
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, found: &mut Findings) {
@@ -200,7 +209,7 @@ impl Session for Carrier {
         if sniffed.open == 0 {
             let sniffed_kind = sniffed.tell();
             if let Some(kind) = self.errand.mime_type.get().or(sniffed_kind) {
-                self.errand.mime_type.tell(end.time + sniffed.delay, kind);
+                self.errand.mime_type.publish(end.time + sniffed.delay, kind);
             }
         }
     }

@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::list::{ProtocolId, ProtocolSet};
-use super::session::{Context, Role};
+use super::session::{Role, SessionContext};
 use crate::reassembly::stream::{GapCause, Piece};
 
 /// How many times as long as it is looked at the begin of one side may be until the other says as much.
@@ -43,20 +43,20 @@ pub(super) struct Detecting {
     /// How much of a head is the begin of its stream, where that is known: more of that side will
     /// not help, since it ended or bytes are missing.
     closed_at: [Option<usize>; 2],
-    turns: Vec<Turn>,
+    turns: Vec<HeldPiece>,
 }
 
 /// What happened next while the protocol was not known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct HeldPiece {
     pub(super) time: Timestamp,
     pub(super) from: Role,
-    pub(super) what: What,
+    pub(super) what: HeldContent,
 }
 
 /// A piece whose bytes lie in the heads.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum HeldContent {
     /// So many bytes of that side's head.
     Bytes(usize),
     Gap(u64, GapCause),
@@ -64,7 +64,7 @@ pub(super) enum What {
 }
 
 /// What a look at the heads gave.
-pub(super) enum Found {
+pub(super) enum Guess {
     /// The conversation is of this protocol.
     Protocol(ProtocolId),
     /// None of the list.
@@ -78,25 +78,25 @@ impl Detecting {
         let what = match piece {
             Piece::Bytes(bytes) => {
                 self.heads[from.index()].extend_from_slice(bytes);
-                if let Some(Turn { time: same, from: last, what: What::Bytes(len) }) =
+                if let Some(HeldPiece { time: same, from: last, what: HeldContent::Bytes(len) }) =
                     self.turns.last_mut()
                     && (*same, *last) == (time, from)
                 {
                     *len += bytes.len();
                     return;
                 }
-                What::Bytes(bytes.len())
+                HeldContent::Bytes(bytes.len())
             }
             Piece::Gap(len, cause) => {
                 self.close(from);
-                What::Gap(len, cause)
+                HeldContent::Gap(len, cause)
             }
             Piece::End => {
                 self.close(from);
-                What::End
+                HeldContent::End
             }
         };
-        self.turns.push(Turn { time, from, what });
+        self.turns.push(HeldPiece { time, from, what });
     }
 
     /// Originator and responder change places.
@@ -117,7 +117,7 @@ impl Detecting {
     }
 
     /// Looks which protocol of `wanted` it is.
-    pub(super) fn look(&self, wanted: ProtocolSet, context: &Context<'_>) -> Found {
+    pub(super) fn look(&self, wanted: ProtocolSet, context: &SessionContext<'_>) -> Guess {
         let head = |role: Role| {
             let head = &self.heads[role.index()];
             &head[..self.closed_at[role.index()].unwrap_or(head.len())]
@@ -127,14 +127,14 @@ impl Detecting {
     }
 
     /// All that was seen, in order.
-    pub(super) fn into_parts(self) -> ([Vec<u8>; 2], Vec<Turn>) {
+    pub(super) fn into_parts(self) -> ([Vec<u8>; 2], Vec<HeldPiece>) {
         (self.heads, self.turns)
     }
 
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.heads.iter().map(Vec::capacity).sum::<usize>()
-            + self.turns.capacity() * size_of::<Turn>()
+            + self.turns.capacity() * size_of::<HeldPiece>()
     }
 }
 
@@ -144,8 +144,8 @@ pub(super) fn look(
     heads: [&[u8]; 2],
     is_all: bool,
     wanted: ProtocolSet,
-    context: &Context<'_>,
-) -> Found {
+    context: &SessionContext<'_>,
+) -> Guess {
     let max = context.limits.detection_bytes;
     let is_full = |head: &&[u8]| head.len() >= max;
     let is_final = is_all || heads.iter().any(is_full);
@@ -154,7 +154,7 @@ pub(super) fn look(
     let is_final_for_port =
         is_all || heads.iter().all(is_full) || heads.iter().any(|head| head.len() >= most);
     let [originator, responder] = heads.map(|head| head.get(..max).unwrap_or(head));
-    let Context { port, is_midstream, .. } = *context;
+    let SessionContext { port, is_midstream, .. } = *context;
     let heads = Heads { originator, responder, port, is_midstream };
     let is_hinted = |id: &ProtocolId| id.protocol().tcp_ports().contains(&port);
     let hinted = wanted.iter().filter(is_hinted);
@@ -162,10 +162,10 @@ pub(super) fn look(
     let hinted = hinted.map(|id| (id, is_final_for_port));
     for (id, is_final) in hinted.chain(others.map(|id| (id, is_final))) {
         match id.protocol().detect(&heads) {
-            Detection::Yes => return Found::Protocol(id),
-            Detection::Undecided if !is_final => return Found::NotYet,
+            Detection::Yes => return Guess::Protocol(id),
+            Detection::Undecided if !is_final => return Guess::NotYet,
             Detection::Undecided | Detection::No => {}
         }
     }
-    Found::Nothing
+    Guess::Nothing
 }

@@ -24,22 +24,22 @@ pub struct Expected {
     /// The port that it will go to.
     pub port: u16,
     /// What it will be.
-    pub announced: Announced,
+    pub announced: Announcement,
 }
 
 /// What is known of a connection before it begins.
 #[derive(Clone, Debug)]
-pub struct Announced {
+pub struct Announcement {
     /// The protocol that it will speak.
     pub protocol: ProtocolId,
     /// What both sessions know of it.
-    pub errand: Arc<Errand>,
+    pub errand: Arc<ExpectedTransfer>,
 }
 
 /// What one connection does for another: the session that announced it tells what is known before,
 /// and the one that does it tells what came of it. Both are on the same worker.
 #[derive(Debug, Default)]
-pub struct Errand {
+pub struct ExpectedTransfer {
     /// The name of the file that it carries.
     pub filename: Option<Box<[u8]>>,
     /// Name in the logs of the file that it carried.
@@ -99,7 +99,7 @@ impl Kind {
     }
 
     /// Tells it, as of a time.
-    pub fn tell(&self, time: Timestamp, mime_type: &'static str) {
+    pub fn publish(&self, time: Timestamp, mime_type: &'static str) {
         self.learn(mime_type);
         if let Some(free) = self.known().times.iter_mut().find(|time| time.is_none()) {
             *free = Some(time);
@@ -114,7 +114,7 @@ impl Kind {
 
     /// Whether it was told after one time and not after another.
     #[must_use]
-    pub fn was_told_within(&self, after: Timestamp, until: Timestamp) -> bool {
+    pub fn was_published_within(&self, after: Timestamp, until: Timestamp) -> bool {
         self.known().times.iter().flatten().any(|time| *time > after && *time <= until)
     }
 
@@ -123,7 +123,7 @@ impl Kind {
     }
 }
 
-impl Errand {
+impl ExpectedTransfer {
     /// Bytes of the name of the file.
     #[must_use]
     pub fn name_bytes(&self) -> usize {

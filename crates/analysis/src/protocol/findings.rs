@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::expected::Expected;
-use super::tls::Known;
+use super::tls::TlsCache;
 use crate::file::Extract;
 use crate::record::{Connection, Fact, Observer, Row, SortKey, WholeRow};
 use crate::weird::{Detail, Oddity, Weirds};
@@ -18,7 +18,7 @@ pub struct Findings {
     /// Oddities of the protocol that speaks.
     pub weirds: Weirds,
     /// What was made of content that comes again and again.
-    pub(super) known: Known,
+    pub(super) known: TlsCache,
     /// Oddities, and the protocols that they are of.
     named: Vec<(Oddity, &'static str)>,
     /// What the message carries that a session just read.

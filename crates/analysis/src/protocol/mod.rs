@@ -57,12 +57,13 @@ mod xmpp;
 pub use conversation::{Conversation, Event};
 pub use detection::{Detection, Heads};
 pub use dns::Resolution;
-pub use expected::{Announced, Errand, Expected, Kind};
+pub use expected::{Announcement, Expected, ExpectedTransfer, Kind};
 pub use findings::{Finding, Findings, MAX_ODDITIES};
 pub(crate) use http::speaker;
 pub use list::{PROTOCOLS, ProtocolId, ProtocolSet, Services};
 pub use session::{
-    Bytes, Context, Counted, Datagram, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+    Bytes, Counted, Datagram, GapAction, MissingBytes, Progress, Role, Session, SessionContext,
+    SideEnd, Successor,
 };
 pub(crate) use tls::ocsp;
 
@@ -99,8 +100,8 @@ pub trait Protocol: Sync {
     }
 
     /// What one datagram to or from a server's `port` shows by itself.
-    fn datagram(&self, _port: u16, _payload: &[u8]) -> Verdict {
-        Verdict::Unclear
+    fn datagram(&self, _port: u16, _payload: &[u8]) -> DatagramVerdict {
+        DatagramVerdict::Unclear
     }
 
     /// Whether datagrams tell nothing of each other, so that one that is not of this protocol takes back
@@ -132,22 +133,22 @@ pub trait Protocol: Sync {
     }
 
     /// When an exchange over UDP is over; `None` where UDP's own time-out rules.
-    fn exchange(&self) -> Option<Exchange> {
+    fn exchange(&self) -> Option<ExchangeTiming> {
         None
     }
 
     /// A session for a conversation that begins.
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session>;
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session>;
 
     /// A session for a conversation that another session announced.
-    fn errand(&self, context: &Context<'_>, _: Arc<Errand>) -> Box<dyn Session> {
+    fn errand(&self, context: &SessionContext<'_>, _: Arc<ExpectedTransfer>) -> Box<dyn Session> {
         self.session(context)
     }
 }
 
 /// What a datagram shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DatagramVerdict {
     /// It is too short to tell.
     Unclear,
     /// It cannot be a message of this protocol.
@@ -170,7 +171,7 @@ pub enum Verdict {
 /// How the end of an exchange is found: a look at every `interval` from its begin, which ends it
 /// after `silence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ExchangeTiming {
     /// Time between two looks.
     pub interval: Duration,
     /// Silence that ends it.

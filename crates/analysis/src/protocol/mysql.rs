@@ -1,7 +1,7 @@
 //! MySQL, "Connection Phase" of its client/server protocol: how the sides agree on TLS, to which it hands
 //! over. What follows otherwise is not looked at.
 
-use super::{Bytes, Context, Detection, Findings, Heads, Progress, Protocol, Role, Session};
+use super::{Bytes, Detection, Findings, Heads, Progress, Protocol, Role, Session, SessionContext};
 use crate::record::LogType;
 
 /// A client of a database.
@@ -72,7 +72,7 @@ impl Protocol for MySql {
         }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(MySqlSession::default())
     }
 }

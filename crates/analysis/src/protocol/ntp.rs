@@ -5,13 +5,13 @@ use core::net::Ipv4Addr;
 
 use netsniff_packet::Timestamp;
 
-use super::{Context, Datagram, Findings, Protocol, Session, Verdict};
+use super::{Datagram, DatagramVerdict, Findings, Protocol, Session, SessionContext};
 use crate::record::{Interval, LogType};
 
 crate::record! {
     /// One row for each message of the Network Time Protocol. Messages that control or query a
     /// server (modes 6 and 7) show in `service` of `conn` only.
-    pub(super) struct Message => "ntp" {
+    pub(super) struct NtpMessage => "ntp" {
         /// Time of the message.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         connection Zeek;
@@ -78,22 +78,22 @@ impl Protocol for Ntp {
     }
 
     fn logs(&self) -> &'static [&'static LogType] {
-        &[Message::LOG]
+        &[NtpMessage::LOG]
     }
 
     fn udp_ports(&self) -> &'static [u16] {
         &[123]
     }
 
-    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
+    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
         match (payload.first(), is_whole(payload)) {
-            (None, _) => Verdict::Unclear,
-            (Some(_), false) => Verdict::Contradicts { from_server: false },
+            (None, _) => DatagramVerdict::Unclear,
+            (Some(_), false) => DatagramVerdict::Contradicts { from_server: false },
             (Some(first), true) => match first & 7 {
-                CLIENT => Verdict::FromClient,
-                SERVER => Verdict::FromServer,
+                CLIENT => DatagramVerdict::FromClient,
+                SERVER => DatagramVerdict::FromServer,
                 // Peers, broadcasts and control messages do not tell.
-                _ => Verdict::Unclear,
+                _ => DatagramVerdict::Unclear,
             },
         }
     }
@@ -106,7 +106,7 @@ impl Protocol for Ntp {
         true
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(NtpSession { is_confirmed: false, has_told: false })
     }
 }
@@ -131,7 +131,7 @@ impl Session for NtpSession {
         self.is_confirmed = true;
         let [version, mode] = [first >> 3 & 7, first & 7];
         if mode <= 5 {
-            let mut message = Message::of(datagram.time, version, mode);
+            let mut message = NtpMessage::of(datagram.time, version, mode);
             if mode != 0 {
                 message.clock(datagram.payload);
             }
@@ -190,7 +190,7 @@ fn extensions(mut rest: &[u8]) -> Option<u64> {
     Some(count)
 }
 
-impl Message {
+impl NtpMessage {
     /// A message of which nothing is told but its version and mode.
     const fn of(ts: Timestamp, version: u8, mode: u8) -> Self {
         Self {
@@ -283,8 +283,8 @@ mod tests {
     }
 
     /// The row of a message.
-    fn told(payload: &[u8]) -> Message {
-        let mut message = Message::of(Timestamp::EPOCH, 4, CLIENT);
+    fn told(payload: &[u8]) -> NtpMessage {
+        let mut message = NtpMessage::of(Timestamp::EPOCH, 4, CLIENT);
         message.clock(payload);
         message
     }
@@ -303,16 +303,16 @@ mod tests {
     #[test]
     fn clients_and_servers_tell_who_asks_and_others_do_not() {
         let verdicts: Vec<_> = (0..8).map(|mode| Ntp.datagram(123, &header(mode))).collect();
-        let unclear = Verdict::Unclear;
-        let (client, server) = (Verdict::FromClient, Verdict::FromServer);
+        let unclear = DatagramVerdict::Unclear;
+        let (client, server) = (DatagramVerdict::FromClient, DatagramVerdict::FromServer);
         let expected = [unclear, unclear, unclear, client, server, unclear, unclear, unclear];
         assert_eq!(verdicts, expected);
-        assert_eq!(Ntp.datagram(123, &[]), Verdict::Unclear);
+        assert_eq!(Ntp.datagram(123, &[]), DatagramVerdict::Unclear);
     }
 
     #[test]
     fn an_octet_too_few_is_no_message() {
-        let contradicts = Verdict::Contradicts { from_server: false };
+        let contradicts = DatagramVerdict::Contradicts { from_server: false };
         for mode in 1..=5 {
             let message = header(mode);
             assert!(is_whole(&message));

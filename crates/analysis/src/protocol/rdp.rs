@@ -1,7 +1,7 @@
 //! RDP, [MS-RDPBCGR] section 2.2.1: how its sides agree on TLS, to which it hands over. What follows
 //! otherwise is not looked at.
 
-use super::{Bytes, Context, Detection, Findings, Heads, Progress, Protocol, Role, Session};
+use super::{Bytes, Detection, Findings, Heads, Progress, Protocol, Role, Session, SessionContext};
 use crate::record::LogType;
 
 /// A terminal with a Windows host.
@@ -73,7 +73,7 @@ impl Protocol for Rdp {
         }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(RdpSession::default())
     }
 }

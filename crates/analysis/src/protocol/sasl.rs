@@ -173,7 +173,7 @@ impl LogIn {
     }
 
     /// Who logged in, and whether that succeeded.
-    pub(super) fn told(&self) -> LoggedIn {
+    pub(super) fn logged_in(&self) -> LoggedIn {
         let last = self.last.as_ref();
         LoggedIn {
             user: last.and_then(Sasl::user).map(Into::into),
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn of_several_exchanges_the_last_is_told_and_the_failures_of_all() {
         let told = |log_in: &LogIn| {
-            let LoggedIn { user, mechanism, is_successful, failures } = log_in.told();
+            let LoggedIn { user, mechanism, is_successful, failures } = log_in.logged_in();
             let user = user.map(|user| String::from_utf8_lossy(&user).into_owned());
             (user, mechanism, is_successful, failures)
         };

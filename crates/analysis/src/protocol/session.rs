@@ -23,8 +23,8 @@ pub trait Session: Debug + Send {
     }
 
     /// Learns that bytes of a stream are missing, and tells whether it can go on behind them.
-    fn gap(&mut self, _: &Gap<'_>, _: &mut Findings) -> Onward {
-        Onward::LetGo
+    fn gap(&mut self, _: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
+        GapAction::Abort
     }
 
     /// Learns that one side will say nothing more.
@@ -115,7 +115,7 @@ impl Role {
 
 /// What a session is told of its flow as it begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct SessionContext<'a> {
     /// Bounds of what a session may hold.
     pub limits: &'a Limits,
     /// The 96 bits that name the flow.
@@ -133,7 +133,7 @@ pub struct Context<'a> {
     pub crossing_port: Option<u16>,
 }
 
-impl Context<'_> {
+impl SessionContext<'_> {
     /// What is known where the responder is the client; the same again once that was told.
     pub(super) fn turned(&self) -> Self {
         Self { port: self.crossing_port.unwrap_or(self.port), crossing_port: None, ..*self }
@@ -173,7 +173,7 @@ pub struct Bytes<'a> {
 
 /// Bytes of a stream that are missing.
 #[derive(Clone, Copy, Debug)]
-pub struct Gap<'a> {
+pub struct MissingBytes<'a> {
     /// When that was known.
     pub time: Timestamp,
     /// The side that sent them.
@@ -221,9 +221,9 @@ pub enum Progress {
 
 /// Whether a session goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Onward {
+pub enum GapAction {
     /// The session takes what comes next.
     Continue,
     /// The session wants nothing more.
-    LetGo,
+    Abort,
 }

@@ -4,7 +4,7 @@
 use netsniff_packet::Timestamp;
 
 use super::der::{Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context};
-use super::{Context, Datagram, Findings, Protocol, Role, Session, Verdict};
+use super::{Datagram, DatagramVerdict, Findings, Protocol, Role, Session, SessionContext};
 use crate::record::{Interval, LogType};
 use crate::weird::{Detail, Once};
 
@@ -93,11 +93,11 @@ impl Protocol for Snmp {
         &PORTS
     }
 
-    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
-        if payload.is_empty() || Message::read(payload).is_some() {
-            Verdict::Unclear
+    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
+        if payload.is_empty() || SnmpMessage::read(payload).is_some() {
+            DatagramVerdict::Unclear
         } else {
-            Verdict::Contradicts { from_server: false }
+            DatagramVerdict::Contradicts { from_server: false }
         }
     }
 
@@ -111,14 +111,14 @@ impl Protocol for Snmp {
 
     /// A message has so many tags and lengths that agree that nothing else is one.
     fn detect_datagram(&self, payload: &[u8]) -> bool {
-        Message::read(payload).is_some_and(|message| match message.body {
+        SnmpMessage::read(payload).is_some_and(|message| match message.body {
             Body::Pdu(pdu) => (GET..=REPORT).contains(&pdu.tag),
             Body::Encrypted => true,
             Body::Unknown => false,
         })
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(SnmpSession::default())
     }
 }
@@ -137,7 +137,7 @@ impl Session for SnmpSession {
         if datagram.payload.is_empty() {
             return;
         }
-        let Some(message) = Message::read(datagram.payload) else {
+        let Some(message) = SnmpMessage::read(datagram.payload) else {
             found.weirds.add("SNMP_malformed_message");
             return self.told.filter(&mut found.weirds);
         };
@@ -229,7 +229,7 @@ impl Summary {
 
 /// A message, all of whose tags and lengths agree.
 #[derive(Clone, Copy, Debug)]
-struct Message<'a> {
+struct SnmpMessage<'a> {
     version: &'static str,
     /// Of version 3 the user, if it has a name.
     community: Option<&'a [u8]>,
@@ -245,7 +245,7 @@ enum Body<'a> {
     Unknown,
 }
 
-impl<'a> Message<'a> {
+impl<'a> SnmpMessage<'a> {
     fn read(payload: &'a [u8]) -> Option<Self> {
         let [message] = parts(payload)?;
         let content = of(message, SEQUENCE)?;
@@ -519,7 +519,8 @@ mod tests {
         let row = answered(&list);
         assert_eq!((row.version, row.community.as_deref()), ("3", Some(&b"mary"[..])));
         assert_eq!(row.get_requests, 2);
-        let unknown = |flags: &[u8]| Message::read(&version_3(b"u", flags, &encrypted)).is_none();
+        let unknown =
+            |flags: &[u8]| SnmpMessage::read(&version_3(b"u", flags, &encrypted)).is_none();
         assert!(unknown(&[]) && unknown(&[4, 4]) && !unknown(&[4]));
     }
 
@@ -531,7 +532,7 @@ mod tests {
         for malformed in
             [&early, &late, &community(0, &inner), &community(0, &pdu(GET, &[vec![0]]))]
         {
-            assert!(Message::read(malformed).is_none(), "{malformed:?}");
+            assert!(SnmpMessage::read(malformed).is_none(), "{malformed:?}");
         }
         let list = [vec![], early, good, late, vec![0x30; 9]].map(|it| (Role::Originator, it));
         let (row, weirds, _) = told(&list);
@@ -559,7 +560,7 @@ mod tests {
     fn messages_are_known_anywhere_and_others_are_not() {
         for message in messages() {
             assert!(Snmp.detect_datagram(&message), "{message:?}");
-            assert_eq!(Snmp.datagram(161, &message), Verdict::Unclear);
+            assert_eq!(Snmp.datagram(161, &message), DatagramVerdict::Unclear);
         }
         for other in [community(1, &pdu(0xbe, &[])), version_3(b"u", &[4], &number(1)), vec![]] {
             assert!(!Snmp.detect_datagram(&other), "{other:?}");
@@ -571,12 +572,12 @@ mod tests {
     fn messages_cut_or_changed_anywhere_do_no_harm() {
         for message in messages() {
             for at in 0..message.len() {
-                assert!(Message::read(&message[..at]).is_none(), "{at} of {message:?}");
+                assert!(SnmpMessage::read(&message[..at]).is_none(), "{at} of {message:?}");
                 let mut changed = message.clone();
                 for octet in 0..=255 {
                     changed[at] = octet;
                     let (row, weirds, _) = told(&[(Role::Responder, changed.clone())]);
-                    let is_read = Snmp.datagram(161, &changed) == Verdict::Unclear;
+                    let is_read = Snmp.datagram(161, &changed) == DatagramVerdict::Unclear;
                     assert_eq!(
                         (row.is_some(), !weirds.contains(&"SNMP_malformed_message")),
                         (is_read, is_read)

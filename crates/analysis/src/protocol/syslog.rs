@@ -6,12 +6,12 @@ use std::borrow::Cow;
 
 use netsniff_packet::Timestamp;
 
-use super::{Context, Datagram, Findings, Protocol, Session};
+use super::{Datagram, Findings, Protocol, Session, SessionContext};
 use crate::record::{Connection, LogType, Proto};
 
 crate::record! {
     /// One row for each message of syslog.
-    pub(super) struct Message => "syslog" {
+    pub(super) struct SyslogMessage => "syslog" {
         /// Time of the message.
         ts: Timestamp => "ts", time, Seconds, Plain, Zeek;
         connection Zeek, Self::place;
@@ -63,7 +63,7 @@ impl Protocol for Syslog {
     }
 
     fn logs(&self) -> &'static [&'static LogType] {
-        &[Message::LOG]
+        &[SyslogMessage::LOG]
     }
 
     fn udp_ports(&self) -> &'static [u16] {
@@ -78,7 +78,7 @@ impl Protocol for Syslog {
         })
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(SyslogSession { is_confirmed: false })
     }
 }
@@ -96,7 +96,7 @@ impl Session for SyslogSession {
         // On its port any datagram is a message (RFC 3164, section 4.3.3), elsewhere the priority tells.
         let is_message = priority.is_some() || datagram.port == PORT;
         if is_message && !datagram.payload.is_empty() {
-            found.row(Message::of(datagram.time, priority, datagram.payload));
+            found.row(SyslogMessage::of(datagram.time, priority, datagram.payload));
         }
     }
 
@@ -145,7 +145,7 @@ impl Priority {
     }
 }
 
-impl Message {
+impl SyslogMessage {
     fn of(ts: Timestamp, priority: Option<(Priority, &[u8])>, payload: &[u8]) -> Self {
         let proto = Proto::Udp;
         match priority {
@@ -179,7 +179,7 @@ mod tests {
 
     /// Facility, severity and text of a message.
     fn told(payload: &[u8]) -> (String, &'static str, Vec<u8>) {
-        let row = Message::of(Timestamp::EPOCH, Priority::read(payload), payload);
+        let row = SyslogMessage::of(Timestamp::EPOCH, Priority::read(payload), payload);
         (row.facility.into_owned(), row.severity, row.message.into_vec())
     }
 

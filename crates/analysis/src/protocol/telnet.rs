@@ -1,6 +1,9 @@
 //! Telnet, RFC 854: recognised, and no more. Who types what is not looked at.
 
-use super::{Bytes, Context, Detection, Findings, Gap, Heads, Onward, Progress, Protocol, Session};
+use super::{
+    Bytes, Detection, Findings, GapAction, Heads, MissingBytes, Progress, Protocol, Session,
+    SessionContext,
+};
 use crate::record::LogType;
 
 /// A terminal with a host.
@@ -50,7 +53,7 @@ impl Protocol for Telnet {
         if heads.is_midstream { Detection::No } else { negotiates(heads.responder, 2) }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(TelnetSession)
     }
 }
@@ -83,8 +86,8 @@ impl Session for TelnetSession {
         Progress::Done
     }
 
-    fn gap(&mut self, _: &Gap<'_>, _: &mut Findings) -> Onward {
-        Onward::LetGo
+    fn gap(&mut self, _: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
+        GapAction::Abort
     }
 
     fn end(&mut self, _: &mut Findings) {}

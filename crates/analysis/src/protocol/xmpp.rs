@@ -1,7 +1,7 @@
 //! XMPP, RFC 6120: how its sides agree on TLS (section 5), to which it hands over. What follows otherwise is
 //! not looked at.
 
-use super::{Bytes, Context, Detection, Findings, Heads, Progress, Protocol, Role, Session};
+use super::{Bytes, Detection, Findings, Heads, Progress, Protocol, Role, Session, SessionContext};
 use crate::record::LogType;
 
 /// Messages between clients and servers, or between servers.
@@ -66,7 +66,7 @@ impl Protocol for Xmpp {
         }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(XmppSession::default())
     }
 }

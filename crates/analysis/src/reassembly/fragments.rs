@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::Ip;
 use netsniff_packet::{Address, Timestamp};
 
@@ -21,7 +21,7 @@ pub struct Reassembled {
     /// The payload of all fragments.
     pub payload: Vec<u8>,
     /// What the checksums of their IP headers say: bad where one is, else that of the last.
-    pub header_checksum: Verdict,
+    pub header_checksum: ChecksumVerdict,
     /// How many fragments it came in.
     pub fragments: u64,
 }
@@ -92,7 +92,7 @@ struct Datagram {
     /// Disjoint pieces by their offset.
     pieces: BTreeMap<u32, Box<[u8]>>,
     piece_bytes: usize,
-    header_checksum: Verdict,
+    header_checksum: ChecksumVerdict,
     is_discarded: bool,
 }
 
@@ -161,7 +161,7 @@ impl Fragments {
         &mut self,
         now: Timestamp,
         ip: &Ip,
-        header_checksum: Verdict,
+        header_checksum: ChecksumVerdict,
         payload: &[u8],
         weirds: &mut Weirds,
     ) -> Option<Reassembled> {
@@ -187,7 +187,7 @@ impl Fragments {
             return None;
         }
         datagram.fragments += 1;
-        if datagram.header_checksum != Verdict::Bad {
+        if datagram.header_checksum != ChecksumVerdict::Bad {
             datagram.header_checksum = header_checksum;
         }
         let held = datagram.bytes();
@@ -301,7 +301,7 @@ impl Datagram {
             fragments: 0,
             pieces: BTreeMap::new(),
             piece_bytes: 0,
-            header_checksum: Verdict::Unknown,
+            header_checksum: ChecksumVerdict::Unknown,
             is_discarded: false,
         }
     }
@@ -480,8 +480,13 @@ mod tests {
 
         fn add(&mut self, ip: &Ip, payload: &[u8]) -> Option<Reassembled> {
             let mut weirds = Weirds::default();
-            let whole =
-                self.fragments.add(Timestamp::EPOCH, ip, Verdict::Good, payload, &mut weirds);
+            let whole = self.fragments.add(
+                Timestamp::EPOCH,
+                ip,
+                ChecksumVerdict::Good,
+                payload,
+                &mut weirds,
+            );
             self.weirds.extend(weirds.drain().map(|oddity| oddity.name));
             self.check_books();
             whole

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use netsniff_packet::Timestamp;
 
-use super::stream::Arrival;
+use super::stream::ArrivedSegment;
 use crate::options::Overlap;
 
 /// Bytes that a segment takes besides its own.
@@ -29,8 +29,8 @@ impl Segment {
         self.position.saturating_add(self.data.len() as u64).saturating_add(self.missing)
     }
 
-    fn as_arrival(&self) -> Arrival<'_> {
-        Arrival {
+    fn as_arrival(&self) -> ArrivedSegment<'_> {
+        ArrivedSegment {
             time: self.time,
             position: self.position,
             data: &self.data,
@@ -43,7 +43,7 @@ impl Segment {
 
 /// Segments beyond holes: sorted, not empty, and without overlaps.
 #[derive(Debug)]
-pub(super) struct Holding {
+pub(super) struct OutOfOrderQueue {
     segments: VecDeque<Segment>,
     bytes: usize,
     /// From when on the first hole is waited for: since it was noticed, or since the one before it
@@ -55,7 +55,7 @@ pub(super) struct Holding {
     pub(super) told: Timestamp,
 }
 
-impl Holding {
+impl OutOfOrderQueue {
     pub(super) const fn new(since: Timestamp) -> Self {
         let told = Timestamp::from_nanos(i64::MIN);
         Self { segments: VecDeque::new(), bytes: 0, since, due: None, told }
@@ -109,7 +109,7 @@ impl Holding {
     /// what was there.
     pub(super) fn insert(
         &mut self,
-        it: &Arrival<'_>,
+        it: &ArrivedSegment<'_>,
         next: u64,
         high: u64,
         overlap: Overlap,
@@ -189,7 +189,7 @@ impl Holding {
 
     /// Puts an arrival in the place of the part of the tentative segment at `at` that lies from `low`
     /// to `high`. Returns the index behind it.
-    fn replace(&mut self, at: usize, it: &Arrival<'_>, low: u64, high: u64) -> usize {
+    fn replace(&mut self, at: usize, it: &ArrivedSegment<'_>, low: u64, high: u64) -> usize {
         let Some(old) = self.segments.remove(at) else { return at };
         self.bytes = self.bytes.saturating_sub(old.data.len() + PER_SEGMENT);
         let rest = old.as_arrival();
@@ -207,7 +207,7 @@ impl Holding {
     }
 
     /// Adds the part of an arrival from `low` to `high` before the segment at `at`.
-    fn add(&mut self, at: usize, it: &Arrival<'_>, low: u64, high: u64) {
+    fn add(&mut self, at: usize, it: &ArrivedSegment<'_>, low: u64, high: u64) {
         let data = part(it.data, it.position, low, high);
         let missing = high - low - data.len() as u64;
         let is_tentative = it.is_doubtful;
@@ -221,7 +221,13 @@ impl Holding {
 
 /// Compares the bytes of a segment with those of an arrival between two positions, and settles
 /// which of them count. Returns whether they differ.
-fn meet(segment: &mut Segment, it: &Arrival<'_>, low: u64, high: u64, overlap: Overlap) -> bool {
+fn meet(
+    segment: &mut Segment,
+    it: &ArrivedSegment<'_>,
+    low: u64,
+    high: u64,
+    overlap: Overlap,
+) -> bool {
     let fresh = part(it.data, it.position, low, high);
     let from = usize::try_from(low - segment.position).unwrap_or(usize::MAX);
     let known = segment.data.get_mut(from..).unwrap_or_default();

@@ -54,7 +54,7 @@ impl HoleEndings {
 
 /// What came, when, and where it belongs.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+pub struct ArrivedSegment<'a> {
     /// When it was seen.
     pub time: Timestamp,
     /// Position of its first byte.
@@ -81,7 +81,7 @@ pub trait Sink {
 }
 
 /// Bounds and choices, and what is counted over all streams.
-pub struct Surroundings<'a> {
+pub struct ReassemblyContext<'a> {
     /// Bounds of what streams hold, and for how long.
     pub limits: &'a Limits,
     /// Which bytes count where segments contradict each other.

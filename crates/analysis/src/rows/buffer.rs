@@ -17,7 +17,7 @@ pub struct RowBuffer<E> {
     encoder: Option<E>,
     /// Stands between records and their encoding where they are to tell of nobody.
     anonymizer: Option<RecordAnonymizer>,
-    rows: Vec<Entry>,
+    rows: Vec<RowEntry>,
     bytes: Vec<u8>,
     /// Facts by their places, each until it is taken.
     facts: Vec<Option<FactOf>>,
@@ -27,7 +27,7 @@ pub struct RowBuffer<E> {
 
 /// Where a row stands, in the output and in the buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct RowEntry {
     pub(super) key: SortKey,
     pub(super) kind: Kind,
     len: u32,
@@ -119,7 +119,7 @@ impl<E> RowBuffer<E> {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let facts = self.facts.iter().flatten().map(FactOf::heap_bytes).sum::<usize>();
-        self.rows.capacity() * size_of::<Entry>()
+        self.rows.capacity() * size_of::<RowEntry>()
             + self.bytes.capacity()
             + self.facts.capacity() * size_of::<Option<FactOf>>()
             + facts
@@ -205,9 +205,9 @@ impl<E> RowBuffer<E> {
             let start = self.bytes.len() as u64;
             let bytes = &done.bytes[row.start as usize..row.start as usize + row.len as usize];
             self.bytes.extend_from_slice(bytes);
-            self.rows.push(Entry { start, ..row });
+            self.rows.push(RowEntry { start, ..row });
         }
-        let first = |rows: &[Entry]| rows.first().map_or(Timestamp::MAX, |row| row.key.time);
+        let first = |rows: &[RowEntry]| rows.first().map_or(Timestamp::MAX, |row| row.key.time);
         (self.earliest, done.earliest) = (first(&self.rows), first(&done.rows));
     }
 
@@ -235,12 +235,12 @@ impl<E> RowBuffer<E> {
         })
     }
 
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[RowEntry] {
         &self.rows
     }
 
     /// The bytes of `entry`, which must be one of this buffer's.
-    pub(super) fn bytes_of(&self, entry: &Entry) -> &[u8] {
+    pub(super) fn bytes_of(&self, entry: &RowEntry) -> &[u8] {
         let start = entry.start as usize;
         self.bytes.get(start..start + entry.len as usize).unwrap_or_default()
     }
@@ -257,7 +257,7 @@ impl<E: Encode> RowBuffer<E> {
     fn enter(&mut self, key: &SortKey, kind: Kind, start: usize) {
         let len = (self.bytes.len() - start) as u32;
         self.earliest = self.earliest.min(key.time);
-        self.rows.push(Entry { key: *key, kind, len, start: start as u64 });
+        self.rows.push(RowEntry { key: *key, kind, len, start: start as u64 });
     }
 
     fn enter_fact(&mut self, key: &SortKey, fact: FactOf, start: usize) {

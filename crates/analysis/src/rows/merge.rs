@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use netsniff_packet::{Anonymizer, Timestamp};
 
-use super::buffer::{Entry, FactOf, Kind};
+use super::buffer::{FactOf, Kind, RowEntry};
 use super::{Encode, RowBuffer, RowSink, joins};
-use crate::correlator::{Correlator, JoinStatistics, Joined};
+use crate::correlator::{Correlator, JoinStatistics, JoinedRow};
 use crate::limits::Limits;
 use crate::record::{LastColumns, Observer as _, SortKey};
 
@@ -104,7 +104,7 @@ impl<E: Encode> Merger<E> {
     fn row<S: RowSink>(
         &mut self,
         buffer: &mut RowBuffer<E>,
-        entry: &Entry,
+        entry: &RowEntry,
         sink: &mut S,
     ) -> Result<(), S::Error> {
         match entry.kind {
@@ -141,7 +141,7 @@ impl<E: Encode> Merger<E> {
 }
 
 /// Encodes rows of joins.
-fn take_rows<E: Encode>(buffer: &mut RowBuffer<E>, rows: impl Iterator<Item = Joined>) {
+fn take_rows<E: Encode>(buffer: &mut RowBuffer<E>, rows: impl Iterator<Item = JoinedRow>) {
     for joined in rows {
         buffer.record(&joined.key, &joined.whole());
     }

@@ -6,7 +6,7 @@ use crate::support::{CONN, Row, Rows, analyse_with, packet};
 use netsniff_analysis::checksums::Checked;
 use netsniff_analysis::{ChecksumMode, Engine, Limits, Options};
 use netsniff_packet::Timestamp;
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 use netsniff_traffic::Random;
 use netsniff_traffic::dialogue::{Dialogue, Setup, Side};
 use netsniff_traffic::frame::{Host, udp_frame};
@@ -232,7 +232,11 @@ fn what_was_left_to_the_card_is_counted_apart() {
         assert_eq!(["bad_checksums", "history", "orig_pkts"].map(|name| &row[name]), row_says);
         let udp = engine.tracker().statistics().checksums().find(|(of, _)| *of == Checked::Udp);
         let verdicts = udp.unwrap().1;
-        assert_eq!((verdicts.of(Verdict::Partial), verdicts.of(Verdict::Bad)), (1, 0), "{mode:?}");
+        assert_eq!(
+            (verdicts.of(ChecksumVerdict::Partial), verdicts.of(ChecksumVerdict::Bad)),
+            (1, 0),
+            "{mode:?}"
+        );
     }
 }
 
@@ -247,7 +251,7 @@ fn a_wrong_header_goes_no_further() {
     assert_eq!(rows.log("weird")[0]["uid"], "-");
     let packets = engine.ingress().statistics();
     assert_eq!((packets.discarded, packets.decoded, packets.stopped), (1, 1, 0));
-    assert_eq!(packets.ip_checksums.of(Verdict::Bad), 1);
+    assert_eq!(packets.ip_checksums.of(ChecksumVerdict::Bad), 1);
     let alone = run(&frames[1..], ChecksumMode::Discard);
     assert!(alone.log("conn").is_empty());
 }

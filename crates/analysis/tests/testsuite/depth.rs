@@ -9,7 +9,7 @@ use crate::support::wire::{ACK, Client, Part, SYN, Server, Wire};
 use crate::support::{Row, Rows, columns};
 use netsniff_analysis::protocol::ProtocolSet;
 use netsniff_analysis::{ChecksumMode, Depth, Engine, Limits, Options};
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::{Batch, Packet};
 
 fn at(depth: Depth) -> Options {
@@ -105,14 +105,19 @@ fn flows_have_counters_and_leave_the_rest_unset() {
     assert!(found.is_subset(&missed) && found.contains("tcp -"), "{found:?}");
     // Nobody looked at a checksum, and each is counted as such.
     let looked = |statistics: &netsniff_analysis::statistics::FlowStatistics| {
-        let all = Verdict::ALL.iter().filter(|verdict| **verdict != Verdict::Unknown);
-        let sum = |verdict: &Verdict| {
+        let all =
+            ChecksumVerdict::ALL.iter().filter(|verdict| **verdict != ChecksumVerdict::Unknown);
+        let sum = |verdict: &ChecksumVerdict| {
             statistics.checksums().map(|(_, all)| all.of(*verdict)).sum::<u64>()
         };
         all.map(sum).sum::<u64>()
     };
-    let unknown: u64 =
-        engine.tracker().statistics().checksums().map(|(_, all)| all.of(Verdict::Unknown)).sum();
+    let unknown: u64 = engine
+        .tracker()
+        .statistics()
+        .checksums()
+        .map(|(_, all)| all.of(ChecksumVerdict::Unknown))
+        .sum();
     assert!(looked(engine.tracker().statistics()) == 0 && unknown > 4_000, "{unknown}");
 }
 

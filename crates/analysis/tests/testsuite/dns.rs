@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{Row, Rows, analyse};
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::protocol::{
-    Context, Datagram, Finding, Findings, ProtocolId, Resolution, Role, Session,
+    Datagram, Finding, Findings, ProtocolId, Resolution, Role, Session, SessionContext,
 };
 use netsniff_analysis::record::Interval;
 use netsniff_analysis::{Engine, Limits, Options};
@@ -230,7 +230,7 @@ fn replies_that_nobody_asked_for_stay_within_the_limits() {
 }
 
 fn session(limits: &Limits) -> Box<dyn Session> {
-    let context = Context {
+    let context = SessionContext {
         limits,
         name: 0,
         port: 53,

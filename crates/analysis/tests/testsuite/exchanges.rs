@@ -2,12 +2,12 @@
 //! is told.
 
 use crate::support::{Row, Rows, analyse};
-use netsniff_analysis::correlator::{Correlator, Joined};
+use netsniff_analysis::correlator::{Correlator, JoinedRow};
 use netsniff_analysis::flow::tracker::FlowTracker;
 use netsniff_analysis::ingress::Ingress;
 use netsniff_analysis::record::{Connection, Fact};
 use netsniff_analysis::rows::joins;
-use netsniff_analysis::{Limits, Observer, Options, Phase, Record, SortKey, Units};
+use netsniff_analysis::{DatagramBatch, Limits, Observer, Options, Phase, Record, SortKey};
 use netsniff_packet::{LinkType, Packet, Timestamp};
 
 /// A UDP datagram of IPv4.
@@ -313,7 +313,7 @@ impl Observer for Facts {
 fn ring(list: &[(i64, Vec<u8>)]) -> Facts {
     let mut ingress = Ingress::new(Limits::default(), Options::default());
     let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
-    let (mut units, mut facts) = (Units::default(), Facts::default());
+    let (mut units, mut facts) = (DatagramBatch::default(), Facts::default());
     for (millis, data) in list {
         let timestamp = Timestamp::from_nanos(millis * 1_000_000);
         let (wire_len, link_type) = (data.len() as u32, LinkType::RAW);
@@ -348,7 +348,7 @@ fn several_rings_look_at_one_traffic_and_no_more_often_than_one() {
     facts.sort_by_key(|(key, _)| *key);
     let mut correlator = Correlator::new(&Limits::default(), joins());
     let mut rows = Rows::default();
-    let mut take = |joined: Joined| rows.record(&joined.key, &joined.whole());
+    let mut take = |joined: JoinedRow| rows.record(&joined.key, &joined.whole());
     for (key, fact) in facts {
         match fact {
             Some((connection, fact)) => {

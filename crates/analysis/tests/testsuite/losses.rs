@@ -10,7 +10,7 @@ use netsniff_analysis::{Engine, Limits, Options};
 use netsniff_packet::decode::{self, Tcp, TcpFlags, Transport};
 use netsniff_packet::{LinkType, Loss, Packet, Stage, Timestamp};
 use netsniff_traffic::Random;
-use netsniff_traffic::dialogue::{Cause, Dialogue, Leg, Seen, Segment, Setup, Side, Story};
+use netsniff_traffic::dialogue::{Cause, Dialogue, DialogueTrace, Leg, Seen, Segment, Setup, Side};
 
 fn packet(seen: &Seen) -> Packet<'_> {
     support::packet(seen.timestamp, &seen.frame)
@@ -29,7 +29,7 @@ fn len(tcp: &Tcp) -> u32 {
 }
 
 /// A conversation that depends on nothing but the seed.
-fn story(seed: u64, loss: f64) -> Story {
+fn story(seed: u64, loss: f64) -> DialogueTrace {
     let mut random = Random::new(seed);
     let mut micros = || Duration::from_micros(100 + random.below(40_000));
     let delay = (micros(), micros());
@@ -129,7 +129,7 @@ fn is_shown(lost: &Seen, kept: &[&Seen]) -> bool {
 const TEN: usize = 14_480;
 
 /// A server says ten segments, of which `leg` loses the fourth, and both close.
-fn download(leg: Option<Leg>) -> Story {
+fn download(leg: Option<Leg>) -> DialogueTrace {
     let mut dialogue = Dialogue::new(Setup::default());
     dialogue.connect().say(Side::Client, b"question");
     if let Some(leg) = leg {
@@ -141,19 +141,19 @@ fn download(leg: Option<Leg>) -> Story {
 }
 
 /// Numbers of the frames of a side with payload.
-fn data(story: &Story, side: Side) -> Vec<usize> {
+fn data(story: &DialogueTrace, side: Side) -> Vec<usize> {
     let is_data = |seen: &Seen| seen.from == side && tcp(seen).payload_len > 0;
     (0..story.seen.len()).filter(|&at| is_data(&story.seen[at])).collect()
 }
 
 /// Numbers of the frames of a side with a flag.
-fn flagged(story: &Story, side: Side, flag: TcpFlags) -> Vec<usize> {
+fn flagged(story: &DialogueTrace, side: Side, flag: TcpFlags) -> Vec<usize> {
     let is_it = |seen: &Seen| seen.from == side && tcp(seen).flags.any(flag);
     (0..story.seen.len()).filter(|&at| is_it(&story.seen[at])).collect()
 }
 
 /// What is judged of a story of which the capture lost the frames with some numbers.
-fn without(story: &Story, lost: &[usize]) -> Judged {
+fn without(story: &DialogueTrace, lost: &[usize]) -> Judged {
     let kept = story.seen.iter().enumerate().filter(|(at, _)| !lost.contains(at));
     Judged::of(kept.map(|(_, seen)| seen))
 }
@@ -476,7 +476,7 @@ fn what_the_capture_lost_is_told_with_precision_and_recall() {
 }
 
 /// What the network lost of payload, as far as the tap can know: before it and behind it.
-fn network(story: &Story) -> (u64, u64) {
+fn network(story: &DialogueTrace) -> (u64, u64) {
     let (mut before, mut behind) = (0, 0);
     let mut holes = HashSet::new();
     for lost in story.lost.iter().filter(|lost| lost.len > 0) {

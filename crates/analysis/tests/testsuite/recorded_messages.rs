@@ -7,7 +7,7 @@ use std::path::Path;
 use netsniff_analysis::Limits;
 use netsniff_analysis::file::HashKinds;
 use netsniff_analysis::protocol::{
-    Context, Datagram, Findings, Protocol, ProtocolId, Role, Session, Verdict,
+    Datagram, DatagramVerdict, Findings, Protocol, ProtocolId, Role, Session, SessionContext,
 };
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{self, Transport};
@@ -38,7 +38,7 @@ fn recorded(ports: &[u16]) -> Vec<Vec<u8>> {
 
 fn session(protocol: &dyn Protocol, limits: &Limits) -> Box<dyn Session> {
     let (name, hashes) = (0, HashKinds::default());
-    protocol.session(&Context {
+    protocol.session(&SessionContext {
         limits,
         name,
         port: 0,
@@ -66,7 +66,7 @@ impl Told {
         session.end(&mut found);
         let (records, weirds) = (found.records.len(), found.weirds.drain().count());
         assert!(records <= 1 && weirds <= 1);
-        let contradicts = matches!(verdict, Verdict::Contradicts { .. });
+        let contradicts = matches!(verdict, DatagramVerdict::Contradicts { .. });
         assert_eq!(contradicts, weirds == 1, "{}: {payload:?}", protocol.name());
         assert!(session.is_confirmed() || records == 0);
         self.messages += 1;

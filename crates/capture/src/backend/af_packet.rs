@@ -3,13 +3,13 @@
 //! A block is lent at a time, in portions. Drops are located between two blocks; where the ring stays full while one is
 //! read, each hole has its own place ([`losses`](super::losses)).
 
-use super::listing::Listing;
+use super::listing::PacketListBuilder;
 use super::mapped::{Mapped, Slots};
 use super::packet_socket;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, RingReceiver};
-use super::{Backend, Path, Receiver, Unit, block};
-use crate::error::{Context as _, Error, Result};
+use super::{Backend, Path, Receiver, RingUnit, block};
+use crate::error::{CallContext as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
@@ -45,7 +45,7 @@ impl Slots for Blocks {
         data: &mut [u8],
         _: impl Iterator<Item = usize>,
         place: Option<block::Place>,
-        listing: &mut Listing<'_>,
+        listing: &mut PacketListBuilder<'_>,
     ) -> Option<block::Place> {
         block::list(data, place.or_else(|| block::Place::first(data))?, listing)
     }
@@ -63,7 +63,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     packet_socket::stamp(&socket, interface, options.stamps)?;
     let (ring, memory) = make_ring(&socket, options)?;
     let size = Size {
-        unit: Unit::Block,
+        unit: RingUnit::Block,
         unit_bytes: block_bytes,
         units: ring.layout().slots(),
         memory,

@@ -13,13 +13,13 @@
 
 use core::convert::Infallible;
 
-use super::listing::Listing;
+use super::listing::PacketListBuilder;
 use super::mapped::{Mapped, Slots};
 use super::packet_socket;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, RingReceiver};
-use super::{Backend, Path, Receiver, Unit, frame};
-use crate::error::{Context as _, Error, Result};
+use super::{Backend, Path, Receiver, RingUnit, frame};
+use crate::error::{CallContext as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
@@ -53,7 +53,7 @@ impl Slots for Frames {
         data: &mut [u8],
         starts: impl Iterator<Item = usize>,
         _: Option<Infallible>,
-        listing: &mut Listing<'_>,
+        listing: &mut PacketListBuilder<'_>,
     ) -> Option<Infallible> {
         for start in starts {
             frame::list(data, start, listing);
@@ -76,7 +76,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let (ring, memory) = make_ring(&socket, layout(longest, piece), options.ring_bytes)?;
     let layout = ring.layout();
     let size = Size {
-        unit: Unit::Frame,
+        unit: RingUnit::Frame,
         unit_bytes: layout.slot_len,
         units: layout.slots(),
         memory,

@@ -3,7 +3,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::listing::{Description, Listing};
+use super::listing::{Description, PacketListBuilder};
 use crate::sys::prefetch::prefetch;
 
 /// Length of `struct tpacket3_hdr`, behind which a `struct sockaddr_ll` of 20 bytes lies.
@@ -36,7 +36,11 @@ impl Place {
 }
 
 /// Lists packets of a block from `place` on, and returns where to go on; `None` where that was all.
-pub(super) fn list(block: &mut [u8], place: Place, listing: &mut Listing<'_>) -> Option<Place> {
+pub(super) fn list(
+    block: &mut [u8],
+    place: Place,
+    listing: &mut PacketListBuilder<'_>,
+) -> Option<Place> {
     let Place { mut at, mut packets } = place;
     if let (Some(seconds), Some(nanos)) = (word(block, OPENED), word(block, OPENED + 4)) {
         listing.began(Timestamp::from_secs_nanos(seconds.into(), nanos.into()));

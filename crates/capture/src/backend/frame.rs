@@ -3,7 +3,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::listing::{Description, Listing};
+use super::listing::{Description, PacketListBuilder};
 
 /// Length of `struct tpacket2_hdr`, behind which a `struct sockaddr_ll` of 20 bytes lies.
 const HEADER: usize = 32;
@@ -15,7 +15,7 @@ pub(super) const HEADROOM: usize = 128;
 
 /// Lists the packet of the frame that begins at `at`.
 #[inline]
-pub(super) fn list(data: &mut [u8], at: usize, listing: &mut Listing<'_>) {
+pub(super) fn list(data: &mut [u8], at: usize, listing: &mut PacketListBuilder<'_>) {
     let header = data.get(at..).and_then(<[u8]>::first_chunk::<HEADER>);
     let is_listed = header
         .and_then(|header| describe(header, at))

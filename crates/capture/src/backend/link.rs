@@ -1,7 +1,7 @@
 //! The interface of a ring: whether it is up, down or gone.
 
 use super::receiver::Entrance;
-use crate::error::{Context as _, Result};
+use crate::error::{CallContext as _, Result};
 use crate::interface::{Interface, LinkCounters, LinkReader};
 
 /// What became of the interface.

@@ -54,7 +54,7 @@ struct Sums {
 
 /// A group of packets on its way into the list.
 #[derive(Debug)]
-pub(super) struct Listing<'a> {
+pub(super) struct PacketListBuilder<'a> {
     shape: Shape,
     /// The latest stamp so far that was right.
     latest: &'a mut Timestamp,
@@ -68,7 +68,7 @@ pub(super) struct Listing<'a> {
     sums: Sums,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> PacketListBuilder<'a> {
     pub(super) fn new(
         shape: Shape,
         latest: &'a mut Timestamp,
@@ -226,7 +226,8 @@ mod tests {
     fn list(mut latest: Timestamp, stamps: &[i64]) -> (Vec<i64>, RingCounters) {
         let mut packets = Vec::new();
         let shape = Shape { link_type: LinkType::ETHERNET, largest_frame: 1518 };
-        let mut listing = Listing::new(shape, &mut latest, at(0) + STAMP_MARGIN, &mut packets);
+        let mut listing =
+            PacketListBuilder::new(shape, &mut latest, at(0) + STAMP_MARGIN, &mut packets);
         listing.began(at(-10));
         listing.began(at(-20));
         for stamp in stamps {

@@ -172,13 +172,13 @@ impl Losses {
 
 /// Drops that were told, where the kernel says at each packet how many there were before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedDrops {
     pub(super) packets: u64,
     /// The last packet that was lent.
     last: Option<Timestamp>,
 }
 
-impl Told {
+impl ReportedDrops {
     /// Tells what was lost before a group whose packets lie between `first` and `last`.
     pub(super) fn tell(&mut self, packets: u64, first: Timestamp, last: Timestamp) -> Option<Loss> {
         let loss = self.lose(packets, first);
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_packets_tell_is_told_once() {
-        let mut told = Told::default();
+        let mut told = ReportedDrops::default();
         assert_eq!(told.tell(0, time(1), time(2)), None);
         let loss = told.tell(3, time(4), time(6)).unwrap();
         assert_eq!((loss.packets, loss.before, loss.after), (3, Some(time(2)), time(4)));

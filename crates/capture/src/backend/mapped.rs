@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use netsniff_packet::Loss;
 
-use super::listing::Listing;
+use super::listing::PacketListBuilder;
 use super::losses::{Losses, MarkedUntil, RingState};
 use super::packet_socket::PacketSocket;
 use super::receiver::{Base, Entrance, Ring};
@@ -28,7 +28,7 @@ pub(super) trait Slots: Send + fmt::Debug {
         data: &mut [u8],
         starts: impl Iterator<Item = usize>,
         place: Option<Self::Place>,
-        listing: &mut Listing<'_>,
+        listing: &mut PacketListBuilder<'_>,
     ) -> Option<Self::Place>;
 }
 
@@ -65,7 +65,8 @@ impl<S: Slots> Mapped<S> {
     /// Slots to lend: no further than to where something was lost, or may have been.
     fn portion(&self) -> usize {
         let next = self.ring.next();
-        let cut = [self.losses.cut(next), self.ring.telling().filter(|telling| *telling > next)];
+        let cut =
+            [self.losses.cut(next), self.ring.reported_drops().filter(|telling| *telling > next)];
         let cut = cut.into_iter().flatten().min().unwrap_or(u64::MAX);
         usize::try_from(cut - next).unwrap_or(usize::MAX).min(S::MOST)
     }
@@ -92,7 +93,7 @@ impl<S: Slots> Ring for Mapped<S> {
         // A full ring may be dropping now; told at once, the drops have a narrow place. A slot that tells
         // of drops of which no reading has heard yet was handed over since.
         let place = self.place.take();
-        let has_news = || self.ring.telling() == Some(next) || !self.socket.has_told_all();
+        let has_news = || self.ring.reported_drops() == Some(next) || !self.socket.has_told_all();
         if place.is_none() && (self.ring.is_full() || has_news()) {
             self.read_statistics(base)?;
         }
@@ -138,7 +139,7 @@ impl<S: Slots> Ring for Mapped<S> {
 
     fn read_statistics(&mut self, base: &mut Base) -> Result<()> {
         self.ring.look();
-        let (told, marked_until) = (self.ring.forget_telling(), self.marked_until);
+        let (told, marked_until) = (self.ring.take_reported_drops(), self.marked_until);
         let first_open_before = self.ring.first_open();
         let drops = self.socket.read_statistics(&mut base.counters)?;
         // What was dropped before the reading lies before what is not there yet. Slots that came during it
@@ -148,7 +149,7 @@ impl<S: Slots> Ring for Mapped<S> {
             next: self.ring.next(),
             first_open: self.ring.first_open(),
             first_open_before,
-            first_telling: told.or(self.ring.telling()),
+            first_telling: told.or(self.ring.reported_drops()),
             told_until: marked_until.bound(drops.are_marked),
         };
         self.losses.note(drops.packets, state);

@@ -69,10 +69,10 @@ pub trait Receiver: Send {
     ///
     /// # Errors
     ///
-    /// Failures of the calls; that an interface is down or gone is no error but an [`Arrival`].
-    fn receive(&mut self, patience: Duration) -> Result<Arrival<'_>>;
+    /// Failures of the calls; that an interface is down or gone is no error but an [`Received`].
+    fn receive(&mut self, patience: Duration) -> Result<Received<'_>>;
 
-    /// Takes no more packets. Those that the ring holds are still lent, then [`Arrival::End`] comes.
+    /// Takes no more packets. Those that the ring holds are still lent, then [`Received::End`] comes.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ pub trait Receiver: Send {
     /// As [`Receiver::receive`].
     fn occupancy(&mut self) -> Result<Occupancy>;
 
-    /// What was lost and has no packets behind it, once [`Arrival::End`] or [`Arrival::Gone`] came.
+    /// What was lost and has no packets behind it, once [`Received::End`] or [`Received::Gone`] came.
     fn last_loss(&mut self) -> Option<Loss>;
 
     /// What the ring is.
@@ -113,7 +113,7 @@ pub trait Receiver: Send {
 
 /// What a look at a ring brought.
 #[derive(Debug)]
-pub enum Arrival<'a> {
+pub enum Received<'a> {
     /// Packets, lent until they are given back.
     Packets(Lent<'a>),
     /// Nothing, within the time. All packets up to the given time have been lent.
@@ -152,7 +152,7 @@ pub struct RingFacts {
     /// Its number, which no other interface of the namespace ever had.
     pub interface_index: u32,
     /// What the ring is counted in.
-    pub unit: Unit,
+    pub unit: RingUnit,
     /// Bytes of each of them.
     pub unit_bytes: usize,
     /// How many there are.
@@ -214,7 +214,7 @@ pub struct XdpFacts {
 
 /// What a ring is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum RingUnit {
     /// Blocks, each of many packets, which stay open for a time.
     Block,
     /// Frames, each of one packet.
@@ -223,7 +223,7 @@ pub enum Unit {
     Byte,
 }
 
-impl Unit {
+impl RingUnit {
     /// The word for many of them.
     #[must_use]
     pub const fn plural(self) -> &'static str {

@@ -9,7 +9,7 @@ use super::counting::CountingFilter;
 use super::gate::Intake;
 use super::packet_socket::{REFUSE, refuses};
 use crate::counters::Counted;
-use crate::error::{Context as _, Result};
+use crate::error::{CallContext as _, Result};
 use crate::options::Options;
 use crate::sys::socket::Socket;
 
@@ -71,7 +71,7 @@ impl PacketIntake {
     }
 
     /// Whether the ring was told of all drops that were read, and nobody else is reading.
-    pub(super) fn has_told_all(&self) -> bool {
+    pub(super) fn has_reported_all(&self) -> bool {
         self.totals.try_lock().is_ok_and(|totals| totals.untold == 0)
     }
 

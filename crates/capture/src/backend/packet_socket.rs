@@ -8,9 +8,9 @@ use netsniff_packet::filter::classic::Instruction;
 
 use super::packet_intake::{NewDrops, PacketIntake, Statistics};
 use super::receiver::Entrance;
-use super::{Gate, RingFacts, StampSource, Unit};
+use super::{Gate, RingFacts, RingUnit, StampSource};
 use crate::counters::RingCounters;
-use crate::error::{Context as _, Error, Result, Right, permitted};
+use crate::error::{CallContext as _, Error, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
 use crate::options::{Direction, Fanout, Options, Stamps};
@@ -36,7 +36,7 @@ pub(super) struct PacketSocket {
 /// The size of a ring.
 #[derive(Debug)]
 pub(super) struct Size {
-    pub(super) unit: Unit,
+    pub(super) unit: RingUnit,
     pub(super) unit_bytes: usize,
     pub(super) units: usize,
     pub(super) memory: Negotiation,
@@ -96,7 +96,7 @@ impl PacketSocket {
 
     /// Whether no other thread has read drops that this was not told of, or is reading.
     pub(super) fn has_told_all(&self) -> bool {
-        self.intake.has_told_all()
+        self.intake.has_reported_all()
     }
 }
 

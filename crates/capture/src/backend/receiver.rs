@@ -6,14 +6,14 @@ use std::{fmt, io};
 use netsniff_packet::{Loss, PacketRecord, Timestamp};
 
 use super::link::{LinkState, LinkWatch};
-use super::listing::{Listing, STAMP_MARGIN, Shape};
-use super::{Arrival, Gate, Lent, Receiver, RingFacts};
+use super::listing::{PacketListBuilder, STAMP_MARGIN, Shape};
+use super::{Gate, Lent, Received, Receiver, RingFacts};
 use crate::counters::{Occupancy, RingCounters};
-use crate::error::{Context as _, Result};
+use crate::error::{CallContext as _, Result};
 use crate::interface::{Interface, LinkCounters};
 use crate::options::{Options, Wait};
 use crate::sys::clock::{monotonic, realtime};
-use crate::wait::{Step, Waiter};
+use crate::wait::{WaitStep, Waiter};
 
 /// How much later than it should a packet may be seen, on a machine under load.
 const MARGIN: Duration = Duration::from_millis(20);
@@ -109,11 +109,12 @@ impl Base {
     }
 
     /// Lists a group of packets by `list`, and counts them.
-    pub(super) fn list(&mut self, list: impl FnOnce(&mut Listing<'_>)) {
+    pub(super) fn list(&mut self, list: impl FnOnce(&mut PacketListBuilder<'_>)) {
         let now = realtime();
         let waited = Duration::from_nanos(monotonic().saturating_sub(self.emptied));
         let limit = now + STAMP_MARGIN;
-        let mut listing = Listing::new(self.shape, &mut self.latest, limit, &mut self.packets);
+        let mut listing =
+            PacketListBuilder::new(self.shape, &mut self.latest, limit, &mut self.packets);
         listing.began(now - waited - self.lag - MARGIN);
         list(&mut listing);
         listing.add_to(&mut self.counters);
@@ -161,7 +162,7 @@ impl<R: Ring> RingReceiver<R> {
     }
 
     /// Waits as it was told to. `None` where it is time to look again.
-    fn wait(&mut self, patience: Duration) -> Result<Option<Arrival<'static>>> {
+    fn wait(&mut self, patience: Duration) -> Result<Option<Received<'static>>> {
         let waiting = &mut self.base.counters.waiting;
         if !core::mem::replace(&mut self.was_empty, true) {
             waiting.empty += 1;
@@ -176,15 +177,15 @@ impl<R: Ring> RingReceiver<R> {
                 return Ok(None);
             }
             self.ring.read_statistics(&mut self.base)?;
-            return Ok(Some(Arrival::End));
+            return Ok(Some(Received::End));
         }
         match self.waiter.next(now, self.ring.room(&self.base), patience) {
-            Some(Step::Look) => std::hint::spin_loop(),
-            Some(Step::Sleep(time)) => {
+            Some(WaitStep::Look) => std::hint::spin_loop(),
+            Some(WaitStep::Sleep(time)) => {
                 self.base.counters.waiting.naps += 1;
                 std::thread::sleep(time);
             }
-            Some(Step::Poll(time)) => return self.poll(time),
+            Some(WaitStep::Poll(time)) => return self.poll(time),
             None => {
                 // What came before this is in the ring by now.
                 let settled = realtime() - self.base.lag - MARGIN;
@@ -193,13 +194,13 @@ impl<R: Ring> RingReceiver<R> {
                 }
                 let state = self.link.while_idle(now)?;
                 let arrival = self.arrival(state)?;
-                return Ok(Some(arrival.unwrap_or(Arrival::Nothing(settled))));
+                return Ok(Some(arrival.unwrap_or(Received::Nothing(settled))));
             }
         }
         Ok(None)
     }
 
-    fn poll(&mut self, time: Duration) -> Result<Option<Arrival<'static>>> {
+    fn poll(&mut self, time: Duration) -> Result<Option<Received<'static>>> {
         self.base.counters.waiting.polls += 1;
         let events = self.ring.entrance().poll(time).trying("wait for packets")?;
         if events & libc::POLLIN != 0 {
@@ -221,10 +222,10 @@ impl<R: Ring> RingReceiver<R> {
     }
 
     /// What there is to say of the interface; nothing while it is up.
-    fn arrival(&mut self, state: LinkState) -> Result<Option<Arrival<'static>>> {
+    fn arrival(&mut self, state: LinkState) -> Result<Option<Received<'static>>> {
         Ok(match state {
             LinkState::Up => None,
-            LinkState::Down => Some(Arrival::Down),
+            LinkState::Down => Some(Received::Down),
             // A block that is open is handed over when its time is over, also without its interface.
             LinkState::Gone if monotonic() < self.last_moment() => {
                 std::thread::sleep(Duration::from_millis(1));
@@ -235,7 +236,7 @@ impl<R: Ring> RingReceiver<R> {
                     return Ok(None);
                 }
                 self.ring.read_statistics(&mut self.base)?;
-                Some(Arrival::Gone)
+                Some(Received::Gone)
             }
         })
     }
@@ -246,12 +247,12 @@ impl<R: Ring> Receiver for RingReceiver<R> {
         self.ring.entrance().admit()
     }
 
-    fn receive(&mut self, patience: Duration) -> Result<Arrival<'_>> {
+    fn receive(&mut self, patience: Duration) -> Result<Received<'_>> {
         self.release()?;
         loop {
             if self.ring.look(&mut self.base)? {
                 self.was_empty = false;
-                return Ok(Arrival::Packets(self.ring.lend(&mut self.base)?));
+                return Ok(Received::Packets(self.ring.lend(&mut self.base)?));
             }
             if let Some(arrival) = self.wait(patience)? {
                 return Ok(arrival);

@@ -12,11 +12,11 @@ use std::io;
 use netsniff_packet::{Loss, Timestamp};
 
 use super::listing::{Description, TAG};
-use super::losses::Told;
+use super::losses::ReportedDrops;
 use super::packet_socket::{PacketSocket, Size};
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
-use super::{Backend, Gate, Lent, Path, Receiver, Unit, packet_socket};
-use crate::error::{Context as _, Error, Result};
+use super::{Backend, Gate, Lent, Path, Receiver, RingUnit, packet_socket};
+use crate::error::{CallContext as _, Error, Result};
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};
 use crate::options::{Options, Stamps};
@@ -51,16 +51,16 @@ struct Messages {
     data: Box<[u8]>,
     slot_len: usize,
     room: ReceiveRoom,
-    taken: Vec<Taken>,
+    taken: Vec<PacketFacts>,
     /// Packets of these that were lent and taken back, and that are lent now.
     done: usize,
     lent: usize,
-    told: Told,
+    told: ReportedDrops,
 }
 
 /// What the kernel said of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct PacketFacts {
     /// `None` where it makes no sense.
     description: Option<Description>,
     /// Drops before it, which the kernel counts in 32 bits from the start of the socket; `None` where there
@@ -68,9 +68,9 @@ struct Taken {
     drops: Option<u32>,
 }
 
-impl Taken {
+impl PacketFacts {
     /// Drops of which the packet tells and that were not told yet.
-    fn untold(&self, told: &Told) -> u64 {
+    fn untold(&self, told: &ReportedDrops) -> u64 {
         self.drops.map_or(0, |drops| drops.wrapping_sub(told.packets as u32).into())
     }
 }
@@ -93,7 +93,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
     let memory = make_buffer(&socket, options.ring_bytes)?;
     let longest = packet_socket::longest_packet(interface).min(options.snaplen) as usize;
     let slot_len = HEADROOM + longest.max(1);
-    let size = Size { unit: Unit::Byte, unit_bytes: 1, units: memory.granted, memory, longest };
+    let size = Size { unit: RingUnit::Byte, unit_bytes: 1, units: memory.granted, memory, longest };
     let socket = PacketSocket::bind(socket, interface, options, false)?;
     let facts = socket.facts(BACKEND.name, interface, size);
     let base = Base::new(facts, interface, options, Duration::ZERO);
@@ -105,7 +105,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         taken: Vec::with_capacity(PACKETS),
         done: 0,
         lent: 0,
-        told: Told::default(),
+        told: ReportedDrops::default(),
     };
     Ok(Box::new(RingReceiver::new(messages, base, interface)?))
 }
@@ -244,7 +244,7 @@ impl Ring for Messages {
 }
 
 /// Reads what the kernel said of a packet of `len` bytes in the slot that begins at `slot`.
-fn read(slot: usize, len: u32, control: &[u8]) -> Taken {
+fn read(slot: usize, len: u32, control: &[u8]) -> PacketFacts {
     let (mut auxiliary, mut timestamp, mut drops) = (None, None, None);
     for (level, kind, value) in ControlMessages(control) {
         match (level, kind) {
@@ -264,7 +264,7 @@ fn read(slot: usize, len: u32, control: &[u8]) -> Taken {
         vlan_tci: auxiliary.vlan_tci,
         vlan_tpid: auxiliary.vlan_tpid,
     });
-    Taken { description, drops }
+    PacketFacts { description, drops }
 }
 
 /// `struct tpacket_auxdata` of <linux/if_packet.h>.
@@ -358,12 +358,12 @@ mod tests {
     #[test]
     fn the_count_of_drops_may_wrap() {
         let time = Timestamp::EPOCH;
-        let mut told = Told::default();
+        let mut told = ReportedDrops::default();
         assert!(told.tell(u64::from(u32::MAX) - 1, time, time).is_some());
-        let taken = Taken { description: None, drops: Some(3) };
+        let taken = PacketFacts { description: None, drops: Some(3) };
         assert_eq!(taken.untold(&told), 5);
         assert!(told.tell(5, time, time).is_some());
         assert_eq!(taken.untold(&told), 0);
-        assert_eq!(Taken { drops: None, ..taken }.untold(&told), 0);
+        assert_eq!(PacketFacts { drops: None, ..taken }.untold(&told), 0);
     }
 }

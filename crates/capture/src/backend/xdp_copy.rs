@@ -20,12 +20,12 @@ use std::time::Duration;
 use netsniff_packet::{Loss, Timestamp};
 
 use super::listing::Description;
-use super::losses::Told;
+use super::losses::ReportedDrops;
 use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::SharedTally;
 use super::xdp;
 use super::{
-    Backend, Gate, Intake as _, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts,
+    Backend, Gate, Intake as _, Lent, Path, Receiver, RingFacts, RingUnit, StampSource, XdpFacts,
 };
 use crate::ebpf::copy::{Copying, LONGEST, copy, record};
 use crate::error::{Error, Result, Right, refused};
@@ -70,7 +70,7 @@ struct XdpCopy {
     _promiscuous: Option<Socket>,
     data: Box<[u8]>,
     descriptions: Vec<Description>,
-    told: Told,
+    told: ReportedDrops,
 }
 
 fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
@@ -97,7 +97,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         _promiscuous: promiscuous,
         data: vec![0; BATCH].into_boxed_slice(),
         descriptions: Vec::new(),
-        told: Told::default(),
+        told: ReportedDrops::default(),
     };
     Ok(Box::new(RingReceiver::new(ring, base, interface)?))
 }
@@ -139,7 +139,7 @@ fn facts(
         backend: BACKEND.name,
         interface: interface.name.clone(),
         interface_index: interface.index,
-        unit: Unit::Byte,
+        unit: RingUnit::Byte,
         unit_bytes: 1,
         units: memory.granted,
         memory: Some(memory),

@@ -115,13 +115,13 @@ impl SlotRing {
         self.status(number) & libc::TP_STATUS_USER != 0
     }
 
-    /// The first slot that was found to tell of drops since [`SlotRing::forget_telling`].
-    pub(crate) const fn telling(&self) -> Option<u64> {
+    /// The first slot that was found to tell of drops since [`SlotRing::take_reported_drops`].
+    pub(crate) const fn reported_drops(&self) -> Option<u64> {
         self.telling
     }
 
     /// Looks for such a slot among those alone that come from now on, and returns the one that there was.
-    pub(crate) const fn forget_telling(&mut self) -> Option<u64> {
+    pub(crate) const fn take_reported_drops(&mut self) -> Option<u64> {
         self.telling.take()
     }
 

@@ -3,15 +3,15 @@
 //! The kernel makes one linear buffer for each descriptor and is called once for many of them, which makes
 //! it the fastest way on interfaces without zero-copy.
 
-use super::{Transmitter, Way};
-use crate::error::{Context as _, Error, Result};
+use super::{SendMethod, Transmitter};
+use crate::error::{CallContext as _, Error, Result};
 use crate::interface::Interface;
 use crate::sys::message::{Kicked, kick};
 use crate::sys::socket::Socket;
 use crate::sys::xdp::{Chunk, SendRings, Umem};
 use crate::xdp_socket;
 
-pub(super) const WAY: Way = Way {
+pub(super) const WAY: SendMethod = SendMethod {
     name: "af-xdp",
     summary: "an XDP socket in copy mode",
     open: |interface, queue| Ok(Box::new(AfXdp::open(interface, queue)?)),

@@ -52,7 +52,7 @@ pub trait Transmitter: Send {
 
 /// One way to send.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct SendMethod {
     /// Its name on the command line.
     pub name: &'static str,
     /// One sentence for the documentation.
@@ -60,7 +60,7 @@ pub struct Way {
     open: fn(&Interface, u32) -> Result<Box<dyn Transmitter>>,
 }
 
-impl Way {
+impl SendMethod {
     /// Opens it for a queue of an interface.
     ///
     /// # Errors
@@ -72,4 +72,4 @@ impl Way {
 }
 
 /// THE list, the fastest first, as `docs/measurements/2026-11-23-live-send.md` has it for a veth pair.
-pub const WAYS: &[Way] = &[af_xdp::WAY, tx_ring::WAY, send_messages::WAY];
+pub const WAYS: &[SendMethod] = &[af_xdp::WAY, tx_ring::WAY, send_messages::WAY];

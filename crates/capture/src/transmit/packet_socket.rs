@@ -1,6 +1,6 @@
 //! What ways through packet sockets have in common.
 
-use crate::error::{Context as _, Result, Right, permitted};
+use crate::error::{CallContext as _, Result, Right, permitted};
 use crate::interface::Interface;
 use crate::sys::socket::Socket;
 

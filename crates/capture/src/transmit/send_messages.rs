@@ -1,13 +1,13 @@
 //! Sending through a packet socket, many frames with one sendmmsg(2), past the queueing discipline.
 
 use super::packet_socket::{bind, open};
-use super::{Transmitter, Way};
-use crate::error::{Context as _, Result};
+use super::{SendMethod, Transmitter};
+use crate::error::{CallContext as _, Result};
 use crate::interface::Interface;
 use crate::sys::message::{MessageRoom, send_frames};
 use crate::sys::socket::Socket;
 
-pub(super) const WAY: Way = Way {
+pub(super) const WAY: SendMethod = SendMethod {
     name: "sendmmsg",
     summary: "a packet socket, many frames with one call",
     open: |interface, _| Ok(Box::new(SendMessages::open(interface)?)),

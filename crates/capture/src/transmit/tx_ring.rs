@@ -1,15 +1,15 @@
 //! Sending through a ring that the kernel reads (`PACKET_TX_RING`), past the queueing discipline.
 
 use super::packet_socket::{bind, open};
-use super::{Transmitter, Way};
-use crate::error::{Context as _, Error, Result};
+use super::{SendMethod, Transmitter};
+use crate::error::{CallContext as _, Error, Result};
 use crate::interface::Interface;
 use crate::sys::message::{Kicked, kick};
 use crate::sys::send_ring::{FRAME_AT, SendRing};
 use crate::sys::slot_ring::Layout;
 use crate::sys::socket::Socket;
 
-pub(super) const WAY: Way = Way {
+pub(super) const WAY: SendMethod = SendMethod {
     name: "tx-ring",
     summary: "a packet socket with a ring that the kernel reads (PACKET_TX_RING)",
     open: |interface, _| Ok(Box::new(TxRing::open(interface)?)),

@@ -11,10 +11,10 @@ use netsniff_capture::interface::{LinkCounters, LinkReader};
 
 use super::pair::counters;
 use super::processors;
-use super::{Ends, MARK, Meanwhile, Processors, SENDER_CPU, Said, TICK};
+use super::{GeneratorOutput, MARK, Meanwhile, Processors, SENDER_CPU, TICK, WireEnds};
 use crate::load::Load;
 use crate::nic::Nic;
-use crate::remote::{Destination, Shell, Way, quoted};
+use crate::remote::{Destination, RemoteAccess, Shell, quoted};
 
 /// Which wire is measured on, and how its other end is reached.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -135,12 +135,12 @@ pub(super) struct Line {
     processors: Processors,
     mark: (&'static str, String),
     rx: Mutex<LinkReader>,
-    there: Mutex<There>,
+    there: Mutex<RemoteEnd>,
 }
 
 /// The netsniff that sends from the other machine.
 #[derive(Debug)]
-struct There {
+struct RemoteEnd {
     shell: Shell,
     /// The capture that was copied there last.
     copied: Option<(PathBuf, String)>,
@@ -157,17 +157,17 @@ impl Line {
         let mark = (MARK, bed.to_owned());
         let mut shell = Shell::connect(way(wire, &mark))?;
         let sender = Sender::ask(wire, &mut shell)?;
-        let there = Mutex::new(There { shell, copied: None });
+        let there = Mutex::new(RemoteEnd { shell, copied: None });
         let (wire, processors) = (wire.clone(), processors.clone());
         Ok((Self { wire, processors, mark, rx: Mutex::new(rx), there }, sender))
     }
 
-    fn there(&self) -> MutexGuard<'_, There> {
+    fn there(&self) -> MutexGuard<'_, RemoteEnd> {
         self.there.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where a capture is on the machine that sends. It goes with the connection.
-    fn copied(&self, there: &mut There, capture: &Path) -> anyhow::Result<String> {
+    fn copied(&self, there: &mut RemoteEnd, capture: &Path) -> anyhow::Result<String> {
         match &there.copied {
             Some((path, name)) if path == capture => Ok(name.clone()),
             _ => {
@@ -180,11 +180,11 @@ impl Line {
     }
 }
 
-fn way<'a>(wire: &'a Wire, mark: &'a (&'static str, String)) -> Way<'a> {
-    Way { ssh: &wire.ssh, destination: &wire.sender, mark }
+fn way<'a>(wire: &'a Wire, mark: &'a (&'static str, String)) -> RemoteAccess<'a> {
+    RemoteAccess { ssh: &wire.ssh, destination: &wire.sender, mark }
 }
 
-impl Ends for Line {
+impl WireEnds for Line {
     fn interface(&self) -> &str {
         &self.wire.interface
     }
@@ -202,7 +202,7 @@ impl Ends for Line {
         load: &Load,
         most: Duration,
         meanwhile: Meanwhile<'_>,
-    ) -> anyhow::Result<Said> {
+    ) -> anyhow::Result<GeneratorOutput> {
         let mut there = self.there();
         let mut load = load.clone();
         if let Some(capture) = &load.capture {
@@ -211,7 +211,7 @@ impl Ends for Line {
         let program = vec![self.wire.sender_program.clone()];
         let words = [program, load.arguments(&self.wire.sender_interface, SENDER_CPU)].concat();
         let (report, answer) = there.shell.run(&words, most, (TICK, meanwhile))?;
-        Ok(Said { report, errors: answer.said })
+        Ok(GeneratorOutput { report, errors: answer.said })
     }
 
     fn left(&self) -> anyhow::Result<u64> {

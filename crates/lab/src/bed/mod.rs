@@ -39,7 +39,7 @@ pub use self::layout::{Layout, MOST_QUEUES, Placement};
 pub use self::line::{Sender, Wire};
 pub(crate) use self::pair::{inside, ip, raise};
 pub(crate) use self::processors::Processors;
-use self::warden::Warden;
+use self::warden::CleanupProcess;
 pub use self::warden::watch;
 pub use crate::remote::Destination;
 
@@ -50,7 +50,7 @@ const MEMORY: &str = "/dev/shm";
 const MARK: &str = "NETSNIFF_LAB";
 
 /// What a run needs of the two ends of a wire.
-trait Ends: fmt::Debug + Send {
+trait WireEnds: fmt::Debug + Send {
     /// The interface that a tool captures on.
     fn interface(&self) -> &str;
 
@@ -65,7 +65,7 @@ trait Ends: fmt::Debug + Send {
         load: &Load,
         most: Duration,
         meanwhile: Meanwhile<'_>,
-    ) -> anyhow::Result<Said>;
+    ) -> anyhow::Result<GeneratorOutput>;
 
     /// Frames that the interface that sends has counted.
     fn left(&self) -> anyhow::Result<u64>;
@@ -92,7 +92,7 @@ type Meanwhile<'a> = &'a mut dyn FnMut() -> anyhow::Result<()>;
 
 /// What the generator has said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct GeneratorOutput {
     pub(crate) report: String,
     pub(crate) errors: String,
 }
@@ -102,7 +102,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// A bed, which goes with this value.
 #[derive(Debug)]
-pub struct Bed {
+pub struct Testbed {
     name: String,
     /// What bounds the share of a processor, and that.
     quota: Option<(Group, f64)>,
@@ -114,11 +114,11 @@ pub struct Bed {
     /// What is set by a signal after which nothing more is sent.
     signal: Option<Arc<AtomicBool>>,
     // These end before the warden looks what is left.
-    ends: Box<dyn Ends>,
-    _warden: Warden,
+    ends: Box<dyn WireEnds>,
+    _warden: CleanupProcess,
 }
 
-impl Bed {
+impl Testbed {
     /// Makes a bed, and removes those that were left behind. `warden` is this program, with arguments such that it calls
     /// [`watch`] with one more, the name of the bed.
     ///
@@ -136,7 +136,7 @@ impl Bed {
         let processors = Processors::of(layout.processors, there);
         warden::remove_orphans();
         let name = format!("{}{}", warden::PREFIX, process::Identity::of_self()?);
-        let watching = Warden::start(warden, &name)?;
+        let watching = CleanupProcess::start(warden, &name)?;
         let scratch = scratch(&name);
         fs::create_dir(&scratch).context("cannot make a directory for scratch files")?;
         // Of two that begin at the same time each sees the other one here.
@@ -150,7 +150,7 @@ impl Bed {
             Some(directory) => storage::make(&scratch, directory, &name)?,
             None => scratch.clone(),
         };
-        let ends: Box<dyn Ends> = match &layout.wire {
+        let ends: Box<dyn WireEnds> = match &layout.wire {
             Some(wire) => Box::new(line::Line::connect(wire, &name, &processors)?.0),
             None => Box::new(pair::Pair::make(&name, &scratch, layout, &processors)?),
         };
@@ -229,7 +229,7 @@ impl Bed {
         load: &Load,
         most: Duration,
         meanwhile: &mut dyn FnMut(),
-    ) -> anyhow::Result<Said> {
+    ) -> anyhow::Result<GeneratorOutput> {
         let mut meanwhile = || {
             meanwhile();
             let is_set = self.signal.as_ref().is_some_and(|signal| signal.load(Ordering::Relaxed));

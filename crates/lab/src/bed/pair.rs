@@ -10,7 +10,9 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::{Interface, in_namespace};
 
-use super::{Ends, Layout, Meanwhile, Placement, Processors, SENDER_CPU, Said, TICK};
+use super::{
+    GeneratorOutput, Layout, Meanwhile, Placement, Processors, SENDER_CPU, TICK, WireEnds,
+};
 use crate::load::Load;
 use crate::nic::Nic;
 use crate::process;
@@ -75,7 +77,7 @@ impl Pair {
     }
 }
 
-impl Ends for Pair {
+impl WireEnds for Pair {
     fn interface(&self) -> &str {
         if self.tap.is_some() { tap::MONITOR } else { "rx0" }
     }
@@ -90,7 +92,7 @@ impl Ends for Pair {
         load: &Load,
         most: Duration,
         meanwhile: Meanwhile<'_>,
-    ) -> anyhow::Result<Said> {
+    ) -> anyhow::Result<GeneratorOutput> {
         let program = vec![netsniff.display().to_string()];
         let words = [program, load.arguments("tx0", SENDER_CPU)].concat();
         let mut command = Self::command(&sender(&self.name), &Processors::sender(), &words);
@@ -112,7 +114,7 @@ impl Ends for Pair {
         let out = child.wait_with_output().context("cannot read the generator's report")?;
         let [report, errors] =
             [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-        Ok(Said { report, errors })
+        Ok(GeneratorOutput { report, errors })
     }
 
     fn left(&self) -> anyhow::Result<u64> {

@@ -27,9 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A process that removes a bed, once this is gone; it has removed it after that.
 #[derive(Debug)]
-pub(super) struct Warden(Option<(Child, ChildStdin)>);
+pub(super) struct CleanupProcess(Option<(Child, ChildStdin)>);
 
-impl Warden {
+impl CleanupProcess {
     /// Starts it for the bed of a name.
     pub(super) fn start(words: &[String], name: &str) -> anyhow::Result<Self> {
         use std::os::unix::process::CommandExt as _;
@@ -48,7 +48,7 @@ impl Warden {
     }
 }
 
-impl Drop for Warden {
+impl Drop for CleanupProcess {
     fn drop(&mut self) {
         if let Some((mut child, input)) = self.0.take() {
             drop(input);

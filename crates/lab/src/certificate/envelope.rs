@@ -14,7 +14,7 @@ pub const PAYLOAD_TYPE: &str = "application/vnd.netsniff.certificate+json";
 
 /// Why a certificate is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum EnvelopeError {
     /// It is no envelope; why not.
     Form(String),
     /// What is signed is of another type.
@@ -25,7 +25,7 @@ pub enum Refused {
     Statement(String),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for EnvelopeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Form(why) => write!(f, "it is no certificate: {why}"),
@@ -38,7 +38,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for EnvelopeError {}
 
 /// A signed envelope (DSSE 1.0).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,8 +74,8 @@ impl Envelope {
     /// # Errors
     ///
     /// Where it is none.
-    pub fn parse(text: &str) -> Result<Self, Refused> {
-        serde_json::from_str(text).map_err(|error| Refused::Form(error.to_string()))
+    pub fn parse(text: &str) -> Result<Self, EnvelopeError> {
+        serde_json::from_str(text).map_err(|error| EnvelopeError::Form(error.to_string()))
     }
 
     /// The payload, whoever signed it.
@@ -83,8 +83,9 @@ impl Envelope {
     /// # Errors
     ///
     /// Where it is no base64.
-    pub fn unverified(&self) -> Result<Vec<u8>, Refused> {
-        decode(&self.payload).ok_or_else(|| Refused::Form("its payload is no base64".to_owned()))
+    pub fn unverified(&self) -> Result<Vec<u8>, EnvelopeError> {
+        decode(&self.payload)
+            .ok_or_else(|| EnvelopeError::Form("its payload is no base64".to_owned()))
     }
 
     /// The payload, if it was signed with this key: the very bytes that the signature covers.
@@ -92,17 +93,17 @@ impl Envelope {
     /// # Errors
     ///
     /// Where it was not, or is of another type.
-    pub fn open(&self, key: &PublicKey) -> Result<Vec<u8>, Refused> {
+    pub fn open(&self, key: &PublicKey) -> Result<Vec<u8>, EnvelopeError> {
         let payload = self.unverified()?;
         let message = encoding(&self.payload_type, &payload);
         let is_of_key = |signed: &Signed| {
             decode(&signed.sig).is_some_and(|signature| key.verifies(&message, &signature))
         };
         if !self.signatures.iter().any(is_of_key) {
-            return Err(Refused::Signature);
+            return Err(EnvelopeError::Signature);
         }
         if self.payload_type != PAYLOAD_TYPE {
-            return Err(Refused::Type(self.payload_type.clone()));
+            return Err(EnvelopeError::Type(self.payload_type.clone()));
         }
         Ok(payload)
     }
@@ -148,7 +149,7 @@ mod tests {
             let mut changed = payload.to_vec();
             changed[bit / 8] ^= 1 << (bit % 8);
             let envelope = Envelope { payload: Base64::encode_string(&changed), ..whole.clone() };
-            assert_eq!(envelope.open(&public), Err(Refused::Signature), "bit {bit}");
+            assert_eq!(envelope.open(&public), Err(EnvelopeError::Signature), "bit {bit}");
         }
         let signature = decode(&whole.signatures[0].sig).unwrap();
         for bit in 0..signature.len() * 8 {
@@ -156,7 +157,7 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             let mut envelope = whole.clone();
             envelope.signatures[0].sig = Base64::encode_string(&changed);
-            assert_eq!(envelope.open(&public), Err(Refused::Signature), "bit {bit}");
+            assert_eq!(envelope.open(&public), Err(EnvelopeError::Signature), "bit {bit}");
         }
     }
 
@@ -191,26 +192,26 @@ mod tests {
         let whole = Envelope::seal(b"x", &private, String::new());
         let other = PRIVATE.replace("IIDpecF2", "IIDpecF3");
         let other = PrivateKey::of_pem(&other).unwrap();
-        assert_eq!(whole.open(&other.public()), Err(Refused::Signature));
+        assert_eq!(whole.open(&other.public()), Err(EnvelopeError::Signature));
         // A valid signature over something else.
         let sig = Base64::encode_string(&private.sign(&encoding("text/plain", b"x")));
         let mut plain = Envelope { payload_type: "text/plain".to_owned(), ..whole.clone() };
-        assert_eq!(plain.open(&public), Err(Refused::Signature));
+        assert_eq!(plain.open(&public), Err(EnvelopeError::Signature));
         plain.signatures[0].sig = sig;
-        assert_eq!(plain.open(&public), Err(Refused::Type("text/plain".to_owned())));
+        assert_eq!(plain.open(&public), Err(EnvelopeError::Type("text/plain".to_owned())));
         plain.payload_type = PAYLOAD_TYPE.to_owned();
-        assert_eq!(plain.open(&public), Err(Refused::Signature));
+        assert_eq!(plain.open(&public), Err(EnvelopeError::Signature));
         let none = Envelope { signatures: Vec::new(), ..whole.clone() };
-        assert_eq!(none.open(&public), Err(Refused::Signature));
+        assert_eq!(none.open(&public), Err(EnvelopeError::Signature));
         // One of several is enough, in either alphabet.
         let mut two = whole.clone();
         two.signatures.insert(0, Signed { keyid: String::new(), sig: "AAAA".to_owned() });
         two.signatures[1].sig = two.signatures[1].sig.replace('+', "-").replace('/', "_");
         assert_eq!(two.open(&public).unwrap(), b"x");
         let bad = Envelope { payload: "eA=".to_owned(), ..whole };
-        assert!(matches!(bad.open(&public), Err(Refused::Form(_))));
+        assert!(matches!(bad.open(&public), Err(EnvelopeError::Form(_))));
         for text in ["", "{}", "[1]", "{\"payload\":\"eA==\",\"payloadType\":\"x\"}"] {
-            assert!(matches!(Envelope::parse(text), Err(Refused::Form(_))), "{text}");
+            assert!(matches!(Envelope::parse(text), Err(EnvelopeError::Form(_))), "{text}");
         }
     }
 }

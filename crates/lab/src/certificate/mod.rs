@@ -15,11 +15,11 @@ pub mod page;
 
 use serde::{Deserialize, Serialize};
 
-use self::envelope::{Envelope, Refused};
+use self::envelope::{Envelope, EnvelopeError};
 use self::facts::Configuration;
 use self::key::{PrivateKey, PublicKey};
 use crate::lossless::{Cell, proof};
-use crate::search::{Found, Purpose};
+use crate::search::{HighestRate, Purpose};
 use crate::trial::{Fault, Trial};
 
 /// The form of statements.
@@ -55,7 +55,7 @@ pub struct Certified {
     /// Bytes of a frame, frame check sequence included.
     pub size: u32,
     /// The highest rate without loss, in frames a second; `at-least` is the sender's limit.
-    pub found: Found,
+    pub found: HighestRate,
     /// Why no rate is certified; `None` where one is.
     pub not_certified: Option<String>,
     /// Frames that were sent by the runs that confirm the rate.
@@ -126,7 +126,7 @@ impl Certified {
     pub fn unavailable(size: u32, why: &str) -> Self {
         Self {
             size,
-            found: Found::Ended,
+            found: HighestRate::Ended,
             not_certified: Some(why.to_owned()),
             sent: 0,
             captured: 0,
@@ -142,40 +142,50 @@ impl Certified {
     #[must_use]
     pub const fn rate(&self) -> Option<f64> {
         match self.found {
-            Found::Rate(rate) | Found::AtLeast(rate) if self.not_certified.is_none() => Some(rate),
+            HighestRate::Rate(rate) | HighestRate::AtLeast(rate)
+                if self.not_certified.is_none() =>
+            {
+                Some(rate)
+            }
             _ => None,
         }
     }
 
     /// What a run says of the certified rate.
     #[must_use]
-    pub fn judge(&self, trial: &Trial) -> Verdict {
-        let Some(rate) = self.rate() else { return Verdict::Open };
-        let (Some(reached), true) = (trial.reached, trial.is_valid()) else { return Verdict::Open };
+    pub fn judge(&self, trial: &Trial) -> RateVerdict {
+        let Some(rate) = self.rate() else { return RateVerdict::Open };
+        let (Some(reached), true) = (trial.reached, trial.is_valid()) else {
+            return RateVerdict::Open;
+        };
         let (is_slower, is_faster) =
             (reached < rate * (1.0 - MOST_OFF), reached > rate * (1.0 + MOST_OFF));
         match trial.is_lossless() {
-            true if is_slower => Verdict::Open,
-            true => Verdict::Holds,
+            true if is_slower => RateVerdict::Open,
+            true => RateVerdict::Holds,
             // Losses at full speed tell nothing of a lower rate.
-            false if is_faster => Verdict::Open,
-            false => Verdict::Fails,
+            false if is_faster => RateVerdict::Open,
+            false => RateVerdict::Fails,
         }
     }
 }
 
 fn not_certified(cell: &Cell) -> Option<String> {
     match cell.found {
-        Found::Rate(_) | Found::AtLeast(_) => None,
-        Found::Below(_) => Some("something was lost at the lowest rate that was tried".to_owned()),
-        Found::Ended => Some(cell.ended.clone().unwrap_or("the search ended before".to_owned())),
+        HighestRate::Rate(_) | HighestRate::AtLeast(_) => None,
+        HighestRate::Below(_) => {
+            Some("something was lost at the lowest rate that was tried".to_owned())
+        }
+        HighestRate::Ended => {
+            Some(cell.ended.clone().unwrap_or("the search ended before".to_owned()))
+        }
     }
 }
 
 /// What a run says of a certified rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum RateVerdict {
     /// Nothing was lost at it.
     Holds,
     /// Something was lost at it, or below.
@@ -221,16 +231,19 @@ impl Statement {
     /// # Errors
     ///
     /// Where it is not.
-    pub fn verified(text: &str, key: Option<&PublicKey>) -> Result<(Self, PublicKey), Refused> {
+    pub fn verified(
+        text: &str,
+        key: Option<&PublicKey>,
+    ) -> Result<(Self, PublicKey), EnvelopeError> {
         let envelope = Envelope::parse(text)?;
         let named = || Named::of(&envelope.unverified()?);
         let key = key.map_or_else(named, |key| Ok(key.clone()))?;
         let payload = envelope.open(&key)?;
         if Named::of(&payload)? != key {
-            return Err(Refused::Statement("it names another key than signed it".to_owned()));
+            return Err(EnvelopeError::Statement("it names another key than signed it".to_owned()));
         }
         let statement: Self = serde_json::from_slice(&payload)
-            .map_err(|error| Refused::Statement(error.to_string()))?;
+            .map_err(|error| EnvelopeError::Statement(error.to_string()))?;
         Ok((statement, key))
     }
 }
@@ -243,15 +256,15 @@ struct Named {
 }
 
 impl Named {
-    fn of(payload: &[u8]) -> Result<PublicKey, Refused> {
+    fn of(payload: &[u8]) -> Result<PublicKey, EnvelopeError> {
         let named: Self = serde_json::from_slice(payload)
-            .map_err(|error| Refused::Statement(error.to_string()))?;
+            .map_err(|error| EnvelopeError::Statement(error.to_string()))?;
         if named.certificate != FORM {
             let said =
                 format!("its form is {}, and {FORM} is what is known here", named.certificate);
-            return Err(Refused::Statement(said));
+            return Err(EnvelopeError::Statement(said));
         }
-        PublicKey::of_pem(&named.public_key).map_err(Refused::Statement)
+        PublicKey::of_pem(&named.public_key).map_err(EnvelopeError::Statement)
     }
 }
 

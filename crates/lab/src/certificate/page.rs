@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::Statement;
-use super::envelope::{Envelope, Refused};
+use super::envelope::{Envelope, EnvelopeError};
 use super::facts::{Capture, Configuration};
 use super::key::PublicKey;
 use crate::report::{Part, Report, Section, blocks, sections};
@@ -46,9 +46,9 @@ pub fn is_page(text: &str) -> bool {
 /// # Errors
 ///
 /// Where there is none.
-pub fn envelope(page: &str) -> Result<String, Refused> {
+pub fn envelope(page: &str) -> Result<String, EnvelopeError> {
     let found = blocks(page).find(|text| Envelope::parse(text).is_ok());
-    found.ok_or_else(|| Refused::Form("there is no envelope in the page".to_owned()))
+    found.ok_or_else(|| EnvelopeError::Form("there is no envelope in the page".to_owned()))
 }
 
 /// Whether a page is the one that the statement in its envelope gives, for this version of netsniff.
@@ -172,7 +172,7 @@ mod tests {
     use super::super::tests::statement;
     use super::*;
     use crate::certificate::{Certified, Repeated};
-    use crate::search::{Found, Purpose};
+    use crate::search::{HighestRate, Purpose};
     use crate::trial::Fault;
 
     const VERSION: &str = "0.1.0";
@@ -181,7 +181,7 @@ mod tests {
         let mut statement = statement();
         statement.sizes = vec![
             Certified {
-                found: Found::Rate(412_345.6),
+                found: HighestRate::Rate(412_345.6),
                 not_certified: None,
                 sent: 12_370_368,
                 captured: 12_370_368,
@@ -199,12 +199,12 @@ mod tests {
                 ..Certified::unavailable(64, "")
             },
             Certified {
-                found: Found::AtLeast(81_274.1),
+                found: HighestRate::AtLeast(81_274.1),
                 not_certified: None,
                 ..Certified::unavailable(1518, "")
             },
             Certified {
-                found: Found::Below(250.0),
+                found: HighestRate::Below(250.0),
                 ..Certified::unavailable(512, "something was lost")
             },
         ];
@@ -218,7 +218,7 @@ mod tests {
     }
 
     /// As who verifies a page does.
-    fn verified(page: &str) -> Result<Wording, Refused> {
+    fn verified(page: &str) -> Result<Wording, EnvelopeError> {
         let envelope = envelope(page)?;
         let key = PublicKey::of_pem(PUBLIC).unwrap();
         let (statement, _) = Statement::verified(&envelope, Some(&key))?;
@@ -283,7 +283,7 @@ mod tests {
         let at = whole.find("&quot;payload&quot;: &quot;").unwrap() + 80;
         let other = if &whole[at..=at] == "A" { "B" } else { "A" };
         let changed = [&whole[..at], other, &whole[at + 1..]].concat();
-        assert_eq!(verified(&changed), Err(Refused::Signature));
+        assert_eq!(verified(&changed), Err(EnvelopeError::Signature));
         let none = whole.replace("&quot;payload&quot;", "&quot;load&quot;");
         let said = verified(&none).unwrap_err().to_string();
         assert_eq!(said, "it is no certificate: there is no envelope in the page");
@@ -315,7 +315,7 @@ mod tests {
             it.configuration.machine.sysctls = vec![(evil.clone(), evil.clone())];
             it.sizes[2].not_certified = Some(evil.clone());
             for rate in numbers.into_iter().cycle().take(60) {
-                let found = Found::AtLeast(rate);
+                let found = HighestRate::AtLeast(rate);
                 let size = Certified::unavailable(u32::MAX, "");
                 it.sizes.push(Certified { found, not_certified: None, ..size });
             }

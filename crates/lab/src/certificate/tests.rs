@@ -21,7 +21,7 @@ fn trial(rate: Option<f64>, sent: u64, lost: u64, faults: &[Fault]) -> Trial {
     }
 }
 
-fn cell(found: Found, steps: Vec<(Purpose, Trial)>) -> Cell {
+fn cell(found: HighestRate, steps: Vec<(Purpose, Trial)>) -> Cell {
     let steps = steps.into_iter().map(|(purpose, trial)| Step { purpose, trial }).collect();
     Cell {
         tool: "record".to_owned(),
@@ -35,12 +35,13 @@ fn cell(found: Found, steps: Vec<(Purpose, Trial)>) -> Cell {
     }
 }
 
-fn certified(found: Found) -> Certified {
+fn certified(found: HighestRate) -> Certified {
     Certified { found, not_certified: None, ..Certified::unavailable(64, "") }
 }
 
 pub(super) fn statement() -> Statement {
-    let sizes = vec![certified(Found::Rate(400_000.0)), Certified::unavailable(512, "a signal")];
+    let sizes =
+        vec![certified(HighestRate::Rate(400_000.0)), Certified::unavailable(512, "a signal")];
     let key = PublicKey::of_pem(PUBLIC).unwrap();
     Statement::new("2026-01-02T03:04:05Z".to_owned(), configuration(), sizes, &key).unwrap()
 }
@@ -49,7 +50,7 @@ pub(super) fn statement() -> Statement {
 fn only_the_runs_that_confirm_are_counted() {
     let rate = Some(500.0);
     let cell = cell(
-        Found::Rate(500.0),
+        HighestRate::Rate(500.0),
         vec![
             (Purpose::Top, trial(None, 9000, 100, &[])),
             (Purpose::Steer, trial(rate, 1000, 0, &[Fault::Slips])),
@@ -78,11 +79,11 @@ fn only_the_runs_that_confirm_are_counted() {
 #[test]
 fn what_is_not_certified_says_why() {
     let runs = || vec![(Purpose::Confirm, trial(Some(5.0), 50, 0, &[]))];
-    let below = Certified::of(&cell(Found::Below(5.0), runs()));
+    let below = Certified::of(&cell(HighestRate::Below(5.0), runs()));
     assert_eq!((below.rate(), below.sent, below.loss_below), (None, 0, None));
     assert!(below.not_certified.unwrap().contains("at the lowest rate"));
     let why = Some("the budget is used up".to_owned());
-    let ended = Cell { ended: why.clone(), ..cell(Found::Ended, runs()) };
+    let ended = Cell { ended: why.clone(), ..cell(HighestRate::Ended, runs()) };
     let ended = Certified::of(&ended);
     assert_eq!((ended.rate(), ended.not_certified, ended.sent), (None, why, 0));
     let never = Certified::unavailable(64, "a signal");
@@ -91,27 +92,27 @@ fn what_is_not_certified_says_why() {
 
 #[test]
 fn a_run_is_judged_at_the_certified_rate() {
-    let certified = certified(Found::AtLeast(1000.0));
+    let certified = certified(HighestRate::AtLeast(1000.0));
     let at = |reached: f64, lost: u64, faults: &[Fault]| {
         let trial = trial(None, 100_000, lost, faults);
         certified.judge(&Trial { reached: Some(reached), ..trial })
     };
-    assert_eq!(at(1000.0, 0, &[]), Verdict::Holds);
-    assert_eq!(at(991.0, 0, &[]), Verdict::Holds);
-    assert_eq!(at(2000.0, 0, &[]), Verdict::Holds);
-    assert_eq!(at(989.0, 0, &[]), Verdict::Open, "a lower rate proves nothing of this one");
-    assert_eq!(at(1000.0, 1, &[]), Verdict::Fails);
-    assert_eq!(at(500.0, 1, &[]), Verdict::Fails);
-    assert_eq!(at(1011.0, 1, &[]), Verdict::Open, "a higher rate proves nothing of this one");
+    assert_eq!(at(1000.0, 0, &[]), RateVerdict::Holds);
+    assert_eq!(at(991.0, 0, &[]), RateVerdict::Holds);
+    assert_eq!(at(2000.0, 0, &[]), RateVerdict::Holds);
+    assert_eq!(at(989.0, 0, &[]), RateVerdict::Open, "a lower rate proves nothing of this one");
+    assert_eq!(at(1000.0, 1, &[]), RateVerdict::Fails);
+    assert_eq!(at(500.0, 1, &[]), RateVerdict::Fails);
+    assert_eq!(at(1011.0, 1, &[]), RateVerdict::Open, "a higher rate proves nothing of this one");
     for (lost, fault) in [(0, Fault::Wire), (9, Fault::Slips)] {
-        assert_eq!(at(1000.0, lost, &[fault]), Verdict::Open);
+        assert_eq!(at(1000.0, lost, &[fault]), RateVerdict::Open);
     }
     let backlog = Trial { backlog_dropped: 1, ..trial(Some(1000.0), 100, 0, &[]) };
-    assert_eq!(certified.judge(&backlog), Verdict::Fails);
+    assert_eq!(certified.judge(&backlog), RateVerdict::Fails);
     let unknown = Trial { reached: None, ..trial(Some(1000.0), 100, 0, &[]) };
-    assert_eq!(certified.judge(&unknown), Verdict::Open);
+    assert_eq!(certified.judge(&unknown), RateVerdict::Open);
     let none = Certified::unavailable(64, "");
-    assert_eq!(none.judge(&trial(Some(1000.0), 100, 0, &[])), Verdict::Open);
+    assert_eq!(none.judge(&trial(Some(1000.0), 100, 0, &[])), RateVerdict::Open);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_certificate_is_verified() {
     assert_eq!(Statement::verified(&text, Some(&public)), Ok((statement(), public.clone())));
     assert_eq!(Statement::verified(&text, None), Ok((statement(), public.clone())));
     let other = PrivateKey::of_pem(&PRIVATE.replace("IIDpecF2", "IIDpecF3")).unwrap();
-    assert_eq!(Statement::verified(&text, Some(&other.public())), Err(Refused::Signature));
+    assert_eq!(Statement::verified(&text, Some(&other.public())), Err(EnvelopeError::Signature));
     assert!(statement().sign(&other).unwrap_err().contains("another key"));
 
     let seal = |payload: &str, key: &PrivateKey| {
@@ -132,7 +133,7 @@ fn a_certificate_is_verified() {
     let payload = serde_json::to_string(&statement()).unwrap();
     // Who signs what names another key is not that one.
     let stolen = seal(&payload, &other);
-    assert_eq!(Statement::verified(&stolen, None), Err(Refused::Signature));
+    assert_eq!(Statement::verified(&stolen, None), Err(EnvelopeError::Signature));
     let said = |text: &str, key: &PrivateKey| {
         Statement::verified(text, Some(&key.public())).unwrap_err().to_string()
     };

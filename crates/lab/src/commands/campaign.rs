@@ -11,7 +11,7 @@ use super::common::{self, Head};
 use super::journal::Journal;
 use super::reports::{RUNS, SWEEP};
 use super::{csv, table};
-use crate::bed::{Bed, Layout};
+use crate::bed::{Layout, Testbed};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::report::sections;
 use crate::stop::{Stop, Why};
@@ -40,7 +40,7 @@ impl Campaign<'_> {
         tell: &mut dyn FnMut(Run) -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Why>> {
         let (program, warden) = super::programs()?;
-        let mut bed: Option<(&[Setting], Bed)> = None;
+        let mut bed: Option<(&[Setting], Testbed)> = None;
         let begin = Instant::now();
         for (number, point) in points.iter().enumerate() {
             let mut tell = |run: Run| {
@@ -55,7 +55,7 @@ impl Campaign<'_> {
                 // There is one at a time.
                 drop(bed.take());
                 let layout = self.layout.with(&point.host).map_err(UsageError)?;
-                bed = Some((&point.host, Bed::make(&warden, &layout)?.until(self.stop)));
+                bed = Some((&point.host, Testbed::make(&warden, &layout)?.until(self.stop)));
             }
             let Some((_, made)) = &bed else { continue };
             let ended = sweep::run(made, &program, (self.tools, point), self.stop, &mut tell)?;

@@ -330,7 +330,7 @@ impl CommonArgs {
     }
 
     /// Tells how long so many things will take.
-    pub(super) fn tell_plan(&self, number: usize, what: &str, time: Duration, more: &str) {
+    pub(super) fn print_plan(&self, number: usize, what: &str, time: Duration, more: &str) {
         if self.quiet {
             return;
         }

@@ -231,13 +231,13 @@ fn field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::model::raw::Raw;
-    use crate::search::Found;
+    use crate::search::HighestRate;
     use std::time::Duration;
 
     use crate::load::Load;
     use crate::model::Costs;
     use crate::model::predict::{Prediction, Question};
-    use crate::order::Order;
+    use crate::order::PacketOrder;
     use crate::tools::Tool;
     use crate::work::Cost;
 
@@ -304,7 +304,7 @@ mod tests {
             wanted.map(|(_, value)| value).collect::<Vec<_>>()
         };
         assert_eq!(of(&trial), [""; 7]);
-        trial.counted.order = Some(Order { inversions: 7, deepest_ns: 9000 });
+        trial.counted.order = Some(PacketOrder { inversions: 7, deepest_ns: 9000 });
         trial.counted.late = Some(0);
         trial.counted.first_drop_ns = Some([30, 50]);
         trial.counted.threads = Some(vec![1, 3]);
@@ -343,8 +343,8 @@ mod tests {
             prediction: &prediction,
             losses: vec![0.25, 0.5],
             first_losses: vec![[1.0, 1.5]],
-            rate: Some(Found::AtLeast(90e3)),
-            burst: Some(Found::Rate(8000.0)),
+            rate: Some(HighestRate::AtLeast(90e3)),
+            burst: Some(HighestRate::Rate(8000.0)),
             faulty: 1,
         };
         let lines = |scored: &Scored<'_>| {

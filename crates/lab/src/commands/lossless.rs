@@ -12,7 +12,7 @@ use super::Program;
 use super::common::{self, CommonArgs, Head};
 use super::reports::LOSSLESS;
 use super::{csv, table};
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::load::Load;
 use crate::lossless::{Cell, Step, Subject, measure, planned};
 use crate::report::sections;
@@ -91,9 +91,9 @@ pub(super) fn run(args: &LosslessArgs, program: Program) -> anyhow::Result<u8> {
         times.fold([Duration::ZERO; 2], |[least, most], [one, other]| [least + one, most + other]);
     let most = common::in_words(most);
     let more = format!(", {most} at most where rates that short runs find are not confirmed");
-    args.tell_plan(pairs.len(), "search", time, &more);
+    args.print_plan(pairs.len(), "search", time, &more);
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(&warden, &layout)?.until(&stop);
+    let bed = Testbed::make(&warden, &layout)?.until(&stop);
     let (mut cells, mut failed) = (Vec::new(), Ok(()));
     for (number, pair) in pairs.iter().enumerate() {
         let mut tell = |step: &Step| {

@@ -16,11 +16,11 @@ use super::reports::{self, LOSSLESS};
 use super::scale::{self, TRACE};
 use super::table;
 use super::wire::NoWireArgs;
-use crate::bed::{Bed, Layout};
+use crate::bed::{Layout, Testbed};
 use crate::lossless::{Cell, Subject, measure, planned};
 use crate::paper::{Experiment, Kind, NAMES, Paper, Results, Scale, Score, papers};
 use crate::report::sections;
-use crate::search::{Found, Goal};
+use crate::search::{Goal, HighestRate};
 use crate::stop::Stop;
 use crate::sweep::{self, Point};
 use crate::tools::Tool;
@@ -43,7 +43,7 @@ use crate::tools::Tool;
 pub struct PaperArgs {
     /// s0, s1, s2, s3, s4, or all
     #[arg(value_name = "PAPER", required = true, value_parser = paper)]
-    papers: Vec<Which>,
+    papers: Vec<PaperChoice>,
     /// Few values and short runs: minutes instead of hours
     #[arg(long)]
     short: bool,
@@ -68,12 +68,12 @@ pub struct PaperArgs {
 
 /// A paper, or all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Which(Option<&'static str>);
+struct PaperChoice(Option<&'static str>);
 
-fn paper(text: &str) -> Result<Which, String> {
+fn paper(text: &str) -> Result<PaperChoice, String> {
     match NAMES.iter().find(|name| **name == text) {
-        Some(name) => Ok(Which(Some(name))),
-        None if text == "all" => Ok(Which(None)),
+        Some(name) => Ok(PaperChoice(Some(name))),
+        None if text == "all" => Ok(PaperChoice(None)),
         None => Err(format!("there are {} and all", NAMES.join(", "))),
     }
 }
@@ -89,7 +89,7 @@ struct Laboratory<'a> {
 }
 
 /// What is left of a paper's experiment.
-enum Left<'a> {
+enum Remaining<'a> {
     Points(Vec<Point>),
     Searches(&'a Goal, f64, Vec<(&'a Tool, u32)>),
 }
@@ -104,7 +104,7 @@ struct Searches<'a> {
 
 /// What a paper came to.
 #[derive(Serialize)]
-struct Outcome<'a> {
+struct PaperOutcome<'a> {
     #[serde(flatten)]
     head: &'a Head<'a>,
     paper: &'static str,
@@ -138,10 +138,10 @@ pub(super) fn run(args: &PaperArgs, program: Program) -> anyhow::Result<u8> {
     let scale = Scale { repeat: args.repeat, ..scale };
     let lab = Laboratory { args, output, stop: &stop, layout, scale, program };
     let is_wanted = |paper: &Paper| {
-        args.papers.iter().any(|Which(which)| which.is_none_or(|name| name == paper.name))
+        args.papers.iter().any(|PaperChoice(which)| which.is_none_or(|name| name == paper.name))
     };
     let papers: Vec<_> = papers(&lab.scale).into_iter().filter(is_wanted).collect();
-    lab.tell_plan(&papers)?;
+    lab.print_plan(&papers)?;
     let mut is_whole = true;
     for paper in &papers {
         is_whole &= lab.paper(paper)?;
@@ -153,7 +153,7 @@ pub(super) fn run(args: &PaperArgs, program: Program) -> anyhow::Result<u8> {
 }
 
 impl Laboratory<'_> {
-    fn tell_plan(&self, papers: &[Paper]) -> anyhow::Result<()> {
+    fn print_plan(&self, papers: &[Paper]) -> anyhow::Result<()> {
         if self.args.quiet {
             return Ok(());
         }
@@ -161,8 +161,8 @@ impl Laboratory<'_> {
         for paper in papers {
             for experiment in &paper.experiments {
                 time += match self.left(paper, experiment, &self.results(paper)?)? {
-                    Left::Points(points) => sweep::duration(&points),
-                    Left::Searches(goal, _, pairs) => {
+                    Remaining::Points(points) => sweep::duration(&points),
+                    Remaining::Searches(goal, _, pairs) => {
                         pairs.iter().map(|(tool, size)| planned(tool, *size, goal)[0]).sum()
                     }
                 };
@@ -189,7 +189,7 @@ impl Laboratory<'_> {
                 }
                 Kind::Search { .. } if directory.join(LOSSLESS).is_file() => {
                     let mut cells = reports::cells(&directory)?;
-                    cells.retain(|cell| !matches!(cell.found, Found::Ended));
+                    cells.retain(|cell| !matches!(cell.found, HighestRate::Ended));
                     results.cells.insert(name, cells);
                 }
                 _ => {}
@@ -204,7 +204,7 @@ impl Laboratory<'_> {
         paper: &Paper,
         experiment: &'e Experiment,
         results: &Results,
-    ) -> anyhow::Result<Left<'e>> {
+    ) -> anyhow::Result<Remaining<'e>> {
         match &experiment.kind {
             Kind::Sweep(sweep) => {
                 let trace = self.output.join(TRACE);
@@ -217,7 +217,7 @@ impl Laboratory<'_> {
                     scale::FILE
                 );
                 let runs = results.runs.get(experiment.name).map_or(&[][..], Vec::as_slice);
-                Ok(Left::Points(sweep::left(points, runs)))
+                Ok(Remaining::Points(sweep::left(points, runs)))
             }
             Kind::Search { goal, tolerated } => {
                 let done = results.cells(experiment.name);
@@ -228,7 +228,7 @@ impl Laboratory<'_> {
                 let pairs = experiment.sizes.iter();
                 let pairs =
                     pairs.flat_map(|size| experiment.tools.iter().map(move |it| (it, *size)));
-                Ok(Left::Searches(goal, *tolerated, pairs.filter(is_left).collect()))
+                Ok(Remaining::Searches(goal, *tolerated, pairs.filter(is_left).collect()))
             }
         }
     }
@@ -255,8 +255,8 @@ impl Laboratory<'_> {
                 say(&format!("{}: {}", paper.name, experiment.title));
             }
             let done = match self.left(paper, experiment, &results)? {
-                Left::Points(points) => self.sweep(paper, experiment, &points, &head),
-                Left::Searches(goal, tolerated, pairs) => {
+                Remaining::Points(points) => self.sweep(paper, experiment, &points, &head),
+                Remaining::Searches(goal, tolerated, pairs) => {
                     let found = results.cells.remove(experiment.name).unwrap_or_default();
                     let of = (paper, experiment);
                     self.search(of, (goal, tolerated), &pairs, found, &head)
@@ -320,7 +320,7 @@ impl Laboratory<'_> {
         let (program, warden) = super::programs()?;
         let bed = match pairs {
             [] => None,
-            _ => Some(Bed::make(&warden, &self.layout)?.until(self.stop)),
+            _ => Some(Testbed::make(&warden, &self.layout)?.until(self.stop)),
         };
         let (mut is_whole, mut failed) = (true, Ok(()));
         for (number, (tool, size)) in pairs.iter().enumerate() {
@@ -353,7 +353,7 @@ impl Laboratory<'_> {
     /// Writes a paper's page and its scores, and prints them.
     fn report(&self, paper: &Paper, results: &Results, head: &Head<'_>) -> anyhow::Result<()> {
         let scores = (paper.judge)(results, &self.scale);
-        let outcome = Outcome {
+        let outcome = PaperOutcome {
             head,
             paper: paper.name,
             citation: paper.citation,
@@ -397,8 +397,8 @@ mod tests {
 
     #[test]
     fn papers_have_names() {
-        assert_eq!(paper("s3"), Ok(Which(Some("s3"))));
-        assert_eq!(paper("all"), Ok(Which(None)));
+        assert_eq!(paper("s3"), Ok(PaperChoice(Some("s3"))));
+        assert_eq!(paper("all"), Ok(PaperChoice(None)));
         assert!(paper("s5").unwrap_err().contains("s0, s1, s2, s3, s4 and all"));
     }
 }

@@ -170,7 +170,7 @@ pub(super) fn fits(model: &Model, question: &Question) -> Result<(), UsageError>
 }
 
 /// Tells what of a capture is not as it was recorded.
-pub(super) fn tell_traffic(traffic: &Traffic) {
+pub(super) fn print_traffic(traffic: &Traffic) {
     let (path, all) = (traffic.path.display(), exact(traffic.packets.into()));
     if traffic.is_cut() {
         say(&format!(

@@ -26,18 +26,18 @@ pub(super) struct Report {
     pub(super) directory: PathBuf,
     /// Where it was made.
     pub(super) setup: Setup,
-    pub(super) content: Content,
+    pub(super) content: ReportContent,
 }
 
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum ReportContent {
     /// By `lab lossless`.
     Lossless(Vec<Cell>),
     /// By `lab sweep`.
     Sweep(Vec<Run>),
 }
 
-impl Content {
+impl ReportContent {
     /// The command that made it.
     pub(super) const fn name(&self) -> &'static str {
         match self {
@@ -86,13 +86,13 @@ pub(super) fn read(directory: PathBuf) -> anyhow::Result<(Report, bool)> {
             let (runs, whole): (Vec<Run>, _) = journal::entries(&text, &runs_path)?;
             ensure!(!runs.is_empty(), "there is no whole run in {}", runs_path.display());
             let head = directory.join(SWEEP);
-            (json(&self::text(&head)?, &head)?, Content::Sweep(runs), whole < text.len())
+            (json(&self::text(&head)?, &head)?, ReportContent::Sweep(runs), whole < text.len())
         }
         (false, true) => {
             let text = text(&lossless)?;
             let Cells { cells } = json(&text, &lossless)?;
             ensure!(!cells.is_empty(), "there is no search in {}", lossless.display());
-            (json(&text, &lossless)?, Content::Lossless(cells), false)
+            (json(&text, &lossless)?, ReportContent::Lossless(cells), false)
         }
         (false, false) => {
             bail!("{at} has neither {RUNS} of lab sweep nor {LOSSLESS} of lab lossless")

@@ -9,8 +9,8 @@ use netsniff_console::number::exact;
 use netsniff_console::{UsageError, say};
 
 use super::common;
-use crate::bed::{Bed, CAPTURE_CPU, Layout};
-use crate::content::Content;
+use crate::bed::{CAPTURE_CPU, Layout, Testbed};
+use crate::content::TrafficContent;
 use crate::load::{FCS_LEN, Load};
 use crate::paper::Scale;
 use crate::stop::Stop;
@@ -96,7 +96,7 @@ fn measured(
         say(&format!("what the sender reaches is measured first, about {time}"));
     }
     // What makes the trace, and what reads it, are of the testbed, too: they do not outlive it.
-    let bed = Bed::make(&warden, layout)?.until(stop);
+    let bed = Testbed::make(&warden, layout)?.until(stop);
     let mut make = Command::new(&program);
     bed.mark(&mut make).args(["generate", "hosts", "-q"]).args(SESSIONS).arg("-w").arg(trace);
     let made = make.stdin(Stdio::null()).output().context("cannot make the trace")?;
@@ -106,7 +106,7 @@ fn measured(
     }
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     ensure!(made.status.success(), "cannot make the trace: {}", said.trim());
-    let Content { packets: frames, bytes, .. } = Content::of(trace)?;
+    let TrafficContent { packets: frames, bytes, .. } = TrafficContent::of(trace)?;
     ensure!(frames > 0, "the trace is empty");
     let trace_size = u32::try_from(bytes / frames)?.saturating_add(FCS_LEN);
     let counting = Tool::all().into_iter().find(|tool| tool.name == "count");
@@ -153,7 +153,7 @@ fn measured(
 
 /// Packets a second that the analysis of a file reaches on the processor that captures, with logs as a live one writes
 /// them; `None` where it fails.
-fn offline(bed: &Bed, program: &Path, trace: &Path, packets: u64) -> Option<f64> {
+fn offline(bed: &Testbed, program: &Path, trace: &Path, packets: u64) -> Option<f64> {
     let logs = bed.scratch().join("logs");
     let mut times = Vec::new();
     for _ in 0..READ {

@@ -14,7 +14,7 @@ use super::campaign::{Campaign, Directory};
 use super::common::{self, CommonArgs, Head};
 use super::table;
 use crate::bed::Layout;
-use crate::content::Content;
+use crate::content::TrafficContent;
 use crate::load::FCS_LEN;
 use crate::stop::Stop;
 use crate::sweep::{self, Axis, Pace, Plan, Point};
@@ -110,8 +110,8 @@ impl SweepArgs {
     /// Bytes of frames: of a capture's on average.
     fn sizes(&self) -> anyhow::Result<Vec<u32>> {
         let Some(path) = &self.replay else { return self.common.sizes() };
-        let Content { packets: frames, bytes, .. } =
-            Content::of(path).context("cannot replay it")?;
+        let TrafficContent { packets: frames, bytes, .. } =
+            TrafficContent::of(path).context("cannot replay it")?;
         ensure!(frames > 0, "{} has no frames to replay", path.display());
         Ok(vec![u32::try_from(bytes / frames)?.saturating_add(FCS_LEN)])
     }
@@ -158,7 +158,7 @@ pub(super) fn run(args: &SweepArgs, program: Program) -> anyhow::Result<u8> {
     };
     let mut runs = directory.as_ref().map_or(Vec::new(), |directory| directory.runs().to_vec());
     let left = sweep::left(points.clone(), &runs);
-    common.tell_plan(left.len(), "run", sweep::duration(&left), "");
+    common.print_plan(left.len(), "run", sweep::duration(&left), "");
     let stop = Stop::new(&signal, common.budget);
     let campaign = Campaign { tools: &tools, layout: &layout, stop: &stop, is_quiet: common.quiet };
     let ended = campaign.run(&left, &mut |run| {

@@ -6,7 +6,7 @@ use netsniff_console::number::exact;
 
 use crate::lossless::{Cell, Step};
 use crate::median::median;
-use crate::search::{Found, Purpose};
+use crate::search::{HighestRate, Purpose};
 use crate::sweep::{Point, Run};
 use crate::tools::{Setting, Tool};
 use crate::trial::{Limit, Trial};
@@ -77,10 +77,10 @@ pub(super) fn cells(cells: &[Cell]) -> String {
     );
     for cell in cells {
         let (rate, bits) = match cell.found {
-            Found::Rate(rate) => (whole(rate), mbps(rate, cell.size)),
-            Found::AtLeast(rate) => (format!(">= {}", whole(rate)), mbps(rate, cell.size)),
-            Found::Below(rate) => (format!("< {}", whole(rate)), String::new()),
-            Found::Ended => ("unavailable".to_owned(), String::new()),
+            HighestRate::Rate(rate) => (whole(rate), mbps(rate, cell.size)),
+            HighestRate::AtLeast(rate) => (format!(">= {}", whole(rate)), mbps(rate, cell.size)),
+            HighestRate::Below(rate) => (format!("< {}", whole(rate)), String::new()),
+            HighestRate::Ended => ("unavailable".to_owned(), String::new()),
         };
         let sure = match (&cell.ended, cell.loss_below) {
             (Some(why), _) => why.clone(),

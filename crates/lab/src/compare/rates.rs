@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::interval::mean;
 use super::{Chosen, LeftOut, Side, distinct, paired, pairs};
 use crate::lossless::Cell;
-use crate::search::Found;
+use crate::search::HighestRate;
 
 /// The sizes of two tools, or of one on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,7 +44,7 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Highest {
     /// What it came to.
-    pub found: Found,
+    pub found: HighestRate,
     /// The lowest rate above that at which a run lost something.
     pub lost_at: Option<f64>,
     /// Runs that lost something at no higher rate: something else disturbed them, or the rate is lower than it seems.
@@ -214,7 +214,7 @@ fn why_not(highest: &[Highest; 2]) -> String {
         }
     }
     match highest[0].found {
-        Found::AtLeast(_) => "both reach what the sender can do",
+        HighestRate::AtLeast(_) => "both reach what the sender can do",
         _ => "both lose something at any rate that was tried",
     }
     .to_owned()
@@ -223,8 +223,8 @@ fn why_not(highest: &[Highest; 2]) -> String {
 impl Highest {
     fn of(cell: &Cell) -> Self {
         let rate = match cell.found {
-            Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
-            Found::Below(_) | Found::Ended => None,
+            HighestRate::Rate(rate) | HighestRate::AtLeast(rate) => Some(rate),
+            HighestRate::Below(_) | HighestRate::Ended => None,
         };
         let trials = cell.steps.iter().map(|step| &step.trial);
         let lost = trials.filter(|trial| trial.is_true_at_reached() && !cell.is_kept(trial));
@@ -240,10 +240,10 @@ impl Highest {
 
     fn found_span(&self) -> Option<Span> {
         let (low, high, rate) = match self.found {
-            Found::Rate(rate) => (rate, rate, rate),
-            Found::AtLeast(rate) => (rate, f64::INFINITY, rate),
-            Found::Below(rate) => (0.0, rate, rate),
-            Found::Ended => return None,
+            HighestRate::Rate(rate) => (rate, rate, rate),
+            HighestRate::AtLeast(rate) => (rate, f64::INFINITY, rate),
+            HighestRate::Below(rate) => (0.0, rate, rate),
+            HighestRate::Ended => return None,
         };
         (rate > 0.0 && rate.is_finite()).then_some(Span { low, high })
     }
@@ -252,7 +252,7 @@ impl Highest {
     fn range(&self) -> Option<Span> {
         let Span { low, high } = self.found_span()?;
         let high = match self.found {
-            Found::Rate(_) => self.lost_at.unwrap_or(f64::INFINITY),
+            HighestRate::Rate(_) => self.lost_at.unwrap_or(f64::INFINITY),
             _ => high,
         };
         Some(Span { low, high })
@@ -307,7 +307,7 @@ mod tests {
     use crate::trial::{Fault, Trial};
 
     /// A search for a size; it lost something at these rates.
-    fn cell(tool: &str, size: u32, found: Found, lost: &[f64]) -> Cell {
+    fn cell(tool: &str, size: u32, found: HighestRate, lost: &[f64]) -> Cell {
         let step = |rate: &f64| Step {
             purpose: Purpose::Steer,
             trial: Trial {
@@ -334,7 +334,7 @@ mod tests {
         compare(&choose([(Selection::default(), a), (Selection::default(), b)]).unwrap())
     }
 
-    fn one(a: (Found, &[f64]), b: (Found, &[f64])) -> Row {
+    fn one(a: (HighestRate, &[f64]), b: (HighestRate, &[f64])) -> Row {
         let [a, b] = [a, b].map(|(found, lost)| [cell("x", 64, found, lost)]);
         compared(&a, &b).0.remove(0).rows.remove(0)
     }
@@ -352,7 +352,7 @@ mod tests {
         let rates = |part: fn(f64) -> f64| {
             PUBLISHED.map(|(size, percent)| {
                 let rate = 250_000.0 * part(percent);
-                cell("x", size, Found::Rate(rate), &[rate * 1.02])
+                cell("x", size, HighestRate::Rate(rate), &[rate * 1.02])
             })
         };
         let (a, b) = (rates(|_| 1.0), rates(|percent| 1.0 + percent / 100.0));
@@ -379,8 +379,9 @@ mod tests {
 
     #[test]
     fn bounds_stay_bounds() {
-        let (rate, least, below) = (Found::Rate, Found::AtLeast, Found::Below);
-        let improvement = |a: Found, b: Found| one((a, &[110.0]), (b, &[220.0])).improvement;
+        let (rate, least, below) = (HighestRate::Rate, HighestRate::AtLeast, HighestRate::Below);
+        let improvement =
+            |a: HighestRate, b: HighestRate| one((a, &[110.0]), (b, &[220.0])).improvement;
         let percent = 100.0;
         assert_eq!(improvement(rate(100.0), rate(200.0)), Improvement::Exactly { percent });
         assert_eq!(improvement(rate(100.0), least(200.0)), Improvement::AtLeast { percent });
@@ -398,7 +399,7 @@ mod tests {
             assert_eq!(row.improvement, Improvement::Unavailable { why: said.to_owned() });
             assert_eq!((row.range, row.is_apart), ([None, None], false));
         }
-        let mut ended = cell("x", 64, Found::Ended, &[]);
+        let mut ended = cell("x", 64, HighestRate::Ended, &[]);
         ended.ended = Some("the budget is used up".to_owned());
         let why = "B: the budget is used up".to_owned();
         let rows = compared(&[cell("x", 64, rate(1.0), &[])], &[ended]).0.remove(0).rows;
@@ -407,20 +408,26 @@ mod tests {
 
     #[test]
     fn ranges_go_from_what_was_confirmed_to_what_lost() {
-        let row = one((Found::Rate(100.0), &[130.0, 110.0, 90.0]), (Found::Rate(150.0), &[165.0]));
+        let row = one(
+            (HighestRate::Rate(100.0), &[130.0, 110.0, 90.0]),
+            (HighestRate::Rate(150.0), &[165.0]),
+        );
         assert_eq!((row.highest[0].lost_at, row.highest[0].lost_below), (Some(110.0), 1));
         let [low, high] = row.range.map(Option::unwrap);
         assert!(is_near(low, 100.0 * (150.0 / 110.0 - 1.0)) && is_near(high, 65.0));
         assert!(row.is_apart);
-        assert!(one((Found::Rate(150.0), &[165.0]), (Found::Rate(100.0), &[110.0])).is_apart);
-        let row = one((Found::Rate(100.0), &[130.0]), (Found::Rate(120.0), &[130.0]));
+        assert!(
+            one((HighestRate::Rate(150.0), &[165.0]), (HighestRate::Rate(100.0), &[110.0]))
+                .is_apart
+        );
+        let row = one((HighestRate::Rate(100.0), &[130.0]), (HighestRate::Rate(120.0), &[130.0]));
         assert!(!row.is_apart, "{row:?}");
-        let row = one((Found::Rate(100.0), &[110.0]), (Found::AtLeast(120.0), &[]));
+        let row = one((HighestRate::Rate(100.0), &[110.0]), (HighestRate::AtLeast(120.0), &[]));
         assert!(
             row.range[1].is_none() && is_near(row.range[0].unwrap(), 100.0 * (12.0 / 11.0 - 1.0))
         );
         // Nothing is known of a run that proves nothing, or of one that lost nothing.
-        let mut cell = cell("x", 64, Found::Rate(100.0), &[110.0, 120.0, 130.0]);
+        let mut cell = cell("x", 64, HighestRate::Rate(100.0), &[110.0, 120.0, 130.0]);
         cell.steps[0].trial.faults.push(Fault::Wire);
         cell.steps[1].trial.counted.captured = Some(1000);
         assert_eq!(Highest::of(&cell).lost_at, Some(130.0));
@@ -428,15 +435,15 @@ mod tests {
 
     #[test]
     fn a_mean_with_bounds_is_a_bound_or_nothing() {
-        let mean = |found: &[(Found, Found)]| {
-            let cells = |side: fn(&(Found, Found)) -> Found| {
+        let mean = |found: &[(HighestRate, HighestRate)]| {
+            let cells = |side: fn(&(HighestRate, HighestRate)) -> HighestRate| {
                 let sizes = (64..).zip(found);
                 sizes.map(|(size, pair)| cell("x", size, side(pair), &[])).collect::<Vec<_>>()
             };
             let group = compared(&cells(|pair| pair.0), &cells(|pair| pair.1)).0.remove(0);
             (group.arithmetic.sizes, group.arithmetic.improvement, group.geometric.improvement)
         };
-        let (plain, floor) = (Found::Rate(100.0), Found::AtLeast(300.0));
+        let (plain, floor) = (HighestRate::Rate(100.0), HighestRate::AtLeast(300.0));
         let (sizes, arithmetic, geometric) = mean(&[(plain, plain), (plain, floor)]);
         assert_eq!((sizes, arithmetic), (2, Improvement::AtLeast { percent: 100.0 }));
         let Improvement::AtLeast { percent } = geometric else { panic!("{geometric:?}") };
@@ -445,13 +452,15 @@ mod tests {
         assert!(sizes == 2 && matches!(arithmetic, Improvement::AtMost { .. }), "{arithmetic:?}");
         let (sizes, arithmetic, _) = mean(&[(plain, floor), (floor, plain)]);
         assert!(sizes == 2 && matches!(arithmetic, Improvement::Unavailable { .. }));
-        let (sizes, arithmetic, _) = mean(&[(plain, Found::Rate(150.0)), (plain, Found::Ended)]);
+        let (sizes, arithmetic, _) =
+            mean(&[(plain, HighestRate::Rate(150.0)), (plain, HighestRate::Ended)]);
         assert_eq!((sizes, arithmetic), (1, Improvement::Exactly { percent: 50.0 }));
     }
 
     #[test]
     fn turned_around_ratios_are_inverted() {
-        let (a, b) = ((Found::Rate(312.0), &[323.0][..]), (Found::Rate(377.0), &[391.0][..]));
+        let (a, b) =
+            ((HighestRate::Rate(312.0), &[323.0][..]), (HighestRate::Rate(377.0), &[391.0][..]));
         let (there, back) = (one(a, b), one(b, a));
         let ratio = |percent: f64| 1.0 + percent / 100.0;
         let [there, back] = [there, back].map(|row| match row.improvement {
@@ -465,7 +474,7 @@ mod tests {
 
     #[test]
     fn sizes_without_a_partner_are_left_out() {
-        let rate = Found::Rate(100.0);
+        let rate = HighestRate::Rate(100.0);
         let cells = |all: &[(&str, u32)]| -> Vec<Cell> {
             all.iter().map(|(tool, size)| cell(tool, *size, rate, &[])).collect()
         };

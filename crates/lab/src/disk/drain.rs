@@ -15,8 +15,8 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::{Disk, PIPE};
 use crate::bed::SENDER_CPU;
-use crate::content::Content;
-use crate::order::Order;
+use crate::content::TrafficContent;
+use crate::order::PacketOrder;
 use crate::process;
 
 /// How often to look whether a tool has ended, where nothing comes.
@@ -34,7 +34,7 @@ pub struct Written {
     pub packets: Option<u64>,
     /// How far these are out of order.
     #[serde(default)]
-    pub order: Option<Order>,
+    pub order: Option<PacketOrder>,
     /// The most nanoseconds that something waited which its schedule would have taken.
     pub late_ns: u64,
     /// Bytes that the pipe before it holds.
@@ -61,12 +61,12 @@ enum Phase {
 
 /// The phase, which changes while somebody waits.
 #[derive(Debug)]
-struct Course {
+struct DrainPhase {
     phase: Mutex<Phase>,
     changed: Condvar,
 }
 
-impl Course {
+impl DrainPhase {
     fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Course {
 /// A planted disk at work, which ends with this value.
 #[derive(Debug)]
 pub(crate) struct Drain {
-    course: Arc<Course>,
+    course: Arc<DrainPhase>,
     thread: Option<JoinHandle<io::Result<Written>>>,
 }
 
@@ -105,7 +105,8 @@ impl Drain {
         let pipe = pipe.with_context(said)?;
         let size = fcntl_setpipe_size(&pipe, PIPE as usize).with_context(said)?;
         ensure!(size as u64 == PIPE, "pipes hold {size} bytes here, not {PIPE}");
-        let course = Arc::new(Course { phase: Mutex::new(Phase::Free), changed: Condvar::new() });
+        let course =
+            Arc::new(DrainPhase { phase: Mutex::new(Phase::Free), changed: Condvar::new() });
         let paced = Paced {
             disk,
             pipe,
@@ -150,7 +151,7 @@ impl Drop for Drain {
 struct Paced {
     disk: Disk,
     pipe: File,
-    course: Arc<Course>,
+    course: Arc<DrainPhase>,
     captures: Vec<usize>,
     /// The first time, since the schedule holds, at which something is taken again.
     turn: Duration,
@@ -162,7 +163,7 @@ impl Paced {
     fn take_all(mut self) -> io::Result<Written> {
         // No disk takes a processor from a capture. Where there is no other one, the sender shares its own.
         let _ = process::avoid(&self.captures, SENDER_CPU);
-        let content = Content::read(&mut self).ok();
+        let content = TrafficContent::read(&mut self).ok();
         // What is no capture is written, too.
         io::copy(&mut self, &mut io::sink())?;
         let packets = content.map(|content| content.packets);

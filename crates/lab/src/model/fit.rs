@@ -82,7 +82,7 @@ impl Fit {
     /// observations than sizes need.
     #[must_use]
     pub fn variants(observations: &[Observation]) -> Vec<Variant> {
-        let wanted = Wanted::of(observations);
+        let wanted = Terms::of(observations);
         let needed = wanted.number();
         let least = 2 * sizes(observations.iter()) * wanted.variants.len();
         if observations.len() < needed.min(least) || observations.len() < 2 {
@@ -106,7 +106,7 @@ impl Fit {
     /// How many observations it takes to tell all costs of these apart.
     #[must_use]
     pub fn needed(observations: &[Observation]) -> usize {
-        Wanted::of(observations).number()
+        Terms::of(observations).number()
     }
 }
 
@@ -120,7 +120,7 @@ fn sizes<'a>(observations: impl Iterator<Item = &'a Observation>) -> usize {
 
 /// What can be told apart. The rest is left out: work where there is none, bytes where all sizes are one, and interrupts where
 /// all come alike.
-struct Wanted<'a> {
+struct Terms<'a> {
     work: bool,
     /// What the smallest frame takes, beside that.
     cold: bool,
@@ -130,7 +130,7 @@ struct Wanted<'a> {
     variants: Vec<(&'a [Setting], bool)>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Terms<'a> {
     fn of(observations: &'a [Observation]) -> Self {
         let mut variants: Vec<(&[Setting], bool)> = Vec::new();
         for Observation { settings, .. } in observations {
@@ -181,8 +181,8 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Coefficients in the order of [`Wanted::row`], in microseconds and thousands of bytes.
-struct Found {
+/// Coefficients in the order of [`Terms::row`], in microseconds and thousands of bytes.
+struct Coefficients {
     coefficients: Vec<f64>,
     wake: f64,
     share: f64,
@@ -190,8 +190,8 @@ struct Found {
     left: f64,
 }
 
-impl Found {
-    fn variants(&self, wanted: &Wanted<'_>, spread: f64) -> Vec<Variant> {
+impl Coefficients {
+    fn variants(&self, wanted: &Terms<'_>, spread: f64) -> Vec<Variant> {
         let of =
             |at: usize| [self.coefficients[at] * UNIT, self.coefficients[at + 1] * UNIT / BYTES];
         let variant = |(number, (settings, _)): (usize, &(&[Setting], bool))| Variant {
@@ -234,7 +234,11 @@ fn interrupts((wake, share): (f64, f64), part: f64) -> impl Iterator<Item = (f64
 }
 
 /// The best fit where an interrupt costs so much, and all take such a part at most of the time that frames leave.
-fn fitted(observations: &[Observation], wanted: &Wanted<'_>, (wake, share): (f64, f64)) -> Found {
+fn fitted(
+    observations: &[Observation],
+    wanted: &Terms<'_>,
+    (wake, share): (f64, f64),
+) -> Coefficients {
     let number = SHARED + 2 * wanted.variants.len();
     let mut coefficients = vec![0.0; number];
     let mut weights = vec![1.0; observations.len()];
@@ -255,7 +259,7 @@ fn fitted(observations: &[Observation], wanted: &Wanted<'_>, (wake, share): (f64
         let weight = |error: &f64| (FAR / error.abs().max(1e-12)).min(1.0);
         weights = errors.iter().map(weight).collect();
     }
-    Found { coefficients, wake, share, left }
+    Coefficients { coefficients, wake, share, left }
 }
 
 /// What a frame costs that arrives.

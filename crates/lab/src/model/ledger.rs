@@ -4,13 +4,13 @@ use super::Model;
 use super::plan::{Held, Pace};
 use super::predict::{Prediction, Question};
 use crate::median::median;
-use crate::search::Found;
+use crate::search::HighestRate;
 use crate::trial::Trial;
 
 /// One line of the ledger.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
-pub enum Entry {
+pub enum LedgerEntry {
     /// Points that models will be tried on.
     Plan {
         /// When it was written; nanoseconds since 1970.
@@ -56,7 +56,7 @@ pub enum Entry {
         /// The number of the prediction.
         number: u32,
         /// The rate that was found.
-        found: Found,
+        found: HighestRate,
         /// The runs that found it.
         trials: Vec<Trial>,
     },
@@ -67,7 +67,7 @@ pub enum Entry {
         /// The number of the prediction.
         number: u32,
         /// Its length, where a rate is: in frames.
-        found: Found,
+        found: HighestRate,
         /// The runs that found it.
         trials: Vec<Trial>,
     },
@@ -93,9 +93,9 @@ pub struct Scored<'a> {
     /// Runs that prove nothing.
     pub faulty: usize,
     /// The rate without loss, where it was sought.
-    pub rate: Option<Found>,
+    pub rate: Option<HighestRate>,
     /// The longest burst that loses nothing, in frames, where it was sought.
-    pub burst: Option<Found>,
+    pub burst: Option<HighestRate>,
 }
 
 impl Scored<'_> {
@@ -157,40 +157,42 @@ impl Scored<'_> {
 
 /// What was found, where it is more than a bound.
 #[must_use]
-pub fn exactly(found: Option<Found>) -> Option<f64> {
+pub fn exactly(found: Option<HighestRate>) -> Option<f64> {
     match found? {
-        Found::Rate(value) => Some(value),
-        Found::AtLeast(_) | Found::Below(_) | Found::Ended => None,
+        HighestRate::Rate(value) => Some(value),
+        HighestRate::AtLeast(_) | HighestRate::Below(_) | HighestRate::Ended => None,
     }
 }
 
 /// How many models a ledger has: the newest one's number.
 #[must_use]
-pub fn models(entries: &[Entry]) -> usize {
-    entries.iter().filter(|entry| matches!(entry, Entry::Model { .. })).count()
+pub fn models(entries: &[LedgerEntry]) -> usize {
+    entries.iter().filter(|entry| matches!(entry, LedgerEntry::Model { .. })).count()
 }
 
 /// Predictions, each with what came of it.
 #[must_use]
-pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
+pub fn scored(entries: &[LedgerEntry]) -> Vec<Scored<'_>> {
     let mut all: Vec<Scored<'_>> = Vec::new();
     let mut models = 0;
     for entry in entries {
         match entry {
-            Entry::Prediction { number, pace, question, prediction, .. } => all.push(Scored {
-                number: *number,
-                model: models,
-                pace: *pace,
-                question,
-                prediction,
-                losses: Vec::new(),
-                first_losses: Vec::new(),
-                faulty: 0,
-                rate: None,
-                burst: None,
-            }),
+            LedgerEntry::Prediction { number, pace, question, prediction, .. } => {
+                all.push(Scored {
+                    number: *number,
+                    model: models,
+                    pace: *pace,
+                    question,
+                    prediction,
+                    losses: Vec::new(),
+                    first_losses: Vec::new(),
+                    faulty: 0,
+                    rate: None,
+                    burst: None,
+                });
+            }
             // A run before its prediction scores nothing.
-            Entry::Run { number, trial, .. } => {
+            LedgerEntry::Run { number, trial, .. } => {
                 let Some(scored) = all.iter_mut().find(|scored| scored.number == *number) else {
                     continue;
                 };
@@ -202,16 +204,16 @@ pub fn scored(entries: &[Entry]) -> Vec<Scored<'_>> {
                     None => scored.faulty += 1,
                 }
             }
-            Entry::Rate { number, found, .. } => {
+            LedgerEntry::Rate { number, found, .. } => {
                 let of = all.iter_mut().filter(|scored| scored.number == *number);
                 of.for_each(|scored| scored.rate = Some(*found));
             }
-            Entry::Burst { number, found, .. } => {
+            LedgerEntry::Burst { number, found, .. } => {
                 let of = all.iter_mut().filter(|scored| scored.number == *number);
                 of.for_each(|scored| scored.burst = Some(*found));
             }
-            Entry::Model { .. } => models += 1,
-            Entry::Plan { .. } => {}
+            LedgerEntry::Model { .. } => models += 1,
+            LedgerEntry::Plan { .. } => {}
         }
     }
     all
@@ -314,7 +316,7 @@ mod tests {
         Estimate { value, low: value - 0.01, high: value + 0.01 }
     }
 
-    fn prediction(number: u32, rate: f64, total: f64) -> Entry {
+    fn prediction(number: u32, rate: f64, total: f64) -> LedgerEntry {
         let question = Question {
             size: 512,
             rate,
@@ -336,13 +338,19 @@ mod tests {
             lossless: estimate(1e5),
             survived: Some(12_000.0),
         };
-        Entry::Prediction { at: 0, number, pace: None, question, prediction: Box::new(prediction) }
+        LedgerEntry::Prediction {
+            at: 0,
+            number,
+            pace: None,
+            question,
+            prediction: Box::new(prediction),
+        }
     }
 
-    fn run(number: u32, captured: u64, faults: &[Fault]) -> Entry {
+    fn run(number: u32, captured: u64, faults: &[Fault]) -> LedgerEntry {
         let mut trial = Trial { sent: 1000, faults: faults.to_vec(), ..Trial::default() };
         trial.counted.captured = Some(captured);
-        Entry::Run { at: 1, number, trial: Box::new(trial) }
+        LedgerEntry::Run { at: 1, number, trial: Box::new(trial) }
     }
 
     #[test]
@@ -383,21 +391,21 @@ mod tests {
         assert_eq!(second.spread(), None, "one run differs from no other");
         assert_eq!(super::score([].iter()), None);
         assert_eq!(rates(&all), None);
-        let found = |number, found| Entry::Rate { at: 2, number, found, trials: Vec::new() };
+        let found = |number, found| LedgerEntry::Rate { at: 2, number, found, trials: Vec::new() };
         let sought = [
-            found(0, Found::Rate(80e3)),
-            found(1, Found::Rate(125e3)),
-            found(2, Found::AtLeast(90e3)),
+            found(0, HighestRate::Rate(80e3)),
+            found(1, HighestRate::Rate(125e3)),
+            found(2, HighestRate::AtLeast(90e3)),
         ];
         let entries = [&entries[..], &sought].concat();
         let (error, number) = rates(&scored(&entries)).unwrap();
         assert!((error - 0.225).abs() < 1e-9 && number == 2, "{error} of {number}");
         assert_eq!(bursts(&scored(&entries)), None);
-        let tried = |number, found| Entry::Burst { at: 2, number, found, trials: Vec::new() };
+        let tried = |number, found| LedgerEntry::Burst { at: 2, number, found, trials: Vec::new() };
         let of = [
-            tried(0, Found::Rate(8000.0)),
-            tried(1, Found::Rate(16_000.0)),
-            tried(2, Found::Ended),
+            tried(0, HighestRate::Rate(8000.0)),
+            tried(1, HighestRate::Rate(16_000.0)),
+            tried(2, HighestRate::Ended),
         ];
         let entries = [&entries[..], &of].concat();
         let all = scored(&entries);
@@ -405,25 +413,25 @@ mod tests {
         assert_eq!(errors, [Some(0.5), Some(-0.25), None]);
         assert_eq!(bursts(&all), Some((0.375, 2)));
         let text = serde_json::to_string(&entries[1]).unwrap();
-        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entries[1]);
+        assert_eq!(serde_json::from_str::<LedgerEntry>(&text).unwrap(), entries[1]);
     }
 
     #[test]
     fn first_losses_are_scored_where_most_runs_have_one() {
         let predicted = |number, first_loss| {
             let mut entry = prediction(number, 200e3, 0.5);
-            if let Entry::Prediction { prediction, .. } = &mut entry {
+            if let LedgerEntry::Prediction { prediction, .. } = &mut entry {
                 prediction.first_loss = first_loss;
             }
             entry
         };
         let lost = |number, first: Option<[u64; 2]>, before_ring: u64| {
-            let Entry::Run { at, number, mut trial } = run(number, 440, &[]) else {
+            let LedgerEntry::Run { at, number, mut trial } = run(number, 440, &[]) else {
                 unreachable!()
             };
             trial.counted.first_drop_ns = first;
             trial.backlog_dropped = before_ring;
-            Entry::Run { at, number, trial }
+            LedgerEntry::Run { at, number, trial }
         };
         let second = Some([900_000_000, 1_100_000_000]);
         let entries = [

@@ -4,7 +4,7 @@ use netsniff_traffic::Random;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::raw::Raw;
-use super::simulate::{Arrival, Held, Outcome, Queues, room, simulate};
+use super::simulate::{FrameArrival, Held, Queues, SimulationOutcome, room, simulate};
 use super::stalls::Stalls;
 use super::wakes::Wakes;
 use super::{Costs, Model, TOGETHER};
@@ -119,7 +119,8 @@ impl Model {
     pub fn predict(&self, question: &Question, raw: Option<Raw>) -> Option<Prediction> {
         let costs = self.costs(question, raw)?;
         let outcomes: Vec<_> = self.draws(question, costs, &self.stalls).collect();
-        let share = |of: fn(&Outcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
+        let share =
+            |of: fn(&SimulationOutcome) -> f64| Estimate::of(outcomes.iter().map(of).collect());
         let mut first: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.first_loss).collect();
         first.sort_by(f64::total_cmp);
         let is_usual = first.len() * 2 >= outcomes.len();
@@ -131,7 +132,7 @@ impl Model {
             application: share(|outcome| {
                 outcome.lost_ring / (outcome.frames - outcome.lost_backlog).max(1.0)
             }),
-            total: share(Outcome::loss),
+            total: share(SimulationOutcome::loss),
             first_loss: first.get(first.len() / 2).filter(|_| is_usual).map(|at| at / 1e9),
             lossless: self.lossless(question, costs),
             survived: self.survived(question, costs),
@@ -161,7 +162,7 @@ impl Model {
         question: &'a Question,
         costs: Costs,
         stalls: &'a Stalls,
-    ) -> impl Iterator<Item = Outcome> + 'a {
+    ) -> impl Iterator<Item = SimulationOutcome> + 'a {
         self.factors(DRAWS)
             .zip(0..)
             .map(move |(factor, draw)| self.once(question, costs.times(factor), stalls, draw))
@@ -176,7 +177,13 @@ impl Model {
         })
     }
 
-    fn once(&self, question: &Question, costs: Costs, stalls: &Stalls, seed: u64) -> Outcome {
+    fn once(
+        &self,
+        question: &Question,
+        costs: Costs,
+        stalls: &Stalls,
+        seed: u64,
+    ) -> SimulationOutcome {
         let queues = Queues::new(question.ring, self.backlog, self.clock);
         // Who has given times makes up for what it slept too long.
         let is_by_time = question.cost.delay.is_some();
@@ -189,7 +196,7 @@ impl Model {
         &'a self,
         question: &'a Question,
         costs: Costs,
-    ) -> Box<dyn Iterator<Item = Arrival> + 'a> {
+    ) -> Box<dyn Iterator<Item = FrameArrival> + 'a> {
         let of = (question.rate, question.seconds);
         match &self.traffic {
             None => Box::new(self.stamped(question, costs)),
@@ -203,7 +210,11 @@ impl Model {
         }
     }
 
-    fn stamped(&self, question: &Question, costs: Costs) -> impl Iterator<Item = Arrival> + use<> {
+    fn stamped(
+        &self,
+        question: &Question,
+        costs: Costs,
+    ) -> impl Iterator<Item = FrameArrival> + use<> {
         let &Question { size, rate, burst, seconds, .. } = question;
         let gap = self.gap(size);
         let room = room(size);
@@ -214,7 +225,7 @@ impl Model {
             let first = number * group;
             let (whole, within) = (first / burst * burst, first % burst);
             let at = whole as f64 / rate * 1e9 + within as f64 * gap;
-            Arrival { at, frames: group.min(all - first) as f64, room, costs }
+            FrameArrival { at, frames: group.min(all - first) as f64, room, costs }
         })
     }
 

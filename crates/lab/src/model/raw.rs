@@ -7,7 +7,7 @@ use netsniff_packet::Timestamp;
 use netsniff_traffic::probe::frame;
 
 use super::stalls;
-use crate::work::{Cost, Work};
+use crate::work::{Cost, PacketWork};
 
 /// Frames of different flows that are worked on in turn; so many that they come from memory, as those of a ring do.
 pub(super) const FRAMES: u32 = 4096;
@@ -87,7 +87,7 @@ pub fn measure(cost: Cost, frames: &[Vec<u8>], time: Duration) -> anyhow::Result
     ensure!(!frames.is_empty(), "there are no frames to work on");
     let epoch = Timestamp::from_nanos(0);
     // A delay is waited for in a capture; here it would be no measurement.
-    let mut work = Work::new(Cost { delay: None, ..cost });
+    let mut work = PacketWork::new(Cost { delay: None, ..cost });
     let (mut batches, mut singles) = (Vec::new(), Vec::new());
     let begin = Instant::now();
     for (number, batch) in frames.chunks(BATCH).cycle().enumerate() {

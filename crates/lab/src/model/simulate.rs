@@ -27,7 +27,7 @@ pub fn room(size: u32) -> f64 {
 
 /// Frames that come together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Arrival {
+pub struct FrameArrival {
     /// When, in nanoseconds from the begin, in order.
     pub at: f64,
     /// Number of frames.
@@ -95,7 +95,7 @@ impl Queues {
 
 /// What came of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Frames that arrived.
     pub frames: f64,
     /// That found the backlog full.
@@ -108,7 +108,7 @@ pub struct Outcome {
     pub most_blocks: u64,
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// The share that was lost.
     #[must_use]
     pub fn loss(&self) -> f64 {
@@ -145,7 +145,7 @@ pub struct Held<'a> {
 struct Processor<'a> {
     queues: Queues,
     /// Frames in the backlog, each group with what it is made of.
-    backlog: VecDeque<Arrival>,
+    backlog: VecDeque<FrameArrival>,
     waiting: f64,
     /// When the last frames arrived.
     arrived: f64,
@@ -162,17 +162,17 @@ struct Processor<'a> {
     waiter: Waiter<'a>,
     /// What decides how long the frames of a block take, and waking.
     chance: Random,
-    outcome: Outcome,
+    outcome: SimulationOutcome,
 }
 
 /// Lets frames come to a processor, which stands still as the machine did; `random` decides when.
 #[must_use]
 pub fn simulate(
-    arrivals: impl Iterator<Item = Arrival>,
+    arrivals: impl Iterator<Item = FrameArrival>,
     queues: &Queues,
     held: Held<'_>,
     random: &mut Random,
-) -> Outcome {
+) -> SimulationOutcome {
     // Stalls are the same whatever else is drawn.
     let chance = Random::new(!random.clone().next_u64());
     let mut stall = Pauses::new(held.stalls, random);
@@ -238,11 +238,11 @@ impl<'a> Processor<'a> {
             free: None,
             waiter: Waiter::new(wakes, queues.blocks),
             chance,
-            outcome: Outcome::default(),
+            outcome: SimulationOutcome::default(),
         }
     }
 
-    fn arrive(&mut self, mut arrival: Arrival) {
+    fn arrive(&mut self, mut arrival: FrameArrival) {
         self.outcome.frames += arrival.frames;
         let room = (self.queues.backlog - self.waiting).max(0.0);
         let lost = (arrival.frames - room).max(0.0);
@@ -412,9 +412,9 @@ mod tests {
     const FREE: Held<'_> = Held { stalls: &NEVER, wakes: &AT_ONCE, is_by_time: false };
 
     /// Frames of 1000 bytes at even gaps for some seconds, eight together.
-    fn even(rate: f64, seconds: f64, costs: Costs) -> impl Iterator<Item = Arrival> {
+    fn even(rate: f64, seconds: f64, costs: Costs) -> impl Iterator<Item = FrameArrival> {
         let groups = (rate * seconds / 8.0) as u32;
-        (0..groups).map(move |group| Arrival {
+        (0..groups).map(move |group| FrameArrival {
             at: f64::from(group) * 8e9 / rate,
             frames: 8.0,
             room: 1000.0,
@@ -426,7 +426,7 @@ mod tests {
         Queues { backlog: 1000.0, block: 100_000.0, blocks, retire: 50e6, clock: Clock::Steady }
     }
 
-    fn lost(rate: f64, seconds: f64, costs: Costs, blocks: u64) -> Outcome {
+    fn lost(rate: f64, seconds: f64, costs: Costs, blocks: u64) -> SimulationOutcome {
         simulate(even(rate, seconds, costs), &queues(blocks), FREE, &mut Random::new(1))
     }
 
@@ -549,7 +549,7 @@ mod tests {
         let costs =
             Costs { wake: 8000.0, share: 0.5, frame: 1000.0, kept: 20_000.0, deviation: 0.0 };
         for rate in [40e3, 60e3, 80e3, 150e3, 300e3] {
-            let arrivals = (0..(rate * 3.0) as u32).map(|number| Arrival {
+            let arrivals = (0..(rate * 3.0) as u32).map(|number| FrameArrival {
                 at: f64::from(number) * 1e9 / rate,
                 frames: 1.0,
                 room: 1000.0,
@@ -567,7 +567,7 @@ mod tests {
         assert_eq!(of, [Steady, Steady, Block, Block, Steady]);
         let costs = Costs { share: 1.0, kept: 10_000.0, ..Costs::default() };
         // A block that was begun after 40 ms is closed at 50 ms by the one clock, and then read; by the other one at 90.
-        let group = |at, frames| Arrival { at, frames, room: 1000.0, costs };
+        let group = |at, frames| FrameArrival { at, frames, room: 1000.0, costs };
         let lost = |clock| {
             let queues = Queues { clock, ..queues(2) };
             let mut processor = Processor::new(queues, FREE.wakes, Random::new(1));
@@ -584,7 +584,7 @@ mod tests {
     #[test]
     fn blocks_are_closed_after_some_time() {
         let costs = Costs { wake: 0.0, share: 1.0, frame: 0.0, kept: 10_000.0, deviation: 0.0 };
-        let group = |at, frames| Arrival { at, frames, room: 1000.0, costs };
+        let group = |at, frames| FrameArrival { at, frames, room: 1000.0, costs };
         // Two blocks of 100 frames: what lay in the first was read long before the others come.
         let outcome = |at| {
             let arrivals = [group(0.0, 90.0), group(at, 180.0)].into_iter();

@@ -7,7 +7,7 @@ use netsniff_packet::{Batch, Packet, Progress, Source as _};
 use netsniff_traffic::steady::Steady;
 
 use super::TOGETHER;
-use super::simulate::{Arrival, room};
+use super::simulate::{FrameArrival, room};
 use super::{Costs, raw};
 use crate::load::FCS_LEN;
 
@@ -167,7 +167,7 @@ impl Traffic {
         (rate, seconds): (f64, f64),
         gap: f64,
         costs: Costs,
-    ) -> impl Iterator<Item = Arrival> {
+    ) -> impl Iterator<Item = FrameArrival> {
         let (length, period, end) = (self.frames.len(), self.period(), seconds * 1e9);
         let scale = 1e9 / rate / self.mean_gap();
         let at = move |number: usize| {
@@ -194,7 +194,7 @@ impl Traffic {
         (rate, seconds): (f64, f64),
         (burst, gap): (u32, f64),
         costs: Costs,
-    ) -> impl Iterator<Item = Arrival> {
+    ) -> impl Iterator<Item = FrameArrival> {
         let (burst, group) = (burst.max(1) as usize, burst.clamp(1, TOGETHER) as usize);
         let all = (rate * seconds) as usize;
         (0..all.div_ceil(group)).map(move |number| {
@@ -205,10 +205,10 @@ impl Traffic {
     }
 
     /// Frames that come together, each counted as the mean of them.
-    fn group(&self, from: usize, to: usize, at: f64, costs: Costs) -> Arrival {
+    fn group(&self, from: usize, to: usize, at: f64, costs: Costs) -> FrameArrival {
         let sizes = (from..to).map(|number| self.frames[number % self.frames.len()].1);
         let frames = (to - from) as f64;
-        Arrival { at, frames, room: sizes.map(room).sum::<f64>() / frames, costs }
+        FrameArrival { at, frames, room: sizes.map(room).sum::<f64>() / frames, costs }
     }
 }
 

@@ -196,7 +196,7 @@ fn of_captured(packets: u64, trial: &Trial) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::machine::Busy;
-    use crate::order::Order;
+    use crate::order::PacketOrder;
     use crate::tools::Counted;
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             captured: Some(100),
             dropped: Some(100),
             books: Some(books),
-            order: Some(Order { inversions: 10, deepest_ns: 2500 }),
+            order: Some(PacketOrder { inversions: 10, deepest_ns: 2500 }),
             late: Some(5),
             threads: Some(vec![75, 25]),
             unexplained: None,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::figure::{Across, Figure, Quantity};
 pub use self::results::{Results, Selection};
-pub use self::score::{Score, Verdict};
+pub use self::score::{ClaimVerdict, Score};
 use crate::load::FCS_LEN;
 use crate::search::Goal;
 use crate::sweep::{Axis, Pace, Plan};
@@ -264,7 +264,11 @@ mod tests {
                 let scores = (paper.judge)(&Results::default(), &scale(is_short));
                 assert!(scores.len() >= 3, "{} claims something", paper.name);
                 for score in scores {
-                    assert_eq!(score.verdict, Verdict::Unavailable, "nothing was seen: {score:?}");
+                    assert_eq!(
+                        score.verdict,
+                        ClaimVerdict::Unavailable,
+                        "nothing was seen: {score:?}"
+                    );
                 }
             }
         }

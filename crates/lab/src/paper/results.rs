@@ -39,14 +39,14 @@ pub struct Selection<'a>(Vec<&'a Run>);
 
 /// Where a curve of losses leaves the ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Knee {
+pub struct LossOnset {
     /// The highest rate up to which nothing worth speaking of is lost; `None` where the lowest one loses.
     pub at: Option<f64>,
     /// The lowest rate above; `None` where none loses.
     pub above: Option<f64>,
 }
 
-impl Knee {
+impl LossOnset {
     /// One line of text for reports.
     #[must_use]
     pub fn words(&self) -> String {
@@ -154,8 +154,8 @@ impl<'a> Selection<'a> {
 
     /// Where the losses begin that are more than `tolerated`.
     #[must_use]
-    pub fn knee(&self, tolerated: f64) -> Option<Knee> {
-        let mut knee = Knee { at: None, above: None };
+    pub fn knee(&self, tolerated: f64) -> Option<LossOnset> {
+        let mut knee = LossOnset { at: None, above: None };
         for (rate, runs) in self.rates() {
             if runs.median(Quantity::Loss)? > tolerated {
                 knee.above = Some(rate);
@@ -214,7 +214,7 @@ pub(super) mod tests {
         assert_eq!(knee(&[]), None);
         let curve = [at(1e3, 0.0), at(3e3, 0.5), at(2e3, 0.0005), at(4e3, 0.0)];
         let found = knee(&curve).unwrap();
-        assert_eq!(found, Knee { at: Some(2e3), above: Some(3e3) });
+        assert_eq!(found, LossOnset { at: Some(2e3), above: Some(3e3) });
         assert_eq!(found.words(), "2.0 k/s (not 3.0 k/s)");
         let low = knee(&curve[1..2]).unwrap();
         assert_eq!((low.at, low.words().as_str()), (None, "less than 3.0 k/s"));
@@ -225,7 +225,7 @@ pub(super) mod tests {
         // From 2 to 3 thousand, up to 3 thousand, and from 1 thousand on.
         assert_eq!((found.is_over(&low), low.is_over(&found)), (None, None));
         assert_eq!((found.is_over(&high), high.is_over(&found)), (None, None));
-        let far = Knee { at: Some(3e3), above: None };
+        let far = LossOnset { at: Some(3e3), above: None };
         assert_eq!((far.is_over(&found), found.is_over(&far)), (Some(true), Some(false)));
         assert_eq!(found.is_over(&found), None);
         // The middle of several runs counts.

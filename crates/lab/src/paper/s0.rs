@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::results::Knee;
+use super::results::LossOnset;
 use super::score::{Seen, rate};
 use super::{
     Across, Experiment, Figure, Kind, Paper, Quantity, Results, Scale, Score, Sweep, TOLERATED,
@@ -70,7 +70,7 @@ pub(super) fn paper(scale: &Scale) -> Paper {
 /// The part of the offline rate that live analysis should reach.
 const REACHED: f64 = 0.9;
 
-fn threshold(results: &Results, ring: &str, hosts: &str) -> Option<Knee> {
+fn threshold(results: &Results, ring: &str, hosts: &str) -> Option<LossOnset> {
     results.of(BUFFERS).steady().set("ring", ring).set("hosts", hosts).knee(TOLERATED)
 }
 
@@ -100,7 +100,7 @@ fn judge(results: &Results, scale: &Scale) -> Vec<Score> {
     };
     let live = || {
         let (live, offline) = (threshold(results, LARGEST, "1")?, scale.offline?);
-        let wanted = Knee { at: Some(REACHED * offline), above: Some(REACHED * offline) };
+        let wanted = LossOnset { at: Some(REACHED * offline), above: Some(REACHED * offline) };
         let seen = format!(
             "live without loss {}, offline {}: {:.2}",
             live.words(),
@@ -143,7 +143,7 @@ mod tests {
     use super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
 
     #[test]
     fn a_threshold_that_rises_holds_and_one_that_does_not_fails() {
@@ -175,7 +175,7 @@ mod tests {
         };
         let scores = judge(&results, &scale);
         let verdicts: Vec<_> = scores.iter().map(|score| score.verdict).collect();
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         assert_eq!(verdicts, [Holds, Unavailable, Holds, Holds, Fails], "{scores:#?}");
         assert!(scores[0].seen.contains(", 4.0 times (2.0 or more); 4.2"), "{scores:#?}");
         assert!(scores[4].seen.ends_with(": 0.80"), "{scores:#?}");

@@ -5,7 +5,7 @@ use super::{Experiment, Kind, Paper, Results, Scale, Score, setting, tools};
 use crate::compare::rates::{self, Group, Improvement, Row};
 use crate::compare::{Selection, choose};
 use crate::lossless::Cell;
-use crate::search::{Found, Goal};
+use crate::search::{Goal, HighestRate};
 use crate::tools::Tool;
 
 const MECHANISMS: &str = "mechanisms";
@@ -119,9 +119,9 @@ fn smaller_hurts(results: &Results) -> Seen {
     let of = |cell: &Cell| {
         let megabits = |rate| rate * (f64::from(cell.size) + AROUND) * 8.0 / 1e6;
         match cell.found {
-            Found::Rate(rate) => Some((cell.size, megabits(rate), true)),
-            Found::AtLeast(rate) => Some((cell.size, megabits(rate), false)),
-            Found::Below(_) | Found::Ended => None,
+            HighestRate::Rate(rate) => Some((cell.size, megabits(rate), true)),
+            HighestRate::AtLeast(rate) => Some((cell.size, megabits(rate), false)),
+            HighestRate::Below(_) | HighestRate::Ended => None,
         }
     };
     let cells = results.cells(MECHANISMS).iter().filter(|cell| cell.tool == BLOCKS);
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::load::Load;
     use crate::lossless::Step;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
     use crate::search::Purpose;
 
     /// A rate that was found, with a run two percent above that lost something.
@@ -185,7 +185,7 @@ mod tests {
         Cell {
             tool: tool.to_owned(),
             size,
-            found: Found::Rate(rate),
+            found: HighestRate::Rate(rate),
             tolerated: 0.0,
             confirmed: 1,
             loss_below: None,
@@ -210,21 +210,24 @@ mod tests {
             judge(&results, &super::super::tests::scale(true))
         };
         let seen = scores(cells(1.2e5));
-        assert_eq!(seen[0].verdict, Verdict::Holds);
+        assert_eq!(seen[0].verdict, ClaimVerdict::Holds);
         let words = "64 bytes +20.0 %, 512 bytes +10.0 %; 2 of 2 sizes tell; mean +15.0 %";
         assert!(seen[0].seen.contains(words), "{seen:#?}");
-        assert_eq!((seen[1].verdict, seen[3].verdict), (Verdict::Unavailable, Verdict::Holds));
-        assert_eq!(scores(cells(0.9e5))[0].verdict, Verdict::Fails);
-        assert_eq!(scores(cells(9e5))[3].verdict, Verdict::Fails);
+        assert_eq!(
+            (seen[1].verdict, seen[3].verdict),
+            (ClaimVerdict::Unavailable, ClaimVerdict::Holds)
+        );
+        assert_eq!(scores(cells(0.9e5))[0].verdict, ClaimVerdict::Fails);
+        assert_eq!(scores(cells(9e5))[3].verdict, ClaimVerdict::Fails);
         // Two rates that are nearer to each other than a search is exact tell nothing.
-        assert_eq!(scores(cells(1.01e5))[0].verdict, Verdict::Unavailable);
+        assert_eq!(scores(cells(1.01e5))[0].verdict, ClaimVerdict::Unavailable);
     }
 
     #[test]
     fn what_the_sender_ends_is_no_limit_of_a_capture() {
         let at_least = |mut cell: Cell| {
-            let Found::Rate(rate) = cell.found else { panic!("it is a rate") };
-            (cell.found, cell.steps) = (Found::AtLeast(rate), Vec::new());
+            let HighestRate::Rate(rate) = cell.found else { panic!("it is a rate") };
+            (cell.found, cell.steps) = (HighestRate::AtLeast(rate), Vec::new());
             cell
         };
         let scores = |cells| {
@@ -235,10 +238,10 @@ mod tests {
         let limit = |size| at_least(cell(BLOCKS, size, 5e5));
         // No less than 5 % below, since the sender ended it.
         let seen = scores(vec![cell(SOCKET, 64, 5.25e5), limit(64)]);
-        assert_eq!(seen[0].verdict, Verdict::Unavailable);
-        assert_eq!(scores(vec![cell(SOCKET, 64, 4e5), limit(64)])[0].verdict, Verdict::Holds);
+        assert_eq!(seen[0].verdict, ClaimVerdict::Unavailable);
+        assert_eq!(scores(vec![cell(SOCKET, 64, 4e5), limit(64)])[0].verdict, ClaimVerdict::Holds);
         // Bits a second rise with the size, but nothing was ever lost.
-        assert_eq!(scores(vec![limit(64), limit(512)])[3].verdict, Verdict::Unavailable);
-        assert_eq!(scores(vec![cell(BLOCKS, 64, 5e5), limit(512)])[3].verdict, Verdict::Holds);
+        assert_eq!(scores(vec![limit(64), limit(512)])[3].verdict, ClaimVerdict::Unavailable);
+        assert_eq!(scores(vec![cell(BLOCKS, 64, 5e5), limit(512)])[3].verdict, ClaimVerdict::Holds);
     }
 }

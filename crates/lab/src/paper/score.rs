@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Whether a claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// The results agree with the claim.
     Holds,
     /// The results contradict the claim.
@@ -14,7 +14,7 @@ pub enum Verdict {
     Unavailable,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// The word for it in reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -36,7 +36,7 @@ pub struct Score {
     /// What was seen here, in figures.
     pub seen: String,
     /// Whether the results agree with the claim.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
 }
 
 /// What was seen of a claim, in words, and whether it holds; `None` where what was seen does not tell. `None` altogether
@@ -49,9 +49,9 @@ impl Score {
         let (holds, seen) =
             seen.unwrap_or_else(|| (None, "no run that proves something tells".to_owned()));
         let verdict = match holds {
-            Some(true) => Verdict::Holds,
-            Some(false) => Verdict::Fails,
-            None => Verdict::Unavailable,
+            Some(true) => ClaimVerdict::Holds,
+            Some(false) => ClaimVerdict::Fails,
+            None => ClaimVerdict::Unavailable,
         };
         Self { claim, source, seen, verdict }
     }
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_no_verdict() {
-        assert_eq!(Score::of("x", "y", None).verdict, Verdict::Unavailable);
+        assert_eq!(Score::of("x", "y", None).verdict, ClaimVerdict::Unavailable);
         let of = |holds| Score::of("x", "y", Some((holds, "seen".to_owned())));
-        assert_eq!(of(Some(true)).verdict, Verdict::Holds);
-        assert_eq!(of(Some(false)).verdict, Verdict::Fails);
-        assert_eq!((of(None).verdict, of(None).seen.as_str()), (Verdict::Unavailable, "seen"));
+        assert_eq!(of(Some(true)).verdict, ClaimVerdict::Holds);
+        assert_eq!(of(Some(false)).verdict, ClaimVerdict::Fails);
+        assert_eq!((of(None).verdict, of(None).seen.as_str()), (ClaimVerdict::Unavailable, "seen"));
         assert_eq!((rate(999.0), rate(12_340.0)), ("999/s".to_owned(), "12.3 k/s".to_owned()));
         assert_eq!((rate(123_400.0), percent(0.0123)), ("123 k/s".to_owned(), "1.23 %".to_owned()));
     }

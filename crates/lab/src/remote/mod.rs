@@ -51,7 +51,7 @@ mkfifo "$d/report" || exit 1
 
 /// How another machine is reached.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way<'a> {
+pub(crate) struct RemoteAccess<'a> {
     /// The words of the program that does: ssh(1), or what takes its arguments.
     pub(crate) ssh: &'a [String],
     pub(crate) destination: &'a Destination,
@@ -59,7 +59,7 @@ pub(crate) struct Way<'a> {
     pub(crate) mark: &'a (&'static str, String),
 }
 
-impl Way<'_> {
+impl RemoteAccess<'_> {
     /// The program, with what is to be done there.
     fn command(&self, what: &str) -> anyhow::Result<Command> {
         let (program, arguments) = self.ssh.split_first().context("--ssh has no program")?;
@@ -118,7 +118,7 @@ impl Shell {
     /// # Errors
     ///
     /// Where there is no such machine, or it does not let us in, with what ssh says.
-    pub(crate) fn connect(way: Way<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn connect(way: RemoteAccess<'_>) -> anyhow::Result<Self> {
         let mut command = way.command("exec sh")?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut ssh = way.start(&mut command)?;
@@ -313,11 +313,11 @@ mod tests {
     /// Runs the last argument.
     const LAST: &str = "for last; do :; done; exec sh -c \"$last\"";
 
-    fn with<T>(name: &str, script: &str, what: impl FnOnce(Way<'_>) -> T) -> T {
+    fn with<T>(name: &str, script: &str, what: impl FnOnce(RemoteAccess<'_>) -> T) -> T {
         let (path, ssh) = stand_in(name, script);
         let destination = Destination::parse("ssh://there").unwrap();
         let mark = ("NETSNIFF_LAB", "nslab-test".to_owned());
-        let result = what(Way { ssh: &ssh, destination: &destination, mark: &mark });
+        let result = what(RemoteAccess { ssh: &ssh, destination: &destination, mark: &mark });
         std::fs::remove_file(path).unwrap();
         result
     }
@@ -388,8 +388,11 @@ mod tests {
         });
         let ssh = words(&["/no/such/ssh"]);
         let destination = Destination::parse("ssh://there").unwrap();
-        let way =
-            Way { ssh: &ssh, destination: &destination, mark: &("NETSNIFF_LAB", String::new()) };
+        let way = RemoteAccess {
+            ssh: &ssh,
+            destination: &destination,
+            mark: &("NETSNIFF_LAB", String::new()),
+        };
         let error = Shell::connect(way).unwrap_err().to_string();
         assert_eq!(error, "cannot run /no/such/ssh, which reaches the sender");
     }

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 
 use super::scratch::Scratch;
 use super::{Fault, Limit, Trial, run};
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::load::Load;
 use crate::tools::Tool;
 
@@ -128,7 +128,7 @@ impl Trial {
 /// # Errors
 ///
 /// Where no tool could be tried: what prevents counts, scratch files, or what is between two machines.
-pub fn attempt(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
+pub fn attempt(bed: &Testbed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
     let before = bed.pressure()?;
     let error = match run(bed, netsniff, tool, load) {
         Err(error) => error,

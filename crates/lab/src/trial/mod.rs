@@ -22,7 +22,7 @@ pub use self::limit::Limit;
 use self::running::Running;
 use self::scratch::Scratch;
 use self::sending::{Sent, send};
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::disk::{Drain, Written};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
@@ -260,7 +260,7 @@ impl Trial {
 
 /// Counters around a run.
 struct Counters<'a> {
-    bed: &'a Bed,
+    bed: &'a Testbed,
     tap: Option<Meter>,
     host: HostReader,
 }
@@ -277,7 +277,7 @@ struct Counts {
 }
 
 impl<'a> Counters<'a> {
-    fn open(bed: &'a Bed) -> anyhow::Result<Self> {
+    fn open(bed: &'a Testbed) -> anyhow::Result<Self> {
         Ok(Self { bed, tap: bed.meter()?, host: HostReader::open()? })
     }
 
@@ -305,7 +305,7 @@ struct Wire {
 /// # Errors
 ///
 /// Where the tool or the generator cannot be run; [`attempt`] takes that for a run that proves nothing.
-pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
+pub fn run(bed: &Testbed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Result<Trial> {
     run_and(bed, netsniff, tool, load, &mut |_| Ok(()))
 }
 
@@ -315,7 +315,7 @@ pub fn run(bed: &Bed, netsniff: &Path, tool: &Tool, load: &Load) -> anyhow::Resu
 ///
 /// As [`run`], and what `look` fails with.
 pub fn run_and(
-    bed: &Bed,
+    bed: &Testbed,
     netsniff: &Path,
     tool: &Tool,
     load: &Load,

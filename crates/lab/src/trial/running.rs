@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use super::PATIENCE;
 use super::failure::{Failure, saying};
 use super::scratch::Scratch;
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::tools::Tool;
 
 /// How long a tool gets that does not say when it captures, and every other one in addition.
@@ -34,7 +34,7 @@ impl Running {
     ///
     /// [`Failure`], where it cannot be started, ends at once, or does not say that it captures.
     pub(super) fn start(
-        bed: &Bed,
+        bed: &Testbed,
         tool: &Tool,
         words: &[String],
         scratch: &Scratch,

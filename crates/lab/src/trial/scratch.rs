@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::bed::Bed;
+use crate::bed::Testbed;
 use crate::disk::{Drain, Written};
 use crate::tools::{Counted, Tool};
 
@@ -18,7 +18,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Makes them, for one run.
-    pub(super) fn make(bed: &Bed) -> anyhow::Result<Self> {
+    pub(super) fn make(bed: &Testbed) -> anyhow::Result<Self> {
         use std::os::unix::fs::PermissionsExt as _;
         let [said, files] = [&bed.scratch(), bed.files()].map(|at| at.join("run"));
         let scratch = Self { said, files };
@@ -48,7 +48,7 @@ impl Scratch {
     }
 
     /// The planted disk under the tool's file, where the bed has one.
-    pub(super) fn drain(&self, bed: &Bed, tool: &Tool) -> anyhow::Result<Option<Drain>> {
+    pub(super) fn drain(&self, bed: &Testbed, tool: &Tool) -> anyhow::Result<Option<Drain>> {
         let open = |disk| Drain::open(disk, &tool.file(&self.files), bed.processors());
         bed.disk().map(open).transpose()
     }

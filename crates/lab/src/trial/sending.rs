@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::PATIENCE;
 use super::failure::Failure;
-use crate::bed::{Bed, Said};
+use crate::bed::{GeneratorOutput, Testbed};
 use crate::load::Load;
 use crate::process;
-use crate::steady::Work;
+use crate::steady::CpuTime;
 
 /// What the generator says.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ pub(super) struct Sent {
 pub(super) struct Memory {
     pub(super) resident: Series,
     pub(super) own: Series,
-    pub(super) work: Work,
+    pub(super) work: CpuTime,
 }
 
 impl Memory {
@@ -62,7 +62,7 @@ impl Series {
 
 /// Sends a load, with an eye on the memory of a process.
 pub(super) fn send(
-    bed: &Bed,
+    bed: &Testbed,
     netsniff: &Path,
     load: &Load,
     pid: u32,
@@ -75,7 +75,8 @@ pub(super) fn send(
             memory.work.add(begin.elapsed().as_secs_f64(), usage.cpu_ns);
         }
     };
-    let Said { report, errors } = bed.send(netsniff, load, load.time + PATIENCE, &mut look)?;
+    let GeneratorOutput { report, errors } =
+        bed.send(netsniff, load, load.time + PATIENCE, &mut look)?;
     let sent: Sent = serde_json::from_str(&report)
         .map_err(|_| Failure::new(format!("the generator failed: {}", errors.trim())))?;
     if let Some(error) = &sent.error {

@@ -43,7 +43,7 @@ pub struct AnonymizeArgs {
     pseudonyms: PseudonymArgs,
     /// What becomes of payload
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
-    payload: Payload,
+    payload: PayloadPolicy,
     /// UDP ports on which tunnels are looked for, beside the known ones, as for netsniff analyze
     #[arg(long, value_name = "LIST")]
     tunnel_ports: Option<TunnelPorts>,
@@ -54,7 +54,7 @@ pub struct AnonymizeArgs {
 
 /// What becomes of payload.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum Payload {
+enum PayloadPolicy {
     /// It stays, with the names and addresses in it
     Keep,
     /// It is cut off, as by a snaplen; that of fragments becomes zeros
@@ -91,9 +91,9 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         return Ok(FAILED);
     }
     let payload = match args.payload {
-        Payload::Keep => PayloadMode::Keep,
-        Payload::Cut => PayloadMode::Cut,
-        Payload::Hash => PayloadMode::Hash,
+        PayloadPolicy::Keep => PayloadMode::Keep,
+        PayloadPolicy::Cut => PayloadMode::Cut,
+        PayloadPolicy::Hash => PayloadMode::Hash,
     };
     let tunnel_ports = Arc::new(args.tunnel_ports.clone().unwrap_or_default());
     let anonymizer = PacketAnonymizer::new(Arc::new(pseudonyms.anonymizer), payload)
@@ -115,7 +115,7 @@ pub fn run(args: &AnonymizeArgs) -> anyhow::Result<u8> {
         done => done.with_context(|| format!("cannot write {}", args.output.display())),
     };
     let told = done?;
-    let damaged = inputs.tell_damage();
+    let damaged = inputs.report_damage();
     if !args.quiet {
         let lines = told.lines(&pseudonyms.said);
         // What was done is no part of a capture.

@@ -83,7 +83,7 @@ impl Inputs {
     }
 
     /// Says what is wrong with the files that were read, and returns whether anything is.
-    pub(crate) fn tell_damage(&self) -> bool {
+    pub(crate) fn report_damage(&self) -> bool {
         self.damage().for_each(|line| say(&line));
         self.is_damaged()
     }

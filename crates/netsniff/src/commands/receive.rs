@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, UsageError, print, quantity, say};
 use netsniff_packet::{Batch, Progress, Source as _, Timestamp};
-use netsniff_pipeline::books::Place;
-use netsniff_pipeline::live::{Consumer, Group, RingReport};
+use netsniff_pipeline::books::BooksScope;
+use netsniff_pipeline::live::{Consumer, PacketSlice, RingReport};
 use netsniff_pipeline::receiving::Reception;
 use netsniff_pipeline::receiving::report::Report;
 use netsniff_traffic::probe::PORT;
@@ -97,7 +97,7 @@ fn read(args: &ReceiveArgs, mut reception: Reception) -> anyhow::Result<(Recepti
         let Ok(state) = inputs.read_batch(&mut batch);
         batch.iter().try_for_each(|packet| reception.packet(&packet))?;
         if state == Progress::End {
-            return Ok((reception, inputs.tell_damage()));
+            return Ok((reception, inputs.report_damage()));
         }
     }
 }
@@ -117,7 +117,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 struct Counting(Arc<Mutex<Shared>>);
 
 impl Consumer for Counting {
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         let mut shared = lock(&self.0);
         for (_, packet) in group.iter() {
             if let Err(error) = shared.reception.packet(&packet) {
@@ -169,7 +169,7 @@ fn listen(
     let consumer = || Counting(Arc::clone(&shared));
     let mut end = || watch.end(&lock(&shared));
     let (entries, failures) = live::one_ring(&args.capture, args.quiet, consumer, &mut end)?;
-    let total = entries.iter().find(|entry| matches!(entry.place, Place::Interface(_)));
+    let total = entries.iter().find(|entry| matches!(entry.place, BooksScope::Interface(_)));
     let lost =
         total.and_then(|entry| Some(entry.ring_dropped()? + entry.lost_interface.unwrap_or(0)));
     let shared = Arc::into_inner(shared).context("a ring still counts")?;

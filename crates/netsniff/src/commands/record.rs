@@ -13,14 +13,14 @@ use netsniff_console::printable::json_line;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
 use netsniff_pcapfile::{Counters, Interface};
-use netsniff_pipeline::books::{Entry, Place};
+use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::live::{Recording, SharedRecorder};
 use netsniff_pipeline::recording::books::{State, Statistics};
 use netsniff_pipeline::recording::options::Options;
 use netsniff_pipeline::recording::{Finished, Recorder};
 
 use super::live::{
-    self, Attendant, CaptureArgs, Metrics, Opening, Rings, Session, Signals, Told, Wanted,
+    self, CaptureArgs, Metrics, Opening, ReportedLine, Rings, RunHooks, Session, Signals, Wanted,
 };
 use super::recording::RecordOutputArgs;
 use crate::commands::filters::filters;
@@ -89,7 +89,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     };
     let rings = opening.open(&capture.interfaces)?;
     if !args.quiet {
-        live::tell(&rings, &wanted, capture.cpus());
+        live::print_rings(&rings, &wanted, capture.cpus());
     }
     let options = options(&args.output, &rings, &wanted)?;
     let outputs = Outputs::default().with_recording(&options);
@@ -104,7 +104,7 @@ pub fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         reopener: reopener.as_ref(),
         is_quiet: args.quiet,
     };
-    let mut clerk = Clerk {
+    let mut clerk = RecordHooks {
         recorder: &recorder,
         told: Vec::new(),
         is_quiet: args.quiet,
@@ -153,18 +153,18 @@ pub fn start(options: &Options, rings: &Rings) -> anyhow::Result<Arc<Mutex<Share
 }
 
 /// Tells the recorder what the kernel has counted, and people what was lost.
-struct Clerk<'a> {
+struct RecordHooks<'a> {
     recorder: &'a Mutex<SharedRecorder>,
-    told: Vec<Told>,
+    told: Vec<ReportedLine>,
     is_quiet: bool,
     begin: Instant,
     metrics: Option<&'a Metrics>,
 }
 
-impl Attendant for Clerk<'_> {
-    fn books(&mut self, entries: &mut [Entry], now: Timestamp, _: Timestamp, is_final: bool) {
+impl RunHooks for RecordHooks<'_> {
+    fn books(&mut self, entries: &mut [BooksLine], now: Timestamp, _: Timestamp, is_final: bool) {
         let mut shared = lock(self.recorder);
-        tell_recorder(shared.recorder(), entries, now);
+        update_recorder(shared.recorder(), entries, now);
         let statistics = shared.recorder().statistics();
         drop(shared);
         for entry in entries.iter_mut() {
@@ -219,8 +219,8 @@ pub fn end(recorder: Arc<Mutex<SharedRecorder>>) -> anyhow::Result<Finished> {
 }
 
 /// Gives the counters of the books to the file.
-pub fn tell_recorder(recorder: &mut Recorder, entries: &[Entry], now: Timestamp) {
-    let interfaces = entries.iter().filter(|entry| matches!(entry.place, Place::Interface(_)));
+pub fn update_recorder(recorder: &mut Recorder, entries: &[BooksLine], now: Timestamp) {
+    let interfaces = entries.iter().filter(|entry| matches!(entry.place, BooksScope::Interface(_)));
     for (number, entry) in (0..).zip(interfaces) {
         let counters = Counters {
             received: entry.arrived,
@@ -236,15 +236,15 @@ pub fn tell_recorder(recorder: &mut Recorder, entries: &[Entry], now: Timestamp)
 
 /// Adds what became of the delivered packets. One recorder writes the packets of all rings, so that only a
 /// run with one interface knows them by interface.
-pub fn add(entry: &mut Entry, statistics: &Statistics) {
-    if matches!(entry.place, Place::Interface(_)) {
+pub fn add(entry: &mut BooksLine, statistics: &Statistics) {
+    if matches!(entry.place, BooksScope::Interface(_)) {
         entry.recorded = Some(statistics.recorded.packets);
         entry.unrecorded = Some(statistics.refused.packets);
     }
 }
 
 /// Ends the recording and says what came of it.
-fn tell(args: &RecordArgs, report: &CaptureReport<'_>) -> anyhow::Result<()> {
+fn print_report(args: &RecordArgs, report: &CaptureReport<'_>) -> anyhow::Result<()> {
     if args.json {
         let line = json_line(report)?;
         let is_recording = is_stdin(&args.output.write);
@@ -260,7 +260,7 @@ fn tell(args: &RecordArgs, report: &CaptureReport<'_>) -> anyhow::Result<()> {
 fn finish(
     args: &RecordArgs,
     recorder: Arc<Mutex<SharedRecorder>>,
-    mut entries: Vec<Entry>,
+    mut entries: Vec<BooksLine>,
     failures: &[String],
 ) -> anyhow::Result<u8> {
     failures.iter().for_each(|why| say(why));
@@ -269,11 +269,11 @@ fn finish(
         add(entry, &done.statistics);
     }
     let capture: Vec<_> = entries.iter().map(|entry| CaptureBooks::of(entry, false)).collect();
-    tell(args, &CaptureReport { capture: &capture, recording: Some(&done.statistics) })?;
+    print_report(args, &CaptureReport { capture: &capture, recording: Some(&done.statistics) })?;
     if let Some(why) = &done.failure {
         say(why);
     }
-    let lost = entries.iter().filter_map(Entry::loss).fold(0.0, f64::max);
+    let lost = entries.iter().filter_map(BooksLine::loss).fold(0.0, f64::max);
     if let Some(percent) = args.require_quality
         && (1.0 - lost) * 100.0 < percent
     {

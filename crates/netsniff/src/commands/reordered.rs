@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use netsniff_packet::{Batch, Loss, Packet, Progress};
-use netsniff_pipeline::live::{Group, Order, Portion};
+use netsniff_pipeline::live::{PacketSlice, ReorderBuffer, RingPackets};
 
 /// Packets that wait for earlier ones. Files are read whole, so that what waits is bounded by what
 /// lies within the window of time.
 #[derive(Debug)]
 pub(crate) struct Reordered {
-    order: Order,
+    order: ReorderBuffer,
     /// What was read last, in the order of the file.
     read: Batch,
     has_ended: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Reordered {
 
 impl Reordered {
     pub(crate) fn new(window: Duration) -> Self {
-        Self { order: Order::new(window), read: Batch::default(), has_ended: false }
+        Self { order: ReorderBuffer::new(window), read: Batch::default(), has_ended: false }
     }
 
     /// Fills `batch` with the packets before which nothing can come any more; `read` reads the next
@@ -36,8 +36,8 @@ impl Reordered {
             let mut loss: Option<&Loss> = None;
             for (end, next) in ends.chain([(self.read.packets.len(), None)]) {
                 let packets = self.read.packets.get(at..end).unwrap_or_default();
-                let group = Group { data: &self.read.data, packets, loss };
-                self.order.push(Portion { group, goes_on: false }, |group| take(batch, group));
+                let group = PacketSlice { data: &self.read.data, packets, loss };
+                self.order.push(RingPackets { group, goes_on: false }, |group| take(batch, group));
                 (at, loss) = (end.max(at), next);
             }
             if self.has_ended {
@@ -49,7 +49,7 @@ impl Reordered {
 }
 
 /// Copies what is in order to the end of a batch.
-fn take(batch: &mut Batch, group: Group<'_>) {
+fn take(batch: &mut Batch, group: PacketSlice<'_>) {
     if let Some(loss) = group.loss {
         batch.push_loss(*loss);
     }

@@ -1,7 +1,7 @@
 //! The books of a live capture in a summary.
 
 use netsniff_console::number::{bytes, count, duration, exact, files};
-use netsniff_pipeline::books::{Entry, Place};
+use netsniff_pipeline::books::{BooksLine, BooksScope};
 use netsniff_pipeline::recording::books::Statistics;
 use serde::Serialize;
 
@@ -66,13 +66,13 @@ pub struct CaptureBooks {
 impl CaptureBooks {
     /// One line of the books. Rings are shown to people where there are several.
     #[must_use]
-    pub fn of(entry: &Entry, with_rings: bool) -> Self {
+    pub fn of(entry: &BooksLine, with_rings: bool) -> Self {
         let report = entry.report.as_ref();
         let counters = report.map(|report| &report.counters);
         let (name, ring) = match &entry.place {
-            Place::Interface(name) => (name.clone(), None),
-            Place::Ring(name, ring) => (format!("{name} ring {ring}"), Some(*ring)),
-            Place::Host => ("host".to_owned(), None),
+            BooksScope::Interface(name) => (name.clone(), None),
+            BooksScope::Ring(name, ring) => (format!("{name} ring {ring}"), Some(*ring)),
+            BooksScope::Host => ("host".to_owned(), None),
         };
         Self {
             name,
@@ -252,7 +252,7 @@ mod tests {
     use netsniff_pipeline::live::onset::Onset;
     use netsniff_pipeline::recording::books::Tally;
 
-    fn text(entry: &Entry, recording: Option<&Statistics>) -> String {
+    fn text(entry: &BooksLine, recording: Option<&Statistics>) -> String {
         let capture = [CaptureBooks::of(entry, false)];
         let report = CaptureReport { capture: &capture, recording };
         report.text(Style { colour: false, unicode: false })
@@ -287,10 +287,10 @@ mod tests {
     #[test]
     fn order_and_rings_are_told_to_programs() {
         let told = report(100);
-        let place = Place::Ring("eth0".to_owned(), 1);
+        let place = BooksScope::Ring("eth0".to_owned(), 1);
         let of = |report| {
             let place = place.clone();
-            CaptureBooks::of(&Entry { place, report, ..entry(None, None, None) }, true)
+            CaptureBooks::of(&BooksLine { place, report, ..entry(None, None, None) }, true)
         };
         let books = of(Some(told.clone()));
         assert_eq!((books.ring, books.delivered), (Some(1), Some(told.counters.delivered)));

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netsniff_lab::bed::{Bed, Layout};
+use netsniff_lab::bed::{Layout, Testbed};
 use netsniff_lab::load::Load;
 use netsniff_lab::tools::Tool;
 use netsniff_lab::trial::{self, Trial};
@@ -53,9 +53,9 @@ pub(crate) fn assert_swept(code: Option<i32>, errors: &str) {
 }
 
 /// A testbed; `None`, said loudly, where this machine can have none.
-pub(crate) fn make(test: &str, layout: &Layout) -> Option<Bed> {
+pub(crate) fn make(test: &str, layout: &Layout) -> Option<Testbed> {
     let warden = [env!("CARGO_BIN_EXE_netsniff"), "lab", "warden"].map(str::to_owned);
-    match Bed::make(&warden, layout) {
+    match Testbed::make(&warden, layout) {
         Ok(bed) => Some(bed),
         Err(why) => {
             assert!(!is_able(), "a namespace can be made here: {why:#}");
@@ -103,7 +103,7 @@ pub(crate) fn load(size: u32) -> Load {
 }
 
 /// The first run that proves something, of ten.
-pub(crate) fn valid(bed: &Bed, tool: &Tool, load: &Load) -> Option<Trial> {
+pub(crate) fn valid(bed: &Testbed, tool: &Tool, load: &Load) -> Option<Trial> {
     let netsniff = Path::new(env!("CARGO_BIN_EXE_netsniff"));
     (0..10).map(|_| trial::run(bed, netsniff, tool, load).unwrap()).find(Trial::is_valid)
 }

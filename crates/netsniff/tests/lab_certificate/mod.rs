@@ -10,7 +10,7 @@ use netsniff_lab::certificate::facts::{Capture, Configuration};
 use netsniff_lab::certificate::key::PrivateKey;
 use netsniff_lab::certificate::{Certified, Statement, page};
 use netsniff_lab::machine::Machine;
-use netsniff_lab::search::Found;
+use netsniff_lab::search::HighestRate;
 use netsniff_lab::tools::Tool;
 
 /// By openssl genpkey -algorithm ed25519, and its public key by openssl pkey -pubout.
@@ -52,7 +52,11 @@ impl Files {
     }
 
     /// A certificate of this machine, for a rate that was never measured.
-    pub(crate) fn certify(&self, found: &[(u32, Found)], change: impl Fn(&mut Configuration)) {
+    pub(crate) fn certify(
+        &self,
+        found: &[(u32, HighestRate)],
+        change: impl Fn(&mut Configuration),
+    ) {
         let mut configuration = Configuration {
             netsniff: env!("CARGO_PKG_VERSION").to_owned(),
             machine: Machine::here(&[]),
@@ -61,7 +65,7 @@ impl Files {
             tool: Capture::of(&Tool::all()[0]),
         };
         change(&mut configuration);
-        let size = |&(size, found): &(u32, Found)| Certified {
+        let size = |&(size, found): &(u32, HighestRate)| Certified {
             found,
             not_certified: None,
             ..Certified::unavailable(size, "")

@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::expected::{Expected, Outcome, check};
 use crate::zeek::corpus::{Bounds, Scratch, run};
-use netsniff_testing::{Need, folder, tell};
+use netsniff_testing::{Need, folder, print_uncaptured};
 
 /// What none of them may exceed: the 96 MB that the page allows, of memory of its own, and twice as much of addresses, since
 /// the program itself and what is reserved and never touched count there. Time is that of a build without optimisation.
@@ -196,7 +196,7 @@ fn nobody_is_harmed_or_misled() {
         let output = run(&folder.join(file), scratch.path(), ONE_WORKER, Some(BOUNDS));
         Outcome::read(output.status.code(), scratch.path())
     });
-    tell(&format!("hostile: {figures}"));
+    print_uncaptured(&format!("hostile: {figures}"));
 }
 
 /// Each file is run, and ends in time and within memory, or is known not to.

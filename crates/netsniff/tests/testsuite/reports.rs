@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::expected::{Expected, Outcome, check};
 use crate::zeek::corpus::{Scratch, run};
-use netsniff_testing::{Need, folder, tell};
+use netsniff_testing::{Need, folder, print_uncaptured};
 
 /// What is right today and must stay so. Nothing leaves this table.
 const RIGHT: &[Expected] = &[
@@ -249,7 +249,7 @@ fn reported_faults_are_not_ours() {
         let output = run(&folder.join(file), scratch.path(), &["--workers", "1"], None);
         Outcome::read(output.status.code(), scratch.path())
     });
-    tell(&format!("reports: {figures}"));
+    print_uncaptured(&format!("reports: {figures}"));
 }
 
 /// A file that nobody expects anything of is read as well.

@@ -20,7 +20,7 @@ use crate::zeek::whole::Packets;
 use netsniff_analysis::protocol::ProtocolId;
 use netsniff_analysis::record::Origin;
 use netsniff_analysis::rows::LOGS;
-use netsniff_testing::tell;
+use netsniff_testing::print_uncaptured;
 
 /// A log, the rows that are the same at least, and the files without a difference at least. THE floors: who makes more of
 /// them the same raises them, and nobody lowers them.
@@ -116,7 +116,7 @@ fn logs_are_zeeks() {
     for (set, name) in ["captures2", "captures2, others"].iter().enumerate() {
         for (log, total) in logs.iter().zip(&totals[set]) {
             let figures = figures(name, log.name, total);
-            tell(&figures);
+            print_uncaptured(&figures);
             if is_below(total, log.floors[set]) {
                 complaints.push(format!(
                     "{figures}; at least {:?}, and one of those that there are",

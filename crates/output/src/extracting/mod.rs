@@ -93,11 +93,11 @@ const SPARE_BUFFERS: usize = 16;
 struct Task {
     since: Instant,
     file: Arc<Carried>,
-    what: What,
+    what: ExtractionStep,
 }
 
 #[derive(Debug)]
-enum What {
+enum ExtractionStep {
     /// Bytes that belong at this offset.
     Write(u64, Vec<u8>),
     /// The size, holes among it.
@@ -195,7 +195,7 @@ struct Extracting(Arc<HandOff>);
 impl Extracting {
     fn file(&self, name: &str) -> Option<HandedOver> {
         let Some(output) = self.0.directory.file(name) else {
-            self.0.lock().tell(Refusal::Bound);
+            self.0.lock().report(Refusal::Bound);
             return None;
         };
         let file = Carried { output: Mutex::new(output), verdict: OnceLock::new() };
@@ -249,7 +249,7 @@ impl Extraction for HandedOver {
         self.flush();
         self.waiting = Vec::new();
         if let Some(file) = &self.file {
-            self.hand_off.push(Arc::clone(file), What::End(size));
+            self.hand_off.push(Arc::clone(file), ExtractionStep::End(size));
         }
     }
 
@@ -261,7 +261,7 @@ impl Extraction for HandedOver {
     fn refuse(&self) {
         self.is_told.get_or_init(|| ());
         self.hand_off.directory.close();
-        self.hand_off.lock().tell(Refusal::Bound);
+        self.hand_off.lock().report(Refusal::Bound);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -283,7 +283,7 @@ impl HandedOver {
 
     fn release(&mut self) {
         if let Some(file) = self.file.take() {
-            self.hand_off.push(file, What::Release);
+            self.hand_off.push(file, ExtractionStep::Release);
         }
     }
 }
@@ -309,19 +309,19 @@ impl HandOff {
         let is_within = state.held_bytes.saturating_add(data.len()) <= self.bounds.bytes;
         let is_in_time = state.lag().is_none_or(|lag| lag < self.bounds.lag);
         if !is_within || !is_in_time || state.has_ended {
-            state.tell(Refusal::Overrun);
+            state.report(Refusal::Overrun);
             return false;
         }
         state.held_bytes += data.len();
         let empty = state.spare.pop().unwrap_or_default();
-        let what = What::Write(at, core::mem::replace(data, empty));
+        let what = ExtractionStep::Write(at, core::mem::replace(data, empty));
         state.tasks.push_back(Task { since: Instant::now(), file: Arc::clone(file), what });
         self.work.notify_one();
         true
     }
 
     /// Hands over what takes no room to speak of, at most three of them for each file.
-    fn push(&self, file: Arc<Carried>, what: What) {
+    fn push(&self, file: Arc<Carried>, what: ExtractionStep) {
         let mut state = self.lock();
         let task = Task { since: Instant::now(), file, what };
         if state.has_ended {
@@ -350,13 +350,13 @@ impl HandOff {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         match stored {
-            Stored::Overrun => state.tell(Refusal::Overrun),
-            Stored::Refused => state.tell(Refusal::Bound),
+            Stored::Overrun => state.report(Refusal::Overrun),
+            Stored::Refused => state.report(Refusal::Bound),
             Stored::Whole | Stored::Failed => {}
         }
         drop(state);
         if stored == Stored::Whole {
-            self.push(Arc::clone(file), What::Keep);
+            self.push(Arc::clone(file), ExtractionStep::Keep);
         }
         stored
     }
@@ -404,7 +404,7 @@ impl State {
     }
 
     /// Has the user told, unless that was done.
-    fn tell(&mut self, why: Refusal) {
+    fn report(&mut self, why: Refusal) {
         let (is_told, text) = match why {
             Refusal::Overrun => (
                 &mut self.is_told[0],
@@ -429,18 +429,18 @@ impl Task {
         let Self { file, what, .. } = self;
         let mut output = file.output.lock().unwrap_or_else(PoisonError::into_inner);
         match what {
-            What::Write(at, data) => {
+            ExtractionStep::Write(at, data) => {
                 output.write(at, &data);
                 return Some(data);
             }
-            What::End(size) => {
+            ExtractionStep::End(size) => {
                 output.end(size);
                 let _ = file.verdict.set(output.stored());
             }
-            What::Keep => {
+            ExtractionStep::Keep => {
                 output.keep();
             }
-            What::Release => {}
+            ExtractionStep::Release => {}
         }
         None
     }

@@ -1,13 +1,13 @@
 //! What GRE carries: IP, bridged Ethernet, ERSPAN, MPLS, frames of 802.11, or PPP of PPTP.
 
-use super::tunnel::{Above, Inner, Tunnel, TunnelKind};
+use super::tunnel::{Inner, Tunnel, TunnelKind, UpperBytes};
 use super::{Layer, Stop};
 use crate::wire::ethernet::{EthernetView, ethertype};
 use crate::wire::gre::GreView;
 use crate::wire::pppoe::ppp_protocol;
 
 /// Looks behind a GRE header. `None` where it carries a protocol that is not decoded.
-pub(super) fn find(above: &Above<'_>) -> Option<Result<Tunnel, Stop>> {
+pub(super) fn find(above: &UpperBytes<'_>) -> Option<Result<Tunnel, Stop>> {
     let fault = |weird| Some(Err(above.stop(weird, Layer::Gre, 0, 0)));
     let short = |needed| Some(Err(above.stop("truncated_GRE", Layer::Gre, 0, needed)));
     let Some(view) = GreView::parse(above.data) else { return short(GreView::MIN_LEN) };
@@ -70,7 +70,7 @@ fn erspan_iii_len(header: &[u8]) -> usize {
 }
 
 /// Enhanced GRE without a payload only acknowledges; with one it holds a PPP frame.
-fn pptp(above: &Above<'_>, view: &GreView<'_>) -> Option<Result<Tunnel, Stop>> {
+fn pptp(above: &UpperBytes<'_>, view: &GreView<'_>) -> Option<Result<Tunnel, Stop>> {
     let at = view.header_len();
     if above.len <= at {
         return None;

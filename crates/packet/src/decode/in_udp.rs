@@ -2,7 +2,7 @@
 
 use super::link::is_ethernet;
 use super::ports::{Encapsulation, TunnelPorts};
-use super::tunnel::{Above, Inner, Tunnel, TunnelKind};
+use super::tunnel::{Inner, Tunnel, TunnelKind, UpperBytes};
 use super::{Udp, gre};
 use crate::wire::ethernet::ethertype;
 use crate::wire::geneve::GeneveView;
@@ -43,8 +43,8 @@ pub(super) fn find(udp: &Udp, data: &[u8], ports: &TunnelPorts) -> Option<Tunnel
     if may_be_in_udp(udp, data, ports) { teredo(&above_udp(udp, data), false) } else { None }
 }
 
-fn above_udp<'a>(udp: &Udp, data: &'a [u8]) -> Above<'a> {
-    Above::new(data, udp.payload_offset, udp.payload_len, udp.payload_captured)
+fn above_udp<'a>(udp: &Udp, data: &'a [u8]) -> UpperBytes<'a> {
+    UpperBytes::new(data, udp.payload_offset, udp.payload_len, udp.payload_captured)
 }
 
 #[inline(never)]
@@ -68,7 +68,7 @@ fn on_tunnel_port(udp: &Udp, data: &[u8], ports: &TunnelPorts) -> Option<Tunnel>
 
 /// Reserved bits are ignored on receipt (RFC 7348, section 5), but only where the frame inside is
 /// beyond doubt.
-fn vxlan(above: &Above<'_>) -> Option<Tunnel> {
+fn vxlan(above: &UpperBytes<'_>) -> Option<Tunnel> {
     let view = VxlanView::parse(above.data)?;
     let (after_flags, last) = view.reserved();
     let flags_fit = match view.flags() {
@@ -85,7 +85,7 @@ fn vxlan(above: &Above<'_>) -> Option<Tunnel> {
 
 /// GRE in UDP (RFC 8086), of version 0 only. What carries no known type is told by its header alone,
 /// which is too little.
-fn gre_in_udp(above: &Above<'_>) -> Option<Tunnel> {
+fn gre_in_udp(above: &UpperBytes<'_>) -> Option<Tunnel> {
     let found = gre::find(above)?.ok()?;
     let at = found.offset.saturating_sub(above.offset) as usize;
     let fits = match found.inner {
@@ -97,7 +97,7 @@ fn gre_in_udp(above: &Above<'_>) -> Option<Tunnel> {
 }
 
 /// MPLS in UDP (RFC 7510): labels, the last of which says so, and IP or Ethernet behind them.
-fn mpls(above: &Above<'_>) -> Option<Tunnel> {
+fn mpls(above: &UpperBytes<'_>) -> Option<Tunnel> {
     const MAX_LABELS: usize = 8;
     const CONTROL_WORD: usize = 4;
     let label = |at| above.data.get(at..).and_then(MplsView::parse);
@@ -114,7 +114,7 @@ fn mpls(above: &Above<'_>) -> Option<Tunnel> {
     fits.then(|| above.tunnel(0, Inner::Mpls, TunnelKind::Mpls, Some(outer)))
 }
 
-fn geneve(above: &Above<'_>) -> Option<Tunnel> {
+fn geneve(above: &UpperBytes<'_>) -> Option<Tunnel> {
     let view = GeneveView::parse(above.data)?;
     if view.version() != 0 || view.reserved_set() {
         return None;
@@ -130,7 +130,7 @@ fn geneve(above: &Above<'_>) -> Option<Tunnel> {
     }
 }
 
-fn gtpu(above: &Above<'_>) -> Option<Tunnel> {
+fn gtpu(above: &UpperBytes<'_>) -> Option<Tunnel> {
     let view = GtpuView::parse(above.data)?;
     let is_user_packet =
         view.version() == 1 && view.protocol_type() && view.message_type() == T_PDU;
@@ -141,7 +141,7 @@ fn gtpu(above: &Above<'_>) -> Option<Tunnel> {
 }
 
 /// Where the port does not tell, an address with the prefix of Teredo must.
-fn teredo(above: &Above<'_>, is_port: bool) -> Option<Tunnel> {
+fn teredo(above: &UpperBytes<'_>, is_port: bool) -> Option<Tunnel> {
     const PREFIX: [u8; 4] = [0x20, 0x01, 0, 0];
     let at = teredo_indications(above.data)?;
     let data = above.data.get(at..)?;
@@ -170,7 +170,7 @@ fn teredo_indications(data: &[u8]) -> Option<usize> {
     }
 }
 
-fn ayiya(above: &Above<'_>) -> Option<Tunnel> {
+fn ayiya(above: &UpperBytes<'_>) -> Option<Tunnel> {
     const MIN_LEN: usize = 8;
     const FORWARD: u8 = 1;
     let &[lens, signature, operation, next_header, ..] = above.data.first_chunk::<MIN_LEN>()?;

@@ -68,11 +68,11 @@ const fn start(link_type: LinkType) -> Start {
 
 /// Walks from the first header of a packet.
 pub(super) fn walk(decoded: &mut Decoded, frame: Frame<'_>, link_type: LinkType) {
-    walk_told(decoded, frame, link_type, |_| {});
+    walk_traced(decoded, frame, link_type, |_| {});
 }
 
 /// As [`walk`], and tells each step before it is taken.
-pub(super) fn walk_told(
+pub(super) fn walk_traced(
     decoded: &mut Decoded,
     frame: Frame<'_>,
     link_type: LinkType,

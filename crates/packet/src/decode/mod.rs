@@ -23,7 +23,7 @@ pub(crate) use link::{FABRIC_PATH_LEN, Next};
 pub use ports::{NoTunnelPorts, TunnelPorts};
 pub(crate) use tag::len as tag_len;
 pub use walk::{ethernet, ip, mpls, packet, packet_into, reassembled, supported, transport, wlan};
-pub(crate) use walk::{packet_told, told_from};
+pub(crate) use walk::{packet_traced, traced_from};
 
 /// What one walk found, from the first header to the transport header or to where it had to stop.
 ///

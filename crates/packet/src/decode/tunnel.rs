@@ -126,7 +126,7 @@ pub fn find(decoded: &Decoded, data: &[u8], ports: &TunnelPorts) -> Option<Resul
 
 #[inline(never)]
 fn above_ip(ip: &Ip, data: &[u8]) -> Option<Result<Tunnel, Stop>> {
-    let above = Above::new(data, ip.payload_offset, ip.payload_len, ip.payload_captured);
+    let above = UpperBytes::new(data, ip.payload_offset, ip.payload_len, ip.payload_captured);
     match ip.protocol {
         protocol::IPV4 => Some(above.inner_ip(0, Some(4), TunnelKind::Ip, None)),
         protocol::IPV6 => Some(above.inner_ip(0, Some(6), TunnelKind::Ip, None)),
@@ -136,7 +136,7 @@ fn above_ip(ip: &Ip, data: &[u8]) -> Option<Result<Tunnel, Stop>> {
 }
 
 /// The bytes above a header.
-pub(super) struct Above<'a> {
+pub(super) struct UpperBytes<'a> {
     /// What was captured of them.
     pub(super) data: &'a [u8],
     /// How many there were.
@@ -145,7 +145,7 @@ pub(super) struct Above<'a> {
     pub(super) offset: u32,
 }
 
-impl<'a> Above<'a> {
+impl<'a> UpperBytes<'a> {
     pub(super) fn new(data: &'a [u8], offset: u32, len: u32, captured: u32) -> Self {
         let (start, end) = (offset as usize, offset.saturating_add(captured) as usize);
         Self { data: data.get(start..end).unwrap_or_default(), len: len as usize, offset }

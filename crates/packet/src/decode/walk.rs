@@ -113,20 +113,20 @@ pub fn packet_into(link_type: LinkType, data: &[u8], wire_len: u32, decoded: &mu
 }
 
 /// As [`packet`], and tells each step through the link layer before it is taken.
-pub(crate) fn packet_told(
+pub(crate) fn packet_traced(
     link_type: LinkType,
     data: &[u8],
     wire_len: u32,
     tell: impl FnMut(link::Next),
 ) -> Decoded {
     let mut decoded = Decoded::default();
-    link::walk_told(&mut decoded, Frame::new(data, wire_len), link_type, tell);
+    link::walk_traced(&mut decoded, Frame::new(data, wire_len), link_type, tell);
     decoded
 }
 
 /// Walks from a step of the link layer, as inside a tunnel, and tells each step before it is taken.
 /// `wire_len` as in [`ip`].
-pub(crate) fn told_from(
+pub(crate) fn traced_from(
     next: link::Next,
     data: &[u8],
     wire_len: u32,
@@ -151,19 +151,19 @@ pub fn ip(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
 /// Walks from an Ethernet header at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
 #[must_use]
 pub fn ethernet(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
-    told_from(link::Next::Ethernet(offset as usize), data, wire_len, |_| {})
+    traced_from(link::Next::Ethernet(offset as usize), data, wire_len, |_| {})
 }
 
 /// Walks from an MPLS label at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
 #[must_use]
 pub fn mpls(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
-    told_from(link::Next::Mpls(offset as usize), data, wire_len, |_| {})
+    traced_from(link::Next::Mpls(offset as usize), data, wire_len, |_| {})
 }
 
 /// Walks from a header of IEEE 802.11 at `offset` in `data`, as inside a tunnel. `wire_len` as in [`ip`].
 #[must_use]
 pub fn wlan(data: &[u8], offset: u32, wire_len: u32) -> Decoded {
-    told_from(link::Next::Wlan(offset as usize, false), data, wire_len, |_| {})
+    traced_from(link::Next::Wlan(offset as usize, false), data, wire_len, |_| {})
 }
 
 /// Decodes the transport header at the start of `data`, which follows an IP header with this

@@ -279,7 +279,7 @@ impl Pcapng {
             return sink.damage_at(at, block.len(), DamageKind::BlockBody { block_type: 6 });
         };
         let timed = Some(u64::from(high) << 32 | u64::from(low));
-        let found = Found { interface, ticks: timed, captured, wire, at, header: 28 };
+        let found = PacketFields { interface, ticks: timed, captured, wire, at, header: 28 };
         let options = options_behind(body, captured);
         let drops = options.and_then(drops::<BIG_ENDIAN>);
         let (Some(number), Some(options)) = (self.push(&found, drops, body, sink), options) else {
@@ -302,7 +302,7 @@ impl Pcapng {
         let (first, second) = (both >> 16, both & 0xffff);
         let (interface, drops) = if BIG_ENDIAN { (first, second) } else { (second, first) };
         let timed = Some(u64::from(high) << 32 | u64::from(low));
-        let found = Found { interface, ticks: timed, captured, wire, at, header: 28 };
+        let found = PacketFields { interface, ticks: timed, captured, wire, at, header: 28 };
         // All ones: the writer did not know.
         let drops = (drops != 0xffff).then_some(u64::from(drops));
         let Some(number) = self.push(&found, drops, body, sink) else { return };
@@ -326,7 +326,7 @@ impl Pcapng {
         let snaplen = self.ports.first().map_or(0, |port| port.snaplen);
         let limit = if snaplen == 0 { wire } else { wire.min(snaplen) };
         let captured = limit.min(body.len().saturating_sub(4) as u32);
-        let found = Found { interface: 0, ticks: None, captured, wire, at, header: 12 };
+        let found = PacketFields { interface: 0, ticks: None, captured, wire, at, header: 12 };
         if self.push(&found, None, body, sink).is_some() {
             self.untimed += 1;
         }
@@ -336,7 +336,7 @@ impl Pcapng {
     #[inline]
     fn push(
         &mut self,
-        found: &Found,
+        found: &PacketFields,
         drops: Option<u64>,
         body: &[u8],
         sink: &mut Sink<'_>,
@@ -433,7 +433,7 @@ impl Pcapng {
 }
 
 /// The fields of a packet's block.
-struct Found {
+struct PacketFields {
     interface: u32,
     ticks: Option<u64>,
     captured: u32,

@@ -2,27 +2,31 @@
 
 use std::fmt::Write as _;
 
-use netsniff_analysis::log::capture::Verdict;
+use netsniff_analysis::log::capture::CaptureVerdict;
 
-use super::entry::{Entry, Place};
+use super::entry::{BooksLine, BooksScope};
 
 /// A metric: its name, what it means, and how an entry tells it.
 struct Metric {
     name: &'static str,
     help: &'static str,
     kind: &'static str,
-    value: fn(&Entry) -> Option<f64>,
+    value: fn(&BooksLine) -> Option<f64>,
 }
 
 const fn counter(
     name: &'static str,
     help: &'static str,
-    value: fn(&Entry) -> Option<f64>,
+    value: fn(&BooksLine) -> Option<f64>,
 ) -> Metric {
     Metric { name, help, kind: "counter", value }
 }
 
-const fn gauge(name: &'static str, help: &'static str, value: fn(&Entry) -> Option<f64>) -> Metric {
+const fn gauge(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&BooksLine) -> Option<f64>,
+) -> Metric {
     Metric { name, help, kind: "gauge", value }
 }
 
@@ -66,10 +70,10 @@ const METRICS: &[Metric] = &[
     }),
     gauge("verdict", "0 good, 1 degraded, 2 bad; absent where nobody can tell.", |e| {
         match e.verdict()? {
-            Verdict::Good => Some(0.0),
-            Verdict::Degraded => Some(1.0),
-            Verdict::Bad => Some(2.0),
-            Verdict::Unknown => None,
+            CaptureVerdict::Good => Some(0.0),
+            CaptureVerdict::Degraded => Some(1.0),
+            CaptureVerdict::Bad => Some(2.0),
+            CaptureVerdict::Unknown => None,
         }
     }),
     counter("delivered_bytes", "Bytes on the wire of the packets that came out.", |e| {
@@ -101,14 +105,14 @@ const METRICS: &[Metric] = &[
     }),
 ];
 
-fn ring(entry: &Entry) -> Option<netsniff_capture::counters::Occupancy> {
-    let is_ring = matches!(entry.place, Place::Ring(..));
+fn ring(entry: &BooksLine) -> Option<netsniff_capture::counters::Occupancy> {
+    let is_ring = matches!(entry.place, BooksScope::Ring(..));
     entry.report.as_ref().filter(|_| is_ring).map(|report| report.counters.occupancy)
 }
 
 /// The books as text. What nobody knows is absent, since a 0 would be a claim.
 #[must_use]
-pub fn prometheus(entries: &[Entry]) -> String {
+pub fn prometheus(entries: &[BooksLine]) -> String {
     let mut text = String::new();
     for metric in METRICS {
         let values: Vec<_> =
@@ -129,14 +133,14 @@ pub fn prometheus(entries: &[Entry]) -> String {
     text
 }
 
-fn labels(place: &Place) -> String {
+fn labels(place: &BooksScope) -> String {
     let quote = |name: &str| name.replace('\\', "\\\\").replace('"', "\\\"");
     match place {
-        Place::Interface(name) => format!("scope=\"interface\",interface=\"{}\"", quote(name)),
-        Place::Ring(name, ring) => {
+        BooksScope::Interface(name) => format!("scope=\"interface\",interface=\"{}\"", quote(name)),
+        BooksScope::Ring(name, ring) => {
             format!("scope=\"ring\",interface=\"{}\",ring=\"{ring}\"", quote(name))
         }
-        Place::Host => "scope=\"host\"".to_owned(),
+        BooksScope::Host => "scope=\"host\"".to_owned(),
     }
 }
 
@@ -169,8 +173,8 @@ mod tests {
     fn each_metric_is_the_column_of_its_name() {
         let told = report(100);
         let counters = &told.counters;
-        let of_ring = Entry {
-            place: Place::Ring("eth0".to_owned(), 2),
+        let of_ring = BooksLine {
+            place: BooksScope::Ring("eth0".to_owned(), 2),
             recorded: Some(7),
             unrecorded: Some(8),
             time_squeezes: Some(9),
@@ -202,7 +206,7 @@ mod tests {
             let line = format!("\nnetsniff_capture_{name}{labels} {value}\n");
             assert!(text.contains(&line), "{line} in {text}");
         }
-        let of_interface = Entry { place: Place::Interface("eth0".to_owned()), ..of_ring };
+        let of_interface = BooksLine { place: BooksScope::Interface("eth0".to_owned()), ..of_ring };
         let text = prometheus(&[of_interface]);
         assert!(text.contains("delivered") && !text.contains("ring_u"), "{text}");
     }

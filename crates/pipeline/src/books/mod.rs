@@ -11,6 +11,6 @@ mod sightings;
 pub mod testing;
 mod watched;
 
-pub use entry::{Entry, Place};
-pub use keeper::{Keeper, LEAD, RingPlace};
+pub use entry::{BooksLine, BooksScope};
+pub use keeper::{BooksKeeper, LEAD, RingPlace};
 pub use metrics::prometheus;

@@ -4,19 +4,19 @@ use netsniff_analysis::depth::PacketsByDepth;
 use netsniff_capture::counters::{Occupancy, RingCounters, WaitCounters};
 use netsniff_packet::Timestamp;
 
-use super::{Entry, Place};
+use super::{BooksLine, BooksScope};
 use crate::live::onset::Onset;
 use crate::live::{LinkState, RingReport};
 
 /// An interface to which 100 packets came, of which each of these got so many.
 #[must_use]
-pub fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> Entry {
+pub fn entry(lost: Option<u64>, filtered: Option<u64>, dropped: Option<u64>) -> BooksLine {
     let known = [lost, filtered, dropped].iter().flatten().sum::<u64>();
     let delivered = 100 - known;
     let counters =
         RingCounters { delivered, accepted: Some(delivered), dropped, ..RingCounters::default() };
-    Entry {
-        place: Place::Interface("eth0".to_owned()),
+    BooksLine {
+        place: BooksScope::Interface("eth0".to_owned()),
         link: Some(LinkState::Up),
         arrived: Some(100),
         lost_interface: lost,

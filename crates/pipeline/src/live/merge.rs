@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use netsniff_packet::{Batch, Packet, PacketRecord, Timestamp};
 
-use super::order::Group;
+use super::order::PacketSlice;
 
 /// Bytes that may wait for a ring that is behind: half a second of an Ethernet at 1 Gb/s. A ring tells up to
 /// when nothing came within some 150 milliseconds.
@@ -31,7 +31,7 @@ pub trait MergeSink: Send {
 #[derive(Debug)]
 pub struct Merge<S> {
     sink: S,
-    lanes: Vec<Lane>,
+    lanes: Vec<MergeInput>,
     most_bytes: usize,
     held_bytes: usize,
     spare: Vec<Batch>,
@@ -39,7 +39,7 @@ pub struct Merge<S> {
 
 /// What is known of a ring.
 #[derive(Debug)]
-struct Lane {
+struct MergeInput {
     /// The number that its interface has for the sink.
     interface: u32,
     held: VecDeque<Held>,
@@ -67,7 +67,7 @@ impl Held {
 /// What a ring lends, with what of it was passed on.
 struct Lent<'a> {
     ring: usize,
-    group: Group<'a>,
+    group: PacketSlice<'a>,
     passed: usize,
     lost: u64,
 }
@@ -82,8 +82,12 @@ impl<S: MergeSink> Merge<S> {
     /// For rings with these interfaces; at most `most_bytes` wait.
     #[must_use]
     pub fn new(sink: S, interfaces: impl IntoIterator<Item = u32>, most_bytes: usize) -> Self {
-        let lane =
-            |interface| Lane { interface, held: VecDeque::new(), passed: 0, seen: Timestamp::MIN };
+        let lane = |interface| MergeInput {
+            interface,
+            held: VecDeque::new(),
+            passed: 0,
+            seen: Timestamp::MIN,
+        };
         let lanes = interfaces.into_iter().map(lane).collect();
         Self { sink, lanes, most_bytes, held_bytes: 0, spare: Vec::new() }
     }
@@ -100,7 +104,7 @@ impl<S: MergeSink> Merge<S> {
     }
 
     /// Takes what a ring lends, of which the last packet has the latest stamp.
-    pub fn group(&mut self, ring: usize, group: Group<'_>) {
+    pub fn group(&mut self, ring: usize, group: PacketSlice<'_>) {
         let latest = group.packets.last().map(|packet| packet.timestamp);
         let lost = group.loss.map_or(0, |loss| loss.packets);
         let mut lent = Lent { ring, group, passed: 0, lost };
@@ -149,7 +153,7 @@ impl<S: MergeSink> Merge<S> {
 
     /// What no ring lends.
     fn nothing(&self) -> Lent<'static> {
-        let group = Group { data: &[], packets: &[], loss: None };
+        let group = PacketSlice { data: &[], packets: &[], loss: None };
         Lent { ring: self.lanes.len(), group, passed: 0, lost: 0 }
     }
 
@@ -195,7 +199,7 @@ impl<S: MergeSink> Merge<S> {
             let rest = lent.rest();
             let ready = rest.iter().position(|packet| packet.timestamp > limit);
             let packets = rest.get(..ready.unwrap_or(rest.len())).unwrap_or_default();
-            for (_, packet) in (Group { packets, ..lent.group }).iter() {
+            for (_, packet) in (PacketSlice { packets, ..lent.group }).iter() {
                 self.sink.packet(&Packet { interface, ..packet });
             }
             lent.passed += packets.len();
@@ -310,7 +314,7 @@ mod tests {
         let after = Timestamp::EPOCH;
         let loss = Loss { before: None, after, packets: lost, stage: Stage::System };
         let loss = (lost > 0).then_some(&loss);
-        merge.group(ring, Group { data: &batch.data, packets: &batch.packets, loss });
+        merge.group(ring, PacketSlice { data: &batch.data, packets: &batch.packets, loss });
     }
 
     fn settle(merge: &mut Merge<Seen>, ring: usize, time: i64) {

@@ -19,10 +19,10 @@ pub mod splits;
 pub(crate) mod testing;
 
 pub use analysis::{Analyser, TakeUnparsed};
-pub use apart::{Apart, Work};
+pub use apart::{OffThread, RingAnalysis};
 pub use books::{Control, Earlier, LAG, LinkState, Moment, Return, RingReport};
-pub use order::{Group, Order, Portion, WINDOW};
+pub use order::{PacketSlice, ReorderBuffer, RingPackets, WINDOW};
 pub use recorded::{Recording, SharedRecorder};
 pub use ring::{Consumer, IfGone, Reopen, RingOutcome, RingWork};
 pub use select::Wanted;
-pub use splits::Splits;
+pub use splits::SplitFlowDetector;

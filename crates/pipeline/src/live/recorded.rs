@@ -7,8 +7,8 @@ use netsniff_packet::{Packet, Timestamp};
 
 use super::books::RingReport;
 use super::merge::{Merge, MergeSink, WAITING_BYTES};
-use super::order::Group;
-use super::ring::{Consumer, Patience};
+use super::order::PacketSlice;
+use super::ring::{Backpressure, Consumer};
 use crate::recording::Recorder;
 
 /// How long packets may wait for their buffer to fill, in nanoseconds.
@@ -27,7 +27,7 @@ impl MergeSink for Recorder {
 
 /// What stays in the ring where the disk stands still, whose worst moments are shorter. The rest of the ring
 /// takes what comes until packets are refused.
-const STALL: Patience = Patience { time: Duration::from_secs(10), percent: 80 };
+const STALL: Backpressure = Backpressure { time: Duration::from_secs(10), percent: 80 };
 
 /// A recorder that several rings share, whose packets it gets in one order.
 #[derive(Debug)]
@@ -77,11 +77,11 @@ impl Recording {
 }
 
 impl Consumer for Recording {
-    fn wait_for_room(&mut self) -> Option<Patience> {
+    fn wait_for_room(&mut self) -> Option<Backpressure> {
         (!self.lock().recorder().has_buffers()).then_some(STALL)
     }
 
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         let mut shared = self.lock();
         shared.merge.group(self.ring, group);
         if let Some(last) = group.packets.last()
@@ -136,7 +136,7 @@ mod tests {
                 interface: 0,
             });
         }
-        recording.group(Group { data: &batch.data, packets: &batch.packets, loss: None });
+        recording.group(PacketSlice { data: &batch.data, packets: &batch.packets, loss: None });
     }
 
     #[test]

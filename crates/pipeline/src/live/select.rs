@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use netsniff_packet::{Packet, PacketRecord};
 
 use super::books::{Control, RingReport};
-use super::order::Group;
+use super::order::PacketSlice;
 
 /// Asked for a packet whether it is wanted.
 pub type Wanted = Box<dyn FnMut(&Packet<'_>) -> bool + Send>;
@@ -32,7 +32,7 @@ impl<'a> Select<'a> {
     }
 
     /// The packets of a group that are wanted.
-    pub(super) fn group<'p>(&'p mut self, group: Group<'p>) -> Group<'p> {
+    pub(super) fn group<'p>(&'p mut self, group: PacketSlice<'p>) -> PacketSlice<'p> {
         let mut packets = group.packets;
         if let Some(wants) = &mut self.wanted {
             self.matching.clear();
@@ -51,7 +51,7 @@ impl<'a> Select<'a> {
                 self.control.end();
             }
         }
-        Group { packets, ..group }
+        PacketSlice { packets, ..group }
     }
 
     pub(super) const fn fill(&self, report: &mut RingReport) {
@@ -78,7 +78,8 @@ mod tests {
     fn run(mut select: Select<'_>, lens: &[usize]) -> (Vec<usize>, RingReport) {
         let each = |&len: &usize| {
             let (data, packets) = packets(&(0..len as i64).collect::<Vec<_>>());
-            let group = select.group(Group { data: &data, packets: &packets, loss: Some(&LOSS) });
+            let group =
+                select.group(PacketSlice { data: &data, packets: &packets, loss: Some(&LOSS) });
             assert_eq!(group.loss, Some(&LOSS), "what was lost was not refused");
             group.packets.len()
         };

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use netsniff_analysis::flow::key::FlowKey;
-use netsniff_analysis::flow::turnover::{Turn, TurnEvent};
+use netsniff_analysis::flow::turnover::{FlowEvent, FlowEventKind};
 use netsniff_packet::Timestamp;
 
 /// Flows of all rings that are remembered: some 50 MiB. With more at a time nobody can tell any more.
@@ -20,7 +20,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Counts them, ring by ring.
 #[derive(Debug)]
-pub struct Splits(Mutex<Option<Tables>>);
+pub struct SplitFlowDetector(Mutex<Option<Tables>>);
 
 #[derive(Debug)]
 struct Tables {
@@ -37,7 +37,7 @@ struct Ring {
     split: u64,
 }
 
-impl Splits {
+impl SplitFlowDetector {
     /// For rings of these interfaces.
     #[must_use]
     pub fn new(interfaces: impl IntoIterator<Item = usize>) -> Self {
@@ -57,7 +57,7 @@ impl Splits {
     }
 
     /// Takes what began and ended on a ring.
-    pub fn turn(&self, ring: usize, turns: &[Turn]) {
+    pub fn turn(&self, ring: usize, turns: &[FlowEvent]) {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = &mut *tables else { return };
         turns.iter().for_each(|turn| open.turn(ring, turn));
@@ -76,21 +76,21 @@ impl Splits {
 }
 
 impl Tables {
-    fn turn(&mut self, ring: usize, turn: &Turn) {
+    fn turn(&mut self, ring: usize, turn: &FlowEvent) {
         let Some(own) = self.rings.get(ring) else { return };
         let interface = own.interface;
         let is_split =
-            turn.event == TurnEvent::Begin
+            turn.event == FlowEventKind::Begin
                 && self.rings.iter().enumerate().any(|(at, other)| {
                     at != ring && other.interface == interface && other.has(turn)
                 });
         let Some(own) = self.rings.get_mut(ring) else { return };
         own.split += u64::from(is_split);
         match turn.event {
-            TurnEvent::Begin => {
+            FlowEventKind::Begin => {
                 own.flows.insert(turn.key, Timestamp::MAX);
             }
-            TurnEvent::End => {
+            FlowEventKind::End => {
                 own.flows.insert(turn.key, turn.time);
                 own.ended.push_back((turn.time, turn.key));
             }
@@ -100,7 +100,7 @@ impl Tables {
 }
 
 impl Ring {
-    fn has(&self, turn: &Turn) -> bool {
+    fn has(&self, turn: &FlowEvent) -> bool {
         self.flows.get(&turn.key).is_some_and(|until| *until + LINGER >= turn.time)
     }
 
@@ -122,19 +122,19 @@ mod tests {
 
     use super::*;
 
-    fn turn(port: u16, seconds: i64, event: TurnEvent) -> Turn {
+    fn turn(port: u16, seconds: i64, event: FlowEventKind) -> FlowEvent {
         let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)).into();
         let (from, to) = (Endpoint { address, port }, Endpoint { address, port: 80 });
         let (key, _) = FlowKey::new(from, to, 6, false);
-        Turn { key, time: Timestamp::from_secs_nanos(seconds, 0), event }
+        FlowEvent { key, time: Timestamp::from_secs_nanos(seconds, 0), event }
     }
 
-    const BEGIN: TurnEvent = TurnEvent::Begin;
-    const END: TurnEvent = TurnEvent::End;
+    const BEGIN: FlowEventKind = FlowEventKind::Begin;
+    const END: FlowEventKind = FlowEventKind::End;
 
     #[test]
     fn a_flow_on_two_rings_of_one_interface_is_split() {
-        let splits = Splits::new([0, 0, 1]);
+        let splits = SplitFlowDetector::new([0, 0, 1]);
         assert_eq!([0, 1, 2].map(|ring| splits.is_possible(ring)), [true, true, false]);
         for ring in [2, 0, 1] {
             splits.turn(ring, &[turn(1, 1, BEGIN), turn(2 + ring as u16, 1, BEGIN)]);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_ended_lately_still_counts_and_what_ended_long_ago_is_forgotten() {
-        let splits = Splits::new([0, 0]);
+        let splits = SplitFlowDetector::new([0, 0]);
         splits.turn(0, &[turn(1, 10, BEGIN), turn(1, 10, END), turn(2, 10, BEGIN)]);
         splits.turn(0, &[turn(3, 10, BEGIN), turn(3, 10, END), turn(3, 10, BEGIN)]);
         splits.turn(0, &[turn(4, 30, BEGIN)]);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn with_too_many_flows_nobody_can_tell() {
-        let splits = Splits::new([0, 0]);
+        let splits = SplitFlowDetector::new([0, 0]);
         if let Some(tables) = &mut *splits.0.lock().unwrap() {
             tables.most_flows = 2;
         }

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use netsniff_analysis::depth::PacketsByDepth;
-use netsniff_capture::backend::{RingFacts, StampSource, Unit};
+use netsniff_capture::backend::{RingFacts, RingUnit, StampSource};
 use netsniff_capture::counters::Occupancy;
 use netsniff_capture::options::Direction;
 use netsniff_packet::{LinkType, Loss, PacketRecord, Timestamp};
 
 use super::books::RingReport;
-use super::order::Group;
-use super::ring::{Consumer, Patience};
+use super::order::PacketSlice;
+use super::ring::{Backpressure, Consumer};
 
 /// A buffer of packets with these stamps in microseconds; each one's only byte is its stamp.
 pub(super) fn packets(micros: &[i64]) -> (Vec<u8>, Vec<PacketRecord>) {
@@ -36,7 +36,7 @@ pub(crate) fn facts() -> RingFacts {
         backend: "test",
         interface: "none".to_owned(),
         interface_index: 1,
-        unit: Unit::Block,
+        unit: RingUnit::Block,
         unit_bytes: 1,
         units: 1,
         memory: None,
@@ -79,7 +79,7 @@ impl Notes {
 }
 
 impl Consumer for Notes {
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         group.loss.iter().for_each(|loss| self.note(Told::Loss(**loss)));
         for packet in group.packets {
             let micros = packet.timestamp.nanos() / 1000;
@@ -123,15 +123,15 @@ pub(super) struct Hindered {
     /// Called before each group, and may wait.
     pub(super) before_group: Box<dyn FnMut() + Send>,
     /// What it says of its room.
-    pub(super) room: Box<dyn FnMut() -> Option<Patience> + Send>,
+    pub(super) room: Box<dyn FnMut() -> Option<Backpressure> + Send>,
 }
 
 impl Consumer for Hindered {
-    fn wait_for_room(&mut self) -> Option<Patience> {
+    fn wait_for_room(&mut self) -> Option<Backpressure> {
         (self.room)()
     }
 
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         (self.before_group)();
         self.notes.group(group);
     }

@@ -7,7 +7,7 @@ use netsniff_console::printable::json_line;
 use serde::Serialize;
 
 use super::Reception;
-use super::stream::{Outcome, Spread};
+use super::stream::{Spread, StreamOutcome};
 
 /// Ranges of missing numbers that are shown to people.
 const SHOWN: usize = 8;
@@ -16,7 +16,7 @@ const SHOWN: usize = 8;
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// One for each stream, by run and number.
-    pub streams: Vec<Outcome>,
+    pub streams: Vec<StreamOutcome>,
     /// Packets without a stamp.
     other_packets: u64,
     /// Stamped frames of more streams than are followed.
@@ -91,7 +91,7 @@ impl Report {
     }
 }
 
-fn of_stream(outcome: &Outcome) -> String {
+fn of_stream(outcome: &StreamOutcome) -> String {
     let mut text = format!(
         "Run {}, stream {}: {} ({}) in {}\n",
         outcome.run,
@@ -129,7 +129,7 @@ fn of_stream(outcome: &Outcome) -> String {
     text
 }
 
-fn missing(outcome: &Outcome) -> String {
+fn missing(outcome: &StreamOutcome) -> String {
     let Some((missing, holes)) = outcome.missing.zip(outcome.holes) else {
         return "unavailable: more were sent than was expected".to_owned();
     };

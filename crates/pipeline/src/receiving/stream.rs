@@ -66,7 +66,7 @@ pub struct Spread {
 
 /// What came of a stream.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct StreamOutcome {
     /// The stamps' run and stream.
     pub run: u32,
     /// Number of the stream.
@@ -183,7 +183,7 @@ impl Stream {
 
     /// What came of it, if so many frames were sent; as many as the highest number tells where nobody says.
     #[must_use]
-    pub fn close(self, (run, stream): (u32, u16), expected: Option<u64>) -> Outcome {
+    pub fn close(self, (run, stream): (u32, u16), expected: Option<u64>) -> StreamOutcome {
         let expected = expected.unwrap_or_else(|| self.ledger.next());
         let span = self.last.nanos_since(self.first).max(0) as f64 / 1e9;
         let received = self.ledger.received();
@@ -195,7 +195,7 @@ impl Stream {
         let gap_errors = spread(&self.gaps, least_error, self.largest_gap_error);
         let arrivals = self.ledger.close(expected);
         let of = |what: fn(&netsniff_traffic::ledger::Arrivals) -> u64| arrivals.as_ref().map(what);
-        Outcome {
+        StreamOutcome {
             run,
             stream,
             received,

@@ -40,7 +40,7 @@ pub trait Frames {
     /// # Errors
     ///
     /// Where no more frames can be had though there should be some.
-    fn advance(&mut self) -> anyhow::Result<Step>;
+    fn advance(&mut self) -> anyhow::Result<SendStep>;
 
     /// Puts the frame into the room of a buffer, and returns its length. It leaves so many nanoseconds after the
     /// start.
@@ -62,7 +62,7 @@ pub trait Frames {
 
 /// The next step of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SendStep {
     /// A frame is to be sent.
     Frame(Outgoing),
     /// The same frames again.
@@ -86,7 +86,7 @@ pub struct Orders {
 
 /// What a sender has done.
 #[derive(Debug)]
-pub struct Sent {
+pub struct SendOutcome {
     /// Frames that the kernel took.
     pub frames: u64,
     /// The same for each wire.
@@ -122,7 +122,7 @@ pub struct Sent {
 }
 
 /// Sends frames on one wire or two until there are no more, the orders end it, or `stop` is set. What goes wrong
-/// meanwhile is in [`Sent`], with what was sent before.
+/// meanwhile is in [`SendOutcome`], with what was sent before.
 ///
 /// # Errors
 ///
@@ -132,7 +132,7 @@ pub fn drive(
     orders: Orders,
     wires: &mut [Wire],
     stop: &AtomicBool,
-) -> anyhow::Result<Sent> {
+) -> anyhow::Result<SendOutcome> {
     // Sleeping and waking is done once for practice, and tells how late this machine wakes up.
     let margin = wake_up_margin();
     let start = monotonic() + 1_000_000;
@@ -143,7 +143,7 @@ pub fn drive(
     wires.iter_mut().try_for_each(Wire::begin)?;
     frames.begin(clock::now().offset(start.wrapping_sub(monotonic()).cast_signed()));
     let mut driver = Driver {
-        sides: wires.iter_mut().map(Side::new).collect(),
+        sides: wires.iter_mut().map(WireSide::new).collect(),
         stop,
         start,
         end,
@@ -163,7 +163,7 @@ pub fn drive(
     Ok(driver.sent(failure))
 }
 
-struct Side<'a> {
+struct WireSide<'a> {
     transmitter: &'a mut dyn Transmitter,
     /// Frames that were filled, and those of them since the kernel was last called.
     frames: u64,
@@ -175,7 +175,7 @@ struct Side<'a> {
     lost: u64,
 }
 
-impl<'a> Side<'a> {
+impl<'a> WireSide<'a> {
     fn new(wire: &'a mut Wire) -> Self {
         let transmitter = wire.transmitter.as_mut();
         let (refusals, lost) = (transmitter.refusals(), transmitter.lost());
@@ -228,7 +228,7 @@ impl<'a> Side<'a> {
 }
 
 struct Driver<'a> {
-    sides: Vec<Side<'a>>,
+    sides: Vec<WireSide<'a>>,
     stop: &'a AtomicBool,
     start: u64,
     end: u64,
@@ -260,12 +260,12 @@ impl Driver<'_> {
                 self.flush()?;
             }
             let frame = match frames.advance()? {
-                Step::Frame(frame) => frame,
-                Step::Again => {
+                SendStep::Frame(frame) => frame,
+                SendStep::Again => {
                     self.plan.iter_mut().for_each(Plan::again);
                     continue;
                 }
-                Step::End => break,
+                SendStep::End => break,
             };
             let planned = self.plan.as_mut().map(|plan| plan.due(&frame));
             if !self.wait(planned)? {
@@ -289,10 +289,10 @@ impl Driver<'_> {
         let margin = self.margin.max((due.saturating_sub(self.now) / AWAKE).min(LONGEST_AWAKE));
         while self.now < due && !self.is_over() {
             let left = due.min(self.end) - self.now;
-            let is_behind = self.sides.iter_mut().any(Side::is_behind);
+            let is_behind = self.sides.iter_mut().any(WireSide::is_behind);
             if is_behind && self.now >= again {
                 // What it had no room for is not to wait for the next frame.
-                self.sides.iter_mut().filter_map(Side::behind).try_for_each(Side::offer)?;
+                self.sides.iter_mut().filter_map(WireSide::behind).try_for_each(WireSide::offer)?;
                 again = monotonic() + AGAIN;
             } else if left > margin && !is_behind {
                 thread::sleep(Duration::from_nanos((left - margin).min(NAP)));
@@ -352,13 +352,13 @@ impl Driver<'_> {
         if side.unflushed >= BATCH { side.flush() } else { Ok(()) }
     }
 
-    fn sent(mut self, failure: Option<anyhow::Error>) -> Sent {
+    fn sent(mut self, failure: Option<anyhow::Error>) -> SendOutcome {
         let span = |times: Option<(u64, u64)>| times.map(|(first, last)| last - first);
-        let by_wire: Vec<u64> = self.sides.iter_mut().map(Side::taken).collect();
+        let by_wire: Vec<u64> = self.sides.iter_mut().map(WireSide::taken).collect();
         let frames = by_wire.iter().sum();
         let sides = self.sides.iter();
         let refusals = sides.clone().map(|side| side.transmitter.refusals() - side.refusals).sum();
-        Sent {
+        SendOutcome {
             frames,
             by_wire,
             untaken: self.frames - frames,
@@ -379,14 +379,14 @@ impl Driver<'_> {
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {
-        self.sides.iter_mut().try_for_each(Side::flush)
+        self.sides.iter_mut().try_for_each(WireSide::flush)
     }
 
     /// Hands over what is left.
     fn finish(&mut self) -> anyhow::Result<()> {
         self.flush()?;
-        let is_behind = self.sides.iter_mut().any(Side::is_behind);
-        let empty = |side: &mut Side<'_>| side.until(|transmitter| transmitter.pending() == 0);
+        let is_behind = self.sides.iter_mut().any(WireSide::is_behind);
+        let empty = |side: &mut WireSide<'_>| side.until(|transmitter| transmitter.pending() == 0);
         self.sides.iter_mut().try_for_each(empty)?;
         if (is_behind || self.plan.is_none())
             && let Some((_, last)) = &mut self.left

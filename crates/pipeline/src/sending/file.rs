@@ -14,8 +14,8 @@ use netsniff_pcapfile::{Interface, Packer, PcapWriter, PcapngWriter, Section};
 use netsniff_traffic::plan::Plan;
 use serde::Serialize;
 
-use super::drive::{Frames, Orders, Step};
-use super::report::Left;
+use super::drive::{Frames, Orders, SendStep};
+use super::report::UnsentFrames;
 use crate::recording::naming::{CaptureFormat, packing_of_name};
 
 /// Bytes gathered before a system call writes them.
@@ -79,7 +79,7 @@ pub struct Written {
     run: Option<u32>,
     interrupted: bool,
     /// What was not written as it is, and why.
-    left_out: Vec<Left>,
+    left_out: Vec<UnsentFrames>,
 }
 
 /// Writes frames to a capture file until there are no more, the orders end it, or `stop` is set. The first is due at
@@ -103,12 +103,12 @@ pub fn write(
     let (mut count, mut bytes, mut times) = (0, 0, None);
     while count < orders.most && !stop.load(Ordering::Relaxed) {
         let frame = match frames.advance()? {
-            Step::Frame(frame) => frame,
-            Step::Again => {
+            SendStep::Frame(frame) => frame,
+            SendStep::Again => {
                 orders.plan.iter_mut().for_each(Plan::again);
                 continue;
             }
-            Step::End => break,
+            SendStep::End => break,
         };
         let due = orders.plan.as_mut().context("a file needs a rate")?.due(&frame);
         if u128::from(due) >= end {
@@ -156,7 +156,7 @@ impl Written {
 
     /// The same, with what was not written as it is.
     #[must_use]
-    pub fn with_left_out(self, left_out: Vec<Left>) -> Self {
+    pub fn with_left_out(self, left_out: Vec<UnsentFrames>) -> Self {
         Self { left_out: left_out.into_iter().filter(|left| left.frames > 0).collect(), ..self }
     }
 

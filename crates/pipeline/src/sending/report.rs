@@ -7,7 +7,7 @@ use netsniff_console::printable::json_line;
 use netsniff_traffic::pace::Late;
 use serde::Serialize;
 
-use super::drive::Sent;
+use super::drive::SendOutcome;
 use super::gaps::Quantiles;
 use super::wire::{Counted, Wire};
 
@@ -44,7 +44,7 @@ pub struct Report {
     interrupted: bool,
     error: Option<String>,
     /// What was not sent as it is, and why.
-    left_out: Vec<Left>,
+    left_out: Vec<UnsentFrames>,
 }
 
 /// One interface that was sent on.
@@ -73,7 +73,7 @@ impl OneWire {
 
 /// Frames that were not sent, or not as they are.
 #[derive(Clone, Debug, Serialize)]
-pub struct Left {
+pub struct UnsentFrames {
     /// Number of frames.
     pub frames: u64,
     /// What became of them, and why.
@@ -83,11 +83,11 @@ pub struct Left {
 impl Report {
     /// Of what was sent on one wire or two, timed so.
     pub fn new(
-        sent: &Sent,
+        sent: &SendOutcome,
         wires: &mut [Wire],
         timing: String,
         late: Late,
-        left: Vec<Left>,
+        left: Vec<UnsentFrames>,
     ) -> Self {
         let is_whole = sent.untaken == 0;
         let gaps = sent.frames.saturating_sub(1) as f64;

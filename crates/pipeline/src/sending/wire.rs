@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
-use netsniff_capture::transmit::{Transmitter, WAYS, Way};
+use netsniff_capture::transmit::{SendMethod, Transmitter, WAYS};
 use netsniff_capture::{Interface, pin, set_nice};
 use netsniff_console::UsageError;
 use netsniff_packet::LinkType;
@@ -156,7 +156,11 @@ fn open_way(
     }
 }
 
-fn attempt(way: &Way, interface: &Interface, queue: u32) -> anyhow::Result<Box<dyn Transmitter>> {
+fn attempt(
+    way: &SendMethod,
+    interface: &Interface,
+    queue: u32,
+) -> anyhow::Result<Box<dyn Transmitter>> {
     let transmitter = way.open(interface, queue)?;
     let (longest, needed) = (transmitter.longest(), interface.longest_frame());
     ensure!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use netsniff_packet::{LinkType, Packet, Timestamp};
 use netsniff_pcapfile::PcapWriter;
 use netsniff_traffic::Random;
-use netsniff_traffic::dialogue::{Dialogue, Setup, Side, Story};
+use netsniff_traffic::dialogue::{Dialogue, DialogueTrace, Setup, Side};
 use netsniff_traffic::frame::{Host, udp_frame};
 use netsniff_traffic::impair::{Captured, Impairment, impair};
 
@@ -66,7 +66,7 @@ fn datagram() -> Vec<u8> {
 }
 
 /// One dialogue: short or long, of either version of IP, with or without SACK and time stamps.
-fn dialogue(number: u16, fate: &Fate, random: &mut Random) -> (Setup, Story) {
+fn dialogue(number: u16, fate: &Fate, random: &mut Random) -> (Setup, DialogueTrace) {
     let mut pick = |bound| random.below(bound);
     let host = |is_v6: bool, last: u8, port| {
         let v4 = IpAddr::from(Ipv4Addr::new(192, 0, 2, last));
@@ -113,7 +113,12 @@ fn dialogue(number: u16, fate: &Fate, random: &mut Random) -> (Setup, Story) {
 }
 
 /// Adds what happened to each frame of a dialogue.
-fn add_truth(recording: &mut Recording, setup: &Setup, story: &Story, not_captured: &[usize]) {
+fn add_truth(
+    recording: &mut Recording,
+    setup: &Setup,
+    story: &DialogueTrace,
+    not_captured: &[usize],
+) {
     let mut template = None;
     for (index, seen) in story.seen.iter().enumerate() {
         let segment = Segment::of(&packet(seen.timestamp, &seen.frame)).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::evidence::{Evidence, evidence};
 use super::recording::Recording;
 use super::segment::{Flow, Kind};
-use super::told::{Told, told};
+use super::told::{LoggedConnection, told};
 use super::{Place, Places};
 use crate::log::Row;
 
@@ -45,7 +45,7 @@ pub struct Wrong {
     pub flow: Flow,
     pub what: &'static str,
     pub evidence: Evidence,
-    pub told: Told,
+    pub told: LoggedConnection,
 }
 
 impl Wrong {
@@ -144,7 +144,7 @@ impl Score {
         score
     }
 
-    fn judge(&mut self, flow: Flow, evidence: Evidence, told: Told) {
+    fn judge(&mut self, flow: Flow, evidence: Evidence, told: LoggedConnection) {
         let mut wrong = Vec::new();
         self.capture_lost += u64::from(evidence.capture_lost);
         if told.is_marked {

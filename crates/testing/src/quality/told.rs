@@ -8,7 +8,7 @@ use crate::log::Row;
 
 /// What the rows of one connection tell. One that the logs divide into several rows has it of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct LoggedConnection {
     /// Whether a row's quality is `touched` or `suspect`.
     pub is_marked: bool,
     /// Whether a row's quality is `touched`.
@@ -22,8 +22,8 @@ pub struct Told {
 }
 
 /// Reads the rows of `conn` and `gaps`.
-pub fn told(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, Told> {
-    let mut flows = BTreeMap::<Flow, Told>::new();
+pub fn told(conn: Vec<Row>, gaps: Vec<Row>) -> BTreeMap<Flow, LoggedConnection> {
+    let mut flows = BTreeMap::<Flow, LoggedConnection>::new();
     for row in conn.into_iter().filter(|row| row["proto"] == "tcp") {
         let told = flows.entry(flow(&row).expect("a connection has ends")).or_default();
         match row["quality"].as_str() {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The script says who says what; small but honest TCP ends do the rest: segments of the agreed size, acknowledgements,
-//! SACK, D-SACK, fast retransmission, time-outs. Either leg may lose segments, by chance or by script, and [`Story::lost`] is
+//! SACK, D-SACK, fast retransmission, time-outs. Either leg may lose segments, by chance or by script, and [`DialogueTrace::lost`] is
 //! the truth about it.
 //!
 //! ```
@@ -31,7 +31,7 @@ use netsniff_packet::decode::TcpFlags;
 
 use self::end::End;
 pub use self::segment::{Cause, Segment};
-pub use self::setup::{Leg, Lost, Seen, Setup, Side, Story};
+pub use self::setup::{DialogueTrace, Leg, Lost, Seen, Setup, Side};
 use crate::Random;
 use crate::frame::{Host, udp_frame};
 
@@ -51,7 +51,7 @@ pub struct Dialogue {
     free: [Timestamp; 2],
     /// Segments still to be lost by script: side, leg, how many pass first, how many are lost.
     scripted: Vec<(Side, Leg, u32, u32)>,
-    story: Story,
+    story: DialogueTrace,
     identification: u16,
     /// Whether the last datagram did.
     has_arrived: bool,
@@ -91,7 +91,7 @@ impl Dialogue {
             ends,
             free: [setup.start; 2],
             scripted: Vec::new(),
-            story: Story::default(),
+            story: DialogueTrace::default(),
             identification: 1,
             has_arrived: false,
             setup,
@@ -204,7 +204,7 @@ impl Dialogue {
 
     /// Lets what is under way happen, and tells the story.
     #[must_use]
-    pub fn finish(mut self) -> Story {
+    pub fn finish(mut self) -> DialogueTrace {
         self.drain();
         self.story.seen.sort_by_key(|seen| seen.timestamp);
         self.story
@@ -391,7 +391,7 @@ mod tests {
     use std::collections::HashSet;
 
     use netsniff_packet::LinkType;
-    use netsniff_packet::checksum::{self, Verdict};
+    use netsniff_packet::checksum::{self, ChecksumVerdict};
     use netsniff_packet::decode::{self, Tcp, Transport};
 
     use super::*;
@@ -399,13 +399,13 @@ mod tests {
     /// The TCP header and payload of a frame, whose checksums must be right.
     fn tcp(frame: &[u8]) -> (Tcp, &[u8]) {
         let decoded = decode::packet(LinkType::ETHERNET, frame, frame.len() as u32);
-        assert_eq!(checksum::transport(&decoded, frame), Verdict::Good);
+        assert_eq!(checksum::transport(&decoded, frame), ChecksumVerdict::Good);
         let Transport::Tcp(tcp) = decoded.transport else { panic!("no TCP: {decoded:?}") };
         (tcp, &frame[tcp.payload_offset as usize..])
     }
 
     /// What the tap saw of a side's stream, put together by sequence number; later copies must be equal.
-    fn stream(story: &Story, side: Side, initial: u32) -> Vec<u8> {
+    fn stream(story: &DialogueTrace, side: Side, initial: u32) -> Vec<u8> {
         let mut pieces: Vec<(usize, &[u8])> = Vec::new();
         for seen in story.seen.iter().filter(|seen| seen.from == side) {
             let (header, payload) = tcp(&seen.frame);
@@ -429,7 +429,7 @@ mod tests {
         (0..len).map(|at| (at % 251) as u8).collect()
     }
 
-    fn flags(story: &Story) -> Vec<(Side, u16)> {
+    fn flags(story: &DialogueTrace) -> Vec<(Side, u16)> {
         story.seen.iter().map(|seen| (seen.from, tcp(&seen.frame).0.flags.0)).collect()
     }
 

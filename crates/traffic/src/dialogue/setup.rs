@@ -154,7 +154,7 @@ impl Lost {
 
 /// What happened in a dialogue, as the truth to compare with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Story {
+pub struct DialogueTrace {
     /// What passed the tap, in order of time.
     pub seen: Vec<Seen>,
     /// What the legs lost, in the order in which it was lost.

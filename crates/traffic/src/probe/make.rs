@@ -291,7 +291,7 @@ const fn fold(sum: u32) -> u16 {
 mod tests {
     use std::collections::HashSet;
 
-    use netsniff_packet::checksum::{self, Verdict};
+    use netsniff_packet::checksum::{self, ChecksumVerdict};
     use netsniff_packet::decode::{self, Transport};
     use netsniff_packet::{LinkType, Packet, Timestamp};
 
@@ -348,7 +348,11 @@ mod tests {
                 if shape != Shape::Raw {
                     let decoded = decode::packet(LinkType::ETHERNET, frame, len as u32);
                     assert!(decoded.stop.is_none() && decoded.oddities.is_empty());
-                    assert_eq!(checksum::transport(&decoded, frame), Verdict::Good, "{shape:?}");
+                    assert_eq!(
+                        checksum::transport(&decoded, frame),
+                        ChecksumVerdict::Good,
+                        "{shape:?}"
+                    );
                     let header = checksum::ip_header(&frame[EthernetHeader::LEN..]);
                     assert!(!header.is_wrong());
                 }

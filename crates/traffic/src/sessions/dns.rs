@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use core::time::Duration;
 
-use super::scene::Scene;
+use super::scene::ActiveSession;
 use crate::dialogue::Side;
 
 /// Types of resource records (RFC 1035, 3.2.2).
@@ -22,7 +22,7 @@ const NO_SUCH_NAME: u16 = 0x8183;
 const ATTEMPTS: u32 = 2;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) fn play(scene: &mut Scene<'_>) {
+pub(super) fn play(scene: &mut ActiveSession<'_>) {
     let number = scene.random.below(10_000);
     // One in thirty names is mistyped.
     let exists = !scene.random.chance(1.0 / 30.0);
@@ -31,7 +31,7 @@ pub(super) fn play(scene: &mut Scene<'_>) {
 }
 
 /// Asks for the address of a name until there is an answer; `false` where none came.
-pub(super) fn ask(scene: &mut Scene<'_>, name: String, address: Option<IpAddr>) -> bool {
+pub(super) fn ask(scene: &mut ActiveSession<'_>, name: String, address: Option<IpAddr>) -> bool {
     let id = scene.random.next_u64() as u16;
     let kind = if address.unwrap_or_else(|| scene.server()).is_ipv4() { A } else { AAAA };
     let question = question(&name, kind);

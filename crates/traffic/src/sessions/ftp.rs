@@ -2,10 +2,10 @@
 
 use core::net::IpAddr;
 
-use super::scene::{Scene, exchange};
+use super::scene::{ActiveSession, exchange};
 use crate::dialogue::Side::{Client, Server};
 
-pub(super) fn play(scene: &mut Scene<'_>) {
+pub(super) fn play(scene: &mut ActiveSession<'_>) {
     if !scene.look_up() {
         return;
     }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use netsniff_packet::Timestamp;
 
-use super::{Kind, Scene};
+use super::{ActiveSession, Kind};
 use crate::Random;
 use crate::dialogue::{Seen, Side};
 use crate::impair::{Impairment, Timed};
@@ -104,7 +104,7 @@ impl Hosts {
         let kinds = &self.settings.mix;
         let kind = kinds[host.random.below(kinds.len() as u64) as usize];
         let Host { random, port, .. } = host;
-        let mut scene = Scene::new(&self.settings, kind, number, port, start, random);
+        let mut scene = ActiveSession::new(&self.settings, kind, number, port, start, random);
         let frames = kind.play(&mut scene);
         host.end = frames.last().map_or(start, |seen| seen.timestamp);
         host.frames = frames.into_iter();

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use super::scene::Scene;
+use super::scene::ActiveSession;
 use crate::dialogue::Side;
 
-pub(super) fn play(scene: &mut Scene<'_>) {
+pub(super) fn play(scene: &mut ActiveSession<'_>) {
     if !scene.look_up() {
         return;
     }
@@ -31,7 +31,7 @@ pub(super) fn play(scene: &mut Scene<'_>) {
     scene.end(dialogue);
 }
 
-fn response(scene: &mut Scene<'_>, is_file: bool) -> Vec<u8> {
+fn response(scene: &mut ActiveSession<'_>, is_file: bool) -> Vec<u8> {
     if scene.random.chance(0.05) {
         return b"HTTP/1.1 404 Not Found\r\nServer: nginx\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n\
             not found here"

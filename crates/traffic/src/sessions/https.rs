@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::scene::Scene;
+use super::scene::ActiveSession;
 use crate::dialogue::Side::{Client, Server};
 
 /// Content types of records (RFC 8446, 5.1).
@@ -25,7 +25,7 @@ const AES_256_GCM: u16 = 0x1302;
 const CHACHA20: u16 = 0x1303;
 const X25519: u16 = 29;
 
-pub(super) fn play(scene: &mut Scene<'_>) {
+pub(super) fn play(scene: &mut ActiveSession<'_>) {
     if !scene.look_up() {
         return;
     }
@@ -68,7 +68,7 @@ fn record(kind: u8, version: u16, content: &[u8]) -> Vec<u8> {
 }
 
 /// So many bytes, encrypted, in as many records as they need.
-fn encrypted(scene: &mut Scene<'_>, len: usize) -> Vec<u8> {
+fn encrypted(scene: &mut ActiveSession<'_>, len: usize) -> Vec<u8> {
     let mut records = Vec::new();
     let mut left = len;
     while left > 0 {
@@ -80,7 +80,7 @@ fn encrypted(scene: &mut Scene<'_>, len: usize) -> Vec<u8> {
     records
 }
 
-fn client_hello(scene: &mut Scene<'_>, session: &[u8]) -> Vec<u8> {
+fn client_hello(scene: &mut ActiveSession<'_>, session: &[u8]) -> Vec<u8> {
     let name = scene.name();
     let host = [&[0][..], &counted(name.as_bytes())].concat();
     let groups = numbers(&[X25519, 23, 24]);
@@ -107,7 +107,7 @@ fn client_hello(scene: &mut Scene<'_>, session: &[u8]) -> Vec<u8> {
     message(CLIENT_HELLO, &body.concat())
 }
 
-fn server_hello(scene: &mut Scene<'_>, session: &[u8]) -> Vec<u8> {
+fn server_hello(scene: &mut ActiveSession<'_>, session: &[u8]) -> Vec<u8> {
     let share = [&X25519.to_be_bytes()[..], &counted(&scene.noise(32))].concat();
     let extensions = [extension(43, &TLS_1_3.to_be_bytes()), extension(51, &share)];
     let body = [

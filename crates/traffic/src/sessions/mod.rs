@@ -13,7 +13,7 @@ mod smtp;
 mod ssh;
 
 pub use self::hosts::{Frame, Hosts, Settings};
-use self::scene::Scene;
+use self::scene::ActiveSession;
 use crate::dialogue::Seen;
 
 /// What sessions there are.
@@ -58,7 +58,7 @@ impl Kind {
     }
 
     /// Plays a session and returns its frames in order of time. Names are looked up before, as hosts do.
-    fn play(self, scene: &mut Scene<'_>) -> Vec<Seen> {
+    fn play(self, scene: &mut ActiveSession<'_>) -> Vec<Seen> {
         match self {
             Self::Http => http::play(scene),
             Self::Smtp => smtp::play(scene),

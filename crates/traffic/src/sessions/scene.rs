@@ -19,7 +19,7 @@ const FIRST_PORT: u16 = 32_768;
 const LAST_PORT: u16 = 60_999;
 
 /// A session under way.
-pub(super) struct Scene<'a> {
+pub(super) struct ActiveSession<'a> {
     pub(super) random: &'a mut Random,
     settings: &'a Settings,
     kind: Kind,
@@ -33,7 +33,7 @@ pub(super) struct Scene<'a> {
     frames: Vec<Seen>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ActiveSession<'a> {
     /// A session of a kind that a client begins.
     pub(super) fn new(
         settings: &'a Settings,
@@ -177,7 +177,11 @@ impl<'a> Scene<'a> {
 }
 
 /// Lets the two sides say lines in turn, with the time between that programs take.
-pub(super) fn exchange(scene: &mut Scene<'_>, dialogue: &mut Dialogue, lines: &[(Side, String)]) {
+pub(super) fn exchange(
+    scene: &mut ActiveSession<'_>,
+    dialogue: &mut Dialogue,
+    lines: &[(Side, String)],
+) {
     for (side, line) in lines {
         let pause = scene.moment(Duration::from_millis(2));
         dialogue.pause(pause).say(*side, line.as_bytes());

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::scene::Scene;
+use super::scene::ActiveSession;
 use crate::dialogue::Side::{Client, Server};
 
 /// Numbers of messages (RFC 4250, 4.1.2).
@@ -14,7 +14,7 @@ const ECDH_REPLY: u8 = 31;
 /// Bytes of an authentication tag of chacha20-poly1305.
 const TAG: usize = 16;
 
-pub(super) fn play(scene: &mut Scene<'_>) {
+pub(super) fn play(scene: &mut ActiveSession<'_>) {
     if !scene.look_up() {
         return;
     }
@@ -51,7 +51,7 @@ pub(super) fn play(scene: &mut Scene<'_>) {
 
 /// A message and its answer, encrypted: lengths of multiples of 8, a length field and a tag.
 fn say(
-    scene: &mut Scene<'_>,
+    scene: &mut ActiveSession<'_>,
     dialogue: &mut crate::dialogue::Dialogue,
     asked: usize,
     answered: usize,
@@ -66,7 +66,7 @@ fn say(
 }
 
 /// A binary packet (RFC 4253, 6).
-fn packet(scene: &mut Scene<'_>, payload: &[u8]) -> Vec<u8> {
+fn packet(scene: &mut ActiveSession<'_>, payload: &[u8]) -> Vec<u8> {
     let padding = 4 + (8 - (5 + payload.len() + 4) % 8) % 8;
     let mut packet = ((1 + payload.len() + padding) as u32).to_be_bytes().to_vec();
     packet.push(padding as u8);
@@ -76,7 +76,7 @@ fn packet(scene: &mut Scene<'_>, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The algorithms that a side knows.
-fn offer(scene: &mut Scene<'_>) -> Vec<u8> {
+fn offer(scene: &mut ActiveSession<'_>) -> Vec<u8> {
     let mut offer = vec![KEXINIT];
     offer.extend(scene.noise(16));
     let (cipher, mac, compression) = (

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 use netsniff_packet::decode::{self, TcpFlags, Transport};
 use netsniff_packet::{LinkType, Timestamp};
 
@@ -42,7 +42,7 @@ fn connections(frames: impl Iterator<Item = Frame>) -> BTreeMap<Flow, Seen> {
         last = timestamp;
         let decoded = decode::packet(LinkType::ETHERNET, &data, data.len() as u32);
         assert!(decoded.stop.is_none() && decoded.oddities.is_empty());
-        assert_eq!(checksum::transport(&decoded, &data), Verdict::Good);
+        assert_eq!(checksum::transport(&decoded, &data), ChecksumVerdict::Good);
         let ip = decoded.ip.unwrap();
         let (ports, payload, flags) = match decoded.transport {
             Transport::Tcp(tcp) => {

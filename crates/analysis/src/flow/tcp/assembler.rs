@@ -4,14 +4,14 @@
 
 /// What one acknowledgement or segment revealed to be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gaps {
+pub struct RevealedGaps {
     /// Number of gaps.
     pub count: u32,
     /// Sum of their bytes.
     pub bytes: u64,
 }
 
-impl Gaps {
+impl RevealedGaps {
     fn add(&mut self, bytes: u64) {
         if bytes > 0 {
             self.count += 1;
@@ -99,21 +99,21 @@ impl Assembler {
     /// Notes that the positions from `low` up to `high` were seen. At most `limit` ranges beyond
     /// holes are remembered; for one more the oldest hole is given up, and told.
     #[inline]
-    pub fn insert(&mut self, low: u64, high: u64, limit: usize) -> Gaps {
+    pub fn insert(&mut self, low: u64, high: u64, limit: usize) -> RevealedGaps {
         let low = low.max(self.trimmed);
         if high <= low || self.abandoned {
-            return Gaps::default();
+            return RevealedGaps::default();
         }
         if low <= self.next {
             if high > self.next {
                 self.next = high;
                 self.join();
             }
-            return Gaps::default();
+            return RevealedGaps::default();
         }
         let ranges = self.ranges.get_or_insert_default();
         insert_range(ranges, low, high);
-        let mut gaps = Gaps::default();
+        let mut gaps = RevealedGaps::default();
         if ranges.len() > limit
             && let Some(&(first, _)) = ranges.first()
         {
@@ -128,8 +128,8 @@ impl Assembler {
     /// seen. With `ignore_start`, a hole that ends at 2 or before is no gap: it comes from the
     /// invented start of a stream whose begin was not captured.
     #[inline]
-    pub fn acknowledge(&mut self, position: u64, ignore_start: bool) -> Gaps {
-        let mut gaps = Gaps::default();
+    pub fn acknowledge(&mut self, position: u64, ignore_start: bool) -> RevealedGaps {
+        let mut gaps = RevealedGaps::default();
         if position > self.next {
             gaps = self.give_up_to(position, ignore_start);
         }
@@ -141,8 +141,8 @@ impl Assembler {
         gaps
     }
 
-    fn give_up_to(&mut self, position: u64, ignore_start: bool) -> Gaps {
-        let mut gaps = Gaps::default();
+    fn give_up_to(&mut self, position: u64, ignore_start: bool) -> RevealedGaps {
+        let mut gaps = RevealedGaps::default();
         if position <= 2 && ignore_start {
             return gaps;
         }
@@ -204,7 +204,7 @@ fn insert_range(ranges: &mut Vec<(u64, u64)>, low: u64, high: u64) {
 mod tests {
     use super::*;
 
-    const NONE: Gaps = Gaps { count: 0, bytes: 0 };
+    const NONE: RevealedGaps = RevealedGaps { count: 0, bytes: 0 };
 
     #[test]
     fn data_in_order_leaves_nothing_behind() {
@@ -235,7 +235,7 @@ mod tests {
         let mut a = Assembler::default();
         a.insert(101, 201, 8);
         a.insert(301, 401, 8);
-        assert_eq!(a.acknowledge(501, false), Gaps { count: 3, bytes: 300 });
+        assert_eq!(a.acknowledge(501, false), RevealedGaps { count: 3, bytes: 300 });
         assert_eq!(a.next(), 501);
     }
 
@@ -243,7 +243,7 @@ mod tests {
     fn an_acknowledgement_may_end_inside_a_range() {
         let mut a = Assembler::default();
         a.insert(101, 201, 8);
-        assert_eq!(a.acknowledge(151, false), Gaps { count: 1, bytes: 100 });
+        assert_eq!(a.acknowledge(151, false), RevealedGaps { count: 1, bytes: 100 });
         assert_eq!(a.next(), 201);
         assert!(a.has_unacknowledged());
     }
@@ -252,7 +252,7 @@ mod tests {
     fn the_invented_start_is_no_gap() {
         let mut a = Assembler::default();
         assert_eq!(a.acknowledge(2, true), NONE);
-        assert_eq!(Assembler::default().acknowledge(2, false), Gaps { count: 1, bytes: 1 });
+        assert_eq!(Assembler::default().acknowledge(2, false), RevealedGaps { count: 1, bytes: 1 });
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         let mut a = Assembler::default();
         assert_eq!(a.insert(10, 20, 2), NONE);
         assert_eq!(a.insert(30, 40, 2), NONE);
-        assert_eq!(a.insert(50, 60, 2), Gaps { count: 1, bytes: 9 });
+        assert_eq!(a.insert(50, 60, 2), RevealedGaps { count: 1, bytes: 9 });
         assert_eq!(a.next(), 20);
     }
 

@@ -9,7 +9,7 @@ use super::machine::{ORIGINATOR, RESPONDER, Segment, TcpConnection};
 use super::metrics::Observed;
 use super::metrics::first::First;
 use crate::depth::Depth;
-use crate::flow::Sent;
+use crate::flow::SentTotals;
 use crate::limits::Limits;
 
 /// Answers to a SYN that differ, of which the originator takes one. Whoever sends more of them
@@ -49,7 +49,7 @@ pub struct Claimed {
     /// When it was seen.
     pub time: Timestamp,
     /// How often, and the bytes of its packets.
-    pub sent: Sent,
+    pub sent: SentTotals,
 }
 
 impl Contest {
@@ -70,7 +70,7 @@ impl Contest {
 
     pub(super) fn note_syn(&mut self, segment: &Segment<'_>) {
         let first = First::of(&Observed::new(segment, segment.from, 0, None));
-        let sent = Sent { packets: 1, ip_bytes: segment.ip_bytes.into() };
+        let sent = SentTotals { packets: 1, ip_bytes: segment.ip_bytes.into() };
         let claimed = Claimed { first, time: segment.time, sent };
         if !segment.has(TcpFlags::ACK) {
             let known = self.challenger.as_mut();

@@ -3,16 +3,21 @@
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
-use super::assembler::Gaps;
+use super::assembler::RevealedGaps;
 use super::endpoint::{State, TcpEndpoint};
-use super::machine::{Context, ORIGINATOR, Segment, TcpConnection};
+use super::machine::{ORIGINATOR, Segment, SegmentContext, TcpConnection};
 use crate::flow::history::History;
 use crate::limits::Limits;
 
 impl TcpConnection {
     /// The peer of `from` acknowledged `position` in what `from` sent.
     #[inline]
-    pub(super) fn acknowledge(&mut self, from: usize, position: u64, context: &mut Context<'_>) {
+    pub(super) fn acknowledge(
+        &mut self,
+        from: usize,
+        position: u64,
+        context: &mut SegmentContext<'_>,
+    ) {
         let partial = self.partial;
         let end = &mut self.ends[from];
         let mut position = position;
@@ -29,7 +34,7 @@ impl TcpConnection {
 
     /// Gaps count only while both sides are established or in an orderly end: elsewhere they come
     /// from numbers that cannot be trusted.
-    fn note_gaps(&mut self, from: usize, gaps: Gaps, history: &mut History<'_>) {
+    fn note_gaps(&mut self, from: usize, gaps: RevealedGaps, history: &mut History<'_>) {
         if gaps.count == 0 || !self.ends.iter().all(is_clean) {
             return;
         }
@@ -48,7 +53,7 @@ impl TcpConnection {
         segment: &Segment<'_>,
         position: u64,
         underflow: bool,
-        context: &mut Context<'_>,
+        context: &mut SegmentContext<'_>,
     ) {
         let tcp = segment.tcp;
         if tcp.payload_len == 0 || segment.has(TcpFlags::RST) || underflow {
@@ -107,7 +112,7 @@ impl TcpConnection {
 
     /// Looks whether the data of a side that has ended is complete by now.
     #[inline]
-    pub(super) fn check_end(&mut self, from: usize, context: &mut Context<'_>) {
+    pub(super) fn check_end(&mut self, from: usize, context: &mut SegmentContext<'_>) {
         let end = &self.ends[from];
         let ended = end.fins > 0 || matches!(end.state, State::Closed | State::Reset);
         if !ended || end.did_end || self.is_pending(from) {

@@ -10,7 +10,7 @@ use netsniff_packet::Timestamp;
 use netsniff_packet::decode::TcpFlags;
 
 use super::assembler::Assembler;
-use super::machine::{Context, Segment, TcpConnection};
+use super::machine::{Segment, SegmentContext, TcpConnection};
 use super::metrics::elapsed;
 use super::numbers::sequence_length;
 use super::sequence::{Wrapping, delta};
@@ -183,7 +183,7 @@ impl TcpConnection {
 
     /// Looks whether a segment bears out or contradicts what is claimed of either side.
     #[cold]
-    pub(super) fn weigh(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) {
+    pub(super) fn weigh(&mut self, segment: &Segment<'_>, context: &mut SegmentContext<'_>) {
         let from = segment.from & 1;
         let tcp = segment.tcp;
         let [last, peer_last] = [from, 1 - from].map(|side| self.ends[side].last.number);
@@ -231,7 +231,7 @@ impl TcpConnection {
 
     /// Makes a side what it was before somebody claimed that more of it had come.
     #[cold]
-    fn take_back(&mut self, side: usize, context: &mut Context<'_>) {
+    fn take_back(&mut self, side: usize, context: &mut SegmentContext<'_>) {
         let Some(hearsay) = &mut self.hearsay else { return };
         let Some(claim) = hearsay.claims[side & 1].take() else { return };
         let Claim { number, seen, other, mut assembler, missed, time, .. } = claim;

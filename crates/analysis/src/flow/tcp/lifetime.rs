@@ -6,7 +6,7 @@ use netsniff_packet::decode::{Tcp, TcpFlags};
 
 use super::acceptance::{NEAR, could_be_taken};
 use super::endpoint::{State, TcpEndpoint};
-use super::machine::{Context, RESPONDER, TcpConnection};
+use super::machine::{RESPONDER, SegmentContext, TcpConnection};
 use super::metrics::first::First;
 use super::sequence::delta;
 use crate::depth::Depth;
@@ -44,7 +44,7 @@ impl TcpConnection {
     /// Takes a segment again that was seen at a time. What it adds to history and oddities was noted
     /// when it came.
     pub(super) fn replay(&mut self, first: &First, time: Timestamp, limits: &Limits) {
-        let mut context = Context {
+        let mut context = SegmentContext {
             now: time,
             history: History { seen: &mut 0, letters: &mut Letters::default(), grown: 0 },
             last_time: &mut time.clone(),

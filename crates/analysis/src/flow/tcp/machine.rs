@@ -7,7 +7,7 @@ use netsniff_packet::decode::{Ip, Tcp, TcpFlags};
 use super::contest::Contest;
 use super::endpoint::{State, TcpEndpoint};
 use super::hearsay::Hearsay;
-use super::losses::Place;
+use super::losses::StreamPosition;
 use super::metrics::series::IntervalRtt;
 use super::metrics::{Metrics, Observed};
 use super::numbers::sequence_length;
@@ -100,7 +100,7 @@ impl<'a> Segment<'a> {
 }
 
 /// The parts of a flow that a segment changes besides its connection.
-pub struct Context<'a> {
+pub struct SegmentContext<'a> {
     /// Engine time, by which connections end: stamps may run back.
     pub now: Timestamp,
     /// The history of the flow, to which the segment may add a letter.
@@ -119,7 +119,7 @@ pub struct Context<'a> {
 
 /// What a segment amounted to.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub struct SegmentOutcome {
     /// Whether originator and responder changed places.
     pub is_flipped: bool,
     /// Index of its sender after that.
@@ -228,7 +228,11 @@ impl Default for TcpConnection {
 impl TcpConnection {
     /// Takes one segment, and says what it amounted to.
     #[inline]
-    pub fn segment(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Taken {
+    pub fn segment(
+        &mut self,
+        segment: &Segment<'_>,
+        context: &mut SegmentContext<'_>,
+    ) -> SegmentOutcome {
         self.flipped = false;
         self.renumbered = false;
         if self.hearsay.is_some() {
@@ -276,7 +280,7 @@ impl TcpConnection {
         }
         self.seen |= 1 << from;
         let scale = self.ends[from].window_scale;
-        let place = Place {
+        let place = StreamPosition {
             position: position.cast_signed(),
             acknowledged: acknowledged.unwrap_or(0).cast_signed(),
             limits: context.limits,
@@ -294,7 +298,7 @@ impl TcpConnection {
         }
         let is_data = !underflow && !segment.has(TcpFlags::RST);
         let first = position.wrapping_add(u64::from(segment.has(TcpFlags::SYN)));
-        Taken {
+        SegmentOutcome {
             is_flipped: self.flipped,
             from,
             position: is_data.then_some(first),
@@ -311,8 +315,8 @@ impl TcpConnection {
         &mut self,
         segment: &Segment<'_>,
         refusal: &Refusal,
-        context: &mut Context<'_>,
-    ) -> Taken {
+        context: &mut SegmentContext<'_>,
+    ) -> SegmentOutcome {
         if self.refused.is_first(segment.from, refusal.oddness) {
             context.weirds.add(refusal.oddness.name());
         }
@@ -328,7 +332,7 @@ impl TcpConnection {
         if refusal.is_late && !(self.ends[0].did_close && self.ends[1].did_close) {
             *context.last_time = segment.time;
         }
-        Taken {
+        SegmentOutcome {
             is_flipped: false,
             from: segment.from,
             position: None,
@@ -442,7 +446,7 @@ impl TcpConnection {
     }
 
     #[inline]
-    fn note_window(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) {
+    fn note_window(&mut self, segment: &Segment<'_>, context: &mut SegmentContext<'_>) {
         let peer_state = self.ends[1 - segment.from].state;
         let sender = &mut self.ends[segment.from];
         let window = u32::from(segment.tcp.window) << sender.window_scale;

@@ -3,7 +3,7 @@
 use netsniff_packet::decode::TcpFlags;
 
 use super::endpoint::State;
-use super::machine::{Close, Context, ORIGINATOR, Segment, TcpConnection, kind};
+use super::machine::{Close, ORIGINATOR, Segment, SegmentContext, TcpConnection, kind};
 use super::sequence;
 use crate::weird::Weirds;
 
@@ -14,7 +14,7 @@ impl TcpConnection {
         &mut self,
         segment: &Segment<'_>,
         advance: i32,
-        context: &mut Context<'_>,
+        context: &mut SegmentContext<'_>,
     ) -> Close {
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
         match self.ends[segment.from].state {
@@ -46,7 +46,7 @@ impl TcpConnection {
         end.state = state;
     }
 
-    fn when_inactive(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) -> Close {
+    fn when_inactive(&mut self, segment: &Segment<'_>, context: &mut SegmentContext<'_>) -> Close {
         let mut from = segment.from;
         let mut close = Close::default();
         if segment.has(TcpFlags::SYN) {
@@ -83,7 +83,7 @@ impl TcpConnection {
         close
     }
 
-    fn originator_begins(&mut self, segment: &Segment<'_>, context: &mut Context<'_>) {
+    fn originator_begins(&mut self, segment: &Segment<'_>, context: &mut SegmentContext<'_>) {
         if segment.has(TcpFlags::ACK) {
             context.weirds.add("connection_originator_SYN_ack");
             self.set_state(ORIGINATOR, State::SynAckSent);
@@ -287,7 +287,7 @@ impl TcpConnection {
 /// Receivers differ in whether and where the byte is in the stream that the urgent pointer names (RFC
 /// 6093): that others may have read something else is told once.
 #[cold]
-pub(super) fn note_urgent(segment: &Segment<'_>, context: &mut Context<'_>) {
+pub(super) fn note_urgent(segment: &Segment<'_>, context: &mut SegmentContext<'_>) {
     let shift = if segment.is_originator() { 0 } else { 16 };
     if segment.urgent_offset().is_some() && context.history.is_first(kind::URGENT << shift) {
         context.weirds.add("urgent_data");

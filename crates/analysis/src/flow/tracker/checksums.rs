@@ -1,16 +1,16 @@
 //! Whether a datagram's checksums are right, and what becomes of it if not.
 
-use netsniff_packet::checksum::{self, Verdict};
+use netsniff_packet::checksum::{self, ChecksumVerdict};
 
 use super::update::note_parent;
 use super::{FlowTracker, Lookup};
 use crate::checksums::Checked;
 use crate::depth::Depth;
-use crate::flow::Exchange;
+use crate::flow::TransportState;
 use crate::flow::history::is_power_of_ten;
 use crate::flow::tcp::TcpConnection;
 use crate::options::ChecksumMode;
-use crate::unit::Unit;
+use crate::unit::DecodedDatagram;
 
 impl FlowTracker {
     /// Looks at the datagram's checksum, and tells whether it is to be analysed.
@@ -24,13 +24,13 @@ impl FlowTracker {
     ) -> bool {
         let unit = lookup.unit;
         if !self.checksums.looks_at(depth) {
-            self.verdict = Verdict::Unknown;
+            self.verdict = ChecksumVerdict::Unknown;
             self.note_unchecked(unit);
             return true;
         }
         let checked = Checked::of(&unit.decoded.transport);
         let verdict = match (checked, unit.checksum) {
-            (None, _) => Verdict::Absent,
+            (None, _) => ChecksumVerdict::Absent,
             (_, Some(known)) => known,
             (_, None) => checksum::transport(&unit.decoded, unit.data(bytes)),
         };
@@ -38,7 +38,7 @@ impl FlowTracker {
         if let Some(checked) = checked {
             self.statistics.checksum(checked, verdict);
         }
-        if !verdict.is_wrong() && unit.header_checksum != Verdict::Bad {
+        if !verdict.is_wrong() && unit.header_checksum != ChecksumVerdict::Bad {
             return true;
         }
         let Some(checked) = checked.filter(|_| self.checksums.discards(verdict)) else {
@@ -50,18 +50,19 @@ impl FlowTracker {
     }
 
     /// Counts the checksum of a datagram that nobody looks at, unless nobody wants to know of any.
-    pub(super) const fn note_unchecked(&mut self, unit: &Unit) {
+    pub(super) const fn note_unchecked(&mut self, unit: &DecodedDatagram) {
         if !matches!(self.checksums, ChecksumMode::Ignore)
             && let Some(checked) = Checked::of(&unit.decoded.transport)
         {
-            self.statistics.checksum(checked, Verdict::Unknown);
+            self.statistics.checksum(checked, ChecksumVerdict::Unknown);
         }
     }
 
     /// Counts a datagram that is analysed all the same.
     #[cold]
-    fn count_bad(&mut self, lookup: &Lookup<'_>, verdict: Verdict, place: u32) {
-        let is_bad = verdict == Verdict::Bad || lookup.unit.header_checksum == Verdict::Bad;
+    fn count_bad(&mut self, lookup: &Lookup<'_>, verdict: ChecksumVerdict, place: u32) {
+        let is_bad =
+            verdict == ChecksumVerdict::Bad || lookup.unit.header_checksum == ChecksumVerdict::Bad;
         if let Some(flow) = self.table.flow_mut(place) {
             let count = &mut flow.bad_checksums[lookup.side as usize];
             *count = count.saturating_add(is_bad.into());
@@ -88,8 +89,9 @@ impl FlowTracker {
         self.weirds.add(weird);
         self.statistics.discarded += 1;
         let before = flow.heap_bytes() as isize;
-        if matches!(flow.exchange, Exchange::Unopened) {
-            flow.exchange = Exchange::Connection(Box::new(TcpConnection::at(flow.depth.now())));
+        if matches!(flow.exchange, TransportState::Unopened) {
+            flow.exchange =
+                TransportState::Connection(Box::new(TcpConnection::at(flow.depth.now())));
         }
         let count = &mut flow.bad_checksums[side as usize];
         *count = count.saturating_add(1);

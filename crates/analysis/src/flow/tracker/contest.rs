@@ -3,12 +3,12 @@
 
 use super::FlowTracker;
 use crate::depth::Depth;
-use crate::flow::attached::Talk;
+use crate::flow::attached::AppLayer;
 use crate::flow::history::{History, Letters};
 use crate::flow::key::Side;
-use crate::flow::tcp::machine::{Context, ORIGINATOR};
+use crate::flow::tcp::machine::{ORIGINATOR, SegmentContext};
 use crate::flow::tcp::{Claimed, Segment, TcpConnection};
-use crate::flow::{Exchange, Flow, Sent};
+use crate::flow::{Flow, SentTotals, TransportState};
 use crate::limits::Limits;
 use crate::weird::Weirds;
 
@@ -26,7 +26,7 @@ impl FlowTracker {
             let Some(begun) = tcp.with_answer(&answer, start, depth, &self.limits) else {
                 return segment;
             };
-            flow.exchange = Exchange::Connection(Box::new(begun));
+            flow.exchange = TransportState::Connection(Box::new(begun));
             if answer.first.sender() == ORIGINATOR {
                 flow.flip();
                 segment.from = 1 - segment.from;
@@ -34,13 +34,13 @@ impl FlowTracker {
             let held = flow.forget_streams();
             self.talking.give_back(held);
         } else if let Some(begun) = tcp.with_earlier(&segment, depth, &self.limits) {
-            flow.exchange = Exchange::Connection(Box::new(begun));
+            flow.exchange = TransportState::Connection(Box::new(begun));
             self.weirds.add("SYN_seq_jump");
         } else if tcp.is_answer_first(&segment) {
             let Some(begun) = tcp.with_answer_first(start, depth, &self.limits) else {
                 return segment;
             };
-            flow.exchange = Exchange::Connection(Box::new(begun));
+            flow.exchange = TransportState::Connection(Box::new(begun));
             flow.is_answered_first();
             segment.from = 1 - segment.from;
         } else {
@@ -58,11 +58,11 @@ impl Flow {
     fn forget_streams(&mut self) -> usize {
         let Some(attached) = &mut self.attached else { return 0 };
         let held = match &attached.talk {
-            Talk::Streams(streams) if streams.is_untouched() => return 0,
-            Talk::Streams(streams) => streams.held(),
+            AppLayer::Streams(streams) if streams.is_untouched() => return 0,
+            AppLayer::Streams(streams) => streams.held(),
             _ => 0,
         };
-        attached.talk = Talk::Silence;
+        attached.talk = AppLayer::Silence;
         self.spoken = false;
         self.contradicted = self.depth.now() < Depth::Protocols;
         held
@@ -88,11 +88,11 @@ impl Flow {
             Side::High => Side::Low,
         };
         (self.start, self.last) = (syn.time, syn.time);
-        self.sent = [Sent::default(); 2];
+        self.sent = [SentTotals::default(); 2];
         self.sent[self.originator as usize] = syn.sent;
         let mut tcp = TcpConnection::at(self.depth.now());
         let Self { kinds, letters, last, .. } = self;
-        let mut context = Context {
+        let mut context = SegmentContext {
             now: syn.time,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,
@@ -104,8 +104,8 @@ impl Flow {
         let replay = syn.first.replay(syn.time);
         tcp.segment(&Segment { from: 0, ..replay.segment() }, &mut context);
         self.exchange = match tcp.as_opening() {
-            Some(first) => Exchange::Opening(first),
-            None => Exchange::Connection(Box::new(tcp)),
+            Some(first) => TransportState::Opening(first),
+            None => TransportState::Connection(Box::new(tcp)),
         };
     }
 }

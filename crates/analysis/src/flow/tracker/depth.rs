@@ -2,8 +2,8 @@
 
 use super::FlowTracker;
 use crate::depth::Depth;
-use crate::flow::attached::Talk;
-use crate::unit::Unit;
+use crate::flow::attached::AppLayer;
+use crate::unit::DecodedDatagram;
 
 impl FlowTracker {
     /// How deep flows are analysed that begin from now on; never deeper than the options want. Flows in progress go on as they began, but for one case: while new flows begin at
@@ -30,7 +30,7 @@ impl FlowTracker {
 
     /// Counts a datagram that belongs to no flow and begins none.
     #[inline]
-    pub(super) const fn count_only(&mut self, unit: &Unit) {
+    pub(super) const fn count_only(&mut self, unit: &DecodedDatagram) {
         self.statistics.packets.add(Depth::Packets, unit.is_packet as u64);
         self.note_unchecked(unit);
     }
@@ -56,7 +56,7 @@ impl FlowTracker {
         let services = flow.services();
         if let Some(attached) = &mut flow.attached {
             attached.services = services;
-            attached.talk = Talk::Over;
+            attached.talk = AppLayer::Over;
         }
         flow.contradicted = true;
         flow.protocol = None;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::flow::tracker::FINISH_STEPS;
     use crate::record::{Observer, Record, SortKey};
-    use crate::{Limits, Options, Units, ingress::Ingress};
+    use crate::{DatagramBatch, Limits, Options, ingress::Ingress};
 
     struct Nobody;
 
@@ -93,7 +93,7 @@ mod tests {
         let story = dialogue.finish();
         let mut ingress = Ingress::new(Limits::default(), Options::default());
         let mut tracker = FlowTracker::new(Limits::default(), Options::default(), 1);
-        let mut units = Units::default();
+        let mut units = DatagramBatch::default();
         let mut most = [0, 0];
         for (number, seen) in story.seen.iter().enumerate() {
             if number == at {

@@ -7,11 +7,11 @@ use super::findings::report;
 use super::{FINISH_STEPS, FlowTracker, GROUP, packet_key, timer_key};
 use crate::flow::report::Knowledge;
 use crate::flow::table::FlowTable;
-use crate::flow::turnover::TurnEvent;
+use crate::flow::turnover::FlowEventKind;
 use crate::flow::wheel::{self, Wheel};
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::Ending;
-use crate::unit::{Hole, HoleKind, Unit};
+use crate::unit::{CaptureHole, DecodedDatagram, HoleKind};
 
 /// Bytes for one more flow, with all that finds it again.
 const BYTES_PER_FLOW: usize = FlowTable::bytes_per_flow() + Wheel::BYTES;
@@ -21,7 +21,12 @@ const LAST_RECORDS: u32 = 1 << 16;
 
 impl FlowTracker {
     /// Ends the flow that would expire first, as long as so many more (0 or 1) would exceed a bound.
-    pub(super) fn make_room<O: Observer>(&mut self, unit: &Unit, more: usize, observer: &mut O) {
+    pub(super) fn make_room<O: Observer>(
+        &mut self,
+        unit: &DecodedDatagram,
+        more: usize,
+        observer: &mut O,
+    ) {
         let more_bytes = more * BYTES_PER_FLOW;
         while !self.table.is_empty()
             && (self.table.len() + more > self.limits.flows
@@ -103,7 +108,7 @@ impl FlowTracker {
     }
 
     /// Takes what stands among the datagrams instead of one.
-    pub fn hole<O: Observer>(&mut self, hole: &Hole, observer: &mut O) {
+    pub fn hole<O: Observer>(&mut self, hole: &CaptureHole, observer: &mut O) {
         match hole.kind {
             HoleKind::Begin => self.begun = Some(hole.now),
             HoleKind::Loss => self.loss(hole.now, observer),
@@ -112,7 +117,7 @@ impl FlowTracker {
 
     /// How many losses of the capture there had been when the flow of a datagram, which is its
     /// first, began. One that is picked up in its middle right after a loss began before that.
-    pub(super) fn losses_before(&self, unit: &Unit) -> u32 {
+    pub(super) fn losses_before(&self, unit: &DecodedDatagram) -> u32 {
         let Transport::Tcp(tcp) = &unit.decoded.transport else { return self.losses };
         let is_begin = tcp.flags.any(TcpFlags::SYN) && !tcp.flags.any(TcpFlags::ACK);
         let is_behind = |lost: Timestamp| unit.now <= lost + self.limits.pick_up;
@@ -229,7 +234,7 @@ impl FlowTracker {
             }
         }
         let hash = flow.key.hash(self.seed);
-        self.turnover.note(&flow.key, key.time, TurnEvent::End);
+        self.turnover.note(&flow.key, key.time, FlowEventKind::End);
         self.table.remove(hash, place);
     }
 }

@@ -12,7 +12,7 @@ use crate::protocol::Findings;
 use crate::record::{Connection, Observer, Port, Proto, SortKey};
 use crate::statistics::FlowStatistics;
 use crate::uid::Uid;
-use crate::unit::Unit;
+use crate::unit::DecodedDatagram;
 use crate::weird::Oddity;
 
 impl FlowTracker {
@@ -20,7 +20,7 @@ impl FlowTracker {
     #[cold]
     pub(super) fn report_findings<O: Observer>(
         &mut self,
-        unit: &Unit,
+        unit: &DecodedDatagram,
         place: u32,
         observer: &mut O,
     ) {

@@ -10,7 +10,7 @@ mod talk;
 mod update;
 
 use netsniff_packet::Timestamp;
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::{Ip, Tcp, TcpFlags, Transport};
 
 use super::history::Letters;
@@ -19,9 +19,9 @@ use super::report::proto;
 use super::table::FlowTable;
 use super::tcp::metrics::series::IntervalRtt;
 use super::tcp::{Claimed, TcpConnection, Unanswered};
-use super::turnover::{Turn, TurnEvent, Turnover};
+use super::turnover::{FlowEvent, FlowEventKind, FlowEvents};
 use super::wheel::{self, Armed, Wheel};
-use super::{Exchange, Flow, Sent, roles};
+use super::{Flow, SentTotals, TransportState, roles};
 use crate::depth::{Depth, FlowDepth};
 use crate::limits::Limits;
 use crate::naming::Naming;
@@ -29,9 +29,9 @@ use crate::options::{ChecksumMode, Options};
 use crate::protocol::Findings;
 use crate::record::{Observer, Phase, SortKey};
 use crate::statistics::{Ending, FlowStatistics};
-use crate::unit::Unit;
+use crate::unit::DecodedDatagram;
 use crate::weird::Weirds;
-use talk::Talking;
+use talk::AppContext;
 
 /// Packets whose flows are looked for together, so that the waits for memory overlap.
 const GROUP: usize = 64;
@@ -54,8 +54,8 @@ pub struct FlowTracker {
     checksums: ChecksumMode,
     sampling: Option<u64>,
     /// What the transport checksum of the datagram at hand says; unknown where nobody looks.
-    verdict: Verdict,
-    talking: Talking,
+    verdict: ChecksumVerdict,
+    talking: AppContext,
     /// Nanoseconds by which the RTT is sampled.
     rtt_interval: Option<i64>,
     /// The sampling interval that the last segment ended.
@@ -69,7 +69,7 @@ pub struct FlowTracker {
     losses: u32,
     /// When the capture began, and when it last lost something: engine time.
     begun: Option<Timestamp>,
-    turnover: Turnover,
+    turnover: FlowEvents,
     lost_at: Option<Timestamp>,
     weirds: Weirds,
     /// The SYN of a connection that begins with an answer to it, and that came within another.
@@ -87,7 +87,7 @@ pub struct FlowTracker {
 /// A datagram and what its headers tell of its flow.
 #[derive(Clone, Copy)]
 struct Lookup<'u> {
-    unit: &'u Unit,
+    unit: &'u DecodedDatagram,
     ip: &'u Ip,
     key: FlowKey,
     side: Side,
@@ -106,8 +106,8 @@ impl FlowTracker {
             gateway: options.gateway,
             checksums: options.checksums,
             sampling: options.sampling,
-            verdict: Verdict::Unknown,
-            talking: Talking::new(&options, seed),
+            verdict: ChecksumVerdict::Unknown,
+            talking: AppContext::new(&options, seed),
             rtt_interval: options.rtt_interval_nanos(),
             rtt: None,
             seed,
@@ -117,7 +117,7 @@ impl FlowTracker {
             heap_bytes: 0,
             losses: 0,
             begun: None,
-            turnover: Turnover::default(),
+            turnover: FlowEvents::default(),
             lost_at: None,
             weirds: Weirds::default(),
             challenger: None,
@@ -140,7 +140,7 @@ impl FlowTracker {
     }
 
     /// Swaps what was noted of them, in order, for `empty`.
-    pub const fn swap_turnover(&mut self, empty: &mut Vec<Turn>) {
+    pub const fn swap_turnover(&mut self, empty: &mut Vec<FlowEvent>) {
         self.turnover.swap(empty);
     }
 
@@ -153,7 +153,7 @@ impl FlowTracker {
     /// How many of some datagrams belong to flows that are known: what finding flows costs, apart
     /// from changing them.
     #[must_use]
-    pub fn known<'u>(&self, units: impl Iterator<Item = &'u Unit>) -> usize {
+    pub fn known<'u>(&self, units: impl Iterator<Item = &'u DecodedDatagram>) -> usize {
         let mut known = 0;
         in_groups(self.seed, units, |group| {
             self.look_ahead(group);
@@ -166,7 +166,7 @@ impl FlowTracker {
     /// Takes datagrams in order, with the bytes that they lie in.
     pub fn units<'u, O: Observer>(
         &mut self,
-        units: impl Iterator<Item = &'u Unit>,
+        units: impl Iterator<Item = &'u DecodedDatagram>,
         bytes: &[u8],
         observer: &mut O,
     ) {
@@ -209,7 +209,7 @@ impl FlowTracker {
             touched ^= flow.seen.nanos() ^ flow.sent[1].ip_bytes as i64;
         }
         for flow in places.filter_map(|place| self.table.flow(place)) {
-            if let Exchange::Connection(tcp) = &flow.exchange {
+            if let TransportState::Connection(tcp) = &flow.exchange {
                 touched ^= tcp.touch();
             }
         }
@@ -301,13 +301,13 @@ impl FlowTracker {
         }
         let from = usize::from(flow.originator != lookup.side);
         let is_reused = match &flow.exchange {
-            Exchange::Connection(tcp) => {
+            TransportState::Connection(tcp) => {
                 self.challenger = tcp.challenger_answered_by(header, from);
                 let is_late = unit.time >= flow.start;
                 self.challenger.is_some() || tcp.is_reused_by(header, from, is_late)
             }
-            Exchange::Opening(first) => first.is_reused_by(header, from),
-            Exchange::Unopened | Exchange::Datagrams(_) => false,
+            TransportState::Opening(first) => first.is_reused_by(header, from),
+            TransportState::Unopened | TransportState::Datagrams(_) => false,
         };
         if is_reused {
             self.reuse(place, lookup, header, observer);
@@ -332,14 +332,14 @@ impl FlowTracker {
             flow.sent[1 - lookup.side as usize].take_back(&challenger.sent);
         }
         self.unanswered = match &flow.exchange {
-            Exchange::Opening(first) => vec![Unanswered { first: *first, time: flow.start }],
-            Exchange::Connection(tcp) => tcp.unanswered(flow.start),
-            Exchange::Unopened | Exchange::Datagrams(_) => Vec::new(),
+            TransportState::Opening(first) => vec![Unanswered { first: *first, time: flow.start }],
+            TransportState::Connection(tcp) => tcp.unanswered(flow.start),
+            TransportState::Unopened | TransportState::Datagrams(_) => Vec::new(),
         };
         let weird = match &flow.exchange {
             // It was told when the SYN came.
             _ if self.challenger.is_some() => None,
-            Exchange::Connection(tcp) => {
+            TransportState::Connection(tcp) => {
                 tcp.reuse_weird(header, [flow.seen, unit.now], &self.limits)
             }
             _ => Some("SYN_seq_jump"),
@@ -380,8 +380,8 @@ impl FlowTracker {
         self.make_room(unit, 1, observer);
         let name = self.naming.flow_name(unit, &key);
         let exchange = match unit.decoded.transport {
-            Transport::Tcp(_) => Exchange::Unopened,
-            _ => Exchange::Datagrams(Default::default()),
+            Transport::Tcp(_) => TransportState::Unopened,
+            _ => TransportState::Datagrams(Default::default()),
         };
         let mut flow = Flow {
             key,
@@ -389,7 +389,7 @@ impl FlowTracker {
             last: unit.time,
             armed: Armed::default(),
             kinds: 0,
-            sent: [Sent::default(); 2],
+            sent: [SentTotals::default(); 2],
             exchange,
             originator: side,
             interactive: false,
@@ -413,7 +413,7 @@ impl FlowTracker {
             flow.begin_with(&challenger, side, &self.limits);
         } else if !unanswered.is_empty() {
             let tcp = TcpConnection::behind(unanswered, self.depth);
-            flow.exchange = Exchange::Connection(Box::new(tcp));
+            flow.exchange = TransportState::Connection(Box::new(tcp));
         } else if roles::speaks_as_server(unit, bytes)
             .unwrap_or_else(|| roles::begins_at_server(unit, source, destination))
         {
@@ -429,7 +429,7 @@ impl FlowTracker {
         self.heap_bytes += flow.heap_bytes();
         self.statistics.begun(proto(key.protocol));
         let place = self.table.insert(hash, flow)?;
-        self.turnover.note(&key, unit.now, TurnEvent::Begin);
+        self.turnover.note(&key, unit.now, FlowEventKind::Begin);
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
     }
@@ -439,7 +439,7 @@ impl FlowTracker {
 #[inline]
 fn in_groups<'u>(
     seed: u64,
-    units: impl Iterator<Item = &'u Unit>,
+    units: impl Iterator<Item = &'u DecodedDatagram>,
     mut each: impl FnMut(&[Option<Lookup<'u>>]),
 ) {
     let mut group: [Option<Lookup<'u>>; GROUP] = [None; GROUP];
@@ -461,7 +461,7 @@ fn timer_key(deadline: Timestamp, flow: &Flow) -> SortKey {
     SortKey { time: deadline, phase: Phase::Timer, ordinal: 0, uid: flow.uid(), number: 0 }
 }
 
-fn packet_key(unit: &Unit, flow: &Flow) -> SortKey {
+fn packet_key(unit: &DecodedDatagram, flow: &Flow) -> SortKey {
     SortKey {
         time: unit.now,
         phase: Phase::Packet,

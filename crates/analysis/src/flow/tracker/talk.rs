@@ -9,25 +9,26 @@ use netsniff_packet::{Address, Timestamp};
 use super::update::is_interactive;
 use super::{FlowTracker, Lookup};
 use crate::file::HashKinds;
-use crate::flow::attached::{Attached, Talk};
+use crate::flow::attached::{AppLayer, Attached};
 use crate::flow::expectations::{Expectations, Route};
 use crate::flow::key::Side;
-use crate::flow::streams::{Around, Delivery, Payload, Streams};
-use crate::flow::tcp::machine::Taken;
+use crate::flow::streams::{SegmentPayload, StreamContext, StreamSegment, Streams};
+use crate::flow::tcp::machine::SegmentOutcome;
 use crate::flow::tcp::{Segment, TcpConnection};
-use crate::flow::{Exchange, Flow};
+use crate::flow::{Flow, TransportState};
 use crate::limits::Limits;
 use crate::options::{Options, Overlap, Urgent};
 use crate::protocol::{
-    Context, Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role, Session,
+    Conversation, Datagram, Findings, MAX_ODDITIES, ProtocolId, ProtocolSet, Role, Session,
+    SessionContext,
 };
 use crate::reassembly::fingerprint::Fingerprints;
-use crate::reassembly::stream::{HoleEndings, Surroundings};
+use crate::reassembly::stream::{HoleEndings, ReassemblyContext};
 use crate::record::{Connection, Endpoint};
 
 /// What the conversations of all flows share.
 #[derive(Debug)]
-pub(super) struct Talking {
+pub(super) struct AppContext {
     /// The protocols that are looked for.
     pub(super) wanted: ProtocolSet,
     overlap: Overlap,
@@ -41,7 +42,7 @@ pub(super) struct Talking {
     pub(super) expectations: Expectations,
 }
 
-impl Talking {
+impl AppContext {
     pub(super) fn new(options: &Options, seed: u64) -> Self {
         let Options { protocols, overlap, urgent, hashes, .. } = *options;
         Self {
@@ -56,8 +57,8 @@ impl Talking {
     }
 
     /// What sessions of a flow are told.
-    fn context<'a>(&self, flow: &Flow, limits: &'a Limits) -> Context<'a> {
-        Context {
+    fn context<'a>(&self, flow: &Flow, limits: &'a Limits) -> SessionContext<'a> {
+        SessionContext {
             limits,
             name: flow.name_bits(),
             port: flow.ends().1.port,
@@ -92,7 +93,7 @@ impl Talking {
         let conversation = Conversation::announced(announced, self.wanted, &context);
         let mut streams = Box::new(Streams::with(conversation));
         streams.recount();
-        flow.attached.get_or_insert_default().talk = Talk::Streams(streams);
+        flow.attached.get_or_insert_default().talk = AppLayer::Streams(streams);
         flow.spoken = true;
     }
 
@@ -137,22 +138,22 @@ impl Talking {
     /// What streams need, with the `context` of their flow.
     fn around<'a, 'b>(
         &'a mut self,
-        context: Context<'b>,
+        context: SessionContext<'b>,
         endings: &'a mut HoleEndings,
         found: &'a mut Findings,
-    ) -> Around<'a, 'b>
+    ) -> StreamContext<'a, 'b>
     where
         'b: 'a,
     {
         let Self { overlap, keys, held_bytes, .. } = self;
-        let streams = Surroundings {
+        let streams = ReassemblyContext {
             limits: context.limits,
             overlap: *overlap,
             keys,
             held_in_all: held_bytes,
             endings,
         };
-        Around { streams, context, found }
+        StreamContext { streams, context, found }
     }
 }
 
@@ -163,15 +164,15 @@ impl FlowTracker {
         let before = flow.attached_bytes();
         let context = self.talking.context(flow, &self.limits);
         let talk = &mut flow.attached.get_or_insert_default().talk;
-        if matches!(talk, Talk::Silence) {
-            *talk = Talk::Datagrams(protocol, protocol.protocol().session(&context));
+        if matches!(talk, AppLayer::Silence) {
+            *talk = AppLayer::Datagrams(protocol, protocol.protocol().session(&context));
         }
-        if let Talk::Datagrams(id, session) = talk
+        if let AppLayer::Datagrams(id, session) = talk
             && !contain(*id, session, &mut self.findings, |session, found| {
                 session.datagram(datagram, found);
             })
         {
-            *talk = Talk::Over;
+            *talk = AppLayer::Over;
         }
         let change = flow.attached_bytes() as isize - before as isize;
         self.note_change(change);
@@ -183,7 +184,7 @@ impl FlowTracker {
         &mut self,
         lookup: &Lookup<'_>,
         segment: &Segment<'_>,
-        taken: &Taken,
+        taken: &SegmentOutcome,
         bytes: &[u8],
         place: u32,
     ) {
@@ -201,7 +202,7 @@ impl FlowTracker {
         &mut self,
         lookup: &Lookup<'_>,
         segment: &Segment<'_>,
-        taken: &Taken,
+        taken: &SegmentOutcome,
         bytes: &[u8],
         place: u32,
     ) {
@@ -211,13 +212,13 @@ impl FlowTracker {
             let before = flow.attached_bytes();
             flow.spoken = true;
             let streams = Streams::new(self.talking.wanted);
-            flow.attached.get_or_insert_default().talk = Talk::Streams(Box::new(streams));
+            flow.attached.get_or_insert_default().talk = AppLayer::Streams(Box::new(streams));
             change = flow.attached_bytes() as isize - before as isize;
         }
         let context = self.talking.context(flow, &self.limits);
         let withdrawn = flow.tcp().and_then(TcpConnection::withdrawn);
         let Some(attached) = &mut flow.attached else { return };
-        let Talk::Streams(streams) = &mut attached.talk else { return };
+        let AppLayer::Streams(streams) = &mut attached.talk else { return };
         if taken.is_flipped {
             streams.flip();
         }
@@ -243,7 +244,7 @@ impl FlowTracker {
             *held = held.saturating_sub(streams.held());
             change -= (size_of::<Streams>() + streams.heap_bytes()) as isize;
             attached.services = *streams.conversation().services();
-            attached.talk = Talk::Over;
+            attached.talk = AppLayer::Over;
         } else if segment.tcp.payload_len > 0 || streams.held() > 0 {
             change += streams.recount();
         }
@@ -261,11 +262,11 @@ impl FlowTracker {
         let mut change = 0;
         let Some(attached) = &mut flow.attached else { return };
         match &mut attached.talk {
-            Talk::Silence | Talk::Over => {}
-            Talk::Datagrams(id, session) => {
+            AppLayer::Silence | AppLayer::Over => {}
+            AppLayer::Datagrams(id, session) => {
                 contain(*id, session, &mut self.findings, |session, found| session.end(found));
             }
-            Talk::Streams(streams) => {
+            AppLayer::Streams(streams) => {
                 let was_turned = streams.conversation().is_turned();
                 let endings = &mut self.statistics.holes;
                 let mut around = self.talking.around(context, endings, &mut self.findings);
@@ -303,10 +304,12 @@ impl Flow {
     fn turn(&mut self) -> isize {
         let before = self.letters.heap_bytes();
         self.flip();
-        if let Exchange::Connection(tcp) = &mut self.exchange {
+        if let TransportState::Connection(tcp) = &mut self.exchange {
             tcp.turn();
         }
-        if let Some(Attached { talk: Talk::Streams(streams), .. }) = self.attached.as_deref_mut() {
+        if let Some(Attached { talk: AppLayer::Streams(streams), .. }) =
+            self.attached.as_deref_mut()
+        {
             streams.flip();
         }
         self.interactive = is_interactive(self);
@@ -314,12 +317,12 @@ impl Flow {
     }
 }
 
-impl Delivery<'_> {
+impl StreamSegment<'_> {
     /// Notes the byte that the segment marks as urgent.
     #[cold]
-    fn mark_urgent(&mut self, offset: u16, taken: &Taken) {
+    fn mark_urgent(&mut self, offset: u16, taken: &SegmentOutcome) {
         let Some(position) = taken.position else { return };
-        let nothing = Payload { position, data: &[], missing: 0, urgent: None };
+        let nothing = SegmentPayload { position, data: &[], missing: 0, urgent: None };
         let payload = self.payload.get_or_insert(nothing);
         payload.urgent = position.checked_add(offset.into());
     }
@@ -330,19 +333,19 @@ impl Delivery<'_> {
 fn delivery<'a>(
     lookup: &Lookup<'a>,
     segment: &Segment<'_>,
-    taken: &Taken,
+    taken: &SegmentOutcome,
     bytes: &'a [u8],
-) -> Delivery<'a> {
+) -> StreamSegment<'a> {
     let unit = lookup.unit;
     let len = segment.tcp.payload_len;
     let payload = taken.position.filter(|_| len > 0).map(|position| {
         let data = unit.payload(bytes);
         let data = data.get(..len as usize).unwrap_or(data);
         let missing = u64::from(len) - data.len() as u64;
-        Payload { position, data, missing, urgent: None }
+        SegmentPayload { position, data, missing, urgent: None }
     });
     let end = taken.position.filter(|_| segment.tcp.flags.any(TcpFlags::FIN));
-    Delivery {
+    StreamSegment {
         now: unit.now,
         time: unit.time,
         from: taken.from,

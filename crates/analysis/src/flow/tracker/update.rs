@@ -4,14 +4,14 @@ use netsniff_packet::checksum;
 use netsniff_packet::decode::Transport;
 
 use super::{FlowTracker, Lookup};
-use crate::flow::attached::Talk;
+use crate::flow::attached::AppLayer;
 use crate::flow::history::{History, UNKNOWN};
 use crate::flow::key::{self, Side};
 use crate::flow::tcp::{self, Segment, TcpConnection};
-use crate::flow::{Exchange, Flow, roles};
+use crate::flow::{Flow, TransportState, roles};
 use crate::limits::Limits;
-use crate::protocol::{Datagram, ProtocolId, Role, Verdict};
-use crate::unit::Unit;
+use crate::protocol::{Datagram, DatagramVerdict, ProtocolId, Role};
+use crate::unit::DecodedDatagram;
 use crate::weird::{Detail, Weirds};
 
 impl FlowTracker {
@@ -32,9 +32,9 @@ impl FlowTracker {
             Transport::Tcp(header) => {
                 let from = usize::from(flow.originator != side);
                 let is_damaged =
-                    self.verdict == checksum::Verdict::Bad && flow.has_mostly_good(side);
+                    self.verdict == checksum::ChecksumVerdict::Bad && flow.has_mostly_good(side);
                 let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
-                if let Exchange::Opening(first) = &mut flow.exchange
+                if let TransportState::Opening(first) = &mut flow.exchange
                     && first.repeat_plain(&segment)
                 {
                     flow.last = unit.time;
@@ -100,10 +100,10 @@ impl FlowTracker {
         let mut begun = None;
         let Flow { exchange, kinds, letters, last, depth, .. } = flow;
         let tcp = match exchange {
-            Exchange::Connection(tcp) => &mut **tcp,
+            TransportState::Connection(tcp) => &mut **tcp,
             _ => begun.insert(TcpConnection::at(depth.now())),
         };
-        let mut context = tcp::machine::Context {
+        let mut context = tcp::machine::SegmentContext {
             now: lookup.unit.now,
             history: History { seen: kinds, letters, grown: 0 },
             last_time: last,
@@ -119,8 +119,8 @@ impl FlowTracker {
         let letters_grown = context.history.grown;
         if let Some(tcp) = begun {
             flow.exchange = match tcp.as_opening() {
-                Some(first) => Exchange::Opening(first),
-                None => Exchange::Connection(Box::new(tcp)),
+                Some(first) => TransportState::Opening(first),
+                None => TransportState::Connection(Box::new(tcp)),
             };
         }
         if taken.is_flipped {
@@ -143,7 +143,7 @@ impl FlowTracker {
 /// Notes the tunnel around a packet of the flow, and returns by how many bytes it grew.
 pub(super) fn note_parent(
     flow: &mut Flow,
-    unit: &Unit,
+    unit: &DecodedDatagram,
     limits: &Limits,
     weirds: &mut Weirds,
 ) -> isize {
@@ -169,7 +169,7 @@ impl Flow {
     /// Whether its datagrams so far are few enough to look at the next one for its protocol.
     #[inline]
     fn is_beginning(&self) -> bool {
-        let Exchange::Datagrams(payload) = &self.exchange else { return false };
+        let TransportState::Datagrams(payload) = &self.exchange else { return false };
         let sent = payload.iter().filter_map(|sent| sent.bytes());
         sent.fold(0_i64, i64::saturating_add) <= MAX_BEGINNING
     }
@@ -187,19 +187,19 @@ impl Flow {
     /// Whether its session has read what is surely of its protocol.
     fn has_said_something(&self) -> bool {
         let talk = self.attached.as_ref().map(|attached| &attached.talk);
-        matches!(talk, Some(Talk::Datagrams(_, session)) if session.is_confirmed())
+        matches!(talk, Some(AppLayer::Datagrams(_, session)) if session.is_confirmed())
     }
 
     /// Counts the payload of a datagram.
     #[inline]
     const fn count_payload(&mut self, side: Side, len: i64) {
-        if let Exchange::Datagrams(payload) = &mut self.exchange {
+        if let TransportState::Datagrams(payload) = &mut self.exchange {
             payload[side as usize].count(len);
         }
     }
 }
 
-impl Exchange {
+impl TransportState {
     /// Bytes that it holds outside itself.
     #[inline]
     fn heap_bytes(&self) -> usize {
@@ -219,18 +219,18 @@ const MAX_BEGINNING: i64 = 1024;
 /// missed.
 fn note_message(flow: &mut Flow, protocol: ProtocolId, payload: &[u8], side: Side) -> bool {
     let verdict = protocol.protocol().datagram(hinting_port(flow, protocol), payload);
-    let is_unknown = matches!(verdict, Verdict::Unknown { .. });
+    let is_unknown = matches!(verdict, DatagramVerdict::Unknown { .. });
     let from_server = match verdict {
-        Verdict::Unclear => return true,
-        Verdict::FromClient => false,
-        Verdict::FromServer => true,
-        Verdict::Unknown { from_server } => from_server,
-        Verdict::Contradicts { .. }
+        DatagramVerdict::Unclear => return true,
+        DatagramVerdict::FromClient => false,
+        DatagramVerdict::FromServer => true,
+        DatagramVerdict::Unknown { from_server } => from_server,
+        DatagramVerdict::Contradicts { .. }
             if protocol.protocol().is_datagram_alone() && flow.has_said_something() =>
         {
             return true;
         }
-        Verdict::Contradicts { from_server } => {
+        DatagramVerdict::Contradicts { from_server } => {
             flow.contradicted = true;
             from_server
         }

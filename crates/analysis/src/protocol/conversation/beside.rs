@@ -4,10 +4,10 @@
 
 use memchr::memchr2;
 
-use super::{Conversation, Event, Stage};
+use super::{Conversation, Event, Understanding};
 use crate::protocol::findings::Findings;
 use crate::protocol::list::ProtocolId;
-use crate::protocol::session::{Context, Role};
+use crate::protocol::session::{Role, SessionContext};
 use crate::protocol::{Detection, Protocol};
 use crate::reassembly::stream::Piece;
 
@@ -53,7 +53,7 @@ fn begins(protocol: &dyn Protocol, head: &[u8], longest: usize) -> Detection {
 impl Conversation {
     /// Looks for the protocol of the port, now that the content is known to be `found`, or nothing that is
     /// known.
-    pub(super) fn look_beside(&mut self, found: Option<ProtocolId>, context: &Context<'_>) {
+    pub(super) fn look_beside(&mut self, found: Option<ProtocolId>, context: &SessionContext<'_>) {
         if self.handovers > 0 || context.is_midstream {
             return;
         }
@@ -66,7 +66,7 @@ impl Conversation {
     pub(super) fn read_beside(
         &mut self,
         event: &Event<'_>,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) {
         self.beside = match self.beside.take() {
@@ -82,7 +82,7 @@ impl Conversation {
         id: ProtocolId,
         mut line: Vec<u8>,
         event: &Event<'_>,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> Option<Beside> {
         // Who answers before the first line is complete speaks another protocol.
@@ -94,7 +94,7 @@ impl Conversation {
             Detection::No => None,
             Detection::Undecided => Some(Beside::Line(id, line)),
             Detection::Yes => {
-                let stage = Stage::begin(id, self.counted, context);
+                let stage = Understanding::begin(id, self.counted, context);
                 let reading = Box::new(Self { stage, ..Self::new(self.wanted) });
                 let event = Event { piece: Piece::Bytes(&line), ..*event };
                 self.go_on_beside(reading, &event, context, found)
@@ -106,7 +106,7 @@ impl Conversation {
         &mut self,
         mut reading: Box<Self>,
         event: &Event<'_>,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> Option<Beside> {
         let before = reading.services;

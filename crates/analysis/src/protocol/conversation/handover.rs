@@ -2,11 +2,11 @@
 
 use netsniff_packet::Timestamp;
 
-use super::{Conversation, Event, Speaker, Stage};
+use super::{Conversation, Event, Speaker, Understanding};
 use crate::protocol::detection::Detecting;
 use crate::protocol::findings::Findings;
 use crate::protocol::list::{ProtocolId, ProtocolSet};
-use crate::protocol::session::{Context, Counted, Role, Successor};
+use crate::protocol::session::{Counted, Role, SessionContext, Successor};
 use crate::reassembly::stream::Piece;
 
 impl Conversation {
@@ -17,15 +17,15 @@ impl Conversation {
         time: Timestamp,
         from: Role,
         rest: &[u8],
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) {
         let successor = match &mut self.stage {
-            Stage::Speaking(Speaker { session, .. }) => {
+            Understanding::Speaking(Speaker { session, .. }) => {
                 self.counted = self.counted.max(session.counted());
                 session.successor()
             }
-            Stage::Detecting(_) | Stage::Over => None,
+            Understanding::Detecting(_) | Understanding::Over => None,
         };
         self.end_session(found);
         self.handovers = self.handovers.saturating_add(1);
@@ -33,7 +33,7 @@ impl Conversation {
         if self.handovers > context.limits.handovers {
             found.weirds.add("too_many_protocol_changes");
             found.attribute("conversation", &mut self.oddities);
-            self.stage = Stage::Over;
+            self.stage = Understanding::Over;
             return;
         }
         let (own, other) = match from {
@@ -41,8 +41,8 @@ impl Conversation {
             Role::Responder => (&mut second, &mut first),
         };
         self.stage = match successor {
-            Some(successor) => Stage::succeed(successor, self.wanted),
-            None => Stage::Detecting(Detecting::default()),
+            Some(successor) => Understanding::succeed(successor, self.wanted),
+            None => Understanding::Detecting(Detecting::default()),
         };
         for (role, bytes) in [(from.peer(), other.bytes.as_slice()), (from, rest)] {
             if !bytes.is_empty() {
@@ -61,9 +61,9 @@ impl Conversation {
     }
 }
 
-impl Stage {
+impl Understanding {
     /// Begins a session of the protocol that takes over.
-    pub(super) fn begin(id: ProtocolId, counted: Counted, context: &Context<'_>) -> Self {
+    pub(super) fn begin(id: ProtocolId, counted: Counted, context: &SessionContext<'_>) -> Self {
         let mut session = id.protocol().session(context);
         session.count_on(counted);
         Self::Speaking(Speaker { id, session, is_confirmed: false })

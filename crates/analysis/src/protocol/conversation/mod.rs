@@ -14,10 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use netsniff_packet::Timestamp;
 
 use super::detection::Detecting;
-use super::expected::Announced;
+use super::expected::Announcement;
 use super::findings::{Findings, MAX_ODDITIES};
 use super::list::{ProtocolId, ProtocolSet, Services};
-use super::session::{Bytes, Context, Counted, Gap, Onward, Progress, Role, Session, SideEnd};
+use super::session::{
+    Bytes, Counted, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
+};
 use crate::reassembly::stream::{GapCause, Piece};
 use beside::Beside;
 use within::Within;
@@ -44,7 +46,7 @@ const CONTRADICTED_WITHIN: u64 = 10 << 10;
 #[derive(Debug)]
 pub struct Conversation {
     wanted: ProtocolSet,
-    stage: Stage,
+    stage: Understanding,
     /// What was not consumed, of either side.
     unread: [Unread; 2],
     services: Services,
@@ -65,7 +67,7 @@ pub struct Conversation {
 
 /// How far the conversation is understood.
 #[derive(Debug)]
-enum Stage {
+enum Understanding {
     /// Its protocol is not known yet.
     Detecting(Detecting),
     /// Its protocol is known.
@@ -109,7 +111,7 @@ impl Conversation {
     pub fn new(wanted: ProtocolSet) -> Self {
         Self {
             wanted,
-            stage: Stage::Detecting(Detecting::default()),
+            stage: Understanding::Detecting(Detecting::default()),
             unread: Default::default(),
             services: Services::default(),
             handovers: 0,
@@ -124,15 +126,19 @@ impl Conversation {
 
     /// Two streams that another session announced.
     #[must_use]
-    pub fn announced(announced: Announced, wanted: ProtocolSet, context: &Context<'_>) -> Self {
-        let Announced { protocol: id, errand } = announced;
+    pub fn announced(
+        announced: Announcement,
+        wanted: ProtocolSet,
+        context: &SessionContext<'_>,
+    ) -> Self {
+        let Announcement { protocol: id, errand } = announced;
         let session = id.protocol().errand(context, errand);
         let is_confirmed = session.is_confirmed();
         let mut services = Services::default();
         if is_confirmed {
             services.add(id);
         }
-        let stage = Stage::Speaking(Speaker { id, session, is_confirmed });
+        let stage = Understanding::Speaking(Speaker { id, session, is_confirmed });
         Self { stage, services, ..Self::new(wanted) }
     }
 
@@ -146,16 +152,16 @@ impl Conversation {
     #[must_use]
     #[inline]
     pub const fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over) && self.beside.is_none()
+        matches!(self.stage, Understanding::Over) && self.beside.is_none()
     }
 
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let stage = match &self.stage {
-            Stage::Detecting(detecting) => detecting.heap_bytes(),
-            Stage::Speaking(speaker) => speaker.session.heap_bytes(),
-            Stage::Over => 0,
+            Understanding::Detecting(detecting) => detecting.heap_bytes(),
+            Understanding::Speaking(speaker) => speaker.session.heap_bytes(),
+            Understanding::Over => 0,
         };
         stage
             + self.unread.iter().map(|unread| unread.bytes.capacity()).sum::<usize>()
@@ -172,7 +178,7 @@ impl Conversation {
 
     /// Takes the next piece of one of the streams.
     #[inline]
-    pub fn take(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+    pub fn take(&mut self, event: &Event<'_>, context: &SessionContext<'_>, found: &mut Findings) {
         if self.is_turned {
             let event = Event { from: event.from.peer(), ..*event };
             return self.take_piece(&event, &context.turned(), found);
@@ -181,17 +187,22 @@ impl Conversation {
     }
 
     #[inline]
-    fn take_piece(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+    fn take_piece(
+        &mut self,
+        event: &Event<'_>,
+        context: &SessionContext<'_>,
+        found: &mut Findings,
+    ) {
         if self.beside.is_some() {
             self.read_beside(event, context, found);
         }
         match &mut self.stage {
-            Stage::Speaking(_) => self.speak(event, context, found),
-            Stage::Detecting(detecting) if detecting.is_empty() => {
+            Understanding::Speaking(_) => self.speak(event, context, found),
+            Understanding::Detecting(detecting) if detecting.is_empty() => {
                 self.begin(event, context, found);
             }
-            Stage::Detecting(_) => self.detect(event, context, found),
-            Stage::Over => {}
+            Understanding::Detecting(_) => self.detect(event, context, found),
+            Understanding::Over => {}
         }
     }
 
@@ -206,11 +217,11 @@ impl Conversation {
     /// Ends the session, behind which nothing of it is of interest.
     fn stop(&mut self, found: &mut Findings) {
         self.end_session(found);
-        self.stage = Stage::Over;
+        self.stage = Understanding::Over;
         self.unread = Default::default();
     }
 
-    fn speak(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+    fn speak(&mut self, event: &Event<'_>, context: &SessionContext<'_>, found: &mut Findings) {
         let Event { time, from, piece } = *event;
         let has_moved = match piece {
             Piece::Bytes(bytes) => self.bytes(time, from, bytes, context, found),
@@ -228,7 +239,7 @@ impl Conversation {
         &mut self,
         time: Timestamp,
         mut from: Role,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) {
         loop {
@@ -251,7 +262,7 @@ impl Conversation {
         time: Timestamp,
         from: Role,
         mut bytes: &[u8],
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> bool {
         let unread = &mut self.unread[from.index()];
@@ -278,7 +289,7 @@ impl Conversation {
         time: Timestamp,
         from: Role,
         fresh: &[u8],
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> bool {
         let mut kept = core::mem::take(&mut self.unread[from.index()].bytes);
@@ -290,7 +301,7 @@ impl Conversation {
             kept.as_slice()
         };
         let read = self.read_all(time, from, all, context, found);
-        if !matches!(self.stage, Stage::Speaking(_)) || read.is_handed_over {
+        if !matches!(self.stage, Understanding::Speaking(_)) || read.is_handed_over {
             return read.taken > 0;
         }
         let unread = &mut self.unread[from.index()];
@@ -313,7 +324,7 @@ impl Conversation {
         time: Timestamp,
         from: Role,
         all: &[u8],
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> Read {
         let mut taken = 0;
@@ -371,7 +382,7 @@ impl Conversation {
 
     /// Lets go of a session whose protocol this is not.
     fn contradict(&mut self, name: &'static str, found: &mut Findings) {
-        if let Stage::Speaking(speaker) = &self.stage {
+        if let Understanding::Speaking(speaker) = &self.stage {
             if self.said <= CONTRADICTED_WITHIN {
                 self.services.remove(speaker.id);
             }
@@ -387,7 +398,7 @@ impl Conversation {
         event: &Event<'_>,
         len: u64,
         cause: GapCause,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> bool {
         let Event { time, from, .. } = *event;
@@ -400,14 +411,14 @@ impl Conversation {
         }
         let kept = core::mem::take(&mut unread.bytes);
         (unread.needed, unread.is_waiting) = (0, false);
-        let gap = Gap { time, from, unread: &kept, len, cause };
-        let mut onward = Onward::LetGo;
+        let gap = MissingBytes { time, from, unread: &kept, len, cause };
+        let mut onward = GapAction::Abort;
         self.call(found, |session, found| {
             onward = session.gap(&gap, found);
             Progress::Wait
         });
         self.read_within(time, from, context, found);
-        if onward == Onward::LetGo {
+        if onward == GapAction::Abort {
             self.stop(found);
         }
         true
@@ -417,7 +428,7 @@ impl Conversation {
         &mut self,
         time: Timestamp,
         from: Role,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) -> bool {
         let unread = &mut self.unread[from.index()];
@@ -451,7 +462,7 @@ impl Conversation {
         found: &mut Findings,
         call: impl FnOnce(&mut dyn Session, &mut Findings) -> Progress,
     ) -> Outcome {
-        let Stage::Speaking(speaker) = &mut self.stage else { return Outcome::Failed };
+        let Understanding::Speaking(speaker) = &mut self.stage else { return Outcome::Failed };
         let session = &mut *speaker.session;
         found.carried.is_wanted = self.within.is_wanted();
         let result = catch_unwind(AssertUnwindSafe(|| call(session, &mut *found)));
@@ -464,7 +475,7 @@ impl Conversation {
             Ok(progress) => Outcome::Progress(progress),
             Err(_) => {
                 found.panics += 1;
-                self.stage = Stage::Over;
+                self.stage = Understanding::Over;
                 self.unread = Default::default();
                 Outcome::Failed
             }
@@ -472,7 +483,7 @@ impl Conversation {
     }
 
     /// Lets go of a session that needs more than it may have.
-    fn check_bound(&mut self, from: Role, context: &Context<'_>, found: &mut Findings) {
+    fn check_bound(&mut self, from: Role, context: &SessionContext<'_>, found: &mut Findings) {
         let unread = &self.unread[from.index()];
         let max = context.limits.session_bytes;
         if unread.bytes.len() > max || unread.needed > max {

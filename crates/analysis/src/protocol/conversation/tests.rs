@@ -61,10 +61,10 @@ impl Session for Scripted {
         Progress::Consumed(end + 1)
     }
 
-    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
         self.has_acted[gap.from.index()] = true;
         self.tell(format!("gap {} behind {:?}", gap.len, String::from_utf8_lossy(gap.unread)));
-        if gap.len < 100 { Onward::Continue } else { Onward::LetGo }
+        if gap.len < 100 { GapAction::Continue } else { GapAction::Abort }
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, _: &mut Findings) {
@@ -106,13 +106,13 @@ impl Test {
         let calls = Arc::default();
         let session = Box::new(Scripted::new(&told, &calls, true));
         let id = ProtocolId::named("dns").unwrap();
-        conversation.stage = Stage::Speaking(Speaker { id, session, is_confirmed: false });
+        conversation.stage = Understanding::Speaking(Speaker { id, session, is_confirmed: false });
         let limits = Limits { session_bytes: 40, handovers: 1, ..Limits::default() };
         Self { conversation, told, calls, found: Findings::default(), limits }
     }
 
     fn take(&mut self, from: Role, piece: Piece<'_>) -> &mut Self {
-        let context = Context {
+        let context = SessionContext {
             limits: &self.limits,
             name: 1,
             port: 1,

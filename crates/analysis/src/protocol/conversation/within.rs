@@ -5,7 +5,7 @@ use netsniff_packet::Timestamp;
 
 use super::{Conversation, Event};
 use crate::protocol::findings::Findings;
-use crate::protocol::session::{Context, Role};
+use crate::protocol::session::{Role, SessionContext};
 use crate::reassembly::stream::{GapCause, Piece};
 
 /// The conversation within messages.
@@ -37,7 +37,7 @@ impl Conversation {
         &mut self,
         time: Timestamp,
         from: Role,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) {
         if !found.carried.is_empty() {
@@ -50,7 +50,7 @@ impl Conversation {
         &mut self,
         time: Timestamp,
         from: Role,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) {
         let mut bytes = core::mem::take(&mut found.carried.bytes);
@@ -71,7 +71,7 @@ impl Conversation {
         found.carried.bytes = bytes;
     }
 
-    fn begin_within(&mut self, context: &Context<'_>, found: &mut Findings) {
+    fn begin_within(&mut self, context: &SessionContext<'_>, found: &mut Findings) {
         let handovers = self.handovers.saturating_add(1);
         if handovers > context.limits.handovers {
             self.within.is_over = true;
@@ -84,10 +84,15 @@ impl Conversation {
         self.within.conversation = Some(Box::new(conversation));
     }
 
-    fn take_within(&mut self, event: &Event<'_>, context: &Context<'_>, found: &mut Findings) {
+    fn take_within(
+        &mut self,
+        event: &Event<'_>,
+        context: &SessionContext<'_>,
+        found: &mut Findings,
+    ) {
         let Some(conversation) = &mut self.within.conversation else { return };
         // The port tells of what carries it.
-        let context = Context { port: 0, ..*context };
+        let context = SessionContext { port: 0, ..*context };
         let before = conversation.services;
         conversation.take(event, &context, found);
         self.services.follow(before, conversation.services);
@@ -101,7 +106,7 @@ impl Conversation {
         &mut self,
         time: Timestamp,
         from: Role,
-        context: &Context<'_>,
+        context: &SessionContext<'_>,
         found: &mut Findings,
     ) {
         self.take_within(&Event { time, from, piece: Piece::End }, context, found);

@@ -3,15 +3,15 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use super::log::Dhcp;
-use super::message::Message;
-use crate::correlator::exchanges::{Course, Exchange, learn};
+use super::message::DhcpMessage;
+use crate::correlator::exchanges::{ExchangeProgress, MessageExchange, learn};
 use crate::protocol::Role;
 use crate::record::{Connection, Endpoint};
 
 /// The messages with one transaction identifier.
 #[derive(Debug)]
 pub(super) struct DhcpExchange {
-    course: Course,
+    course: ExchangeProgress,
     /// The row of the log, as far as it is known. Its hardware address is that by the client's identifier or
     /// the server's word.
     row: Dhcp,
@@ -19,18 +19,18 @@ pub(super) struct DhcpExchange {
     client_mac: Option<String>,
 }
 
-impl Exchange for DhcpExchange {
+impl MessageExchange for DhcpExchange {
     /// As in Zeek, the transaction identifier alone.
     type Name = u32;
-    type Message = Message;
+    type Message = DhcpMessage;
     type Row = Dhcp;
 
-    fn name_of(message: &Message) -> u32 {
+    fn name_of(message: &DhcpMessage) -> u32 {
         message.xid
     }
 
-    fn begun(message: &Message) -> Self {
-        let course = Course::begun(message.time);
+    fn begun(message: &DhcpMessage) -> Self {
+        let course = ExchangeProgress::begun(message.time);
         let row = Dhcp {
             ts: course.start(),
             uids: Vec::new(),
@@ -51,7 +51,7 @@ impl Exchange for DhcpExchange {
         Self { course, row, client_mac: None }
     }
 
-    fn take(&mut self, connection: &Connection, message: &Message) {
+    fn take(&mut self, connection: &Connection, message: &DhcpMessage) {
         self.course.note(message.time, connection.uid, message.kind);
         let sender = match message.from {
             Role::Originator => connection.originator,
@@ -64,7 +64,7 @@ impl Exchange for DhcpExchange {
         }
     }
 
-    fn course(&self) -> &Course {
+    fn course(&self) -> &ExchangeProgress {
         &self.course
     }
 
@@ -89,7 +89,7 @@ impl Exchange for DhcpExchange {
 }
 
 impl DhcpExchange {
-    fn of_client(&mut self, sender: Endpoint, message: &Message) {
+    fn of_client(&mut self, sender: Endpoint, message: &DhcpMessage) {
         let is_host = ![Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]
             .map(|address| IpAddr::from(address).into())
             .contains(&sender.address);
@@ -107,7 +107,7 @@ impl DhcpExchange {
         }
     }
 
-    fn of_server(&mut self, sender: Endpoint, message: &Message) {
+    fn of_server(&mut self, sender: Endpoint, message: &DhcpMessage) {
         if message.assigned.is_some() {
             self.row.server_addr = Some(sender.address);
             self.row.assigned_addr = message.assigned;

@@ -30,7 +30,7 @@ mod code {
 
 /// What a datagram is.
 #[derive(Debug)]
-pub(super) enum Reading<'a> {
+pub(super) enum DhcpDatagram<'a> {
     /// A message of BOOTP or DHCP.
     Message {
         /// Its fields and options.
@@ -67,20 +67,20 @@ type Value<'a> = Option<Cow<'a, [u8]>>;
 /// 2132, section 9.3), in the order in which their options follow those behind the cookie.
 const OVERLOADED: [(u8, core::ops::Range<usize>); 2] = [(1, 108..236), (2, 44..108)];
 
-pub(super) fn read(payload: &[u8]) -> Reading<'_> {
+pub(super) fn read(payload: &[u8]) -> DhcpDatagram<'_> {
     let Some((header, rest)) = payload.split_first_chunk::<HEADER_LEN>() else {
-        return Reading::Malformed;
+        return DhcpDatagram::Malformed;
     };
-    let Some((cookie, rest)) = rest.split_first_chunk() else { return Reading::Malformed };
+    let Some((cookie, rest)) = rest.split_first_chunk() else { return DhcpDatagram::Malformed };
     if *cookie != COOKIE {
-        return Reading::NoCookie;
+        return DhcpDatagram::NoCookie;
     }
     match options(header, rest) {
         Some(options) => {
             let is_typed = options.kind != 0;
-            Reading::Message { options, is_typed }
+            DhcpDatagram::Message { options, is_typed }
         }
-        None => Reading::Malformed,
+        None => DhcpDatagram::Malformed,
     }
 }
 
@@ -155,7 +155,7 @@ impl<'a> Options<'a> {
 
 /// What is followed of a message.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
+pub(super) struct DhcpMessage {
     /// When it was seen.
     pub(super) time: Timestamp,
     /// Who sent it, in its flow.
@@ -182,7 +182,7 @@ pub(super) struct Message {
     pub(super) text: Option<Box<[u8]>>,
 }
 
-impl Fact for Message {
+impl Fact for DhcpMessage {
     fn heap_bytes(&self) -> usize {
         let strings = [&self.hardware, &self.identifier].into_iter().flatten();
         let texts = [&self.host_name, &self.fqdn, &self.domain, &self.text].into_iter().flatten();
@@ -190,7 +190,7 @@ impl Fact for Message {
     }
 }
 
-impl Message {
+impl DhcpMessage {
     /// What is followed of a message that `from` sent at `time`.
     pub(super) fn new(time: Timestamp, from: Role, options: &Options<'_>) -> Self {
         let header = options.header;
@@ -262,10 +262,10 @@ pub(super) mod tests {
         message
     }
 
-    fn told(payload: &[u8]) -> Option<Message> {
+    fn told(payload: &[u8]) -> Option<DhcpMessage> {
         match read(payload) {
-            Reading::Message { options, .. } => {
-                Some(Message::new(Timestamp::EPOCH, Role::Originator, &options))
+            DhcpDatagram::Message { options, .. } => {
+                Some(DhcpMessage::new(Timestamp::EPOCH, Role::Originator, &options))
             }
             _ => None,
         }
@@ -307,7 +307,7 @@ pub(super) mod tests {
         }
         let mut other = whole;
         other[HEADER_LEN] ^= 1;
-        assert!(matches!(read(&other), Reading::NoCookie));
+        assert!(matches!(read(&other), DhcpDatagram::NoCookie));
     }
 
     #[test]
@@ -321,7 +321,7 @@ pub(super) mod tests {
     }
 
     /// A message with options in the fields `file` and `sname`, which only option 52 makes options.
-    fn overloaded(options: &[u8], file: &[u8], sname: &[u8]) -> Message {
+    fn overloaded(options: &[u8], file: &[u8], sname: &[u8]) -> DhcpMessage {
         let mut message = message(true, options);
         message[108..][..file.len()].copy_from_slice(file);
         message[44..][..sname.len()].copy_from_slice(sname);

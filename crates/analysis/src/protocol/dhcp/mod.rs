@@ -12,12 +12,12 @@ mod message;
 
 pub(super) use message::colons;
 
-use super::{Context, Datagram, Findings, Protocol, Session, Verdict};
+use super::{Datagram, DatagramVerdict, Findings, Protocol, Session, SessionContext};
 use crate::correlator::MakeJoin;
-use crate::correlator::exchanges::Exchanges;
+use crate::correlator::exchanges::PendingExchanges;
 use crate::record::LogType;
 use exchange::DhcpExchange;
-use message::{Message, Reading};
+use message::{DhcpDatagram, DhcpMessage};
 
 /// DHCP over UDP (RFC 2131).
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Protocol for Dhcp {
     }
 
     fn joins(&self) -> &'static [MakeJoin] {
-        &[Exchanges::<DhcpExchange>::join]
+        &[PendingExchanges::<DhcpExchange>::join]
     }
 
     /// Those of the server and of the client, and that of the servers that only tell where to boot
@@ -47,10 +47,10 @@ impl Protocol for Dhcp {
     }
 
     /// As in Zeek the ports tell who asks: servers broadcast, too.
-    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
+    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
         match message::read(payload) {
-            Reading::Message { is_typed: true, .. } => Verdict::Unclear,
-            _ => Verdict::Contradicts { from_server: false },
+            DhcpDatagram::Message { is_typed: true, .. } => DatagramVerdict::Unclear,
+            _ => DatagramVerdict::Contradicts { from_server: false },
         }
     }
 
@@ -62,7 +62,7 @@ impl Protocol for Dhcp {
         true
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(DhcpSession { is_confirmed: false, has_told: false })
     }
 }
@@ -78,17 +78,17 @@ struct DhcpSession {
 impl Session for DhcpSession {
     fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
         match message::read(datagram.payload) {
-            Reading::Message { options, is_typed } => {
+            DhcpDatagram::Message { options, is_typed } => {
                 self.is_confirmed = true;
                 if !is_typed {
                     found.weirds.add("DHCP_no_type_option");
                 }
-                let message = Message::new(datagram.time, datagram.from, &options);
+                let message = DhcpMessage::new(datagram.time, datagram.from, &options);
                 found.fact(message);
             }
             _ if core::mem::replace(&mut self.has_told, true) => {}
-            Reading::NoCookie => found.weirds.add("DHCP_bad_cookie"),
-            Reading::Malformed => found.weirds.add("DHCP_malformed_message"),
+            DhcpDatagram::NoCookie => found.weirds.add("DHCP_bad_cookie"),
+            DhcpDatagram::Malformed => found.weirds.add("DHCP_malformed_message"),
         }
     }
 

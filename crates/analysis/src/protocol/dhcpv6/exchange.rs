@@ -3,8 +3,8 @@
 use netsniff_packet::Address;
 
 use super::log::Dhcpv6;
-use super::message::{Lease, Message, Status};
-use crate::correlator::exchanges::{Course, Exchange, learn};
+use super::message::{Dhcpv6Message, Lease, Status};
+use crate::correlator::exchanges::{ExchangeProgress, MessageExchange, learn};
 use crate::protocol::Role;
 use crate::protocol::dhcp::colons;
 use crate::record::{Connection, Interval, UnsetIfEmpty};
@@ -12,7 +12,7 @@ use crate::record::{Connection, Interval, UnsetIfEmpty};
 /// The messages with one transaction identifier of one client.
 #[derive(Debug)]
 pub(super) struct Dhcpv6Exchange {
-    course: Course,
+    course: ExchangeProgress,
     client: Option<Address>,
     server: Option<Address>,
     client_duid: Option<Box<[u8]>>,
@@ -27,19 +27,19 @@ pub(super) struct Dhcpv6Exchange {
     relays: u64,
 }
 
-impl Exchange for Dhcpv6Exchange {
+impl MessageExchange for Dhcpv6Exchange {
     /// The client where it tells its DUID, and the transaction identifier.
     type Name = (Option<Box<[u8]>>, u32);
-    type Message = Message;
+    type Message = Dhcpv6Message;
     type Row = Dhcpv6;
 
-    fn name_of(message: &Message) -> Self::Name {
+    fn name_of(message: &Dhcpv6Message) -> Self::Name {
         (message.client.clone(), message.xid)
     }
 
-    fn begun(message: &Message) -> Self {
+    fn begun(message: &Dhcpv6Message) -> Self {
         Self {
-            course: Course::begun(message.time),
+            course: ExchangeProgress::begun(message.time),
             client: None,
             server: None,
             client_duid: None,
@@ -54,7 +54,7 @@ impl Exchange for Dhcpv6Exchange {
         }
     }
 
-    fn take(&mut self, connection: &Connection, message: &Message) {
+    fn take(&mut self, connection: &Connection, message: &Dhcpv6Message) {
         self.course.note(message.time, connection.uid, message.kind);
         self.relays = self.relays.max(message.relays);
         learn(&mut self.client_duid, &message.client);
@@ -82,7 +82,7 @@ impl Exchange for Dhcpv6Exchange {
         }
     }
 
-    fn course(&self) -> &Course {
+    fn course(&self) -> &ExchangeProgress {
         &self.course
     }
 

@@ -46,7 +46,7 @@ const RELAY_REPLY: u8 = 13;
 
 /// What is followed of a message.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
+pub(super) struct Dhcpv6Message {
     /// When it was seen.
     pub(super) time: Timestamp,
     /// Who sent it, in its flow.
@@ -67,7 +67,7 @@ pub(super) struct Message {
     pub(super) status: Option<Status>,
 }
 
-impl Fact for Message {
+impl Fact for Dhcpv6Message {
     fn heap_bytes(&self) -> usize {
         let texts = [&self.client, &self.server, &self.fqdn].into_iter().flatten();
         let prefixes = self.prefixes.iter().map(|lease| lease.what.capacity()).sum::<usize>();
@@ -164,7 +164,7 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-impl Message {
+impl Dhcpv6Message {
     /// What is followed of a message that `from` sent at `time`.
     pub(super) fn read(time: Timestamp, from: Role, payload: &[u8]) -> Option<Self> {
         let Inner { kind, xid, options, relays, peer } = inner(payload)?;
@@ -289,8 +289,8 @@ mod tests {
         [&fields[..], &option(18, b"eth1"), &option(code::RELAY_MESSAGE, inner)].concat()
     }
 
-    fn read(payload: &[u8]) -> Option<Message> {
-        let message = Message::read(Timestamp::EPOCH, Role::Originator, payload);
+    fn read(payload: &[u8]) -> Option<Dhcpv6Message> {
+        let message = Dhcpv6Message::read(Timestamp::EPOCH, Role::Originator, payload);
         assert_eq!(message.is_some(), is_whole(payload), "{payload:?}");
         message
     }

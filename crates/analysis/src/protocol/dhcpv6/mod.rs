@@ -10,12 +10,12 @@ mod exchange;
 mod log;
 mod message;
 
-use super::{Context, Datagram, Findings, Protocol, Session, Verdict};
+use super::{Datagram, DatagramVerdict, Findings, Protocol, Session, SessionContext};
 use crate::correlator::MakeJoin;
-use crate::correlator::exchanges::Exchanges;
+use crate::correlator::exchanges::PendingExchanges;
 use crate::record::LogType;
 use exchange::Dhcpv6Exchange;
-use message::Message;
+use message::Dhcpv6Message;
 
 /// DHCPv6 over UDP (RFC 8415).
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Protocol for Dhcpv6 {
     }
 
     fn joins(&self) -> &'static [MakeJoin] {
-        &[Exchanges::<Dhcpv6Exchange>::join]
+        &[PendingExchanges::<Dhcpv6Exchange>::join]
     }
 
     /// Those of the client, and of the server and the relay.
@@ -44,11 +44,11 @@ impl Protocol for Dhcpv6 {
     }
 
     /// A server's answer to a multicast address comes as a flow of its own, so roles stay as they are.
-    fn datagram(&self, _port: u16, payload: &[u8]) -> Verdict {
+    fn datagram(&self, _port: u16, payload: &[u8]) -> DatagramVerdict {
         if message::is_whole(payload) {
-            Verdict::Unclear
+            DatagramVerdict::Unclear
         } else {
-            Verdict::Contradicts { from_server: false }
+            DatagramVerdict::Contradicts { from_server: false }
         }
     }
 
@@ -60,7 +60,7 @@ impl Protocol for Dhcpv6 {
         true
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(Dhcpv6Session { is_confirmed: false, has_told: false })
     }
 }
@@ -75,7 +75,8 @@ struct Dhcpv6Session {
 
 impl Session for Dhcpv6Session {
     fn datagram(&mut self, datagram: &Datagram<'_>, found: &mut Findings) {
-        let Some(message) = Message::read(datagram.time, datagram.from, datagram.payload) else {
+        let Some(message) = Dhcpv6Message::read(datagram.time, datagram.from, datagram.payload)
+        else {
             if !core::mem::replace(&mut self.has_told, true) {
                 found.weirds.add("DHCPv6_malformed_message");
             }

@@ -4,7 +4,7 @@
 use netsniff_packet::{Address, Timestamp};
 
 use super::message::{Header, Resource};
-use super::rdata::Told;
+use super::rdata::RdataReading;
 use super::transaction::Transaction;
 
 /// QTYPE of an alias, and that of any type.
@@ -42,7 +42,7 @@ impl Part {
         kind == CNAME || asked.is_none_or(|asked| asked == kind || asked == ALL)
     }
 
-    fn take(&mut self, time: Timestamp, header: Header, record: &Resource, told: Told) {
+    fn take(&mut self, time: Timestamp, header: Header, record: &Resource, told: RdataReading) {
         self.addresses.extend(told.address);
         if let Some(text) = told.text {
             self.transaction.answer(time, header, record, text);
@@ -57,7 +57,7 @@ pub(super) fn allot(
     time: Timestamp,
     header: Header,
     record: &Resource,
-    told: Told,
+    told: RdataReading,
     begin: impl FnOnce() -> Option<Transaction>,
 ) {
     if let [only] = &mut parts[..]

@@ -164,14 +164,14 @@ pub(super) struct Resource {
 
 /// A message that is being read.
 #[derive(Debug)]
-pub(super) struct Message<'a> {
+pub(super) struct DnsMessage<'a> {
     bytes: &'a [u8],
     at: usize,
     is_netbios: bool,
     weirds: &'a mut Weirds,
 }
 
-impl<'a> Message<'a> {
+impl<'a> DnsMessage<'a> {
     /// The message in `bytes`, read up to the end of its header.
     pub(super) const fn new(bytes: &'a [u8], is_netbios: bool, weirds: &'a mut Weirds) -> Self {
         Self { bytes, at: HEADER_LEN, is_netbios, weirds }

@@ -34,7 +34,7 @@ pub use resolution::Resolution;
 
 use core::time::Duration;
 
-use super::{Context, Detection, Exchange, Heads, Protocol, Session, Verdict};
+use super::{DatagramVerdict, Detection, ExchangeTiming, Heads, Protocol, Session, SessionContext};
 use crate::correlator::MakeJoin;
 use crate::record::LogType;
 use answers::Answers;
@@ -91,18 +91,18 @@ impl Protocol for Dns {
         &[PORT, NETBIOS, 5353, LLMNR]
     }
 
-    fn datagram(&self, port: u16, payload: &[u8]) -> Verdict {
+    fn datagram(&self, port: u16, payload: &[u8]) -> DatagramVerdict {
         // Zeek waits for more after a datagram that is too short.
-        let Some(header) = Header::of(payload) else { return Verdict::Unclear };
+        let Some(header) = Header::of(payload) else { return DatagramVerdict::Unclear };
         let from_server = header.is_response();
         if header.questions > MAX_QUESTIONS {
-            Verdict::Contradicts { from_server }
+            DatagramVerdict::Contradicts { from_server }
         } else if port != NETBIOS && !OPCODES.contains(&header.opcode()) {
-            Verdict::Unknown { from_server }
+            DatagramVerdict::Unknown { from_server }
         } else if from_server {
-            Verdict::FromServer
+            DatagramVerdict::FromServer
         } else {
-            Verdict::FromClient
+            DatagramVerdict::FromClient
         }
     }
 
@@ -137,11 +137,11 @@ impl Protocol for Dns {
 
     /// A resolver takes its port for one exchange. Zeek looks every `dns_session_timeout`, and
     /// takes a second less of silence for enough.
-    fn exchange(&self) -> Option<Exchange> {
-        Some(Exchange { interval: Duration::from_secs(10), silence: Duration::from_secs(9) })
+    fn exchange(&self) -> Option<ExchangeTiming> {
+        Some(ExchangeTiming { interval: Duration::from_secs(10), silence: Duration::from_secs(9) })
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(DnsSession::new(context))
     }
 }
@@ -160,7 +160,9 @@ fn looks_like_a_message(mut head: &[u8]) -> Detection {
         if len >= HEADER_LEN {
             match (Dns.datagram(PORT, message), message.len() < HEADER_LEN) {
                 (_, true) => return Detection::Undecided,
-                (Verdict::FromClient | Verdict::FromServer, _) => return Detection::Yes,
+                (DatagramVerdict::FromClient | DatagramVerdict::FromServer, _) => {
+                    return Detection::Yes;
+                }
                 _ if len > MAX_JUNK => return Detection::No,
                 _ => {}
             }
@@ -199,21 +201,21 @@ mod tests {
     #[test]
     fn the_response_bit_tells_who_speaks() {
         let mut message = [0; HEADER_LEN];
-        assert_eq!(Dns.datagram(53, &message), Verdict::FromClient);
+        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::FromClient);
         message[2] = 0x81;
-        assert_eq!(Dns.datagram(53, &message), Verdict::FromServer);
-        assert_eq!(Dns.datagram(53, &message[..11]), Verdict::Unclear);
+        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::FromServer);
+        assert_eq!(Dns.datagram(53, &message[..11]), DatagramVerdict::Unclear);
     }
 
     #[test]
     fn more_questions_than_anybody_asks_are_no_dns() {
         let mut message = [0; HEADER_LEN];
         message[5] = 25;
-        assert_eq!(Dns.datagram(53, &message), Verdict::FromClient);
+        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::FromClient);
         message[5] = 26;
-        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: false });
+        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::Contradicts { from_server: false });
         message[2] = 0x80;
-        assert_eq!(Dns.datagram(53, &message), Verdict::Contradicts { from_server: true });
+        assert_eq!(Dns.datagram(53, &message), DatagramVerdict::Contradicts { from_server: true });
     }
 
     #[test]
@@ -245,10 +247,10 @@ mod tests {
         for opcode in 0..16 {
             let mut message = [0; HEADER_LEN];
             message[2] = opcode << 3;
-            assert_eq!(Dns.datagram(NETBIOS, &message), Verdict::FromClient);
+            assert_eq!(Dns.datagram(NETBIOS, &message), DatagramVerdict::FromClient);
             let expected = match opcode {
-                0 | 4 | 5 => Verdict::FromClient,
-                _ => Verdict::Unknown { from_server: false },
+                0 | 4 | 5 => DatagramVerdict::FromClient,
+                _ => DatagramVerdict::Unknown { from_server: false },
             };
             assert_eq!(Dns.datagram(53, &message), expected, "{opcode}");
         }

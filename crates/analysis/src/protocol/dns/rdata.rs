@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use netsniff_packet::Address;
 
-use super::message::{Message, Resource};
+use super::message::{DnsMessage, Resource};
 
 /// What was read of a resource record.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct RdataReading {
     /// What it says; empty where it says nothing, `None` where it is of a kind that is not told.
     pub(super) text: Option<Vec<u8>>,
     /// The address that it tells.
@@ -17,7 +17,7 @@ pub(super) struct Told {
     pub(super) is_sound: bool,
 }
 
-impl Told {
+impl RdataReading {
     const fn sound(text: Vec<u8>) -> Self {
         Self { text: Some(text), address: None, is_sound: true }
     }
@@ -35,22 +35,22 @@ impl Told {
 }
 
 /// Reads a record's RDATA and goes on behind it.
-pub(super) fn read(message: &mut Message<'_>, record: &Resource) -> Told {
+pub(super) fn read(message: &mut DnsMessage<'_>, record: &Resource) -> RdataReading {
     let data = message.part(record.data.clone());
     message.seek(record.data.start);
     let told = match record.kind {
         1 => address(message, data.as_array().map(|&bytes| Address::from_v4(bytes))),
         28 | 38 => address(message, data.as_array().map(|&bytes| Address::from_v6(bytes))),
-        2 | 5 | 12 => Told::whole(name(message, record, 0)),
-        15 => Told::whole(name(message, record, 2)),
-        33 if message.is_netbios() => Told::SILENT,
-        33 => Told::whole(name(message, record, 6)),
+        2 | 5 | 12 => RdataReading::whole(name(message, record, 0)),
+        15 => RdataReading::whole(name(message, record, 2)),
+        33 if message.is_netbios() => RdataReading::SILENT,
+        33 => RdataReading::whole(name(message, record, 6)),
         6 => start_of_authority(message, record),
         16 => character_strings("TXT", message, data),
         99 => character_strings("SPF", message, data),
-        35 => Told::whole(naptr(message, data, record)),
-        46 => Told::whole(rrsig(message, data, record)),
-        47 => Told::whole(nsec(message, record)),
+        35 => RdataReading::whole(naptr(message, data, record)),
+        46 => RdataReading::whole(rrsig(message, data, record)),
+        47 => RdataReading::whole(nsec(message, record)),
         _ => fixed(message, data, record.kind),
     };
     message.seek(record.data.end);
@@ -58,9 +58,9 @@ pub(super) fn read(message: &mut Message<'_>, record: &Resource) -> Told {
 }
 
 /// A record of which only some octets at the begin are told.
-fn fixed(message: &mut Message<'_>, data: &[u8], kind: u16) -> Told {
+fn fixed(message: &mut DnsMessage<'_>, data: &[u8], kind: u16) -> RdataReading {
     let enough = |len: usize, text: String| {
-        if data.len() < len { Told::CUT } else { Told::sound(text.into_bytes()) }
+        if data.len() < len { RdataReading::CUT } else { RdataReading::sound(text.into_bytes()) }
     };
     let octet = |at: usize| data.get(at).copied().unwrap_or_default();
     match kind {
@@ -72,10 +72,10 @@ fn fixed(message: &mut Message<'_>, data: &[u8], kind: u16) -> Told {
         51 => enough(5, "NSEC3PARAM".to_owned()),
         65534 => enough(5, "BIND9 signing signal".to_owned()),
         // WKS, HINFO, NBS, OPT, SVCB, HTTPS, TKEY, TSIG and CAA.
-        11 | 13 | 32 | 41 | 64 | 65 | 249 | 250 | 257 => Told::SILENT,
+        11 | 13 | 32 | 41 | 64 | 65 | 249 | 250 | 257 => RdataReading::SILENT,
         kind => {
             message.weird("DNS_RR_unknown_type");
-            Told::sound(format!("<unknown type={kind}>").into_bytes())
+            RdataReading::sound(format!("<unknown type={kind}>").into_bytes())
         }
     }
 }
@@ -89,43 +89,43 @@ impl core::fmt::Display for Hex<'_> {
     }
 }
 
-fn address(message: &mut Message<'_>, address: Option<Address>) -> Told {
+fn address(message: &mut DnsMessage<'_>, address: Option<Address>) -> RdataReading {
     if address.is_none() {
         message.weird("DNS_RR_bad_length");
     }
     let text = address.map(|address| address.to_string().into_bytes());
-    Told { address, ..Told::whole(text) }
+    RdataReading { address, ..RdataReading::whole(text) }
 }
 
 /// A name behind `offset` octets, at which the record should end.
-fn name(message: &mut Message<'_>, record: &Resource, offset: usize) -> Option<Vec<u8>> {
+fn name(message: &mut DnsMessage<'_>, record: &Resource, offset: usize) -> Option<Vec<u8>> {
     message.seek(record.data.start + offset);
     let name = message.name()?;
     check_end(message, record);
     Some(name.as_bytes().to_vec())
 }
 
-fn check_end(message: &mut Message<'_>, record: &Resource) {
+fn check_end(message: &mut DnsMessage<'_>, record: &Resource) {
     if message.position() != record.data.end {
         message.weird("DNS_RR_length_mismatch");
     }
 }
 
 /// The primary server of a zone, RFC 1035 section 3.3.13.
-fn start_of_authority(message: &mut Message<'_>, record: &Resource) -> Told {
+fn start_of_authority(message: &mut DnsMessage<'_>, record: &Resource) -> RdataReading {
     let (Some(server), Some(_mailbox)) = (message.name(), message.name()) else {
-        return Told::CUT;
+        return RdataReading::CUT;
     };
     if message.remaining() < 20 {
-        return Told::CUT;
+        return RdataReading::CUT;
     }
     message.seek(message.position() + 20);
     check_end(message, record);
-    Told::sound(server.as_bytes().to_vec())
+    RdataReading::sound(server.as_bytes().to_vec())
 }
 
 /// The strings of a TXT or SPF record, each with its length, RFC 1035 section 3.3.14.
-fn character_strings(kind: &str, message: &mut Message<'_>, mut data: &[u8]) -> Told {
+fn character_strings(kind: &str, message: &mut DnsMessage<'_>, mut data: &[u8]) -> RdataReading {
     let mut text = Vec::new();
     while let Some((string, rest)) = character_string(data) {
         if !text.is_empty() {
@@ -139,7 +139,7 @@ fn character_strings(kind: &str, message: &mut Message<'_>, mut data: &[u8]) -> 
     if !data.is_empty() {
         message.weird("DNS_TXT_char_str_past_rdlen");
     }
-    Told { is_sound: data.is_empty(), ..Told::sound(text) }
+    RdataReading { is_sound: data.is_empty(), ..RdataReading::sound(text) }
 }
 
 /// A length with as many octets, RFC 1035 section 3.3, and what follows.
@@ -149,7 +149,7 @@ fn character_string(data: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Order, preference, flags, service, expression and replacement, RFC 3403 section 4.1.
-fn naptr(message: &mut Message<'_>, data: &[u8], record: &Resource) -> Option<Vec<u8>> {
+fn naptr(message: &mut DnsMessage<'_>, data: &[u8], record: &Resource) -> Option<Vec<u8>> {
     let (numbers, rest) = data.split_first_chunk::<4>()?;
     let (flags, rest) = character_string(rest)?;
     let (service, rest) = character_string(rest)?;
@@ -166,7 +166,7 @@ fn naptr(message: &mut Message<'_>, data: &[u8], record: &Resource) -> Option<Ve
 }
 
 /// Which type is signed and by whom, RFC 4034 section 3.1.
-fn rrsig(message: &mut Message<'_>, data: &[u8], record: &Resource) -> Option<Vec<u8>> {
+fn rrsig(message: &mut DnsMessage<'_>, data: &[u8], record: &Resource) -> Option<Vec<u8>> {
     let fixed: &[u8; 18] = data.first_chunk()?;
     message.seek(record.data.start + fixed.len());
     let signer = message.name()?;
@@ -176,7 +176,7 @@ fn rrsig(message: &mut Message<'_>, data: &[u8], record: &Resource) -> Option<Ve
 }
 
 /// The names between which there is none, RFC 4034 section 4.1.
-fn nsec(message: &mut Message<'_>, record: &Resource) -> Option<Vec<u8>> {
+fn nsec(message: &mut DnsMessage<'_>, record: &Resource) -> Option<Vec<u8>> {
     let next = message.name()?;
     Some([b"NSEC ", record.name.as_bytes(), b" ", next.as_bytes()].concat())
 }

@@ -3,10 +3,12 @@
 
 use super::allotment::{Part, allot};
 use super::framing::Framing;
-use super::message::{Header, Message};
+use super::message::{DnsMessage, Header};
 use super::transaction::{Asked, Transaction};
 use super::{LENGTH_LEN, MAX_QUESTIONS, NETBIOS, OPCODES, UPDATE, rdata, recognition, update};
-use crate::protocol::{Bytes, Context, Datagram, Findings, Gap, Onward, Progress, Session};
+use crate::protocol::{
+    Bytes, Datagram, Findings, GapAction, MissingBytes, Progress, Session, SessionContext,
+};
 use crate::weird::{Detail, Weirds};
 
 /// The queries and replies of one flow that wait for their counterparts, in order.
@@ -31,7 +33,7 @@ pub(super) struct DnsSession {
 }
 
 impl DnsSession {
-    pub(super) const fn new(context: &Context<'_>) -> Self {
+    pub(super) const fn new(context: &SessionContext<'_>) -> Self {
         Self {
             queries: Vec::new(),
             replies: Vec::new(),
@@ -123,7 +125,7 @@ impl DnsSession {
     fn read(&mut self, datagram: &Datagram<'_>, header: Header, weirds: &mut Weirds) -> Vec<Part> {
         let is_netbios = datagram.port == NETBIOS;
         let begin = |messages| Transaction::begun(datagram.time, messages, header, is_netbios);
-        let mut message = Message::new(datagram.payload, is_netbios, weirds);
+        let mut message = DnsMessage::new(datagram.payload, is_netbios, weirds);
         let mut parts: Vec<Part> = Vec::new();
         let mut is_whole = true;
         for _ in 0..header.questions {
@@ -180,9 +182,9 @@ impl Session for DnsSession {
     }
 
     /// Of one side: the other goes on.
-    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
         self.framing[gap.from.index()].gap(gap.unread, gap.len);
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn end(&mut self, found: &mut Findings) {
@@ -209,7 +211,7 @@ fn is_sure(payload: &[u8]) -> bool {
 
 /// Reads the answers into the transactions, and tells whether that was all of them.
 fn answers(
-    message: &mut Message<'_>,
+    message: &mut DnsMessage<'_>,
     datagram: &Datagram<'_>,
     header: Header,
     parts: &mut Vec<Part>,

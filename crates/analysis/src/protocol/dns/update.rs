@@ -2,7 +2,7 @@
 //! column `answers`.
 
 use super::allotment::Part;
-use super::message::{Header, Message, Resource};
+use super::message::{DnsMessage, Header, Resource};
 use super::{names, rdata};
 
 /// QCLASS NONE and ANY (RFC 2136, section 1.3).
@@ -13,7 +13,7 @@ const ANY: u16 = 255;
 const ALL: u16 = 255;
 
 /// Reads conditions and changes into the transaction of the zone, and tells whether that was all of them.
-pub(super) fn read(message: &mut Message<'_>, header: Header, parts: &mut [Part]) -> bool {
+pub(super) fn read(message: &mut DnsMessage<'_>, header: Header, parts: &mut [Part]) -> bool {
     let sections = [(header.answers, true), (header.authorities, false)];
     for (count, is_condition) in sections {
         for _ in 0..count {
@@ -30,7 +30,7 @@ pub(super) fn read(message: &mut Message<'_>, header: Header, parts: &mut [Part]
 }
 
 /// What the RDATA says; `None` where it is not sound. There is none where the type alone counts.
-fn data(message: &mut Message<'_>, record: &Resource) -> Option<Vec<u8>> {
+fn data(message: &mut DnsMessage<'_>, record: &Resource) -> Option<Vec<u8>> {
     if record.data.is_empty() {
         return Some(Vec::new());
     }

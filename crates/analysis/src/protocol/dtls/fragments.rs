@@ -41,14 +41,14 @@ impl<'a> Fragment<'a> {
 /// The message of one side that comes in fragments. As in Zeek, another message takes its place.
 /// It holds no more than what came.
 #[derive(Debug, Default)]
-pub(super) struct Message {
+pub(super) struct FragmentedMessage {
     number: u16,
     len: usize,
     /// Where pieces lie, in order.
     pieces: Vec<(usize, Box<[u8]>)>,
 }
 
-impl Message {
+impl FragmentedMessage {
     /// Takes a fragment. Returns the body once it is whole; `Err` for a message that is too long, or
     /// cut into too many pieces.
     pub(super) fn push(&mut self, fragment: &Fragment<'_>) -> Result<Option<Vec<u8>>, TooMuch> {
@@ -128,7 +128,7 @@ mod tests {
                 fragment(3, 3, &body[3..8]),
                 fragment(3, 8, &body[8..]),
             ];
-            let mut message = Message::default();
+            let mut message = FragmentedMessage::default();
             let told: Vec<_> =
                 order.iter().filter_map(|at| message.push(&pieces[*at]).unwrap()).collect();
             assert_eq!(told, core::slice::from_ref(&body));
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn another_message_takes_the_place() {
-        let mut message = Message::default();
+        let mut message = FragmentedMessage::default();
         assert_eq!(message.push(&fragment(3, 0, &[1; 5])), Ok(None));
         assert_eq!(message.push(&fragment(4, 5, &[1; 5])), Ok(None));
         assert_eq!(message.push(&fragment(3, 5, &[1; 5])), Ok(None));
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn bounds_hold() {
-        let mut message = Message::default();
+        let mut message = FragmentedMessage::default();
         let huge = Fragment { len: MAX_MESSAGE + 1, ..fragment(1, 0, &[1]) };
         assert_eq!(message.push(&huge), Err(TooMuch));
         let long = |offset| Fragment { len: 1000, ..fragment(1, offset, &[1]) };

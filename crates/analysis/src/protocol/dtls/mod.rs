@@ -10,7 +10,7 @@ mod fragments;
 mod session;
 
 use super::Protocol;
-use super::session::{Context, Session};
+use super::session::{Session, SessionContext};
 use super::tls::names::{DTLS10, DTLS12};
 use super::tls::reader::Reader;
 use super::tls::{OCSP, SSL, X509};
@@ -45,7 +45,7 @@ impl Protocol for Dtls {
         is_client_hello(payload).unwrap_or(false)
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(DtlsSession::new(Some(context.into())))
     }
 }

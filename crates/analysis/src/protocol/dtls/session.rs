@@ -1,11 +1,11 @@
 //! Datagrams of DTLS: records, RFC 6347 section 4.1 and RFC 9147 section 4.
 
-use super::fragments::{Fragment, Message as Fragmented};
+use super::fragments::{Fragment, FragmentedMessage as Fragmented};
 use crate::file;
 use crate::protocol::findings::Findings;
 use crate::protocol::session::{Datagram, Session};
 use crate::protocol::tls::fingerprint::Carrier;
-use crate::protocol::tls::handshake::Message;
+use crate::protocol::tls::handshake::HandshakeMessage;
 use crate::protocol::tls::names::{DTLS10, DTLS12, DTLS13};
 use crate::protocol::tls::negotiation::{Negotiation, Sender, Unreadable};
 use crate::protocol::tls::reader::Reader;
@@ -130,7 +130,7 @@ impl DtlsSession {
     ) -> Result<(), Unreadable> {
         let kind = fragment.kind;
         let mut take = |body: &[u8]| {
-            self.negotiation.message(sender, Message { kind, body: Some(body) }, found)
+            self.negotiation.message(sender, HandshakeMessage { kind, body: Some(body) }, found)
         };
         if let Some(body) = fragment.whole() {
             return take(body);
@@ -154,7 +154,7 @@ impl Session for DtlsSession {
         let mut reader = Reader::new(payload);
         while !reader.is_empty() && !self.is_over {
             match self.record(sender, &mut reader, found) {
-                Ok(()) => self.is_over = self.negotiation.is_told(),
+                Ok(()) => self.is_over = self.negotiation.is_reported(),
                 Err(Stop::Stray) => {
                     self.stray += 1;
                     self.is_over = self.stray >= MAX_STRAY;
@@ -167,12 +167,12 @@ impl Session for DtlsSession {
             }
         }
         if self.is_over {
-            self.negotiation.tell(found);
+            self.negotiation.report(found);
         }
     }
 
     fn end(&mut self, found: &mut Findings) {
-        self.negotiation.tell(found);
+        self.negotiation.report(found);
     }
 
     fn is_confirmed(&self) -> bool {

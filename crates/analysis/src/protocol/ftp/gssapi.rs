@@ -16,25 +16,25 @@ const HANDSHAKE: u8 = 22;
 
 /// How far an exchange of tokens has come.
 #[derive(Debug, Default)]
-enum Stage {
+enum TokenStage {
     /// None was asked for.
     #[default]
     None,
     /// The client has asked for it.
     Asked,
     /// The server has agreed.
-    Agreed(Box<Exchange>),
+    Agreed(Box<TokenExchange>),
 }
 
 /// The tokens of a control connection.
 #[derive(Debug)]
 pub(super) struct Tokens {
-    stage: Stage,
+    stage: TokenStage,
     files: Carrier,
 }
 
 #[derive(Debug)]
-struct Exchange {
+struct TokenExchange {
     tls: Box<dyn Session>,
     unread: [Vec<u8>; 2],
     /// Whether the client has sent a token.
@@ -43,7 +43,7 @@ struct Exchange {
 
 impl Tokens {
     pub(super) fn new(files: Carrier) -> Self {
-        Self { stage: Stage::None, files }
+        Self { stage: TokenStage::None, files }
     }
 
     /// Takes a command of the client.
@@ -58,10 +58,10 @@ impl Tokens {
             (b"AUTH", _) => {
                 self.end(found);
                 if arg.eq_ignore_ascii_case(b"GSSAPI") {
-                    self.stage = Stage::Asked;
+                    self.stage = TokenStage::Asked;
                 }
             }
-            (b"ADAT", Stage::Agreed(_)) => self.token(Role::Originator, time, arg, found),
+            (b"ADAT", TokenStage::Agreed(_)) => self.token(Role::Originator, time, arg, found),
             _ => {}
         }
     }
@@ -69,16 +69,16 @@ impl Tokens {
     /// Takes the last line of a reply.
     pub(super) fn reply(&mut self, time: Timestamp, code: u16, text: &[u8], found: &mut Findings) {
         match (code, &self.stage) {
-            (_, Stage::None) => {}
-            (334, Stage::Asked) => {
-                let exchange = Exchange {
+            (_, TokenStage::None) => {}
+            (334, TokenStage::Asked) => {
+                let exchange = TokenExchange {
                     tls: tls::session(self.files),
                     unread: Default::default(),
                     has_begun: false,
                 };
-                self.stage = Stage::Agreed(Box::new(exchange));
+                self.stage = TokenStage::Agreed(Box::new(exchange));
             }
-            (235 | 335, Stage::Agreed(_)) => {
+            (235 | 335, TokenStage::Agreed(_)) => {
                 if let Some(token) = text.strip_prefix(ADAT) {
                     self.token(Role::Responder, time, token, found);
                 }
@@ -92,7 +92,7 @@ impl Tokens {
 
     /// Takes a token in the letters of base64. What is none ends the exchange.
     fn token(&mut self, from: Role, time: Timestamp, letters: &[u8], found: &mut Findings) {
-        let Stage::Agreed(exchange) = &mut self.stage else { return };
+        let TokenStage::Agreed(exchange) = &mut self.stage else { return };
         let token = if is_base64(letters) { base64::decode(letters) } else { Vec::new() };
         let is_first = from == Role::Originator && !exchange.has_begun;
         exchange.has_begun |= is_first;
@@ -104,26 +104,26 @@ impl Tokens {
 
     /// Nothing more comes, or something is missing.
     pub(super) fn end(&mut self, found: &mut Findings) {
-        if let Stage::Agreed(exchange) = &mut self.stage {
+        if let TokenStage::Agreed(exchange) = &mut self.stage {
             exchange.tls.end(found);
         }
-        self.stage = Stage::None;
+        self.stage = TokenStage::None;
     }
 
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         match &self.stage {
-            Stage::Agreed(exchange) => {
-                size_of::<Exchange>()
+            TokenStage::Agreed(exchange) => {
+                size_of::<TokenExchange>()
                     + exchange.tls.heap_bytes()
                     + exchange.unread.iter().map(Vec::capacity).sum::<usize>()
             }
-            Stage::None | Stage::Asked => 0,
+            TokenStage::None | TokenStage::Asked => 0,
         }
     }
 }
 
-impl Exchange {
+impl TokenExchange {
     /// Reads what a token holds; `false` once nothing more is of interest.
     fn read(&mut self, from: Role, time: Timestamp, token: &[u8], found: &mut Findings) -> bool {
         let unread = &mut self.unread[from.index()];

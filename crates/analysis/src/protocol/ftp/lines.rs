@@ -20,7 +20,7 @@ pub(super) struct Lines {
 
 /// What a stream goes on with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next<'a> {
+pub(super) enum StreamMode<'a> {
     /// A line, or what is kept of it, and how many bytes of the stream are over then.
     Line(&'a [u8], usize),
     /// The rest of a line that was longer than what is kept of it, which ends in so many bytes.
@@ -35,25 +35,25 @@ pub(super) enum Next<'a> {
 
 impl Lines {
     /// What one side says next.
-    pub(super) fn next<'a>(&mut self, from: Role, data: &'a [u8]) -> Next<'a> {
+    pub(super) fn next<'a>(&mut self, from: Role, data: &'a [u8]) -> StreamMode<'a> {
         let side = from.index();
         let end = || memchr(b'\n', data).map(|at| at + 1);
         if self.is_astray[side] {
             self.is_astray[side] = end().is_none();
-            return Next::Nothing(end().unwrap_or(data.len()));
+            return StreamMode::Nothing(end().unwrap_or(data.len()));
         }
         if !self.begun[side].is_empty() {
             return match end() {
-                Some(len) => Next::Rest(core::mem::take(&mut self.begun[side]), len),
-                None => Next::Nothing(data.len()),
+                Some(len) => StreamMode::Rest(core::mem::take(&mut self.begun[side]), len),
+                None => StreamMode::Nothing(data.len()),
             };
         }
         match bounded(data, MAX_LINE) {
-            Bounded::Found(line, len) => Next::Line(line, len),
-            Bounded::Unfinished => Next::Needs(data.len() + 1),
+            Bounded::Found(line, len) => StreamMode::Line(line, len),
+            Bounded::Unfinished => StreamMode::Needs(data.len() + 1),
             Bounded::TooLong => {
                 self.begun[side].extend_from_slice(&data[..MAX_LINE]);
-                Next::Begin(MAX_LINE)
+                StreamMode::Begin(MAX_LINE)
             }
         }
     }
@@ -84,10 +84,10 @@ mod tests {
             seen = stream.len().min(seen + piece);
             while at < seen {
                 match lines.next(FROM, &stream[at..seen]) {
-                    Next::Line(line, len) => (found.push(line.to_vec()), at += len).1,
-                    Next::Rest(line, len) => (found.push(line), at += len).1,
-                    Next::Begin(len) | Next::Nothing(len) => at += len,
-                    Next::Needs(_) => break,
+                    StreamMode::Line(line, len) => (found.push(line.to_vec()), at += len).1,
+                    StreamMode::Rest(line, len) => (found.push(line), at += len).1,
+                    StreamMode::Begin(len) | StreamMode::Nothing(len) => at += len,
+                    StreamMode::Needs(_) => break,
                 }
             }
         }
@@ -109,12 +109,12 @@ mod tests {
     #[test]
     fn lines_go_on_behind_a_gap() {
         let mut lines = Lines::default();
-        assert_eq!(lines.next(FROM, &[b'x'; MAX_LINE]), Next::Begin(MAX_LINE));
+        assert_eq!(lines.next(FROM, &[b'x'; MAX_LINE]), StreamMode::Begin(MAX_LINE));
         lines.gap(FROM);
         assert_eq!(lines.heap_bytes(), 0);
-        assert_eq!(lines.next(FROM, b"rest"), Next::Nothing(4));
+        assert_eq!(lines.next(FROM, b"rest"), StreamMode::Nothing(4));
         let long = [&[b'x'; 2 * MAX_LINE][..], b"\nNOOP\n"].concat();
-        assert_eq!(lines.next(FROM, &long), Next::Nothing(2 * MAX_LINE + 1));
-        assert_eq!(lines.next(FROM, b"NOOP\n"), Next::Line(b"NOOP", 5));
+        assert_eq!(lines.next(FROM, &long), StreamMode::Nothing(2 * MAX_LINE + 1));
+        assert_eq!(lines.next(FROM, b"NOOP\n"), StreamMode::Line(b"NOOP", 5));
     }
 }

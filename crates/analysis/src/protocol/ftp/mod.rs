@@ -23,7 +23,7 @@ mod transfer;
 
 use super::line::first_word;
 use super::tls::{OCSP, SSL, X509};
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;
 use session::FtpSession;
@@ -82,7 +82,7 @@ impl Protocol for Ftp {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(FtpSession::new(context))
     }
 }

@@ -7,14 +7,14 @@ use netsniff_packet::Timestamp;
 use super::channel::Channel;
 use super::control::{self, Reply, is_command, last_number, without_telnet};
 use super::gssapi::Tokens;
-use super::lines::{Lines, Next};
+use super::lines::{Lines, StreamMode};
 use super::log::{Ftp, MAX_TEXT, SCHEME};
 use super::transfer::Transfer;
 use super::{codes, path};
 use crate::protocol::line::first_word;
 use crate::protocol::{
-    Announced, Bytes, Context, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId, Role,
-    Session,
+    Announcement, Bytes, Expected, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress,
+    ProtocolId, Role, Session, SessionContext,
 };
 use crate::record::Port;
 use crate::weird::Detail;
@@ -69,7 +69,7 @@ struct Pending {
 
 impl FtpSession {
     /// A connection whose server is to greet.
-    pub(super) fn new(context: &Context<'_>) -> Self {
+    pub(super) fn new(context: &SessionContext<'_>) -> Self {
         let mut session = Self {
             pending: Vec::new(),
             answered: None,
@@ -118,7 +118,7 @@ impl FtpSession {
         }
         self.is_confirmed = true;
         if let Some(number) = self.answered {
-            self.tell(number, time, found);
+            self.report(number, time, found);
         }
         let name = word.to_ascii_uppercase();
         self.tokens.command(time, &name, arg, found);
@@ -153,7 +153,7 @@ impl FtpSession {
     fn announce(&mut self, channel: Option<Channel>, found: &mut Findings) {
         let Some(channel) = channel else { return };
         let Some(protocol) = ProtocolId::named("ftp-data") else { return };
-        let errand = Arc::new(Errand::default());
+        let errand = Arc::new(ExpectedTransfer::default());
         self.transfer.announce(&errand);
         found.expected.push(Expected {
             from: if channel.is_passive { Role::Originator } else { Role::Responder },
@@ -162,7 +162,7 @@ impl FtpSession {
             // behind address translation, or a trap.
             or_peer: channel.is_passive,
             port: channel.port,
-            announced: Announced { protocol, errand },
+            announced: Announcement { protocol, errand },
         });
     }
 
@@ -194,7 +194,7 @@ impl FtpSession {
             is_tls = code == 234;
         }
         if self.pending.len() > 1 {
-            self.tell(number, time, found);
+            self.report(number, time, found);
         }
         Some(is_tls)
     }
@@ -242,7 +242,7 @@ impl FtpSession {
     }
 
     /// Tells a command that waited, with its reply and what is known of its transfer.
-    fn tell(&mut self, number: u64, now: Timestamp, found: &mut Findings) {
+    fn report(&mut self, number: u64, now: Timestamp, found: &mut Findings) {
         let Some(at) = self.pending.iter().position(|pending| pending.number == number) else {
             return;
         };
@@ -336,33 +336,35 @@ impl Session for FtpSession {
             return Progress::Wait;
         }
         match self.lines.next(input.from, input.data) {
-            Next::Line(raw, len) => self.line(input, raw, len, found),
-            Next::Rest(raw, len) => self.line(input, &raw, len, found),
-            Next::Begin(_) if !self.is_confirmed => Progress::Contradicts("FTP_line_too_long"),
-            Next::Begin(len) | Next::Nothing(len) => Progress::Consumed(len),
-            Next::Needs(len) => Progress::Need(len),
+            StreamMode::Line(raw, len) => self.line(input, raw, len, found),
+            StreamMode::Rest(raw, len) => self.line(input, &raw, len, found),
+            StreamMode::Begin(_) if !self.is_confirmed => {
+                Progress::Contradicts("FTP_line_too_long")
+            }
+            StreamMode::Begin(len) | StreamMode::Nothing(len) => Progress::Consumed(len),
+            StreamMode::Needs(len) => Progress::Need(len),
         }
     }
 
     /// The next line may be the rest of one, and is left out.
-    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) -> GapAction {
         self.tokens.end(found);
         self.lines.gap(gap.from);
         if gap.from == Role::Responder {
             // The reply to AUTH may be among what is missing: then nobody knows what follows.
             if self.wants_tls.is_some() {
-                return Onward::LetGo;
+                return GapAction::Abort;
             }
             self.open = None;
             self.is_lenient = true;
         }
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn end(&mut self, found: &mut Findings) {
         self.tokens.end(found);
         while let Some(first) = self.pending.first() {
-            self.tell(first.number, Timestamp::MAX, found);
+            self.report(first.number, Timestamp::MAX, found);
         }
     }
 

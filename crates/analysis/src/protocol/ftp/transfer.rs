@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use netsniff_packet::Timestamp;
 
-use crate::protocol::Errand;
+use crate::protocol::ExpectedTransfer;
 
 /// Data connections that may still tell kinds of files.
 const MAX_ANNOUNCED: usize = 8;
@@ -15,9 +15,9 @@ const MAX_ANNOUNCED: usize = 8;
 pub(super) struct Transfer {
     pub(super) file_size: Option<u64>,
     /// The last data connection that was announced, until a file came of it.
-    errand: Option<Arc<Errand>>,
+    errand: Option<Arc<ExpectedTransfer>>,
     /// All that were announced and may still tell kinds of files, and when a command was last told.
-    announced: VecDeque<Arc<Errand>>,
+    announced: VecDeque<Arc<ExpectedTransfer>>,
     told: Timestamp,
 }
 
@@ -28,7 +28,7 @@ impl Transfer {
     }
 
     /// Awaits another data connection.
-    pub(super) fn announce(&mut self, errand: &Arc<Errand>) {
+    pub(super) fn announce(&mut self, errand: &Arc<ExpectedTransfer>) {
         self.errand = Some(Arc::clone(errand));
         if self.announced.len() >= MAX_ANNOUNCED {
             self.announced.pop_front();
@@ -38,15 +38,15 @@ impl Transfer {
 
     /// What is known as a command is told: of which data connection there is a file by now, and whether Zeek
     /// learnt the kind of any file since the last command.
-    pub(super) fn told_by(&mut self, now: Timestamp) -> (Option<Arc<Errand>>, bool) {
+    pub(super) fn told_by(&mut self, now: Timestamp) -> (Option<Arc<ExpectedTransfer>>, bool) {
         let told = core::mem::replace(&mut self.told, now);
         let is_sniffed =
-            self.announced.iter().any(|errand| errand.mime_type.was_told_within(told, now));
+            self.announced.iter().any(|errand| errand.mime_type.was_published_within(told, now));
         (self.errand.take_if(|errand| errand.fuid.get().is_some()), is_sniffed)
     }
 
     /// Bytes that it holds outside itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.announced.len() * (size_of::<Errand>() + size_of::<Arc<Errand>>())
+        self.announced.len() * (size_of::<ExpectedTransfer>() + size_of::<Arc<ExpectedTransfer>>())
     }
 }

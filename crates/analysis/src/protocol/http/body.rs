@@ -8,14 +8,14 @@ use super::framing::{Framing, Range};
 use super::multipart::Multipart;
 use crate::file::{Carrier, FileTransfer};
 use crate::protocol::mime::{Field, Part, Visitor};
-use crate::protocol::{Context, Findings, Role};
+use crate::protocol::{Findings, Role, SessionContext};
 use crate::weird::Detail;
 
 /// A body in progress.
 #[derive(Debug)]
 pub(super) struct Body {
     decoder: Option<Box<Decoder>>,
-    content: Content,
+    content: BodyContent,
     /// Bytes as they were sent, of a body that is decoded or has parts.
     sent: u64,
     len: u64,
@@ -24,7 +24,7 @@ pub(super) struct Body {
 }
 
 #[derive(Debug)]
-enum Content {
+enum BodyContent {
     /// All of it is one file.
     Whole(Opening),
     /// Each part is one.
@@ -89,7 +89,7 @@ impl Sink<'_> {
 }
 
 impl Files {
-    pub(super) fn new(context: &Context<'_>) -> Self {
+    pub(super) fn new(context: &SessionContext<'_>) -> Self {
         Self {
             carrier: Carrier::from(context),
             count: 0,
@@ -167,9 +167,9 @@ impl Body {
             content: match framing.boundary() {
                 Some(boundary) => {
                     let opening = Opening { is_partial, ..Opening::default() };
-                    Content::Parts(Box::new(Multipart::new(boundary)), opening)
+                    BodyContent::Parts(Box::new(Multipart::new(boundary)), opening)
                 }
-                None => Content::Whole(opening),
+                None => BodyContent::Whole(opening),
             },
             sent: 0,
             len: 0,
@@ -189,12 +189,12 @@ impl Body {
 
     /// Whether it has several parts.
     pub(super) const fn has_parts(&self) -> bool {
-        matches!(self.content, Content::Parts(..))
+        matches!(self.content, BodyContent::Parts(..))
     }
 
     /// Whether its last boundary was seen.
     pub(super) fn is_over(&self) -> bool {
-        matches!(&self.content, Content::Parts(parts, _) if parts.is_over())
+        matches!(&self.content, BodyContent::Parts(parts, _) if parts.is_over())
     }
 
     /// Takes bytes as they were sent. Of a body that its last boundary ends it may take fewer than
@@ -255,7 +255,7 @@ impl Body {
     /// Learns that the rest of it is not decoded.
     fn cut(&mut self, sink: &mut Sink<'_>) {
         self.is_exact = false;
-        let (Content::Whole(opening) | Content::Parts(_, opening)) = &mut self.content;
+        let (BodyContent::Whole(opening) | BodyContent::Parts(_, opening)) = &mut self.content;
         if let Some(file) = &mut opening.file {
             file.cut();
         }
@@ -277,7 +277,7 @@ impl Body {
             self.is_exact = false;
         }
         match &mut self.content {
-            Content::Whole(opening) => {
+            BodyContent::Whole(opening) => {
                 let time = sink.time;
                 if opening.at.is_some() {
                     opening.at = opening.at.map(|at| at.saturating_add(len));
@@ -285,7 +285,7 @@ impl Body {
                     file.gap(time, len);
                 }
             }
-            Content::Parts(parts, opening) => {
+            BodyContent::Parts(parts, opening) => {
                 parts.settle(&mut Taker { opening, sink });
                 if let Some(file) = &mut opening.file {
                     file.gap(sink.time, len);
@@ -298,8 +298,8 @@ impl Body {
     pub(super) fn end(&mut self, sink: &mut Sink<'_>) {
         self.settle(sink);
         match &mut self.content {
-            Content::Whole(opening) => opening.end(sink),
-            Content::Parts(parts, opening) => {
+            BodyContent::Whole(opening) => opening.end(sink),
+            BodyContent::Parts(parts, opening) => {
                 parts.end(&mut Taker { opening, sink });
             }
         }
@@ -307,10 +307,10 @@ impl Body {
 
     /// Bytes that it takes.
     pub(super) fn bytes_held(&self) -> usize {
-        let (Content::Whole(opening) | Content::Parts(_, opening)) = &self.content;
+        let (BodyContent::Whole(opening) | BodyContent::Parts(_, opening)) = &self.content;
         let parts = match &self.content {
-            Content::Parts(parts, _) => size_of::<Multipart>() + parts.heap_bytes(),
-            Content::Whole(_) => 0,
+            BodyContent::Parts(parts, _) => size_of::<Multipart>() + parts.heap_bytes(),
+            BodyContent::Whole(_) => 0,
         };
         size_of::<Self>()
             + self.decoder.as_ref().map_or(0, |decoder| decoder.bytes())
@@ -320,7 +320,7 @@ impl Body {
     }
 }
 
-impl Content {
+impl BodyContent {
     fn bytes(&mut self, data: &[u8], sink: &mut Sink<'_>) -> usize {
         match self {
             Self::Whole(opening) => {
@@ -414,7 +414,7 @@ impl Opening {
             file.confirm_total(claimed);
         }
         if self.at.is_none() || file.is_complete() {
-            file.tell();
+            file.report();
         }
         if let (Some(kind), Some(exchange)) = (file.mime_type(), sink.exchanges.current(sink.from))
         {

@@ -27,7 +27,7 @@ const PROXY_FIELDS: [&str; 7] = [
 
 /// A request with its response, or one of them.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct HttpExchange {
     /// The row of the log, as far as it is known.
     row: Box<Http>,
     /// Whether the request wants a part of something.
@@ -38,7 +38,7 @@ pub(super) struct Exchange {
     is_responded: bool,
 }
 
-impl Exchange {
+impl HttpExchange {
     /// An exchange of which nothing is known but that it is the `depth`th.
     pub(super) fn begun(start: Timestamp, depth: u64) -> Self {
         let row = Box::new(Http {
@@ -199,7 +199,7 @@ impl Exchange {
     }
 
     /// Tells the row, by way of the DNS answers that were seen.
-    pub(super) fn tell(self, found: &mut Findings) {
+    pub(super) fn report(self, found: &mut Findings) {
         let host = self.row.host.clone();
         found.row_with(self.row, Following { host });
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use netsniff_packet::Timestamp;
 
-use super::exchange::Exchange;
+use super::exchange::HttpExchange;
 use super::start_line::{RequestLine, StatusLine};
 use crate::limits::Limits;
 use crate::protocol::{Findings, Role};
@@ -39,7 +39,7 @@ const METHODS: [&[u8]; 20] = [
 #[derive(Debug)]
 pub(super) struct Exchanges {
     /// By their numbers, which rise.
-    pending: VecDeque<(u64, Exchange)>,
+    pending: VecDeque<(u64, HttpExchange)>,
     /// Number of the exchange that each side is at.
     current: [u64; 2],
     /// How many exchanges there were.
@@ -70,13 +70,13 @@ impl Exchanges {
     }
 
     /// The exchange that a side is at; a new one, if that was told already.
-    pub(super) fn at(&mut self, from: Role, time: Timestamp) -> &mut Exchange {
+    pub(super) fn at(&mut self, from: Role, time: Timestamp) -> &mut HttpExchange {
         let number = self.current[from.index()];
         let place = match self.pending.binary_search_by_key(&number, |(number, _)| *number) {
             Ok(place) => place,
             Err(place) => {
                 self.depth += 1;
-                let begun = Exchange::begun(time, self.depth);
+                let begun = HttpExchange::begun(time, self.depth);
                 self.pending.insert(place, (number, begun));
                 place
             }
@@ -85,13 +85,13 @@ impl Exchanges {
     }
 
     /// The exchange that a side is at, if it is still open.
-    pub(super) fn current(&mut self, from: Role) -> Option<&mut Exchange> {
+    pub(super) fn current(&mut self, from: Role) -> Option<&mut HttpExchange> {
         let number = self.current[from.index()];
         let place = self.pending.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.pending.get_mut(place).map(|(_, exchange)| exchange)
     }
 
-    fn remove(&mut self, number: u64) -> Option<Exchange> {
+    fn remove(&mut self, number: u64) -> Option<HttpExchange> {
         let place = self.pending.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.pending.remove(place).map(|(_, exchange)| exchange)
     }
@@ -105,7 +105,7 @@ impl Exchanges {
         }
         if self.pending.len() > self.max_pending || self.bytes() > self.max_bytes {
             found.weirds.add("HTTP_excessive_pipelining");
-            self.tell_those_before_the_last(found);
+            self.report_all_but_the_last(found);
         }
         self.current[0] += 1;
         if !METHODS.contains(&line.method) {
@@ -132,7 +132,7 @@ impl Exchanges {
         while let Some((_, exchange)) =
             self.pending.pop_front_if(|(pending, _)| (1..number).contains(pending))
         {
-            exchange.tell(found);
+            exchange.report(found);
         }
         self.current[1] = self.current[1].max(number.saturating_sub(1));
         let open = (self.current[0] + 1).saturating_sub(self.current[1] + 1);
@@ -140,7 +140,7 @@ impl Exchanges {
     }
 
     /// Tells what waits for responses, which will hardly come any more.
-    fn tell_those_before_the_last(&mut self, found: &mut Findings) {
+    fn report_all_but_the_last(&mut self, found: &mut Findings) {
         let [request, response] = &mut self.current;
         *response = (*response).max(1);
         let first = *response;
@@ -148,7 +148,7 @@ impl Exchanges {
         let last = *request;
         for number in first..last {
             if let Some(exchange) = self.remove(number) {
-                exchange.tell(found);
+                exchange.report(found);
             }
         }
     }
@@ -175,7 +175,7 @@ impl Exchanges {
         if exchange.is_complete()
             && let Some(exchange) = self.remove(self.current[from.index()])
         {
-            exchange.tell(found);
+            exchange.report(found);
         }
     }
 
@@ -183,12 +183,12 @@ impl Exchanges {
     pub(super) fn end(&mut self, found: &mut Findings) {
         // What came before any request or response has the number 0, and Zeek never tells it.
         let left = self.pending.drain(..).filter(|(number, _)| *number > 0);
-        left.for_each(|(_, exchange)| exchange.tell(found));
+        left.for_each(|(_, exchange)| exchange.report(found));
     }
 
     /// Bytes that it takes outside itself.
     pub(super) fn bytes(&self) -> usize {
         let held = self.pending.iter().map(|(_, exchange)| exchange.heap_bytes()).sum::<usize>();
-        held + self.pending.capacity() * size_of::<(u64, Exchange)>()
+        held + self.pending.capacity() * size_of::<(u64, HttpExchange)>()
     }
 }

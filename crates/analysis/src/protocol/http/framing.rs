@@ -66,7 +66,7 @@ impl Range {
 
 /// What the meaning of fields depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Around {
+pub(super) struct FramingContext {
     /// Whether the message is a response with the status 206.
     pub(super) is_partial: bool,
     /// The version that tells whether there are chunks.
@@ -101,7 +101,7 @@ pub(super) enum Extent {
 
 impl Framing {
     /// Takes a field of the header or the trailer.
-    pub(super) fn field(&mut self, field: &Field<'_>, around: Around, weirds: &mut Weirds) {
+    pub(super) fn field(&mut self, field: &Field<'_>, around: FramingContext, weirds: &mut Weirds) {
         if field.is("content-length") {
             self.content_length(field, weirds);
         } else if field.is("content-range") && around.is_partial {
@@ -305,7 +305,7 @@ mod tests {
 
     fn of(fields: &[(&str, &str)]) -> (Extent, Vec<&'static str>) {
         let (mut framing, mut weirds) = (Framing::default(), Weirds::default());
-        let around = Around { is_partial: true, version: Version::V1_1 };
+        let around = FramingContext { is_partial: true, version: Version::V1_1 };
         for (name, value) in fields {
             let field = Field { name: name.as_bytes(), value: value.as_bytes() };
             framing.field(&field, around, &mut weirds);

@@ -2,15 +2,15 @@
 
 use super::ambiguity;
 use super::body::{Body, Sink};
-use super::framing::{Around, Expected, Extent, Framing, number};
+use super::framing::{Expected, Extent, Framing, FramingContext, number};
 use super::line::{self, Next};
 use crate::protocol::mime::Field;
 use crate::weird::Weirds;
 
 /// A message whose start line was seen.
 #[derive(Debug)]
-pub(super) struct Message {
-    stage: Stage,
+pub(super) struct HttpMessage {
+    stage: MessageStage,
     framing: Framing,
     filename: Option<Vec<u8>>,
     body: Option<Box<Body>>,
@@ -19,7 +19,7 @@ pub(super) struct Message {
 
 /// Where a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum MessageStage {
     Header,
     /// So many bytes of the body are to come.
     Length(u64),
@@ -36,7 +36,7 @@ enum Stage {
 
 /// What became of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum Consumed {
     /// Nothing as long as no more comes.
     None,
     /// So many were taken.
@@ -45,11 +45,11 @@ pub(super) enum Taken {
     Last(usize),
 }
 
-impl Message {
+impl HttpMessage {
     /// A message of which only the start line was seen.
     pub(super) fn begun(expected: Expected) -> Self {
         Self {
-            stage: Stage::Header,
+            stage: MessageStage::Header,
             framing: Framing::default(),
             filename: None,
             body: None,
@@ -64,11 +64,11 @@ impl Message {
 
     /// Whether header fields come.
     pub(super) const fn is_in_header(&self) -> bool {
-        matches!(self.stage, Stage::Header | Stage::Trailer)
+        matches!(self.stage, MessageStage::Header | MessageStage::Trailer)
     }
 
     /// Takes a header field.
-    pub(super) fn field(&mut self, field: &Field<'_>, around: Around, weirds: &mut Weirds) {
+    pub(super) fn field(&mut self, field: &Field<'_>, around: FramingContext, weirds: &mut Weirds) {
         self.framing.field(field, around, weirds);
         if let Some(name) = field.filename() {
             self.filename = Some(name);
@@ -77,15 +77,15 @@ impl Message {
 
     /// Ends the header, or the trailer. Returns whether the message is complete.
     pub(super) fn end_header(&mut self, is_partial: bool, weirds: &mut Weirds) -> bool {
-        if self.stage == Stage::Trailer {
+        if self.stage == MessageStage::Trailer {
             return true;
         }
         self.stage = match self.framing.extent(self.expected, weirds) {
             Extent::Empty => return true,
-            Extent::Length(len) => Stage::Length(len),
-            Extent::Chunks => Stage::ChunkSize,
-            Extent::Boundary => Stage::Boundary,
-            Extent::Close => Stage::Close,
+            Extent::Length(len) => MessageStage::Length(len),
+            Extent::Chunks => MessageStage::ChunkSize,
+            Extent::Boundary => MessageStage::Boundary,
+            Extent::Close => MessageStage::Close,
         };
         self.body = Some(Box::new(Body::new(&self.framing, self.filename.take(), is_partial)));
         false
@@ -98,35 +98,39 @@ impl Message {
         scanned: usize,
         next: Next,
         sink: &mut Sink<'_>,
-    ) -> Taken {
+    ) -> Consumed {
         match self.stage {
-            Stage::Header | Stage::Trailer => Taken::None,
-            Stage::Length(left) | Stage::Chunk(left) => {
+            MessageStage::Header | MessageStage::Trailer => Consumed::None,
+            MessageStage::Length(left) | MessageStage::Chunk(left) => {
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
                 self.give(&data[..len], sink);
                 self.advance(len as u64);
-                if self.stage == Stage::Length(0) { Taken::Last(len) } else { Taken::Some(len) }
+                if self.stage == MessageStage::Length(0) {
+                    Consumed::Last(len)
+                } else {
+                    Consumed::Some(len)
+                }
             }
-            Stage::ChunkSize => {
-                let Some(line) = line::line(data, scanned, next) else { return Taken::None };
+            MessageStage::ChunkSize => {
+                let Some(line) = line::line(data, scanned, next) else { return Consumed::None };
                 ambiguity::of_line(data, &line, &mut sink.found.weirds);
                 self.chunk_size(line.text, &mut sink.found.weirds);
-                Taken::Some(line.len)
+                Consumed::Some(line.len)
             }
-            Stage::ChunkEnd => {
-                let Some(line) = line::line(data, scanned, next) else { return Taken::None };
+            MessageStage::ChunkEnd => {
+                let Some(line) = line::line(data, scanned, next) else { return Consumed::None };
                 if !line.text.is_empty() {
                     sink.found.weirds.add("HTTP_bad_chunk_end");
                 }
-                self.stage = Stage::ChunkSize;
-                Taken::Some(line.len)
+                self.stage = MessageStage::ChunkSize;
+                Consumed::Some(line.len)
             }
-            Stage::Boundary => {
+            MessageStage::Boundary => {
                 let len = self.give(data, sink);
                 let is_over = self.body.as_ref().is_none_or(|body| body.is_over());
-                if is_over { Taken::Last(len) } else { Taken::Some(len) }
+                if is_over { Consumed::Last(len) } else { Consumed::Some(len) }
             }
-            Stage::Close => Taken::Some(self.give(data, sink)),
+            MessageStage::Close => Consumed::Some(self.give(data, sink)),
         }
     }
 
@@ -144,28 +148,28 @@ impl Message {
             weirds.add("HTTP_bad_chunk_size");
         }
         self.stage = match size {
-            None | Some(0) => Stage::Trailer,
-            Some(size) => Stage::Chunk(size),
+            None | Some(0) => MessageStage::Trailer,
+            Some(size) => MessageStage::Chunk(size),
         };
     }
 
     /// So many bytes less are to come.
     fn advance(&mut self, len: u64) {
         self.stage = match self.stage {
-            Stage::Chunk(left) if left <= len => Stage::ChunkEnd,
-            Stage::Chunk(left) => Stage::Chunk(left - len),
-            Stage::Length(left) => Stage::Length(left.saturating_sub(len)),
+            MessageStage::Chunk(left) if left <= len => MessageStage::ChunkEnd,
+            MessageStage::Chunk(left) => MessageStage::Chunk(left - len),
+            MessageStage::Length(left) => MessageStage::Length(left.saturating_sub(len)),
             other => other,
         };
     }
 
     /// Learns that so many bytes are missing. Where they are all of the body, it goes on, wherever they
     /// are in it; `None` where it cannot.
-    pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) -> Option<Taken> {
+    pub(super) fn gap(&mut self, len: u64, sink: &mut Sink<'_>) -> Option<Consumed> {
         let body = self.body.as_mut()?;
         let is_within = match self.stage {
-            Stage::Length(left) | Stage::Chunk(left) => left >= len,
-            Stage::Close => true,
+            MessageStage::Length(left) | MessageStage::Chunk(left) => left >= len,
+            MessageStage::Close => true,
             _ => false,
         };
         body.settle(sink);
@@ -176,7 +180,11 @@ impl Message {
             return None;
         }
         self.advance(len);
-        Some(if self.stage == Stage::Length(0) { Taken::Last(0) } else { Taken::Some(0) })
+        Some(if self.stage == MessageStage::Length(0) {
+            Consumed::Last(0)
+        } else {
+            Consumed::Some(0)
+        })
     }
 
     /// Ends the message, and tells the length of its body where that is known.

@@ -32,7 +32,7 @@ mod session;
 mod start_line;
 mod uri;
 
-use super::{Context, Detection, Heads, Protocol, Role, Session};
+use super::{Detection, Heads, Protocol, Role, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;
 use crate::weird::Weirds;
@@ -80,7 +80,7 @@ impl Protocol for Http {
         })
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(HttpSession::new(context))
     }
 }

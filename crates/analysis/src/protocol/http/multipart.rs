@@ -3,13 +3,13 @@
 use memchr::memchr;
 
 use crate::protocol::line::{LONGEST, LineEnd, next_by_lf};
-use crate::protocol::mime::{Message, Visitor};
+use crate::protocol::mime::{MimeMessage, Visitor};
 
 /// A body that is read, line by line. LF ends a line, mostly behind CR: so all bytes of the parts are
 /// told as they are.
 #[derive(Debug)]
 pub(super) struct Multipart {
-    message: Message,
+    message: MimeMessage,
     /// The begin of a line whose end did not come yet.
     line: Vec<u8>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Multipart {
 impl Multipart {
     /// A body of which nothing came yet.
     pub(super) fn new(boundary: &[u8]) -> Self {
-        Self { message: Message::multipart(boundary), line: Vec::new() }
+        Self { message: MimeMessage::multipart(boundary), line: Vec::new() }
     }
 
     /// Whether the last boundary was met.
@@ -80,7 +80,7 @@ impl Multipart {
 }
 
 /// Tells a line with its end.
-fn tell(message: &mut Message, data: &[u8], visitor: &mut impl Visitor) {
+fn tell(message: &mut MimeMessage, data: &[u8], visitor: &mut impl Visitor) {
     if let Ok(line) = next_by_lf(data) {
         message.line(line.text, line.end, visitor);
     }

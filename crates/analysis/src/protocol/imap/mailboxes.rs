@@ -102,7 +102,7 @@ impl Mailboxes {
         let Account { greeting, log_in, tls } = &self.account;
         for mut row in self.all.drain(..) {
             row.greeting.clone_from(greeting);
-            let LoggedIn { user, mechanism, is_successful, failures } = log_in.told();
+            let LoggedIn { user, mechanism, is_successful, failures } = log_in.logged_in();
             (row.user, row.auth_mechanism, row.auth_success) = (user, mechanism, is_successful);
             (row.auth_failures, row.tls) = (failures, *tls);
             found.row(row);

@@ -13,10 +13,10 @@ mod mailboxes;
 mod session;
 
 use super::line;
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;
-use command::Command;
+use command::ImapCommand;
 use session::ImapSession;
 
 /// Mails that clients keep on servers.
@@ -66,7 +66,7 @@ impl Protocol for Imap {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(ImapSession::new(context))
     }
 }
@@ -80,7 +80,7 @@ fn asks(head: &[u8]) -> Detection {
     match line::next(head) {
         Ok(line) => {
             let (_, rest) = line::word(line.text);
-            let is_known = Command::named(line::word(rest).0).is_some();
+            let is_known = ImapCommand::named(line::word(rest).0).is_some();
             if is_known { Detection::Yes } else { Detection::No }
         }
         Err(_) => Detection::Undecided,

@@ -4,7 +4,7 @@ use crate::protocol::line::first_word;
 
 /// A message (RFC 2812, 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message<'a> {
+pub(super) struct IrcMessage<'a> {
     /// Who says it, where that is told.
     pub(super) prefix: Option<&'a [u8]>,
     /// Its command or number, in letters of any case.
@@ -13,7 +13,7 @@ pub(super) struct Message<'a> {
     pub(super) params: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> IrcMessage<'a> {
     /// Reads a line; `None` for one without a command.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
         let mut rest = line.trim_ascii_start();
@@ -70,15 +70,15 @@ mod tests {
     #[test]
     fn lines_have_parts() {
         let line = b"@time=1 :tim!t@h  PRIVMSG #x :how are you ";
-        let message = Message::read(line).unwrap();
+        let message = IrcMessage::read(line).unwrap();
         assert_eq!(message.prefix, Some(&b"tim!t@h"[..]));
         assert!(message.is(b"privmsg") && message.number().is_none());
         assert!(message.each().eq([&b"#x"[..], b"how are you"]));
-        let message = Message::read(b":irc.example 001 me :Welcome").unwrap();
+        let message = IrcMessage::read(b":irc.example 001 me :Welcome").unwrap();
         assert_eq!(message.number(), Some(1));
-        assert!(Message::read(b"JOIN :").unwrap().each().eq([b""; 1]));
+        assert!(IrcMessage::read(b"JOIN :").unwrap().each().eq([b""; 1]));
         for line in [&b""[..], b"  ", b":prefix", b"\x16\x03\x01", b":a ", b"@tags"] {
-            assert_eq!(Message::read(line), None);
+            assert_eq!(IrcMessage::read(line), None);
         }
     }
 }

@@ -15,9 +15,9 @@ mod offered;
 mod session;
 
 use super::line::{Bounded, bounded, first_word};
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::record::LogType;
-use message::Message;
+use message::IrcMessage;
 use session::IrcSession;
 
 /// A client with a server.
@@ -89,7 +89,7 @@ impl Protocol for Irc {
         }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(IrcSession::default())
     }
 }
@@ -125,7 +125,7 @@ fn is_first(text: &[u8]) -> bool {
 }
 
 fn is_one_of(text: &[u8], commands: &[&[u8]]) -> bool {
-    Message::read(text).is_some_and(|message| commands.iter().any(|command| message.is(command)))
+    IrcMessage::read(text).is_some_and(|message| commands.iter().any(|command| message.is(command)))
 }
 
 /// Whether a client says its nickname and its user, and nothing that is not IRC before.
@@ -137,7 +137,7 @@ fn registers(mut head: &[u8]) -> Detection {
                 if !is_first(text) {
                     return Detection::No;
                 }
-                let Some(message) = Message::read(text) else { return Detection::No };
+                let Some(message) = IrcMessage::read(text) else { return Detection::No };
                 has_nick |= message.is(b"NICK") && !message.params.is_empty();
                 has_user |= message.is(b"USER") && !message.params.is_empty();
                 if has_nick && has_user {
@@ -156,7 +156,7 @@ fn registers(mut head: &[u8]) -> Detection {
 fn answers(head: &[u8]) -> Detection {
     match bounded(head, MAX_FIRST_LINE) {
         Bounded::Found(text, _) => {
-            let told = Message::read(text).is_some_and(|message| match message.number() {
+            let told = IrcMessage::read(text).is_some_and(|message| match message.number() {
                 Some(_) => message.prefix.is_some(),
                 None => GREETINGS.iter().any(|greeting| message.is(greeting)),
             });

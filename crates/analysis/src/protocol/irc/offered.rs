@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::log::Irc;
-use crate::protocol::Errand;
+use crate::protocol::ExpectedTransfer;
 
 /// A file that was offered.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Offered {
     /// Its row, which lacks what comes of it.
     pub(super) row: Irc,
     /// Its name, and what came of it.
-    pub(super) errand: Arc<Errand>,
+    pub(super) errand: Arc<ExpectedTransfer>,
 }
 
 impl Offered {
@@ -29,7 +29,7 @@ impl Offered {
     pub(super) fn heap_bytes(&self) -> usize {
         self.row.heap_bytes()
             + self.errand.filename.as_ref().map_or(0, |name| name.len())
-            + size_of::<Errand>()
+            + size_of::<ExpectedTransfer>()
     }
 
     /// The row, with what came of the file.

@@ -6,11 +6,12 @@ use netsniff_packet::Timestamp;
 
 use super::dcc::{Dcc, Offer};
 use super::log::Irc;
-use super::message::Message;
+use super::message::IrcMessage;
 use super::offered::Offered;
 use crate::protocol::line::{Bounded, bounded};
 use crate::protocol::{
-    Announced, Bytes, Errand, Expected, Findings, Gap, Onward, Progress, ProtocolId, Role, Session,
+    Announcement, Bytes, Expected, ExpectedTransfer, Findings, GapAction, MissingBytes, Progress,
+    ProtocolId, Role, Session,
 };
 
 /// Bytes of a line: 512 (RFC 2812, 2.3), and 8191 of tags before it (IRCv3 message tags).
@@ -61,7 +62,7 @@ impl IrcSession {
     }
 
     /// Takes a line of the client.
-    fn request(&mut self, time: Timestamp, message: &Message<'_>, found: &mut Findings) {
+    fn request(&mut self, time: Timestamp, message: &IrcMessage<'_>, found: &mut Findings) {
         if message.is(b"NICK") {
             let nick = message.params.strip_prefix(b":").unwrap_or(message.params);
             self.value = Some(nick.into());
@@ -81,7 +82,7 @@ impl IrcSession {
         }
     }
 
-    fn join(&mut self, time: Timestamp, message: &Message<'_>, found: &mut Findings) {
+    fn join(&mut self, time: Timestamp, message: &IrcMessage<'_>, found: &mut Findings) {
         let mut params = message.each();
         let channels = params.next().unwrap_or_default();
         let mut keys = params.next().unwrap_or_default().split(|&byte| byte == b',');
@@ -101,7 +102,7 @@ impl IrcSession {
     }
 
     /// Takes what someone says to someone.
-    fn said(&mut self, time: Timestamp, message: &Message<'_>, found: &mut Findings) {
+    fn said(&mut self, time: Timestamp, message: &IrcMessage<'_>, found: &mut Findings) {
         let Some(text) = message.each().nth(1) else {
             found.weirds.add("irc_invalid_privmsg_message_format");
             return;
@@ -116,17 +117,20 @@ impl IrcSession {
     /// Awaits the connection over which a file will go. It goes to one of the two hosts here, or to
     /// a third one, where nobody awaits it.
     fn offer(&mut self, time: Timestamp, offer: &Offer<'_>, found: &mut Findings) {
-        let errand = Arc::new(Errand { filename: Some(offer.name.into()), ..Errand::default() });
+        let errand = Arc::new(ExpectedTransfer {
+            filename: Some(offer.name.into()),
+            ..ExpectedTransfer::default()
+        });
         if let Some(protocol) = ProtocolId::named("irc-dcc-data") {
             for from in [Role::Originator, Role::Responder] {
-                let announced = Announced { protocol, errand: Arc::clone(&errand) };
+                let announced = Announcement { protocol, errand: Arc::clone(&errand) };
                 let to = Some(offer.address);
                 let or_peer = false;
                 found.expected.push(Expected { from, to, or_peer, port: offer.port, announced });
             }
         }
         if self.offers.len() >= MAX_OFFERS {
-            self.tell_transfers(found);
+            self.report_transfers(found);
         }
         if self.offers.len() >= MAX_OFFERS {
             self.offers.remove(0);
@@ -136,14 +140,14 @@ impl IrcSession {
     }
 
     /// Tells the files that have come meanwhile.
-    fn tell_transfers(&mut self, found: &mut Findings) {
+    fn report_transfers(&mut self, found: &mut Findings) {
         let complete = self.offers.extract_if(.., |offer| offer.is_complete());
         complete.for_each(|offer| found.row(offer.into_row()));
     }
 
     /// Takes a line. Returns whether TLS follows.
     fn line(&mut self, time: Timestamp, from: Role, text: &[u8], found: &mut Findings) -> bool {
-        let Some(message) = Message::read(text) else {
+        let Some(message) = IrcMessage::read(text) else {
             found.weirds.add("irc_invalid_line");
             return false;
         };
@@ -182,7 +186,7 @@ impl Session for IrcSession {
             Bounded::Unfinished => return Progress::Need(input.data.len() + 1),
             Bounded::TooLong => return Progress::Contradicts("irc_line_size_exceeded"),
         };
-        self.tell_transfers(found);
+        self.report_transfers(found);
         if is_astray || text.trim_ascii().is_empty() {
             return Progress::Consumed(len);
         }
@@ -197,10 +201,10 @@ impl Session for IrcSession {
     }
 
     /// The next line may be the rest of one, and is left out.
-    fn gap(&mut self, gap: &Gap<'_>, _: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
         self.is_astray[gap.from.index()] = true;
         // The answer to STARTTLS may be among what is missing: then nobody knows what follows.
-        if self.wants_tls { Onward::LetGo } else { Onward::Continue }
+        if self.wants_tls { GapAction::Abort } else { GapAction::Continue }
     }
 
     fn end(&mut self, found: &mut Findings) {

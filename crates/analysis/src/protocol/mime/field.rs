@@ -71,24 +71,24 @@ impl<'a> Field<'a> {
             return None;
         };
         Some(match self.find(name)? {
-            Found::Plain(text) => {
+            WrittenParameter::Plain(text) => {
                 let mut all = Vec::new();
                 unescape(&decode_words(&text), b'%', &mut all);
                 all
             }
-            Found::Sections(sections) => join(&sections),
+            WrittenParameter::Sections(sections) => join(&sections),
         })
     }
 
     /// The parameter of this name, its parts put together and decoded (RFC 2231, RFC 2047).
     fn parameter(&self, name: &str) -> Option<Vec<u8>> {
         Some(match self.find(name)? {
-            Found::Plain(text) => decode_words(&text),
-            Found::Sections(sections) => join(&sections),
+            WrittenParameter::Plain(text) => decode_words(&text),
+            WrittenParameter::Sections(sections) => join(&sections),
         })
     }
 
-    fn find(&self, name: &str) -> Option<Found> {
+    fn find(&self, name: &str) -> Option<WrittenParameter> {
         let mut sections: Vec<Section> = Vec::new();
         let mut plain = None;
         for (attribute, value) in parameters(self.value) {
@@ -109,15 +109,15 @@ impl<'a> Field<'a> {
             sections.extend(number.map(|number| (number, is_encoded, value)));
         }
         if sections.is_empty() {
-            return plain.map(Found::Plain);
+            return plain.map(WrittenParameter::Plain);
         }
         sections.sort_by_key(|(number, ..)| *number);
-        Some(Found::Sections(sections))
+        Some(WrittenParameter::Sections(sections))
     }
 }
 
 /// A parameter as it is written.
-enum Found {
+enum WrittenParameter {
     /// Without any encoding.
     Plain(Vec<u8>),
     /// In sections, in order (RFC 2231).

@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::{Field, LineEnd, Message, Part, Visitor};
+use super::{Field, LineEnd, MimeMessage, Part, Visitor};
 use crate::file::{Carrier, FileTransfer};
 use crate::protocol::{Findings, Role};
 use crate::uid::Uid;
@@ -28,13 +28,13 @@ pub(in crate::protocol) struct Origin {
 /// A mail (RFC 5322), as its lines come.
 #[derive(Debug)]
 pub(in crate::protocol) struct Mail {
-    message: Message,
-    content: Content,
+    message: MimeMessage,
+    content: MailContent,
 }
 
 /// What was found in a mail so far.
 #[derive(Debug)]
-struct Content {
+struct MailContent {
     origin: Origin,
     numbers: Numbers,
     /// Entities of the session before this mail.
@@ -74,9 +74,9 @@ pub(in crate::protocol) struct Numbers {
 pub(in crate::protocol) type TakeHeader<'a> = &'a mut dyn FnMut(&Field<'_>, &mut Findings);
 
 /// Where what is found in a mail goes.
-struct Delivery<'a, 'b> {
+struct MailSink<'a, 'b> {
     time: Timestamp,
-    content: &'a mut Content,
+    content: &'a mut MailContent,
     take: TakeHeader<'b>,
     found: &'a mut Findings,
 }
@@ -84,7 +84,7 @@ struct Delivery<'a, 'b> {
 impl Mail {
     /// A mail of which nothing came yet.
     pub(in crate::protocol) fn new(origin: Origin, numbers: Numbers) -> Self {
-        let content = Content {
+        let content = MailContent {
             origin,
             numbers,
             entities_before: numbers.entities,
@@ -93,7 +93,7 @@ impl Mail {
             file: None,
             parts: Parts::default(),
         };
-        Self { message: Message::new(), content }
+        Self { message: MimeMessage::new(), content }
     }
 
     /// Takes the next line, or a piece of it.
@@ -104,7 +104,7 @@ impl Mail {
         take: TakeHeader<'_>,
         found: &mut Findings,
     ) {
-        let mut delivery = Delivery { time, content: &mut self.content, take, found };
+        let mut delivery = MailSink { time, content: &mut self.content, take, found };
         self.message.line(text, end, &mut delivery);
     }
 
@@ -122,7 +122,7 @@ impl Mail {
         take: TakeHeader<'_>,
         found: &mut Findings,
     ) -> (Parts, Numbers) {
-        let mut delivery = Delivery { time, content: &mut self.content, take, found };
+        let mut delivery = MailSink { time, content: &mut self.content, take, found };
         self.message.finish(&mut delivery);
         let (before, left_out) = (self.content.left_out_before, self.content.numbers.left_out);
         if before == 0 && left_out > 0 {
@@ -139,7 +139,7 @@ impl Mail {
     }
 }
 
-impl Content {
+impl MailContent {
     fn begin_file(&mut self, part: &Part) {
         let Origin { carrier, source, from, tells_depth } = self.origin;
         if self.numbers.files >= carrier.rows(u64::MAX) {
@@ -161,14 +161,14 @@ impl Content {
     }
 }
 
-impl Visitor for Delivery<'_, '_> {
+impl Visitor for MailSink<'_, '_> {
     fn begin(&mut self) {
         let numbers = &mut self.content.numbers;
         numbers.entities = numbers.entities.saturating_add(1);
     }
 
     fn header(&mut self, header: &Field<'_>) {
-        let Content { numbers, entities_before, .. } = self.content;
+        let MailContent { numbers, entities_before, .. } = self.content;
         if numbers.entities.saturating_sub(*entities_before) <= 1 {
             (self.take)(header, self.found);
         }

@@ -54,7 +54,7 @@ pub(super) struct Part {
 
 /// A message on its way.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct MimeMessage {
     /// The message, the part of it that is being read, the part of that, and so on.
     entities: Vec<Entity>,
     is_within_line: bool,
@@ -99,7 +99,7 @@ enum Boundary {
     Last,
 }
 
-impl Message {
+impl MimeMessage {
     /// A message of which nothing came yet.
     pub(super) fn new() -> Self {
         Self {

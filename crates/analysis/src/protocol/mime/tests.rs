@@ -38,7 +38,7 @@ impl Visitor for Told {
 }
 
 fn told(message: &str) -> Vec<String> {
-    let (mut told, mut reader) = (Told::default(), Message::new());
+    let (mut told, mut reader) = (Told::default(), MimeMessage::new());
     let mut rest = message.as_bytes();
     while !rest.is_empty() {
         let line = line::next(rest).unwrap();
@@ -126,7 +126,7 @@ fn nesting_is_bounded() {
 #[test]
 fn header_fields_are_bounded() {
     let message = format!("X: {}\r\n", " abc\r\n".repeat(MAX_HEADER_BYTES / 3));
-    let (mut told, mut reader) = (Told::default(), Message::new());
+    let (mut told, mut reader) = (Told::default(), MimeMessage::new());
     for line in message.split_inclusive("\r\n") {
         reader.line(line.trim_end().as_bytes(), LineEnd::Crlf, &mut told);
         assert!(reader.heap_bytes() < 3 * MAX_HEADER_BYTES);

@@ -2,7 +2,7 @@
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum Pop3Command {
     /// Nothing: the server greets.
     Greeting,
     User,
@@ -30,29 +30,29 @@ pub(super) enum Command {
     Unknown,
 }
 
-const WORDS: &[(&[u8], Command)] = &[
-    (b"USER", Command::User),
-    (b"PASS", Command::Password),
-    (b"APOP", Command::Apop),
-    (b"AUTH", Command::Auth),
-    (b"STAT", Command::Stat),
-    (b"LIST", Command::List),
-    (b"UIDL", Command::List),
-    (b"RETR", Command::Retrieve),
-    (b"TOP", Command::Top),
-    (b"DELE", Command::Delete),
-    (b"CAPA", Command::Capabilities),
-    (b"STLS", Command::StartTls),
-    (b"QUIT", Command::Quit),
-    (b"NOOP", Command::Other),
-    (b"RSET", Command::Other),
-    (b"LAST", Command::Other),
-    (b"LANG", Command::Other),
-    (b"UTF8", Command::Other),
-    (b"XSENDER", Command::Other),
+const WORDS: &[(&[u8], Pop3Command)] = &[
+    (b"USER", Pop3Command::User),
+    (b"PASS", Pop3Command::Password),
+    (b"APOP", Pop3Command::Apop),
+    (b"AUTH", Pop3Command::Auth),
+    (b"STAT", Pop3Command::Stat),
+    (b"LIST", Pop3Command::List),
+    (b"UIDL", Pop3Command::List),
+    (b"RETR", Pop3Command::Retrieve),
+    (b"TOP", Pop3Command::Top),
+    (b"DELE", Pop3Command::Delete),
+    (b"CAPA", Pop3Command::Capabilities),
+    (b"STLS", Pop3Command::StartTls),
+    (b"QUIT", Pop3Command::Quit),
+    (b"NOOP", Pop3Command::Other),
+    (b"RSET", Pop3Command::Other),
+    (b"LAST", Pop3Command::Other),
+    (b"LANG", Pop3Command::Other),
+    (b"UTF8", Pop3Command::Other),
+    (b"XSENDER", Pop3Command::Other),
 ];
 
-impl Command {
+impl Pop3Command {
     /// The command of this word, in any case of letters.
     pub(super) fn named(word: &[u8]) -> Self {
         let found = WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));

@@ -13,10 +13,10 @@ mod session;
 mod summary;
 
 use super::line;
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;
-use command::Command;
+use command::Pop3Command;
 use session::Pop3Session;
 
 /// Mails that clients fetch.
@@ -57,7 +57,7 @@ impl Protocol for Pop3 {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(Pop3Session::new(context))
     }
 }
@@ -66,16 +66,16 @@ impl Protocol for Pop3 {
 fn asks(head: &[u8], is_hinted: bool) -> Detection {
     let end = head.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     let Some(end) = end else {
-        let is_begin = Command::has_begin(head);
+        let is_begin = Pop3Command::has_begin(head);
         return if is_begin { Detection::Undecided } else { Detection::No };
     };
-    match Command::named(&head[..end]) {
-        Command::Unknown => Detection::No,
-        Command::User
-        | Command::Apop
-        | Command::Auth
-        | Command::Capabilities
-        | Command::StartTls => Detection::Yes,
+    match Pop3Command::named(&head[..end]) {
+        Pop3Command::Unknown => Detection::No,
+        Pop3Command::User
+        | Pop3Command::Apop
+        | Pop3Command::Auth
+        | Pop3Command::Capabilities
+        | Pop3Command::StartTls => Detection::Yes,
         _ if is_hinted => Detection::Yes,
         _ => Detection::No,
     }

@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 
 use netsniff_packet::Timestamp;
 
-use super::command::Command;
+use super::command::Pop3Command;
 use super::summary::Summary;
 use crate::file::Carrier;
 use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::Mail;
 use crate::protocol::mime::mail::{Numbers, Origin};
 use crate::protocol::sasl::Sasl;
-use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
+use crate::protocol::{
+    Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
+};
 use crate::weird::Once;
 
 /// Commands that may wait for replies.
@@ -48,17 +50,17 @@ pub(super) struct Pop3Session {
 /// A command, and whether a positive reply to it has lines.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    command: Command,
+    command: Pop3Command,
     has_lines: bool,
 }
 
 impl Pop3Session {
     /// Nothing was said yet.
-    pub(super) fn new(context: &Context<'_>) -> Self {
+    pub(super) fn new(context: &SessionContext<'_>) -> Self {
         Self {
             carrier: context.into(),
             numbers: Numbers::default(),
-            pending: VecDeque::from([Asked { command: Command::Greeting, has_lines: false }]),
+            pending: VecDeque::from([Asked { command: Pop3Command::Greeting, has_lines: false }]),
             is_in_lines: false,
             mail: None,
             is_prompted: false,
@@ -113,9 +115,9 @@ impl Pop3Session {
         if line.text.is_empty() {
             return Progress::Consumed(line.len);
         }
-        let command = Command::named(word);
+        let command = Pop3Command::named(word);
         match command {
-            Command::Unknown => {
+            Pop3Command::Unknown => {
                 let is_reply = [b"+OK".as_slice(), b"-ERR"].contains(&word);
                 found.weirds.add(if is_reply {
                     "pop3_client_sending_server_commands"
@@ -127,15 +129,15 @@ impl Pop3Session {
                     return Progress::Contradicts("pop3_client_too_many_bad_commands");
                 }
             }
-            Command::User => self.summary.log_in.begin(Sasl::plain(b"USER", argument)),
-            Command::Apop => {
+            Pop3Command::User => self.summary.log_in.begin(Sasl::plain(b"USER", argument)),
+            Pop3Command::Apop => {
                 self.summary.log_in.begin(Sasl::plain(b"APOP", line::word(argument).0));
             }
-            Command::Auth if !argument.is_empty() => {
+            Pop3Command::Auth if !argument.is_empty() => {
                 let (mechanism, initial) = line::word(argument);
                 self.summary.log_in.begin(Sasl::begin(mechanism, initial));
             }
-            Command::StartTls => self.awaits_tls = true,
+            Pop3Command::StartTls => self.awaits_tls = true,
             _ => {}
         }
         if self.pending.len() > MAX_PENDING {
@@ -151,7 +153,7 @@ impl Pop3Session {
     fn status(&mut self, time: Timestamp, line: &Line<'_>) -> Progress {
         let (word, text) = line::word(line.text);
         let is_positive = word.eq_ignore_ascii_case(b"+OK");
-        if word == b"+" && self.pending.front().is_some_and(|it| it.command == Command::Auth) {
+        if word == b"+" && self.pending.front().is_some_and(|it| it.command == Pop3Command::Auth) {
             self.is_prompted = true;
             return Progress::Consumed(line.len);
         }
@@ -159,7 +161,7 @@ impl Pop3Session {
             if self.is_lenient || line.text.is_empty() {
                 return Progress::Consumed(line.len);
             }
-            return Progress::Contradicts(if Command::named(word) == Command::Unknown {
+            return Progress::Contradicts(if Pop3Command::named(word) == Pop3Command::Unknown {
                 "pop3_server_command_unknown"
             } else {
                 "pop3_server_sending_client_commands"
@@ -170,7 +172,7 @@ impl Pop3Session {
         // A few commands are those of other protocols, too, and prove nothing.
         let is_telling = !matches!(
             asked.command,
-            Command::Greeting | Command::Quit | Command::Other | Command::Unknown
+            Pop3Command::Greeting | Pop3Command::Quit | Pop3Command::Other | Pop3Command::Unknown
         );
         self.is_confirmed |= is_positive && is_telling;
         if is_positive {
@@ -178,7 +180,7 @@ impl Pop3Session {
         } else {
             self.refuse(time, asked, text);
         }
-        if asked.command == Command::StartTls && is_positive {
+        if asked.command == Pop3Command::StartTls && is_positive {
             return Progress::Handover(line.len);
         }
         Progress::Consumed(line.len)
@@ -187,19 +189,19 @@ impl Pop3Session {
     fn accept(&mut self, time: Timestamp, asked: Asked, text: &[u8]) {
         let summary = &mut *self.summary;
         match asked.command {
-            Command::Greeting => summary.greet(time, text),
-            Command::Password | Command::Apop => summary.log_in.judge(true),
-            Command::Auth if !asked.has_lines => summary.log_in.judge(true),
-            Command::Stat => summary.stat(text),
-            Command::Delete => summary.row.deleted = summary.row.deleted.saturating_add(1),
-            Command::StartTls => summary.row.tls = true,
-            Command::Quit => summary.row.quit = true,
-            Command::Retrieve | Command::Top => {
+            Pop3Command::Greeting => summary.greet(time, text),
+            Pop3Command::Password | Pop3Command::Apop => summary.log_in.judge(true),
+            Pop3Command::Auth if !asked.has_lines => summary.log_in.judge(true),
+            Pop3Command::Stat => summary.stat(text),
+            Pop3Command::Delete => summary.row.deleted = summary.row.deleted.saturating_add(1),
+            Pop3Command::StartTls => summary.row.tls = true,
+            Pop3Command::Quit => summary.row.quit = true,
+            Pop3Command::Retrieve | Pop3Command::Top => {
                 let carrier = self.carrier;
                 let origin =
                     Origin { carrier, source: "POP3", from: Role::Responder, tells_depth: false };
                 self.mail = Some(Box::new(Mail::new(origin, self.numbers)));
-                summary.row.retrieved += u32::from(asked.command == Command::Retrieve);
+                summary.row.retrieved += u32::from(asked.command == Pop3Command::Retrieve);
             }
             _ => {}
         }
@@ -209,11 +211,13 @@ impl Pop3Session {
     fn refuse(&mut self, time: Timestamp, asked: Asked, text: &[u8]) {
         let summary = &mut *self.summary;
         match asked.command {
-            Command::Greeting => summary.greet(time, text),
-            Command::User | Command::Password | Command::Apop => summary.log_in.judge(false),
+            Pop3Command::Greeting => summary.greet(time, text),
+            Pop3Command::User | Pop3Command::Password | Pop3Command::Apop => {
+                summary.log_in.judge(false);
+            }
             // Without an argument it only asks for the mechanisms.
-            Command::Auth if !asked.has_lines => summary.log_in.judge(false),
-            Command::StartTls => self.awaits_tls = false,
+            Pop3Command::Auth if !asked.has_lines => summary.log_in.judge(false),
+            Pop3Command::StartTls => self.awaits_tls = false,
             _ => {}
         }
         summary.row.errors = summary.row.errors.saturating_add(1);
@@ -262,8 +266,8 @@ impl Session for Pop3Session {
         progress
     }
 
-    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
-        let Gap { time, from, unread, len, .. } = *gap;
+    fn gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) -> GapAction {
+        let MissingBytes { time, from, unread, len, .. } = *gap;
         self.last = time;
         self.pieces.lose(from);
         self.is_lenient = true;
@@ -274,11 +278,11 @@ impl Session for Pop3Session {
                 mail.line(time, (unread, LineEnd::None), &mut |_, _| {}, found);
                 mail.gap(time, len);
             }
-            return Onward::Continue;
+            return GapAction::Continue;
         }
         self.pending.clear();
         self.is_prompted = false;
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, found: &mut Findings) {

@@ -55,7 +55,7 @@ impl Summary {
     /// The row of the log.
     pub(super) fn into_row(self) -> Pop3 {
         let Self { mut row, log_in, .. } = self;
-        let LoggedIn { user, mechanism, is_successful, failures } = log_in.told();
+        let LoggedIn { user, mechanism, is_successful, failures } = log_in.logged_in();
         (row.user, row.auth_mechanism, row.auth_success) = (user, mechanism, is_successful);
         row.auth_failures = failures;
         row

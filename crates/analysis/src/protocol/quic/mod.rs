@@ -18,7 +18,7 @@ mod session;
 mod version;
 
 use super::Protocol;
-use super::session::{Context, Session};
+use super::session::{Session, SessionContext};
 use super::tls;
 use crate::record::LogType;
 use packet::{FIXED, Invariant, LONG};
@@ -73,7 +73,7 @@ impl Protocol for Quic {
             }
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(QuicSession::new())
     }
 }

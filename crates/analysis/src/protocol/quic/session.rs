@@ -8,7 +8,7 @@ use super::version::{self, PacketType, Version};
 use crate::protocol::findings::Findings;
 use crate::protocol::session::{Datagram, Role, Session};
 use crate::protocol::tls::fingerprint::Carrier;
-use crate::protocol::tls::handshake::Message;
+use crate::protocol::tls::handshake::HandshakeMessage;
 use crate::protocol::tls::hello::ClientHello;
 use crate::protocol::tls::negotiation::{Negotiation, Sender};
 
@@ -89,7 +89,7 @@ impl QuicSession {
         if first & LONG != 0 && Invariant::of(bytes).is_some_and(|it| is_negotiation(&it)) {
             // The client may begin anew, or, as this can be forged, go on (RFC 9000, 6.2).
             if self.is_doubtful {
-                self.tell(found);
+                self.report(found);
             }
             self.letter(sender, b'U', found);
             return Ok(bytes.len());
@@ -154,7 +154,7 @@ impl QuicSession {
         self.row(sender, invariant);
         self.letter(sender, b'U', found);
         if !self.is_doubtful {
-            self.tell(found);
+            self.report(found);
         }
         Ok(())
     }
@@ -182,8 +182,8 @@ impl QuicSession {
             return Err(Unreadable);
         }
         self.drop_doubtful();
-        self.tell(found);
-        self.negotiation.tell(found);
+        self.report(found);
+        self.negotiation.report(found);
         self.negotiation = Negotiation::new(Carrier::Quic, None);
         (self.keys, self.origin) = (None, None);
         self.messages = Default::default();
@@ -240,7 +240,7 @@ impl QuicSession {
             match frame.map_err(|_| Unreadable)? {
                 Frame::Close => {
                     self.letter(sender, b'C', found);
-                    self.tell(found);
+                    self.report(found);
                 }
                 Frame::Crypto { offset, data } => {
                     let message = self.messages[side].push(offset, data).map_err(|_| Unreadable)?;
@@ -259,10 +259,10 @@ impl QuicSession {
 
     /// Takes the first message of a side.
     fn message(&mut self, sender: Sender, kind: u8, body: &[u8], found: &mut Findings) {
-        let message = Message { kind, body: Some(body) };
+        let message = HandshakeMessage { kind, body: Some(body) };
         if let Err(reason) = self.negotiation.message(sender, message, found) {
             found.weirds.add(reason);
-            self.negotiation.tell(found);
+            self.negotiation.report(found);
             return;
         }
         if !HELLOS.contains(&kind) {
@@ -291,7 +291,7 @@ impl QuicSession {
             self.row(sender, invariant).note(sender.from, invariant);
         }
         self.letter(sender, b'R', found);
-        self.tell(found);
+        self.report(found);
         (self.keys, self.origin) = (None, None);
         self.messages = Default::default();
     }
@@ -322,7 +322,7 @@ impl QuicSession {
         }
     }
 
-    fn tell(&mut self, found: &mut Findings) {
+    fn report(&mut self, found: &mut Findings) {
         self.is_doubtful = false;
         if let Some(row) = self.row.take() {
             found.boxed_row(row);
@@ -344,8 +344,8 @@ impl Session for QuicSession {
 
     fn end(&mut self, found: &mut Findings) {
         self.drop_doubtful();
-        self.tell(found);
-        self.negotiation.tell(found);
+        self.report(found);
+        self.negotiation.report(found);
     }
 
     fn is_confirmed(&self) -> bool {

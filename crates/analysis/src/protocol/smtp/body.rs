@@ -9,7 +9,7 @@ use crate::file::Carrier;
 use crate::protocol::line::{self, LONGEST, LineEnd};
 use crate::protocol::mime::mail::{Numbers, Origin};
 use crate::protocol::mime::{Field, Mail};
-use crate::protocol::{Context, Findings, Progress, Role};
+use crate::protocol::{Findings, Progress, Role, SessionContext};
 
 /// The mail that is being sent, if any.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Chunk {
 }
 
 impl Body {
-    pub(super) fn new(context: &Context<'_>) -> Self {
+    pub(super) fn new(context: &SessionContext<'_>) -> Self {
         Self {
             carrier: context.into(),
             numbers: Numbers::default(),

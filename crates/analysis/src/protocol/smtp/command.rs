@@ -2,7 +2,7 @@
 
 /// What a client asks for, and what else a server replies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum SmtpCommand {
     /// The connection itself, which the greeting replies to.
     Connection,
     /// EHLO, HELO, and LHLO of LMTP (RFC 2033).
@@ -36,31 +36,31 @@ pub(super) enum Command {
 pub(super) struct LastChunk(pub(super) bool);
 
 /// The words of commands.
-const WORDS: &[(&[u8], Command)] = &[
-    (b"EHLO", Command::Hello),
-    (b"HELO", Command::Hello),
-    (b"LHLO", Command::Hello),
-    (b"MAIL", Command::Mail),
-    (b"SEND", Command::Mail),
-    (b"SOML", Command::Mail),
-    (b"SAML", Command::Mail),
-    (b"RCPT", Command::Recipient),
-    (b"DATA", Command::Data),
-    (b"BDAT", Command::Chunk(LastChunk(false))),
-    (b"RSET", Command::Reset),
-    (b"QUIT", Command::Quit),
-    (b"AUTH", Command::Authenticate),
-    (b"STARTTLS", Command::StartTls),
-    (b"X-ANONYMOUSTLS", Command::StartTls),
-    (b"TURN", Command::Turn),
-    (b"VRFY", Command::Other),
-    (b"EXPN", Command::Other),
-    (b"HELP", Command::Other),
-    (b"NOOP", Command::Other),
-    (b"ETRN", Command::Other),
+const WORDS: &[(&[u8], SmtpCommand)] = &[
+    (b"EHLO", SmtpCommand::Hello),
+    (b"HELO", SmtpCommand::Hello),
+    (b"LHLO", SmtpCommand::Hello),
+    (b"MAIL", SmtpCommand::Mail),
+    (b"SEND", SmtpCommand::Mail),
+    (b"SOML", SmtpCommand::Mail),
+    (b"SAML", SmtpCommand::Mail),
+    (b"RCPT", SmtpCommand::Recipient),
+    (b"DATA", SmtpCommand::Data),
+    (b"BDAT", SmtpCommand::Chunk(LastChunk(false))),
+    (b"RSET", SmtpCommand::Reset),
+    (b"QUIT", SmtpCommand::Quit),
+    (b"AUTH", SmtpCommand::Authenticate),
+    (b"STARTTLS", SmtpCommand::StartTls),
+    (b"X-ANONYMOUSTLS", SmtpCommand::StartTls),
+    (b"TURN", SmtpCommand::Turn),
+    (b"VRFY", SmtpCommand::Other),
+    (b"EXPN", SmtpCommand::Other),
+    (b"HELP", SmtpCommand::Other),
+    (b"NOOP", SmtpCommand::Other),
+    (b"ETRN", SmtpCommand::Other),
 ];
 
-impl Command {
+impl SmtpCommand {
     /// The command of this word, in any case of letters.
     pub(super) fn named(word: &[u8]) -> Self {
         let found = WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn words_are_commands_in_any_case() {
-        assert_eq!(Command::named(b"ehlo"), Command::Hello);
-        assert_eq!(Command::named(b"X-AnonymousTLS"), Command::StartTls);
-        assert_eq!(Command::named(b"X"), Command::Unknown);
-        assert_eq!(Command::named(b""), Command::Unknown);
+        assert_eq!(SmtpCommand::named(b"ehlo"), SmtpCommand::Hello);
+        assert_eq!(SmtpCommand::named(b"X-AnonymousTLS"), SmtpCommand::StartTls);
+        assert_eq!(SmtpCommand::named(b"X"), SmtpCommand::Unknown);
+        assert_eq!(SmtpCommand::named(b""), SmtpCommand::Unknown);
     }
 
     #[test]

@@ -19,10 +19,10 @@ mod transaction;
 mod transactions;
 
 use super::line;
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::file;
 use crate::record::LogType;
-use command::Command;
+use command::SmtpCommand;
 use session::{SmtpSession, reply_code};
 
 /// Mail on its way to servers.
@@ -71,7 +71,7 @@ impl Protocol for Smtp {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(SmtpSession::new(context, PORTS.contains(&context.port)))
     }
 }
@@ -107,7 +107,7 @@ fn asks(head: &[u8]) -> Detection {
     }
     let mut rest = head;
     while let Ok(line) = line::next(rest) {
-        if Command::named(line::word(line.text).0) != Command::Unknown {
+        if SmtpCommand::named(line::word(line.text).0) != SmtpCommand::Unknown {
             return Detection::Yes;
         }
         rest = rest.get(line.len..).unwrap_or_default();

@@ -94,7 +94,7 @@ impl Transaction {
             (row.parts, row.fuids) = (Some(count), fuids);
             (row.part_types, row.part_names) = (Some(types), Some(names));
         }
-        let LoggedIn { user, mechanism, is_successful, .. } = log_in.told();
+        let LoggedIn { user, mechanism, is_successful, .. } = log_in.logged_in();
         (row.auth_user, row.auth_mechanism, row.auth_success) = (user, mechanism, is_successful);
         row
     }

@@ -56,7 +56,7 @@ impl Transactions {
             }
             Some(last) if last.is_begun => {
                 self.done = self.done.saturating_add(u32::from(last.is_sent));
-                tell(last, found);
+                report(last, found);
             }
             unused => self.current = unused,
         }
@@ -84,7 +84,7 @@ impl Transactions {
         if self.waiting.is_empty() {
             self.done = self.done.saturating_add(1);
             if let Some(last) = self.current.take().filter(|last| last.is_begun) {
-                tell(last, found);
+                report(last, found);
             }
             // As in Zeek, the next one begins here.
             self.current(time);
@@ -107,7 +107,7 @@ impl Transactions {
     pub(super) fn finish(&mut self, found: &mut Findings) {
         self.give_up_waiting(found);
         if let Some(last) = self.current.take().filter(|last| last.is_begun) {
-            tell(last, found);
+            report(last, found);
         }
     }
 
@@ -115,7 +115,7 @@ impl Transactions {
     fn accept(&mut self, found: &mut Findings) {
         if let Some(waiting) = self.waiting.pop_front() {
             self.done = self.done.saturating_add(1);
-            tell(waiting, found);
+            report(waiting, found);
         }
     }
 
@@ -128,6 +128,6 @@ impl Transactions {
     }
 }
 
-fn tell(transaction: Box<Transaction>, found: &mut Findings) {
+fn report(transaction: Box<Transaction>, found: &mut Findings) {
     found.row(transaction.into_row());
 }

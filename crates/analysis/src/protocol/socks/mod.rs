@@ -13,7 +13,7 @@ mod message;
 pub(super) mod proxies;
 mod session;
 
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::correlator::MakeJoin;
 use crate::record::LogType;
 use message::{Hello, Parsed};
@@ -70,7 +70,7 @@ impl Protocol for Socks {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(SocksSession::new(context.port == PORT))
     }
 }

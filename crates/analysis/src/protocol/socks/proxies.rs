@@ -31,7 +31,7 @@ impl Fact for Proxied {
 }
 
 /// Client, server and its port.
-type Ends = (Address, Address, u16);
+type ProxyEnds = (Address, Address, u16);
 
 #[derive(Clone, Copy, Debug)]
 struct Proxy {
@@ -46,9 +46,9 @@ struct Proxy {
 pub(super) struct Proxies {
     most: usize,
     silence: Duration,
-    known: BTreeMap<Ends, Proxy>,
+    known: BTreeMap<ProxyEnds, Proxy>,
     /// When each has been silent for so long that a look finds it over.
-    deadlines: BTreeSet<(Timestamp, Ends)>,
+    deadlines: BTreeSet<(Timestamp, ProxyEnds)>,
 }
 
 impl Proxies {
@@ -103,7 +103,7 @@ impl Proxies {
     }
 }
 
-fn row(ts: Timestamp, ends: Ends, tunnel_type: TunnelType, action: TunnelAction) -> Tunnel {
+fn row(ts: Timestamp, ends: ProxyEnds, tunnel_type: TunnelType, action: TunnelAction) -> Tunnel {
     let (id_orig_h, id_resp_h, port) = ends;
     Tunnel {
         ts,

@@ -8,13 +8,13 @@ use super::message::{
 };
 use super::proxies::Proxied;
 use crate::log::tunnel::TunnelType;
-use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, Role, Session};
+use crate::protocol::{Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session};
 use crate::weird::Detail;
 
 /// One connection to a proxy.
 #[derive(Debug, Default)]
 pub(super) struct SocksSession {
-    turn: Turn,
+    turn: NextMessage,
     /// Whether the port told the protocol.
     is_expected: bool,
     row: Option<Box<Socks>>,
@@ -23,7 +23,7 @@ pub(super) struct SocksSession {
 
 /// The message that comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Turn {
+enum NextMessage {
     /// The client's first message.
     #[default]
     Hello,
@@ -41,7 +41,7 @@ enum Turn {
     Connected,
 }
 
-impl Turn {
+impl NextMessage {
     const fn of(self) -> Role {
         match self {
             Self::Hello | Self::Login | Self::Request => Role::Originator,
@@ -58,10 +58,10 @@ impl SocksSession {
 
     fn hello(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match message::hello(input.data) {
-            Parsed::Whole(Hello::Greeting(_), len) => self.goes_on(Turn::Method, len),
+            Parsed::Whole(Hello::Greeting(_), len) => self.goes_on(NextMessage::Method, len),
             Parsed::Whole(Hello::Request(request), len) => {
                 self.wants(input.time, 4, request, found);
-                self.goes_on(Turn::Reply, len)
+                self.goes_on(NextMessage::Reply, len)
             }
             Parsed::More(len) => Progress::Need(len),
             Parsed::Bad => Progress::Contradicts("socks_bad_hello"),
@@ -70,8 +70,8 @@ impl SocksSession {
 
     fn method(&mut self, input: &Bytes<'_>, found: &mut Findings) -> Progress {
         match *input.data {
-            [5, NO_AUTHENTICATION, ..] => self.goes_on(Turn::Request, 2),
-            [5, PASSWORD, ..] => self.goes_on(Turn::Login, 2),
+            [5, NO_AUTHENTICATION, ..] => self.goes_on(NextMessage::Request, 2),
+            [5, PASSWORD, ..] => self.goes_on(NextMessage::Login, 2),
             [5, NONE_ACCEPTABLE, ..] => Progress::Done,
             [5, method, ..] => {
                 let method = Detail::Number(method.into());
@@ -87,7 +87,7 @@ impl SocksSession {
         match message::login(input.data) {
             Parsed::Whole(user, len) => {
                 self.row(input.time, 5).user = Some(user.into());
-                self.goes_on(Turn::LoginReply, len)
+                self.goes_on(NextMessage::LoginReply, len)
             }
             Parsed::More(len) => Progress::Need(len),
             Parsed::Bad => {
@@ -105,7 +105,7 @@ impl SocksSession {
         }
         self.row(input.time, 5).reply(status);
         if status == 0 {
-            return self.goes_on(Turn::Request, 2);
+            return self.goes_on(NextMessage::Request, 2);
         }
         self.is_confirmed = true;
         Progress::Done
@@ -115,7 +115,7 @@ impl SocksSession {
         match message::request_5(input.data) {
             Parsed::Whole(request, len) => {
                 self.wants(input.time, 5, request, found);
-                self.goes_on(Turn::Reply, len)
+                self.goes_on(NextMessage::Reply, len)
             }
             Parsed::More(len) => Progress::Need(len),
             Parsed::Bad => Progress::Contradicts("socks_bad_request"),
@@ -140,7 +140,7 @@ impl SocksSession {
         }
         match command {
             Some(Command::Connect) if is_granted => Progress::Handover(len),
-            Some(Command::Bind) if is_granted => self.goes_on(Turn::Connected, len),
+            Some(Command::Bind) if is_granted => self.goes_on(NextMessage::Connected, len),
             // Datagrams are relayed elsewhere, for as long as this connection is open.
             _ => Progress::Done,
         }
@@ -177,7 +177,7 @@ impl SocksSession {
         self.row.get_or_insert_with(|| Box::new(Socks::begun(time, version)))
     }
 
-    const fn goes_on(&mut self, turn: Turn, len: usize) -> Progress {
+    const fn goes_on(&mut self, turn: NextMessage, len: usize) -> Progress {
         self.turn = turn;
         Progress::Consumed(len)
     }
@@ -197,18 +197,18 @@ impl Session for SocksSession {
             return Progress::Wait;
         }
         match self.turn {
-            Turn::Hello => self.hello(input, found),
-            Turn::Method => self.method(input, found),
-            Turn::Login => self.login(input, found),
-            Turn::LoginReply => self.login_reply(input, found),
-            Turn::Request => self.request(input, found),
-            Turn::Reply => self.reply(input, found),
-            Turn::Connected => self.connected(input),
+            NextMessage::Hello => self.hello(input, found),
+            NextMessage::Method => self.method(input, found),
+            NextMessage::Login => self.login(input, found),
+            NextMessage::LoginReply => self.login_reply(input, found),
+            NextMessage::Request => self.request(input, found),
+            NextMessage::Reply => self.reply(input, found),
+            NextMessage::Connected => self.connected(input),
         }
     }
 
-    fn gap(&mut self, _: &Gap<'_>, _: &mut Findings) -> Onward {
-        Onward::LetGo
+    fn gap(&mut self, _: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
+        GapAction::Abort
     }
 
     fn end(&mut self, found: &mut Findings) {

@@ -20,7 +20,7 @@ mod packet;
 mod session;
 mod version;
 
-use super::{Context, Detection, Heads, Protocol, Session};
+use super::{Detection, Heads, Protocol, Session, SessionContext};
 use crate::record::LogType;
 use session::SshSession;
 
@@ -74,7 +74,7 @@ impl Protocol for Ssh {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(SshSession::new(context.port == PORT))
     }
 }

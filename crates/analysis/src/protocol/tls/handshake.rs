@@ -10,7 +10,7 @@ pub(super) const HEADER_LEN: usize = 4;
 
 /// A handshake message (RFC 8446, 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::protocol) struct Message<'a> {
+pub(in crate::protocol) struct HandshakeMessage<'a> {
     /// `msg_type`.
     pub(in crate::protocol) kind: u8,
     /// What follows the header; `None` for a message that is too long to be kept.
@@ -28,7 +28,11 @@ pub(super) struct Assembler {
 impl Assembler {
     /// Takes a fragment, and hands each message that it completes to `take`, which tells whether to
     /// go on.
-    pub(super) fn push(&mut self, mut fragment: &[u8], mut take: impl FnMut(Message<'_>) -> bool) {
+    pub(super) fn push(
+        &mut self,
+        mut fragment: &[u8],
+        mut take: impl FnMut(HandshakeMessage<'_>) -> bool,
+    ) {
         while !fragment.is_empty() {
             let skipped = self.skip.min(fragment.len());
             self.skip -= skipped;
@@ -73,7 +77,7 @@ impl Assembler {
     }
 
     /// Skips a message that is too long, of which the header is there. Returns whether to go on.
-    fn drop_too_long(&mut self, take: &mut impl FnMut(Message<'_>) -> bool) -> bool {
+    fn drop_too_long(&mut self, take: &mut impl FnMut(HandshakeMessage<'_>) -> bool) -> bool {
         let (Some(len), Some(&kind)) = (length(&self.begun), self.begun.first()) else {
             return true;
         };
@@ -82,7 +86,7 @@ impl Assembler {
         }
         self.skip = len.saturating_add(HEADER_LEN).saturating_sub(self.begun.len());
         self.begun = Vec::new();
-        take(Message { kind, body: None })
+        take(HandshakeMessage { kind, body: None })
     }
 
     /// Bytes that it holds outside itself.
@@ -99,11 +103,12 @@ fn length(message: &[u8]) -> Option<usize> {
 }
 
 /// The message at the begin of `bytes`, if it is whole, and what follows.
-fn whole(bytes: &[u8]) -> Option<(Message<'_>, &[u8])> {
+fn whole(bytes: &[u8]) -> Option<(HandshakeMessage<'_>, &[u8])> {
     let mut reader = Reader::new(bytes);
     let kind = reader.u8()?;
     let body = reader.vector24()?;
-    (body.len() <= MAX_MESSAGE).then_some((Message { kind, body: Some(body) }, reader.rest()))
+    (body.len() <= MAX_MESSAGE)
+        .then_some((HandshakeMessage { kind, body: Some(body) }, reader.rest()))
 }
 
 #[cfg(test)]

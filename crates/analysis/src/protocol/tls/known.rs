@@ -9,8 +9,8 @@ use crate::protocol::recent::{Held, Recent};
 
 /// What all conversations of a worker share.
 #[derive(Debug, Default)]
-pub(in crate::protocol) struct Known {
-    certificates: Recent<Seen>,
+pub(in crate::protocol) struct TlsCache {
+    certificates: Recent<CachedCertificate>,
     /// By what JA3 and JA4 read of a ClientHello.
     clients: Recent<ClientPrint>,
     /// By what JA3S reads of a ServerHello.
@@ -30,14 +30,14 @@ pub(super) struct ClientPrint {
 
 /// A certificate, and when it was told.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct CachedCertificate {
     /// The certificate with what was read of it.
     pub(super) certificate: Arc<Certificate>,
     /// The last day on which it was told, in each of its roles.
     told: [Option<i64>; Presented::ROLES],
 }
 
-impl Seen {
+impl CachedCertificate {
     /// Whether it was not told in this role on this day, which from now on it was.
     pub(super) fn is_news(&mut self, presented: &Presented) -> bool {
         let day = Some(presented.day());
@@ -46,12 +46,12 @@ impl Seen {
     }
 }
 
-impl Known {
+impl TlsCache {
     /// The certificate that these bytes are; `None` where they are none.
-    pub(super) fn certificate(&mut self, bytes: &[u8]) -> Option<&mut Seen> {
+    pub(super) fn certificate(&mut self, bytes: &[u8]) -> Option<&mut CachedCertificate> {
         self.certificates.of(bytes, |bytes| {
             let certificate = Arc::new(Certificate::of(bytes)?);
-            Some(Seen { certificate, told: [None; Presented::ROLES] })
+            Some(CachedCertificate { certificate, told: [None; Presented::ROLES] })
         })
     }
 
@@ -83,7 +83,7 @@ impl Known {
     }
 }
 
-impl Held for Seen {
+impl Held for CachedCertificate {
     fn heap_bytes(&self) -> usize {
         size_of::<Certificate>() + self.certificate.heap_bytes()
     }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn certificates_are_news_once_a_day_in_each_role() {
-        let (mut known, bytes) = (Known::default(), example());
+        let (mut known, bytes) = (TlsCache::default(), example());
         let mut is_news =
             |time, is_host| known.certificate(&bytes).unwrap().is_news(&presented(time, is_host));
         let day = 86_400_000_000_000;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_same_bytes_are_the_same_certificate() {
-        let (mut known, bytes) = (Known::default(), example());
+        let (mut known, bytes) = (TlsCache::default(), example());
         let first = Arc::clone(&known.certificate(&bytes).unwrap().certificate);
         assert!(Arc::ptr_eq(&first, &known.certificate(&bytes).unwrap().certificate));
         assert!(known.certificate(&bytes[1..]).is_none());
@@ -145,7 +145,7 @@ mod tests {
                 }
             }
         }
-        let mut known = Known::default();
+        let mut known = TlsCache::default();
         for carrier in [Carrier::Tcp, Carrier::Quic, Carrier::Dtls] {
             for body in hellos.iter().chain(&hellos) {
                 let hello = ClientHello::of(body, false).unwrap();

@@ -33,11 +33,11 @@ mod ssl_log;
 mod x509_log;
 
 pub(crate) use certificate::ocsp;
-pub(super) use known::Known;
+pub(super) use known::TlsCache;
 
 use super::Protocol;
 use super::detection::{Detection, Heads};
-use super::session::{Context, Session};
+use super::session::{Session, SessionContext};
 use crate::correlator::MakeJoin;
 use crate::file;
 use crate::record::LogType;
@@ -92,7 +92,7 @@ impl Protocol for Tls {
         }
     }
 
-    fn session(&self, context: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, context: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(TlsSession::new(Some(context.into())))
     }
 }

@@ -11,7 +11,7 @@ use super::record::{
 };
 use crate::file;
 use crate::protocol::findings::Findings;
-use crate::protocol::session::{Bytes, Gap, Onward, Progress, Role, Session};
+use crate::protocol::session::{Bytes, GapAction, MissingBytes, Progress, Role, Session};
 
 /// Octets of a record in SSL 2 before its body: length and type, and two that are the body's begin.
 const SSL2_PREFIX: usize = 3;
@@ -161,7 +161,7 @@ impl TlsSession {
     /// What becomes of a conversation that cannot be read any further: one that was TLS before stays
     /// it, as in Zeek.
     fn give_up(&mut self, reason: Unreadable, found: &mut Findings) -> Progress {
-        self.negotiation.tell(found);
+        self.negotiation.report(found);
         if self.negotiation.is_confirmed() {
             found.weirds.add(reason);
             Progress::Done
@@ -213,18 +213,18 @@ impl Session for TlsSession {
         };
         match result {
             Err(reason) => self.give_up(reason, found),
-            Ok(()) if self.negotiation.is_told() => Progress::Done,
+            Ok(()) if self.negotiation.is_reported() => Progress::Done,
             Ok(()) => Progress::Consumed(header.len),
         }
     }
 
     /// As in Zeek, nothing is read behind a gap: messages would be missing.
-    fn gap(&mut self, _: &Gap<'_>, _: &mut Findings) -> Onward {
-        Onward::LetGo
+    fn gap(&mut self, _: &MissingBytes<'_>, _: &mut Findings) -> GapAction {
+        GapAction::Abort
     }
 
     fn end(&mut self, found: &mut Findings) {
-        self.negotiation.tell(found);
+        self.negotiation.report(found);
     }
 
     fn is_confirmed(&self) -> bool {

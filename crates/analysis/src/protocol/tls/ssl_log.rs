@@ -89,7 +89,7 @@ impl Ssl {
     }
 
     /// Tells it, by way of the DNS answers that were seen.
-    pub(super) fn tell(self: Box<Self>, found: &mut Findings) {
+    pub(super) fn report(self: Box<Self>, found: &mut Findings) {
         let host = self.server_name.clone();
         found.row_with(self, Following { host });
     }

@@ -287,7 +287,7 @@ fn ssl_2_goes_on_or_turns_to_tls() {
 
 #[test]
 fn a_staple_is_a_file_and_tells_a_status() {
-    let context = Context {
+    let context = SessionContext {
         limits: &Limits::default(),
         name: 1,
         port: 443,

@@ -14,7 +14,7 @@ mod session;
 
 pub(super) use handshake::Handshake;
 
-use super::{Context, Protocol, Session};
+use super::{Protocol, Session, SessionContext};
 use crate::record::LogType;
 use session::WebSocketSession;
 
@@ -35,7 +35,7 @@ impl Protocol for WebSocket {
         &[log::WebSocket::LOG]
     }
 
-    fn session(&self, _: &Context<'_>) -> Box<dyn Session> {
+    fn session(&self, _: &SessionContext<'_>) -> Box<dyn Session> {
         Box::new(WebSocketSession::default())
     }
 }

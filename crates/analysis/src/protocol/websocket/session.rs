@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, FrameHeader};
 use super::log::WebSocket;
-use crate::protocol::{Bytes, Findings, Gap, Onward, Progress, Role, Session};
+use crate::protocol::{Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session};
 use crate::weird::Detail;
 
 /// Bytes that a control frame may carry (RFC 6455, 5.5), above which Zeek tells it.
@@ -70,24 +70,24 @@ impl Session for WebSocketSession {
     }
 
     /// Behind a gap that reaches over a frame's end nobody knows where one begins.
-    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) -> GapAction {
         let frame = &mut self.frames[gap.from.index()];
         let missing = frame.miss(gap.len);
         if !self.is_opaque && frame.has_data() {
             found.carried.missing = missing;
         }
         if missing == gap.len {
-            return Onward::Continue;
+            return GapAction::Continue;
         }
         self.is_opaque = true;
         if let Some(row) = &mut self.row {
             let (frames, bytes) = row.frames(gap.from);
             (*frames, *bytes) = (None, None);
             if row.orig_frames.is_none() && row.resp_frames.is_none() {
-                return Onward::LetGo;
+                return GapAction::Abort;
             }
         }
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn end(&mut self, found: &mut Findings) {

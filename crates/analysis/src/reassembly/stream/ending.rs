@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::StreamReassembler;
-use crate::reassembly::piece::{GapCause, Piece, Sink, Surroundings};
+use crate::reassembly::piece::{GapCause, Piece, ReassemblyContext, Sink};
 
 impl StreamReassembler {
     /// Notes that the data ends at `position`. What came of later positions does not count.
@@ -11,7 +11,7 @@ impl StreamReassembler {
         &mut self,
         position: u64,
         time: Timestamp,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         if self.end != u64::MAX || position < self.next || self.has_ended {
@@ -40,7 +40,12 @@ impl StreamReassembler {
     }
 
     /// Hands on all that is left, since the connection is over.
-    pub fn finish(&mut self, time: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+    pub fn finish(
+        &mut self,
+        time: Timestamp,
+        around: &mut ReassemblyContext<'_>,
+        to: &mut impl Sink,
+    ) {
         // Nobody refuted the FIN.
         if let Some(holding) = &mut self.holding
             && self.end != u64::MAX

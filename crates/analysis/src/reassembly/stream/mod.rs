@@ -6,8 +6,8 @@
 use netsniff_packet::Timestamp;
 
 use super::fingerprint::Fingerprints;
-use super::holding::{Holding, Segment};
-pub use super::piece::{Arrival, GapCause, HoleEndings, Piece, Sink, Surroundings};
+use super::holding::{OutOfOrderQueue, Segment};
+pub use super::piece::{ArrivedSegment, GapCause, HoleEndings, Piece, ReassemblyContext, Sink};
 use super::recent::{Compared, Recent};
 use crate::limits::Limits;
 
@@ -45,7 +45,7 @@ pub struct StreamReassembler {
     /// What was handed on last.
     recent: Recent,
     /// What lies beyond holes. Most streams never have one.
-    holding: Option<Box<Holding>>,
+    holding: Option<Box<OutOfOrderQueue>>,
 }
 
 impl Default for StreamReassembler {
@@ -71,7 +71,8 @@ impl StreamReassembler {
     /// Bytes that it holds outside itself.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let holding = self.holding.as_ref().map_or(0, |it| size_of::<Holding>() + it.bytes());
+        let holding =
+            self.holding.as_ref().map_or(0, |it| size_of::<OutOfOrderQueue>() + it.bytes());
         holding + self.recent.heap_bytes()
     }
 
@@ -89,9 +90,14 @@ impl StreamReassembler {
 
     /// Takes what a segment brought.
     #[inline]
-    pub fn arrive(&mut self, it: &Arrival<'_>, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+    pub fn arrive(
+        &mut self,
+        it: &ArrivedSegment<'_>,
+        around: &mut ReassemblyContext<'_>,
+        to: &mut impl Sink,
+    ) {
         if self.is_reset && !it.is_doubtful {
-            let doubtful = Arrival { is_doubtful: true, ..*it };
+            let doubtful = ArrivedSegment { is_doubtful: true, ..*it };
             return self.arrive(&doubtful, around, to);
         }
         let len = (it.data.len() as u64).saturating_add(it.missing);
@@ -120,7 +126,13 @@ impl StreamReassembler {
 
     /// Looks at what comes again, or comes behind the end.
     #[cold]
-    fn look_back(&mut self, it: &Arrival<'_>, reach: u64, keys: &Fingerprints, to: &mut impl Sink) {
+    fn look_back(
+        &mut self,
+        it: &ArrivedSegment<'_>,
+        reach: u64,
+        keys: &Fingerprints,
+        to: &mut impl Sink,
+    ) {
         // A keep-alive has any byte in the place of the last one, which may be the FIN (RFC 9293,
         // 3.8.4). What was acknowledged is asked again so, and the SYN before anything was said.
         if it.data.len() <= 1 && (reach <= self.acknowledged.max(1) || reach > self.end) {
@@ -158,9 +170,9 @@ impl StreamReassembler {
     #[inline]
     fn hand_on(
         &mut self,
-        it: &Arrival<'_>,
+        it: &ArrivedSegment<'_>,
         high: u64,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         let from = usize::try_from(self.next - it.position).unwrap_or(usize::MAX);
@@ -188,9 +200,9 @@ impl StreamReassembler {
     #[cold]
     fn hold(
         &mut self,
-        it: &Arrival<'_>,
+        it: &ArrivedSegment<'_>,
         high: u64,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         let is_filling = it.position <= self.next
@@ -198,7 +210,7 @@ impl StreamReassembler {
                 .holding
                 .as_ref()
                 .is_some_and(|held| held.first().is_none_or(|at| at > self.next));
-        let holding = self.holding.get_or_insert_with(|| Box::new(Holding::new(it.time)));
+        let holding = self.holding.get_or_insert_with(|| Box::new(OutOfOrderQueue::new(it.time)));
         let before = holding.bytes();
         // What lies behind a FIN stands apart.
         let middle = high.min(self.end);
@@ -229,7 +241,7 @@ impl StreamReassembler {
         &mut self,
         position: u64,
         now: Timestamp,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         // Further than the largest window (RFC 7323, 2.3) nobody can be.
@@ -252,7 +264,7 @@ impl StreamReassembler {
     fn acknowledged_what_waits(
         &mut self,
         now: Timestamp,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         if self.end != u64::MAX && self.acknowledged > self.end + 1 {
@@ -266,7 +278,7 @@ impl StreamReassembler {
     }
 
     /// Lets go of what lies behind the end.
-    fn drop_held(&mut self, around: &mut Surroundings<'_>) {
+    fn drop_held(&mut self, around: &mut ReassemblyContext<'_>) {
         if let Some(holding) = self.holding.take() {
             *around.held_in_all = around.held_in_all.saturating_sub(holding.bytes());
         }
@@ -278,7 +290,7 @@ impl StreamReassembler {
         let reached = self.acknowledged.min(self.end);
         let Some(first) = self.holding.as_ref().map(|holding| holding.first()) else {
             if reached > self.next + 1 || (reached > self.next && self.end != u64::MAX) {
-                self.holding = Some(Box::new(Holding::new(time)));
+                self.holding = Some(Box::new(OutOfOrderQueue::new(time)));
                 self.wait(time, limits);
             }
             return;
@@ -324,7 +336,12 @@ impl StreamReassembler {
     }
 
     /// Gives up the holes that were waited for long enough at `now`.
-    pub fn expire(&mut self, now: Timestamp, around: &mut Surroundings<'_>, to: &mut impl Sink) {
+    pub fn expire(
+        &mut self,
+        now: Timestamp,
+        around: &mut ReassemblyContext<'_>,
+        to: &mut impl Sink,
+    ) {
         let Limits { stream_hole_timeout, stream_lack_timeout, .. } = *around.limits;
         let patience = if self.is_heard() { stream_lack_timeout } else { stream_hole_timeout };
         while let Some(holding) = &self.holding {
@@ -351,7 +368,7 @@ impl StreamReassembler {
         &mut self,
         time: Timestamp,
         cause: GapCause,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         if self.next >= self.end {
@@ -402,7 +419,7 @@ impl StreamReassembler {
         &mut self,
         told: Timestamp,
         now: Timestamp,
-        around: &mut Surroundings<'_>,
+        around: &mut ReassemblyContext<'_>,
         to: &mut impl Sink,
     ) {
         let Some(mut holding) = self.holding.take() else { return };
@@ -418,7 +435,8 @@ impl StreamReassembler {
             let high = segment.high();
             let Segment { position, ref data, missing, .. } = segment;
             let urgent = None;
-            let arrival = Arrival { time, position, data, missing, is_doubtful: false, urgent };
+            let arrival =
+                ArrivedSegment { time, position, data, missing, is_doubtful: false, urgent };
             if segment.is_urgent {
                 self.pass_over(&arrival, around.keys, to);
             } else {

@@ -2,7 +2,7 @@
 
 use super::StreamReassembler;
 use crate::reassembly::fingerprint::Fingerprints;
-use crate::reassembly::piece::{Arrival, Sink};
+use crate::reassembly::piece::{ArrivedSegment, Sink};
 
 impl StreamReassembler {
     /// Notes where the urgent byte is, unless it was read already.
@@ -15,7 +15,12 @@ impl StreamReassembler {
     }
 
     /// Passes over an urgent byte, which is remembered as any other, and not read.
-    pub(super) fn pass_over(&mut self, it: &Arrival<'_>, keys: &Fingerprints, to: &mut impl Sink) {
+    pub(super) fn pass_over(
+        &mut self,
+        it: &ArrivedSegment<'_>,
+        keys: &Fingerprints,
+        to: &mut impl Sink,
+    ) {
         if it.position < self.next {
             return;
         }

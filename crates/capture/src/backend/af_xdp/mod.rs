@@ -26,13 +26,13 @@ use super::receiver::{Base, Entrance, Ring, RingReceiver};
 use super::shared_tally::{self, SharedTally};
 use super::xdp;
 use super::{
-    Backend, Gate, Intake, Lent, Path, Receiver, RingFacts, StampSource, Unit, XdpFacts,
+    Backend, Gate, Intake, Lent, Path, Receiver, RingFacts, RingUnit, StampSource, XdpFacts,
     packet_socket,
 };
 use crate::counters::Counted;
 use crate::ebpf::redirect::redirect;
 use crate::ebpf::tally::Counter;
-use crate::error::{Context as _, Error, Result};
+use crate::error::{CallContext as _, Error, Result};
 use crate::interface::Interface;
 use crate::negotiate::Negotiation;
 use crate::options::{Direction, Options, Stamps};
@@ -81,7 +81,7 @@ fn open(interface: &Interface, options: &Options) -> Result<Box<dyn Receiver>> {
         backend: BACKEND.name,
         interface: interface.name.clone(),
         interface_index: interface.index,
-        unit: Unit::Frame,
+        unit: RingUnit::Frame,
         unit_bytes: chunk_len as usize,
         units: opened.iter().map(|queue| queue.chunks as usize).sum(),
         memory: Some(memory),

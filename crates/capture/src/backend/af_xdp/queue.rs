@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::backend::losses::Losses;
 use crate::backend::packet_socket;
-use crate::error::{Context as _, Error, Result};
+use crate::error::{CallContext as _, Error, Result};
 use crate::host::available_memory;
 use crate::interface::Interface;
 use crate::negotiate::{Negotiation, negotiate};

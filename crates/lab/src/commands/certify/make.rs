@@ -11,8 +11,8 @@ use netsniff_console::sizes::Sizes;
 use netsniff_console::{DONE, FAILED, print, say};
 
 use super::super::{common, programs, table};
-use super::{CertifyArgs, Surroundings, configuration, keys, text};
-use crate::bed::{Bed, Layout};
+use super::{CertifyArgs, Environment, configuration, keys, text};
+use crate::bed::{Layout, Testbed};
 use crate::certificate::facts::differences;
 use crate::certificate::key::PrivateKey;
 use crate::certificate::{Certified, Statement, page};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &CertifyArgs) -> anyhow::Result<u8> {
     let (key, layout) = (keys::private(key)?, args.layout()?);
     let (program, warden) = programs()?;
     let now = || -> anyhow::Result<_> {
-        let around = Surroundings::of(&warden, &layout)?;
+        let around = Environment::of(&warden, &layout)?;
         Ok(configuration(&tool, layout.clone(), around))
     };
     let before = now()?;
@@ -104,7 +104,7 @@ fn search(
         ));
     }
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(warden, layout)?.until(&stop);
+    let bed = Testbed::make(warden, layout)?.until(&stop);
     let mut found = Vec::new();
     for (number, &size) in sizes.iter().enumerate() {
         if stop.is_set() {

@@ -163,12 +163,12 @@ fn named(name: &str) -> Result<Tool, UsageError> {
 
 /// What else a rate depends on, which cannot always be looked at.
 #[derive(Clone, Debug, Default)]
-struct Surroundings {
+struct Environment {
     interfaces: Vec<Nic>,
     sender: Option<Sender>,
 }
 
-impl Surroundings {
+impl Environment {
     /// Those of a testbed.
     ///
     /// # Errors
@@ -181,10 +181,10 @@ impl Surroundings {
 }
 
 /// Everything that a rate depends on, as it is now.
-fn configuration(tool: &Tool, testbed: Layout, around: Surroundings) -> Configuration {
+fn configuration(tool: &Tool, testbed: Layout, around: Environment) -> Configuration {
     let programs: Vec<_> = tool.program.iter().cloned().collect();
     let files = testbed.files.as_deref().map(Storage::of);
-    let Surroundings { interfaces, sender } = around;
+    let Environment { interfaces, sender } = around;
     Configuration {
         netsniff: env!("CARGO_PKG_VERSION").to_owned(),
         machine: Machine { files, interfaces, ..Machine::here(&programs) },

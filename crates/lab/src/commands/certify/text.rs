@@ -6,9 +6,9 @@ use netsniff_console::number::exact;
 
 use super::super::table::{came, mbps, whole};
 use crate::certificate::facts::Configuration;
-use crate::certificate::{Certified, Statement, Verdict};
+use crate::certificate::{Certified, RateVerdict, Statement};
 use crate::certify::Checked;
-use crate::search::Found;
+use crate::search::HighestRate;
 use crate::trial::Trial;
 
 /// A number of searches.
@@ -87,7 +87,7 @@ fn certified(certified: &Certified) -> String {
     let size = certified.size;
     let mut text = match (&certified.not_certified, certified.rate()) {
         (None, Some(rate)) => {
-            let limit = if matches!(certified.found, Found::AtLeast(_)) { ">= " } else { "" };
+            let limit = if matches!(certified.found, HighestRate::AtLeast(_)) { ">= " } else { "" };
             let frames = exact(certified.sent.into());
             let below = certified.loss_below.map_or(String::new(), |below| {
                 format!("less than {below:.1e} lost, {} runs", certified.confirmations)
@@ -98,7 +98,7 @@ fn certified(certified: &Certified) -> String {
         (why, _) => {
             let why = why.as_deref().unwrap_or("no rate was found");
             let tried = match certified.found {
-                Found::Below(rate) => format!(" ({} frames/s)", whole(rate)),
+                HighestRate::Below(rate) => format!(" ({} frames/s)", whole(rate)),
                 _ => String::new(),
             };
             format!("{size:>5}   not certified: {why}{tried}\n")
@@ -137,10 +137,10 @@ pub(super) fn checked(checked: &Checked) -> String {
     let last = checked.trials.last().map_or("nothing was run".to_owned(), trial);
     let what = format!("{} bytes at {rate}", checked.size);
     match (checked.verdict, checked.ended) {
-        (Verdict::Holds, _) => format!("{what} holds: {last}"),
-        (Verdict::Fails, _) => format!("{what} is lossy: {last}"),
-        (Verdict::Open, Some(why)) => format!("{what} was not checked: {}", why.words()),
-        (Verdict::Open, None) => {
+        (RateVerdict::Holds, _) => format!("{what} holds: {last}"),
+        (RateVerdict::Fails, _) => format!("{what} is lossy: {last}"),
+        (RateVerdict::Open, Some(why)) => format!("{what} was not checked: {}", why.words()),
+        (RateVerdict::Open, None) => {
             let runs = checked.trials.len();
             format!("{what} was not proved, by {runs} runs; the last one: {last}")
         }

@@ -10,13 +10,13 @@ use netsniff_console::{DONE, FAILED, print, say};
 use serde::Serialize;
 
 use super::super::{common, programs};
-use super::{CertifyArgs, Surroundings, configuration, keys, text};
-use crate::bed::{Bed, Layout, MOST_QUEUES};
-use crate::certificate::envelope::Refused;
+use super::{CertifyArgs, Environment, configuration, keys, text};
+use crate::bed::{Layout, MOST_QUEUES, Testbed};
+use crate::certificate::envelope::EnvelopeError;
 use crate::certificate::facts::{Difference, differences};
 use crate::certificate::key::PublicKey;
 use crate::certificate::page::{self, Wording};
-use crate::certificate::{Certified, Statement, Verdict};
+use crate::certificate::{Certified, RateVerdict, Statement};
 use crate::certify::{self, Checked};
 use crate::nic::Nic;
 use crate::stop::Stop;
@@ -25,7 +25,7 @@ use crate::trial::Trial;
 
 /// All that was found.
 #[derive(Debug, Default, Serialize)]
-struct Found {
+struct VerifyReport {
     holds: bool,
     reasons: Vec<String>,
     signature: Signature,
@@ -57,7 +57,7 @@ struct Signature {
 pub(super) fn run(args: &CertifyArgs, path: &Path) -> anyhow::Result<u8> {
     let file = keys::content(path)?;
     let public = args.public.as_deref().map(keys::public).transpose()?;
-    let mut found = Found::default();
+    let mut found = VerifyReport::default();
     found.signature.is_given = public.is_some();
     match open(&file, public.as_ref()) {
         Err(refused) => found.reasons.push(refused.to_string()),
@@ -87,7 +87,7 @@ const ALTERED: &str = "the page was altered: it is not the one that the signed s
 fn open(
     file: &str,
     public: Option<&PublicKey>,
-) -> Result<(Statement, PublicKey, Option<Wording>), Refused> {
+) -> Result<(Statement, PublicKey, Option<Wording>), EnvelopeError> {
     if !page::is_page(file) {
         let (statement, key) = Statement::verified(file, public)?;
         return Ok((statement, key, None));
@@ -118,17 +118,17 @@ fn layout(args: &CertifyArgs, certified: &Layout) -> anyhow::Result<Layout> {
 }
 
 /// What a testbed is on; without a check as far as nothing has to be made or reached for that.
-fn surroundings(args: &CertifyArgs, layout: &Layout) -> anyhow::Result<Surroundings> {
+fn surroundings(args: &CertifyArgs, layout: &Layout) -> anyhow::Result<Environment> {
     let (_, warden) = programs()?;
     match &layout.wire {
-        _ if !args.no_check => Surroundings::of(&warden, layout),
-        Some(_) => Ok(Surroundings { interfaces: Nic::all(&warden, layout)?, sender: None }),
-        None => Ok(Surroundings::default()),
+        _ if !args.no_check => Environment::of(&warden, layout),
+        Some(_) => Ok(Environment { interfaces: Nic::all(&warden, layout)?, sender: None }),
+        None => Ok(Environment::default()),
     }
 }
 
 /// Looks at the machine, and runs the check.
-fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow::Result<()> {
+fn look(args: &CertifyArgs, statement: &Statement, found: &mut VerifyReport) -> anyhow::Result<()> {
     let certified = &statement.configuration;
     // What is run is of our own list or given: a certificate may be from anybody.
     let tool = args.tool(&certified.tool.name)?;
@@ -156,7 +156,7 @@ fn look(args: &CertifyArgs, statement: &Statement, found: &mut Found) -> anyhow:
     } else if !args.no_check {
         match check(args, &tool, &layout, &rates) {
             Ok(checks) => {
-                let failed = checks.iter().filter(|check| check.verdict != Verdict::Holds);
+                let failed = checks.iter().filter(|check| check.verdict != RateVerdict::Holds);
                 found.reasons.extend(failed.map(text::checked));
                 found.check = Some(checks);
             }
@@ -178,10 +178,10 @@ fn check(
     let each = certify::each(args.check, rates.len());
     if !args.quiet {
         let time = certify::planned(each, rates.len());
-        tell(rates.len(), each, time);
+        print_plan(rates.len(), each, time);
     }
     let stop = Stop::new(&signal, args.budget);
-    let bed = Bed::make(&warden, layout)?.until(&stop);
+    let bed = Testbed::make(&warden, layout)?.until(&stop);
     let mut checks = Vec::new();
     for certified in rates {
         let mut tell = |trial: &Trial| {
@@ -194,7 +194,7 @@ fn check(
     Ok(checks)
 }
 
-fn tell(runs: usize, each: Duration, time: Duration) {
+fn print_plan(runs: usize, each: Duration, time: Duration) {
     let plural = if runs == 1 { "" } else { "s" };
     let (each, time) = (common::in_words(each), common::in_words(time));
     say(&format!(
@@ -202,7 +202,7 @@ fn tell(runs: usize, each: Duration, time: Duration) {
     ));
 }
 
-fn words(found: &Found) -> String {
+fn words(found: &VerifyReport) -> String {
     let mut text = String::new();
     if let Some(key) = &found.signature.key {
         text += &format!("The signature is valid, of the key {key}.\n");
@@ -236,7 +236,7 @@ fn words(found: &Found) -> String {
             line(&difference.words())
         );
     }
-    for checked in found.check.iter().flatten().filter(|it| it.verdict == Verdict::Holds) {
+    for checked in found.check.iter().flatten().filter(|it| it.verdict == RateVerdict::Holds) {
         text += &format!("{}\n", text::checked(checked));
     }
     for reason in &found.reasons {

@@ -13,7 +13,7 @@ use netsniff_console::{DONE, UsageError, print, say};
 use serde::Serialize;
 
 use super::common;
-use super::reports::{self, Content, Report};
+use super::reports::{self, Report, ReportContent};
 use crate::compare::facts::{Fact, Setup, differing};
 use crate::compare::{Chosen, LeftOut, Measured, Selection, choose, rates, runs};
 use crate::lossless::Cell;
@@ -117,8 +117,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let differing = differing(&first.setup, &second.setup);
     let selections = (of_a, of_b);
     let (selections, changes) = match (&first.content, &second.content) {
-        (Content::Lossless(a), Content::Lossless(b)) => lossless(selections, a, b)?,
-        (Content::Sweep(a), Content::Sweep(b)) => sweep(selections, a, b)?,
+        (ReportContent::Lossless(a), ReportContent::Lossless(b)) => lossless(selections, a, b)?,
+        (ReportContent::Sweep(a), ReportContent::Sweep(b)) => sweep(selections, a, b)?,
         (a, b) => {
             let said = format!("A is of lab {}, and B is of lab {}", a.name(), b.name());
             return Err(UsageError(said).into());

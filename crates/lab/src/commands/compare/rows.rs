@@ -4,7 +4,7 @@ use super::Changes;
 use crate::commands::csv::{known, line, words};
 use crate::compare::rates::{self, Highest, Improvement};
 use crate::compare::runs::{self, Change, Compared, Measure, Row};
-use crate::search::Found;
+use crate::search::HighestRate;
 
 const COLUMNS: &str = "tool_a,tool_b,bytes,rate,seconds,settings,quantity,a_is,a,b_is,b,change_is,change,low,high,significant\n";
 
@@ -39,10 +39,10 @@ fn of_rates(group: &rates::Group) -> Vec<String> {
 /// What a rate is, and it.
 fn found(highest: &Highest) -> [String; 2] {
     let (is, rate) = match highest.found {
-        Found::Rate(rate) => ("exactly", Some(rate)),
-        Found::AtLeast(rate) => ("at-least", Some(rate)),
-        Found::Below(rate) => ("below", Some(rate)),
-        Found::Ended => ("", None),
+        HighestRate::Rate(rate) => ("exactly", Some(rate)),
+        HighestRate::AtLeast(rate) => ("at-least", Some(rate)),
+        HighestRate::Below(rate) => ("below", Some(rate)),
+        HighestRate::Ended => ("", None),
     };
     [is.to_owned(), finite(rate)]
 }

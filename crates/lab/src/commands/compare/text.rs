@@ -6,7 +6,7 @@ use crate::compare::interval::Interval;
 use crate::compare::rates::{self, Highest, Improvement};
 use crate::compare::runs::{self, Change, Compared, Measure, Row, Shared};
 use crate::compare::{LeftOut, Side};
-use crate::search::Found;
+use crate::search::HighestRate;
 use crate::tools::Setting;
 
 use netsniff_console::printable::is_active;
@@ -150,10 +150,10 @@ pub(super) fn percent(improvement: &Improvement) -> (String, &str) {
 
 pub(super) fn highest(highest: &Highest) -> String {
     match highest.found {
-        Found::Rate(rate) => whole(rate),
-        Found::AtLeast(rate) => format!(">= {}", whole(rate)),
-        Found::Below(rate) => format!("< {}", whole(rate)),
-        Found::Ended => "unavailable".to_owned(),
+        HighestRate::Rate(rate) => whole(rate),
+        HighestRate::AtLeast(rate) => format!(">= {}", whole(rate)),
+        HighestRate::Below(rate) => format!("< {}", whole(rate)),
+        HighestRate::Ended => "unavailable".to_owned(),
     }
 }
 

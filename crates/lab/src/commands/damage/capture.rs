@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use netsniff_analysis::decoding::DecodeStage;
 use netsniff_analysis::flow::key::FlowKey;
-use netsniff_analysis::flow::turnover::{Turn, TurnEvent};
+use netsniff_analysis::flow::turnover::{FlowEvent, FlowEventKind};
 use netsniff_analysis::shard::Shard;
-use netsniff_analysis::{Depth, Limits, Observer, Options, Record, SortKey, Unit};
+use netsniff_analysis::{DecodedDatagram, Depth, Limits, Observer, Options, Record, SortKey};
 use netsniff_packet::{Batch, Packet, Progress, Source as _};
 use netsniff_pcapfile::Reader;
 
@@ -97,7 +97,7 @@ fn packets(path: &Path, mut take: impl FnMut(&Packet<'_>) -> bool) -> anyhow::Re
 struct Follower {
     stage: DecodeStage,
     shard: Shard,
-    turns: Vec<Turn>,
+    turns: Vec<FlowEvent>,
     /// The number of the last flow with a key.
     numbers: HashMap<FlowKey, u32>,
     begun: u32,
@@ -133,12 +133,12 @@ impl Follower {
         let datagrams = units.as_slice().iter().enumerate();
         self.shard.round(datagrams, units.holes(), packet.data, watermark, &mut Nobody);
         self.shard.swap_turnover(&mut self.turns);
-        for turn in self.turns.drain(..).filter(|turn| turn.event == TurnEvent::Begin) {
+        for turn in self.turns.drain(..).filter(|turn| turn.event == FlowEventKind::Begin) {
             self.numbers.insert(turn.key, self.begun);
             self.begun += 1;
         }
         let unit = units.as_slice().iter().rev().find(|unit| unit.is_packet);
-        let key = unit.and_then(Unit::flow_key);
+        let key = unit.and_then(DecodedDatagram::flow_key);
         let number = key.and_then(|(key, _)| self.numbers.get(&key).copied());
         self.stage.clear_units();
         number

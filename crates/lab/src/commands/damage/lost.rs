@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use netsniff_console::{UsageError, say};
 
 use super::capture::{self, Capture};
-use crate::bed::{Bed, Layout};
+use crate::bed::{Layout, Testbed};
 use crate::commands::{common, programs, table};
 use crate::damage::{Damage, missing};
 use crate::load::{FCS_LEN, Load};
@@ -54,7 +54,7 @@ impl Lost<'_> {
         let mut all = vec![Vec::new(); losses.len()];
         for (loss, rounds) in losses.iter().zip(&mut all) {
             let layout = layout(Tap { at: *loss, ..Tap::default() });
-            let bed = Bed::make(&warden, &layout)?.until(self.stop);
+            let bed = Testbed::make(&warden, &layout)?.until(self.stop);
             for _ in 0..repeat {
                 if let Some(damage) = self.round(&bed, &program, &record)? {
                     rounds.push(damage);
@@ -100,7 +100,12 @@ impl Lost<'_> {
     }
 
     /// One round; `None` where no run proves anything, or it is to end.
-    fn round(&self, bed: &Bed, program: &Path, record: &Tool) -> anyhow::Result<Option<Damage>> {
+    fn round(
+        &self,
+        bed: &Testbed,
+        program: &Path,
+        record: &Tool,
+    ) -> anyhow::Result<Option<Damage>> {
         let load = self.load()?;
         for _ in 0..TRIED {
             if self.stop.before(self.time()? + AROUND).is_some() {

@@ -20,7 +20,7 @@ use self::lost::Lost;
 use super::Program;
 use super::common::{self, Head};
 use super::wire::NoWireArgs;
-use crate::damage::{Damage, Flows, Mix, Outcome};
+use crate::damage::{Damage, DamageOutcome, Flows, Mix};
 use crate::report::sections;
 use crate::stop::Stop;
 use crate::tap::Tap;
@@ -93,7 +93,7 @@ const MOST: u64 = 4_000_000;
 /// How packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Way {
+enum LossModel {
     /// Really, by a tap of the testbed.
     Tap,
     /// By chance that comes from a seed.
@@ -109,10 +109,10 @@ struct Report<'a> {
     capture: Option<&'a Path>,
     #[serde(flatten)]
     subject: &'a Subject,
-    counted: Way,
-    /// Seed of the losses of [`Way::Memory`].
+    counted: LossModel,
+    /// Seed of the losses of [`LossModel::Memory`].
     seed: Option<u64>,
-    losses: &'a [Outcome],
+    losses: &'a [DamageOutcome],
     tolerable: Vec<Tolerable>,
 }
 
@@ -153,25 +153,25 @@ pub(super) fn run(args: &DamageArgs, program: Program) -> anyhow::Result<u8> {
     }
     let stop = Stop::new(&signal, args.budget);
     let rounds = match way {
-        Way::Tap => {
+        LossModel::Tap => {
             let (Some(capture), Some(path)) = (&capture, &args.replay) else {
                 bail!("there is no capture");
             };
             let lost = Lost { capture, path, rate: args.rate, stop: &stop, is_quiet: args.quiet };
             lost.rounds(&losses, args.wanted(way))?
         }
-        Way::Memory => {
+        LossModel::Memory => {
             let flows = args.flows_of(capture);
             args.simulated(&flows, &losses, &stop)
         }
-        Way::None => vec![Vec::new(); losses.len()],
+        LossModel::None => vec![Vec::new(); losses.len()],
     };
-    let wanted = if way == Way::None { 0 } else { args.wanted(way) as usize };
+    let wanted = if way == LossModel::None { 0 } else { args.wanted(way) as usize };
     let is_whole = rounds.iter().all(|rounds| rounds.len() == wanted);
     let outcomes: Vec<_> = losses
         .iter()
         .zip(rounds)
-        .map(|(loss, rounds)| Outcome::new(&subject.mix, *loss, rounds))
+        .map(|(loss, rounds)| DamageOutcome::new(&subject.mix, *loss, rounds))
         .collect();
     let tolerable = args.tolerable(&subject.mix);
     if let Some(directory) = &args.output {
@@ -193,19 +193,19 @@ impl DamageArgs {
         given.iter().map(|percent| percent / 100.0).collect()
     }
 
-    const fn way(&self, losses: &[f64]) -> Way {
+    const fn way(&self, losses: &[f64]) -> LossModel {
         match (losses.is_empty(), self.simulate, &self.replay) {
-            (true, ..) | (false, false, None) => Way::None,
-            (false, true, _) => Way::Memory,
-            (false, false, Some(_)) => Way::Tap,
+            (true, ..) | (false, false, None) => LossModel::None,
+            (false, true, _) => LossModel::Memory,
+            (false, false, Some(_)) => LossModel::Tap,
         }
     }
 
-    const fn wanted(&self, way: Way) -> u32 {
+    const fn wanted(&self, way: LossModel) -> u32 {
         match (self.repeat, way) {
             (Some(rounds), _) => rounds,
-            (None, Way::Memory) => ROUNDS_IN_MEMORY,
-            (None, Way::Tap | Way::None) => ROUNDS,
+            (None, LossModel::Memory) => ROUNDS_IN_MEMORY,
+            (None, LossModel::Tap | LossModel::None) => ROUNDS,
         }
     }
 
@@ -252,7 +252,7 @@ impl DamageArgs {
         let mut random = Random::new(self.seed);
         let mut rounds = vec![Vec::new(); losses.len()];
         for (loss, rounds) in losses.iter().zip(&mut rounds) {
-            for _ in 0..self.wanted(Way::Memory) {
+            for _ in 0..self.wanted(LossModel::Memory) {
                 if stop.before(Duration::ZERO).is_some() {
                     break;
                 }
@@ -271,13 +271,13 @@ impl DamageArgs {
         &self,
         directory: &Path,
         subject: &Subject,
-        way: Way,
-        outcomes: &[Outcome],
+        way: LossModel,
+        outcomes: &[DamageOutcome],
         program: Program,
     ) -> anyhow::Result<()> {
         let tolerable = self.tolerable(&subject.mix);
         // The losses stand in the report.
-        let testbed = (way == Way::Tap).then(|| lost::layout(Tap::default()));
+        let testbed = (way == LossModel::Tap).then(|| lost::layout(Tap::default()));
         let pairs = tolerable.iter().map(|&(share, loss)| Tolerable { share, loss });
         let report = Report {
             head: common::head((&[], &[]), testbed.clone(), program)
@@ -285,7 +285,7 @@ impl DamageArgs {
             capture: self.replay.as_deref(),
             subject,
             counted: way,
-            seed: (way == Way::Memory).then_some(self.seed),
+            seed: (way == LossModel::Memory).then_some(self.seed),
             losses: outcomes,
             tolerable: pairs.collect(),
         };

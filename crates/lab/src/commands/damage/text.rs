@@ -6,7 +6,7 @@ use netsniff_console::number::exact;
 
 use super::Subject;
 use crate::commands::csv::{known, line};
-use crate::damage::{Damage, Outcome, shown};
+use crate::damage::{Damage, DamageOutcome, shown};
 
 /// Whose flows they are, in a sentence.
 pub(super) fn about(subject: &Subject) -> String {
@@ -25,7 +25,11 @@ pub(super) fn about(subject: &Subject) -> String {
 }
 
 /// All that was asked.
-pub(super) fn text(subject: &Subject, outcomes: &[Outcome], tolerable: &[(f64, f64)]) -> String {
+pub(super) fn text(
+    subject: &Subject,
+    outcomes: &[DamageOutcome],
+    tolerable: &[(f64, f64)],
+) -> String {
     let mut text = about(subject) + "\n";
     if !outcomes.is_empty() {
         text += &table(subject, outcomes);
@@ -46,7 +50,7 @@ pub(super) fn text(subject: &Subject, outcomes: &[Outcome], tolerable: &[(f64, f
     text
 }
 
-fn table(subject: &Subject, outcomes: &[Outcome]) -> String {
+fn table(subject: &Subject, outcomes: &[DamageOutcome]) -> String {
     let mut text = format!(
         "\n{:>9} {:>12} {:>12} {:>9} {:>9} {:>12} {:>16} {:>7} {:>7}\n",
         "loss %",
@@ -87,9 +91,9 @@ fn table(subject: &Subject, outcomes: &[Outcome]) -> String {
 const COLUMNS: &str = "loss,round,packets,without_flow,lost,flows,damaged,expected,deviation\n";
 
 /// Every round, a line for each; a loss that was never tried has one without a round.
-pub(super) fn csv(subject: &Subject, outcomes: &[Outcome]) -> String {
+pub(super) fn csv(subject: &Subject, outcomes: &[DamageOutcome]) -> String {
     let mut text = COLUMNS.to_owned();
-    for Outcome { loss, expected, rounds, .. } in outcomes {
+    for DamageOutcome { loss, expected, rounds, .. } in outcomes {
         let mut add = |round: Option<usize>, damage: Option<&Damage>| {
             text += &line([
                 loss.to_string(),

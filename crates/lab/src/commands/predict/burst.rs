@@ -8,7 +8,7 @@ use super::lab::Lab;
 use super::{AROUND, TRIED};
 use crate::model::Model;
 use crate::model::predict::{Prediction, Question};
-use crate::search::{Bench, Found, Goal, Outcome, Purpose, widening};
+use crate::search::{Bench, Goal, HighestRate, Purpose, RunOutcome, widening};
 use crate::trial::{Fault, Trial};
 
 /// How exact a search is: a burst in some is not to decide.
@@ -37,7 +37,7 @@ pub(super) fn find(
     model: &Model,
     asked: (&Question, &Prediction),
     predicted: f64,
-) -> anyhow::Result<(Found, Vec<Trial>)> {
+) -> anyhow::Result<(HighestRate, Vec<Trial>)> {
     let mut series = Series { lab, model, asked, most: predicted * ABOVE, trials: Vec::new() };
     let longest = predicted * ABOVE.powi(WIDER);
     let found = widening(&mut series, &GOAL, |series| {
@@ -58,7 +58,7 @@ struct Series<'a> {
 }
 
 impl Bench for Series<'_> {
-    fn run(&mut self, frames: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+    fn run(&mut self, frames: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<RunOutcome>> {
         let frames = frames.unwrap_or(self.most).round().max(1.0);
         let bursts = if purpose == Purpose::Confirm { CONFIRMED } else { STEERED };
         let question = self.model.spaced(self.asked, frames, bursts);
@@ -73,7 +73,7 @@ impl Bench for Series<'_> {
             if trial.faults.iter().all(|fault| *fault == Fault::Unsteady) {
                 let kept = trial.loss().map_or(frames, |loss| frames * (1.0 - loss));
                 let is_lossless = trial.is_lossless();
-                return Ok(Some(Outcome { reached: frames, kept, is_lossless }));
+                return Ok(Some(RunOutcome { reached: frames, kept, is_lossless }));
             }
         }
         Ok(None)

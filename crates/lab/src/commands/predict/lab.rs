@@ -11,10 +11,10 @@ use super::super::common;
 use super::super::journal::Journal;
 use super::super::question::{fits, unknown};
 use super::{AROUND, PredictArgs, burst, last_model, limit};
-use crate::bed::{Bed, Layout, Placement};
+use crate::bed::{Layout, Placement, Testbed};
 use crate::model::Model;
 use crate::model::calibrate::{MOST, RAW, Subject, calibrate, raw_of};
-use crate::model::ledger::{Entry, Scored, models, scored};
+use crate::model::ledger::{LedgerEntry, Scored, models, scored};
 use crate::model::plan::{Held, Pace, held};
 use crate::model::predict::Question;
 use crate::model::raw::Raw;
@@ -31,9 +31,9 @@ pub(super) struct Lab<'a> {
     pub(super) args: &'a PredictArgs,
     pub(super) tool: Tool,
     pub(super) traffic: Option<Traffic>,
-    pub(super) journal: &'a mut Journal<Entry>,
+    pub(super) journal: &'a mut Journal<LedgerEntry>,
     pub(super) stop: &'a Stop<'a>,
-    pub(super) bed: Option<Bed>,
+    pub(super) bed: Option<Testbed>,
 }
 
 impl Lab<'_> {
@@ -42,7 +42,7 @@ impl Lab<'_> {
         let points = match (self.args.plan, self.args.seed) {
             (Some(number), Some(seed)) => {
                 let points = held(seed, number, self.args.asked.time.as_secs_f64());
-                self.add(Entry::Plan { at: now(), seed, points: points.clone() })?;
+                self.add(LedgerEntry::Plan { at: now(), seed, points: points.clone() })?;
                 points
             }
             _ => Vec::new(),
@@ -60,8 +60,8 @@ impl Lab<'_> {
         for question in &asked {
             fits(&model, question)?;
         }
-        self.tell_older();
-        self.tell_plan(asked.len());
+        self.print_older();
+        self.print_plan(asked.len());
         let points = points.iter().map(|point| (point.question.clone(), Some(point)));
         let asked: Vec<_> =
             points.chain(questions.iter().map(|question| (question.clone(), None))).collect();
@@ -155,7 +155,7 @@ impl Lab<'_> {
         let (number, question) = (one.number, one.question.clone());
         let predicted = one.prediction.lossless.value;
         let (found, trials) = limit::find(self, model, &question, predicted)?;
-        self.add(Entry::Rate { at: now(), number, found, trials })?;
+        self.add(LedgerEntry::Rate { at: now(), number, found, trials })?;
         Ok(!self.is_over())
     }
 
@@ -170,7 +170,7 @@ impl Lab<'_> {
             return Ok(true);
         };
         let (found, trials) = burst::find(self, model, (&question, &prediction), predicted)?;
-        self.add(Entry::Burst { at: now(), number, found, trials })?;
+        self.add(LedgerEntry::Burst { at: now(), number, found, trials })?;
         Ok(!self.is_over())
     }
 
@@ -178,7 +178,7 @@ impl Lab<'_> {
         self.stop.before(Duration::ZERO).is_some()
     }
 
-    pub(super) fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
+    pub(super) fn add(&mut self, entry: LedgerEntry) -> anyhow::Result<()> {
         self.journal.add(entry)
     }
 
@@ -232,14 +232,14 @@ impl Lab<'_> {
         let subject = Subject { tool: &self.tool, layout: &layout, variants: &variants, traffic };
         let model = calibrate(bed, &program, subject, self.stop, &mut tell)?;
         self.say(&format!("calibrated in {:.1} s", model.seconds));
-        self.add(Entry::Model { at: now(), model: Box::new(model.clone()) })?;
+        self.add(LedgerEntry::Model { at: now(), model: Box::new(model.clone()) })?;
         Ok(model)
     }
 
     pub(super) fn make_bed(&mut self, layout: &Layout) -> anyhow::Result<()> {
         if self.bed.is_none() {
             let (_, warden) = super::super::programs()?;
-            self.bed = Some(Bed::make(&warden, layout)?.until(self.stop));
+            self.bed = Some(Testbed::make(&warden, layout)?.until(self.stop));
         }
         Ok(())
     }
@@ -255,11 +255,11 @@ impl Lab<'_> {
         let prediction = Box::new(prediction.with_context(|| unknown(&question))?);
         let number = scored(self.journal.entries()).len();
         let number = u32::try_from(number).context("the ledger is full")?;
-        self.add(Entry::Prediction { at: now(), number, pace, question, prediction })
+        self.add(LedgerEntry::Prediction { at: now(), number, pace, question, prediction })
     }
 
     /// Tells how long it takes, where no run is repeated.
-    fn tell_plan(&self, asked: usize) {
+    fn print_plan(&self, asked: usize) {
         let newest = models(self.journal.entries());
         let all = scored(self.journal.entries());
         let left = all.iter().filter(|one| one.model == newest && one.losses.is_empty()).count();
@@ -281,7 +281,7 @@ impl Lab<'_> {
     }
 
     /// Tells how many predictions are not run, since they are of older models.
-    fn tell_older(&self) {
+    fn print_older(&self) {
         let newest = models(self.journal.entries());
         let all = scored(self.journal.entries());
         let is_older =

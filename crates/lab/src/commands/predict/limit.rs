@@ -6,7 +6,7 @@ use super::lab::Lab;
 use super::{AROUND, TRIED};
 use crate::model::Model;
 use crate::model::predict::{Question, SECONDS};
-use crate::search::{Bench, Found, Goal, Outcome, Purpose, widening};
+use crate::search::{Bench, Goal, HighestRate, Purpose, RunOutcome, widening};
 use crate::trial::Trial;
 
 /// How exact a search is, and how sure: as a prediction, of one run of some seconds.
@@ -28,7 +28,7 @@ pub(super) fn find(
     model: &Model,
     question: &Question,
     predicted: f64,
-) -> anyhow::Result<(Found, Vec<Trial>)> {
+) -> anyhow::Result<(HighestRate, Vec<Trial>)> {
     let mut series = Series { lab, model, question, most: predicted * ABOVE, trials: Vec::new() };
     let top = 1e9 / model.gap(question.size);
     let found = widening(&mut series, &GOAL, |series| {
@@ -49,7 +49,7 @@ struct Series<'a> {
 }
 
 impl Bench for Series<'_> {
-    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<Outcome>> {
+    fn run(&mut self, rate: Option<f64>, purpose: Purpose) -> anyhow::Result<Option<RunOutcome>> {
         let question =
             Question { rate: rate.unwrap_or(self.most), seconds: SECONDS, ..self.question.clone() };
         for _ in 0..TRIED {
@@ -68,7 +68,7 @@ impl Bench for Series<'_> {
             if let Some(reached) = trial.reached.filter(|_| is_proof) {
                 let (kept, is_lossless) =
                     (trial.kept_rate().unwrap_or(reached), trial.is_lossless());
-                return Ok(Some(Outcome { reached, kept, is_lossless }));
+                return Ok(Some(RunOutcome { reached, kept, is_lossless }));
             }
         }
         Ok(None)

@@ -19,10 +19,10 @@ use super::Program;
 use super::common::{self, BedArgs};
 use super::csv;
 use super::journal::Journal;
-use super::question::{MOST_QUESTIONS, QuestionArgs, tell_traffic};
+use super::question::{MOST_QUESTIONS, QuestionArgs, print_traffic};
 use super::wire::NoWireArgs;
 use crate::model::Model;
-use crate::model::ledger::{Entry, scored};
+use crate::model::ledger::{LedgerEntry, scored};
 use crate::model::traffic::Traffic;
 use crate::report::sections;
 use crate::stop::Stop;
@@ -109,7 +109,7 @@ pub struct PredictArgs {
 pub(super) fn run(args: &PredictArgs, program: Program) -> anyhow::Result<u8> {
     let traffic = args.asked.replay.as_deref().map(Traffic::read).transpose()?;
     if let Some(traffic) = &traffic {
-        tell_traffic(traffic);
+        print_traffic(traffic);
     }
     if args.asked.keep_gaps && traffic.is_none() {
         return Err(UsageError("--keep-gaps is of --replay".to_owned()).into());
@@ -141,13 +141,13 @@ pub(super) fn run(args: &PredictArgs, program: Program) -> anyhow::Result<u8> {
     }
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot make {}", args.output.display()))?;
-    let mut journal: Journal<Entry> = Journal::open(&args.output.join(LEDGER), true)?;
+    let mut journal: Journal<LedgerEntry> = Journal::open(&args.output.join(LEDGER), true)?;
     let signal = common::signal()?;
     let stop = Stop::new(&signal, args.budget);
     let mut lab = Lab { args, tool, traffic, journal: &mut journal, stop: &stop, bed: None };
     let done = lab.work(&questions);
     let tool = lab.tool.clone();
-    let interfaces = lab.bed.as_ref().map_or_else(Vec::new, crate::bed::Bed::nics);
+    let interfaces = lab.bed.as_ref().map_or_else(Vec::new, crate::bed::Testbed::nics);
     drop(lab);
     let all = scored(journal.entries());
     let model = last_model(journal.entries());
@@ -177,9 +177,9 @@ fn tool(name: &str) -> Result<Tool, UsageError> {
     })
 }
 
-fn last_model(entries: &[Entry]) -> Option<&Model> {
+fn last_model(entries: &[LedgerEntry]) -> Option<&Model> {
     entries.iter().rev().find_map(|entry| match entry {
-        Entry::Model { model, .. } => Some(&**model),
+        LedgerEntry::Model { model, .. } => Some(&**model),
         _ => None,
     })
 }

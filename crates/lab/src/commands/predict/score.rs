@@ -12,7 +12,7 @@ use super::{AROUND, TRIED};
 use crate::load::{KEEP_GAPS, Load};
 use crate::model::Model;
 use crate::model::calibrate::settings;
-use crate::model::ledger::{Entry, Scored, models, scored};
+use crate::model::ledger::{LedgerEntry, Scored, models, scored};
 use crate::model::predict::Question;
 use crate::tools::{FLAG, Setting, Tool};
 use crate::trial;
@@ -27,7 +27,7 @@ impl Lab<'_> {
         let is_missing = |one: &Scored<'_>, round: usize| {
             one.model == newest && one.losses.len() < round && one.faulty < repeat * TRIED as usize
         };
-        let missing = |journal: &Journal<Entry>, round: usize| -> Vec<(u32, Question)> {
+        let missing = |journal: &Journal<LedgerEntry>, round: usize| -> Vec<(u32, Question)> {
             let all = scored(journal.entries());
             let missing = all.iter().filter(|one| is_missing(one, round));
             missing.map(|one| (one.number, one.question.clone())).collect()
@@ -50,7 +50,11 @@ impl Lab<'_> {
                     };
                     let run = table::trial(&trial);
                     self.say(&format!("round {round} of {repeat}{rest}: {run}"));
-                    self.add(Entry::Run { at: now(), number: *number, trial: Box::new(trial) })?;
+                    self.add(LedgerEntry::Run {
+                        at: now(),
+                        number: *number,
+                        trial: Box::new(trial),
+                    })?;
                 }
             }
         }

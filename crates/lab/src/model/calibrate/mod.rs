@@ -15,7 +15,7 @@ use super::stalls::{self, Stalls};
 use super::traffic::Traffic;
 use super::wakes::{self, Wakes};
 use super::{Model, Service};
-use crate::bed::{Bed, CAPTURE_CPU, Layout};
+use crate::bed::{CAPTURE_CPU, Layout, Testbed};
 use crate::load::Load;
 use crate::process;
 use crate::stop::Stop;
@@ -159,7 +159,7 @@ trait Host {
 
 struct OnBed<'a> {
     begin: Instant,
-    bed: &'a Bed,
+    bed: &'a Testbed,
     netsniff: &'a Path,
     traffic: Option<&'a Traffic>,
     stop: &'a Stop<'a>,
@@ -202,7 +202,7 @@ impl Host for OnBed<'_> {
 /// Where a run fails, where it was ended, where there was not time for enough, and where no run lost anything: then the
 /// sender is the limit.
 pub fn calibrate(
-    bed: &Bed,
+    bed: &Testbed,
     netsniff: &Path,
     subject: Subject<'_>,
     stop: &Stop<'_>,

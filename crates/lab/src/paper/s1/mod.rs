@@ -401,9 +401,9 @@ mod tests {
     use super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
 
-    fn verdicts(runs: Vec<(&str, Vec<Run>)>) -> Vec<Verdict> {
+    fn verdicts(runs: Vec<(&str, Vec<Run>)>) -> Vec<ClaimVerdict> {
         let runs = runs.into_iter().map(|(name, runs)| (name.to_owned(), runs)).collect();
         let results = Results { runs, ..Results::default() };
         let scale = super::super::tests::scale(true);
@@ -419,8 +419,8 @@ mod tests {
         let loads = |most| {
             vec![at(256, "0", 0.2), at(256, "9", 0.6), at(512, "0", 0.2), at(512, "9", most)]
         };
-        assert_eq!(verdicts(vec![(LOAD, loads(0.3))])[0], Verdict::Holds);
-        assert_eq!(verdicts(vec![(LOAD, loads(0.2))])[0], Verdict::Fails);
+        assert_eq!(verdicts(vec![(LOAD, loads(0.3))])[0], ClaimVerdict::Holds);
+        assert_eq!(verdicts(vec![(LOAD, loads(0.2))])[0], ClaimVerdict::Fails);
     }
 
     #[test]
@@ -443,19 +443,26 @@ mod tests {
                 at("64M", 8, 0.32),
             ]
         };
-        assert_eq!(verdicts(vec![(OVERLOAD, runs(0.31))])[3..5], [Verdict::Holds, Verdict::Holds]);
-        assert_eq!(verdicts(vec![(OVERLOAD, runs(0.25))])[3], Verdict::Fails);
+        assert_eq!(
+            verdicts(vec![(OVERLOAD, runs(0.31))])[3..5],
+            [ClaimVerdict::Holds, ClaimVerdict::Holds]
+        );
+        assert_eq!(verdicts(vec![(OVERLOAD, runs(0.25))])[3], ClaimVerdict::Fails);
         let mut held = runs(0.31);
         held[4].trial.ring_share = Some(0.5);
-        assert_eq!(verdicts(vec![(OVERLOAD, held.clone())])[3], Verdict::Holds, "two others tell");
+        assert_eq!(
+            verdicts(vec![(OVERLOAD, held.clone())])[3],
+            ClaimVerdict::Holds,
+            "two others tell"
+        );
         held[3].trial.ring_share = Some(0.5);
-        assert_eq!(verdicts(vec![(OVERLOAD, held)])[3], Verdict::Unavailable);
+        assert_eq!(verdicts(vec![(OVERLOAD, held)])[3], ClaimVerdict::Unavailable);
         let bursts = |last| {
             let all = [("1M", 0.7), ("4M", 0.3), ("16M", last)];
             let runs = all.map(|(ring, loss)| at(ring, 1, loss));
             verdicts(vec![(BURSTS, runs.to_vec())])[5]
         };
-        assert_eq!((bursts(0.0), bursts(0.1)), (Verdict::Holds, Verdict::Fails));
+        assert_eq!((bursts(0.0), bursts(0.1)), (ClaimVerdict::Holds, ClaimVerdict::Fails));
     }
 
     #[test]
@@ -484,7 +491,7 @@ mod tests {
             verdicts(vec![(WAITS, [of("none"), of("rps")].concat())])[9]
         };
         assert_eq!((adaptive(0.22), adaptive(0.24)), (Holds, Fails));
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         assert_eq!(waits("none", 0.25), (Holds, Unavailable));
         assert_eq!((waits("none", 0.1).0, waits("none", 0.8).0), (Fails, Fails));
         assert_eq!((waits("rps", 0.8), waits("rps", 0.31).1), ((Unavailable, Holds), Fails));

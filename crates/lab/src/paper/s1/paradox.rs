@@ -83,12 +83,14 @@ pub(super) fn figures() -> [Figure; 2] {
 /// The most that loss falls from one level to a higher one in any case, of pairs of levels that are meant: from the least of
 /// the runs of the one to the most of those of the other. A single run that was disturbed makes it less, and none makes it
 /// more.
-fn fall(runs: &Selection<'_>, is_meant: impl Fn(u32, u32) -> bool) -> Option<Fall> {
+fn fall(runs: &Selection<'_>, is_meant: impl Fn(u32, u32) -> bool) -> Option<Reduction> {
     let ends = |level: u32| runs.set("zip", &level.to_string()).ends(Quantity::Loss);
     let levels: Vec<_> = (0..=9).filter_map(|level| Some((level, ends(level)?))).collect();
     let pairs = levels.iter().enumerate().flat_map(|(number, low)| {
-        let to =
-            |high: &(u32, (f64, f64))| Fall { levels: [low.0, high.0], by: low.1.0 - high.1.1 };
+        let to = |high: &(u32, (f64, f64))| Reduction {
+            levels: [low.0, high.0],
+            by: low.1.0 - high.1.1,
+        };
         levels[number + 1..].iter().map(to)
     });
     let meant = pairs.filter(|fall| is_meant(fall.levels[0], fall.levels[1]));
@@ -97,14 +99,14 @@ fn fall(runs: &Selection<'_>, is_meant: impl Fn(u32, u32) -> bool) -> Option<Fal
 
 /// By how much less is lost at the second of two levels than at the first.
 #[derive(Clone, Copy, Debug)]
-struct Fall {
+struct Reduction {
     levels: [u32; 2],
     by: f64,
 }
 
 /// The largest fall that questions to the kernel are the reason of: the fast application asks again and again, and the
 /// slower one at most half as often.
-fn caused(runs: &Selection<'_>) -> Option<Fall> {
+fn caused(runs: &Selection<'_>) -> Option<Reduction> {
     let polls = |level: u32| runs.set("zip", &level.to_string()).median(Quantity::Polls);
     let is_by_polls = |low: u32, high: u32| {
         let both = polls(low).zip(polls(high));
@@ -116,13 +118,13 @@ fn caused(runs: &Selection<'_>) -> Option<Fall> {
 /// Whether there is a rate at which more work loses less for that reason.
 fn paradox(results: &Results, experiment: &str) -> Seen {
     let rates = results.of(experiment).rates();
-    let all = |of: fn(&Selection<'_>) -> Option<Fall>| {
+    let all = |of: fn(&Selection<'_>) -> Option<Reduction>| {
         let falls = rates.iter().filter_map(|(at, runs)| Some((*at, runs, of(runs)?)));
         falls.max_by(|one, other| one.2.by.total_cmp(&other.2.by))
     };
     let is_there = all(caused);
     let is_caused = is_there.is_some();
-    let (at, runs, Fall { levels: [low, high], .. }) =
+    let (at, runs, Reduction { levels: [low, high], .. }) =
         is_there.or_else(|| all(|runs| fall(runs, |_, _| true)))?;
     let words = |level: u32| {
         let of = runs.set("zip", &level.to_string());
@@ -154,10 +156,10 @@ mod tests {
     use super::super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
     use crate::sweep::Run;
 
-    fn verdicts(runs: &[(&str, &[Run])]) -> [Verdict; 2] {
+    fn verdicts(runs: &[(&str, &[Run])]) -> [ClaimVerdict; 2] {
         let runs = runs.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect();
         judge(&Results { runs, ..Results::default() }).map(|score| score.verdict)
     }
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_paradox_is_one_of_questions_to_the_kernel() {
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         let runs = |polls: [u64; 3]| {
             let [first, second, third] = polls;
             [at(2e5, "0", 0.5, first), at(2e5, "1", 0.3, second), at(2e5, "9", 0.9, third)]
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn loads_are_compared_at_one_rate() {
-        use Verdict::{Fails, Holds};
+        use ClaimVerdict::{Fails, Holds};
         let apart = [
             at(1e5, "1", 0.0, 0),
             at(1e5, "0", 0.0, 400_000),

@@ -393,7 +393,7 @@ mod tests {
     use super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
 
     fn at(tool: &str, rate: f64, loss: f64, (cpu, memory): (f64, u64)) -> Run {
         let load = Load { size: 315, rate: Some(rate), ..Load::default() };
@@ -420,7 +420,7 @@ mod tests {
             let scores = judge(&results, &super::super::tests::scale(true));
             scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
         };
-        use Verdict::{Fails, Holds};
+        use ClaimVerdict::{Fails, Holds};
         let seen = verdicts(runs(12));
         assert_eq!((&seen[..3], seen[8]), (&[Holds, Holds, Holds][..], Holds));
         let mut flat = runs(10);
@@ -430,7 +430,7 @@ mod tests {
         let seen = verdicts(flat);
         assert_eq!((&seen[..3], seen[8]), (&[Holds, Fails, Fails][..], Fails));
         // Where nothing is lost there is no knee.
-        assert_eq!(verdicts(runs(12)[..2].to_vec())[..2], [Verdict::Unavailable; 2]);
+        assert_eq!(verdicts(runs(12)[..2].to_vec())[..2], [ClaimVerdict::Unavailable; 2]);
     }
 
     #[test]
@@ -451,7 +451,7 @@ mod tests {
         let whole = of("100", 0.5, tool);
         let [half, quarter] = ["50", "25"].map(|share| of(share, 0.5, quota));
         let none = of("50", 0.0, None);
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         assert_eq!(verdict([whole.clone(), half.clone(), quarter.clone()]), Holds);
         assert_eq!(verdict([whole.clone(), none.clone(), quarter.clone()]), Holds);
         assert_eq!(verdict([whole.clone(), half, of("25", 0.5, tool)]), Fails);
@@ -478,7 +478,7 @@ mod tests {
             score(&[of("off", off), of("4G", much), of("16M", little)])
         };
         let (memory, ring) = (Some(Limit::Memory), Some(Limit::Ring));
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         let said = "off: the ring: bursts or pauses, 4G: nothing lost, 16M: memory";
         assert_eq!(all([ring, None, memory]), (Holds, said.to_owned()));
         for fails in [[memory, None, memory], [None, memory, memory], [None, None, ring], [None; 3]]
@@ -502,7 +502,7 @@ mod tests {
             let scores = judge(&results, &super::super::tests::scale(true));
             scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
         };
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         let hosts = |loss, cpu, memory| {
             let one = of(&[("hosts", "1")], 1e5, 0.0, (0.5, 10));
             verdicts(HOSTS, vec![one, of(&[("hosts", "60")], 1e5, loss, (cpu, memory))])

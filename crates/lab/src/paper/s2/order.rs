@@ -167,8 +167,8 @@ mod tests {
     use super::super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::order::Order;
-    use crate::paper::Verdict::{self, Fails, Holds, Unavailable};
+    use crate::order::PacketOrder;
+    use crate::paper::ClaimVerdict::{self, Fails, Holds, Unavailable};
     use crate::sweep::Run;
 
     /// A run of a million with so many out of order and so many late.
@@ -176,12 +176,12 @@ mod tests {
         let load = Load { size: 315, rate: Some(6e4), ..Load::default() };
         let mut run = run(&[(name, value)], load, 0.0);
         run.point.tool = tool.to_owned();
-        run.trial.counted.order = Some(Order { inversions, deepest_ns: inversions * 10 });
+        run.trial.counted.order = Some(PacketOrder { inversions, deepest_ns: inversions * 10 });
         run.trial.counted.late = late;
         run
     }
 
-    fn judged(name: &str, runs: Vec<Run>) -> ([Verdict; 3], String) {
+    fn judged(name: &str, runs: Vec<Run>) -> ([ClaimVerdict; 3], String) {
         let results = Results { runs: [(name.to_owned(), runs)].into(), ..Results::default() };
         let scores = scores(&results);
         let seen = scores.iter().map(|score| score.seen.clone()).collect::<Vec<_>>().join("\n");
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(verdicts, [Fails, Unavailable, Unavailable], "{seen}");
         // One tool may see what the stamps of the other one do not show.
         let mut fine = runs(0, 0, 0);
-        fine[3].trial.counted.order = Some(Order { inversions: 400_001, deepest_ns: 900 });
+        fine[3].trial.counted.order = Some(PacketOrder { inversions: 400_001, deepest_ns: 900 });
         assert_eq!(judged(ORDER, fine).0[0], Holds);
         let mut mute = runs(0, 1, 0);
         mute.iter_mut().for_each(|run| run.trial.counted.order = None);

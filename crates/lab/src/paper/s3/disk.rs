@@ -190,7 +190,7 @@ mod tests {
     use super::super::super::results::tests::run;
     use super::super::super::setting;
     use super::*;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
 
     /// Runs of 4 s with a ring, of which the losses by stalls are known.
     fn runs(ring: &str, losses: &[(&str, f64)]) -> Vec<Run> {
@@ -215,7 +215,7 @@ mod tests {
         judge(&Results { runs: all.into(), ..Results::default() }).into()
     }
 
-    fn verdicts(scores: &[Score]) -> Vec<Verdict> {
+    fn verdicts(scores: &[Score]) -> Vec<ClaimVerdict> {
         scores.iter().map(|score| score.verdict).collect()
     }
 
@@ -227,7 +227,7 @@ mod tests {
     const NONE: [(&str, f64); 4] =
         [(MEMORY, 0.0), ("200ms/4s", 0.0), ("1s/4s", 0.0), ("3s/4s", 0.0)];
 
-    use Verdict::{Fails, Holds, Unavailable};
+    use ClaimVerdict::{Fails, Holds, Unavailable};
 
     #[test]
     fn a_ring_compensates_as_far_as_it_reaches() {

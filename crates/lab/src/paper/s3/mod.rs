@@ -344,7 +344,7 @@ mod tests {
     use super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::paper::Verdict;
+    use crate::paper::ClaimVerdict;
     use crate::sweep::Run;
 
     fn at(size: u32, loss: f64) -> Run {
@@ -378,7 +378,7 @@ mod tests {
         let results = Results { runs: sessions.into(), ..Results::default() };
         let scores = judge(&results, &super::super::tests::scale(true));
         let seen: Vec<_> = scores.iter().map(|score| score.verdict).take(8).collect();
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         let expected = [Holds, Fails, Unavailable, Fails, Holds, Holds, Unavailable, Fails];
         assert_eq!(seen, expected, "{scores:#?}");
         assert_eq!(scores[4].seen, "lossless at no size before, from 200 bytes after");
@@ -401,7 +401,7 @@ mod tests {
             let scores = judge(&results, &super::super::tests::scale(true));
             scores.iter().map(|score| score.verdict).collect::<Vec<_>>()
         };
-        use Verdict::{Fails, Holds, Unavailable};
+        use ClaimVerdict::{Fails, Holds, Unavailable};
         let (none, some) =
             ([(72, 0.0), (104, 0.0), (200, 0.0)], [(72, 0.5), (104, 0.2), (200, 0.0)]);
         let seen = judged(&[(DEFAULTS, &none), (SNAPLENS, &none), (BUFFERS, &none), (BOTH, &none)]);
@@ -429,10 +429,10 @@ mod tests {
             judge(&Results { runs, ..Results::default() }, &super::super::tests::scale(true))
         };
         let score = &judged(first.clone())[1];
-        assert_eq!(score.verdict, Verdict::Holds, "{score:?}");
+        assert_eq!(score.verdict, ClaimVerdict::Holds, "{score:?}");
         assert!(score.seen.ends_with("at the socket 27.00 %; of what came there 45.00 %"));
         (first.trial.arrived, first.trial.counted.dropped) = (730_000, Some(400_000));
-        assert_eq!(judged(first)[1].verdict, Verdict::Fails);
+        assert_eq!(judged(first)[1].verdict, ClaimVerdict::Fails);
     }
 
     #[test]

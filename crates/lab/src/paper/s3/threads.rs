@@ -92,9 +92,9 @@ mod tests {
     use super::super::super::results::tests::run;
     use super::*;
     use crate::load::Load;
-    use crate::paper::Verdict::{self, Fails, Holds, Unavailable};
+    use crate::paper::ClaimVerdict::{self, Fails, Holds, Unavailable};
 
-    fn judged(flows: &str, threads: Option<&[u64]>) -> [Verdict; 2] {
+    fn judged(flows: &str, threads: Option<&[u64]>) -> [ClaimVerdict; 2] {
         let mut run = run(&[("flows", flows)], Load { size: SIZE, ..Load::default() }, 0.0);
         run.trial.counted.threads = threads.map(<[u64]>::to_vec);
         let runs = [(THREADS.to_owned(), vec![run])].into();

@@ -3,7 +3,7 @@
 use crate::certificate::{Certified, Repeated, Statement};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Part, Plot, Section, Table, Value};
-use crate::search::{Found, Purpose};
+use crate::search::{HighestRate, Purpose};
 
 /// Bars at most: more cannot be told apart.
 const MOST_BARS: usize = 42;
@@ -38,7 +38,7 @@ fn columns(names: &[(&str, bool)], rows: Vec<Vec<String>>, note: Option<&str>) -
 
 fn rates(statement: &Statement) -> Plot {
     let value = |certified: &Certified| match (certified.rate(), certified.found) {
-        (Some(rate), Found::AtLeast(_)) => Value::AtLeast(rate),
+        (Some(rate), HighestRate::AtLeast(_)) => Value::AtLeast(rate),
         (Some(rate), _) => Value::Exactly(rate),
         (None, _) => Value::Unknown,
     };
@@ -69,7 +69,7 @@ fn table(sizes: &[Certified]) -> Table {
             return [&[exact(certified.size.into())], &without[..], &runs].concat();
         };
         let is = match certified.found {
-            Found::AtLeast(_) => "at least",
+            HighestRate::AtLeast(_) => "at least",
             _ => "highest found",
         };
         let below = certified.loss_below.map_or_else(dash, |below| {
@@ -103,7 +103,7 @@ fn table(sizes: &[Certified]) -> Table {
 fn why(certified: &Certified) -> String {
     let why = certified.not_certified.as_deref().unwrap_or("no rate was found");
     match certified.found {
-        Found::Below(rate) => format!("{why}: {} frames/s", whole(rate)),
+        HighestRate::Below(rate) => format!("{why}: {} frames/s", whole(rate)),
         _ => why.to_owned(),
     }
 }

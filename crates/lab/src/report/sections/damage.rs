@@ -1,7 +1,7 @@
 //! Flows that losses damage: what is expected, and what came.
 
 use super::percent;
-use crate::damage::{Mix, Outcome, shown};
+use crate::damage::{DamageOutcome, Mix, shown};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
 
 /// Points of the curve of what is expected.
@@ -10,7 +10,7 @@ const STEPS: u32 = 60;
 /// Sections about the flows of a capture, what losses do to them, and which losses may be tolerated: pairs of a share of the
 /// flows and a loss.
 #[must_use]
-pub fn damage(mix: &Mix, outcomes: &[Outcome], tolerable: &[(f64, f64)]) -> Vec<Section> {
+pub fn damage(mix: &Mix, outcomes: &[DamageOutcome], tolerable: &[(f64, f64)]) -> Vec<Section> {
     let mut sections = Vec::new();
     if !outcomes.is_empty() {
         let mut parts =
@@ -33,7 +33,7 @@ fn columns(names: &[&str]) -> Vec<(String, bool)> {
     names.iter().map(|name| ((*name).to_owned(), true)).collect()
 }
 
-fn against_loss(mix: &Mix, outcomes: &[Outcome]) -> Plot {
+fn against_loss(mix: &Mix, outcomes: &[DamageOutcome]) -> Plot {
     let flows = mix.flows().max(1) as f64;
     let most = outcomes.iter().map(|outcome| outcome.loss).fold(0.0, f64::max);
     let expected = (0..=STEPS).map(|step| {
@@ -61,9 +61,9 @@ fn against_loss(mix: &Mix, outcomes: &[Outcome]) -> Plot {
     Plot::new("Flows that miss a packet", caption, chart)
 }
 
-fn table(mix: &Mix, outcomes: &[Outcome]) -> Table {
+fn table(mix: &Mix, outcomes: &[DamageOutcome]) -> Table {
     let flows = mix.flows().max(1) as f64;
-    let row = |outcome: &Outcome| {
+    let row = |outcome: &DamageOutcome| {
         let of = outcome.counted(|damage| damage.flows);
         let lost = outcome.counted(|damage| damage.lost);
         let one = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
@@ -104,9 +104,9 @@ fn table(mix: &Mix, outcomes: &[Outcome]) -> Table {
     }
 }
 
-fn by_length(mix: &Mix, outcomes: &[Outcome]) -> Plot {
+fn by_length(mix: &Mix, outcomes: &[DamageOutcome]) -> Plot {
     let classes = mix.classes();
-    let series = |outcome: &Outcome| {
+    let series = |outcome: &DamageOutcome| {
         let dot = |(class, of): &(u32, Mix)| {
             let flows = of.flows() as f64;
             let counted = outcome.counted(|damage| damage.classes.get(class).copied().unwrap_or(0));
@@ -153,7 +153,7 @@ fn tolerated(mix: &Mix, tolerable: &[(f64, f64)]) -> Table {
     }
 }
 
-fn lengths(mix: &Mix, outcomes: &[Outcome]) -> Table {
+fn lengths(mix: &Mix, outcomes: &[DamageOutcome]) -> Table {
     let mut names = vec!["packets".to_owned(), "flows".to_owned()];
     for outcome in outcomes {
         let loss = shown(outcome.loss * 100.0);
@@ -185,7 +185,7 @@ mod tests {
     fn what_was_not_counted_is_not_shown_as_counted() {
         let flows = Flows::of(vec![Some(0), Some(0), Some(1), None]);
         let mix = flows.mix();
-        let expected = [Outcome::new(&mix, 0.5, Vec::new())];
+        let expected = [DamageOutcome::new(&mix, 0.5, Vec::new())];
         let sections = damage(&mix, &expected, &[(0.5, 0.4)]);
         assert_eq!(sections.len(), 3);
         let Part::Table(table) = &sections[0].parts[1] else { panic!("it is a table") };
@@ -193,7 +193,7 @@ mod tests {
             table.rows,
             [["50", "-", "1.2", "0.7", "62.500", "-", "-", "-", "-", "0"].map(str::to_owned)]
         );
-        let counted = [Outcome::new(&mix, 0.5, vec![flows.damage(|at| at == 2)])];
+        let counted = [DamageOutcome::new(&mix, 0.5, vec![flows.damage(|at| at == 2)])];
         let sections = damage(&mix, &counted, &[]);
         assert_eq!((sections.len(), sections[0].parts.len()), (2, 3));
         let Part::Plot(Plot { chart: Chart::Curves { series, .. }, .. }) = &sections[0].parts[2]

@@ -3,7 +3,7 @@
 use crate::lossless::{Cell, Step};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Dot, Part, Plot, Section, Series, Table, Value};
-use crate::search::{Found, Purpose};
+use crate::search::{HighestRate, Purpose};
 use crate::trial::Limit;
 
 /// Bars in one plot: more are lines.
@@ -27,10 +27,10 @@ pub fn lossless(cells: &[Cell]) -> Vec<Section> {
     vec![rates, runs]
 }
 
-const fn rate_of(found: Found) -> Option<f64> {
+const fn rate_of(found: HighestRate) -> Option<f64> {
     match found {
-        Found::Rate(rate) | Found::AtLeast(rate) => Some(rate),
-        Found::Below(_) | Found::Ended => None,
+        HighestRate::Rate(rate) | HighestRate::AtLeast(rate) => Some(rate),
+        HighestRate::Below(_) | HighestRate::Ended => None,
     }
 }
 
@@ -71,10 +71,10 @@ fn bars(y: Axis, cells: &[Cell], tools: &[&str], sizes: &[u32]) -> Bars {
     let value = |tool: &str, size: u32| {
         let cell = cells.iter().find(|cell| cell.tool == tool && cell.size == size);
         cell.map_or(Value::Unknown, |cell| match cell.found {
-            Found::Rate(rate) => Value::Exactly(rate),
-            Found::AtLeast(rate) => Value::AtLeast(rate),
-            Found::Below(rate) => Value::AtMost(rate),
-            Found::Ended => Value::Unknown,
+            HighestRate::Rate(rate) => Value::Exactly(rate),
+            HighestRate::AtLeast(rate) => Value::AtLeast(rate),
+            HighestRate::Below(rate) => Value::AtMost(rate),
+            HighestRate::Ended => Value::Unknown,
         })
     };
     let series = tools.iter().map(|tool| {
@@ -101,10 +101,10 @@ fn table(cells: &[Cell]) -> Table {
     ];
     let row = |cell: &Cell| {
         let rate = match cell.found {
-            Found::Rate(rate) => whole(rate),
-            Found::AtLeast(rate) => format!("\u{2265} {}", whole(rate)),
-            Found::Below(rate) => format!("< {}", whole(rate)),
-            Found::Ended => cell.ended.clone().unwrap_or_else(|| "unavailable".to_owned()),
+            HighestRate::Rate(rate) => whole(rate),
+            HighestRate::AtLeast(rate) => format!("\u{2265} {}", whole(rate)),
+            HighestRate::Below(rate) => format!("< {}", whole(rate)),
+            HighestRate::Ended => cell.ended.clone().unwrap_or_else(|| "unavailable".to_owned()),
         };
         let bits =
             rate_of(cell.found).map(|rate| rate * (f64::from(cell.size) * 8.0 + AROUND) / 1e6);

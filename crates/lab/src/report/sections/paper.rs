@@ -1,7 +1,7 @@
 //! A paper's experiments: its figures, drawn of what was run here, and its claims with their scores.
 
 use crate::median::median;
-use crate::paper::{Across, Figure, Paper, Quantity, Results, Score, Verdict};
+use crate::paper::{Across, ClaimVerdict, Figure, Paper, Quantity, Results, Score};
 use crate::report::number::whole;
 use crate::report::{Axis, Chart, Dot, Mark, Part, Plot, Section, Series, Table};
 use crate::sweep::Run;
@@ -48,9 +48,9 @@ pub fn scorecard(scores: &[Score]) -> Table {
         note: Some(format!(
             "{} hold, {} do not, {} unavailable. A claim that does not hold here is no mistake of the paper: machine, \
              system and programs are others.",
-            number(Verdict::Holds),
-            number(Verdict::Fails),
-            number(Verdict::Unavailable)
+            number(ClaimVerdict::Holds),
+            number(ClaimVerdict::Fails),
+            number(ClaimVerdict::Unavailable)
         )),
     }
 }
@@ -269,8 +269,11 @@ mod tests {
     #[test]
     fn a_scorecard_counts() {
         let score = |verdict| Score { claim: "a", source: "b", seen: "c".to_owned(), verdict };
-        let table =
-            scorecard(&[score(Verdict::Holds), score(Verdict::Fails), score(Verdict::Holds)]);
+        let table = scorecard(&[
+            score(ClaimVerdict::Holds),
+            score(ClaimVerdict::Fails),
+            score(ClaimVerdict::Holds),
+        ]);
         assert_eq!(table.rows[1], ["a", "b", "c", "does not hold"]);
         assert!(table.note.unwrap().starts_with("2 hold, 1 do not, 0 unavailable."));
     }

@@ -7,7 +7,7 @@ use crate::model::raw::Raw;
 use crate::model::{Model, Service};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Chart, Dot, Part, Plot, Section, Series, Table};
-use crate::search::Found;
+use crate::search::HighestRate;
 use crate::tools::Setting;
 use crate::work::Cost;
 
@@ -128,12 +128,12 @@ fn found(all: &[Scored<'_>]) -> Table {
 }
 
 /// What was found by trying.
-fn tried(found: Found) -> String {
+fn tried(found: HighestRate) -> String {
     match found {
-        Found::Rate(value) => whole(value),
-        Found::AtLeast(value) => format!("\u{2265} {}", whole(value)),
-        Found::Below(value) => format!("< {}", whole(value)),
-        Found::Ended => "-".to_owned(),
+        HighestRate::Rate(value) => whole(value),
+        HighestRate::AtLeast(value) => format!("\u{2265} {}", whole(value)),
+        HighestRate::Below(value) => format!("< {}", whole(value)),
+        HighestRate::Ended => "-".to_owned(),
     }
 }
 

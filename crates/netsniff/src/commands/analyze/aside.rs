@@ -15,14 +15,14 @@ use netsniff_pipeline::live::TakeUnparsed;
 const UNPARSED_QUEUE: usize = 1024;
 
 /// Writes packets that nobody understood, in a thread of its own, so that no ring waits for it.
-pub(super) struct Aside {
+pub(super) struct UnparsedWriter {
     queue: Option<SyncSender<(Batch, Unparsed)>>,
     /// Returns how many packets the file had no room for.
     thread: Option<JoinHandle<anyhow::Result<u64>>>,
     refused: Arc<AtomicU64>,
 }
 
-impl Aside {
+impl UnparsedWriter {
     /// Begins with the file, if there is to be one.
     pub(super) fn new(file: Option<UnparsedFile>) -> Self {
         let refused = Arc::default();
@@ -97,7 +97,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let why = unparsed();
         let file = UnparsedFile::new(&directory, &Options::default(), u64::MAX).unwrap();
-        let aside = Aside::new(Some(file));
+        let aside = UnparsedWriter::new(Some(file));
         let mut take = aside.taker();
         let packet = packet();
         take(&packet, &why);
@@ -125,7 +125,7 @@ mod tests {
     /// Why that packet is not understood.
     fn unparsed() -> Unparsed {
         let mut ingress = Ingress::new(Limits::default(), Options::default());
-        let mut units = netsniff_analysis::Units::default();
+        let mut units = netsniff_analysis::DatagramBatch::default();
         let mut rows = netsniff_output::RowBuffer::new(None);
         ingress.packet(&packet(), 0..4, &mut units, &mut rows).unwrap()
     }

@@ -15,20 +15,21 @@ use netsniff_output::{
     WriterCommands, WriterSettings,
 };
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::books::{Entry, Keeper};
+use netsniff_pipeline::books::{BooksKeeper, BooksLine};
 use netsniff_pipeline::live::{
-    Analyser, Apart, Consumer, Control, Recording, RingOutcome, SharedRecorder, Splits, Work,
+    Analyser, Consumer, Control, OffThread, Recording, RingAnalysis, RingOutcome, SharedRecorder,
+    SplitFlowDetector,
 };
 use netsniff_pipeline::recording::options::Options as RecordingOptions;
-use netsniff_pipeline::{Outcome, Settings, share_of};
+use netsniff_pipeline::{AnalysisOutcome, Settings, share_of};
 
 use super::args::{AnalyzeArgs, Target};
-use super::aside::Aside;
+use super::aside::UnparsedWriter;
 use super::live_origin::Live;
 use super::report::Analysis;
-use super::{seed, tell};
+use super::{print_summary, seed};
 use crate::commands::live::{
-    self, Attendant, Metrics, Opening, Reopener, Rings, Rule, Signals, Told, Wanted,
+    self, Metrics, Opening, Reopener, ReportedLine, Rings, RunHooks, Signals, Supervisor, Wanted,
 };
 use crate::commands::record;
 use crate::sandbox::Outputs;
@@ -54,7 +55,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     };
     let rings = opening.open(&capture.interfaces)?;
     if !args.quiet() {
-        live::tell(&rings, &wanted, capture.cpus());
+        live::print_rings(&rings, &wanted, capture.cpus());
     }
     let said = pseudonyms.as_ref().map(|pseudonyms| pseudonyms.said.clone());
     let anonymizer = pseudonyms.map(|pseudonyms| Arc::new(pseudonyms.anonymizer));
@@ -104,7 +105,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         pseudonyms: said.as_deref(),
         elapsed_nanos,
     };
-    tell(&analysis.summary(), args, &target)?;
+    print_summary(&analysis.summary(), args, &target)?;
     if let Some(percent) = args.required_quality()
         && let Some(why) = analysis.below(percent)
     {
@@ -159,7 +160,7 @@ struct Session<'a> {
 /// What came of a run.
 struct Run {
     origin: Live,
-    outcome: Outcome,
+    outcome: AnalysisOutcome,
     has_failed: bool,
 }
 
@@ -207,27 +208,26 @@ impl Session<'_> {
         let control = Control::new(rings.rings.len());
         let places: Vec<_> = rings.rings.iter().map(|ring| ring.place.clone()).collect();
         let recorder = self.recording.map(|options| record::start(options, &rings)).transpose()?;
-        let mut keeper = Keeper::begin(
+        let mut keeper = BooksKeeper::begin(
             &rings.interfaces,
             places.clone(),
             self.wanted.sampling(),
             rings.host,
             clock::now(),
         )?;
-        let rule = Rule {
+        let rule = Supervisor {
             control: &control,
             signals: self.signals,
             duration: capture.duration(),
             interval: capture.stats_interval(),
             contention: rings.contention,
         };
-        let mut scribe = Scribe::new(&writer, settings, recorder.clone(), self);
-        let aside = Aside::new(unparsed);
+        let mut scribe = AnalyzeHooks::new(&writer, settings, recorder.clone(), self);
+        let aside = UnparsedWriter::new(unparsed);
         // What other processes get of a group nobody here can tell.
-        let splits = capture
-            .fanout_group()
-            .is_none()
-            .then(|| Arc::new(Splits::new(rings.rings.iter().map(|ring| ring.place.interface))));
+        let splits = capture.fanout_group().is_none().then(|| {
+            Arc::new(SplitFlowDetector::new(rings.rings.iter().map(|ring| ring.place.interface)))
+        });
         let outcomes = std::thread::scope(|scope| {
             let mut waiting = Vec::new();
             for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
@@ -272,7 +272,7 @@ impl Session<'_> {
         let mut recorded_late = 0;
         if let Some(recorder) = recorder {
             // The last counters stand in the file, and the last books tell what is in it.
-            record::tell_recorder(record::lock(&recorder).recorder(), &entries, now);
+            record::update_recorder(record::lock(&recorder).recorder(), &entries, now);
             let done = record::end(recorder)?;
             entries.iter_mut().for_each(|entry| record::add(entry, &done.statistics));
             recorded_late = done.statistics.out_of_order;
@@ -284,7 +284,7 @@ impl Session<'_> {
         let written = writer.finish();
         let [unparsed_refused, unparsed_left_out] = aside.finish()?;
         let has_failed = !failures.is_empty() || written.failure.is_some();
-        let outcome = Outcome { joins: written.joins.unwrap_or_default(), ..outcome };
+        let outcome = AnalysisOutcome { joins: written.joins.unwrap_or_default(), ..outcome };
         let origin = Live {
             places,
             interfaces: rings.interfaces,
@@ -302,13 +302,14 @@ impl Session<'_> {
 
 impl Session<'_> {
     /// Where a ring's packets are analysed.
-    fn place(&self, analyser: Analyser) -> anyhow::Result<Work> {
+    fn place(&self, analyser: Analyser) -> anyhow::Result<RingAnalysis> {
         if !self.args.is_apart() {
-            return Ok(Work::Here(Box::new(analyser)));
+            return Ok(RingAnalysis::Inline(Box::new(analyser)));
         }
         let cpu = self.args.capture().cpus().last().copied();
-        let apart = Apart::start(analyser, cpu).context("cannot start a thread to analyse in")?;
-        Ok(Work::Apart(Box::new(apart)))
+        let apart =
+            OffThread::start(analyser, cpu).context("cannot start a thread to analyse in")?;
+        Ok(RingAnalysis::OffThread(Box::new(apart)))
     }
 }
 
@@ -319,8 +320,8 @@ fn finished<C>(outcomes: Vec<Option<RingOutcome<C>>>) -> anyhow::Result<Vec<Ring
 }
 
 /// Adds up what the rings found.
-fn sum(outcomes: Vec<RingOutcome<Work>>) -> anyhow::Result<Outcome> {
-    let mut sum = Outcome {
+fn sum(outcomes: Vec<RingOutcome<RingAnalysis>>) -> anyhow::Result<AnalysisOutcome> {
+    let mut sum = AnalysisOutcome {
         packets: Default::default(),
         flows: Default::default(),
         filtered: 0,
@@ -339,20 +340,20 @@ fn sum(outcomes: Vec<RingOutcome<Work>>) -> anyhow::Result<Outcome> {
 }
 
 /// Writes the books down.
-struct Scribe<'a> {
+struct AnalyzeHooks<'a> {
     writer: &'a LogWriter,
     commands: WriterCommands,
     rows: RowBuffer,
     /// Rows of the books so far.
     number: u32,
     /// What was said when the books were made last, by line.
-    told: Vec<Told>,
+    told: Vec<ReportedLine>,
     recorder: Option<Arc<Mutex<SharedRecorder>>>,
     metrics: Option<&'a Metrics>,
     extraction: Option<&'a ExtractionWriter>,
 }
 
-impl<'a> Scribe<'a> {
+impl<'a> AnalyzeHooks<'a> {
     fn new(
         writer: &'a LogWriter,
         settings: &Settings,
@@ -373,12 +374,18 @@ impl<'a> Scribe<'a> {
     }
 }
 
-impl Attendant for Scribe<'_> {
-    fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool) {
+impl RunHooks for AnalyzeHooks<'_> {
+    fn books(
+        &mut self,
+        entries: &mut [BooksLine],
+        now: Timestamp,
+        since: Timestamp,
+        is_final: bool,
+    ) {
         if let Some(recorder) = &self.recorder {
             let mut shared = record::lock(recorder);
             let recorder = shared.recorder();
-            record::tell_recorder(recorder, entries, now);
+            record::update_recorder(recorder, entries, now);
             let statistics = recorder.statistics();
             entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
         }

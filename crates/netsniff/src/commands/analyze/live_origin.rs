@@ -3,7 +3,7 @@
 use netsniff_capture::Interface;
 use netsniff_console::number::{count, duration, files, things};
 use netsniff_output::WriterStatistics;
-use netsniff_pipeline::books::{Entry, Place, RingPlace};
+use netsniff_pipeline::books::{BooksLine, BooksScope, RingPlace};
 
 use super::origin::Origin;
 use super::report::Analysis;
@@ -13,7 +13,7 @@ use crate::summary::{CaptureBooks, CaptureInterface, Input, InputSource, Part};
 pub(super) struct Live {
     pub(super) interfaces: Vec<Interface>,
     pub(super) places: Vec<RingPlace>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<BooksLine>,
     pub(super) filter: Option<String>,
     /// What became of the rows.
     pub(super) written: WriterStatistics,
@@ -28,9 +28,9 @@ pub(super) struct Live {
 }
 
 impl Live {
-    fn of_interfaces(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    fn of_interfaces(&self) -> impl Iterator<Item = (&str, &BooksLine)> {
         self.entries.iter().filter_map(|entry| match &entry.place {
-            Place::Interface(name) => Some((name.as_str(), entry)),
+            BooksScope::Interface(name) => Some((name.as_str(), entry)),
             _ => None,
         })
     }
@@ -42,7 +42,7 @@ impl Live {
     /// A ring that gets much more than its share: a pair of hosts that talks much goes to one of them.
     fn uneven(&self) -> Option<String> {
         let rings = self.entries.iter().filter_map(|entry| match &entry.place {
-            Place::Ring(name, ring) => {
+            BooksScope::Ring(name, ring) => {
                 Some((name, ring, entry.delivered()? + entry.ring_dropped()?))
             }
             _ => None,
@@ -84,7 +84,7 @@ impl Live {
             .then(|| format!("{all} of logs {are} missing: {}{longest}", why.join(", ")))
     }
 
-    fn total(&self, of: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
+    fn total(&self, of: impl Fn(&BooksLine) -> Option<u64>) -> Option<u64> {
         self.of_interfaces().map(|(_, entry)| of(entry)).sum()
     }
 }
@@ -100,7 +100,7 @@ impl Origin for Live {
 
     fn input(&self, analysis: &Analysis<'_>) -> Input {
         let packets = &analysis.outcome.packets;
-        let source = |(name, entry): (&str, &Entry)| {
+        let source = |(name, entry): (&str, &BooksLine)| {
             let interface = self.interfaces.iter().find(|of| of.name == name);
             let backend = entry.facts.as_ref().map_or("", |facts| facts.backend);
             InputSource {
@@ -142,12 +142,12 @@ impl Origin for Live {
         let part = |name: &str, packets| Part { name: name.to_owned(), packets };
         vec![
             part("lost by the interface", self.total(|entry| entry.lost_interface)),
-            part("lost at the ring", self.total(Entry::ring_dropped)),
+            part("lost at the ring", self.total(BooksLine::ring_dropped)),
         ]
     }
 
     fn known_lost(&self) -> Option<u64> {
-        let lost = self.total(Entry::ring_dropped)?;
+        let lost = self.total(BooksLine::ring_dropped)?;
         Some(lost.saturating_add(self.total(|entry| entry.lost_interface).unwrap_or(0)))
     }
 
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::summary::Summary;
     use netsniff_pipeline::books::testing::entry;
-    use netsniff_pipeline::{Outcome, Settings};
+    use netsniff_pipeline::{AnalysisOutcome, Settings};
 
     /// A run on one interface that has nothing to tell.
     fn quiet() -> Live {
@@ -260,7 +260,7 @@ mod tests {
             format: None,
             seed: 0,
         };
-        let outcome = Outcome {
+        let outcome = AnalysisOutcome {
             packets: Default::default(),
             flows: Default::default(),
             filtered,

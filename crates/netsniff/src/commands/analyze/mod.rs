@@ -31,7 +31,7 @@ use netsniff_console::paths::is_stdin;
 use netsniff_console::progress::ProgressLine;
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
-use netsniff_pipeline::{Attend, Outcome, Settings};
+use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};
 
 use super::inputs::Inputs;
 use crate::summary::{Style, Summary};
@@ -107,7 +107,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         elapsed_nanos,
     };
     let summary = analysis.summary();
-    tell(&summary, args, &target)?;
+    print_summary(&summary, args, &target)?;
     let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
     let mut code = if damaged || !refused.is_empty() { DAMAGED } else { DONE };
     if let Some(why) = analysis.nothing_read() {
@@ -132,10 +132,10 @@ fn analyse(
     settings: &Settings,
     target: &Target<'_>,
     args: &AnalyzeArgs,
-) -> anyhow::Result<(Outcome, u64)> {
+) -> anyhow::Result<(AnalysisOutcome, u64)> {
     // On a terminal, the rows themselves show how far it is.
     let quiet = args.quiet() || matches!(target, Target::Stream(_)) && stdout().is_terminal();
-    let mut work = Work {
+    let mut work = PendingAnalysis {
         progress: ProgressLine::new(inputs.size(), quiet),
         inputs,
         selection,
@@ -164,7 +164,7 @@ fn analyse(
 }
 
 /// An analysis that waits for a place where its rows go.
-struct Work<'a> {
+struct PendingAnalysis<'a> {
     inputs: &'a mut Inputs,
     selection: &'a mut Selection,
     settings: &'a Settings,
@@ -173,14 +173,14 @@ struct Work<'a> {
     unparsed: Option<&'a mut UnparsedFile>,
 }
 
-impl Work<'_> {
+impl PendingAnalysis<'_> {
     fn run<K: RowSink<Error = anyhow::Error> + Send>(
         &mut self,
         sink: &mut K,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<AnalysisOutcome> {
         let Self { inputs, selection, settings, progress, unparsed } = self;
         let unparsed = unparsed.as_deref_mut();
-        let mut attendant = Attendant { selection, progress, unparsed, failure: None };
+        let mut attendant = AnalyzeAttendant { selection, progress, unparsed, failure: None };
         let outcome = netsniff_pipeline::run(&mut **inputs, settings, &mut attendant, sink)?;
         attendant.check()?;
         Ok(outcome)
@@ -188,7 +188,7 @@ impl Work<'_> {
 }
 
 /// Chooses packets, keeps those that were not understood, and shows how far the analysis is.
-struct Attendant<'a> {
+struct AnalyzeAttendant<'a> {
     selection: &'a mut Selection,
     progress: &'a mut ProgressLine,
     unparsed: Option<&'a mut UnparsedFile>,
@@ -196,13 +196,13 @@ struct Attendant<'a> {
     failure: Option<anyhow::Error>,
 }
 
-impl Attendant<'_> {
+impl AnalyzeAttendant<'_> {
     fn check(&mut self) -> anyhow::Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }
 }
 
-impl Intake for Attendant<'_> {
+impl Intake for AnalyzeAttendant<'_> {
     #[inline]
     fn wants(&mut self, packet: &Packet<'_>) -> bool {
         self.selection.wants(packet)
@@ -215,7 +215,7 @@ impl Intake for Attendant<'_> {
     }
 }
 
-impl Attend<Inputs> for Attendant<'_> {
+impl Attend<Inputs> for AnalyzeAttendant<'_> {
     fn taken(&mut self, inputs: &Inputs) -> anyhow::Result<()> {
         self.progress.update(|| (inputs.bytes_read(), inputs.packets()));
         self.check()
@@ -228,7 +228,7 @@ fn seed() -> u64 {
 }
 
 /// Tells damage on standard error, and the summary where it is wanted.
-fn tell(summary: &Summary, args: &AnalyzeArgs, target: &Target<'_>) -> anyhow::Result<()> {
+fn print_summary(summary: &Summary, args: &AnalyzeArgs, target: &Target<'_>) -> anyhow::Result<()> {
     for source in &summary.input.sources {
         for damage in source.damage.iter().take(DAMAGE_TOLD) {
             say(&format!("{}: {damage}", source.name));

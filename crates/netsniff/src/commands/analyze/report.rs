@@ -12,9 +12,9 @@ use netsniff_analysis::record::Proto;
 use netsniff_analysis::statistics::{Ending, FlowStatistics};
 use netsniff_analysis::{ChecksumMode, Depth};
 use netsniff_console::number::{count, duration, exact, things};
-use netsniff_packet::checksum::Verdict;
+use netsniff_packet::checksum::ChecksumVerdict;
 use netsniff_packet::decode::Layer as PacketLayer;
-use netsniff_pipeline::{Outcome, Settings};
+use netsniff_pipeline::{AnalysisOutcome, Settings};
 
 use super::origin::Origin;
 use crate::summary::{
@@ -27,7 +27,7 @@ pub(super) struct Analysis<'a> {
     /// Where the packets came from.
     pub(super) origin: &'a dyn Origin,
     pub(super) settings: &'a Settings,
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a AnalysisOutcome,
     /// How hosts and people are named, where it is not by their names.
     pub(super) pseudonyms: Option<&'a str>,
     /// Wall time in nanoseconds.
@@ -36,7 +36,7 @@ pub(super) struct Analysis<'a> {
 
 impl Analysis<'_> {
     pub(super) fn summary(&self) -> Summary {
-        let Outcome { packets, flows, .. } = self.outcome;
+        let AnalysisOutcome { packets, flows, .. } = self.outcome;
         let weirds = packets.weirds.iter().chain(&flows.weirds);
         Summary {
             input: self.origin.input(self),
@@ -104,15 +104,15 @@ impl Analysis<'_> {
     }
 
     fn checksums(&self) -> Checksums {
-        let Outcome { packets, flows, .. } = self.outcome;
+        let AnalysisOutcome { packets, flows, .. } = self.outcome;
         let mode = self.settings.options.checksums;
         let counts = |verdicts: Verdicts| {
             (mode != ChecksumMode::Ignore).then(|| ChecksumCounts {
-                good: verdicts.of(Verdict::Good),
-                bad: verdicts.of(Verdict::Bad),
-                partial: verdicts.of(Verdict::Partial),
-                absent: verdicts.of(Verdict::Absent),
-                unknown: verdicts.of(Verdict::Unknown),
+                good: verdicts.of(ChecksumVerdict::Good),
+                bad: verdicts.of(ChecksumVerdict::Bad),
+                partial: verdicts.of(ChecksumVerdict::Partial),
+                absent: verdicts.of(ChecksumVerdict::Absent),
+                unknown: verdicts.of(ChecksumVerdict::Unknown),
             })
         };
         let above = |wanted| {

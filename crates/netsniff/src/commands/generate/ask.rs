@@ -10,7 +10,7 @@ use netsniff_console::{print, quantity, say};
 use serde::de::DeserializeOwned;
 
 use super::listen::is_no_order;
-use super::order::{self, Answer, Hello, MOST, Order, Seal, Ticket, Word};
+use super::order::{self, Answer, DatagramCodec, GenerateRequest, Hello, MOST, Ticket, Word};
 
 /// How long to wait for a ticket until the hello is said again: one of the two may have been lost.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -45,9 +45,9 @@ pub(super) struct AskArgs {
 
 /// Sends an order, waits for the answer, and returns its exit code.
 pub(super) fn ask(args: &AskArgs) -> anyhow::Result<u8> {
-    let mut desk = Desk::open(args)?;
+    let mut desk = ControlClient::open(args)?;
     let (number, listener) = desk.ticket()?;
-    let order = Order { listener, options: args.options.clone() };
+    let order = GenerateRequest { listener, options: args.options.clone() };
     desk.send(Word::Order, number, &serde_json::to_string(&order)?)?;
     let is_mine = |(of, answer): &(u64, Answer)| *of == number && answer.listener == order.listener;
     let answer = loop {
@@ -67,17 +67,17 @@ pub(super) fn ask(args: &AskArgs) -> anyhow::Result<u8> {
 }
 
 /// Where it is asked.
-struct Desk {
+struct ControlClient {
     address: SocketAddr,
-    seal: Seal,
+    seal: DatagramCodec,
     socket: UdpSocket,
     /// When to wait no longer.
     end: Instant,
 }
 
-impl Desk {
+impl ControlClient {
     fn open(args: &AskArgs) -> anyhow::Result<Self> {
-        let (address, seal) = (args.address, Seal::open(args.key.as_deref())?);
+        let (address, seal) = (args.address, DatagramCodec::open(args.key.as_deref())?);
         let unspecified = match address {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

@@ -1,7 +1,7 @@
 //! The stamped frames of a run, as they are sent.
 
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::sending::drive::{Frames, Step};
+use netsniff_pipeline::sending::drive::{Frames, SendStep};
 use netsniff_traffic::plan::Outgoing;
 use netsniff_traffic::probe::{Made, Probes};
 use netsniff_traffic::stamp::Stamp;
@@ -42,12 +42,12 @@ impl Frames for Stamped {
         self.begun = start.nanos().rem_euclid(NANOS_PER_MILLI).unsigned_abs();
     }
 
-    fn advance(&mut self) -> anyhow::Result<Step> {
+    fn advance(&mut self) -> anyhow::Result<SendStep> {
         if self.number >= self.most {
-            return Ok(Step::End);
+            return Ok(SendStep::End);
         }
         let len = self.probes.len_of(self.number);
-        Ok(Step::Frame(Outgoing { recorded: Timestamp::EPOCH, len }))
+        Ok(SendStep::Frame(Outgoing { recorded: Timestamp::EPOCH, len }))
     }
 
     fn write(&mut self, buffer: usize, room: &mut [u8], sent: u64) -> usize {
@@ -78,7 +78,7 @@ mod tests {
         let mut frames = Stamped::new(probes, 5, 2);
         frames.begin(Timestamp::from_nanos(1_700_000_000_123_456_789));
         let mut lens = Vec::new();
-        while let Step::Frame(frame) = frames.advance().unwrap() {
+        while let SendStep::Frame(frame) = frames.advance().unwrap() {
             let mut room = [0; 100];
             assert_eq!(frames.write(3, &mut room, 1000), frame.len);
             lens.push(frame.len);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use netsniff_console::number::things;
 use netsniff_console::{DONE, UsageError, quantity};
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::sending::drive::{Frames, Orders, Step, drive};
+use netsniff_pipeline::sending::drive::{Frames, Orders, SendStep, drive};
 use netsniff_pipeline::sending::file;
-use netsniff_pipeline::sending::report::{Left, Report};
+use netsniff_pipeline::sending::report::{Report, UnsentFrames};
 use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::impair::{Impaired, Impairing, Impairment};
 use netsniff_traffic::pace::Late;
@@ -15,7 +15,7 @@ use netsniff_traffic::plan::{Outgoing, Plan, Recorded};
 use netsniff_traffic::sessions::{Frame, Hosts, Kind, Settings};
 
 use super::args::OutputArgs;
-use super::{finish, start_of, stop, takes, tell};
+use super::{finish, print_report, start_of, stop, takes};
 
 /// Nanoseconds of scaled gaps are counted in millionths of the factor.
 const MILLION: f64 = 1e6;
@@ -121,13 +121,13 @@ struct Sessions {
 }
 
 impl Frames for Sessions {
-    fn advance(&mut self) -> anyhow::Result<Step> {
+    fn advance(&mut self) -> anyhow::Result<SendStep> {
         self.frame = match &mut self.source {
             Source::Whole(hosts) => hosts.next(),
             Source::Impaired(impairing) => impairing.next(),
         };
-        Ok(self.frame.as_ref().map_or(Step::End, |frame| {
-            Step::Frame(Outgoing { recorded: frame.timestamp, len: frame.data.len() })
+        Ok(self.frame.as_ref().map_or(SendStep::End, |frame| {
+            SendStep::Frame(Outgoing { recorded: frame.timestamp, len: frame.data.len() })
         }))
     }
 
@@ -147,10 +147,10 @@ impl Frames for Sessions {
 
 impl Sessions {
     /// What was done to frames on purpose.
-    fn left(&self) -> Vec<Left> {
+    fn left(&self) -> Vec<UnsentFrames> {
         let Source::Impaired(impairing) = &self.source else { return Vec::new() };
         let Impaired { lost, doubled, late } = impairing.counts();
-        let left = |frames, what: &str| Left { frames, what: format!("{what} (--impair)") };
+        let left = |frames, what: &str| UnsentFrames { frames, what: format!("{what} (--impair)") };
         vec![left(lost, "lost behind the tap"), left(doubled, "doubled"), left(late, "late")]
     }
 }
@@ -215,7 +215,7 @@ pub(super) fn run(args: &HostsArgs) -> anyhow::Result<u8> {
         }
         let written = file::write(&mut frames, orders, path, start, &stop)?;
         let written = written.with_left_out(frames.left());
-        tell(output, path, &if output.json { written.json()? } else { written.text() })?;
+        print_report(output, path, &if output.json { written.json()? } else { written.text() })?;
         return Ok(DONE);
     }
     let interface = output.to.interface.as_deref().unwrap_or_default();

@@ -16,7 +16,7 @@ use netsniff_pipeline::sending::wire::Wire;
 use serde::Serialize;
 
 use super::args::FrameArgs;
-use super::order::{self, Answer, Hello, MOST, Order, Seal, Ticket, Word};
+use super::order::{self, Answer, DatagramCodec, GenerateRequest, Hello, MOST, Ticket, Word};
 use super::{GenerateArgs, send, stop};
 use crate::commands::live::give_up;
 use crate::sandbox::{Outputs, SafetyArgs};
@@ -73,15 +73,15 @@ impl ListenArgs {
 /// The options of an order.
 #[derive(Debug, clap::Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
-struct Wanted {
+struct RequestedOptions {
     #[command(flatten)]
     frames: FrameArgs,
 }
 
-impl Order {
+impl GenerateRequest {
     /// The frames that are meant; the error is a sentence.
     fn frames(self) -> Result<FrameArgs, String> {
-        let wanted = Wanted::try_parse_from(self.options);
+        let wanted = RequestedOptions::try_parse_from(self.options);
         wanted.map(|wanted| wanted.frames).map_err(|error| {
             let text = error.to_string();
             text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
@@ -92,7 +92,7 @@ impl Order {
 /// Sends to the order of others until a signal ends it, and returns the exit code.
 pub(super) fn listen(args: &GenerateArgs, address: SocketAddr) -> anyhow::Result<u8> {
     let stop = stop()?;
-    let seal = Seal::open(args.listen.key.as_deref())?;
+    let seal = DatagramCodec::open(args.listen.key.as_deref())?;
     if !address.ip().is_loopback() && !seal.has_key() {
         let said = format!("whoever reaches {address} could send frames from here: give a --key");
         return Err(UsageError(said).into());
@@ -102,7 +102,7 @@ pub(super) fn listen(args: &GenerateArgs, address: SocketAddr) -> anyhow::Result
     socket.set_read_timeout(Some(TICK)).context("cannot wait for orders")?;
     let at = socket.local_addr().context("cannot tell the address for orders")?;
     let (name, next) = (order::name()?, AtomicU64::new(1));
-    let mut desk = Desk {
+    let mut desk = ControlServer {
         args,
         seal: &seal,
         stop: &stop,
@@ -124,7 +124,7 @@ pub(super) fn listen(args: &GenerateArgs, address: SocketAddr) -> anyhow::Result
         let thread = std::thread::Builder::new().name("orders".to_owned());
         let counter = thread.spawn_scoped(scope, move || counter.run(answer_to, &orders));
         let counter = counter.context("cannot start a thread for orders")?;
-        while let Ok(Taken { number, json, from }) = taken.recv() {
+        while let Ok(PendingRequest { number, json, from }) = taken.recv() {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -152,7 +152,7 @@ pub(super) fn is_no_order(error: &io::Error) -> bool {
 }
 
 /// An order that waits to be carried out.
-struct Taken {
+struct PendingRequest {
     number: u64,
     json: String,
     from: SocketAddr,
@@ -160,7 +160,7 @@ struct Taken {
 
 /// Takes orders and hands tickets out, also while frames are being sent.
 struct Counter<'a> {
-    seal: &'a Seal,
+    seal: &'a DatagramCodec,
     stop: &'a AtomicBool,
     /// What orders must name, and the number of the next one.
     name: &'a str,
@@ -171,7 +171,7 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     /// Serves until the end of the run.
-    fn run(mut self, socket: &UdpSocket, orders: &SyncSender<Taken>) -> io::Result<()> {
+    fn run(mut self, socket: &UdpSocket, orders: &SyncSender<PendingRequest>) -> io::Result<()> {
         // Not on the processor that frames are sent on, where that was chosen.
         let _ = netsniff_capture::unpin();
         let mut datagram = [0; MOST];
@@ -194,7 +194,7 @@ impl Counter<'_> {
         &mut self,
         datagram: &[u8],
         from: SocketAddr,
-        orders: &SyncSender<Taken>,
+        orders: &SyncSender<PendingRequest>,
     ) -> Option<String> {
         if let Some((_, json)) = self.seal.take(Word::Hello, datagram) {
             let Hello { asker } = serde_json::from_str(json).ok()?;
@@ -203,7 +203,7 @@ impl Counter<'_> {
         }
         if let Some((number, json)) = self.seal.take(Word::Order, datagram) {
             // Where too many wait, whoever asks gets no answer, and asks again.
-            let _ = orders.try_send(Taken { number, json: json.to_owned(), from });
+            let _ = orders.try_send(PendingRequest { number, json: json.to_owned(), from });
             return None;
         }
         // Once, so that nobody fills a disk by it.
@@ -215,7 +215,7 @@ impl Counter<'_> {
     }
 }
 
-fn put(seal: &Seal, word: Word, number: u64, content: &impl Serialize) -> Option<String> {
+fn put(seal: &DatagramCodec, word: Word, number: u64, content: &impl Serialize) -> Option<String> {
     Some(seal.put(word, number, &serde_json::to_string(content).ok()?))
 }
 
@@ -243,9 +243,9 @@ impl Door {
     }
 }
 
-struct Desk<'a> {
+struct ControlServer<'a> {
     args: &'a GenerateArgs,
-    seal: &'a Seal,
+    seal: &'a DatagramCodec,
     stop: &'a AtomicBool,
     /// What orders must name, and the number of the next one.
     name: &'a str,
@@ -256,7 +256,7 @@ struct Desk<'a> {
     door: Option<Door>,
 }
 
-impl Desk<'_> {
+impl ControlServer<'_> {
     /// Opens the interface, if it is not.
     fn open(&mut self) -> anyhow::Result<()> {
         let output = &self.args.output;
@@ -280,7 +280,8 @@ impl Desk<'_> {
 
     /// Sends what an order asks for; the error is a sentence why it is refused.
     fn answer(&mut self, number: u64, json: &str, from: SocketAddr) -> Result<Answer, String> {
-        let order: Order = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let order: GenerateRequest =
+            serde_json::from_str(json).map_err(|error| error.to_string())?;
         if order.listener != self.name {
             return Err("the order is for another listener, or for one before this".to_owned());
         }

@@ -17,7 +17,7 @@ use netsniff_console::clock;
 use netsniff_console::paths::is_stdin;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, UsageError, print, say};
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::sending::drive::{Orders, Sent, drive};
+use netsniff_pipeline::sending::drive::{Orders, SendOutcome, drive};
 use netsniff_pipeline::sending::file;
 use netsniff_pipeline::sending::report::Report;
 use netsniff_pipeline::sending::wire::Wire;
@@ -45,7 +45,7 @@ use self::listen::ListenArgs;
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GenerateArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<GenerateCommand>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub struct GenerateArgs {
 
 /// What else can be made.
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum GenerateCommand {
     Hosts(Box<HostsArgs>),
     Ask(AskArgs),
 }
@@ -68,8 +68,8 @@ enum What {
 /// [`UsageError`], an interface that cannot be sent on, and a file that cannot be written.
 pub fn run(args: &GenerateArgs) -> anyhow::Result<u8> {
     match &args.what {
-        Some(What::Hosts(args)) => hosts::run(args),
-        Some(What::Ask(args)) => ask::ask(args),
+        Some(GenerateCommand::Hosts(args)) => hosts::run(args),
+        Some(GenerateCommand::Ask(args)) => ask::ask(args),
         None => {
             args.output.check()?;
             args.listen.check()?;
@@ -96,7 +96,11 @@ fn stamped(args: &GenerateArgs) -> anyhow::Result<u8> {
     finish(output, &sent, &report)
 }
 
-fn send(args: &FrameArgs, wires: &mut [Wire], stop: &AtomicBool) -> anyhow::Result<(Sent, Report)> {
+fn send(
+    args: &FrameArgs,
+    wires: &mut [Wire],
+    stop: &AtomicBool,
+) -> anyhow::Result<(SendOutcome, Report)> {
     // Before frames of any size are made.
     wires.iter().try_for_each(|wire| takes(wire, args.size.largest()))?;
     let (mut frames, orders, timing) = prepare(args)?;
@@ -115,7 +119,7 @@ fn write(args: &GenerateArgs, path: &Path, stop: &AtomicBool) -> anyhow::Result<
     let output = &args.output;
     let written = file::write(&mut frames, orders, path, start_of(output), stop)?;
     let written = written.with_run(frames.run());
-    tell(output, path, &if output.json { written.json()? } else { written.text() })?;
+    print_report(output, path, &if output.json { written.json()? } else { written.text() })?;
     Ok(DONE)
 }
 
@@ -156,7 +160,7 @@ fn takes(wire: &Wire, size: usize) -> anyhow::Result<()> {
 }
 
 /// Prints a report where it is no part of a capture.
-fn tell(output: &OutputArgs, path: &Path, report: &str) -> anyhow::Result<()> {
+fn print_report(output: &OutputArgs, path: &Path, report: &str) -> anyhow::Result<()> {
     if output.quiet {
         return Ok(());
     }
@@ -165,9 +169,9 @@ fn tell(output: &OutputArgs, path: &Path, report: &str) -> anyhow::Result<()> {
 }
 
 /// Prints the report of what was sent, and returns the exit code.
-fn finish(output: &OutputArgs, sent: &Sent, report: &Report) -> anyhow::Result<u8> {
+fn finish(output: &OutputArgs, sent: &SendOutcome, report: &Report) -> anyhow::Result<u8> {
     let text = if output.json { report.json()? } else { report.text() };
-    tell(output, Path::new(""), &text)?;
+    print_report(output, Path::new(""), &text)?;
     if let Some(failure) = &sent.failure {
         say(&format!("{failure:#}"));
         return Ok(FAILED);

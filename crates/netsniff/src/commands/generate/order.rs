@@ -51,7 +51,7 @@ pub(super) struct Ticket {
 /// What frames are wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Order {
+pub(super) struct GenerateRequest {
     /// The number that the listener chose in its ticket.
     pub(super) listener: String,
     /// The options of `netsniff generate` that describe frames.
@@ -73,9 +73,9 @@ pub(super) struct Answer {
 
 /// Puts datagrams together and takes them apart, with a key or without.
 #[derive(Clone)]
-pub(super) struct Seal(Option<Hmac<Sha256>>);
+pub(super) struct DatagramCodec(Option<Hmac<Sha256>>);
 
-impl Seal {
+impl DatagramCodec {
     /// With the key of a file, or without.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_was_changed_is_refused() {
-        let seal = Seal::new(Some(b"sixteen bytes...")).unwrap();
+        let seal = DatagramCodec::new(Some(b"sixteen bytes...")).unwrap();
         let datagram = seal.put(Word::Order, 7, r#"{"options":[]}"#);
         assert_eq!(seal.take(Word::Order, datagram.as_bytes()), Some((7, r#"{"options":[]}"#)));
         assert_eq!(seal.take(Word::Answer, datagram.as_bytes()), None, "no answer");
@@ -180,13 +180,13 @@ mod tests {
         for len in 0..datagram.len() {
             assert_eq!(seal.take(Word::Order, &datagram.as_bytes()[..len]), None, "{len} bytes");
         }
-        let other = Seal::new(Some(b"another key of 16")).unwrap();
+        let other = DatagramCodec::new(Some(b"another key of 16")).unwrap();
         assert_eq!(other.take(Word::Order, datagram.as_bytes()), None);
-        let open = Seal::new(None).unwrap();
+        let open = DatagramCodec::new(None).unwrap();
         let unsealed = open.put(Word::Order, 7, "{}");
         assert_eq!(seal.take(Word::Order, unsealed.as_bytes()), None, "no code");
         assert_eq!(open.take(Word::Order, unsealed.as_bytes()), Some((7, "{}")));
-        assert!(Seal::new(Some(b"short")).is_none());
+        assert!(DatagramCodec::new(Some(b"short")).is_none());
     }
 
     /// RFC 4231, test case 2, shows that it is HMAC-SHA256 that covers the line.

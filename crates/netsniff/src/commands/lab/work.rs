@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use netsniff_console::clock;
 use netsniff_console::number::{bytes, exact};
 use netsniff_console::{DONE, FAILED, print, quantity, say};
-use netsniff_lab::work::{Cost, Done, MOST_LEVEL, Work};
+use netsniff_lab::work::{Cost, Done, MOST_LEVEL, PacketWork};
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::live::{Consumer, Group, RingReport};
+use netsniff_pipeline::live::{Consumer, PacketSlice, RingReport};
 
 use crate::commands::live::{self, CaptureArgs};
 use crate::summary::{CaptureBooks, CaptureReport, Style};
@@ -48,7 +48,7 @@ struct Report {
 
 /// What the thread of the ring and the ruling one share.
 struct Shared {
-    work: Work,
+    work: PacketWork,
     failure: Option<anyhow::Error>,
 }
 
@@ -60,7 +60,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 struct Working(Arc<Mutex<Shared>>);
 
 impl Consumer for Working {
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         let mut shared = lock(&self.0);
         for (record, packet) in group.iter() {
             if let Err(error) = shared.work.packet(packet.data, record.timestamp, clock::now) {
@@ -86,7 +86,7 @@ impl Consumer for Working {
 ///
 /// Those of [`live::one_ring`].
 pub(super) fn run(args: &WorkArgs) -> anyhow::Result<u8> {
-    let work = Work::new(Cost { zip: args.zip, delay: args.delay });
+    let work = PacketWork::new(Cost { zip: args.zip, delay: args.delay });
     let shared = Arc::new(Mutex::new(Shared { work, failure: None }));
     let consumer = || Working(Arc::clone(&shared));
     let mut end = || lock(&shared).failure.as_ref().map(|why| format!("{why:#}"));

@@ -17,7 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use netsniff_pipeline::books::{Entry, prometheus};
+use netsniff_pipeline::books::{BooksLine, prometheus};
 use tokio::net::{self, TcpStream};
 use tokio::task::AbortHandle;
 
@@ -68,7 +68,7 @@ impl Metrics {
     }
 
     /// Shows these books from now on.
-    pub fn show(&self, entries: &[Entry]) {
+    pub fn show(&self, entries: &[BooksLine]) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = prometheus(entries);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use netsniff_capture::backend::{Backend, Path, Receiver, Unit, XdpFacts};
+use netsniff_capture::backend::{Backend, Path, Receiver, RingUnit, XdpFacts};
 use netsniff_capture::host::HostReader;
 use netsniff_capture::interface::Offloads;
 use netsniff_capture::options::{Fanout, Options, Wait};
@@ -115,7 +115,7 @@ fn fanout(interface: &Interface, group: Option<u16>) -> anyhow::Result<Fanout> {
 }
 
 /// Says what was asked for, and what of it is at work.
-pub fn tell(rings: &Rings, wanted: &Wanted, cpus: &[usize]) {
+pub fn print_rings(rings: &Rings, wanted: &Wanted, cpus: &[usize]) {
     let path = rings.backend.path;
     say(&format!("path {}: {}", path.name(), path.description()));
     for interface in &rings.interfaces {
@@ -214,7 +214,7 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
     let mut lines = Vec::new();
     let name = &facts.interface;
     let mut ring = format!("{name}: {}, {} {}", facts.backend, facts.units, facts.unit.plural());
-    if facts.unit != Unit::Byte {
+    if facts.unit != RingUnit::Byte {
         ring += &format!(" of {}", number::bytes(facts.unit_bytes as u64));
     }
     if let Some(memory) = &facts.memory {
@@ -259,7 +259,7 @@ fn about_ring(of: &Ring, interface: &Interface, wanted: &Wanted) -> Vec<String> 
         (None, _) => {}
     }
     active.push(format!("wait {}", format!("{:?}", options.wait).to_lowercase()));
-    if facts.unit == Unit::Block {
+    if facts.unit == RingUnit::Block {
         active.push(format!("blocks open for {}", number::duration(nanos(options.retire))));
     }
     lines.push(format!("{name}: {}", active.join("; ")));

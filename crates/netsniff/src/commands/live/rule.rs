@@ -10,7 +10,7 @@ use netsniff_capture::monotonic;
 use netsniff_console::clock;
 use netsniff_console::say;
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::books::{Entry, Keeper, LEAD, Place};
+use netsniff_pipeline::books::{BooksKeeper, BooksLine, BooksScope, LEAD};
 use netsniff_pipeline::live::{Control, RingOutcome};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -71,9 +71,15 @@ impl Signals {
 }
 
 /// What happens to the books, and on request, while a run goes on.
-pub trait Attendant {
+pub trait RunHooks {
     /// Takes the books; `since` is when those before were made.
-    fn books(&mut self, entries: &mut [Entry], now: Timestamp, since: Timestamp, is_final: bool);
+    fn books(
+        &mut self,
+        entries: &mut [BooksLine],
+        now: Timestamp,
+        since: Timestamp,
+        is_final: bool,
+    );
 
     /// Begins new files, at a signal or in time.
     fn roll(&mut self);
@@ -87,7 +93,7 @@ pub trait Attendant {
 
 /// What a run is ruled by.
 #[derive(Debug)]
-pub struct Rule<'a> {
+pub struct Supervisor<'a> {
     /// What the rings are told.
     pub control: &'a Control,
     /// The signals that end a run or begin new files.
@@ -100,13 +106,13 @@ pub struct Rule<'a> {
     pub contention: Option<Contention>,
 }
 
-impl Rule<'_> {
+impl Supervisor<'_> {
     /// Rules until the rings have ended and returns what came of them; `None` where a thread panicked.
     pub fn run<'scope, C>(
         mut self,
         rings: Vec<ScopedJoinHandle<'scope, RingOutcome<C>>>,
-        keeper: &mut Keeper,
-        attendant: &mut dyn Attendant,
+        keeper: &mut BooksKeeper,
+        attendant: &mut dyn RunHooks,
     ) -> Vec<Option<RingOutcome<C>>> {
         let begin = monotonic();
         let last = self.duration.map_or(u64::MAX, |of| begin.saturating_add(nanos(of)));
@@ -140,7 +146,7 @@ impl Rule<'_> {
     }
 
     /// Asks for the end of the run where a signal, the time or a failure does.
-    fn end_if_wanted(&self, last: u64, attendant: &mut dyn Attendant) {
+    fn end_if_wanted(&self, last: u64, attendant: &mut dyn RunHooks) {
         if self.signals.wants_end() || is_near(last) {
             self.control.end();
         }
@@ -161,8 +167,8 @@ impl Rule<'_> {
     fn account(
         &mut self,
         question: &Question,
-        keeper: &mut Keeper,
-        attendant: &mut dyn Attendant,
+        keeper: &mut BooksKeeper,
+        attendant: &mut dyn RunHooks,
     ) -> Question {
         let mut entries = keeper.read(self.control, question.number, question.due);
         let due = question.due.max(monotonic()).saturating_add(nanos(self.interval));
@@ -196,27 +202,27 @@ fn nanos(time: Duration) -> u64 {
 
 /// What a line of the books was said to have.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct ReportedLine {
     lost: u64,
     are_stamps_wrong: bool,
 }
 
 /// Says at once what was lost since the last time, and that stamps are wrong; `told` is what was said before,
 /// by line.
-pub fn warn(entries: &[Entry], told: &mut Vec<Told>) {
-    told.resize(entries.len(), Told::default());
+pub fn warn(entries: &[BooksLine], told: &mut Vec<ReportedLine>) {
+    told.resize(entries.len(), ReportedLine::default());
     for (entry, before) in entries.iter().zip(told) {
         warnings(entry, before).iter().flatten().for_each(|warning| say(warning));
     }
 }
 
 /// What is new since the last time; `told` is what was said before of the same line.
-fn warnings(entry: &Entry, told: &mut Told) -> [Option<String>; 2] {
-    let Place::Interface(name) = &entry.place else { return [None, None] };
+fn warnings(entry: &BooksLine, told: &mut ReportedLine) -> [Option<String>; 2] {
+    let BooksScope::Interface(name) = &entry.place else { return [None, None] };
     let parts = [entry.ring_dropped(), entry.lost_interface];
     let lost = parts.into_iter().flatten().sum::<u64>() + entry.refused();
     let are_stamps_wrong = entry.wrong_stamps() > 0;
-    let before = core::mem::replace(told, Told { lost, are_stamps_wrong });
+    let before = core::mem::replace(told, ReportedLine { lost, are_stamps_wrong });
     let verdict = entry.verdict().filter(|_| lost > before.lost);
     let loss = verdict.map(|verdict| {
         let share = entry.loss().unwrap_or(0.0) * 100.0;
@@ -241,14 +247,14 @@ mod tests {
     use netsniff_pipeline::books::testing::entry;
 
     /// What is said of an interface whose books these are, one after the other.
-    fn said(books: &[Entry]) -> Vec<Vec<String>> {
-        let mut told = Told::default();
+    fn said(books: &[BooksLine]) -> Vec<Vec<String>> {
+        let mut told = ReportedLine::default();
         books.iter().map(|of| warnings(of, &mut told).into_iter().flatten().collect()).collect()
     }
 
     #[test]
     fn a_loss_is_said_once_with_what_is_new_and_what_is_all() {
-        let refused = Entry { unrecorded: Some(5), ..entry(Some(2), None, Some(8)) };
+        let refused = BooksLine { unrecorded: Some(5), ..entry(Some(2), None, Some(8)) };
         let books = [
             entry(Some(0), None, Some(0)),
             entry(Some(0), None, Some(8)),
@@ -279,8 +285,8 @@ mod tests {
 
     #[test]
     fn rings_and_the_host_say_nothing_that_their_interface_says() {
-        let lost = |place| Entry { place, ..entry(Some(2), None, Some(8)) };
-        let ring = lost(Place::Ring("eth0".to_owned(), 0));
-        assert_eq!(said(&[ring, lost(Place::Host)]), [[""; 0]; 2]);
+        let lost = |place| BooksLine { place, ..entry(Some(2), None, Some(8)) };
+        let ring = lost(BooksScope::Ring("eth0".to_owned(), 0));
+        assert_eq!(said(&[ring, lost(BooksScope::Host)]), [[""; 0]; 2]);
     }
 }

@@ -3,10 +3,10 @@
 use anyhow::Context as _;
 use netsniff_console::clock;
 use netsniff_console::say;
-use netsniff_pipeline::books::{Entry, Keeper};
+use netsniff_pipeline::books::{BooksKeeper, BooksLine};
 use netsniff_pipeline::live::{Consumer, Control, RingOutcome};
 
-use super::{Attendant, CaptureArgs, Reopener, Rings, Rule, Signals, Wanted, work};
+use super::{CaptureArgs, Reopener, Rings, RunHooks, Signals, Supervisor, Wanted, work};
 
 /// What a run has to do with.
 #[derive(Debug)]
@@ -33,14 +33,19 @@ impl Session<'_> {
         &self,
         rings: Rings,
         consumer: impl Fn(usize) -> C,
-        attendant: &mut dyn Attendant,
-    ) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
+        attendant: &mut dyn RunHooks,
+    ) -> anyhow::Result<(Vec<BooksLine>, Vec<String>)> {
         let Self { capture, wanted, signals, reopener, is_quiet } = *self;
         let control = Control::new(rings.rings.len());
         let places = rings.rings.iter().map(|ring| ring.place.clone()).collect();
-        let mut keeper =
-            Keeper::begin(&rings.interfaces, places, wanted.sampling(), rings.host, clock::now())?;
-        let rule = Rule {
+        let mut keeper = BooksKeeper::begin(
+            &rings.interfaces,
+            places,
+            wanted.sampling(),
+            rings.host,
+            clock::now(),
+        )?;
+        let rule = Supervisor {
             control: &control,
             signals,
             duration: capture.duration(),

@@ -3,22 +3,22 @@
 use netsniff_console::UsageError;
 use netsniff_console::pidfile::PidFile;
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::books::Entry;
+use netsniff_pipeline::books::BooksLine;
 use netsniff_pipeline::live::Consumer;
 
-use super::{Attendant, CaptureArgs, Metrics, Opening, Session, Signals, Told, Wanted};
-use super::{confine, tell, warn};
+use super::{CaptureArgs, Metrics, Opening, ReportedLine, RunHooks, Session, Signals, Wanted};
+use super::{confine, print_rings, warn};
 use crate::sandbox::Outputs;
 
 /// Warns of losses, shows the books, and asks whether the run is to end.
 struct Watch<'a> {
-    told: Vec<Told>,
+    told: Vec<ReportedLine>,
     metrics: Option<Metrics>,
     end: &'a mut dyn FnMut() -> Option<String>,
 }
 
-impl Attendant for Watch<'_> {
-    fn books(&mut self, entries: &mut [Entry], _: Timestamp, _: Timestamp, _: bool) {
+impl RunHooks for Watch<'_> {
+    fn books(&mut self, entries: &mut [BooksLine], _: Timestamp, _: Timestamp, _: bool) {
         warn(entries, &mut self.told);
         if let Some(metrics) = &self.metrics {
             metrics.show(entries);
@@ -43,7 +43,7 @@ pub fn one_ring<C: Consumer>(
     is_quiet: bool,
     consumer: impl Fn() -> C,
     end: &mut dyn FnMut() -> Option<String>,
-) -> anyhow::Result<(Vec<Entry>, Vec<String>)> {
+) -> anyhow::Result<(Vec<BooksLine>, Vec<String>)> {
     if capture.interfaces.len() != 1 {
         let said = "-i says on which interface, and there is one; for example: -i eth0";
         return Err(UsageError(said.to_owned()).into());
@@ -61,7 +61,7 @@ pub fn one_ring<C: Consumer>(
     };
     let rings = opening.open(&capture.interfaces)?;
     if !is_quiet {
-        tell(&rings, &wanted, capture.cpus());
+        print_rings(&rings, &wanted, capture.cpus());
     }
     let listener = capture.listen()?;
     let reopener = confine(capture, Outputs::default(), is_quiet)?;

@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netsniff_packet::{Batch, Packet, Timestamp};
-use netsniff_pipeline::sending::drive::{Frames, Step};
+use netsniff_pipeline::sending::drive::{Frames, SendStep};
 use netsniff_traffic::addresses::Clones;
 use netsniff_traffic::plan::Outgoing;
 use netsniff_traffic::rewrite::rewrite_addresses;
 use netsniff_traffic::steady::Steady;
 
-use super::judge::{Exceptions, Judge, Verdict};
+use super::judge::{Exceptions, Judge, PacketVerdict};
 use super::store::{Batches, Next, Store};
 
 /// How often everything is sent, and as whose.
@@ -171,14 +171,14 @@ impl<'s> Replay<'s> {
         }
     }
 
-    fn next_round(&mut self) -> anyhow::Result<Step> {
+    fn next_round(&mut self) -> anyhow::Result<SendStep> {
         self.round += 1;
         // A round without frames would be followed by others for ever.
         if self.sent == 0 || self.copies.rounds.is_some_and(|rounds| self.round >= rounds) {
-            return Ok(Step::End);
+            return Ok(SendStep::End);
         }
         self.begin()?;
-        Ok(Step::Again)
+        Ok(SendStep::Again)
     }
 
     /// Makes the frame of the packet at hand, which has `len` bytes, and returns its length as it is sent.
@@ -213,7 +213,7 @@ impl<'s> Replay<'s> {
 }
 
 impl Frames for Replay<'_> {
-    fn advance(&mut self) -> anyhow::Result<Step> {
+    fn advance(&mut self) -> anyhow::Result<SendStep> {
         loop {
             // Until now its packet was needed.
             if let Some(host) = self.host.take() {
@@ -226,12 +226,12 @@ impl Frames for Replay<'_> {
             self.host = Some(host);
             let Some(packet) = self.cursors[host].packet() else { continue };
             match self.judge.judge(&packet) {
-                Verdict::Send(len) => {
+                PacketVerdict::Send(len) => {
                     self.sent += 1;
                     self.wire = self.judge.wire(&packet);
-                    return Ok(Step::Frame(Outgoing { recorded, len }));
+                    return Ok(SendStep::Frame(Outgoing { recorded, len }));
                 }
-                Verdict::LeaveOut(reason) => self.exceptions.leave_out(reason),
+                PacketVerdict::LeaveOut(reason) => self.exceptions.leave_out(reason),
             }
         }
     }

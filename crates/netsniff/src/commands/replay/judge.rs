@@ -2,7 +2,7 @@
 
 use netsniff_capture::Interface;
 use netsniff_packet::{LinkType, Packet};
-use netsniff_pipeline::sending::report::Left;
+use netsniff_pipeline::sending::report::UnsentFrames;
 use netsniff_traffic::dialogue::Side;
 use netsniff_traffic::edit::Edit;
 use netsniff_traffic::sides::Sides;
@@ -24,7 +24,7 @@ pub(super) enum Cut {
 
 /// Where packets are to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(super) struct ReplayWire {
     pub(super) interface: Interface,
     /// Bytes of the longest frame that the way to send takes.
     pub(super) longest: usize,
@@ -34,7 +34,7 @@ pub(super) struct Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     /// One wire for all, or one for clients and one for servers.
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<ReplayWire>,
     /// Who is which, where there are two wires.
     pub(super) sides: Option<Sides>,
     /// What to do about cut ones.
@@ -60,7 +60,7 @@ pub(super) enum Reason {
 
 /// A verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum PacketVerdict {
     /// It is sent, and has so many bytes on the wire.
     Send(usize),
     /// It is not sent.
@@ -77,23 +77,23 @@ impl Judge {
 
     /// What is done with a packet.
     #[must_use]
-    pub(super) fn judge(&self, packet: &Packet<'_>) -> Verdict {
+    pub(super) fn judge(&self, packet: &Packet<'_>) -> PacketVerdict {
         let is_cut = packet.wire_len as usize > packet.data.len();
         let len = if is_cut { packet.wire_len as usize } else { packet.data.len() };
         let (is_tagged, sent) = self.edit.shape(packet.data, len);
-        let fits = |lane: &Lane| lane.interface.takes(is_tagged, sent);
+        let fits = |lane: &ReplayWire| lane.interface.takes(is_tagged, sent);
         if packet.link_type != LinkType::ETHERNET {
-            Verdict::LeaveOut(Reason::LinkType)
+            PacketVerdict::LeaveOut(Reason::LinkType)
         } else if packet.data.len() < SHORTEST || sent < SHORTEST {
-            Verdict::LeaveOut(Reason::Short)
+            PacketVerdict::LeaveOut(Reason::Short)
         } else if is_cut && self.cut != Cut::Pad {
-            Verdict::LeaveOut(Reason::Cut)
+            PacketVerdict::LeaveOut(Reason::Cut)
         } else if !self.lanes.iter().all(fits) {
-            Verdict::LeaveOut(Reason::Long)
+            PacketVerdict::LeaveOut(Reason::Long)
         } else if self.lanes.iter().any(|lane| sent > lane.longest) {
-            Verdict::LeaveOut(Reason::Way)
+            PacketVerdict::LeaveOut(Reason::Way)
         } else {
-            Verdict::Send(sent)
+            PacketVerdict::Send(sent)
         }
     }
 }
@@ -130,8 +130,8 @@ impl Exceptions {
 
     /// The same for a report.
     #[must_use]
-    pub(super) fn told(&self, lanes: &[Lane]) -> Vec<Left> {
-        let mtu = |lane: &Lane| (lane.interface.mtu, lane.interface.name.clone());
+    pub(super) fn told(&self, lanes: &[ReplayWire]) -> Vec<UnsentFrames> {
+        let mtu = |lane: &ReplayWire| (lane.interface.mtu, lane.interface.name.clone());
         let (mtu, name) = lanes.iter().map(mtu).min().unwrap_or_default();
         let longest = lanes.iter().map(|lane| lane.longest).min().unwrap_or_default();
         let way = format!("left out, longer than {longest} bytes, which this way takes: see --way");
@@ -142,8 +142,8 @@ impl Exceptions {
             (Reason::Way, way),
             (Reason::Cut, "left out, not captured whole".to_owned()),
         ];
-        let left = what.map(|(reason, what)| Left { frames: self.of(reason), what });
+        let left = what.map(|(reason, what)| UnsentFrames { frames: self.of(reason), what });
         let padded = "not captured whole, sent with zeroes for what is missing".to_owned();
-        left.into_iter().chain([Left { frames: self.padded, what: padded }]).collect()
+        left.into_iter().chain([UnsentFrames { frames: self.padded, what: padded }]).collect()
     }
 }

@@ -16,12 +16,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 pub use self::args::ReplayArgs;
 use netsniff_console::number::exact;
 use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, print, say};
-use netsniff_pipeline::sending::drive::{Orders, Sent, drive};
-use netsniff_pipeline::sending::report::{Left, Report};
+use netsniff_pipeline::sending::drive::{Orders, SendOutcome, drive};
+use netsniff_pipeline::sending::report::{Report, UnsentFrames};
 use netsniff_pipeline::sending::wire::Wire;
 
 use self::frames::{Clocks, Replay};
-use self::judge::{Cut, Judge, Lane, Reason};
+use self::judge::{Cut, Judge, Reason, ReplayWire};
 use self::store::Store;
 
 /// Runs the command and returns its exit code.
@@ -33,7 +33,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     // The interfaces first: reading a large capture for nothing is annoying.
     let mut wires = args.wire.options().open(&args.interface, args.server_interface.as_deref())?;
     let store = Store::open(&args.files, args.memory)?;
-    let lane = |wire: &Wire| Lane {
+    let lane = |wire: &Wire| ReplayWire {
         interface: wire.interface.clone(),
         longest: wire.transmitter.longest(),
     };
@@ -74,7 +74,13 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<u8> {
     ))
 }
 
-fn code(args: &ReplayArgs, report: &Report, sent: &Sent, is_damaged: bool, left_out: u64) -> u8 {
+fn code(
+    args: &ReplayArgs,
+    report: &Report,
+    sent: &SendOutcome,
+    is_damaged: bool,
+    left_out: u64,
+) -> u8 {
     if let Some(failure) = &sent.failure {
         say(&format!("{failure:#}"));
         return FAILED;
@@ -113,16 +119,16 @@ fn nothing(frames: &Replay<'_>) -> String {
 }
 
 /// Everything that was not sent as it is.
-fn left(frames: &Replay<'_>, sent: &Sent) -> Vec<Left> {
+fn left(frames: &Replay<'_>, sent: &SendOutcome) -> Vec<UnsentFrames> {
     let mut left = frames.exceptions().told(&frames.judge().lanes);
     if let Some(plan) = sent.plan.as_ref().and_then(|plan| plan.as_recorded()) {
         let Clocks { backwards, is_set_back } = frames.clocks();
         let why = if is_set_back { "; the clock of the capture was set back" } else { "" };
         let what =
             format!("with a time before that of an earlier one, sent behind it at once{why}");
-        left.push(Left { frames: backwards, what });
+        left.push(UnsentFrames { frames: backwards, what });
         let what = "with a shorter gap before them than recorded (--max-gap)";
-        left.push(Left { frames: plan.shortened(), what: what.to_owned() });
+        left.push(UnsentFrames { frames: plan.shortened(), what: what.to_owned() });
     }
     left
 }

@@ -18,7 +18,7 @@ use netsniff_traffic::rewrite::rewrite_addresses;
 use netsniff_traffic::sides::Sides;
 use netsniff_traffic::steady::Steady;
 
-use super::judge::{Judge, Verdict};
+use super::judge::{Judge, PacketVerdict};
 use crate::commands::inputs::Inputs;
 
 /// Bytes read at once.
@@ -60,12 +60,12 @@ pub(super) enum Batches<'s> {
     /// Batches that are held in memory.
     Held(std::slice::Iter<'s, Batch>),
     /// From the thread that reads.
-    Read(Receiver<Message>),
+    Read(Receiver<StoreMessage>),
 }
 
 /// What the thread tells.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum StoreMessage {
     Batch(Batch),
     /// No more; whether something was wrong.
     End(bool),
@@ -110,7 +110,7 @@ impl Store {
                 break;
             }
         }
-        self.is_damaged = inputs.tell_damage();
+        self.is_damaged = inputs.report_damage();
         self.held = Some(held);
         true
     }
@@ -154,7 +154,7 @@ impl Store {
         while let Next::Batch(batch) = batches.next() {
             for packet in batch.iter() {
                 let time = steady.at(packet.timestamp);
-                let Verdict::Send(len) = judge.judge(&packet) else { continue };
+                let PacketVerdict::Send(len) = judge.judge(&packet) else { continue };
                 let due = recorded.due(&Outgoing { recorded: time, len });
                 facts.packets += 1;
                 facts.bytes += len as u64;
@@ -235,8 +235,8 @@ impl<'s> Batches<'s> {
                 held.next().map_or(Next::End(false), |batch| Next::Batch(Cow::Borrowed(batch)))
             }
             Self::Read(from) => match from.recv() {
-                Ok(Message::Batch(batch)) => Next::Batch(Cow::Owned(batch)),
-                Ok(Message::End(is_damaged)) => Next::End(is_damaged),
+                Ok(StoreMessage::Batch(batch)) => Next::Batch(Cow::Owned(batch)),
+                Ok(StoreMessage::End(is_damaged)) => Next::End(is_damaged),
                 // The thread ended otherwise, and has told why.
                 Err(_) => Next::End(true),
             },
@@ -244,22 +244,22 @@ impl<'s> Batches<'s> {
     }
 }
 
-fn read(mut inputs: Inputs, to: &SyncSender<Message>, has_told: &AtomicBool) {
+fn read(mut inputs: Inputs, to: &SyncSender<StoreMessage>, has_told: &AtomicBool) {
     // Who sends has a processor for itself and is urgent; who reads is not. It works as well if that fails.
     let _ = unpin().and_then(|()| set_nice(0));
     loop {
         let mut batch = Batch::default();
         let Ok(state) = inputs.read_batch(&mut batch);
-        if to.send(Message::Batch(batch)).is_err() {
+        if to.send(StoreMessage::Batch(batch)).is_err() {
             return;
         }
         if state == Progress::End {
             let is_damaged = inputs.is_damaged();
             if is_damaged && !has_told.swap(true, Ordering::Relaxed) {
-                inputs.tell_damage();
+                inputs.report_damage();
             }
             // Nobody to tell is no failure.
-            let _ = to.send(Message::End(is_damaged));
+            let _ = to.send(StoreMessage::End(is_damaged));
             return;
         }
     }

@@ -82,7 +82,7 @@ pub fn run(args: &SortArgs) -> anyhow::Result<u8> {
             return Ok(FAILED);
         }
         work.read(&mut inputs, &mut progress).context("cannot write what waits to be sorted")?;
-        work.damaged |= inputs.tell_damage();
+        work.damaged |= inputs.report_damage();
     }
     drop(progress);
     let (damaged, told) = (work.damaged, work.told());

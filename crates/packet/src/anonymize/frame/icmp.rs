@@ -1,6 +1,6 @@
 //! ICMP and ICMPv6: what errors quote, and the addresses that messages tell.
 
-use super::network::Above;
+use super::network::UpperLayer;
 use super::{Cut, PacketAnonymizer, Reach, be16, blank};
 use crate::decode::Layer;
 
@@ -14,10 +14,10 @@ const HEADER: usize = 8;
 
 impl PacketAnonymizer {
     /// RFC 792, RFC 1256.
-    pub(super) fn icmp(&mut self, data: &mut [u8], above: &Above) -> Reach {
+    pub(super) fn icmp(&mut self, data: &mut [u8], above: &UpperLayer) -> Reach {
         const ADVERTISEMENT: u8 = 9;
         const REDIRECT: u8 = 5;
-        let Above { start, end, .. } = *above;
+        let UpperLayer { start, end, .. } = *above;
         let body = (start + HEADER).min(end);
         if above.is_fragment {
             return self.payload(data, body..end, true);
@@ -43,8 +43,8 @@ impl PacketAnonymizer {
     }
 
     /// RFC 4443, neighbour discovery of RFC 4861, multicast listeners of RFC 2710 and RFC 3810.
-    pub(super) fn icmpv6(&mut self, data: &mut [u8], above: &Above) -> Reach {
-        let Above { start, end, .. } = *above;
+    pub(super) fn icmpv6(&mut self, data: &mut [u8], above: &UpperLayer) -> Reach {
+        let UpperLayer { start, end, .. } = *above;
         let body = (start + HEADER).min(end);
         if above.is_fragment {
             return self.payload(data, body..end, true);
@@ -99,7 +99,7 @@ impl PacketAnonymizer {
     }
 
     /// Bytes behind the quoted packet are extensions (RFC 4884), which are no part of it.
-    fn quotation(&mut self, data: &mut [u8], above: &Above, body: usize) -> Reach {
+    fn quotation(&mut self, data: &mut [u8], above: &UpperLayer, body: usize) -> Reach {
         if body == above.end {
             return Reach::Whole;
         }

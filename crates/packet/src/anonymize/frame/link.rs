@@ -63,7 +63,7 @@ impl PacketAnonymizer {
     /// Changes a packet from its first header on.
     pub(super) fn link(&mut self, link_type: LinkType, data: &mut [u8], wire_len: u32) -> Reach {
         let mut steps = Steps::new();
-        let decoded = decode::packet_told(link_type, data, wire_len, |step| steps.push(step));
+        let decoded = decode::packet_traced(link_type, data, wire_len, |step| steps.push(step));
         // Of a link type whose own header is not known here, nothing behind it is told.
         let end = match link_type {
             LinkType::LINUX_SLL => self.cooked(data, 6, be16(data, 4), 16),
@@ -90,7 +90,7 @@ impl PacketAnonymizer {
     ) -> Reach {
         let mut steps = Steps::new();
         let inside = data.get(..end).unwrap_or(data);
-        let decoded = decode::told_from(next(at), inside, end as u32, |step| steps.push(step));
+        let decoded = decode::traced_from(next(at), inside, end as u32, |step| steps.push(step));
         self.steps(data, &decoded, &steps, Visited::until(at), depth)
     }
 

@@ -30,7 +30,7 @@ pub struct PacketAnonymizer {
 
 /// What is left of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Remainder {
     /// How many of its bytes, from the first.
     pub len: usize,
     /// Why the others were cut.
@@ -75,14 +75,14 @@ impl PacketAnonymizer {
 
     /// Changes a packet in its place, and tells how much of it is left. `wire_len` is its length on the
     /// wire, which stays.
-    pub fn packet(&mut self, link_type: LinkType, data: &mut [u8], wire_len: u32) -> Left {
+    pub fn packet(&mut self, link_type: LinkType, data: &mut [u8], wire_len: u32) -> Remainder {
         if !decode::supported(link_type) {
-            return Left { len: 0, cut: (!data.is_empty()).then_some(Cut::LinkType) };
+            return Remainder { len: 0, cut: (!data.is_empty()).then_some(Cut::LinkType) };
         }
         match self.link(link_type, data, wire_len) {
-            Reach::Whole => Left { len: data.len(), cut: None },
-            Reach::Until(end, cut) if end < data.len() => Left { len: end, cut: Some(cut) },
-            Reach::Until(..) => Left { len: data.len(), cut: None },
+            Reach::Whole => Remainder { len: data.len(), cut: None },
+            Reach::Until(end, cut) if end < data.len() => Remainder { len: end, cut: Some(cut) },
+            Reach::Until(..) => Remainder { len: data.len(), cut: None },
         }
     }
 

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::mend::{add, addresses, mend, mend_partial, mend_udp, sum};
 use super::{Cut, PacketAnonymizer, Reach, be16, blank};
-use crate::checksum::{self, Verdict};
+use crate::checksum::{self, ChecksumVerdict};
 use crate::decode::{self, Decoded, Ip, Layer, TunnelPorts};
 use crate::wire::ipv4::{Ipv4View, protocol};
 use crate::wire::ipv4_option::kind as ipv4_option;
@@ -14,7 +14,7 @@ use crate::wire::udp::UdpView;
 
 /// What follows an IP header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Above {
+pub(super) struct UpperLayer {
     /// Protocol number.
     pub(super) protocol: u8,
     /// Offset of the first byte.
@@ -27,7 +27,7 @@ pub(super) struct Above {
     pub(super) depth: u8,
 }
 
-impl Above {
+impl UpperLayer {
     /// What the checksum covers: UDP says so itself.
     fn covered(&self, data: &[u8]) -> Range<usize> {
         let len = be16(data, self.start + 4).map_or(0, usize::from);
@@ -49,9 +49,9 @@ impl PacketAnonymizer {
         let start = ip.payload_offset as usize;
         let end = start.saturating_add(ip.payload_captured as usize).min(data.len());
         let is_whole = decoded.stop.is_none() && ip.fragment.is_none();
-        let is_partial = is_whole && checksum::transport(decoded, data) == Verdict::Partial;
+        let is_partial = is_whole && checksum::transport(decoded, data) == ChecksumVerdict::Partial;
         let is_first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
-        let above = Above {
+        let above = UpperLayer {
             protocol: ip.protocol,
             start: start.min(end),
             end,
@@ -86,7 +86,7 @@ impl PacketAnonymizer {
             return Reach::Until(at, Cut::Unknown(Layer::Icmp));
         };
         let start = (ip.payload_offset as usize).min(end);
-        let above = Above { protocol: ip.protocol, start, end, is_fragment: false, depth };
+        let above = UpperLayer { protocol: ip.protocol, start, end, is_fragment: false, depth };
         let is_first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
         let covered = above.covered(data);
         let before = sum(&data[covered.clone()]);
@@ -218,8 +218,8 @@ impl PacketAnonymizer {
     }
 
     /// Changes what follows a whole IP header.
-    fn transport(&mut self, data: &mut [u8], decoded: &Decoded, above: &Above) -> Reach {
-        let Above { protocol, start, end, .. } = *above;
+    fn transport(&mut self, data: &mut [u8], decoded: &Decoded, above: &UpperLayer) -> Reach {
+        let UpperLayer { protocol, start, end, .. } = *above;
         match protocol {
             protocol::TCP => {
                 let header_end = start + tcp_options(data, start, end);
@@ -255,8 +255,8 @@ impl PacketAnonymizer {
     }
 
     /// Changes the header that a quotation has at least the first 8 bytes of.
-    fn quoted_transport(&mut self, data: &mut [u8], above: &Above) -> Reach {
-        let Above { protocol, start, end, .. } = *above;
+    fn quoted_transport(&mut self, data: &mut [u8], above: &UpperLayer) -> Reach {
+        let UpperLayer { protocol, start, end, .. } = *above;
         let header_len = match protocol {
             protocol::TCP => tcp_options(data, start, end),
             protocol::UDP => UdpView::LEN,
@@ -267,7 +267,7 @@ impl PacketAnonymizer {
     }
 
     /// SCTP (RFC 9260) tells addresses in its chunks, which are not understood here.
-    fn sctp(&self, data: &mut [u8], above: &Above) -> Reach {
+    fn sctp(&self, data: &mut [u8], above: &UpperLayer) -> Reach {
         const COMMON_HEADER: usize = 12;
         let chunks = (above.start + COMMON_HEADER).min(above.end);
         if above.is_fragment {
@@ -328,7 +328,7 @@ fn tcp_options(data: &mut [u8], start: usize, end: usize) -> usize {
 /// Moves the checksum of a transport header as the addresses and the bytes that it covers changed.
 fn mend_transport(
     data: &mut [u8],
-    above: &Above,
+    above: &UpperLayer,
     is_partial: bool,
     (before, after): (u16, u16),
     pseudo: (u16, u16),

@@ -1,7 +1,7 @@
 //! What is inside tunnels, and what their own headers tell.
 
 use super::mend::{mend, sum};
-use super::network::Above;
+use super::network::UpperLayer;
 use super::{Cut, MAX_DEPTH, PacketAnonymizer, Reach, be16, blank};
 use crate::decode::Next;
 use crate::decode::tunnel::{self, Inner, Tunnel, TunnelKind};
@@ -17,7 +17,7 @@ impl PacketAnonymizer {
         &mut self,
         data: &mut [u8],
         decoded: &Decoded,
-        above: &Above,
+        above: &UpperLayer,
     ) -> Option<Reach> {
         if above.is_fragment {
             return None;
@@ -66,7 +66,7 @@ impl PacketAnonymizer {
     }
 
     /// Addresses and identities in the tunnel's own header.
-    fn tunnel_header(&mut self, data: &mut [u8], above: &Above, tunnel: &Tunnel) {
+    fn tunnel_header(&mut self, data: &mut [u8], above: &UpperLayer, tunnel: &Tunnel) {
         let (body, inner) = (above.start + UDP, tunnel.offset as usize);
         match tunnel.kind {
             TunnelKind::Geneve => blank(data, body + 8, inner),

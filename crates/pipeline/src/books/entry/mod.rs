@@ -2,7 +2,7 @@
 
 use netsniff_analysis::Depth;
 use netsniff_analysis::log::Capture;
-use netsniff_analysis::log::capture::{Link, Scope, Verdict};
+use netsniff_analysis::log::capture::{CaptureVerdict, Link, Scope};
 use netsniff_analysis::record::Interval;
 use netsniff_capture::backend::RingFacts;
 use netsniff_packet::Timestamp;
@@ -11,7 +11,7 @@ use crate::live::{LinkState, RingReport};
 
 /// What a line is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BooksScope {
     /// An interface, with the sums over its rings.
     Interface(String),
     /// A ring of an interface.
@@ -22,9 +22,9 @@ pub enum Place {
 
 /// One line: totals since the start.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct BooksLine {
     /// What it is about.
-    pub place: Place,
+    pub place: BooksScope,
     /// The state of the interface.
     pub link: Option<LinkState>,
     /// Packets that came to the interface.
@@ -51,7 +51,7 @@ pub struct Entry {
     pub sampling: u64,
 }
 
-impl Entry {
+impl BooksLine {
     /// Packets that came out of the rings.
     #[must_use]
     pub fn delivered(&self) -> Option<u64> {
@@ -131,17 +131,17 @@ impl Entry {
 
     /// Whether the capture can be believed.
     #[must_use]
-    pub fn verdict(&self) -> Option<Verdict> {
-        self.report.as_ref().map(|_| Verdict::of(self.loss()))
+    pub fn verdict(&self) -> Option<CaptureVerdict> {
+        self.report.as_ref().map(|_| CaptureVerdict::of(self.loss()))
     }
 
     /// The row of the log `capture`.
     #[must_use]
     pub fn record(&self, ts: Timestamp, since: Timestamp, is_final: bool) -> Capture<'_> {
         let (scope, interface, ring) = match &self.place {
-            Place::Interface(name) => (Scope::Interface, Some(name.as_str()), None),
-            Place::Ring(name, ring) => (Scope::Ring, Some(name.as_str()), Some(*ring as u64)),
-            Place::Host => (Scope::Host, None, None),
+            BooksScope::Interface(name) => (Scope::Interface, Some(name.as_str()), None),
+            BooksScope::Ring(name, ring) => (Scope::Ring, Some(name.as_str()), Some(*ring as u64)),
+            BooksScope::Host => (Scope::Host, None, None),
         };
         let report = self.report.as_ref();
         let counters = report.map(|report| &report.counters);

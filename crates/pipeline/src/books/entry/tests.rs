@@ -36,7 +36,7 @@ fn ratios_have_the_denominators_of_the_paper() {
     assert_eq!(entry.kernel_loss(), Some(0.2), "of those that arrived");
     assert_eq!(entry.application_loss(), Some(0.1), "of those that the kernel processed");
     assert_eq!(entry.loss(), Some(0.28));
-    assert_eq!(entry.verdict(), Some(Verdict::Bad));
+    assert_eq!(entry.verdict(), Some(CaptureVerdict::Bad));
     let mut idle = entry;
     idle.report = Some(RingReport {
         counters: RingCounters { dropped: Some(0), ..RingCounters::default() },
@@ -44,11 +44,11 @@ fn ratios_have_the_denominators_of_the_paper() {
     });
     idle.lost_interface = Some(0);
     assert_eq!((idle.loss(), idle.application_loss()), (Some(0.0), None));
-    assert_eq!(idle.verdict(), Some(Verdict::Good));
+    assert_eq!(idle.verdict(), Some(CaptureVerdict::Good));
 }
 
 /// With packets in the ring and behind it that no hand-off took.
-fn with_more(entry: Entry) -> Entry {
+fn with_more(entry: BooksLine) -> BooksLine {
     let report = entry.report.map(|report| RingReport {
         counters: RingCounters {
             accepted: report.counters.accepted.map(|accepted| accepted + 5),
@@ -58,7 +58,7 @@ fn with_more(entry: Entry) -> Entry {
         refused: 3,
         ..report
     });
-    Entry {
+    BooksLine {
         report,
         unrecorded: Some(4),
         arrived: entry.arrived.map(|arrived| arrived + 5),
@@ -80,15 +80,15 @@ fn what_hand_offs_refuse_is_lost_to_the_application() {
     // 10 dropped of 100 that came to the socket, and 7 of the 90 that came out of the ring.
     assert_eq!((entry.application_loss(), entry.loss()), (Some(0.17), Some(0.17)));
     assert_eq!(entry.kernel_loss(), Some(0.0));
-    let recorder_only = Entry { report: None, ..entry };
+    let recorder_only = BooksLine { report: None, ..entry };
     assert_eq!((recorder_only.refused(), recorder_only.loss()), (4, None));
 }
 
 #[test]
 fn each_column_has_a_counter_of_its_own() {
     let told = report(100);
-    let entry = Entry {
-        place: Place::Ring("eth0".to_owned(), 1),
+    let entry = BooksLine {
+        place: BooksScope::Ring("eth0".to_owned(), 1),
         link: Some(LinkState::Gone),
         arrived: Some(1),
         lost_interface: Some(2),

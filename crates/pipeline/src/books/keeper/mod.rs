@@ -8,7 +8,7 @@ use netsniff_capture::host::{HostCounters, HostReader};
 use netsniff_capture::options::Direction;
 use netsniff_packet::Timestamp;
 
-use super::entry::{Entry, Place};
+use super::entry::{BooksLine, BooksScope};
 use super::sightings::{Arrived, BLIND_LAG};
 use super::watched::Watched;
 use crate::live::{Control, LAG, Moment, RingReport};
@@ -39,7 +39,7 @@ pub struct RingPlace {
 
 /// Keeps the books of one run.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct BooksKeeper {
     interfaces: Vec<Watched>,
     rings: Vec<RingPlace>,
     sampling: u64,
@@ -51,7 +51,7 @@ pub struct Keeper {
     since: Timestamp,
 }
 
-impl Keeper {
+impl BooksKeeper {
     /// Begins the books of rings that are about to be started; `host` tells what all interfaces share.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Keeper {
     /// Makes the books of the reports of this number, which the rings were asked for at `due`. It is to be called
     /// [`LEAD`] before, waits for the rings a short time, and reads the interfaces meanwhile. What the kernel has
     /// counted is read of all rings at one moment behind that, whatever their threads do.
-    pub fn read(&mut self, control: &Control, number: u64, due: u64) -> Vec<Entry> {
+    pub fn read(&mut self, control: &Control, number: u64, due: u64) -> Vec<BooksLine> {
         let give_up = due.saturating_add(nanos(ANSWER));
         let reports = loop {
             self.look();
@@ -148,7 +148,7 @@ impl Keeper {
     }
 
     /// The books of rings that have ended.
-    pub fn close(&mut self, reports: &[RingReport]) -> Vec<Entry> {
+    pub fn close(&mut self, reports: &[RingReport]) -> Vec<BooksLine> {
         // Rings that ended by themselves were read at their end.
         self.look_for(LAG);
         self.entries(reports)
@@ -205,7 +205,7 @@ impl Keeper {
     }
 
     /// One entry for each interface, one for each ring, and one for the host.
-    fn entries(&mut self, reports: &[RingReport]) -> Vec<Entry> {
+    fn entries(&mut self, reports: &[RingReport]) -> Vec<BooksLine> {
         self.follow(reports);
         self.interfaces.iter_mut().for_each(Watched::ask_for_losses);
         let mut entries = Vec::new();
@@ -215,8 +215,8 @@ impl Keeper {
             let moments = own.iter().filter_map(|(_, report)| self.moment(report));
             let arrived = watched.arrived(moments.reduce(Moment::with));
             let report = sum(own.iter().map(|(_, report)| *report));
-            entries.push(Entry {
-                place: Place::Interface(watched.name().to_owned()),
+            entries.push(BooksLine {
+                place: BooksScope::Interface(watched.name().to_owned()),
                 link: own.first().map(|(_, report)| report.link),
                 // What the interface had no room for had come, too, and is in no other counter.
                 arrived: arrived.map(|arrived| arrived.likely.saturating_add(watched.lost())),
@@ -225,15 +225,15 @@ impl Keeper {
                 bound: arrived.map(Arrived::bound),
                 report,
                 facts: own.first().map(|(ring, _)| ring.facts.clone()),
-                ..self.blank(Place::Host)
+                ..self.blank(BooksScope::Host)
             });
             for (at, (ring, report)) in own.iter().enumerate() {
-                entries.push(Entry {
+                entries.push(BooksLine {
                     link: Some(report.link),
                     filtered: filtered(Some(report)),
                     report: Some((*report).clone()),
                     facts: Some(ring.facts.clone()),
-                    ..self.blank(Place::Ring(watched.name().to_owned(), at))
+                    ..self.blank(BooksScope::Ring(watched.name().to_owned(), at))
                 });
             }
         }
@@ -246,23 +246,23 @@ impl Keeper {
         entries
     }
 
-    fn host(&mut self, entries: &mut Vec<Entry>) {
+    fn host(&mut self, entries: &mut Vec<BooksLine>) {
         let Some(now) = self.host.as_mut().and_then(|host| host.counters().ok()) else { return };
         entries.push(self.host_entry(now));
     }
 
     /// What the host has counted since the start.
-    fn host_entry(&self, now: HostCounters) -> Entry {
+    fn host_entry(&self, now: HostCounters) -> BooksLine {
         let start = self.host_start;
-        Entry {
+        BooksLine {
             lost_backlog: Some(now.backlog_dropped.saturating_sub(start.backlog_dropped)),
             time_squeezes: Some(now.time_squeezes.saturating_sub(start.time_squeezes)),
-            ..self.blank(Place::Host)
+            ..self.blank(BooksScope::Host)
         }
     }
 
-    fn blank(&self, place: Place) -> Entry {
-        Entry {
+    fn blank(&self, place: BooksScope) -> BooksLine {
+        BooksLine {
             place,
             link: None,
             arrived: None,

@@ -21,12 +21,12 @@ fn untold(mut report: RingReport) -> RingReport {
 }
 
 /// The books of the loopback interface of this machine, which is watched twice.
-fn keeper(places: &[usize]) -> Keeper {
+fn keeper(places: &[usize]) -> BooksKeeper {
     let lo = Interface::find("lo").unwrap();
     let place = |&interface| RingPlace { interface, facts: facts() };
     let places = places.iter().map(place).collect();
     let begin = Timestamp::from_nanos(5);
-    Keeper::begin(&[lo.clone(), lo], places, 1, None, begin).unwrap()
+    BooksKeeper::begin(&[lo.clone(), lo], places, 1, None, begin).unwrap()
 }
 
 /// Whoever counts what passes the loopback interface is to be alone there.
@@ -48,13 +48,14 @@ fn rings_belong_to_their_interfaces_and_their_sums_to_nobody_else() {
     let reports = [report(100), untold(report(1000)), report(10_000)];
     let entries = keeper.entries(&reports);
     let places: Vec<_> = entries.iter().map(|entry| entry.place.clone()).collect();
-    let (lo, ring) = (|| Place::Interface("lo".to_owned()), |n| Place::Ring("lo".to_owned(), n));
+    let (lo, ring) =
+        (|| BooksScope::Interface("lo".to_owned()), |n| BooksScope::Ring("lo".to_owned(), n));
     assert_eq!(places, [lo(), ring(0), ring(1), lo(), ring(0)]);
     let delivered: Vec<_> = entries.iter().map(|entry| entry.delivered().unwrap()).collect();
     let of = reports.each_ref().map(|report| report.counters.delivered);
     assert_eq!(delivered, [of[0] + of[2], of[0], of[2], of[1], of[1]]);
     let filtered: Vec<_> = entries.iter().map(|entry| entry.filtered).collect();
-    let link = |entry: &Entry| entry.link == Some(LinkState::Down);
+    let link = |entry: &BooksLine| entry.link == Some(LinkState::Down);
     assert!(entries.iter().all(link), "as the rings tell");
     let of = reports.map(|report| report.counters.filtered);
     let both = of[0].zip(of[2]).map(|(one, other)| one + other);
@@ -203,15 +204,15 @@ fn the_host_counts_since_the_start() {
     let now = HostCounters { backlog_dropped: 103, time_squeezes: 12 };
     let entry = keeper.host_entry(now);
     assert_eq!((entry.lost_backlog, entry.time_squeezes), (Some(3), Some(5)));
-    assert_eq!(entry.place, Place::Host);
+    assert_eq!(entry.place, BooksScope::Host);
 }
 
 #[test]
 fn rings_are_waited_for_but_not_one_that_is_stalled() {
     let mut keeper = keeper(&[0]);
     let control = Control::new(1);
-    let delivered = |entries: Vec<Entry>| entries[1].delivered();
-    let ask = |keeper: &mut Keeper| {
+    let delivered = |entries: Vec<BooksLine>| entries[1].delivered();
+    let ask = |keeper: &mut BooksKeeper| {
         let due = netsniff_capture::monotonic();
         keeper.read(&control, control.ask(due), due)
     };

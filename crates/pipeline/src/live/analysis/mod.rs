@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netsniff_analysis::decoding::Intake;
-use netsniff_analysis::flow::turnover::Turn;
+use netsniff_analysis::flow::turnover::FlowEvent;
 use netsniff_analysis::ingress::Unparsed;
 use netsniff_analysis::ingress::statistics::PacketStatistics;
 use netsniff_analysis::rows::{Collector, TakeComplete};
@@ -15,19 +15,19 @@ use netsniff_output::{Format, HandedOver, RowBuffer, RowProducer};
 use netsniff_packet::{Loss, Packet, PacketRecord, Stage, Timestamp};
 
 use super::books::RingReport;
-use super::order::Group;
+use super::order::PacketSlice;
 use super::pace::Pace;
-use super::ring::{Consumer, Patience};
-use super::splits::Splits;
+use super::ring::{Backpressure, Consumer};
+use super::splits::SplitFlowDetector;
 use crate::run::Settings;
 use crate::shedding::Shedding;
 
 /// How far the analysis waits where what gets the packets, too, stands still: less than what makes it shed.
-const STALL: Patience = Patience { time: Duration::from_secs(1), percent: 40 };
+const STALL: Backpressure = Backpressure { time: Duration::from_secs(1), percent: 40 };
 
 /// How far it waits for the thread that writes the logs, whose queue holds the rows of seconds and is nearly full.
 /// Nothing else is left to be done then, and a ring so full is emptied before anything is shed.
-const NO_ROOM_FOR_ROWS: Patience = Patience { time: Duration::from_secs(10), percent: 40 };
+const NO_ROOM_FOR_ROWS: Backpressure = Backpressure { time: Duration::from_secs(10), percent: 40 };
 
 /// Bytes that may be decoded of compressed bodies before the ring is looked at again, which takes less than
 /// half a second. A block of honest traffic has a fifth of it at most.
@@ -90,8 +90,8 @@ pub struct Analyser {
     /// Chooses the depth by how full the ring is; `None` where it stays.
     shedding: Option<Shedding>,
     /// Counts the flows that another ring has, too, where somebody can, with the number of this ring.
-    splits: Option<(Arc<Splits>, usize)>,
-    turns: Vec<Turn>,
+    splits: Option<(Arc<SplitFlowDetector>, usize)>,
+    turns: Vec<FlowEvent>,
     pace: Pace,
     analysed: u64,
     /// Packets that were left in the ring at the stop, and for which there was no time.
@@ -141,7 +141,7 @@ impl Analyser {
 
     /// Tells which flows begin and end as those of ring number `ring`.
     #[must_use]
-    pub fn with_splits(mut self, splits: Arc<Splits>, ring: usize) -> Self {
+    pub fn with_splits(mut self, splits: Arc<SplitFlowDetector>, ring: usize) -> Self {
         if splits.is_possible(ring) {
             self.engine.note_turnover();
         }
@@ -178,14 +178,14 @@ impl Analyser {
 }
 
 impl Consumer for Analyser {
-    fn wait_for_room(&mut self) -> Option<Patience> {
+    fn wait_for_room(&mut self) -> Option<Backpressure> {
         if self.rows.taker.writer.as_ref().is_some_and(RowProducer::is_nearly_full) {
             return Some(NO_ROOM_FOR_ROWS);
         }
         self.also.as_mut()?.wait_for_room().and(Some(STALL))
     }
 
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         if let Some(also) = &mut self.also {
             also.group(group);
         }
@@ -205,7 +205,7 @@ impl Consumer for Analyser {
             }
             let (slice, behind) = left.split_at(self.pace.slice().min(left.len()));
             left = behind;
-            let packets = Group { packets: slice, ..group }.iter();
+            let packets = PacketSlice { packets: slice, ..group }.iter();
             self.engine.round(packets, group.data, &mut self.odd, &mut self.rows);
             self.compare();
             self.analysed += slice.len() as u64;

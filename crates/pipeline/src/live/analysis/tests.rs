@@ -53,7 +53,7 @@ fn give_at(analyser: &mut Analyser, flows: std::ops::Range<u32>, timestamp: Time
         });
         data.extend_from_slice(&frame);
     }
-    analyser.group(Group { data: &data, packets: &packets, loss: None });
+    analyser.group(PacketSlice { data: &data, packets: &packets, loss: None });
 }
 
 fn end(mut analyser: Analyser, writer: LogWriter) -> (RingReport, WriterOutcome) {

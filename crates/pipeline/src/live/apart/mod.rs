@@ -16,8 +16,8 @@ use netsniff_packet::{Batch, Loss, Stage, Timestamp};
 
 use super::analysis::Analyser;
 use super::books::RingReport;
-use super::order::Group;
-use super::ring::{Consumer, NO_ROOM_PAUSE, Patience};
+use super::order::PacketSlice;
+use super::ring::{Backpressure, Consumer, NO_ROOM_PAUSE};
 
 /// Groups that may wait. A group is a block of the ring at most, so that these are 64 MiB with the usual blocks.
 const QUEUE: usize = 64;
@@ -26,7 +26,7 @@ const QUEUE: usize = 64;
 const NEARLY_FULL: usize = QUEUE * 3 / 4;
 
 /// How far they wait there. From half a ring on less is analysed of new flows, so that the queue gets shorter.
-const NO_ROOM: Patience = Patience { time: Duration::from_secs(10), percent: 80 };
+const NO_ROOM: Backpressure = Backpressure { time: Duration::from_secs(10), percent: 80 };
 
 enum Task {
     Group(Batch),
@@ -60,7 +60,7 @@ impl Shared {
 }
 
 /// Hands the packets of one ring to a consumer in another thread.
-pub struct Apart<C> {
+pub struct OffThread<C> {
     queue: Option<SyncSender<Task>>,
     shared: Arc<Shared>,
     free: Receiver<Batch>,
@@ -72,7 +72,7 @@ pub struct Apart<C> {
     last: Option<Timestamp>,
 }
 
-impl<C: Consumer + 'static> Apart<C> {
+impl<C: Consumer + 'static> OffThread<C> {
     /// Starts the thread, which pins itself to `cpu`.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl<C: Consumer> Worker<C> {
                 self.wait_for_room();
                 let loss = batch.losses.first().map(|(_, loss)| loss);
                 let (data, packets) = (&batch.data, &batch.packets);
-                self.consumer.group(Group { data, packets, loss });
+                self.consumer.group(PacketSlice { data, packets, loss });
                 done = Some(batch);
             }
             Task::Occupied(occupancy, now) => self.consumer.occupied(occupancy, now),
@@ -202,13 +202,13 @@ impl<C: Consumer> Worker<C> {
     }
 }
 
-impl<C: Consumer + 'static> Consumer for Apart<C> {
-    fn wait_for_room(&mut self) -> Option<Patience> {
+impl<C: Consumer + 'static> Consumer for OffThread<C> {
+    fn wait_for_room(&mut self) -> Option<Backpressure> {
         let has_room = self.shared.queued() < NEARLY_FULL || self.shared.is_stopping();
         (!has_room).then_some(NO_ROOM)
     }
 
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         let mut batch = self.free.try_recv().unwrap_or_default();
         batch.clear();
         let first = group.packets.first().map(|packet| packet.timestamp);
@@ -280,18 +280,18 @@ impl<C: Consumer + 'static> Consumer for Apart<C> {
 }
 
 /// The analysis of one ring, in its own thread or apart.
-pub enum Work {
+pub enum RingAnalysis {
     /// In the thread that captures.
-    Here(Box<Analyser>),
+    Inline(Box<Analyser>),
     /// In a thread of its own.
-    Apart(Box<Apart<Analyser>>),
+    OffThread(Box<OffThread<Analyser>>),
 }
 
-impl Work {
+impl RingAnalysis {
     fn consumer(&mut self) -> &mut dyn Consumer {
         match self {
-            Self::Here(analyser) => analyser.as_mut(),
-            Self::Apart(apart) => apart.as_mut(),
+            Self::Inline(analyser) => analyser.as_mut(),
+            Self::OffThread(apart) => apart.as_mut(),
         }
     }
 
@@ -299,18 +299,18 @@ impl Work {
     #[must_use]
     pub fn into_analyser(self) -> Option<Analyser> {
         match self {
-            Self::Here(analyser) => Some(*analyser),
-            Self::Apart(apart) => apart.into_consumer(),
+            Self::Inline(analyser) => Some(*analyser),
+            Self::OffThread(apart) => apart.into_consumer(),
         }
     }
 }
 
-impl Consumer for Work {
-    fn wait_for_room(&mut self) -> Option<Patience> {
+impl Consumer for RingAnalysis {
+    fn wait_for_room(&mut self) -> Option<Backpressure> {
         self.consumer().wait_for_room()
     }
 
-    fn group(&mut self, group: Group<'_>) {
+    fn group(&mut self, group: PacketSlice<'_>) {
         self.consumer().group(group);
     }
 
@@ -332,8 +332,8 @@ impl Consumer for Work {
 
     fn fill(&self, report: &mut RingReport) {
         match self {
-            Self::Here(analyser) => analyser.fill(report),
-            Self::Apart(apart) => apart.fill(report),
+            Self::Inline(analyser) => analyser.fill(report),
+            Self::OffThread(apart) => apart.fill(report),
         }
     }
 }

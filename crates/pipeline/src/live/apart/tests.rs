@@ -8,19 +8,19 @@ use super::super::testing::{Hindered, Notes, Told, at, packets};
 use super::*;
 
 /// Each group is noted once it may.
-fn start() -> (Apart<Hindered>, Notes, Sender<()>) {
+fn start() -> (OffThread<Hindered>, Notes, Sender<()>) {
     let (go, may) = channel();
     let notes = Notes::default();
     let before_group = Box::new(move || {
         let _ = may.recv();
     });
     let slow = Hindered { notes: notes.clone(), before_group, room: Box::new(|| None) };
-    (Apart::start(slow, None).unwrap(), notes, go)
+    (OffThread::start(slow, None).unwrap(), notes, go)
 }
 
-fn give<C: Consumer + 'static>(apart: &mut Apart<C>, micros: &[i64], loss: Option<Loss>) {
+fn give<C: Consumer + 'static>(apart: &mut OffThread<C>, micros: &[i64], loss: Option<Loss>) {
     let (data, packets) = packets(micros);
-    apart.group(Group { data: &data, packets: &packets, loss: loss.as_ref() });
+    apart.group(PacketSlice { data: &data, packets: &packets, loss: loss.as_ref() });
 }
 
 const fn loss(before: Option<Timestamp>, after: i64, packets: u64) -> Loss {
@@ -32,7 +32,7 @@ fn of_traffic(notes: &Notes) -> Vec<Told> {
     notes.told().into_iter().filter(|told| *told != Told::Stopping).collect()
 }
 
-fn report<C: Consumer + 'static>(apart: &Apart<C>) -> RingReport {
+fn report<C: Consumer + 'static>(apart: &OffThread<C>) -> RingReport {
     let mut report = RingReport { waiting: 100, ..RingReport::default() };
     apart.fill(&mut report);
     report
@@ -141,10 +141,10 @@ fn who_hands_over_waits_for_the_queue() {
 fn the_queue_waits_for_a_consumer_without_room() {
     let (go, may) = channel();
     let notes = Notes::default();
-    let patience = Patience { time: Duration::from_secs(60), percent: 40 };
+    let patience = Backpressure { time: Duration::from_secs(60), percent: 40 };
     let room = Box::new(move || may.try_recv().err().map(|_: TryRecvError| patience));
     let full = Hindered { notes: notes.clone(), before_group: Box::new(|| {}), room };
-    let mut apart = Apart::start(full, None).unwrap();
+    let mut apart = OffThread::start(full, None).unwrap();
     (1..=3).for_each(|micros| give(&mut apart, &[micros], None));
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(notes.told(), []);

@@ -16,7 +16,7 @@ const AHEAD: usize = 8;
 
 /// Packets that lie in one buffer, in order.
 #[derive(Clone, Copy, Debug)]
-pub struct Group<'a> {
+pub struct PacketSlice<'a> {
     /// Memory that holds the bytes.
     pub data: &'a [u8],
     /// Where each packet lies.
@@ -25,7 +25,7 @@ pub struct Group<'a> {
     pub loss: Option<&'a Loss>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> PacketSlice<'a> {
     /// The packet that a record of this group describes.
     #[inline]
     #[must_use]
@@ -53,16 +53,16 @@ impl<'a> Group<'a> {
 
 /// Packets as they come out of a ring.
 #[derive(Clone, Copy, Debug)]
-pub struct Portion<'a> {
+pub struct RingPackets<'a> {
     /// The packets, and what was lost before the first of them, which may be unordered.
-    pub group: Group<'a>,
+    pub group: PacketSlice<'a>,
     /// Whether the next portion lies in the same buffer, and this one stays there until then.
     pub goes_on: bool,
 }
 
 /// Holds the packets of the last moment until nothing earlier can come.
 #[derive(Debug)]
-pub struct Order {
+pub struct ReorderBuffer {
     window: i64,
     /// Packets that wait where they are, since the buffer stays.
     left: Vec<PacketRecord>,
@@ -74,7 +74,7 @@ pub struct Order {
     sorted: Vec<PacketRecord>,
 }
 
-impl Order {
+impl ReorderBuffer {
     /// Nothing waits. With an empty window nothing ever does.
     #[must_use]
     pub fn new(window: Duration) -> Self {
@@ -89,7 +89,7 @@ impl Order {
     }
 
     /// Takes packets, and yields those before which nothing can come any more.
-    pub fn push(&mut self, portion: Portion<'_>, mut each: impl FnMut(Group<'_>)) {
+    pub fn push(&mut self, portion: RingPackets<'_>, mut each: impl FnMut(PacketSlice<'_>)) {
         let packets = portion.group.packets;
         let is_sorted = packets.is_sorted_by_key(|packet| packet.timestamp);
         if is_sorted && self.left.is_empty() {
@@ -106,13 +106,13 @@ impl Order {
             // Packets of one time stay as they came.
             sorted.sort_by_key(|packet| packet.timestamp);
         }
-        let group = Group { packets: &sorted, ..portion.group };
-        self.push_sorted(Portion { group, ..portion }, &mut each);
+        let group = PacketSlice { packets: &sorted, ..portion.group };
+        self.push_sorted(RingPackets { group, ..portion }, &mut each);
         self.sorted = sorted;
     }
 
-    fn push_sorted(&mut self, portion: Portion<'_>, each: &mut impl FnMut(Group<'_>)) {
-        let Group { data, packets: mut rest, mut loss } = portion.group;
+    fn push_sorted(&mut self, portion: RingPackets<'_>, each: &mut impl FnMut(PacketSlice<'_>)) {
+        let PacketSlice { data, packets: mut rest, mut loss } = portion.group;
         if let Some(last) = self.held.packets.last() {
             // Those that belong among the ones that wait are few.
             let before = last.timestamp;
@@ -136,7 +136,7 @@ impl Order {
             self.flush(&mut *each);
         }
         if ready > 0 {
-            each(Group { data, packets: &rest[..ready], loss: loss.take() });
+            each(PacketSlice { data, packets: &rest[..ready], loss: loss.take() });
         }
         if ready < rest.len() && portion.goes_on && loss.is_none() {
             self.left.extend_from_slice(&rest[ready..]);
@@ -147,18 +147,18 @@ impl Order {
             self.hold(data, &rest[ready..]);
         }
         if let Some(loss) = loss {
-            each(Group { data: &[], packets: &[], loss: Some(loss) });
+            each(PacketSlice { data: &[], packets: &[], loss: Some(loss) });
         }
     }
 
     /// Yields all packets that wait, in the order of time.
-    pub fn flush(&mut self, mut each: impl FnMut(Group<'_>)) {
+    pub fn flush(&mut self, mut each: impl FnMut(PacketSlice<'_>)) {
         let loss = self.held_loss.take();
         if self.held.packets.is_empty() && loss.is_none() {
             return;
         }
         let held = &self.held;
-        each(Group { data: &held.data, packets: &held.packets, loss: loss.as_ref() });
+        each(PacketSlice { data: &held.data, packets: &held.packets, loss: loss.as_ref() });
         self.held.clear();
     }
 
@@ -191,10 +191,10 @@ mod tests {
 
     /// Pushes groups of stamps and returns what came out, a loss as -1.
     fn run(window: u64, groups: &[(&[i64], bool)]) -> (Vec<i64>, Vec<usize>) {
-        let mut order = Order::new(Duration::from_micros(window));
+        let mut order = ReorderBuffer::new(Duration::from_micros(window));
         let (mut out, mut lens) = (Vec::new(), Vec::new());
         let loss = Loss { before: None, after: Timestamp::EPOCH, packets: 1, stage: Stage::System };
-        let mut take = |group: Group<'_>| {
+        let mut take = |group: PacketSlice<'_>| {
             out.extend(group.loss.map(|_| -1));
             for packet in group.packets {
                 let micros = packet.timestamp.nanos() / 1000;
@@ -205,8 +205,9 @@ mod tests {
         };
         for (micros, is_lossy) in groups {
             let (data, records) = packets(micros);
-            let group = Group { data: &data, packets: &records, loss: is_lossy.then_some(&loss) };
-            order.push(Portion { group, goes_on: false }, &mut take);
+            let group =
+                PacketSlice { data: &data, packets: &records, loss: is_lossy.then_some(&loss) };
+            order.push(RingPackets { group, goes_on: false }, &mut take);
         }
         order.flush(&mut take);
         (out, lens)
@@ -244,9 +245,9 @@ mod tests {
     #[test]
     fn portions_of_one_buffer_wait_where_they_are() {
         let (data, records) = packets(&[1, 2, 20, 18, 19, 21, 17, 40, 41]);
-        let mut order = Order::new(Duration::from_micros(5));
+        let mut order = ReorderBuffer::new(Duration::from_micros(5));
         let mut out = Vec::new();
-        let mut take = |group: Group<'_>| {
+        let mut take = |group: PacketSlice<'_>| {
             for packet in group.packets {
                 let micros = packet.timestamp.nanos() / 1000;
                 assert_eq!(group.data[packet.range()], [micros as u8], "its own bytes");
@@ -254,8 +255,8 @@ mod tests {
             }
         };
         for (number, packets) in records.chunks(3).enumerate() {
-            let group = Group { data: &data, packets, loss: None };
-            order.push(Portion { group, goes_on: number < 2 }, &mut take);
+            let group = PacketSlice { data: &data, packets, loss: None };
+            order.push(RingPackets { group, goes_on: number < 2 }, &mut take);
             let copied = order.held.packets.len();
             assert_eq!(
                 copied,

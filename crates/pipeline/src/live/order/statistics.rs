@@ -79,9 +79,9 @@ fn recorded() -> Batch {
 fn analysed(data: &[u8], packets: &[PacketRecord], window: Duration) -> (Said, usize) {
     let mut said = Said::default();
     let mut engine = Engine::new(Limits::default(), Options::default(), 7);
-    let mut order = Order::new(window);
+    let mut order = ReorderBuffer::new(window);
     let (mut latest, mut late) = (Timestamp::MIN, 0);
-    let mut take = |group: Group<'_>| {
+    let mut take = |group: PacketSlice<'_>| {
         for (_, packet) in group.iter() {
             late += usize::from(packet.timestamp < latest);
             latest = latest.max(packet.timestamp);
@@ -89,8 +89,8 @@ fn analysed(data: &[u8], packets: &[PacketRecord], window: Duration) -> (Said, u
         }
     };
     for packet in packets {
-        let group = Group { data, packets: core::slice::from_ref(packet), loss: None };
-        order.push(Portion { group, goes_on: false }, &mut take);
+        let group = PacketSlice { data, packets: core::slice::from_ref(packet), loss: None };
+        order.push(RingPackets { group, goes_on: false }, &mut take);
     }
     order.flush(&mut take);
     engine.finish(&mut said);

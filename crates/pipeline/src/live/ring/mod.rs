@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use netsniff_capture::counters::Occupancy;
-use netsniff_capture::{Arrival, Receiver};
+use netsniff_capture::{Received, Receiver};
 use netsniff_packet::Timestamp;
 
 use super::books::{Control, Earlier, LAG, LinkState, Moment, Return, RingReport};
 use super::onset::Onset;
-use super::order::{Group, Order, Portion};
+use super::order::{PacketSlice, ReorderBuffer, RingPackets};
 use super::select::{Select, Wanted};
 
 /// How long a ring is waited for before the thread looks at what else there is to do.
@@ -35,14 +35,14 @@ pub enum IfGone {
 
 /// How far a consumer without room may make a ring wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Backpressure {
     /// Until nothing more is left in the ring. Nothing else is done meanwhile, such as a look at the interface.
     pub time: Duration,
     /// What part of the ring packets may fill, in percent.
     pub percent: u32,
 }
 
-impl Patience {
+impl Backpressure {
     /// Its time, or what is left of that where the run is to end.
     pub(super) fn until_stop(&self, is_stopping: bool) -> Duration {
         if is_stopping { self.time.min(NO_ROOM_AT_STOP) } else { self.time }
@@ -52,12 +52,12 @@ impl Patience {
 /// Gets the packets of a ring in order, and what was lost between them.
 pub trait Consumer: Send {
     /// What to leave in the ring since there is no room here; `None` where there is.
-    fn wait_for_room(&mut self) -> Option<Patience> {
+    fn wait_for_room(&mut self) -> Option<Backpressure> {
         None
     }
 
     /// Takes packets, which are lent until it returns.
-    fn group(&mut self, group: Group<'_>);
+    fn group(&mut self, group: PacketSlice<'_>);
 
     /// Tells how full the ring is, at `now`.
     fn occupied(&mut self, _occupancy: Occupancy, _now: Timestamp) {}
@@ -123,7 +123,7 @@ impl<C: Consumer> RingWork<'_, C> {
             consumer: self.consumer,
             select: Select::new(self.wanted, self.count, self.control),
             control: self.control,
-            order: Order::new(self.window),
+            order: ReorderBuffer::new(self.window),
             reopen: self.reopen,
             link: LinkState::Up,
             downs: 0,
@@ -146,7 +146,7 @@ struct Loop<'a, C> {
     consumer: C,
     select: Select<'a>,
     control: &'a Control,
-    order: Order,
+    order: ReorderBuffer,
     reopen: Option<Reopen>,
     link: LinkState,
     downs: u64,
@@ -162,7 +162,7 @@ struct Loop<'a, C> {
 }
 
 /// What one turn of the loop came to.
-enum Turn {
+enum RingRound {
     GoOn,
     End,
 }
@@ -171,8 +171,8 @@ impl<C: Consumer> Loop<'_, C> {
     fn run(mut self) -> RingOutcome<C> {
         let failure = loop {
             match self.turn() {
-                Ok(Turn::GoOn) => {}
-                Ok(Turn::End) => break None,
+                Ok(RingRound::GoOn) => {}
+                Ok(RingRound::End) => break None,
                 Err(error) => break Some(error.to_string()),
             }
         };
@@ -191,7 +191,7 @@ impl<C: Consumer> Loop<'_, C> {
         self.flush();
         if let Some(loss) = self.receiver.as_mut().and_then(|receiver| receiver.last_loss()) {
             self.onset.note(Some(&loss), None);
-            self.consumer.group(Group { data: &[], packets: &[], loss: Some(&loss) });
+            self.consumer.group(PacketSlice { data: &[], packets: &[], loss: Some(&loss) });
         }
     }
 
@@ -201,7 +201,7 @@ impl<C: Consumer> Loop<'_, C> {
     }
 
     /// Waits for packets once and does what came.
-    fn turn(&mut self) -> netsniff_capture::Result<Turn> {
+    fn turn(&mut self) -> netsniff_capture::Result<RingRound> {
         let patience = self.answer();
         let Some(receiver) = &mut self.receiver else { return self.come_back(patience) };
         if self.control.is_shut() && !self.is_stopping {
@@ -217,46 +217,46 @@ impl<C: Consumer> Loop<'_, C> {
                 Waits::ForRoom { is_empty: true } => Duration::ZERO,
                 Waits::ForRoom { is_empty: false } => {
                     std::thread::sleep(NO_ROOM_PAUSE);
-                    return Ok(Turn::GoOn);
+                    return Ok(RingRound::GoOn);
                 }
             };
         match receiver.receive(patience)? {
-            Arrival::Packets(lent) => {
+            Received::Packets(lent) => {
                 self.link = LinkState::Up;
                 if let Some(last) = lent.packets.last() {
                     self.consumer.occupied(lent.occupancy, last.timestamp);
                 }
                 let (select, consumer) = (&mut self.select, &mut self.consumer);
-                let mut each = |group: Group<'_>| consumer.group(select.group(group));
+                let mut each = |group: PacketSlice<'_>| consumer.group(select.group(group));
                 let loss = lent.loss.as_ref();
                 self.onset.note(loss, lent.packets.first().map(|first| first.timestamp));
-                let group = Group { data: lent.data, packets: lent.packets, loss };
-                self.order.push(Portion { group, goes_on: lent.goes_on }, &mut each);
+                let group = PacketSlice { data: lent.data, packets: lent.packets, loss };
+                self.order.push(RingPackets { group, goes_on: lent.goes_on }, &mut each);
             }
-            Arrival::Nothing(_) if patience.is_zero() => {
+            Received::Nothing(_) if patience.is_zero() => {
                 self.link = LinkState::Up;
                 std::thread::sleep(NO_ROOM_PAUSE);
             }
-            Arrival::Nothing(settled) => {
+            Received::Nothing(settled) => {
                 self.link = LinkState::Up;
                 self.flush();
                 self.consumer.occupied(Occupancy::EMPTY, settled);
                 self.consumer.idle(settled);
             }
-            Arrival::Down => {
+            Received::Down => {
                 if self.link == LinkState::Up {
                     self.downs += 1;
                 }
                 self.link = LinkState::Down;
                 return Ok(self.pause(patience));
             }
-            Arrival::Gone => {
+            Received::Gone => {
                 self.link = LinkState::Gone;
                 return self.gone();
             }
-            Arrival::End => return Ok(Turn::End),
+            Received::End => return Ok(RingRound::End),
         }
-        Ok(Turn::GoOn)
+        Ok(RingRound::GoOn)
     }
 
     /// Tells what was counted, if somebody asked and the time has come. Returns how long to wait for packets until
@@ -277,18 +277,18 @@ impl<C: Consumer> Loop<'_, C> {
     }
 
     /// Leaves an interface alone for a while, at most `patience`; flows go on to end.
-    fn pause(&mut self, patience: Duration) -> Turn {
+    fn pause(&mut self, patience: Duration) -> RingRound {
         self.flush();
         self.consumer.idle(netsniff_console::clock::now() - LINK_PAUSE);
         if self.is_stopping {
-            return Turn::End;
+            return RingRound::End;
         }
         std::thread::sleep(patience);
-        Turn::GoOn
+        RingRound::GoOn
     }
 
     /// Lets the ring of an interface go that is gone, or fails.
-    fn gone(&mut self) -> netsniff_capture::Result<Turn> {
+    fn gone(&mut self) -> netsniff_capture::Result<RingRound> {
         if self.reopen.is_none() {
             let name = self.receiver.as_ref().map(|receiver| receiver.facts().interface.clone());
             return Err(netsniff_capture::Error::Gone(name.unwrap_or_default()));
@@ -297,11 +297,11 @@ impl<C: Consumer> Loop<'_, C> {
         self.before = Some(self.report());
         // As long as one ring is a member of a fan-out group, the group belongs to the interface that is gone.
         self.receiver = None;
-        Ok(Turn::GoOn)
+        Ok(RingRound::GoOn)
     }
 
     /// Goes on with an interface of the same name, once there is one.
-    fn come_back(&mut self, patience: Duration) -> netsniff_capture::Result<Turn> {
+    fn come_back(&mut self, patience: Duration) -> netsniff_capture::Result<RingRound> {
         self.is_stopping = self.control.is_shut();
         let reopened =
             if self.is_stopping { None } else { self.reopen.as_mut().and_then(|of| of()) };
@@ -322,7 +322,7 @@ impl<C: Consumer> Loop<'_, C> {
         // The books go on with its counters from now on.
         let report = self.report();
         self.control.report(self.number, self.reported, report);
-        Ok(Turn::GoOn)
+        Ok(RingRound::GoOn)
     }
 
     fn report(&mut self) -> RingReport {

@@ -6,7 +6,7 @@ use crate::log::gaps::{Cause, Ended, Missing};
 
 /// Something that is missing in one direction, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct StreamGap {
     /// What is missing: data, a SYN, a FIN or a second copy.
     pub what: Missing,
     /// Where it begins: position in the stream, the first byte of data being 1.
@@ -39,7 +39,7 @@ pub enum Proof {
     Unsure,
 }
 
-impl Gap {
+impl StreamGap {
     /// Its numbers from the first byte of data on, which stands at 1 plus `shift`.
     #[must_use]
     pub fn bytes(&self, shift: i64) -> u64 {

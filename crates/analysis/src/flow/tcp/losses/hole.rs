@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::gap::{Gap, Proof};
+use super::gap::{Proof, StreamGap};
 use super::second_copies::REORDER;
 use super::{Again, Revealed, is_past};
 use crate::flow::tcp::metrics::classify::Class;
@@ -89,7 +89,7 @@ impl Lacking {
 pub(super) struct Coming {
     pub(super) why: Why,
     /// What is known of the segment that brought it, where it brought nothing new.
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<SentAgain>,
     /// Whether it may have been late, though it looks like an answer.
     pub(super) is_hasty: bool,
 }
@@ -110,7 +110,7 @@ pub(super) enum Why {
 
 /// A segment that brought nothing new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentAgain {
     /// Its time stamp (RFC 7323).
     pub(super) stamp: Option<u32>,
     /// Whether all that its sender sent before has an older stamp.
@@ -133,11 +133,11 @@ impl Coming {
             Class::Unnecessary => Why::Unneeded,
             Class::Timeout | Class::Fast | Class::Doubled => Why::SentAgain,
         };
-        Self { why, sent: Some(Sent::of(again, high)), is_hasty: again.is_hasty }
+        Self { why, sent: Some(SentAgain::of(again, high)), is_hasty: again.is_hasty }
     }
 }
 
-impl Sent {
+impl SentAgain {
     /// A segment with numbers up to `high`.
     pub(super) fn of(again: &Again, high: i64) -> Self {
         let next = high + i64::from(again.sent_beyond);
@@ -148,9 +148,9 @@ impl Sent {
 
 impl Hole {
     /// The loss that it is.
-    pub(super) const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> Gap {
+    pub(super) const fn gap(&self, cause: Cause, ended: Ended, until: Timestamp) -> StreamGap {
         let Self { low, high, revealed: Revealed { at: since, .. }, .. } = *self;
         let (what, proof) = (Missing::Data, Proof::None);
-        Gap { what, low, high, since, until, ended, cause, proof, is_assumed: false }
+        StreamGap { what, low, high, since, until, ended, cause, proof, is_assumed: false }
     }
 }

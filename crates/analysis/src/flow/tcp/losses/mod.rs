@@ -38,7 +38,7 @@ const FULL_SACK: u8 = 3;
 /// Where a segment stands in both streams, counted on past the wrap of sequence numbers: the SYN
 /// is 0 and the first byte of data is 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct StreamPosition<'a> {
     /// Its first sequence number, in the stream of its sender.
     pub position: i64,
     /// What it acknowledges, in the stream of its receiver; 0 where that tells nothing.

@@ -2,8 +2,8 @@
 
 use netsniff_packet::Timestamp;
 
-use super::gap::{Gap, Proof};
-use super::hole::{Coming, Hole, Lacking, Sent};
+use super::gap::{Proof, StreamGap};
+use super::hole::{Coming, Hole, Lacking, SentAgain};
 use super::stream::StreamLosses;
 use super::{Again, Path, is_past};
 use crate::flow::tcp::metrics::classify::Class;
@@ -40,7 +40,7 @@ pub(super) struct SecondCopy {
     low: i64,
     high: i64,
     at: Timestamp,
-    sent: Sent,
+    sent: SentAgain,
     /// Whether it filled a hole, and sooner than it can have been sent for that.
     fills: bool,
     is_soon: bool,
@@ -111,7 +111,7 @@ impl StreamLosses {
         high: i64,
         time: Timestamp,
         again: &Again,
-        sent: &Sent,
+        sent: &SentAgain,
         limits: &Limits,
     ) {
         let is_double = self.is_copied_again(low, high, time, again, limits);
@@ -146,7 +146,10 @@ impl StreamLosses {
         let (since, until) = (time, time);
         let proof = Proof::None;
         let is_assumed = false;
-        self.push(Gap { what, low, high, since, until, ended, cause, proof, is_assumed }, limits);
+        self.push(
+            StreamGap { what, low, high, since, until, ended, cause, proof, is_assumed },
+            limits,
+        );
     }
 
     /// Waits for the acknowledgement of what filled a hole, which may be one of an earlier copy.
@@ -185,7 +188,7 @@ impl StreamLosses {
         limits: &Limits,
     ) -> bool {
         let least = again.repair.asked_for.max(REORDER);
-        let is_it = |gap: &Gap| {
+        let is_it = |gap: &StreamGap| {
             gap.ended == Ended::Filled
                 && (gap.cause == Cause::NetworkBefore || gap.is_second_copy())
                 && gap.overlaps(low, high)
@@ -223,7 +226,7 @@ impl StreamLosses {
         let answer = path.least_answer.map_or(u64::MAX, |least| least.saturating_mul(2));
         let least = if lacking.shown.is_long(path.repair.behind_a_hole) { 0 } else { answer };
         let long = path.repair.behind_a_hole.max(REORDER);
-        let is_it = |gap: &&mut Gap| {
+        let is_it = |gap: &&mut StreamGap| {
             let is_shown = if gap.is_second_copy() {
                 is_past(gap.until, lacking.shown.last, least)
             } else {
@@ -260,7 +263,7 @@ impl StreamLosses {
                     return true;
                 }
             }
-            let is_it = |gap: &Gap| {
+            let is_it = |gap: &StreamGap| {
                 (gap.since..=gap.until).contains(&copy.at)
                     && gap.overlaps(copy.low, copy.high)
                     && if copy.fills {
@@ -282,8 +285,8 @@ impl StreamLosses {
 
     /// Whether what lies behind a copy, up to `position`, came again since.
     fn came_since(&self, copy: &SecondCopy, position: i64) -> bool {
-        let is_later = |gap: &Gap| gap.ended == Ended::Filled && gap.until > copy.at;
-        let is_needed = |gap: &Gap| is_later(gap) && gap.overlaps(copy.high, position);
+        let is_later = |gap: &StreamGap| gap.ended == Ended::Filled && gap.until > copy.at;
+        let is_needed = |gap: &StreamGap| is_later(gap) && gap.overlaps(copy.high, position);
         let is_unneeded = |&(low, high): &(i64, i64)| low < position && copy.high < high;
         self.gaps.iter().any(is_needed) || self.unneeded.iter().any(is_unneeded)
     }
@@ -297,7 +300,7 @@ impl StreamLosses {
             self.unneeded.remove(at);
             return;
         }
-        let is_it = |gap: &Gap| gap.overlaps(low, high);
+        let is_it = |gap: &StreamGap| gap.overlaps(low, high);
         if let Some(at) = self.late.iter().rposition(is_it).filter(|_| !is_again) {
             // It was no late packet: the one that was sent first is missing.
             let gap = self.late.remove(at);
@@ -307,18 +310,19 @@ impl StreamLosses {
             self.push(gap, limits);
             return;
         }
-        let is_copy = |gap: &Gap| gap.is_second_copy() && gap.proof != Proof::Lacked && is_it(gap);
+        let is_copy =
+            |gap: &StreamGap| gap.is_second_copy() && gap.proof != Proof::Lacked && is_it(gap);
         if let Some(at) = self.gaps.iter().rposition(is_copy) {
             self.gaps.remove(at);
             // Of further copies nobody knows any more whether one was lost, or a report of it, unless the
             // receiver had shown that it lacks it.
-            let is_unsure = |gap: &&mut Gap| is_copy(gap) && gap.cause == Cause::Unknown;
+            let is_unsure = |gap: &&mut StreamGap| is_copy(gap) && gap.cause == Cause::Unknown;
             for gap in self.gaps.iter_mut().filter(is_unsure) {
                 gap.proof = Proof::Unsure;
             }
             return;
         }
-        let is_fill = |gap: &Gap| {
+        let is_fill = |gap: &StreamGap| {
             gap.is_fill()
                 && gap.proof != Proof::Lacked
                 && !is_past(gap.until, time, wait)
@@ -336,7 +340,7 @@ impl StreamLosses {
     fn give_to_capture(&mut self, at: usize, low: i64, high: i64, limits: &Limits) {
         let Some(whole) = self.gaps.get(at).copied() else { return };
         let (low, high) = (whole.low.max(low), whole.high.min(high));
-        let is_same = |other: &Gap| {
+        let is_same = |other: &StreamGap| {
             other.cause == Cause::Capture
                 && other.what == Missing::Data
                 && other.overlaps(low, high)
@@ -346,15 +350,15 @@ impl StreamLosses {
         let is_second = self.gaps.iter().any(is_same) || self.holes.iter().any(is_open);
         let what = if is_second { Missing::Retransmission } else { whole.what };
         let Some(gap) = self.gaps.get_mut(at) else { return };
-        *gap = Gap { what, low, high, ..whole };
+        *gap = StreamGap { what, low, high, ..whole };
         gap.lost_by_capture();
         self.keep_rest(&whole, low, high, limits);
     }
 
     /// Of a loss that many segments ended, what lies outside `low` to `high` stays as it was.
-    fn keep_rest(&mut self, whole: &Gap, low: i64, high: i64, limits: &Limits) {
-        let below = Gap { high: whole.high.min(low), ..*whole };
-        let above = Gap { low: whole.low.max(high), ..*whole };
+    fn keep_rest(&mut self, whole: &StreamGap, low: i64, high: i64, limits: &Limits) {
+        let below = StreamGap { high: whole.high.min(low), ..*whole };
+        let above = StreamGap { low: whole.low.max(high), ..*whole };
         for rest in [below, above] {
             if rest.low < rest.high {
                 self.push(rest, limits);

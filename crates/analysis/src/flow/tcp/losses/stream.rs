@@ -6,8 +6,8 @@
 
 use netsniff_packet::Timestamp;
 
-use super::gap::{Gap, Proof};
-use super::hole::{Coming, Fills, Hole, Lacking, Sent, Shown, Why};
+use super::gap::{Proof, StreamGap};
+use super::hole::{Coming, Fills, Hole, Lacking, SentAgain, Shown, Why};
 use super::second_copies::{REORDER, Report, SecondCopy};
 use super::{Again, Path, Revealed, Skipped, is_past, nanos};
 use crate::flow::tcp::sequence::delta;
@@ -21,7 +21,7 @@ pub struct StreamLosses {
     pub(super) holes: Vec<Hole>,
     /// What was found. Second copies stand here until a report of the receiver says that it had
     /// the first.
-    pub(super) gaps: Vec<Gap>,
+    pub(super) gaps: Vec<StreamGap>,
     /// Copies that the receiver cannot have needed, whose reports must not be taken for others'.
     pub(super) unneeded: Vec<(i64, i64)>,
     /// What the receiver said to have come to it twice, with packets that have no number.
@@ -29,7 +29,7 @@ pub struct StreamLosses {
     /// Copies of what the receiver seemed to lack, which are not acknowledged yet.
     pub(super) copies: Vec<SecondCopy>,
     /// What came after it was acknowledged, as the losses that they were if it was sent again.
-    pub(super) late: Vec<Gap>,
+    pub(super) late: Vec<StreamGap>,
     /// What filled holes last.
     fills: Fills,
     /// Data that was seen and that the receiver lacks.
@@ -41,12 +41,12 @@ pub struct StreamLosses {
     /// Losses beyond those that are listed.
     pub surplus: Surplus,
     /// What came late, but within the wait.
-    pub saved: Saved,
+    pub saved: RecoveredHoles,
 }
 
 /// Holes that an acknowledgement came for before their data, which then came after all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
+pub struct RecoveredHoles {
     /// How many, each part of one that came by itself counted.
     pub holes: u64,
     /// Bytes of these holes.
@@ -73,7 +73,7 @@ pub struct Surplus {
 impl StreamLosses {
     /// What was found so far.
     #[must_use]
-    pub fn gaps(&self) -> &[Gap] {
+    pub fn gaps(&self) -> &[StreamGap] {
         &self.gaps
     }
 
@@ -87,11 +87,11 @@ impl StreamLosses {
     #[must_use]
     pub const fn heap_bytes(&self) -> usize {
         self.holes.capacity() * size_of::<Hole>()
-            + self.gaps.capacity() * size_of::<Gap>()
+            + self.gaps.capacity() * size_of::<StreamGap>()
             + self.unneeded.capacity() * size_of::<(i64, i64)>()
             + self.reports.capacity() * size_of::<Report>()
             + self.copies.capacity() * size_of::<SecondCopy>()
-            + self.late.capacity() * size_of::<Gap>()
+            + self.late.capacity() * size_of::<StreamGap>()
     }
 
     /// Forgets what is open, since the numbers begin anew.
@@ -159,7 +159,9 @@ impl StreamLosses {
     fn give_up(&mut self, hole: Hole, time: Timestamp, limits: &Limits) {
         let gap = hole.gap(Cause::Unknown, Ended::Bound, time);
         let gap = match hole.acknowledged {
-            Some(at) => Gap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap },
+            Some(at) => {
+                StreamGap { cause: Cause::Capture, ended: Ended::Acknowledged, until: at, ..gap }
+            }
             None => gap,
         };
         self.push(gap, limits);
@@ -218,7 +220,7 @@ impl StreamLosses {
             let is_proven = coming.why == Why::SentLater;
             let is_soon = coming.is_hasty || !is_past(part.revealed.at, time, REORDER);
             let is_assumed = !is_proven && is_soon;
-            self.push(Gap { proof, is_assumed, ..gap }, limits);
+            self.push(StreamGap { proof, is_assumed, ..gap }, limits);
             if part.lacked.is_none() {
                 self.watch_fill(&part, time, coming, limits);
             }
@@ -253,7 +255,7 @@ impl StreamLosses {
         again: &Again,
         limits: &Limits,
     ) {
-        let sent = Sent::of(again, high);
+        let sent = SentAgain::of(again, high);
         let coming = Coming::of(again, high);
         // What lies between holes was seen before.
         let mut from = low;
@@ -345,7 +347,7 @@ impl StreamLosses {
         }
         // The data may have been late, and the acknowledgement that tells of it, too.
         let is_assumed = !is_past(since, until, rtt.max(2 * REORDER));
-        let gap = Gap {
+        let gap = StreamGap {
             what: Missing::Data,
             low: lacking.low,
             high: lacking.high.min(position),
@@ -358,7 +360,8 @@ impl StreamLosses {
         };
         self.push(gap, limits);
         let ended = Ended::Acknowledged;
-        let again = Gap { what: Missing::Retransmission, cause: Cause::Capture, ended, ..gap };
+        let again =
+            StreamGap { what: Missing::Retransmission, cause: Cause::Capture, ended, ..gap };
         self.push(again, limits);
     }
 
@@ -431,7 +434,7 @@ impl StreamLosses {
         acknowledged: i64,
         reports: Option<u64>,
         last: Timestamp,
-        take: &mut dyn FnMut(Gap),
+        take: &mut dyn FnMut(StreamGap),
     ) {
         for gap in &self.gaps {
             let mut gap = *gap;
@@ -469,7 +472,7 @@ impl StreamLosses {
     }
 
     /// Adds a loss to the list, or to the sums where that is full.
-    pub(super) fn push(&mut self, gap: Gap, limits: &Limits) {
+    pub(super) fn push(&mut self, gap: StreamGap, limits: &Limits) {
         if let Some(last) = self.gaps.last_mut()
             && last.is_continued_by(&gap)
         {

@@ -3,7 +3,7 @@
 use netsniff_packet::Timestamp;
 
 use super::Revealed;
-use super::gap::Gap;
+use super::gap::StreamGap;
 use super::hole::Hole;
 use super::stream::StreamLosses;
 use crate::log::gaps::{Cause, Ended, Missing};
@@ -16,15 +16,16 @@ impl StreamLosses {
 
     /// What was acknowledged `at` some time, up to `high`, was never sent from `low` on.
     pub(super) fn take_back(&mut self, [low, high]: [i64; 2], at: Timestamp) {
-        let is_of_it = |gap: &Gap| {
+        let is_of_it = |gap: &StreamGap| {
             gap.cause == Cause::Capture
                 && gap.ended == Ended::Acknowledged
                 && gap.until == at
                 && gap.high <= high
         };
         // What was missing before is so still.
-        let is_before = |gap: &&Gap| is_of_it(gap) && gap.what == Missing::Data && gap.low < low;
-        let before: Vec<Gap> = self.gaps.iter().filter(is_before).copied().collect();
+        let is_before =
+            |gap: &&StreamGap| is_of_it(gap) && gap.what == Missing::Data && gap.low < low;
+        let before: Vec<StreamGap> = self.gaps.iter().filter(is_before).copied().collect();
         self.gaps.retain(|gap| !is_of_it(gap));
         self.late.retain(|gap| !is_of_it(gap));
         self.holes.retain(|hole| hole.acknowledged != Some(at) || hole.low < low);

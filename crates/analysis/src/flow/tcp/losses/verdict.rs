@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use netsniff_packet::Timestamp;
 
-use super::gap::{Gap, Proof};
-use super::stream::Saved;
+use super::gap::{Proof, StreamGap};
+use super::stream::RecoveredHoles;
 use crate::flow::tcp::endpoint::TcpEndpoint;
 use crate::flow::tcp::machine::{ORIGINATOR, TcpConnection};
 use crate::flow::tcp::metrics::direction::Direction;
@@ -13,9 +13,9 @@ use crate::log::gaps::{Cause, Ended, Missing};
 
 /// What is missing of a connection, and whether its packets would show it.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct LossVerdict {
     /// The losses that are listed, with the side that sent what is missing and the payload bytes.
-    pub found: Vec<Found>,
+    pub found: Vec<ConnectionLoss>,
     /// Losses of either side that are not listed.
     pub more: [u64; 2],
     /// Whether the begin was seen, or is proven by what was.
@@ -39,18 +39,18 @@ pub struct Verdict {
     /// Payload bytes that the network lost; `None` where no acknowledgement would show it.
     pub network_bytes: Option<u64>,
     /// What came late, but within the wait.
-    pub saved: Saved,
+    pub saved: RecoveredHoles,
     /// How many more losses of each side may be listed.
     room: [usize; 2],
 }
 
 /// One loss of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct ConnectionLoss {
     /// Index of the side that sent what is missing.
     pub from: usize,
     /// What, where and why.
-    pub gap: Gap,
+    pub gap: StreamGap,
     /// Payload bytes in it.
     pub bytes: u64,
 }
@@ -85,8 +85,8 @@ impl Span {
 impl TcpConnection {
     /// What is missing of it.
     #[must_use]
-    pub fn verdict(&self, span: &Span) -> Verdict {
-        let mut verdict = Verdict { room: [span.listed; 2], ..Verdict::default() };
+    pub fn verdict(&self, span: &Span) -> LossVerdict {
+        let mut verdict = LossVerdict { room: [span.listed; 2], ..LossVerdict::default() };
         let Some((directions, handshake, ledger)) = self.metrics.evidence() else { return verdict };
         let [originator, responder] = directions;
         verdict.is_answered = originator.is_seen() && responder.is_seen();
@@ -131,7 +131,7 @@ impl TcpConnection {
         from: usize,
         directions: &[Direction; 2],
         span: &Span,
-        verdict: &mut Verdict,
+        verdict: &mut LossVerdict,
     ) {
         let (side, peer) = (&directions[from], &directions[1 - from]);
         let has_syn = side.has_syn() && !side.missed_syn();
@@ -152,7 +152,7 @@ impl TcpConnection {
         if !is_proven {
             return;
         }
-        let gap = Gap {
+        let gap = StreamGap {
             what: if is_opener { Missing::Syn } else { Missing::SynAck },
             low: 0,
             high: 1,
@@ -165,7 +165,7 @@ impl TcpConnection {
         };
         verdict.add(from, gap, None, 0);
         if let Some(numbers) = unseen.filter(|numbers| *numbers > 0) {
-            let gap = Gap { what: Missing::Data, low: 1, high: 1 + numbers, ..gap };
+            let gap = StreamGap { what: Missing::Data, low: 1, high: 1 + numbers, ..gap };
             verdict.add(from, gap, None, 0);
         }
     }
@@ -183,23 +183,23 @@ impl TcpConnection {
     }
 }
 
-impl Verdict {
+impl LossVerdict {
     /// Adds a loss; the FIN, which is no payload, stands apart.
-    fn add(&mut self, from: usize, gap: Gap, fin: Option<i64>, shift: i64) {
+    fn add(&mut self, from: usize, gap: StreamGap, fin: Option<i64>, shift: i64) {
         let is_data = gap.what == Missing::Data;
         if let Some(fin) = fin.filter(|&fin| is_data && gap.overlaps(fin, fin + 1)) {
             let parts = [(gap.low, fin, Missing::Data), (fin, fin + 1, Missing::Fin)];
             for (low, high, what) in parts.into_iter().filter(|&(low, high, _)| low < high) {
-                self.note(from, Gap { low, high, what, ..gap }, shift);
+                self.note(from, StreamGap { low, high, what, ..gap }, shift);
             }
             return;
         }
         self.note(from, gap, shift);
     }
 
-    fn note(&mut self, from: usize, gap: Gap, shift: i64) {
+    fn note(&mut self, from: usize, gap: StreamGap, shift: i64) {
         let bytes = if gap.what == Missing::Data { gap.bytes(shift) } else { 0 };
-        let gap = Gap { low: gap.low - shift, high: gap.high - shift, ..gap };
+        let gap = StreamGap { low: gap.low - shift, high: gap.high - shift, ..gap };
         self.assumed += u64::from(gap.is_assumed);
         match gap.cause {
             Cause::Capture => {
@@ -215,7 +215,7 @@ impl Verdict {
         match self.room[from].checked_sub(1) {
             Some(room) => {
                 self.room[from] = room;
-                self.found.push(Found { from, gap, bytes });
+                self.found.push(ConnectionLoss { from, gap, bytes });
             }
             None => self.more[from] += 1,
         }

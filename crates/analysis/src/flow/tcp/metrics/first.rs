@@ -275,7 +275,7 @@ mod tests {
     use crate::depth::Depth;
     use crate::flow::history::{History, Letters};
     use crate::flow::tcp::TcpConnection;
-    use crate::flow::tcp::machine::Context;
+    use crate::flow::tcp::machine::SegmentContext;
     use crate::limits::Limits;
     use crate::weird::Weirds;
 
@@ -314,7 +314,7 @@ mod tests {
     fn take(connection: &mut TcpConnection, segment: &Segment<'_>) -> (String, Timestamp, bool) {
         let (mut kinds, mut letters, mut last) = (1, Letters::default(), BEGUN);
         let mut weirds = Weirds::default();
-        let mut context = Context {
+        let mut context = SegmentContext {
             now: segment.time,
             history: History { seen: &mut kinds, letters: &mut letters, grown: 0 },
             last_time: &mut last,

@@ -46,7 +46,7 @@ const fn is_later(seen: &Observed<'_>, sender: &Direction, peer: &Direction) -> 
 
 /// How far the handshake has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum HandshakeStep {
     #[default]
     Nothing,
     Syn,
@@ -81,7 +81,7 @@ impl Part {
 /// SYN, SYN-ACK and ACK, and the times between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Handshake {
-    step: Step,
+    step: HandshakeStep,
     /// Index of the side that sent the SYN.
     opener: u8,
     /// A repeated SYN or SYN-ACK: it is not known which copy is answered.
@@ -128,7 +128,7 @@ impl Handshake {
     /// Whether nothing more can come.
     #[inline]
     pub(super) const fn is_done(&self) -> bool {
-        matches!(self.step, Step::Done)
+        matches!(self.step, HandshakeStep::Done)
     }
 
     /// From SYN-ACK to ACK: from the tap to the originator and back. Nanoseconds.
@@ -235,20 +235,20 @@ impl Handshake {
 
     fn syn(&mut self, seen: &Observed<'_>, ecn_asked: bool) {
         match self.step {
-            Step::Nothing => {
-                self.step = Step::Syn;
+            HandshakeStep::Nothing => {
+                self.step = HandshakeStep::Syn;
                 self.opener = seen.from as u8;
                 self.ecn_asked = ecn_asked;
                 self.last = seen.time;
             }
             // Both sides open at once: nothing is answered.
-            Step::Syn if seen.from as u8 != self.opener => self.step = Step::Done,
-            Step::Syn => self.repeated(seen),
+            HandshakeStep::Syn if seen.from as u8 != self.opener => self.step = HandshakeStep::Done,
+            HandshakeStep::Syn => self.repeated(seen),
             // Its answer was not seen or did not arrive, so that another one is acknowledged.
-            Step::SynAck if seen.from as u8 == self.opener => {
+            HandshakeStep::SynAck if seen.from as u8 == self.opener => {
                 self.is_missed |= sent_last(self.last, seen.time) == seen.time;
             }
-            Step::SynAck | Step::Done => {}
+            HandshakeStep::SynAck | HandshakeStep::Done => {}
         }
     }
 
@@ -260,7 +260,7 @@ impl Handshake {
 
     fn syn_ack(&mut self, seen: &Observed<'_>, peer: &Direction, ecn_granted: bool) {
         match self.step {
-            Step::Syn if seen.from as u8 != self.opener => {
+            HandshakeStep::Syn if seen.from as u8 != self.opener => {
                 if seen.tcp.acknowledgement != peer.next() {
                     // Data in the SYN need not be acknowledged (RFC 7413); anything else is odd.
                     let data = sequence::delta(peer.next(), seen.tcp.acknowledgement);
@@ -270,40 +270,42 @@ impl Handshake {
                 }
                 self.parts[1] = Part::new(elapsed(self.last, seen.time), !self.ambiguous);
                 self.ecn = Some(self.ecn_asked && ecn_granted);
-                self.step = Step::SynAck;
+                self.step = HandshakeStep::SynAck;
                 self.ambiguous = false;
                 self.last = seen.time;
             }
             // The SYN was missed, which makes the other side the opener.
-            Step::Nothing => {
-                self.step = Step::SynAck;
+            HandshakeStep::Nothing => {
+                self.step = HandshakeStep::SynAck;
                 self.opener = seen.from as u8 ^ 1;
                 self.last = seen.time;
             }
-            Step::SynAck if seen.from as u8 != self.opener => self.repeated(seen),
-            Step::SynAck => self.ambiguous = true,
-            Step::Syn | Step::Done => {}
+            HandshakeStep::SynAck if seen.from as u8 != self.opener => self.repeated(seen),
+            HandshakeStep::SynAck => self.ambiguous = true,
+            HandshakeStep::Syn | HandshakeStep::Done => {}
         }
     }
 
     fn ack(&mut self, seen: &Observed<'_>, sender: &Direction, peer: &Direction) {
         match self.step {
             // The answer to the SYN-ACK was missed.
-            Step::SynAck if seen.from as u8 == self.opener && is_later(seen, sender, peer) => {
-                self.step = Step::Done;
+            HandshakeStep::SynAck
+                if seen.from as u8 == self.opener && is_later(seen, sender, peer) =>
+            {
+                self.step = HandshakeStep::Done;
             }
-            Step::SynAck if seen.from as u8 == self.opener => {
+            HandshakeStep::SynAck if seen.from as u8 == self.opener => {
                 let is_answer = seen.tcp.acknowledgement == peer.start();
                 let is_known = is_answer && !self.is_missed;
                 let least = elapsed(self.last, seen.time).filter(|_| is_known);
                 self.parts[0] = Part::new(least, !self.ambiguous);
-                self.step = Step::Done;
+                self.step = HandshakeStep::Done;
             }
             // No handshake is to be seen any more in the middle of a connection.
-            Step::Nothing => self.step = Step::Done,
+            HandshakeStep::Nothing => self.step = HandshakeStep::Done,
             // The SYN-ACK was missed, unless this is an odd answer to the SYN.
-            Step::Syn if seen.from as u8 == self.opener && sender.has_begun() => {
-                self.step = Step::Done;
+            HandshakeStep::Syn if seen.from as u8 == self.opener && sender.has_begun() => {
+                self.step = HandshakeStep::Done;
             }
             _ => {}
         }

@@ -34,12 +34,12 @@ pub mod series;
 use netsniff_packet::Timestamp;
 use netsniff_packet::decode::{Tcp, TcpFlags};
 
-use super::losses::{Ledger, Place};
+use super::losses::{Ledger, StreamPosition};
 use super::machine::Segment;
 use direction::Direction;
 use first::First;
 use handshake::{Handshake, sent_last};
-use series::{IntervalRtt, Series};
+use series::{IntervalRtt, RttSeries};
 
 /// What the metrics need of one segment.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub struct Observed<'a> {
     /// Shift of the sender's window.
     pub scale: u8,
     /// Where it stands in the streams; without it no losses are noted.
-    pub place: Option<Place<'a>>,
+    pub place: Option<StreamPosition<'a>>,
 }
 
 impl<'a> Observed<'a> {
@@ -70,7 +70,7 @@ impl<'a> Observed<'a> {
         segment: &Segment<'a>,
         from: usize,
         scale: u8,
-        place: Option<Place<'a>>,
+        place: Option<StreamPosition<'a>>,
     ) -> Self {
         Self {
             time: segment.time,
@@ -265,7 +265,7 @@ pub struct TcpMetrics {
     /// Times and options of the handshake.
     pub handshake: Handshake,
     /// Round-trip times by interval, where they are wanted and there are any.
-    series: Option<Box<[Series; 2]>>,
+    series: Option<Box<[RttSeries; 2]>>,
     /// What is missing in both streams, and why.
     ledger: Ledger,
 }
@@ -338,7 +338,7 @@ impl TcpMetrics {
     }
 
     fn heap_bytes(&self) -> usize {
-        let series = if self.series.is_some() { size_of::<[Series; 2]>() } else { 0 };
+        let series = if self.series.is_some() { size_of::<[RttSeries; 2]>() } else { 0 };
         series + self.ledger.heap_bytes()
     }
 }

@@ -25,7 +25,7 @@ pub struct IntervalRtt {
 
 /// The interval in progress.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Series {
+pub struct RttSeries {
     start: i64,
     samples: u32,
     /// Whether there was a sample before this interval.
@@ -36,7 +36,7 @@ pub struct Series {
     jitter: Jitter,
 }
 
-impl Series {
+impl RttSeries {
     /// Adds a sample. Returns the interval before, if the sample lies in another one.
     pub(super) fn add(
         &mut self,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_sample_past_the_end_closes_the_interval() {
-        let mut series = Series::default();
+        let mut series = RttSeries::default();
         assert_eq!(series.open(0), None);
         assert_eq!(series.add(0, Timestamp::from_nanos(1_010), 5, 100), None);
         assert_eq!(series.add(0, Timestamp::from_nanos(1_099), 7, 100), None);
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_stays_in_its_interval() {
-        let mut series = Series::default();
+        let mut series = RttSeries::default();
         series.add(1, Timestamp::from_nanos(-150), 5, 100);
         assert_eq!(series.add(1, Timestamp::from_nanos(-1_000), 5, 100), None);
         let open = series.open(1).unwrap();

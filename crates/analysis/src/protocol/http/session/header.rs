@@ -1,8 +1,8 @@
 //! Header fields of messages, on their way to whoever wants them.
 
-use super::{HttpSession, Stage};
+use super::{HttpSession, StreamStage};
 use crate::protocol::http::ambiguity;
-use crate::protocol::http::framing::Around;
+use crate::protocol::http::framing::FramingContext;
 use crate::protocol::http::line::{self, Folded, Next};
 use crate::protocol::http::start_line::Version;
 use crate::protocol::mime::Field;
@@ -63,13 +63,14 @@ impl HttpSession {
     fn field(&mut self, input: &Bytes<'_>, field: &Field<'_>, len: usize, found: &mut Findings) {
         let from = input.from;
         let [request, response] = self.versions;
-        let is_requesting = matches!(self.sides[Role::Originator.index()].stage, Stage::Message(_));
-        let around = Around {
+        let is_requesting =
+            matches!(self.sides[Role::Originator.index()].stage, StreamStage::Message(_));
+        let around = FramingContext {
             is_partial: from == Role::Responder && self.code == 206,
             version: if is_requesting { request } else { response },
         };
         let side = &mut self.sides[from.index()];
-        let Stage::Message(message) = &mut side.stage else { return };
+        let StreamStage::Message(message) = &mut side.stage else { return };
         message.field(field, around, &mut found.weirds);
         side.header_bytes = side.header_bytes.saturating_add(len);
         if side.header_bytes > self.header_room {
@@ -95,7 +96,7 @@ impl HttpSession {
     fn end_header(&mut self, input: &Bytes<'_>, len: usize, found: &mut Findings) -> Progress {
         let from = input.from;
         let [_, response] = self.versions;
-        let Stage::Message(message) = &mut self.sides[from.index()].stage else {
+        let StreamStage::Message(message) = &mut self.sides[from.index()].stage else {
             return Progress::Consumed(len);
         };
         if from == Role::Originator && response == Version::V0_9 {

@@ -14,14 +14,15 @@ use super::exchange::is_informational;
 use super::exchanges::Exchanges;
 use super::framing::Expected;
 use super::line::{self, Folded, Next};
-use super::message::{Message, Taken};
+use super::message::{Consumed, HttpMessage};
 use super::start_line::{self, StatusLine, Version};
 use crate::log::tunnel::TunnelType;
 use crate::protocol::line::Line;
 use crate::protocol::socks::proxies::Proxied;
 use crate::protocol::websocket::Handshake;
 use crate::protocol::{
-    Bytes, Context, Counted, Findings, Gap, Onward, Progress, Role, Session, SideEnd, Successor,
+    Bytes, Counted, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext,
+    SideEnd, Successor,
 };
 use crate::weird::Detail;
 use asked::Asked;
@@ -37,7 +38,7 @@ const MAX_UNANSWERED: usize = 1_024;
 /// Both streams of a connection that speaks HTTP/1.
 #[derive(Debug)]
 pub(super) struct HttpSession {
-    sides: [Side; 2],
+    sides: [HttpStream; 2],
     exchanges: Exchanges,
     files: Files,
     versions: [Version; 2],
@@ -79,8 +80,8 @@ struct Upgrade {
 
 /// One of both streams.
 #[derive(Debug)]
-struct Side {
-    stage: Stage,
+struct HttpStream {
+    stage: StreamStage,
     /// Bytes of the header of the message in progress.
     header_bytes: usize,
     /// The header field that may go on.
@@ -90,11 +91,11 @@ struct Side {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum StreamStage {
     /// A start line comes.
     StartLine,
     /// A message is in progress.
-    Message(Box<Message>),
+    Message(Box<HttpMessage>),
     /// A body of version 0.9 comes, which has no header.
     Bare,
     /// What comes cannot be understood until a message begins, because of a loss. The other side may have
@@ -104,24 +105,24 @@ enum Stage {
     Nothing,
 }
 
-impl Side {
-    const fn at(stage: Stage) -> Self {
+impl HttpStream {
+    const fn at(stage: StreamStage) -> Self {
         Self { stage, header_bytes: 0, folded: None, scanned: 0 }
     }
 
     /// Whether bytes of a body come, or what is between them.
     fn is_in_body(&self) -> bool {
         match &self.stage {
-            Stage::Message(message) => !message.is_in_header(),
-            Stage::Bare => true,
-            Stage::StartLine | Stage::Lost { .. } | Stage::Nothing => false,
+            StreamStage::Message(message) => !message.is_in_header(),
+            StreamStage::Bare => true,
+            StreamStage::StartLine | StreamStage::Lost { .. } | StreamStage::Nothing => false,
         }
     }
 }
 
 impl HttpSession {
-    pub(super) fn new(context: &Context<'_>) -> Self {
-        let side = || Side::at(Stage::StartLine);
+    pub(super) fn new(context: &SessionContext<'_>) -> Self {
+        let side = || HttpStream::at(StreamStage::StartLine);
         Self {
             sides: [side(), side()],
             exchanges: Exchanges::new(context.limits),
@@ -152,15 +153,17 @@ impl HttpSession {
         self.note_turn(input.from);
         let is_body = self.sides[input.from.index()].is_in_body();
         let progress = match &self.sides[input.from.index()].stage {
-            Stage::StartLine if input.from == Role::Originator => {
+            StreamStage::StartLine if input.from == Role::Originator => {
                 self.request_line(input, next, found)
             }
-            Stage::StartLine => self.status_line(input, next, found),
-            Stage::Message(message) if message.is_in_header() => self.header(input, next, found),
-            Stage::Message(_) => self.body(input, next, found),
-            Stage::Bare => self.bare_response(input, found),
-            Stage::Lost { .. } => self.resume(input, next, found),
-            Stage::Nothing => Progress::Skip(u64::MAX),
+            StreamStage::StartLine => self.status_line(input, next, found),
+            StreamStage::Message(message) if message.is_in_header() => {
+                self.header(input, next, found)
+            }
+            StreamStage::Message(_) => self.body(input, next, found),
+            StreamStage::Bare => self.bare_response(input, found),
+            StreamStage::Lost { .. } => self.resume(input, next, found),
+            StreamStage::Nothing => Progress::Skip(u64::MAX),
         };
         if let Progress::Consumed(len) | Progress::Handover(len) = progress {
             self.sides[input.from.index()].scanned = 0;
@@ -212,7 +215,7 @@ impl HttpSession {
                 }
             }
             Err(name) => {
-                self.sides[Role::Originator.index()].stage = Stage::Nothing;
+                self.sides[Role::Originator.index()].stage = StreamStage::Nothing;
                 if self.is_contradicted() {
                     return Progress::Contradicts(name);
                 }
@@ -247,11 +250,11 @@ impl HttpSession {
                 let method = Detail::word(request.method);
                 found.weirds.add_with("invalid_http_09_request_method", method);
             }
-            if matches!(self.sides[Role::Responder.index()].stage, Stage::Message(_)) {
+            if matches!(self.sides[Role::Responder.index()].stage, StreamStage::Message(_)) {
                 found.weirds.add("http_09_reply_before_request");
                 self.end_message(Role::Responder, time, found);
             }
-            self.sides[Role::Responder.index()].stage = Stage::Bare;
+            self.sides[Role::Responder.index()].stage = StreamStage::Bare;
         }
         self.exchanges.request(request, time, found);
         if core::mem::take(&mut self.has_answered) || self.turn == 0 {
@@ -281,7 +284,7 @@ impl HttpSession {
             }
             self.response(&status, input.time);
         } else if !line.text.is_empty() {
-            self.sides[Role::Responder.index()].stage = Stage::Nothing;
+            self.sides[Role::Responder.index()].stage = StreamStage::Nothing;
             if self.is_contradicted() {
                 return Progress::Contradicts("bad_HTTP_reply");
             }
@@ -309,7 +312,7 @@ impl HttpSession {
         self.set_version(Role::Responder, Version::V0_9, found);
         self.is_confirmed |= self.unanswered.pop_front().is_some();
         self.response(&StatusLine { version: Version::V0_9, code: 0, reason: None }, input.time);
-        if let Stage::Message(message) = &mut self.sides[Role::Responder.index()].stage {
+        if let StreamStage::Message(message) = &mut self.sides[Role::Responder.index()].stage {
             message.end_header(false, &mut found.weirds);
         }
         self.body(input, Next::Open, found)
@@ -317,19 +320,19 @@ impl HttpSession {
 
     fn body(&mut self, input: &Bytes<'_>, next: Next, found: &mut Findings) -> Progress {
         let Self { sides, exchanges, files, .. } = self;
-        let Side { stage, scanned, .. } = &mut sides[input.from.index()];
-        let Stage::Message(message) = stage else {
+        let HttpStream { stage, scanned, .. } = &mut sides[input.from.index()];
+        let StreamStage::Message(message) = stage else {
             return Progress::Skip(u64::MAX);
         };
         let Bytes { time, from, data } = *input;
         let mut sink = Sink { time, from, exchanges, files, found };
         match message.bytes(data, *scanned, next, &mut sink) {
-            Taken::None => {
+            Consumed::None => {
                 *scanned = line::scanned(data);
                 Progress::Need(data.len() + 1)
             }
-            Taken::Some(len) => Progress::Consumed(len),
-            Taken::Last(len) => {
+            Consumed::Some(len) => Progress::Consumed(len),
+            Consumed::Last(len) => {
                 self.end_message(from, time, found);
                 Progress::Consumed(len)
             }
@@ -337,15 +340,15 @@ impl HttpSession {
     }
 
     fn begin_message(&mut self, from: Role, expected: Expected) {
-        let message = Box::new(Message::begun(expected));
-        self.sides[from.index()] = Side::at(Stage::Message(message));
+        let message = Box::new(HttpMessage::begun(expected));
+        self.sides[from.index()] = HttpStream::at(StreamStage::Message(message));
     }
 
     /// Ends the message of a side that is in progress, complete or not.
     fn end_message(&mut self, from: Role, time: Timestamp, found: &mut Findings) {
         let Self { sides, exchanges, files, .. } = self;
-        let stage = core::mem::replace(&mut sides[from.index()].stage, Stage::StartLine);
-        let Stage::Message(message) = stage else {
+        let stage = core::mem::replace(&mut sides[from.index()].stage, StreamStage::StartLine);
+        let StreamStage::Message(message) = stage else {
             sides[from.index()].stage = stage;
             return;
         };
@@ -370,9 +373,9 @@ impl HttpSession {
 
     /// Ends the message of a side behind which nothing can be understood.
     fn interrupt(&mut self, from: Role, time: Timestamp, found: &mut Findings) {
-        if matches!(self.sides[from.index()].stage, Stage::Message(_)) {
+        if matches!(self.sides[from.index()].stage, StreamStage::Message(_)) {
             self.end_message(from, time, found);
-            self.sides[from.index()].stage = Stage::Nothing;
+            self.sides[from.index()].stage = StreamStage::Nothing;
         }
     }
 
@@ -412,12 +415,12 @@ impl Session for HttpSession {
         self.step(input, Next::Open, found)
     }
 
-    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
-        let Gap { time, from, unread, .. } = *gap;
+    fn gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) -> GapAction {
+        let MissingBytes { time, from, unread, .. } = *gap;
         self.read_rest(Bytes { time, from, data: unread }, Next::Missing, found);
         self.last = time;
         self.take_gap(gap, found);
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, found: &mut Findings) {
@@ -464,7 +467,7 @@ impl Session for HttpSession {
 
     fn heap_bytes(&self) -> usize {
         let messages = self.sides.iter().map(|side| match &side.stage {
-            Stage::Message(message) => size_of::<Message>() + message.heap_bytes(),
+            StreamStage::Message(message) => size_of::<HttpMessage>() + message.heap_bytes(),
             _ => 0,
         });
         let folded = self.sides.iter().filter_map(|side| side.folded.as_ref());

@@ -3,7 +3,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::super::command::Command;
+use super::super::command::ImapCommand;
 use super::{ImapSession, MAX_TEXT};
 use crate::protocol::line::{self, LineEnd};
 use crate::protocol::mime::Mail;
@@ -141,7 +141,7 @@ impl ImapSession {
                 let (parts, numbers) = mail.finish(time, &mut |_, _| {}, found);
                 self.numbers = numbers;
                 let target = match (from, &self.current) {
-                    (Role::Originator, Some(asked)) if asked.command == Command::Append => {
+                    (Role::Originator, Some(asked)) if asked.command == ImapCommand::Append => {
                         let name = asked.first.as_deref().unwrap_or_default();
                         self.mailboxes.named(time, name)
                     }

@@ -7,13 +7,15 @@ use std::collections::VecDeque;
 
 use netsniff_packet::Timestamp;
 
-use super::command::{Command, argument, literal};
+use super::command::{ImapCommand, argument, literal};
 use super::mailboxes::Mailboxes;
 use crate::file::Carrier;
 use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::mime::mail::Numbers;
 use crate::protocol::sasl::Sasl;
-use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
+use crate::protocol::{
+    Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
+};
 use crate::weird::Once;
 use literals::{Into, Literal};
 
@@ -61,14 +63,14 @@ pub(super) struct ImapSession {
 #[derive(Debug)]
 struct Asked {
     tag: Box<[u8]>,
-    command: Command,
+    command: ImapCommand,
     /// The first argument: mailbox or user.
     first: Option<Box<[u8]>>,
 }
 
 impl ImapSession {
     /// Nothing was said yet.
-    pub(super) fn new(context: &Context<'_>) -> Self {
+    pub(super) fn new(context: &SessionContext<'_>) -> Self {
         Self {
             carrier: context.into(),
             numbers: Numbers::default(),
@@ -145,7 +147,7 @@ impl ImapSession {
         match literal(line.text) {
             Some(mark) => {
                 let into = match (asked.command, &asked.first) {
-                    (Command::Append, Some(_)) => self.begin_mail(Role::Originator),
+                    (ImapCommand::Append, Some(_)) => self.begin_mail(Role::Originator),
                     (_, None) => Into::Argument(Vec::new()),
                     _ => Into::Nothing,
                 };
@@ -164,9 +166,9 @@ impl ImapSession {
         if word.eq_ignore_ascii_case(b"UID") {
             (word, rest) = line::word(rest);
         }
-        let command = Command::named(word).filter(|_| tag.len() <= MAX_TEXT)?;
+        let command = ImapCommand::named(word).filter(|_| tag.len() <= MAX_TEXT)?;
         let first = argument(rest);
-        if command == Command::Authenticate {
+        if command == ImapCommand::Authenticate {
             let (mechanism, initial) = line::word(rest);
             self.mailboxes.account.log_in.begin(Sasl::begin(mechanism, initial));
         }
@@ -193,11 +195,11 @@ impl ImapSession {
 
     fn end_command(&mut self, asked: Asked, found: &mut Findings) {
         match asked.command {
-            Command::Login => {
+            ImapCommand::Login => {
                 let user = asked.first.as_deref().unwrap_or_default();
                 self.mailboxes.account.log_in.begin(Sasl::plain(b"LOGIN", user));
             }
-            Command::StartTls => self.awaits_tls = true,
+            ImapCommand::StartTls => self.awaits_tls = true,
             _ => {}
         }
         if self.pending.len() >= MAX_PENDING {
@@ -218,13 +220,13 @@ impl Session for ImapSession {
         progress
     }
 
-    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
-        let Gap { time, from, unread, len, .. } = *gap;
+    fn gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) -> GapAction {
+        let MissingBytes { time, from, unread, len, .. } = *gap;
         self.last = time;
         if self.literals[from.index()].is_some()
             && self.gap_in_literal(time, from, (unread, len), found)
         {
-            return Onward::Continue;
+            return GapAction::Continue;
         }
         self.pieces.lose(from);
         self.is_lenient = true;
@@ -238,7 +240,7 @@ impl Session for ImapSession {
                 self.awaits_tls = false;
             }
         }
-        Onward::Continue
+        GapAction::Continue
     }
 
     fn side_end(&mut self, end: &SideEnd<'_>, found: &mut Findings) {

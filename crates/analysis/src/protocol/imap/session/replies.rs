@@ -2,7 +2,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::super::command::{Command, literal};
+use super::super::command::{ImapCommand, literal};
 use super::literals::Into;
 use super::{Asked, ImapSession};
 use crate::protocol::line::{self, Line, LineEnd};
@@ -13,7 +13,7 @@ const WHOLE_MAILS: [&[u8]; 3] = [b"BODY[]", b"RFC822", b"BINARY[]"];
 
 /// How a final reply decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum FinalReply {
     Ok,
     /// NO and BAD.
     Refused,
@@ -74,7 +74,7 @@ impl ImapSession {
             b"*" => self.untagged(time, rest),
             b"+" => {
                 let command = self.current.iter().chain(&self.pending).next().map(|it| it.command);
-                self.is_prompted = command == Some(Command::Authenticate);
+                self.is_prompted = command == Some(ImapCommand::Authenticate);
             }
             _ => {
                 let (word, _) = line::word(rest);
@@ -97,7 +97,7 @@ impl ImapSession {
     fn untagged(&mut self, time: Timestamp, text: &[u8]) {
         let (first, rest) = line::word(text);
         if !core::mem::replace(&mut self.has_greeted, true) {
-            self.is_confirmed = verdict(first) == Some(Verdict::Ok);
+            self.is_confirmed = verdict(first) == Some(FinalReply::Ok);
             self.mailboxes.greet(time, rest);
             return;
         }
@@ -109,7 +109,7 @@ impl ImapSession {
             let is_selecting = self
                 .pending
                 .iter()
-                .any(|it| matches!(it.command, Command::Select | Command::Examine));
+                .any(|it| matches!(it.command, ImapCommand::Select | ImapCommand::Examine));
             if is_selecting {
                 self.exists = Some(number);
             } else {
@@ -125,7 +125,7 @@ impl ImapSession {
     }
 
     /// Takes the final reply to a command.
-    fn tagged(&mut self, time: Timestamp, tag: &[u8], verdict: Verdict, len: usize) -> Progress {
+    fn tagged(&mut self, time: Timestamp, tag: &[u8], verdict: FinalReply, len: usize) -> Progress {
         if self.current.as_ref().is_some_and(|it| *it.tag == *tag) {
             // The server does not want the literal, so that the client will not send it.
             self.literals[Role::Originator.index()] = None;
@@ -136,14 +136,14 @@ impl ImapSession {
             return Progress::Consumed(len);
         };
         let Some(asked) = self.pending.remove(at) else { return Progress::Consumed(len) };
-        if verdict == Verdict::Refused {
+        if verdict == FinalReply::Refused {
             self.refuse(&asked);
             return Progress::Consumed(len);
         }
         self.accept(time, &asked);
         match asked.command {
-            Command::StartTls => Progress::Handover(len),
-            Command::Compress => Progress::Done,
+            ImapCommand::StartTls => Progress::Handover(len),
+            ImapCommand::Compress => Progress::Done,
             _ => Progress::Consumed(len),
         }
     }
@@ -151,15 +151,17 @@ impl ImapSession {
     fn accept(&mut self, time: Timestamp, asked: &Asked) {
         let name = asked.first.as_deref().unwrap_or_default();
         match asked.command {
-            Command::Login | Command::Authenticate => self.mailboxes.account.log_in.judge(true),
-            Command::StartTls => self.mailboxes.account.tls = true,
-            Command::Select | Command::Examine => {
+            ImapCommand::Login | ImapCommand::Authenticate => {
+                self.mailboxes.account.log_in.judge(true);
+            }
+            ImapCommand::StartTls => self.mailboxes.account.tls = true,
+            ImapCommand::Select | ImapCommand::Examine => {
                 let exists = self.exists.take();
                 let mailbox = self.mailboxes.select(time, name);
-                mailbox.read_only = Some(asked.command == Command::Examine);
+                mailbox.read_only = Some(asked.command == ImapCommand::Examine);
                 mailbox.exists = exists.or(mailbox.exists);
             }
-            Command::Append => {
+            ImapCommand::Append => {
                 let mailbox = self.mailboxes.named(time, name);
                 mailbox.appends = mailbox.appends.saturating_add(1);
             }
@@ -168,11 +170,11 @@ impl ImapSession {
         let mailbox = self.mailboxes.selected();
         mailbox.commands = mailbox.commands.saturating_add(1);
         let counter = match asked.command {
-            Command::Fetch => &mut mailbox.fetches,
-            Command::Store => &mut mailbox.stores,
-            Command::Search => &mut mailbox.searches,
-            Command::Copy => &mut mailbox.copies,
-            Command::Close => return self.mailboxes.close(),
+            ImapCommand::Fetch => &mut mailbox.fetches,
+            ImapCommand::Store => &mut mailbox.stores,
+            ImapCommand::Search => &mut mailbox.searches,
+            ImapCommand::Copy => &mut mailbox.copies,
+            ImapCommand::Close => return self.mailboxes.close(),
             _ => return,
         };
         *counter = counter.saturating_add(1);
@@ -180,10 +182,12 @@ impl ImapSession {
 
     fn refuse(&mut self, asked: &Asked) {
         match asked.command {
-            Command::Login | Command::Authenticate => self.mailboxes.account.log_in.judge(false),
-            Command::StartTls => self.awaits_tls = false,
+            ImapCommand::Login | ImapCommand::Authenticate => {
+                self.mailboxes.account.log_in.judge(false);
+            }
+            ImapCommand::StartTls => self.awaits_tls = false,
             // RFC 9051, 6.3.2: then none is selected.
-            Command::Select | Command::Examine => {
+            ImapCommand::Select | ImapCommand::Examine => {
                 self.exists = None;
                 self.mailboxes.close();
             }
@@ -195,11 +199,11 @@ impl ImapSession {
 }
 
 /// What a status response decides.
-fn verdict(word: &[u8]) -> Option<Verdict> {
+fn verdict(word: &[u8]) -> Option<FinalReply> {
     if word.eq_ignore_ascii_case(b"OK") || word.eq_ignore_ascii_case(b"PREAUTH") {
-        Some(Verdict::Ok)
+        Some(FinalReply::Ok)
     } else if [b"NO".as_slice(), b"BAD", b"BYE"].iter().any(|it| it.eq_ignore_ascii_case(word)) {
-        Some(Verdict::Refused)
+        Some(FinalReply::Refused)
     } else {
         None
     }

@@ -1,14 +1,14 @@
 //! What bytes that are missing change, and what they do not.
 
-use super::super::command::Command;
-use super::{SmtpSession, Stage};
+use super::super::command::SmtpCommand;
+use super::{LineKind, SmtpSession};
 use crate::protocol::line::{self, LineEnd};
-use crate::protocol::{Findings, Gap};
+use crate::protocol::{Findings, MissingBytes};
 
 impl SmtpSession {
     /// Goes on behind bytes that are missing.
-    pub(super) fn pass_gap(&mut self, gap: &Gap<'_>, found: &mut Findings) {
-        let Gap { time, from, unread, len, .. } = *gap;
+    pub(super) fn pass_gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) {
+        let MissingBytes { time, from, unread, len, .. } = *gap;
         self.pieces.lose(from);
         if from == self.client && self.body.is_in_chunk() {
             // The length of the chunk tells where it ends all the same.
@@ -23,14 +23,14 @@ impl SmtpSession {
             }
         }
         let is_of_client = from == self.client;
-        let is_mail_cut = self.stage == Stage::Data && is_of_client;
+        let is_mail_cut = self.stage == LineKind::Data && is_of_client;
         if is_mail_cut {
             let rest = (unread, LineEnd::None);
             self.body.line(time, rest, &mut self.transactions, found);
             self.body.gap(time, len);
         }
-        let stage = if is_of_client { Stage::AfterGap } else { self.stage_behind_reply() };
-        if self.stage == Stage::Data && stage != Stage::Data {
+        let stage = if is_of_client { LineKind::AfterGap } else { self.stage_behind_reply() };
+        if self.stage == LineKind::Data && stage != LineKind::Data {
             self.end_mail(time, found);
         }
         if !is_of_client {
@@ -38,37 +38,37 @@ impl SmtpSession {
             // The rest of a reply of several lines may be among what is missing: the next line begins one.
             self.continued = None;
         }
-        self.is_unsure = stage == Stage::Data && !self.pending.is_empty();
+        self.is_unsure = stage == LineKind::Data && !self.pending.is_empty();
         self.awaits_tls = false;
         self.stage = stage;
         self.pending.clear();
         self.transactions.give_up_waiting(found);
         if is_mail_cut {
             // Nothing is replied within a mail (RFC 5321, 4.1.1.4): what comes next is about all of it.
-            self.pending.push_back(Command::EndOfData);
+            self.pending.push_back(SmtpCommand::EndOfData);
         }
     }
 
     /// What lines of the client are behind replies that are missing. What one reply changes nothing of, or is
     /// told by the client's next line, they are as they were.
-    fn stage_behind_reply(&self) -> Stage {
-        let is_plain = |command: &Command| {
+    fn stage_behind_reply(&self) -> LineKind {
+        let is_plain = |command: &SmtpCommand| {
             matches!(
                 command,
-                Command::Hello
-                    | Command::Mail
-                    | Command::Recipient
-                    | Command::Data
-                    | Command::EndOfData
-                    | Command::Chunk(_)
-                    | Command::Reset
-                    | Command::Quit
+                SmtpCommand::Hello
+                    | SmtpCommand::Mail
+                    | SmtpCommand::Recipient
+                    | SmtpCommand::Data
+                    | SmtpCommand::EndOfData
+                    | SmtpCommand::Chunk(_)
+                    | SmtpCommand::Reset
+                    | SmtpCommand::Quit
             )
         };
         let is_known = self.pending.len() <= 1 && self.pending.iter().all(is_plain);
         match self.stage {
-            Stage::Commands | Stage::Recovering | Stage::Data if is_known => self.stage,
-            _ => Stage::AfterGap,
+            LineKind::Commands | LineKind::Recovering | LineKind::Data if is_known => self.stage,
+            _ => LineKind::AfterGap,
         }
     }
 }
@@ -76,9 +76,9 @@ impl SmtpSession {
 /// Whether a client that may not send its mail says this, and no mail begins so.
 pub(super) fn begins_anew(line: &[u8]) -> bool {
     let (word, argument) = line::word(line);
-    match Command::named(word) {
-        Command::Reset | Command::Quit => argument.is_empty(),
-        Command::Mail => line::trim_start(argument).contains(&b':'),
+    match SmtpCommand::named(word) {
+        SmtpCommand::Reset | SmtpCommand::Quit => argument.is_empty(),
+        SmtpCommand::Mail => line::trim_start(argument).contains(&b':'),
         _ => false,
     }
 }

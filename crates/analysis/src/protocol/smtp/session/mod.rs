@@ -13,11 +13,13 @@ use std::collections::VecDeque;
 use netsniff_packet::Timestamp;
 
 use super::body::Body;
-use super::command::{Command, LastChunk, chunk};
+use super::command::{LastChunk, SmtpCommand, chunk};
 use super::transactions::Transactions;
 use crate::protocol::line::{self, Line, LineEnd, Pieces};
 use crate::protocol::sasl::Sasl;
-use crate::protocol::{Bytes, Context, Findings, Gap, Onward, Progress, Role, Session, SideEnd};
+use crate::protocol::{
+    Bytes, Findings, GapAction, MissingBytes, Progress, Role, Session, SessionContext, SideEnd,
+};
 use crate::weird::{Detail, Once};
 
 /// Commands that may wait for replies, as in Zeek.
@@ -41,11 +43,11 @@ pub(super) struct SmtpSession {
     client: Role,
     /// Whether the port tells the protocol, too.
     is_hinted: bool,
-    stage: Stage,
+    stage: LineKind,
     /// Commands without a reply.
-    pending: VecDeque<Command>,
+    pending: VecDeque<SmtpCommand>,
     /// The command that the last reply belongs to.
-    replied: Command,
+    replied: SmtpCommand,
     /// The code of a reply of which more lines come.
     continued: Option<u16>,
     transactions: Transactions,
@@ -59,7 +61,7 @@ pub(super) struct SmtpSession {
     is_unsure: bool,
     pieces: Pieces,
     told: Once,
-    order: Order,
+    order: CommandOrder,
     seen: usize,
     last: Timestamp,
     is_confirmed: bool,
@@ -68,7 +70,7 @@ pub(super) struct SmtpSession {
 
 /// What lines of the client are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum LineKind {
     /// Lines with commands.
     Commands,
     /// A mail, up to a dot.
@@ -83,7 +85,7 @@ enum Stage {
 
 /// Whether commands come in their order.
 #[derive(Debug, Default)]
-struct Order {
+struct CommandOrder {
     has_sender: bool,
     has_recipient: bool,
     mistakes: u32,
@@ -91,13 +93,13 @@ struct Order {
 
 impl SmtpSession {
     /// Nothing was said yet.
-    pub(super) fn new(context: &Context<'_>, is_hinted: bool) -> Self {
+    pub(super) fn new(context: &SessionContext<'_>, is_hinted: bool) -> Self {
         Self {
             client: Role::Originator,
             is_hinted,
-            stage: Stage::Commands,
-            pending: VecDeque::from([Command::Connection]),
-            replied: Command::Unknown,
+            stage: LineKind::Commands,
+            pending: VecDeque::from([SmtpCommand::Connection]),
+            replied: SmtpCommand::Unknown,
             continued: None,
             transactions: Transactions::default(),
             body: Body::new(context),
@@ -107,7 +109,7 @@ impl SmtpSession {
             is_unsure: false,
             pieces: Pieces::default(),
             told: Once::default(),
-            order: Order::default(),
+            order: CommandOrder::default(),
             seen: 0,
             last: Timestamp::EPOCH,
             is_confirmed: false,
@@ -169,12 +171,14 @@ impl SmtpSession {
         }
         if core::mem::take(&mut self.is_unsure) && gap::begins_anew(line.text) {
             self.end_mail(time, found);
-            self.stage = Stage::Commands;
+            self.stage = LineKind::Commands;
         }
         match self.stage {
-            Stage::Data => self.data(time, line, is_start, found),
-            Stage::Auth if is_start => self.answer(time, line.text, found),
-            Stage::Commands | Stage::Recovering if is_start => self.command(time, line.text, found),
+            LineKind::Data => self.data(time, line, is_start, found),
+            LineKind::Auth if is_start => self.answer(time, line.text, found),
+            LineKind::Commands | LineKind::Recovering if is_start => {
+                self.command(time, line.text, found);
+            }
             _ => {}
         }
         if self.is_over { Progress::Done } else { Progress::Consumed(line.len) }
@@ -184,10 +188,10 @@ impl SmtpSession {
     /// count (RFC 5321, 4.5.2).
     fn data(&mut self, time: Timestamp, line: &Line<'_>, is_start: bool, found: &mut Findings) {
         if is_start && line.text == b"." && line.end != LineEnd::None {
-            self.ask(Command::EndOfData, found);
+            self.ask(SmtpCommand::EndOfData, found);
             self.end_mail(time, found);
             self.transactions.sent(time);
-            self.stage = Stage::Commands;
+            self.stage = LineKind::Commands;
             (self.order.has_sender, self.order.has_recipient) = (false, false);
             return;
         }
@@ -198,54 +202,54 @@ impl SmtpSession {
 
     /// Takes an answer within AUTH.
     fn answer(&mut self, time: Timestamp, text: &[u8], found: &mut Findings) {
-        self.ask(Command::AuthAnswer, found);
+        self.ask(SmtpCommand::AuthAnswer, found);
         self.transactions.log_in(time, |log_in| log_in.answer(text));
     }
 
     fn command(&mut self, time: Timestamp, text: &[u8], found: &mut Findings) {
         let (word, argument) = line::word(text);
-        let mut command = Command::named(word);
-        if command == Command::Unknown {
+        let mut command = SmtpCommand::named(word);
+        if command == SmtpCommand::Unknown {
             if !text.is_empty() {
                 self.ask(command, found);
             }
             return;
         }
         let chunk = chunk(argument);
-        if let (Command::Chunk(_), Some((_, last))) = (command, chunk) {
-            command = Command::Chunk(last);
+        if let (SmtpCommand::Chunk(_), Some((_, last))) = (command, chunk) {
+            command = SmtpCommand::Chunk(last);
         }
         self.ask(command, found);
         self.is_confirmed = true;
         self.transactions.current(time);
-        if !matches!(command, Command::Chunk(_)) && self.body.is_chunked() {
+        if !matches!(command, SmtpCommand::Chunk(_)) && self.body.is_chunked() {
             found.weirds.add("smtp_missing_bdat_last_chunk");
             self.end_mail(time, found);
         }
         match command {
-            Command::Hello => self.transactions.hello(time, argument),
-            Command::Mail => self.mail(time, argument, found),
-            Command::Recipient => self.recipient(time, argument, found),
-            Command::Data => self.begin_mail(time, found),
-            Command::Chunk(last) => return self.begin_chunk(time, chunk, last, found),
-            Command::Authenticate => {
+            SmtpCommand::Hello => self.transactions.hello(time, argument),
+            SmtpCommand::Mail => self.mail(time, argument, found),
+            SmtpCommand::Recipient => self.recipient(time, argument, found),
+            SmtpCommand::Data => self.begin_mail(time, found),
+            SmtpCommand::Chunk(last) => return self.begin_chunk(time, chunk, last, found),
+            SmtpCommand::Authenticate => {
                 let (mechanism, initial) = line::word(argument);
                 let exchange = Sasl::begin(mechanism, initial);
                 self.transactions.log_in(time, |log_in| log_in.begin(exchange));
                 return;
             }
-            Command::StartTls => {
+            SmtpCommand::StartTls => {
                 self.awaits_tls = true;
                 return;
             }
-            Command::Reset | Command::Quit => {}
+            SmtpCommand::Reset | SmtpCommand::Quit => {}
             _ => return,
         }
-        self.stage = if command == Command::Data { Stage::Data } else { Stage::Commands };
+        self.stage = if command == SmtpCommand::Data { LineKind::Data } else { LineKind::Commands };
     }
 
     /// Notes that a reply is to come.
-    fn ask(&mut self, command: Command, found: &mut Findings) {
+    fn ask(&mut self, command: SmtpCommand, found: &mut Findings) {
         if self.pending.len() > MAX_PENDING {
             found.weirds.add("smtp_excessive_pending_cmds");
             self.pending.clear();
@@ -305,7 +309,7 @@ impl SmtpSession {
                 self.transactions.sent(time);
             }
         }
-        self.stage = Stage::Commands;
+        self.stage = LineKind::Commands;
     }
 
     fn end_mail(&mut self, time: Timestamp, found: &mut Findings) {
@@ -336,11 +340,11 @@ impl Session for SmtpSession {
         progress
     }
 
-    fn gap(&mut self, gap: &Gap<'_>, found: &mut Findings) -> Onward {
+    fn gap(&mut self, gap: &MissingBytes<'_>, found: &mut Findings) -> GapAction {
         self.last = gap.time;
         self.pass_gap(gap, found);
         self.told.filter(&mut found.weirds);
-        Onward::Continue
+        GapAction::Continue
     }
 
     /// What is left is a line all the same, as in Zeek.
@@ -372,7 +376,7 @@ impl Session for SmtpSession {
 
     fn heap_bytes(&self) -> usize {
         size_of::<Self>()
-            + self.pending.capacity() * size_of::<Command>()
+            + self.pending.capacity() * size_of::<SmtpCommand>()
             + self.transactions.heap_bytes()
             + self.told.heap_bytes()
             + self.body.heap_bytes()

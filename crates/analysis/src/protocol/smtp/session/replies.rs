@@ -2,8 +2,8 @@
 
 use netsniff_packet::Timestamp;
 
-use super::super::command::{Command, LastChunk};
-use super::{CONTRADICTED_WITHIN, SmtpSession, Stage};
+use super::super::command::{LastChunk, SmtpCommand};
+use super::{CONTRADICTED_WITHIN, LineKind, SmtpSession};
 use crate::protocol::line::{self, Line};
 use crate::protocol::{Findings, Progress};
 
@@ -35,10 +35,10 @@ impl SmtpSession {
             self.transactions.reply(time, code, text);
         }
         match (self.replied, code) {
-            (Command::EndOfData | Command::Chunk(LastChunk(true)), _) if is_last => {
+            (SmtpCommand::EndOfData | SmtpCommand::Chunk(LastChunk(true)), _) if is_last => {
                 self.transactions.finished(time, found);
             }
-            (Command::StartTls, 220) if is_last => {
+            (SmtpCommand::StartTls, 220) if is_last => {
                 self.transactions.current(time).start_tls();
                 return Progress::Handover(line.len);
             }
@@ -49,24 +49,26 @@ impl SmtpSession {
 
     /// Takes the code of a reply that begins.
     fn begin_reply(&mut self, time: Timestamp, code: u16, found: &mut Findings) {
-        if self.stage == Stage::AfterGap {
-            self.stage = Stage::Recovering;
+        if self.stage == LineKind::AfterGap {
+            self.stage = LineKind::Recovering;
             self.is_confirmed = true;
             self.transactions.current(time);
         }
-        self.replied = self.pending.pop_front().unwrap_or(Command::Unknown);
-        let is_in_data = self.stage == Stage::Data;
+        self.replied = self.pending.pop_front().unwrap_or(SmtpCommand::Unknown);
+        let is_in_data = self.stage == LineKind::Data;
         match (self.replied, code) {
-            (Command::Data, code) if code != 354 && is_in_data => {
+            (SmtpCommand::Data, code) if code != 354 && is_in_data => {
                 self.end_mail(time, found);
-                self.stage = Stage::Commands;
+                self.stage = LineKind::Commands;
             }
-            (Command::Authenticate | Command::AuthAnswer, code) => self.judge(time, code),
-            (Command::StartTls, code) if code != 220 => self.awaits_tls = false,
-            (Command::Turn, 250) => self.client = self.client.peer(),
-            (Command::Other | Command::Unknown, 354) if self.stage == Stage::Recovering => {
+            (SmtpCommand::Authenticate | SmtpCommand::AuthAnswer, code) => self.judge(time, code),
+            (SmtpCommand::StartTls, code) if code != 220 => self.awaits_tls = false,
+            (SmtpCommand::Turn, 250) => self.client = self.client.peer(),
+            (SmtpCommand::Other | SmtpCommand::Unknown, 354)
+                if self.stage == LineKind::Recovering =>
+            {
                 self.body.begin(self.client);
-                self.stage = Stage::Data;
+                self.stage = LineKind::Data;
             }
             _ => {}
         }
@@ -75,13 +77,13 @@ impl SmtpSession {
     /// Takes a reply within AUTH: the server asks for more, or has decided.
     fn judge(&mut self, time: Timestamp, code: u16) {
         if code == 334 {
-            if self.stage != Stage::Data {
-                self.stage = Stage::Auth;
+            if self.stage != LineKind::Data {
+                self.stage = LineKind::Auth;
             }
             return;
         }
-        if self.stage == Stage::Auth {
-            self.stage = Stage::Commands;
+        if self.stage == LineKind::Auth {
+            self.stage = LineKind::Commands;
         }
         self.transactions.log_in(time, |log_in| log_in.judge(code == 235));
     }

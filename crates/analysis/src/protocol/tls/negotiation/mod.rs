@@ -9,7 +9,7 @@ use netsniff_packet::Timestamp;
 
 use super::ciphers;
 use super::fingerprint::Carrier;
-use super::handshake::Message;
+use super::handshake::HandshakeMessage;
 use super::hello::{ClientHello, PRE_SHARED_KEY, SESSION_TICKET, ServerHello, Ssl2ServerHello};
 use super::names::{self, DTLS10, DTLS12, SSL2, SSL3, TLS10, TLS11, TLS12, TLS13};
 use super::reader::Reader;
@@ -91,7 +91,7 @@ impl Negotiation {
     }
 
     /// Whether its row was told.
-    pub(in crate::protocol) const fn is_told(&self) -> bool {
+    pub(in crate::protocol) const fn is_reported(&self) -> bool {
         self.is_told
     }
 
@@ -122,7 +122,7 @@ impl Negotiation {
     pub(in crate::protocol) fn message(
         &mut self,
         sender: Sender,
-        message: Message<'_>,
+        message: HandshakeMessage<'_>,
         found: &mut Findings,
     ) -> Result<(), Unreadable> {
         self.begin(sender.time);
@@ -211,16 +211,16 @@ impl Negotiation {
     pub(in crate::protocol) fn establish(&mut self, sender: Sender, found: &mut Findings) {
         self.begin(sender.time);
         self.row.established = true;
-        self.tell(found);
+        self.report(found);
     }
 
     /// Tells the row, once, if anything was said.
-    pub(in crate::protocol) fn tell(&mut self, found: &mut Findings) {
+    pub(in crate::protocol) fn report(&mut self, found: &mut Findings) {
         if self.is_begun && !self.is_told {
             self.is_told = true;
             let mut row = core::mem::take(&mut self.row);
             row.version = self.told_version.map(names::version);
-            row.tell(found);
+            row.report(found);
         }
     }
 

@@ -62,8 +62,11 @@ impl Test {
         }
     }
 
-    fn with(&mut self, act: impl FnOnce(&mut StreamReassembler, &mut Surroundings<'_>, &mut Out)) {
-        let mut around = Surroundings {
+    fn with(
+        &mut self,
+        act: impl FnOnce(&mut StreamReassembler, &mut ReassemblyContext<'_>, &mut Out),
+    ) {
+        let mut around = ReassemblyContext {
             limits: &self.limits,
             overlap: self.overlap,
             keys: &Fingerprints::new(1),
@@ -96,10 +99,10 @@ impl Test {
     ) -> &mut Self {
         let data = data.as_bytes();
         let time = ms(time);
-        self.put(&Arrival { time, position, data, missing, is_doubtful, urgent: None })
+        self.put(&ArrivedSegment { time, position, data, missing, is_doubtful, urgent: None })
     }
 
-    fn put(&mut self, arrival: &Arrival<'_>) -> &mut Self {
+    fn put(&mut self, arrival: &ArrivedSegment<'_>) -> &mut Self {
         self.with(|stream, around, out| {
             stream.expire(arrival.time, around, out);
             stream.arrive(arrival, around, out);

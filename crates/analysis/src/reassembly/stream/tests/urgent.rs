@@ -6,7 +6,7 @@ impl Test {
     fn urgent(&mut self, time: i64, position: u64, data: &str, urgent: u64) -> &mut Self {
         let (time, data, urgent) = (ms(time), data.as_bytes(), Some(urgent));
         let (missing, is_doubtful) = (0, false);
-        self.put(&Arrival { time, position, data, missing, is_doubtful, urgent })
+        self.put(&ArrivedSegment { time, position, data, missing, is_doubtful, urgent })
     }
 }
 
@@ -94,7 +94,7 @@ fn a_doubtful_urgent_pointer_counts_with_its_segment() {
     let doubtful = |test: &mut Test| {
         let (time, data, urgent) = (ms(0), &b"aXb"[..], Some(2));
         let (position, missing, is_doubtful) = (1, 0, true);
-        test.put(&Arrival { time, position, data, missing, is_doubtful, urgent });
+        test.put(&ArrivedSegment { time, position, data, missing, is_doubtful, urgent });
     };
     let mut test = Test::new();
     doubtful(&mut test);

@@ -58,7 +58,7 @@ mod tests {
     use super::super::groups;
     use super::*;
     use crate::load::Load;
-    use crate::order::Order;
+    use crate::order::PacketOrder;
     use crate::sweep::Point;
     use crate::tools::Counted;
     use crate::trial::Fault;
@@ -89,7 +89,7 @@ mod tests {
     fn only_what_some_run_has_is_drawn() {
         let counted = |inversions, late, threads: &[u64]| Counted {
             captured: Some(100),
-            order: Some(Order { inversions, deepest_ns: inversions }),
+            order: Some(PacketOrder { inversions, deepest_ns: inversions }),
             late: Some(late),
             threads: Some(threads.to_vec()),
             ..Counted::default()

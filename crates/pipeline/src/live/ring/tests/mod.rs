@@ -82,13 +82,13 @@ impl Receiver for Player {
         Ok(())
     }
 
-    fn receive(&mut self, patience: Duration) -> netsniff_capture::Result<Arrival<'_>> {
+    fn receive(&mut self, patience: Duration) -> netsniff_capture::Result<Received<'_>> {
         self.seen.patiences.lock().unwrap().push(patience);
         loop {
             match self.steps.pop_front() {
                 Some(Step::Ask) => {
                     self.control.ask(0);
-                    return Ok(Arrival::Packets(Lent {
+                    return Ok(Received::Packets(Lent {
                         data: &mut [],
                         packets: &[],
                         goes_on: false,
@@ -104,7 +104,7 @@ impl Receiver for Player {
                     self.counters.delivered += micros.len() as u64;
                     let occupancy = Occupancy { used, ..Occupancy::EMPTY };
                     let (data, packets) = &mut self.lent;
-                    return Ok(Arrival::Packets(Lent {
+                    return Ok(Received::Packets(Lent {
                         data,
                         packets,
                         goes_on: false,
@@ -112,9 +112,9 @@ impl Receiver for Player {
                         occupancy,
                     }));
                 }
-                Some(Step::Nothing(settled)) => return Ok(Arrival::Nothing(settled)),
-                Some(Step::Down) => return Ok(Arrival::Down),
-                Some(Step::Gone) => return Ok(Arrival::Gone),
+                Some(Step::Nothing(settled)) => return Ok(Received::Nothing(settled)),
+                Some(Step::Down) => return Ok(Received::Down),
+                Some(Step::Gone) => return Ok(Received::Gone),
                 Some(Step::Fail) => {
                     let source = io::Error::other("broken");
                     return Err(netsniff_capture::Error::Call {
@@ -122,7 +122,7 @@ impl Receiver for Player {
                         source,
                     });
                 }
-                None => return Ok(Arrival::End),
+                None => return Ok(Received::End),
             }
         }
     }
@@ -366,7 +366,7 @@ fn a_ring_runs_where_it_is_told() {
     /// Notes where it runs.
     struct Place(Arc<Mutex<Vec<usize>>>);
     impl Consumer for Place {
-        fn group(&mut self, _: Group<'_>) {}
+        fn group(&mut self, _: PacketSlice<'_>) {}
         fn idle(&mut self, _: Timestamp) {}
         fn finish(&mut self) {
             let set = rustix::thread::sched_getaffinity(None).unwrap();

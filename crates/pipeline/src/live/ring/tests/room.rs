@@ -3,7 +3,7 @@
 use super::*;
 
 /// Has no room so many times.
-fn full(notes: &Notes, mut times: u32, patience: Patience) -> Hindered {
+fn full(notes: &Notes, mut times: u32, patience: Backpressure) -> Hindered {
     let room = move || {
         times = times.checked_sub(1)?;
         Some(patience)
@@ -13,7 +13,7 @@ fn full(notes: &Notes, mut times: u32, patience: Patience) -> Hindered {
 
 /// Plays two packets to one who has no room so many times. Returns how often the ring was asked for its fill,
 /// and how long it took.
-fn run_full(times: u32, patience: Patience, fills: &[u32], stops: bool) -> (u32, Duration) {
+fn run_full(times: u32, patience: Backpressure, fills: &[u32], stops: bool) -> (u32, Duration) {
     let steps = [Step::Packets(&[1], None, 1), Step::Packets(&[2], None, 1)];
     let player = Player { fills: fills.iter().copied().collect(), ..Player::new(control(), steps) };
     if stops {
@@ -32,7 +32,7 @@ fn run_full(times: u32, patience: Patience, fills: &[u32], stops: bool) -> (u32,
     (seen.asked.load(Ordering::Relaxed), begin.elapsed())
 }
 
-const LONG: Patience = Patience { time: Duration::from_secs(60), percent: 40 };
+const LONG: Backpressure = Backpressure { time: Duration::from_secs(60), percent: 40 };
 
 #[test]
 fn packets_stay_in_the_ring_while_there_is_no_room_behind_it() {
@@ -55,7 +55,7 @@ fn an_empty_ring_does_not_wait() {
 
 #[test]
 fn patience_has_an_end() {
-    let patience = Patience { time: Duration::from_millis(20), ..LONG };
+    let patience = Backpressure { time: Duration::from_millis(20), ..LONG };
     let (asked, took) = run_full(u32::MAX, patience, &[1], false);
     assert!(asked >= 1 && took >= patience.time, "{asked} times, {took:?}");
     let (_, took) = run_full(u32::MAX, LONG, &[1], true);
@@ -67,7 +67,7 @@ fn patience_has_an_end() {
 fn patience_begins_anew_once_there_was_room() {
     let mut since = None;
     let mut player = Player { fills: VecDeque::from([1]), ..Player::new(control(), []) };
-    let patience = Patience { time: Duration::from_millis(5), ..LONG };
+    let patience = Backpressure { time: Duration::from_millis(5), ..LONG };
     let mut waits_for = |times| {
         let mut consumer = full(&Notes::default(), times, patience);
         waits(&mut player, &mut consumer, &mut since, false).unwrap()
@@ -93,7 +93,7 @@ fn a_ring_of_few_units_keeps_a_free_one() {
     ] {
         let fills = VecDeque::from([used]);
         let mut player = Player { fills, capacity, ..Player::new(control(), []) };
-        let patience = Patience { percent: 80, ..LONG };
+        let patience = Backpressure { percent: 80, ..LONG };
         let mut consumer = full(&Notes::default(), 1, patience);
         let found = waits(&mut player, &mut consumer, &mut None, false).unwrap();
         assert_eq!(found, expected, "{used} of {capacity}");
