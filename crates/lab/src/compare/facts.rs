@@ -49,87 +49,108 @@ const SENDER: [(&str, Told); 3] = [
 /// of which the version tells as much as figures depend on: what is measured goes on after a change of a comment.
 #[must_use]
 pub fn differing(a: &Setup, b: &Setup) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    let mut fact = |name: &str, a: Option<String>, b: Option<String>| {
+    let mut facts = Differing::default();
+    facts.note("netsniff", Some(a.netsniff.clone()), Some(b.netsniff.clone()));
+    facts.of_machines(&a.machine, &b.machine);
+    facts.of_wires(a, b);
+    facts.of_testbeds(a, b);
+    facts.of_files(&a.machine, &b.machine);
+    facts.0
+}
+
+/// What two reports differ in, in the order in which it is asked for.
+#[derive(Default)]
+struct Differing(Vec<Fact>);
+
+impl Differing {
+    /// Notes what both sides tell of something, where that differs.
+    fn note(&mut self, name: &str, a: Option<String>, b: Option<String>) {
         if a != b {
-            facts.push(Fact { name: name.to_owned(), a, b });
-        }
-    };
-    let (first, second) = (&a.machine, &b.machine);
-    fact("netsniff", Some(a.netsniff.clone()), Some(b.netsniff.clone()));
-    fact("kernel", first.kernel.clone(), second.kernel.clone());
-    fact("processor", first.processor.clone(), second.processor.clone());
-    let [of_a, of_b] = [first, second].map(|it| Some(it.processors.to_string()));
-    fact("processors", of_a, of_b);
-    let [of_a, of_b] = [first, second].map(|it| it.memory.map(|bytes| format!("{bytes} bytes")));
-    fact("memory", of_a, of_b);
-    fact("hypervisor", first.hypervisor.clone(), second.hypervisor.clone());
-    fact("clocksource", first.clocksource.clone(), second.clocksource.clone());
-    for name in names(&first.sysctls, &second.sysctls) {
-        fact(name, value(&first.sysctls, name), value(&second.sysctls, name));
-    }
-    for name in names(&first.versions, &second.versions) {
-        let of = [value(&first.versions, name), value(&second.versions, name)];
-        if let [Some(a), Some(b)] = of {
-            fact(&format!("version of {name}"), Some(a), Some(b));
+            self.0.push(Fact { name: name.to_owned(), a, b });
         }
     }
-    // Reports of before do not have them.
-    for one in &first.interfaces {
-        let same = |other: &&Nic| other.interface == one.interface;
-        let Some(other) = second.interfaces.iter().find(same) else { continue };
-        fact(&format!("driver of {}", one.interface), one.driven(), other.driven());
-        fact(&format!("offloads of {}", one.interface), one.offloaded(), other.offloaded());
+
+    /// Notes what both sides tell in the same words.
+    fn each<T: ?Sized>(&mut self, name: &str, [a, b]: [&T; 2], words: impl Fn(&T) -> String) {
+        self.note(name, Some(words(a)), Some(words(b)));
     }
-    let wire = |setup: &Setup| {
-        let wire = setup.testbed.wire.as_ref();
-        let words =
-            |it: &Wire| format!("{} of {} to {}", it.sender_interface, it.sender, it.interface);
-        Some(wire.map_or("made here".to_owned(), words))
-    };
-    fact("wire", wire(a), wire(b));
-    let of_sender = |setup: &Setup, value: Told| {
-        setup.sender.as_ref().map_or_else(|| Some("this machine".to_owned()), value)
-    };
-    for (name, value) in SENDER {
-        fact(&format!("{name} of the sender"), of_sender(a, value), of_sender(b, value));
+
+    fn of_machines(&mut self, a: &Machine, b: &Machine) {
+        self.note("kernel", a.kernel.clone(), b.kernel.clone());
+        self.note("processor", a.processor.clone(), b.processor.clone());
+        self.each("processors", [a, b], |it| it.processors.to_string());
+        let [of_a, of_b] = [a, b].map(|it| it.memory.map(|bytes| format!("{bytes} bytes")));
+        self.note("memory", of_a, of_b);
+        self.note("hypervisor", a.hypervisor.clone(), b.hypervisor.clone());
+        self.note("clocksource", a.clocksource.clone(), b.clocksource.clone());
+        for name in names(&a.sysctls, &b.sysctls) {
+            self.note(name, value(&a.sysctls, name), value(&b.sysctls, name));
+        }
+        for name in names(&a.versions, &b.versions) {
+            let of = [value(&a.versions, name), value(&b.versions, name)];
+            if let [Some(a), Some(b)] = of {
+                self.note(&format!("version of {name}"), Some(a), Some(b));
+            }
+        }
+        // Reports of before do not have them.
+        for one in &a.interfaces {
+            let same = |other: &&Nic| other.interface == one.interface;
+            let Some(other) = b.interfaces.iter().find(same) else { continue };
+            self.note(&format!("driver of {}", one.interface), one.driven(), other.driven());
+            self.note(
+                &format!("offloads of {}", one.interface),
+                one.offloaded(),
+                other.offloaded(),
+            );
+        }
     }
-    let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.placement.name().to_owned()));
-    fact("placement", of_a, of_b);
-    let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.processors.to_string()));
-    fact("processors of the capture", of_a, of_b);
-    let quota = |setup: &Setup| {
-        let share = setup.testbed.quota;
-        Some(share.map_or("all".to_owned(), |share| format!("{} %", share * 100.0)))
-    };
-    fact("share of the processor", quota(a), quota(b));
-    let memory = |setup: &Setup| {
-        let bytes = setup.testbed.memory;
-        Some(bytes.map_or("all".to_owned(), |bytes| format!("{bytes} bytes")))
-    };
-    fact("memory of the capture", memory(a), memory(b));
-    let [of_a, of_b] = [a, b].map(|it| Some(it.testbed.queues.to_string()));
-    fact("queues", of_a, of_b);
-    let changed = |setup: &Setup| {
-        let settings = setup.testbed.sysctls.iter();
-        let words: Vec<_> = settings.map(|it| format!("{}={}", it.name, it.value)).collect();
-        Some(if words.is_empty() { "none".to_owned() } else { words.join(" ") })
-    };
-    fact("changed settings of the kernel", changed(a), changed(b));
-    let tap = |setup: &Setup| Some(setup.testbed.tap.map_or("none".to_owned(), |tap| tap.words()));
-    fact("tap", tap(a), tap(b));
-    let disk =
-        |setup: &Setup| Some(setup.testbed.disk.map_or("none".to_owned(), |disk| disk.words()));
-    fact("planted disk", disk(a), disk(b));
-    let files = |setup: &Setup| {
-        let storage = setup.machine.files.as_ref();
-        Some(storage.map_or("in memory".to_owned(), |storage| {
-            let Storage { file_system, device, .. } = storage;
-            [file_system, device].map(|it| it.as_deref().unwrap_or("unknown")).join(" on ")
-        }))
-    };
-    fact("files", files(a), files(b));
-    facts
+
+    /// How the frames come, and what sends them.
+    fn of_wires(&mut self, a: &Setup, b: &Setup) {
+        self.each("wire", [a, b], |setup| {
+            let words =
+                |it: &Wire| format!("{} of {} to {}", it.sender_interface, it.sender, it.interface);
+            setup.testbed.wire.as_ref().map_or("made here".to_owned(), words)
+        });
+        let of_sender = |setup: &Setup, value: Told| {
+            setup.sender.as_ref().map_or_else(|| Some("this machine".to_owned()), value)
+        };
+        for (name, value) in SENDER {
+            self.note(&format!("{name} of the sender"), of_sender(a, value), of_sender(b, value));
+        }
+    }
+
+    /// What the capture is given, and what is planted.
+    fn of_testbeds(&mut self, a: &Setup, b: &Setup) {
+        let both = [&a.testbed, &b.testbed];
+        self.each("placement", both, |bed| bed.placement.name().to_owned());
+        self.each("processors of the capture", both, |bed| bed.processors.to_string());
+        self.each("share of the processor", both, |bed| {
+            bed.quota.map_or("all".to_owned(), |share| format!("{} %", share * 100.0))
+        });
+        self.each("memory of the capture", both, |bed| {
+            bed.memory.map_or("all".to_owned(), |bytes| format!("{bytes} bytes"))
+        });
+        self.each("queues", both, |bed| bed.queues.to_string());
+        self.each("changed settings of the kernel", both, |bed| {
+            let settings = bed.sysctls.iter();
+            let words: Vec<_> = settings.map(|it| format!("{}={}", it.name, it.value)).collect();
+            if words.is_empty() { "none".to_owned() } else { words.join(" ") }
+        });
+        self.each("tap", both, |bed| bed.tap.map_or("none".to_owned(), |tap| tap.words()));
+        self.each("planted disk", both, |bed| {
+            bed.disk.map_or("none".to_owned(), |disk| disk.words())
+        });
+    }
+
+    fn of_files(&mut self, a: &Machine, b: &Machine) {
+        self.each("files", [a, b], |machine| {
+            machine.files.as_ref().map_or("in memory".to_owned(), |storage| {
+                let Storage { file_system, device, .. } = storage;
+                [file_system, device].map(|it| it.as_deref().unwrap_or("unknown")).join(" on ")
+            })
+        });
+    }
 }
 
 fn names<'a>(a: &'a [(String, String)], b: &'a [(String, String)]) -> Vec<&'a str> {

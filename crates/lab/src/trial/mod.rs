@@ -21,12 +21,12 @@ use self::limit::Given;
 pub use self::limit::Limit;
 use self::running::Running;
 use self::scratch::Scratch;
-use self::sending::{Sent, send};
+use self::sending::{Memory, Sent, send};
 use crate::bed::Testbed;
 use crate::disk::{Drain, Written};
 use crate::load::Load;
 use crate::machine::{Busy, Times};
-use crate::process;
+use crate::process::{self, Usage};
 use crate::tap::{Meter, Planted, Reading};
 use crate::tools::{Counted, Tool};
 
@@ -350,43 +350,10 @@ pub fn run_and(
     if written.is_none() {
         look(&tool.file(&scratch.files))?;
     }
-    let mut trial = Trial {
-        tool: tool.name.clone(),
-        load: load.clone(),
-        sent: sent.frames,
-        reached: sent.frames_per_second,
-        stalls: sent.stalls,
-        slipped_ns: sent.slipped_ns,
-        arrived: last.rx.rx_packets.wrapping_sub(first.rx.rx_packets),
-        missed: missed(&last.rx).wrapping_sub(missed(&first.rx)),
-        backlog_dropped: last.backlog_dropped.wrapping_sub(first.backlog_dropped),
-        wire_dropped: last.wire_dropped.wrapping_sub(first.wire_dropped),
-        planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
-        written,
-        counted,
-        processors,
-        cpu_ns: used.cpu_ns.saturating_sub(before.cpu_ns),
-        memory_peak: memory.resident.peak,
-        memory_mean: memory.resident.mean().unwrap_or(used.resident),
-        own_peak: memory.own.mean().map(|_| memory.own.peak),
-        own_mean: memory.own.mean(),
-        ring_share: tool
-            .ring
-            .map(|ring| Load::share_of_ring(tool.kept(load.size), ring, sent.frames)),
-        is_burst: false,
-        drift: memory.work.drift(),
-        limit: None,
-        ended,
-        faults: Vec::new(),
-        failure: None,
-    };
-    let is_held = trial.ring_share.is_some_and(|share| share > MOST_HELD);
-    trial.is_burst = load.time < LONG || is_held;
-    let wire = Wire {
-        left: last.left.wrapping_sub(first.left),
-        back: last.rx.tx_packets.wrapping_sub(first.rx.tx_packets),
-    };
-    trial.faults = faults(&trial, &sent, &wire);
+    let observed = Observed { first, last, sent, memory, processors, before, used };
+    let mut trial = observed.trial(tool, load, counted);
+    (trial.written, trial.ended) = (written, ended);
+    trial.faults = faults(&trial, &observed.sent, &observed.wire());
     let given = Given {
         processors: bed.processors(),
         watched,
@@ -395,6 +362,64 @@ pub fn run_and(
     };
     trial.limit = Limit::of(&trial, &given);
     Ok(trial)
+}
+
+/// What was seen of a run.
+struct Observed {
+    /// Counters before the frames and behind them.
+    first: Counts,
+    last: Counts,
+    sent: Sent,
+    memory: Memory,
+    processors: Vec<Busy>,
+    /// What the tool had used before the frames, and behind them.
+    before: Usage,
+    used: Usage,
+}
+
+impl Observed {
+    /// The trial, which is not judged yet.
+    fn trial(&self, tool: &Tool, load: &Load, counted: Counted) -> Trial {
+        let Self { first, last, sent, memory, .. } = self;
+        let ring_share =
+            tool.ring.map(|ring| Load::share_of_ring(tool.kept(load.size), ring, sent.frames));
+        let is_held = ring_share.is_some_and(|share| share > MOST_HELD);
+        Trial {
+            tool: tool.name.clone(),
+            load: load.clone(),
+            sent: sent.frames,
+            reached: sent.frames_per_second,
+            stalls: sent.stalls,
+            slipped_ns: sent.slipped_ns,
+            arrived: last.rx.rx_packets.wrapping_sub(first.rx.rx_packets),
+            missed: missed(&last.rx).wrapping_sub(missed(&first.rx)),
+            backlog_dropped: last.backlog_dropped.wrapping_sub(first.backlog_dropped),
+            wire_dropped: last.wire_dropped.wrapping_sub(first.wire_dropped),
+            planted: last.tap.zip(first.tap).map(|(last, first)| last.since(&first)),
+            written: None,
+            counted,
+            processors: self.processors.clone(),
+            cpu_ns: self.used.cpu_ns.saturating_sub(self.before.cpu_ns),
+            memory_peak: memory.resident.peak,
+            memory_mean: memory.resident.mean().unwrap_or(self.used.resident),
+            own_peak: memory.own.mean().map(|_| memory.own.peak),
+            own_mean: memory.own.mean(),
+            ring_share,
+            is_burst: load.time < LONG || is_held,
+            drift: memory.work.drift(),
+            limit: None,
+            ended: false,
+            faults: Vec::new(),
+            failure: None,
+        }
+    }
+
+    fn wire(&self) -> Wire {
+        Wire {
+            left: self.last.left.wrapping_sub(self.first.left),
+            back: self.last.rx.tx_packets.wrapping_sub(self.first.rx.tx_packets),
+        }
+    }
 }
 
 /// Frames that came and that the interface had no room for.

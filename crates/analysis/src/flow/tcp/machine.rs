@@ -286,11 +286,7 @@ impl TcpConnection {
             limits: context.limits,
         };
         let observed = Observed::new(segment, from, scale, Some(place));
-        if self.unwatched {
-            self.metrics.take(&observed);
-        } else {
-            *context.rtt = self.metrics.segment(&observed, context.rtt_interval);
-        }
+        self.measure(&observed, context);
         self.note_data(from, segment, position, underflow, context);
         self.check_end(from, context);
         if close.closed {
@@ -306,6 +302,16 @@ impl TcpConnection {
             is_doubtful: self.metrics.is_doubtful(&observed) || self.is_before_begin(acknowledged),
             is_reset: segment.has(TcpFlags::RST),
             is_renumbering: self.renumbered,
+        }
+    }
+
+    /// Takes a segment into the metrics of the connection.
+    #[inline]
+    fn measure(&mut self, observed: &Observed<'_>, context: &mut SegmentContext<'_>) {
+        if self.unwatched {
+            self.metrics.take(observed);
+        } else {
+            *context.rtt = self.metrics.segment(observed, context.rtt_interval);
         }
     }
 

@@ -407,18 +407,7 @@ impl FlowTracker {
             vlan: [unit.decoded.vlan, unit.decoded.inner_vlan],
             bad_checksums: [0; 2],
         };
-        let (source, destination) = flow.ends();
-        let unanswered = core::mem::take(&mut self.unanswered);
-        if let Some(challenger) = self.challenger.take() {
-            flow.begin_with(&challenger, side, &self.limits);
-        } else if !unanswered.is_empty() {
-            let tcp = TcpConnection::behind(unanswered, self.depth);
-            flow.exchange = TransportState::Connection(Box::new(tcp));
-        } else if roles::speaks_as_server(unit, bytes)
-            .unwrap_or_else(|| roles::begins_at_server(unit, source, destination))
-        {
-            flow.flip();
-        }
+        self.choose_originator(&mut flow, unit, bytes, side);
         if self.depth < Depth::Protocols {
             // Nobody looks for what is said.
         } else if matches!(unit.decoded.transport, Transport::Udp(_)) {
@@ -432,6 +421,28 @@ impl FlowTracker {
         self.turnover.note(&key, unit.now, FlowEventKind::Begin);
         self.statistics.note_peak(self.table.len(), self.bytes());
         Some(place)
+    }
+
+    /// Makes the side that began the originator of a flow of which `side` sent the first datagram, as far as that tells.
+    fn choose_originator(
+        &mut self,
+        flow: &mut Flow,
+        unit: &DecodedDatagram,
+        bytes: &[u8],
+        side: Side,
+    ) {
+        let (source, destination) = flow.ends();
+        let unanswered = core::mem::take(&mut self.unanswered);
+        if let Some(challenger) = self.challenger.take() {
+            flow.begin_with(&challenger, side, &self.limits);
+        } else if !unanswered.is_empty() {
+            let tcp = TcpConnection::behind(unanswered, self.depth);
+            flow.exchange = TransportState::Connection(Box::new(tcp));
+        } else if roles::speaks_as_server(unit, bytes)
+            .unwrap_or_else(|| roles::begins_at_server(unit, source, destination))
+        {
+            flow.flip();
+        }
     }
 }
 

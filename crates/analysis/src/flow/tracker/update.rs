@@ -1,7 +1,7 @@
 //! How a datagram changes its flow.
 
 use netsniff_packet::checksum;
-use netsniff_packet::decode::Transport;
+use netsniff_packet::decode::{Tcp, Transport, Udp};
 
 use super::{FlowTracker, Lookup};
 use crate::flow::attached::AppLayer;
@@ -29,53 +29,10 @@ impl FlowTracker {
             self.heap_bytes = self.heap_bytes.saturating_add_signed(change);
         }
         match &unit.decoded.transport {
-            Transport::Tcp(header) => {
-                let from = usize::from(flow.originator != side);
-                let is_damaged =
-                    self.verdict == checksum::ChecksumVerdict::Bad && flow.has_mostly_good(side);
-                let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
-                if let TransportState::Opening(first) = &mut flow.exchange
-                    && first.repeat_plain(&segment)
-                {
-                    flow.last = unit.time;
-                    return false;
-                }
-                let segment = match flow.tcp() {
-                    Some(tcp) if tcp.is_undecided() => self.decide(segment, place),
-                    _ => segment,
-                };
-                return self.segment(lookup, &segment, bytes, place);
-            }
+            Transport::Tcp(header) => return self.tcp(lookup, header, bytes, place),
             Transport::Udp(header) => {
                 flow.last = unit.time;
-                // Zeek notes the letter before the protocol says who asked.
-                let from_originator = flow.originator == side;
-                let (kind, letter) = if from_originator { (1, b'D') } else { (1 << 16, b'd') };
-                flow.history().once(kind, letter);
-                if flow.contradicted {
-                    flow.forget_protocol();
-                }
-                if flow.protocol.is_none() && !flow.contradicted && flow.is_beginning() {
-                    flow.protocol = self.talking.wanted.of_datagram(unit.payload(bytes));
-                }
-                flow.count_payload(side, i64::from(header.len) - 8);
-                if let Some(protocol) = flow.protocol {
-                    let payload = unit.payload(bytes);
-                    if note_message(flow, protocol, payload, side) {
-                        let (port, time) = (hinting_port(flow, protocol), unit.time);
-                        let from = if flow.originator == side {
-                            Role::Originator
-                        } else {
-                            Role::Responder
-                        };
-                        let datagram = Datagram { time, from, port, payload };
-                        self.converse(protocol, &datagram, place);
-                    }
-                }
-                if header.len != ip.payload_len {
-                    let lengths = Detail::Unequal(header.len.into(), ip.payload_len.into());
-                    self.weirds.add_with("UDP_datagram_length_mismatch", lengths);
-                }
+                self.udp(lookup, header, bytes, place);
             }
             Transport::Icmp(_) => {
                 flow.last = unit.time;
@@ -84,6 +41,59 @@ impl FlowTracker {
             Transport::Sctp(_) | Transport::Other | Transport::None => flow.last = unit.time,
         }
         false
+    }
+
+    /// Takes a segment. Returns whether it may have brought the flow's deadline forward.
+    #[inline]
+    fn tcp(&mut self, lookup: &Lookup<'_>, header: &Tcp, bytes: &[u8], place: u32) -> bool {
+        let Lookup { unit, ip, side, .. } = *lookup;
+        let Some(flow) = self.table.flow_mut(place) else { return false };
+        let from = usize::from(flow.originator != side);
+        let is_bad = self.verdict == checksum::ChecksumVerdict::Bad;
+        let is_damaged = is_bad && flow.has_mostly_good(side);
+        let segment = Segment { is_damaged, ..Segment::new(unit.time, from, ip, header) };
+        if let TransportState::Opening(first) = &mut flow.exchange
+            && first.repeat_plain(&segment)
+        {
+            flow.last = unit.time;
+            return false;
+        }
+        let segment = match flow.tcp() {
+            Some(tcp) if tcp.is_undecided() => self.decide(segment, place),
+            _ => segment,
+        };
+        self.segment(lookup, &segment, bytes, place)
+    }
+
+    /// Takes a datagram of UDP, which a protocol may know.
+    #[inline]
+    fn udp(&mut self, lookup: &Lookup<'_>, header: &Udp, bytes: &[u8], place: u32) {
+        let Lookup { unit, ip, side, .. } = *lookup;
+        let Some(flow) = self.table.flow_mut(place) else { return };
+        // Zeek notes the letter before the protocol says who asked.
+        let from_originator = flow.originator == side;
+        let (kind, letter) = if from_originator { (1, b'D') } else { (1 << 16, b'd') };
+        flow.history().once(kind, letter);
+        if flow.contradicted {
+            flow.forget_protocol();
+        }
+        if flow.protocol.is_none() && !flow.contradicted && flow.is_beginning() {
+            flow.protocol = self.talking.wanted.of_datagram(unit.payload(bytes));
+        }
+        flow.count_payload(side, i64::from(header.len) - 8);
+        if let Some(protocol) = flow.protocol {
+            let payload = unit.payload(bytes);
+            if note_message(flow, protocol, payload, side) {
+                let (port, time) = (hinting_port(flow, protocol), unit.time);
+                let is_asked = flow.originator == side;
+                let from = if is_asked { Role::Originator } else { Role::Responder };
+                self.converse(protocol, &Datagram { time, from, port, payload }, place);
+            }
+        }
+        if header.len != ip.payload_len {
+            let lengths = Detail::Unequal(header.len.into(), ip.payload_len.into());
+            self.weirds.add_with("UDP_datagram_length_mismatch", lengths);
+        }
     }
 
     /// Takes a connection on by a segment. Returns whether its deadline may have come forward.

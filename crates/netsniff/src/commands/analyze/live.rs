@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use netsniff_analysis::{Limits, Observer as _, Options, Phase, SortKey, Uid};
+use netsniff_analysis::{Limits, Options};
 use netsniff_console::clock;
 use netsniff_console::pidfile::PidFile;
 use netsniff_console::{BELOW_QUALITY, DONE, FAILED, say};
 use netsniff_output::{
     Bounds, ContentBounds, END_WAIT, ExtractedFiles, ExtractionOutcome, ExtractionWriter, LiveSink,
-    LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure, RowBuffer, UnparsedFile,
-    WriterCommands, WriterSettings,
+    LiveStream, LogFiles, LogWriter, Merger, Nowhere, OnFailure, RowProducer, UnparsedFile,
+    WriterSettings,
 };
 use netsniff_packet::Timestamp;
-use netsniff_pipeline::books::{BooksKeeper, BooksLine};
+use netsniff_pipeline::books::{BooksKeeper, BooksLine, RingPlace};
 use netsniff_pipeline::live::{
     Analyser, Consumer, Control, OffThread, Recording, RingAnalysis, RingOutcome, SharedRecorder,
     SplitFlowDetector,
@@ -25,11 +25,12 @@ use netsniff_pipeline::{AnalysisOutcome, Settings, share_of};
 
 use super::args::{AnalyzeArgs, Target};
 use super::aside::UnparsedWriter;
+use super::hooks::AnalyzeHooks;
 use super::live_origin::Live;
 use super::report::Analysis;
 use super::{print_summary, seed};
 use crate::commands::live::{
-    self, Metrics, Opening, Reopener, ReportedLine, Rings, RunHooks, Signals, Supervisor, Wanted,
+    self, Metrics, Opening, Reopener, Ring, Rings, RunHooks as _, Signals, Supervisor, Wanted,
 };
 use crate::commands::record;
 use crate::sandbox::Outputs;
@@ -184,102 +185,41 @@ impl Session<'_> {
         }
     }
 
+    /// Captures to the end, and writes rows, books and packets that nobody understood.
     fn write<S: LiveSink>(
         &self,
         rings: Rings,
         sink: S,
         unparsed: Option<UnparsedFile>,
     ) -> anyhow::Result<Run> {
-        let settings = self.settings;
-        let merger =
-            Merger::new(&settings.limits, settings.format, settings.options.anonymizer.clone());
-        let (writer, producers) = LogWriter::start(
-            sink,
-            merger,
-            WriterSettings {
-                producers: rings.rings.len(),
-                bounds: Bounds::default(),
-                on_failure: OnFailure::End,
-                end_wait: END_WAIT,
-                tell: Box::new(say),
-            },
-        )?;
-        let capture = self.args.capture();
-        let control = Control::new(rings.rings.len());
-        let places: Vec<_> = rings.rings.iter().map(|ring| ring.place.clone()).collect();
+        let (writer, producers) = self.start_writer(sink, rings.rings.len())?;
         let recorder = self.recording.map(|options| record::start(options, &rings)).transpose()?;
-        let mut keeper = BooksKeeper::begin(
-            &rings.interfaces,
-            places.clone(),
-            self.wanted.sampling(),
-            rings.host,
-            clock::now(),
-        )?;
-        let rule = Supervisor {
+        let Rings { interfaces, rings, host, contention, .. } = rings;
+        let control = Control::new(rings.len());
+        let places: Vec<_> = rings.iter().map(|ring| ring.place.clone()).collect();
+        let sampling = self.wanted.sampling();
+        let mut keeper =
+            BooksKeeper::begin(&interfaces, places.clone(), sampling, host, clock::now())?;
+        let supervisor = Supervisor {
             control: &control,
             signals: self.signals,
-            duration: capture.duration(),
-            interval: capture.stats_interval(),
-            contention: rings.contention,
+            duration: self.args.capture().duration(),
+            interval: self.args.capture().stats_interval(),
+            contention,
         };
-        let mut scribe = AnalyzeHooks::new(&writer, settings, recorder.clone(), self);
+        let mut hooks = AnalyzeHooks::new(
+            &writer,
+            self.settings,
+            recorder.clone(),
+            self.metrics,
+            self.extraction,
+        );
         let aside = UnparsedWriter::new(unparsed);
-        // What other processes get of a group nobody here can tell.
-        let splits = capture.fanout_group().is_none().then(|| {
-            Arc::new(SplitFlowDetector::new(rings.rings.iter().map(|ring| ring.place.interface)))
-        });
-        let outcomes = std::thread::scope(|scope| {
-            let mut waiting = Vec::new();
-            for (number, (ring, rows)) in rings.rings.into_iter().zip(producers).enumerate() {
-                let also = recorder.as_ref().map(|recorder| -> Box<dyn Consumer> {
-                    Box::new(Recording::new(Arc::clone(recorder), number))
-                });
-                let sheds = self.args.sheds();
-                let mut analyser = Analyser::new(settings, aside.taker(), also, rows, sheds);
-                if let Some(splits) = &splits {
-                    analyser = analyser.with_splits(Arc::clone(splits), number);
-                }
-                waiting.push((number, ring, self.place(analyser)?));
-            }
-            // One at once behind the other, so that the books know when.
-            let start = |(number, ring, consumer)| {
-                live::work(capture, number, ring, &control, consumer, self.reopener)
-            };
-            let works = keeper
-                .start(|| waiting.into_iter().map(start).collect::<anyhow::Result<Vec<_>>>())?;
-            let mut handles = Vec::new();
-            for (number, work) in works.into_iter().enumerate() {
-                let handle = std::thread::Builder::new().name(format!("ring {number}"));
-                let handle = handle.spawn_scoped(scope, move || work.run());
-                handles.push(handle.context("cannot start a thread for a ring")?);
-            }
-            if !self.args.quiet() {
-                say("capturing; SIGINT ends the run, SIGHUP rolls the logs");
-            }
-            Ok::<_, anyhow::Error>(rule.run(handles, &mut keeper, &mut scribe))
-        })?;
-        let finished = finished(outcomes)?;
-        let reports: Vec<_> = finished.iter().map(|outcome| outcome.report.clone()).collect();
-        let mut entries = keeper.close(&reports);
-        let now = clock::now();
-        let since = keeper.turn(now);
-        let mut failures: Vec<_> =
-            finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
-        // Rings of one interface fail at the same.
-        failures.dedup();
-        let outcome = sum(finished)?;
-        scribe.recorder = None;
-        let mut recorded_late = 0;
-        if let Some(recorder) = recorder {
-            // The last counters stand in the file, and the last books tell what is in it.
-            record::update_recorder(record::lock(&recorder).recorder(), &entries, now);
-            let done = record::end(recorder)?;
-            entries.iter_mut().for_each(|entry| record::add(entry, &done.statistics));
-            recorded_late = done.statistics.out_of_order;
-            failures.extend(done.failure);
-        }
-        scribe.books(&mut entries, now, since, true);
-        drop(scribe);
+        let analyses = self.analyses(&places, producers, &aside, recorder.as_ref())?;
+        let rings = rings.into_iter().zip(analyses).collect();
+        let outcomes = self.capture(rings, supervisor, &mut keeper, &mut hooks)?;
+        let Closed { outcome, entries, failures, recorded_late } =
+            close(finished(outcomes)?, &mut keeper, hooks, recorder)?;
         failures.iter().for_each(|why| say(why));
         let written = writer.finish();
         let [unparsed_refused, unparsed_left_out] = aside.finish()?;
@@ -287,7 +227,7 @@ impl Session<'_> {
         let outcome = AnalysisOutcome { joins: written.joins.unwrap_or_default(), ..outcome };
         let origin = Live {
             places,
-            interfaces: rings.interfaces,
+            interfaces,
             entries,
             filter: self.wanted.text().map(str::to_owned),
             written: written.statistics,
@@ -298,9 +238,81 @@ impl Session<'_> {
         };
         Ok(Run { origin, outcome, has_failed })
     }
-}
 
-impl Session<'_> {
+    /// Starts the thread that writes the logs, which so many rings hand their rows to.
+    fn start_writer<S: LiveSink>(
+        &self,
+        sink: S,
+        producers: usize,
+    ) -> anyhow::Result<(LogWriter, Vec<RowProducer>)> {
+        let Settings { limits, format, options, .. } = self.settings;
+        let merger = Merger::new(limits, *format, options.anonymizer.clone());
+        let settings = WriterSettings {
+            producers,
+            bounds: Bounds::default(),
+            on_failure: OnFailure::End,
+            end_wait: END_WAIT,
+            tell: Box::new(say),
+        };
+        LogWriter::start(sink, merger, settings)
+    }
+
+    /// What analyses the packets of each ring.
+    fn analyses(
+        &self,
+        places: &[RingPlace],
+        producers: Vec<RowProducer>,
+        aside: &UnparsedWriter,
+        recorder: Option<&Arc<Mutex<SharedRecorder>>>,
+    ) -> anyhow::Result<Vec<RingAnalysis>> {
+        // What other processes get of a group nobody here can tell.
+        let is_alone = self.args.capture().fanout_group().is_none();
+        let splits = is_alone
+            .then(|| Arc::new(SplitFlowDetector::new(places.iter().map(|place| place.interface))));
+        let analysis = |(number, rows)| {
+            let also = recorder.map(|recorder| -> Box<dyn Consumer> {
+                Box::new(Recording::new(Arc::clone(recorder), number))
+            });
+            let mut analyser =
+                Analyser::new(self.settings, aside.taker(), also, rows, self.args.sheds());
+            if let Some(splits) = &splits {
+                analyser = analyser.with_splits(Arc::clone(splits), number);
+            }
+            self.place(analyser)
+        };
+        producers.into_iter().enumerate().map(analysis).collect()
+    }
+
+    /// Starts the threads of all rings, and rules them to the end.
+    fn capture(
+        &self,
+        rings: Vec<(Ring, RingAnalysis)>,
+        supervisor: Supervisor<'_>,
+        keeper: &mut BooksKeeper,
+        hooks: &mut AnalyzeHooks<'_>,
+    ) -> anyhow::Result<Vec<Option<RingOutcome<RingAnalysis>>>> {
+        let (capture, control) = (self.args.capture(), supervisor.control);
+        std::thread::scope(|scope| {
+            // One at once behind the other, so that the books know when.
+            let start = |(number, (ring, analysis))| {
+                live::work(capture, number, ring, control, analysis, self.reopener)
+            };
+            let works = keeper.start(|| {
+                rings.into_iter().enumerate().map(start).collect::<anyhow::Result<Vec<_>>>()
+            })?;
+            let mut handles = Vec::new();
+            for (number, work) in works.into_iter().enumerate() {
+                let handle = std::thread::Builder::new().name(format!("ring {number}"));
+                let handle = handle.spawn_scoped(scope, move || work.run());
+                handles.push(handle.context("cannot start a thread for a ring")?);
+            }
+            if !self.args.quiet() {
+                say("capturing; SIGINT ends the run, SIGHUP rolls the logs");
+            }
+            Ok(supervisor.run(handles, keeper, hooks))
+        })
+    }
+
     /// Where a ring's packets are analysed.
     fn place(&self, analyser: Analyser) -> anyhow::Result<RingAnalysis> {
         if !self.args.is_apart() {
@@ -311,6 +323,44 @@ impl Session<'_> {
             OffThread::start(analyser, cpu).context("cannot start a thread to analyse in")?;
         Ok(RingAnalysis::OffThread(Box::new(apart)))
     }
+}
+
+/// What the end of a run leaves.
+struct Closed {
+    outcome: AnalysisOutcome,
+    entries: Vec<BooksLine>,
+    failures: Vec<String>,
+    recorded_late: u64,
+}
+
+/// Closes the books and the recording, and writes the last rows of the books.
+fn close(
+    finished: Vec<RingOutcome<RingAnalysis>>,
+    keeper: &mut BooksKeeper,
+    mut hooks: AnalyzeHooks<'_>,
+    recorder: Option<Arc<Mutex<SharedRecorder>>>,
+) -> anyhow::Result<Closed> {
+    let reports: Vec<_> = finished.iter().map(|outcome| outcome.report.clone()).collect();
+    let mut entries = keeper.close(&reports);
+    let now = clock::now();
+    let since = keeper.turn(now);
+    let mut failures: Vec<_> =
+        finished.iter().filter_map(|outcome| outcome.failure.clone()).collect();
+    // Rings of one interface fail at the same.
+    failures.dedup();
+    let outcome = sum(finished)?;
+    hooks.let_recorder_go();
+    let mut recorded_late = 0;
+    if let Some(recorder) = recorder {
+        // The last counters stand in the file, and the last books tell what is in it.
+        record::update_recorder(record::lock(&recorder).recorder(), &entries, now);
+        let done = record::end(recorder)?;
+        entries.iter_mut().for_each(|entry| record::add(entry, &done.statistics));
+        recorded_late = done.statistics.out_of_order;
+        failures.extend(done.failure);
+    }
+    hooks.books(&mut entries, now, since, true);
+    Ok(Closed { outcome, entries, failures, recorded_late })
 }
 
 /// The outcomes of all rings; a thread that panicked is our fault.
@@ -337,88 +387,4 @@ fn sum(outcomes: Vec<RingOutcome<RingAnalysis>>) -> anyhow::Result<AnalysisOutco
         sum.now = sum.now.max(outcome.report.now.unwrap_or(Timestamp::MIN));
     }
     Ok(sum)
-}
-
-/// Writes the books down.
-struct AnalyzeHooks<'a> {
-    writer: &'a LogWriter,
-    commands: WriterCommands,
-    rows: RowBuffer,
-    /// Rows of the books so far.
-    number: u32,
-    /// What was said when the books were made last, by line.
-    told: Vec<ReportedLine>,
-    recorder: Option<Arc<Mutex<SharedRecorder>>>,
-    metrics: Option<&'a Metrics>,
-    extraction: Option<&'a ExtractionWriter>,
-}
-
-impl<'a> AnalyzeHooks<'a> {
-    fn new(
-        writer: &'a LogWriter,
-        settings: &Settings,
-        recorder: Option<Arc<Mutex<SharedRecorder>>>,
-        session: &Session<'a>,
-    ) -> Self {
-        let rows = RowBuffer::new(settings.format);
-        Self {
-            writer,
-            commands: writer.commands(),
-            rows,
-            number: 0,
-            told: Vec::new(),
-            recorder,
-            metrics: session.metrics,
-            extraction: session.extraction,
-        }
-    }
-}
-
-impl RunHooks for AnalyzeHooks<'_> {
-    fn books(
-        &mut self,
-        entries: &mut [BooksLine],
-        now: Timestamp,
-        since: Timestamp,
-        is_final: bool,
-    ) {
-        if let Some(recorder) = &self.recorder {
-            let mut shared = record::lock(recorder);
-            let recorder = shared.recorder();
-            record::update_recorder(recorder, entries, now);
-            let statistics = recorder.statistics();
-            entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
-        }
-        live::warn(entries, &mut self.told);
-        if let Some(metrics) = &self.metrics {
-            metrics.show(entries);
-        }
-        for entry in entries {
-            let key = SortKey {
-                time: now,
-                phase: Phase::End,
-                ordinal: 0,
-                uid: Uid::NONE,
-                number: self.number,
-            };
-            self.number = self.number.wrapping_add(1);
-            self.rows.record(&key, &entry.record(now, since, is_final));
-        }
-        // What is refused is counted by the writer.
-        let _ = self.commands.write(&mut self.rows);
-    }
-
-    fn roll(&mut self) {
-        self.commands.roll();
-    }
-
-    fn tell(&mut self) {
-        self.writer.first_refusal().iter().for_each(|said| say(said));
-        self.extraction.iter().flat_map(|it| it.news()).for_each(say);
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        let recorder = self.recorder.as_deref();
-        self.writer.failure().or_else(|| recorder.and_then(record::failure))
-    }
 }

@@ -5,6 +5,7 @@ mod aside;
 pub(super) mod depth;
 mod extraction;
 mod files;
+mod hooks;
 mod live;
 mod live_origin;
 mod named;
@@ -15,7 +16,7 @@ mod timeouts;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write, stderr, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ use netsniff_console::{BELOW_QUALITY, DAMAGED, DONE, FAILED, say};
 use netsniff_output::{ExtractedFiles, LogFiles, Nowhere, RowSink, Stream, UnparsedFile};
 use netsniff_pipeline::{AnalysisOutcome, Attend, Settings};
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, Refused};
 use crate::summary::{Style, Summary};
 use args::{Request, Target};
 use files::Files;
@@ -59,17 +60,7 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let options = args.options()?;
     let extraction = args.extraction()?;
     let pseudonyms = args.pseudonyms()?;
-    let (mut inputs, refused) = Inputs::open(&paths, netsniff_pipeline::read_size(args.workers()));
-    if let Some(window) = args.capture().file_window() {
-        inputs.reorder(window);
-    }
-    for input in &refused {
-        say(&format!("{}: {}", name(&input.path), input.said));
-    }
-    let missing = refused.iter().filter(|input| input.missing);
-    if let Some(hint) = missing.filter_map(|input| args.hint(&input.path)).next() {
-        say(&hint);
-    }
+    let (mut inputs, refused) = open(args, &paths);
     if inputs.files.is_empty() {
         return Ok(FAILED);
     }
@@ -109,7 +100,14 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
     let summary = analysis.summary();
     print_summary(&summary, args, &target)?;
     let damaged = summary.input.sources.iter().any(|source| source.damage_count > 0);
-    let mut code = if damaged || !refused.is_empty() { DAMAGED } else { DONE };
+    let code = exit_code(args, &analysis, damaged || !refused.is_empty());
+    let has_failed = extracted.is_some_and(|directory| directory.has_failed());
+    Ok(if has_failed { FAILED } else { code })
+}
+
+/// The exit code of an analysis, with a sentence for what is wrong.
+fn exit_code(args: &AnalyzeArgs, analysis: &Analysis<'_>, is_damaged: bool) -> u8 {
+    let mut code = if is_damaged { DAMAGED } else { DONE };
     if let Some(why) = analysis.nothing_read() {
         say(&why);
         code = FAILED;
@@ -120,10 +118,23 @@ pub fn run(args: &AnalyzeArgs) -> anyhow::Result<u8> {
         say(&format!("below the required quality of {percent} %: {why}"));
         code = BELOW_QUALITY;
     }
-    if extracted.is_some_and(|directory| directory.has_failed()) {
-        code = FAILED;
+    code
+}
+
+/// Opens the files, and says which cannot be read.
+fn open(args: &AnalyzeArgs, paths: &[PathBuf]) -> (Inputs, Vec<Refused>) {
+    let (mut inputs, refused) = Inputs::open(paths, netsniff_pipeline::read_size(args.workers()));
+    if let Some(window) = args.capture().file_window() {
+        inputs.reorder(window);
     }
-    Ok(code)
+    for input in &refused {
+        say(&format!("{}: {}", name(&input.path), input.said));
+    }
+    let missing = refused.iter().filter(|input| input.missing);
+    if let Some(hint) = missing.filter_map(|input| args.hint(&input.path)).next() {
+        say(&hint);
+    }
+    (inputs, refused)
 }
 
 fn analyse(

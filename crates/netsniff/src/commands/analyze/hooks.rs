@@ -1,0 +1,104 @@
+//! What a live analysis does with the books while it goes on.
+
+use std::sync::{Arc, Mutex};
+
+use netsniff_analysis::{Observer as _, Phase, SortKey, Uid};
+use netsniff_console::say;
+use netsniff_output::{ExtractionWriter, LogWriter, RowBuffer, WriterCommands};
+use netsniff_packet::Timestamp;
+use netsniff_pipeline::Settings;
+use netsniff_pipeline::books::BooksLine;
+use netsniff_pipeline::live::SharedRecorder;
+
+use crate::commands::live::{self, Metrics, ReportedLine, RunHooks};
+use crate::commands::record;
+
+/// Writes the books down.
+pub(super) struct AnalyzeHooks<'a> {
+    writer: &'a LogWriter,
+    commands: WriterCommands,
+    rows: RowBuffer,
+    /// Rows of the books so far.
+    number: u32,
+    /// What was said when the books were made last, by line.
+    told: Vec<ReportedLine>,
+    recorder: Option<Arc<Mutex<SharedRecorder>>>,
+    metrics: Option<&'a Metrics>,
+    extraction: Option<&'a ExtractionWriter>,
+}
+
+impl<'a> AnalyzeHooks<'a> {
+    pub(super) fn new(
+        writer: &'a LogWriter,
+        settings: &Settings,
+        recorder: Option<Arc<Mutex<SharedRecorder>>>,
+        metrics: Option<&'a Metrics>,
+        extraction: Option<&'a ExtractionWriter>,
+    ) -> Self {
+        let rows = RowBuffer::new(settings.format);
+        Self {
+            writer,
+            commands: writer.commands(),
+            rows,
+            number: 0,
+            told: Vec::new(),
+            recorder,
+            metrics,
+            extraction,
+        }
+    }
+
+    /// Lets go of the recorder, whose last counters come from elsewhere.
+    pub(super) fn let_recorder_go(&mut self) {
+        self.recorder = None;
+    }
+}
+
+impl RunHooks for AnalyzeHooks<'_> {
+    fn books(
+        &mut self,
+        entries: &mut [BooksLine],
+        now: Timestamp,
+        since: Timestamp,
+        is_final: bool,
+    ) {
+        if let Some(recorder) = &self.recorder {
+            let mut shared = record::lock(recorder);
+            let recorder = shared.recorder();
+            record::update_recorder(recorder, entries, now);
+            let statistics = recorder.statistics();
+            entries.iter_mut().for_each(|entry| record::add(entry, &statistics));
+        }
+        live::warn(entries, &mut self.told);
+        if let Some(metrics) = &self.metrics {
+            metrics.show(entries);
+        }
+        for entry in entries {
+            let key = SortKey {
+                time: now,
+                phase: Phase::End,
+                ordinal: 0,
+                uid: Uid::NONE,
+                number: self.number,
+            };
+            self.number = self.number.wrapping_add(1);
+            self.rows.record(&key, &entry.record(now, since, is_final));
+        }
+        // What is refused is counted by the writer.
+        let _ = self.commands.write(&mut self.rows);
+    }
+
+    fn roll(&mut self) {
+        self.commands.roll();
+    }
+
+    fn tell(&mut self) {
+        self.writer.first_refusal().iter().for_each(|said| say(said));
+        self.extraction.iter().flat_map(|it| it.news()).for_each(say);
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        let recorder = self.recorder.as_deref();
+        self.writer.failure().or_else(|| recorder.and_then(record::failure))
+    }
+}
