@@ -84,6 +84,24 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
+/// The octets of an unsigned number without leading zeros.
+pub(super) fn magnitude(octets: &[u8]) -> &[u8] {
+    let zeros = octets.iter().take_while(|octet| **octet == 0).count();
+    octets.get(zeros..).unwrap_or_default()
+}
+
+/// An unsigned number; `None` beyond 128 bits.
+pub(super) fn unsigned_wide(octets: &[u8]) -> Option<u128> {
+    let octets = magnitude(octets);
+    let fold = |number: u128, octet: &u8| number << 8 | u128::from(*octet);
+    (octets.len() <= 16).then(|| octets.iter().fold(0, fold))
+}
+
+/// An unsigned number; `None` beyond 64 bits.
+pub(super) fn unsigned(octets: &[u8]) -> Option<u64> {
+    u64::try_from(unsigned_wide(octets)?).ok()
+}
+
 /// An object identifier in its dotted form; `None` where it is none.
 pub(super) fn dotted(object: &[u8]) -> Option<String> {
     if object.last().is_none_or(|last| last & 0x80 != 0) {
@@ -157,5 +175,14 @@ pub(super) mod tests {
         assert_eq!(dotted(&[0x55, 4, 3]).as_deref(), Some("2.5.4.3"));
         assert_eq!(dotted(&[0x88, 0x37, 3]).as_deref(), Some("2.999.3"));
         assert_eq!((dotted(&[]), dotted(&[0x86]), dotted(&[0xff; 12])), (None, None, None));
+    }
+
+    #[test]
+    fn numbers_may_have_leading_zeros() {
+        assert_eq!((unsigned(&[0, 3]), unsigned(&[0]), unsigned(&[])), (Some(3), Some(0), Some(0)));
+        assert_eq!(unsigned(&[[0].as_slice(), &[0xff; 8]].concat()), Some(u64::MAX));
+        assert_eq!(unsigned(&[1; 9]), None);
+        assert_eq!(unsigned_wide(&[0xff; 16]), Some(u128::MAX));
+        assert_eq!(unsigned_wide(&[1; 17]), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use netsniff_packet::Timestamp;
 
-use super::der::{Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context};
+use super::der::{Element, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, context, unsigned};
 use super::{Datagram, DatagramVerdict, Findings, Protocol, Role, Session, SessionContext};
 use crate::record::{Interval, LogType};
 use crate::weird::{Detail, Once};
@@ -148,11 +148,16 @@ impl Session for SnmpSession {
             row.community = message.community.map(text);
         }
         if let Body::Pdu(pdu) = message.body {
-            row.count(&pdu);
-            if pdu.tag == RESPONSE {
-                pdu.bindings().for_each(|binding| row.describe(&binding, datagram.time));
+            let (mut count, mut overlong) = (0, None);
+            for binding in pdu.bindings() {
+                count += 1;
+                if pdu.tag == RESPONSE {
+                    row.describe(&binding, datagram.time);
+                }
+                overlong = overlong.or_else(|| binding.overlong());
             }
-            if let Some(len) = pdu.bindings().find_map(|binding| binding.overlong()) {
+            row.count(pdu.tag, count);
+            if let Some(len) = overlong {
                 let len = Detail::Number(len as u64);
                 found.weirds.add_with("asn_oid_subidentifier_too_long", len);
                 self.told.filter(&mut found.weirds);
@@ -198,15 +203,16 @@ impl Summary {
         }
     }
 
-    fn count(&mut self, pdu: &Pdu<'_>) {
-        let counter = match pdu.tag {
+    /// Counts the variables of a message.
+    const fn count(&mut self, tag: u8, variables: u64) {
+        let counter = match tag {
             GET | GET_NEXT => &mut self.get_requests,
             GET_BULK => &mut self.get_bulk_requests,
             RESPONSE => &mut self.get_responses,
             SET => &mut self.set_requests,
             _ => return,
         };
-        *counter = counter.saturating_add(pdu.bindings().count() as u64);
+        *counter = counter.saturating_add(variables);
     }
 
     /// Takes what a variable of a response tells of the system.
@@ -372,14 +378,6 @@ fn of(element: Element<'_>, tag: u8) -> Option<&[u8]> {
 /// A number of any sign, as it would be without one.
 fn integer(element: Element<'_>) -> Option<u64> {
     of(element, INTEGER).filter(|octets| !octets.is_empty()).and_then(unsigned)
-}
-
-/// A number; `None` beyond 64 bits.
-fn unsigned(octets: &[u8]) -> Option<u64> {
-    // The ninth octet is for the sign.
-    let octets = octets.strip_prefix(&[0]).unwrap_or(octets);
-    let fold = |number: u64, octet: &u8| number << 8 | u64::from(*octet);
-    (octets.len() <= 8).then(|| octets.iter().fold(0, fold))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 
 use netsniff_packet::Address;
 
-use super::number;
-use crate::protocol::der::{BOOLEAN, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE};
+use crate::protocol::der::{BOOLEAN, Elements, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, unsigned};
 
 /// `subjectAltName` (2.5.29.17).
 const OTHER_NAMES: &[u8] = &[0x55, 0x1d, 17];
@@ -93,6 +92,6 @@ impl Constraints {
     fn of(fields: &[u8]) -> Self {
         let mut fields = Elements::new(fields);
         let is_authority = fields.content(BOOLEAN).is_some_and(|value| value != [0]);
-        Self { is_authority, path_len: fields.content(INTEGER).and_then(number) }
+        Self { is_authority, path_len: fields.content(INTEGER).and_then(unsigned) }
     }
 }

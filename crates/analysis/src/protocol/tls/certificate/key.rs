@@ -65,7 +65,8 @@ fn rsa(key: &[u8]) -> Option<Key> {
     Some(Key {
         kind: Some("rsa"),
         length: Some(bits(modulus)),
-        exponent: decimal(exponent),
+        // None has more than 128 bits.
+        exponent: der::unsigned_wide(exponent).map(|exponent| exponent.to_string()),
         ..Key::default()
     })
 }
@@ -94,19 +95,11 @@ fn ec(curve: Element<'_>) -> Option<Key> {
 
 /// The length of an unsigned number in bits.
 fn bits(number: &[u8]) -> u32 {
-    let zeros = number.iter().take_while(|octet| **octet == 0).count();
-    let Some((first, rest)) = number.get(zeros..).and_then(<[u8]>::split_first) else { return 0 };
+    let Some((first, rest)) = der::magnitude(number).split_first() else { return 0 };
     u32::try_from(rest.len())
         .unwrap_or(u32::MAX)
         .saturating_mul(8)
         .saturating_add(8 - first.leading_zeros())
-}
-
-/// An unsigned number in digits; `None` for one of more than 128 bits, which no exponent has.
-fn decimal(number: &[u8]) -> Option<String> {
-    let zeros = number.iter().take_while(|octet| **octet == 0).count();
-    let octets = number.get(zeros..).filter(|octets| octets.len() <= 16)?;
-    Some(octets.iter().fold(0_u128, |value, octet| value << 8 | u128::from(*octet)).to_string())
 }
 
 /// A curve's name with the length of its order in bits.
@@ -267,10 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_their_length_and_digits() {
+    fn numbers_have_their_length_in_bits() {
         assert_eq!([bits(&[]), bits(&[0]), bits(&[0, 1]), bits(&[0xff, 0])], [0, 0, 1, 16]);
-        assert_eq!(decimal(&[0, 3]).as_deref(), Some("3"));
-        assert_eq!(decimal(&[0]).as_deref(), Some("0"));
-        assert_eq!(decimal(&[1; 17]), None);
     }
 }

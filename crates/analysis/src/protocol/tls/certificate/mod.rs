@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::fingerprint::hex;
 use super::x509_log::X509;
-use crate::protocol::der::{BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
+use crate::protocol::der::{self, BIT_STRING, Elements, INTEGER, OBJECT, SEQUENCE, context};
 use crate::record::{Fact, UnsetIfEmpty};
 use extension::Extensions;
 use key::Key;
@@ -62,7 +62,7 @@ impl Certificate {
 
         let mut fields = Elements::new(body);
         let version = fields.content(context(0)).and_then(|it| Elements::new(it).content(INTEGER));
-        let version = version.map_or(Some(0), number)?;
+        let version = version.map_or(Some(0), der::unsigned)?;
         let serial = serial(fields.content(INTEGER)?);
         fields.content(SEQUENCE)?;
         let issuer = fields.content(SEQUENCE)?;
@@ -171,17 +171,9 @@ fn serial(number: &[u8]) -> String {
             (*octet, carries) = (value, overflows);
         }
     }
-    let zeros = magnitude.iter().take_while(|octet| **octet == 0).count();
-    let digits = magnitude.get(zeros..).filter(|rest| !rest.is_empty()).unwrap_or(&[0]);
+    let digits = Some(der::magnitude(&magnitude)).filter(|rest| !rest.is_empty()).unwrap_or(&[0]);
     let sign = if is_negative { "-" } else { "" };
     format!("{sign}{}", hex(digits).to_ascii_uppercase())
-}
-
-/// An unsigned number of at most eight octets.
-fn number(octets: &[u8]) -> Option<u64> {
-    let zeros = octets.iter().take_while(|octet| **octet == 0).count();
-    let octets = octets.get(zeros..).filter(|octets| octets.len() <= 8)?;
-    Some(octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet)))
 }
 
 #[cfg(test)]
