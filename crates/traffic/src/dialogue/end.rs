@@ -257,8 +257,11 @@ impl End {
     fn take_data(&mut self, segment: &Segment, len: u64) -> Option<(u64, u64)> {
         if segment.flags.any(TcpFlags::SYN) {
             self.peer_initial = segment.sequence;
+            // A late copy of it takes no stamp back (RFC 7323, 4.3).
+            if self.expected == 0 || segment.stamp.wrapping_sub(self.echo).cast_signed() > 0 {
+                self.echo = segment.stamp;
+            }
             self.expected = self.expected.max(1);
-            self.echo = segment.stamp;
             self.open();
             return None;
         }
