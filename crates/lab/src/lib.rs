@@ -12,6 +12,7 @@
 //! | `group` | control groups of the kernel, which do that |
 //! | [`tap`] | losses that are planted, and counted by the kernel |
 //! | [`disk`] | a slower disk, planted, and what arithmetic says that it loses |
+//! | `namespace` | commands on interfaces and in network namespaces |
 //! | `sysctl` | settings of the kernel that are changed for a while |
 //! | `process` | who a process is, what it uses, and how it ends |
 //! | [`tools`] | what captures: THE list |
@@ -49,6 +50,7 @@ pub mod machine;
 pub mod median;
 mod memory;
 pub mod model;
+mod namespace;
 pub mod nic;
 pub mod order;
 pub mod paper;

@@ -2,8 +2,6 @@
 
 use netsniff_capture::Interface;
 
-use crate::bed::{Layout, Testbed};
-
 /// Facts about an interface. `None` is what its driver does not tell.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Nic {
@@ -18,18 +16,6 @@ pub struct Nic {
 }
 
 impl Nic {
-    /// The interfaces of a testbed: of one that is made for that, or of the wire that is there.
-    ///
-    /// # Errors
-    ///
-    /// As [`Testbed::make`].
-    pub fn all(warden: &[String], layout: &Layout) -> anyhow::Result<Vec<Self>> {
-        match &layout.wire {
-            Some(wire) => Ok(Self::look(&wire.interface).into_iter().collect()),
-            None => Ok(Testbed::make(warden, layout)?.nics()),
-        }
-    }
-
     /// An interface of this network namespace, if there is one of that name.
     pub(crate) fn look(name: &str) -> Option<Self> {
         let interface = Interface::find(name).ok()?;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use crate::bed::inside;
+use crate::namespace::inside;
 use crate::tools::Setting;
 
 /// What was changed: in each line a name, a blank, and its value before.

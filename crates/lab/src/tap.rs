@@ -18,7 +18,7 @@ use netsniff_capture::interface::LinkReader;
 use netsniff_capture::{Interface, in_namespace};
 use serde_json::Value;
 
-use crate::bed;
+use crate::namespace;
 
 /// Where copies leave the tap, and where a tool captures them.
 const PORT: &str = "tap0";
@@ -182,9 +182,11 @@ impl Tap {
         for [one, other] in [[PORT, MONITOR], SINK] {
             let queues = ["numtxqueues", queues, "numrxqueues", queues];
             let (begin, peer) = (["-n", namespace, "link", "add", "name", one], ["name", other]);
-            bed::ip(&[&begin[..], &queues, &["type", "veth", "peer"], &peer, &queues].concat())?;
+            namespace::ip(
+                &[&begin[..], &queues, &["type", "veth", "peer"], &peer, &queues].concat(),
+            )?;
             for name in [one, other] {
-                bed::raise(namespace, name, &[])?;
+                namespace::raise(namespace, name, &[])?;
             }
         }
         for device in [WIRE, PORT, SINK[0]] {
@@ -257,7 +259,7 @@ fn share(value: &str) -> Result<f64, String> {
 }
 
 fn traffic_control(namespace: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    bed::ip(&[&["netns", "exec", namespace, "tc"][..], arguments].concat())
+    namespace::ip(&[&["netns", "exec", namespace, "tc"][..], arguments].concat())
 }
 
 /// Reads what a tap has counted.

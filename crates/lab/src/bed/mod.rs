@@ -37,7 +37,6 @@ mod warden;
 
 pub use self::layout::{Layout, MOST_QUEUES, Placement};
 pub use self::line::{Sender, Wire};
-pub(crate) use self::pair::{inside, ip, raise};
 pub(crate) use self::processors::Processors;
 use self::warden::CleanupProcess;
 pub use self::warden::watch;
@@ -300,6 +299,18 @@ impl Testbed {
     pub fn restrict(&self, pid: u32) -> anyhow::Result<()> {
         self.quota.as_ref().map_or(Ok(()), |(group, _)| group.take(pid))?;
         self.memory.as_ref().map_or(Ok(()), |bound| bound.take(pid))
+    }
+}
+
+/// The interfaces of a testbed: of one that is made for that, or of the wire that is there.
+///
+/// # Errors
+///
+/// As [`Testbed::make`].
+pub fn interfaces(warden: &[String], layout: &Layout) -> anyhow::Result<Vec<Nic>> {
+    match &layout.wire {
+        Some(wire) => Ok(Nic::look(&wire.interface).into_iter().collect()),
+        None => Ok(Testbed::make(warden, layout)?.nics()),
     }
 }
 

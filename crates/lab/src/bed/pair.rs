@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use netsniff_capture::interface::{LinkCounters, LinkReader};
 use netsniff_capture::{Interface, in_namespace};
 
@@ -14,6 +14,7 @@ use super::{
     GeneratorOutput, Layout, Meanwhile, Placement, Processors, SENDER_CPU, TICK, WireEnds,
 };
 use crate::load::Load;
+use crate::namespace::{inside, ip, raise};
 use crate::nic::Nic;
 use crate::process;
 use crate::sysctl;
@@ -197,27 +198,4 @@ fn place(bed: &str, layout: &Layout, processors: &Processors) -> anyhow::Result<
             Ok(())
         }
     }
-}
-/// Sets an interface up, with more settings of ip-link(8), so that frames cross it as they are made and no others do.
-pub(crate) fn raise(namespace: &str, name: &str, more: &[&str]) -> anyhow::Result<()> {
-    let set = ["-n", namespace, "link", "set", "dev", name, "arp", "off"];
-    ip(&[&set[..], more, &["up"]].concat())?;
-    // Not every kernel has each of these.
-    let off = "for what in tso gso gro sg tx rx txvlan rxvlan; do ethtool -K";
-    inside(namespace, &format!("{off} {name} $what off >/dev/null 2>&1 || true; done"))
-}
-
-pub(crate) fn ip(arguments: &[&str]) -> anyhow::Result<()> {
-    let out = Command::new("ip").args(arguments).output();
-    let out = out.context("cannot run ip(8), of iproute2, which makes the testbed")?;
-    if !out.status.success() {
-        let why = String::from_utf8_lossy(&out.stderr).trim().to_owned();
-        bail!("the testbed cannot be made: ip {}: {why}", arguments.join(" "));
-    }
-    Ok(())
-}
-
-/// Runs a line of shell in a namespace.
-pub(crate) fn inside(namespace: &str, line: &str) -> anyhow::Result<()> {
-    ip(&["netns", "exec", namespace, "sh", "-c", line])
 }

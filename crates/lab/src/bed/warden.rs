@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::pair::{self, ip};
+use super::pair;
 use super::{MARK, MEMORY, scratch};
 use crate::group;
+use crate::namespace::ip;
 use crate::process;
 use crate::storage;
 use crate::sysctl;

@@ -7,11 +7,13 @@
 //! | [`envelope`] | what a statement is signed in |
 //! | [`facts`] | what it holds for, compared with what is there |
 //! | [`page`] | it for people, which the signature covers, too |
+//! | `sections` | the sections of that page |
 
 pub mod envelope;
 pub mod facts;
 pub mod key;
 pub mod page;
+mod sections;
 
 use serde::{Deserialize, Serialize};
 

@@ -86,7 +86,7 @@ pub fn report(statement: &Statement, envelope: &str) -> Report {
             Part::Code(envelope.to_owned()),
         ],
     };
-    let of_statement = sections::certificate(statement);
+    let of_statement = super::sections::of(statement);
     Report {
         title: "Certificate: capture without loss".to_owned(),
         lead,

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Program;
 use super::wire::WireArgs;
-use crate::bed::{Layout, Placement, SENDER_CPU, Sender, Wire};
+use crate::bed::{self, Layout, Placement, SENDER_CPU, Sender, Wire};
 use crate::load::Load;
 use crate::machine::Machine;
 use crate::nic::Nic;
@@ -229,7 +229,7 @@ impl Head<'_> {
         }
         let interfaces = &mut self.machine.interfaces;
         for shape in shapes {
-            let all = super::programs().and_then(|(_, warden)| Nic::all(&warden, &shape));
+            let all = super::programs().and_then(|(_, warden)| bed::interfaces(&warden, &shape));
             for mut nic in all.unwrap_or_default() {
                 if interfaces.contains(&nic) {
                     continue;

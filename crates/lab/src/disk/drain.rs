@@ -14,7 +14,6 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::pipe::fcntl_setpipe_size;
 
 use super::{Disk, PIPE};
-use crate::bed::SENDER_CPU;
 use crate::content::TrafficContent;
 use crate::order::PacketOrder;
 use crate::process;
@@ -94,8 +93,13 @@ pub(crate) struct Drain {
 
 impl Drain {
     /// Makes a FIFO that a tool may write to as its file. Until [`Self::begin`] all is taken at once, so that the tool
-    /// begins as ever. `captures` are the processors of the tool.
-    pub(crate) fn open(disk: Disk, path: &Path, captures: &[usize]) -> anyhow::Result<Self> {
+    /// begins as ever. `captures` are the processors of the tool, `sender` that of the generator.
+    pub(crate) fn open(
+        disk: Disk,
+        path: &Path,
+        captures: &[usize],
+        sender: usize,
+    ) -> anyhow::Result<Self> {
         let said = || format!("cannot make a FIFO in place of {}", path.display());
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).with_context(said)?;
         // Tools give their rights up.
@@ -112,6 +116,7 @@ impl Drain {
             pipe,
             course: Arc::clone(&course),
             captures: captures.to_vec(),
+            sender,
             turn: Duration::ZERO,
             written: Written::default(),
         };
@@ -153,6 +158,7 @@ struct Paced {
     pipe: File,
     course: Arc<DrainPhase>,
     captures: Vec<usize>,
+    sender: usize,
     /// The first time, since the schedule holds, at which something is taken again.
     turn: Duration,
     written: Written,
@@ -162,7 +168,7 @@ impl Paced {
     /// Takes what comes until the tool has ended, and counts its packets.
     fn take_all(mut self) -> io::Result<Written> {
         // No disk takes a processor from a capture. Where there is no other one, the sender shares its own.
-        let _ = process::avoid(&self.captures, SENDER_CPU);
+        let _ = process::avoid(&self.captures, self.sender);
         let content = TrafficContent::read(&mut self).ok();
         // What is no capture is written, too.
         io::copy(&mut self, &mut io::sink())?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::bed::Testbed;
+use crate::bed::{SENDER_CPU, Testbed};
 use crate::disk::{Drain, Written};
 use crate::tools::{Counted, Tool};
 
@@ -49,7 +49,7 @@ impl Scratch {
 
     /// The planted disk under the tool's file, where the bed has one.
     pub(super) fn drain(&self, bed: &Testbed, tool: &Tool) -> anyhow::Result<Option<Drain>> {
-        let open = |disk| Drain::open(disk, &tool.file(&self.files), bed.processors());
+        let open = |disk| Drain::open(disk, &tool.file(&self.files), bed.processors(), SENDER_CPU);
         bed.disk().map(open).transpose()
     }
 

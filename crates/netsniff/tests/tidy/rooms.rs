@@ -62,8 +62,6 @@ const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
             "tls",
         ],
     ),
-    ("lab", &["bed", "disk", "nic", "sysctl", "tap"]),
-    ("lab", &["certificate", "report"]),
 ];
 
 /// Arrows from module to module, with the names that are taken.

@@ -13,7 +13,7 @@ use netsniff_console::{UsageError, quantity};
 
 use super::common::{Quota, directory, quota};
 use super::wire::WireArgs;
-use crate::bed::{Layout, Placement, Sender, Wire};
+use crate::bed::{self, Layout, Placement, Sender, Wire};
 use crate::certificate::facts::{Capture, Configuration};
 use crate::machine::Machine;
 use crate::nic::Nic;
@@ -176,7 +176,7 @@ impl Environment {
     /// Where it cannot be made, or the other machine cannot send.
     fn of(warden: &[String], layout: &Layout) -> anyhow::Result<Self> {
         let sender = layout.wire.as_ref().map(Wire::look).transpose()?;
-        Ok(Self { interfaces: Nic::all(warden, layout)?, sender })
+        Ok(Self { interfaces: bed::interfaces(warden, layout)?, sender })
     }
 }
 

@@ -1,13 +1,11 @@
 //! What was measured, as sections of reports.
 
-mod certificate;
 mod damage;
 mod lossless;
 mod paper;
 mod predictions;
 mod sweep;
 
-pub use self::certificate::certificate;
 pub use self::damage::damage;
 pub use self::lossless::lossless;
 pub use self::paper::{paper, scorecard};

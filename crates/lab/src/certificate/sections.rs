@@ -1,6 +1,6 @@
-//! What a certificate says.
+//! What a certificate says, as sections of its page.
 
-use crate::certificate::{Certified, Repeated, Statement};
+use super::{Certified, Repeated, Statement};
 use crate::report::number::{exact, whole};
 use crate::report::{Axis, Bars, Chart, Part, Plot, Section, Table, Value};
 use crate::search::{HighestRate, Purpose};
@@ -13,7 +13,7 @@ const AROUND: f64 = 20.0 * 8.0;
 
 /// Sections about what is certified, what is not, and runs that proved nothing.
 #[must_use]
-pub fn certificate(statement: &Statement) -> Vec<Section> {
+pub(super) fn of(statement: &Statement) -> Vec<Section> {
     let rates = Section {
         title: "Certified rates".to_owned(),
         parts: vec![Part::Plot(rates(statement)), Part::Table(table(&statement.sizes))],
@@ -120,7 +120,7 @@ fn repeated(sizes: &[Certified]) -> Part {
             exact(size.into()),
             purpose.to_owned(),
             run.asked.map_or("full speed".to_owned(), whole),
-            super::whole(run.reached),
+            run.reached.map_or("-".to_owned(), whole),
             exact(run.sent),
             run.captured.map_or("-".to_owned(), exact),
             faults.join(", "),
